@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Something noticed about the machine or the run that a reader must know.
+//!
+//! Context: COLD.
+
+use serde::{Deserialize, Serialize};
+
+/// What a finding does to the verdict. Ordered: the greatest one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Impact {
+    /// Worth knowing; the figures stand.
+    Notice,
+    /// The figures stand, but "met" cannot be claimed on them.
+    Doubt,
+    /// The figures do not describe this machine: exit status 3.
+    Unfit,
+}
+
+/// Something noticed, what it means and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable name for scripts: `rt-throttling`, `steal-time`, …
+    pub id: String,
+    /// What it does to the verdict.
+    pub impact: Impact,
+    /// One line: what was seen, with figures.
+    pub title: String,
+    /// What it means for the figures.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub meaning: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub remedy: String,
+}
+
+impl Finding {
+    /// A finding without meaning and remedy yet.
+    #[must_use]
+    pub fn new(id: &str, impact: Impact, title: impl Into<String>) -> Self {
+        Self {
+            id: id.to_owned(),
+            impact,
+            title: title.into(),
+            meaning: String::new(),
+            remedy: String::new(),
+        }
+    }
+    /// Adds what it means.
+    #[must_use]
+    pub fn meaning(mut self, text: impl Into<String>) -> Self {
+        self.meaning = text.into();
+        self
+    }
+    /// Adds what to do.
+    #[must_use]
+    pub fn remedy(mut self, text: impl Into<String>) -> Self {
+        self.remedy = text.into();
+        self
+    }
+}

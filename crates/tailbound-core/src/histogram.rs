@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A histogram at rest: H2 buckets with 64-bit counts, mergeable without loss.
+//!
+//! Context: COLD. Units: ns. In the run file only non-empty buckets are written, as two
+//! arrays of equal length (`index`, `count`), which jq, pandas and DuckDB read as they are.
+//! Not here: the live histogram (`tailbound_rt::recorder`), quantiles (`tailbound-stats`).
+
+use serde::{Deserialize, Serialize};
+use tailbound_rt::h2;
+
+/// H2 buckets of one precision; index and bounds as in [`tailbound_rt::h2`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Sparse", into = "Sparse")]
+pub struct Histogram {
+    precision: u32,
+    counts: Vec<u64>,
+    total: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sparse {
+    precision: u32,
+    index: Vec<u32>,
+    count: Vec<u64>,
+}
+
+/// One non-empty bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// Lowest value of the bucket.
+    pub low_ns: u64,
+    /// Number of ns the bucket spans.
+    pub width_ns: u64,
+    /// Values in it.
+    pub count: u64,
+}
+
+impl Histogram {
+    /// An empty histogram of grouping power `precision` (1 to 16).
+    #[must_use]
+    pub fn new(precision: u32) -> Self {
+        let precision = precision.clamp(1, 16);
+        Self { precision, counts: vec![0; h2::buckets(precision)], total: 0 }
+    }
+
+    /// The grouping power.
+    #[must_use]
+    pub fn precision(&self) -> u32 {
+        self.precision
+    }
+
+    /// All counts, by bucket index.
+    #[must_use]
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Adds `count` values of `value_ns`; values over range share the top bucket.
+    pub fn add(&mut self, value_ns: u64, count: u64) {
+        let v = value_ns.min((1 << h2::RANGE_BITS) - 1);
+        self.add_at(h2::index(v, self.precision), count);
+    }
+
+    /// Adds `count` values to bucket `index`; an index past the end goes to the top bucket.
+    pub fn add_at(&mut self, index: usize, count: u64) {
+        let last = self.counts.len() - 1;
+        if let Some(c) = self.counts.get_mut(index.min(last)) {
+            *c = c.saturating_add(count);
+            self.total = self.total.saturating_add(count);
+        }
+    }
+
+    /// Adds all of `other`; of two precisions the coarser one remains.
+    pub fn merge(&mut self, other: &Self) {
+        if other.precision < self.precision {
+            *self = self.coarsened(other.precision);
+        }
+        for (i, &c) in other.counts.iter().enumerate().filter(|(_, c)| **c > 0) {
+            if other.precision == self.precision {
+                self.add_at(i, c);
+            } else {
+                self.add(h2::bounds(i, other.precision).0, c);
+            }
+        }
+    }
+
+    /// The same values at a lower precision (exact: buckets nest).
+    #[must_use]
+    pub fn coarsened(&self, precision: u32) -> Self {
+        let mut out = Self::new(precision);
+        for b in self.buckets() {
+            out.add(b.low_ns, b.count);
+        }
+        out
+    }
+
+    /// The non-empty buckets in ascending order.
+    pub fn buckets(&self) -> impl DoubleEndedIterator<Item = Bucket> + '_ {
+        self.counts.iter().enumerate().filter(|(_, c)| **c > 0).map(|(i, &count)| {
+            let (low_ns, width_ns) = h2::bounds(i, self.precision);
+            Bucket { low_ns, width_ns, count }
+        })
+    }
+}
+
+impl TryFrom<Sparse> for Histogram {
+    type Error = String;
+    fn try_from(s: Sparse) -> Result<Self, String> {
+        if !(1..=16).contains(&s.precision) {
+            return Err(format!("histogram precision {} is not 1 to 16", s.precision));
+        }
+        if s.index.len() != s.count.len() {
+            return Err(format!(
+                "histogram has {} indices and {} counts",
+                s.index.len(),
+                s.count.len()
+            ));
+        }
+        let mut h = Self::new(s.precision);
+        for (&i, &c) in s.index.iter().zip(&s.count) {
+            if i as usize >= h.counts.len() {
+                return Err(format!(
+                    "histogram index {i} is beyond the last bucket {}",
+                    h.counts.len() - 1
+                ));
+            }
+            h.add_at(i as usize, c);
+        }
+        Ok(h)
+    }
+}
+
+impl From<Histogram> for Sparse {
+    fn from(h: Histogram) -> Self {
+        let full = || h.counts.iter().enumerate().filter(|(_, c)| **c > 0);
+        Self {
+            precision: h.precision,
+            index: full().map(|(i, _)| u32::try_from(i).unwrap_or(u32::MAX)).collect(),
+            count: full().map(|(_, c)| *c).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_and_coarsening_lose_nothing() {
+        let (mut a, mut b) = (Histogram::new(10), Histogram::new(7));
+        for v in [0u64, 1, 999, 54_025_926, u64::MAX] {
+            a.add(v, 3);
+            b.add(v, 2);
+        }
+        a.merge(&b);
+        assert_eq!((a.precision(), a.total()), (7, 25));
+        assert_eq!(a.buckets().count(), 5);
+    }
+
+    #[test]
+    fn file_form_is_sparse_and_checked() {
+        let mut h = Histogram::new(10);
+        h.add(3001, 5);
+        let text = serde_json::to_string(&h).unwrap_or_default();
+        assert_eq!(text, r#"{"precision":10,"index":[2524],"count":[5]}"#);
+        assert_eq!(serde_json::from_str::<Histogram>(&text).ok(), Some(h));
+        for bad in [
+            r#"{"precision":10,"index":[2524],"count":[]}"#,
+            r#"{"precision":10,"index":[99999],"count":[1]}"#,
+            r#"{"precision":40,"index":[],"count":[]}"#,
+        ] {
+            assert!(serde_json::from_str::<Histogram>(bad).is_err(), "{bad}");
+        }
+    }
+}

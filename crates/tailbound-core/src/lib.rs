@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Vocabulary and data of the whole house: units, CPU sets, policies, the plan of a
+//! run, its records, findings and verdict, and the run file they are kept in.
+//!
+//! Context: COLD. Units: ns everywhere, named so; text in and out by [`units`].
+//! Not here: anything that touches the machine, and any statistics.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod cpus;
+pub mod distribution;
+pub mod finding;
+pub mod histogram;
+pub mod plan;
+pub mod policy;
+pub mod record;
+pub mod requirement;
+pub mod runfile;
+pub mod units;
+pub mod verdict;
+
+pub use cpus::CpuSet;
+pub use distribution::Distribution;
+pub use finding::{Finding, Impact};
+pub use histogram::Histogram;
+pub use plan::Plan;
+pub use policy::Policy;
+pub use record::Run;
+pub use requirement::Requirement;
+pub use tailbound_rt::sums::Sums;
+pub use verdict::{Outcome, Verdict};

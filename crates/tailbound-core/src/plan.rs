@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run is to do, resolved: every default filled in, nothing left to the machine.
+//!
+//! Context: COLD. Units: ns. A campaign file (TOML) uses the words of the command line;
+//! [`Campaign`] is what was typed, [`Plan`] what it came to.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::CpuSet;
+use crate::policy::Policy;
+use crate::requirement::Requirement;
+
+/// Shortest interval accepted: below it the loop itself would fill the CPU.
+pub const INTERVAL_MIN_NS: i64 = 10_000;
+/// Longest interval accepted.
+pub const INTERVAL_MAX_NS: i64 = 3_600_000_000_000;
+/// Longest schedule accepted: one year.
+pub const DURATION_MAX_NS: i64 = 31_536_000_000_000_000;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
+        impl $name {
+            /// Every word, in order.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+        impl FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                match text {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err(format!("`{text}` is not one of {}", Self::WORDS.join(", "))),
+                }
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$variant => $word),+ })
+            }
+        }
+    };
+}
+
+words! {
+    /// The clock of the schedule; clock_gettime(2).
+    Clock {
+        /// CLOCK_MONOTONIC: slewed, never stepped, stops in suspend.
+        Monotonic = "monotonic",
+        /// CLOCK_TAI.
+        Tai = "tai",
+        /// CLOCK_BOOTTIME: goes on in suspend.
+        Boottime = "boottime",
+        /// CLOCK_REALTIME: may be stepped.
+        Realtime = "realtime",
+    }
+}
+
+words! {
+    /// How a measured thread sleeps.
+    Means {
+        /// clock_nanosleep(2) with TIMER_ABSTIME.
+        Nanosleep = "nanosleep",
+        /// clock_nanosleep(2) for the time that is left: adds a clock read and a race before the sleep.
+        NanosleepRelative = "nanosleep-relative",
+        /// A periodic timerfd(2) and read(2).
+        Timerfd = "timerfd",
+        /// A periodic timer_create(2) timer and sigwaitinfo(2).
+        PosixTimer = "posix-timer",
+    }
+}
+
+/// One load: its name and options, as `hackbench` or `hackbench:groups=4,ipc=inet`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LoadSpec {
+    /// hackbench, memory, ping-flood, clock, cpu or cmd.
+    pub name: String,
+    /// `key=value` options, in the order written.
+    pub options: Vec<(String, String)>,
+}
+
+impl LoadSpec {
+    /// The value of option `key`.
+    #[must_use]
+    pub fn option(&self, key: &str) -> Option<&str> {
+        self.options.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+    /// A shell command as load.
+    #[must_use]
+    pub fn command(line: &str) -> Self {
+        Self { name: "cmd".into(), options: vec![("line".into(), line.into())] }
+    }
+}
+
+impl FromStr for LoadSpec {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, rest) = text.split_once(':').map_or((text, ""), |(n, r)| (n, r));
+        if name.is_empty() {
+            return Err("a load needs a name".to_owned());
+        }
+        if let (true, Some(line)) = (name == "cmd", rest.strip_prefix("line=")) {
+            return Ok(Self::command(line));
+        }
+        let options = rest
+            .split(',')
+            .filter(|o| !o.is_empty())
+            .map(|o| {
+                o.split_once('=')
+                    .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                    .ok_or_else(|| format!("load option `{o}` is not key=value"))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { name: name.to_owned(), options })
+    }
+}
+
+impl fmt::Display for LoadSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options: Vec<String> = self.options.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        if options.is_empty() {
+            f.write_str(&self.name)
+        } else {
+            write!(f, "{}:{}", self.name, options.join(","))
+        }
+    }
+}
+
+impl TryFrom<String> for LoadSpec {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<LoadSpec> for String {
+    fn from(spec: LoadSpec) -> Self {
+        spec.to_string()
+    }
+}
+
+/// What was asked for, by file: every word is optional and means what the flag of the same name means.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Campaign {
+    /// A name for people.
+    pub name: Option<String>,
+    /// `--deadline`
+    pub deadline: Option<String>,
+    /// `--early`
+    pub early: Option<String>,
+    /// `--class`
+    pub class: Option<String>,
+    /// `--rate`
+    pub rate: Option<String>,
+    /// `--confidence`
+    pub confidence: Option<f64>,
+    /// `--interval`
+    pub interval: Option<String>,
+    /// `--duration`
+    pub duration: Option<String>,
+    /// `--loops`
+    pub loops: Option<u64>,
+    /// `--warm-up`
+    pub warm_up: Option<String>,
+    /// `--cpus`
+    pub cpus: Option<String>,
+    /// `--policy`
+    pub policy: Option<String>,
+    /// `--clock`
+    pub clock: Option<String>,
+    /// `--means`
+    pub means: Option<String>,
+    /// `--load`, one entry a load
+    pub load: Option<Vec<String>>,
+    /// `--load-cmd`
+    pub load_cmd: Option<String>,
+    /// `--cpu-dma-latency`
+    pub cpu_dma_latency: Option<String>,
+    /// `--raw`
+    pub raw: Option<bool>,
+}
+
+impl Campaign {
+    /// Reads a campaign file's text.
+    ///
+    /// # Errors
+    /// The TOML error with its line and column.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|e| e.to_string())
+    }
+}
+
+/// What a run is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// A name for people, from the campaign.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The probe: `cyclic`, or the tool an imported run was made with.
+    pub probe: String,
+    /// From one activation to the next.
+    pub interval_ns: i64,
+    /// Due activations of each thread.
+    pub activations: u64,
+    /// Discarded before the measurement begins.
+    pub warm_up_ns: i64,
+    /// Measured CPUs; empty when threads are not pinned (SCHED_DEADLINE).
+    pub cpus: CpuSet,
+    /// Policy of the measured threads.
+    pub policy: Policy,
+    /// The clock of the schedule.
+    pub clock: Clock,
+    /// How the threads sleep.
+    pub means: Means,
+    /// Loads beside it.
+    pub loads: Vec<LoadSpec>,
+    /// What is required.
+    pub requirement: Requirement,
+    /// Written to /dev/cpu_dma_latency for the time of the run, in µs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_dma_latency_us: Option<i32>,
+    /// Keep every sample.
+    #[serde(default)]
+    pub raw: bool,
+    /// Hot threads under a seccomp allow-list.
+    #[serde(default)]
+    pub paranoid: bool,
+}
+
+impl Plan {
+    /// Length of the measured schedule.
+    #[must_use]
+    pub fn duration_ns(&self) -> i64 {
+        self.interval_ns.saturating_mul(i64::try_from(self.activations).unwrap_or(i64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_round_trip() {
+        for text in ["hackbench", "hackbench:groups=4,ipc=inet", "cmd:line=a,b=c:d"] {
+            assert_eq!(text.parse::<LoadSpec>().map(|l| l.to_string()).as_deref(), Ok(text));
+        }
+        assert!(":x".parse::<LoadSpec>().is_err() && "memory:x".parse::<LoadSpec>().is_err());
+    }
+
+    #[test]
+    fn a_campaign_says_where_it_is_wrong() {
+        let ok = Campaign::parse("deadline = \"100us\"\nload = [\"hackbench\"]\n");
+        assert_eq!(ok.map(|c| c.deadline), Ok(Some("100us".to_owned())));
+        let wrong = Campaign::parse("deadline = \"100us\"\nintreval = \"1ms\"\n").unwrap_err();
+        assert!(wrong.contains("line 2") && wrong.contains("intreval"), "{wrong}");
+    }
+}

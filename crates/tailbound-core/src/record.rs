@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The records of a run, one Rust type for each line type of the run file, and [`Run`],
+//! a whole run read back.
+//!
+//! Context: COLD. Units: ns; `t_ns` counts from the first due activation of the
+//! measurement on the run's clock (negative: before it).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::distribution::Distribution;
+use crate::finding::Finding;
+use crate::plan::Plan;
+use crate::verdict::Verdict;
+
+/// Version of the run file's vocabulary; readers accept every one up to this.
+pub const SCHEMA: &str = "tailbound-run/1";
+
+/// A fact about the machine, or why it is not known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fact {
+    /// Its value.
+    Value(serde_json::Value),
+    /// It exists but could not be read: the reason.
+    Unknown(String),
+    /// This machine has no such thing: the reason.
+    NotApplicable(String),
+}
+
+impl Fact {
+    /// A value of any serialisable kind.
+    pub fn of(value: impl Into<serde_json::Value>) -> Self {
+        Self::Value(value.into())
+    }
+    /// The value as text for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Value(serde_json::Value::String(s)) => s.clone(),
+            Self::Value(v) => v.to_string(),
+            Self::Unknown(why) => format!("unknown: {why}"),
+            Self::NotApplicable(why) => format!("not applicable: {why}"),
+        }
+    }
+    /// The value if it is a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Value(v) => v.as_str(),
+            _ => None,
+        }
+    }
+}
+
+/// Facts by dotted name (`kernel.release`, `cpu.model`, …), in the order of their names.
+pub type Facts = BTreeMap<String, Fact>;
+
+/// First line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Name and version of the tool that measured.
+    pub tool: String,
+    /// Identity of the run: time and host, unique enough for a store.
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// What it was to do.
+    pub plan: Plan,
+    /// The machine.
+    pub machine: Facts,
+    /// Where the data came from, for an imported run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+/// Origin of an imported run and what the origin could not tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Tool and version as far as known: `cyclictest 2.40`.
+    pub tool: String,
+    /// Which of its formats: `json v1`.
+    pub format: String,
+    /// The file's name.
+    pub file: String,
+    /// What the source lost or left unsaid, a sentence each.
+    pub lost: Vec<String>,
+}
+
+/// Something that happened during the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When.
+    pub t_ns: i64,
+    /// What: `warm-up-over`, `threshold`, `stopped`, `load-started`, …
+    pub event: String,
+    /// Details for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+}
+
+/// One second of one thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SecondRecord {
+    /// Which thread.
+    pub thread: u32,
+    /// Which second of the schedule.
+    pub second: u64,
+    /// Wake-ups.
+    pub n: u64,
+    /// Latest.
+    pub max_ns: i64,
+    /// Activation number of the latest.
+    pub argmax: u64,
+    /// Earliest.
+    pub min_ns: i64,
+    /// Sum of the errors.
+    pub sum_ns: i64,
+    /// Missed activations.
+    pub missed: u64,
+}
+
+/// Statistics over the last `window_s` seconds, of all due activations of one thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WindowRecord {
+    /// Which thread.
+    pub thread: u32,
+    /// Length of the window.
+    pub window_s: u32,
+    /// The last second it covers.
+    pub second: u64,
+    /// Due activations.
+    pub n: u64,
+    /// Name to value: min, max, mean, sd, skewness, kurtosis, p5, p50, p95, p99, p99.9, …
+    /// A statistic the count does not support is absent.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// One wake-up later than the threshold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExceedanceRecord {
+    /// Which thread.
+    pub thread: u32,
+    /// Which activation.
+    pub activation: u64,
+    /// How late.
+    pub error_ns: i64,
+    /// When it woke.
+    pub t_ns: i64,
+    /// Activations that fell due meanwhile.
+    pub missed: u64,
+}
+
+/// What a load did in an interval of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadRecord {
+    /// Which load, by its position in the plan.
+    pub load: u32,
+    /// Its name.
+    pub name: String,
+    /// End of the interval.
+    pub t_ns: i64,
+    /// Length of the interval.
+    pub span_ns: i64,
+    /// Units of work done in it.
+    pub count: u64,
+    /// What is counted: messages, accesses, echoes, sleeps, loops, runs.
+    pub unit: String,
+}
+
+/// All samples of one thread in their order, from one point on: zlib over zigzag varints, base64.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RawRecord {
+    /// Which thread.
+    pub thread: u32,
+    /// Number of samples before these.
+    pub from: u64,
+    /// Number of samples.
+    pub n: u64,
+    /// The samples.
+    pub data: String,
+}
+
+/// One measured thread and context at the end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadRecord {
+    /// Which thread.
+    pub thread: u32,
+    /// The CPU it was pinned to.
+    pub cpu: Option<u32>,
+    /// Where in the system: `user`, `thread` (kernel), `irq`, …
+    pub context: String,
+    /// Per wake-up: what a stopwatch at the thread saw.
+    pub wakeup: Distribution,
+    /// The missed activations, with the lateness each would have had.
+    pub missed: Distribution,
+    /// The warm-up: seen and discarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
+    /// Counters of the thread over the measured loop: `minor_faults`, `major_faults`,
+    /// `voluntary_switches`, `involuntary_switches`, `cpu_ns`, …
+    #[serde(default)]
+    pub counters: BTreeMap<String, u64>,
+    /// Entries lost by the rings: `exceedances`, `seconds`, `raw`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dropped: BTreeMap<String, u64>,
+    /// P² estimates (approximate) where raw samples were seen: `p50` → ns.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub p2: BTreeMap<String, f64>,
+    /// Why the loop ended: `complete`, `stopped`, or an error.
+    #[serde(default)]
+    pub ended: String,
+}
+
+impl ThreadRecord {
+    /// Per due activation: wake-ups and missed ones together.
+    #[must_use]
+    pub fn due(&self) -> Distribution {
+        let mut all = self.wakeup.clone();
+        all.merge(&self.missed);
+        all
+    }
+}
+
+/// What the discarded warm-up saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarmUp {
+    /// Wake-ups.
+    pub n: u64,
+    /// Missed activations.
+    pub missed: u64,
+    /// Latest wake-up.
+    pub max_ns: Option<i64>,
+}
+
+/// Costs of the tool itself, measured at the start: `clock_read_ns`, `record_ns`, …
+pub type SelfCost = BTreeMap<String, f64>;
+
+/// Last line: without it the file was cut off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// `complete`, `interrupted`, `failed`.
+    pub reason: String,
+    /// Measured length of the schedule.
+    pub measured_ns: i64,
+    /// Lines before this one.
+    pub lines: u64,
+}
+
+/// One line of the run file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Line {
+    /// First.
+    Header(Box<Header>),
+    /// Any time.
+    Event(Event),
+    /// Once a second and thread.
+    Second(SecondRecord),
+    /// Now and then.
+    Window(WindowRecord),
+    /// Whenever it happens.
+    Exceedance(ExceedanceRecord),
+    /// Once a second and load.
+    Load(LoadRecord),
+    /// When asked for.
+    Raw(RawRecord),
+    /// At the end, once a thread and context.
+    Thread(Box<ThreadRecord>),
+    /// At the end: costs of the tool itself.
+    SelfCost {
+        /// Name to value.
+        values: SelfCost,
+    },
+    /// At the end: facts that changed during the run, or that are known only then.
+    After {
+        /// As in the header.
+        facts: Facts,
+    },
+    /// When noticed.
+    Finding(Finding),
+    /// At the end.
+    Verdict(Verdict),
+    /// Last.
+    End(End),
+}
+
+/// A whole run, read back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// First line.
+    pub header: Header,
+    /// Events.
+    pub events: Vec<Event>,
+    /// Per-second records, in file order.
+    pub seconds: Vec<SecondRecord>,
+    /// Moving statistics.
+    pub windows: Vec<WindowRecord>,
+    /// Exceedances.
+    pub exceedances: Vec<ExceedanceRecord>,
+    /// Achieved load.
+    pub loads: Vec<LoadRecord>,
+    /// Raw samples, still packed.
+    pub raw: Vec<RawRecord>,
+    /// Threads and contexts.
+    pub threads: Vec<ThreadRecord>,
+    /// Costs of the tool itself.
+    pub self_cost: SelfCost,
+    /// Facts at the end.
+    pub after: Facts,
+    /// Findings.
+    pub findings: Vec<Finding>,
+    /// The verdict, if the run came so far.
+    pub verdict: Option<Verdict>,
+    /// The last line; `None`: the file was cut off.
+    pub end: Option<End>,
+}
+
+impl Run {
+    /// A run with a header and nothing else yet.
+    #[must_use]
+    pub fn new(header: Header) -> Self {
+        Self {
+            header,
+            events: Vec::new(),
+            seconds: Vec::new(),
+            windows: Vec::new(),
+            exceedances: Vec::new(),
+            loads: Vec::new(),
+            raw: Vec::new(),
+            threads: Vec::new(),
+            self_cost: SelfCost::new(),
+            after: Facts::new(),
+            findings: Vec::new(),
+            verdict: None,
+            end: None,
+        }
+    }
+
+    /// Puts one line where it belongs; a second header is ignored.
+    pub fn absorb(&mut self, line: Line) {
+        match line {
+            Line::Header(_) => {}
+            Line::Event(e) => self.events.push(e),
+            Line::Second(s) => self.seconds.push(s),
+            Line::Window(w) => self.windows.push(w),
+            Line::Exceedance(e) => self.exceedances.push(e),
+            Line::Load(l) => self.loads.push(l),
+            Line::Raw(r) => self.raw.push(r),
+            Line::Thread(t) => self.threads.push(*t),
+            Line::SelfCost { values } => self.self_cost = values,
+            Line::After { facts } => self.after = facts,
+            Line::Finding(f) => self.findings.push(f),
+            Line::Verdict(v) => self.verdict = Some(v),
+            Line::End(e) => self.end = Some(e),
+        }
+    }
+
+    /// Every record but the last, in the order of the run file.
+    pub fn lines(&self) -> impl Iterator<Item = Line> + '_ {
+        std::iter::once(Line::Header(Box::new(self.header.clone())))
+            .chain(self.events.iter().cloned().map(Line::Event))
+            .chain(self.seconds.iter().cloned().map(Line::Second))
+            .chain(self.windows.iter().cloned().map(Line::Window))
+            .chain(self.exceedances.iter().cloned().map(Line::Exceedance))
+            .chain(self.loads.iter().cloned().map(Line::Load))
+            .chain(self.raw.iter().cloned().map(Line::Raw))
+            .chain(self.threads.iter().map(|t| Line::Thread(Box::new(t.clone()))))
+            .chain(
+                (!self.self_cost.is_empty())
+                    .then(|| Line::SelfCost { values: self.self_cost.clone() }),
+            )
+            .chain((!self.after.is_empty()).then(|| Line::After { facts: self.after.clone() }))
+            .chain(self.findings.iter().cloned().map(Line::Finding))
+            .chain(self.verdict.iter().cloned().map(Line::Verdict))
+    }
+
+    /// Contexts in the order they appear (`user`; `irq`, `thread`, `user`; …).
+    #[must_use]
+    pub fn contexts(&self) -> Vec<&str> {
+        let mut out: Vec<&str> = Vec::new();
+        for t in &self.threads {
+            if !out.contains(&t.context.as_str()) {
+                out.push(&t.context);
+            }
+        }
+        out
+    }
+
+    /// All threads of one context together: per wake-up, and per due activation.
+    #[must_use]
+    pub fn total(&self, context: &str) -> (Distribution, Distribution) {
+        let (mut wakeup, mut due) = (Distribution::default(), Distribution::default());
+        for t in self.threads.iter().filter(|t| t.context == context) {
+            wakeup.merge(&t.wakeup);
+            due.merge(&t.wakeup);
+            due.merge(&t.missed);
+        }
+        (wakeup, due)
+    }
+
+    /// Measured length of the schedule: from the last line, else from the per-second records.
+    #[must_use]
+    pub fn measured_ns(&self) -> i64 {
+        let seconds = || self.seconds.iter().map(|s| s.second + 1).max().unwrap_or(0);
+        self.end.as_ref().map_or_else(
+            || i64::try_from(seconds()).unwrap_or(0).saturating_mul(1_000_000_000),
+            |e| e.measured_ns,
+        )
+    }
+}
+
+/// 128-bit sums are JSON strings: no reader loses their digits.
+pub(crate) mod sums_as_text {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use tailbound_rt::sums::Sums;
+
+    #[derive(Serialize, Deserialize)]
+    struct Text {
+        n: u64,
+        clamped: u64,
+        s1: String,
+        s2: String,
+        s3: String,
+        s4_low: String,
+        s4_high: u64,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(sums: &Option<Sums>, to: S) -> Result<S::Ok, S::Error> {
+        sums.map(|s| Text {
+            n: s.n,
+            clamped: s.clamped,
+            s1: s.s1.to_string(),
+            s2: s.s2.to_string(),
+            s3: s.s3.to_string(),
+            s4_low: s.s4_low.to_string(),
+            s4_high: s.s4_high,
+        })
+        .serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Sums>, D::Error> {
+        fn number<T: std::str::FromStr, E: serde::de::Error>(text: &str) -> Result<T, E> {
+            text.parse().map_err(|_| E::custom(format!("`{text}` is not a whole number")))
+        }
+        let Some(t) = Option::<Text>::deserialize(from)? else {
+            return Ok(None);
+        };
+        let sums = Sums {
+            n: t.n,
+            clamped: t.clamped,
+            s1: number(&t.s1)?,
+            s2: number(&t.s2)?,
+            s3: number(&t.s3)?,
+            s4_low: number(&t.s4_low)?,
+            s4_high: t.s4_high,
+        };
+        if i128::try_from(sums.s2).is_err() {
+            return Err(D::Error::custom("the sum of squares is out of range"));
+        }
+        Ok(Some(sums))
+    }
+}
