@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Clocks, and the two-call port of the measuring loop.
+//!
+//! Context: HOT (`now_ns`, [`Nanosleep`], [`NanosleepRelative`]), SETUP (the rest). Units: ns.
+//! Source: clock_gettime(2), clock_nanosleep(2).
+//! On 32-bit ARM the C library's time is 32 bits wide: right until January 2038.
+
+use libc::{clockid_t, timespec};
+use tailbound_rt::{Port, Wake};
+
+use crate::error::{SysError, check};
+
+pub use libc::{
+    CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_TAI, CLOCK_THREAD_CPUTIME_ID,
+};
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// A point of time or span as the kernel wants it; negative spans become 0.
+#[must_use]
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "time_t is 32 bits wide on some targets; 2038 is named in the header"
+)]
+pub fn timespec(ns: i64) -> timespec {
+    let ns = ns.max(0);
+    timespec { tv_sec: (ns / SECOND_NS) as libc::time_t, tv_nsec: (ns % SECOND_NS) as libc::c_long }
+}
+
+/// Reads `clock`; 0 if the kernel does not know it (see [`resolution_ns`] for the check).
+#[must_use]
+#[inline]
+#[expect(clippy::unnecessary_cast, reason = "time_t and c_long are 32 bits wide on some targets")]
+pub fn now_ns(clock: clockid_t) -> i64 {
+    let mut t = timespec(0);
+    // SAFETY: clock_gettime(2) writes one live timespec.
+    unsafe { libc::clock_gettime(clock, &raw mut t) };
+    (t.tv_sec as i64).wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64)
+}
+
+/// The clock's resolution: 1 ns with high-resolution timers, a tick without.
+///
+/// # Errors
+/// EINVAL when the kernel does not know the clock.
+#[expect(clippy::unnecessary_cast, reason = "time_t and c_long are 32 bits wide on some targets")]
+pub fn resolution_ns(clock: clockid_t) -> Result<i64, SysError> {
+    let mut t = timespec(0);
+    // SAFETY: clock_getres(2) writes one live timespec.
+    let result = unsafe { libc::clock_getres(clock, &raw mut t) };
+    check(result, "clock_getres", &clock.to_string())?;
+    Ok((t.tv_sec as i64).wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64))
+}
+
+/// Sleeps until an absolute time, over and over.
+#[derive(Debug)]
+pub struct Nanosleep(pub clockid_t);
+
+impl Port for Nanosleep {
+    #[inline]
+    fn sleep_until(&mut self, due_ns: i64) -> Wake {
+        sleep(self.0, libc::TIMER_ABSTIME, due_ns)
+    }
+    #[inline]
+    fn now_ns(&mut self) -> i64 {
+        now_ns(self.0)
+    }
+}
+
+/// Sleeps for the time that is left: one more clock read, and a race before the sleep.
+#[derive(Debug)]
+pub struct NanosleepRelative(pub clockid_t);
+
+impl Port for NanosleepRelative {
+    #[inline]
+    fn sleep_until(&mut self, due_ns: i64) -> Wake {
+        let left = due_ns.wrapping_sub(now_ns(self.0));
+        if left <= 0 { Wake::Due } else { sleep(self.0, 0, left) }
+    }
+    #[inline]
+    fn now_ns(&mut self) -> i64 {
+        now_ns(self.0)
+    }
+}
+
+#[inline]
+fn sleep(clock: clockid_t, flags: i32, ns: i64) -> Wake {
+    let t = timespec(ns);
+    // SAFETY: clock_nanosleep(2) reads one live timespec; no remainder is asked for.
+    match unsafe { libc::clock_nanosleep(clock, flags, &raw const t, std::ptr::null_mut()) } {
+        0 => Wake::Due,
+        libc::EINTR => Wake::Interrupted,
+        errno => Wake::Failed(errno),
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Resource limits, resource use, and the guard against a real-time loop that never sleeps.
+//!
+//! Context: SETUP, COLD. Units: ns, pages, bytes. Source: getrlimit(2), getrusage(2).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{SysError, check};
+
+/// Set by anyone who wants the measuring loops of this process to end.
+pub static STOP: AtomicBool = AtomicBool::new(false);
+/// Set by the guard when a real-time thread ran for [`GUARD_SOFT_US`] without sleeping.
+pub static RUNAWAY: AtomicBool = AtomicBool::new(false);
+
+/// CPU time without a sleep after which the guard stops the loops.
+pub const GUARD_SOFT_US: u64 = 500_000;
+/// CPU time without a sleep after which the kernel kills the process.
+pub const GUARD_HARD_US: u64 = 3_000_000;
+
+/// Arms RLIMIT_RTTIME: a real-time thread that never sleeps first stops the loops
+/// (SIGXCPU, handled in that very thread), then is killed by the kernel.
+///
+/// # Errors
+/// When the limit cannot be set; only ever lowering it, this needs no privilege.
+pub fn guard_realtime() -> Result<(), SysError> {
+    extern "C" fn on_xcpu(_: i32) {
+        RUNAWAY.store(true, Ordering::Relaxed);
+        STOP.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: all-zero bytes are a valid sigaction: no mask, no flags.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_xcpu as extern "C" fn(i32) as usize;
+    // SAFETY: the handler only stores to atomics, which is async-signal-safe.
+    check(
+        unsafe { libc::sigaction(libc::SIGXCPU, &raw const action, std::ptr::null_mut()) },
+        "sigaction",
+        "SIGXCPU",
+    )?;
+    let (soft, hard) = get(libc::RLIMIT_RTTIME)?;
+    set(libc::RLIMIT_RTTIME, soft.min(GUARD_SOFT_US), hard.min(GUARD_HARD_US))
+}
+
+#[cfg(target_env = "gnu")]
+type Resource = libc::__rlimit_resource_t;
+#[cfg(not(target_env = "gnu"))]
+type Resource = i32;
+
+/// Soft and hard limit of a resource; u64::MAX is unlimited.
+///
+/// # Errors
+/// EINVAL for an unknown resource.
+pub fn get(resource: Resource) -> Result<(u64, u64), SysError> {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: prlimit(2) writes one live rlimit64.
+    let result = unsafe {
+        libc::syscall(libc::SYS_prlimit64, 0, resource, std::ptr::null::<u8>(), &raw mut limit)
+    };
+    check(result, "prlimit", "")?;
+    Ok((limit.rlim_cur, limit.rlim_max))
+}
+
+/// Sets soft and hard limit of a resource.
+///
+/// # Errors
+/// EPERM when raising the hard limit without CAP_SYS_RESOURCE.
+pub fn set(resource: Resource, soft: u64, hard: u64) -> Result<(), SysError> {
+    let limit = libc::rlimit64 { rlim_cur: soft, rlim_max: hard };
+    // SAFETY: prlimit(2) reads one live rlimit64.
+    let result = unsafe {
+        libc::syscall(libc::SYS_prlimit64, 0, resource, &raw const limit, std::ptr::null::<u8>())
+    };
+    check(result, "prlimit", "").map(drop)
+}
+
+/// Counters of the calling thread so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Page faults without disk access.
+    pub minor_faults: u64,
+    /// Page faults with disk access.
+    pub major_faults: u64,
+    /// Times it slept.
+    pub voluntary_switches: u64,
+    /// Times it was preempted.
+    pub involuntary_switches: u64,
+    /// CPU time.
+    pub cpu_ns: u64,
+}
+
+/// Reads the calling thread's counters.
+#[must_use]
+pub fn thread_usage() -> Usage {
+    // SAFETY: all-zero bytes are a valid rusage.
+    let mut r: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: getrusage(2) writes one live rusage; RUSAGE_THREAD exists since Linux 2.6.26.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut r) };
+    let count = |v: libc::c_long| u64::try_from(v).unwrap_or(0);
+    Usage {
+        minor_faults: count(r.ru_minflt),
+        major_faults: count(r.ru_majflt),
+        voluntary_switches: count(r.ru_nvcsw),
+        involuntary_switches: count(r.ru_nivcsw),
+        cpu_ns: u64::try_from(crate::clock::now_ns(crate::clock::CLOCK_THREAD_CPUTIME_ID))
+            .unwrap_or(0),
+    }
+}
+
+impl Usage {
+    /// What was used since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
+            major_faults: self.major_faults.saturating_sub(earlier.major_faults),
+            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(earlier.involuntary_switches),
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Scheduling policy, priority and affinity of threads.
+//!
+//! Context: SETUP. Units: ns for SCHED_DEADLINE. Source: sched(7), sched_setattr(2),
+//! sched_setaffinity(2).
+
+use crate::error::{SysError, check};
+
+pub use libc::{SCHED_BATCH, SCHED_DEADLINE, SCHED_FIFO, SCHED_IDLE, SCHED_OTHER, SCHED_RR};
+
+const MAX_CPUS: usize = 8192;
+const MASK_WORDS: usize = MAX_CPUS / u64::BITS as usize;
+
+/// A policy with its parameters, as the kernel knows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// SCHED_OTHER, SCHED_FIFO, …
+    pub policy: i32,
+    /// Nice value, for SCHED_OTHER and SCHED_BATCH.
+    pub nice: i32,
+    /// 1 to 99, for SCHED_FIFO and SCHED_RR.
+    pub priority: u32,
+    /// SCHED_DEADLINE budget.
+    pub runtime_ns: u64,
+    /// SCHED_DEADLINE relative deadline.
+    pub deadline_ns: u64,
+    /// SCHED_DEADLINE period.
+    pub period_ns: u64,
+}
+
+/// struct sched_attr, first published size (48 bytes).
+#[repr(C)]
+#[derive(Default)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+const SCHED_ATTR_SIZE: u32 = 48;
+
+/// Sets the policy of thread `tid` (0: the calling thread).
+///
+/// # Errors
+/// EPERM without CAP_SYS_NICE, RLIMIT_RTPRIO or a real-time cgroup budget; EINVAL for
+/// impossible parameters; EBUSY when SCHED_DEADLINE admission refuses.
+pub fn set(tid: i32, a: &Attributes) -> Result<(), SysError> {
+    let attr = SchedAttr {
+        size: SCHED_ATTR_SIZE,
+        policy: a.policy.cast_unsigned(),
+        flags: 0,
+        nice: a.nice,
+        priority: a.priority,
+        runtime: a.runtime_ns,
+        deadline: a.deadline_ns,
+        period: a.period_ns,
+    };
+    // SAFETY: sched_setattr(2) reads `size` bytes from a live struct.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attr, 0u32) };
+    check(result, "sched_setattr", &describe(a)).map(drop).map_err(|e| {
+        e.needs("root, CAP_SYS_NICE or RLIMIT_RTPRIO (and a real-time budget where the cgroup has none)")
+    })
+}
+
+/// Reads the policy of thread `tid` (0: the calling thread).
+///
+/// # Errors
+/// ESRCH when there is no such thread.
+pub fn get(tid: i32) -> Result<Attributes, SysError> {
+    let mut attr = SchedAttr::default();
+    // SAFETY: sched_getattr(2) writes at most `size` bytes into a live struct.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attr, SCHED_ATTR_SIZE, 0u32)
+    };
+    check(result, "sched_getattr", &tid.to_string())?;
+    Ok(Attributes {
+        policy: attr.policy.cast_signed(),
+        nice: attr.nice,
+        priority: attr.priority,
+        runtime_ns: attr.runtime,
+        deadline_ns: attr.deadline,
+        period_ns: attr.period,
+    })
+}
+
+fn describe(a: &Attributes) -> String {
+    match a.policy {
+        SCHED_FIFO => format!("SCHED_FIFO {}", a.priority),
+        SCHED_RR => format!("SCHED_RR {}", a.priority),
+        SCHED_DEADLINE => format!("SCHED_DEADLINE {}/{} ns", a.runtime_ns, a.period_ns),
+        SCHED_BATCH => "SCHED_BATCH".to_owned(),
+        SCHED_IDLE => "SCHED_IDLE".to_owned(),
+        _ => format!("SCHED_OTHER nice {}", a.nice),
+    }
+}
+
+/// Allows thread `tid` (0: the calling thread) to run on `cpus` only.
+///
+/// # Errors
+/// EINVAL when none of them is online and allowed by the cpuset; EPERM for a deadline thread.
+pub fn set_affinity(tid: i32, cpus: &[u32]) -> Result<(), SysError> {
+    let mut mask = [0u64; MASK_WORDS];
+    for &cpu in cpus {
+        if let Some(word) = mask.get_mut(cpu as usize / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+    // SAFETY: sched_setaffinity(2) reads the given number of bytes from a live array.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_setaffinity, tid, size_of_val(&mask), mask.as_ptr())
+    };
+    check(result, "sched_setaffinity", &format!("{cpus:?}")).map(drop)
+}
+
+/// The CPUs thread `tid` (0: the calling thread) may run on.
+///
+/// # Errors
+/// ESRCH when there is no such thread.
+pub fn affinity(tid: i32) -> Result<Vec<u32>, SysError> {
+    let mut mask = [0u64; MASK_WORDS];
+    // SAFETY: sched_getaffinity(2) writes at most the given number of bytes into a live array.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, tid, size_of_val(&mask), mask.as_mut_ptr())
+    };
+    check(result, "sched_getaffinity", &tid.to_string())?;
+    let set = |i: usize| mask.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1);
+    Ok((0..MAX_CPUS).filter(|i| set(*i)).filter_map(|i| u32::try_from(i).ok()).collect())
+}
+
+/// The calling thread's id.
+#[must_use]
+pub fn gettid() -> i32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::gettid() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_back_what_is_set() {
+        let before = affinity(0).expect("own affinity");
+        assert!(!before.is_empty());
+        let one = [*before.first().expect("at least one CPU")];
+        std::thread::spawn(move || {
+            set_affinity(0, &one).expect("one of the allowed CPUs");
+            assert_eq!(affinity(0).expect("own affinity"), one);
+            set(0, &Attributes { policy: SCHED_BATCH, nice: 3, ..Attributes::default() })
+                .expect("batch");
+            let got = get(0).expect("own policy");
+            assert_eq!((got.policy, got.nice), (SCHED_BATCH, 3));
+        })
+        .join()
+        .expect("no panic");
+        assert_eq!(affinity(0).expect("own affinity"), before, "only that thread");
+    }
+}
