@@ -16,13 +16,10 @@ pub use libc::{
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// A point of time or span as the kernel wants it; negative spans become 0.
+/// A point of time or span as the kernel wants it; negative spans become 0. (The casts narrow
+/// where time_t is 32 bits wide.)
 #[must_use]
 #[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "time_t is 32 bits wide on some targets; 2038 is named in the header"
-)]
 pub fn timespec(ns: i64) -> timespec {
     let ns = ns.max(0);
     timespec { tv_sec: (ns / SECOND_NS) as libc::time_t, tv_nsec: (ns % SECOND_NS) as libc::c_long }

@@ -31,11 +31,9 @@ pub fn guard_realtime() -> Result<(), SysError> {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_xcpu as extern "C" fn(i32) as usize;
     // SAFETY: the handler only stores to atomics, which is async-signal-safe.
-    check(
-        unsafe { libc::sigaction(libc::SIGXCPU, &raw const action, std::ptr::null_mut()) },
-        "sigaction",
-        "SIGXCPU",
-    )?;
+    let set_handler =
+        unsafe { libc::sigaction(libc::SIGXCPU, &raw const action, std::ptr::null_mut()) };
+    check(set_handler, "sigaction", "SIGXCPU")?;
     let (soft, hard) = get(libc::RLIMIT_RTTIME)?;
     set(libc::RLIMIT_RTTIME, soft.min(GUARD_SOFT_US), hard.min(GUARD_HARD_US))
 }

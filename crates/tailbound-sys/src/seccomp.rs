@@ -67,11 +67,8 @@ pub fn confine() -> Result<(), SysError> {
         filter: program.as_mut_ptr(),
     };
     // SAFETY: integer arguments only.
-    check(
-        unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) },
-        "prctl",
-        "PR_SET_NO_NEW_PRIVS",
-    )?;
+    let no_new = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    check(no_new, "prctl", "PR_SET_NO_NEW_PRIVS")?;
     // SAFETY: seccomp(2) reads a live program of `len` instructions; flags 0 confine this thread only.
     let result = unsafe {
         libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter)

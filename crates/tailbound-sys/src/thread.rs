@@ -77,10 +77,8 @@ fn create(
     ok(unsafe { libc::pthread_attr_init(&raw mut attr) }, "pthread_attr_init")?;
     let made = (|| {
         // SAFETY: writes the initialised attr.
-        ok(
-            unsafe { libc::pthread_attr_setstacksize(&raw mut attr, stack) },
-            "pthread_attr_setstacksize",
-        )?;
+        let sized = unsafe { libc::pthread_attr_setstacksize(&raw mut attr, stack) };
+        ok(sized, "pthread_attr_setstacksize")?;
         if let Some(a) = explicit {
             // SAFETY: all-zero bytes are a valid sched_param.
             let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -141,6 +139,7 @@ fn prepare(birth: &Birth) -> Result<(), SysError> {
 
 /// Faults in 32 KiB of stack, more than the loop and everything it calls can use.
 #[inline(never)]
+#[expect(clippy::large_stack_arrays, reason = "a large stack array is the purpose")]
 fn touch_stack() {
     let mut page = [0u8; 32 << 10];
     std::hint::black_box(&mut page);
