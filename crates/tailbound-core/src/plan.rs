@@ -104,18 +104,27 @@ impl FromStr for LoadSpec {
         if name.is_empty() {
             return Err("a load needs a name".to_owned());
         }
-        if let (true, Some(line)) = (name == "cmd", rest.strip_prefix("line=")) {
-            return Ok(Self::command(line));
+        // A command line may hold commas and equals signs: `line=` comes last and takes the rest.
+        let at = (name == "cmd")
+            .then(|| if rest.starts_with("line=") { Some(0) } else { rest.find(",line=") })
+            .flatten();
+        let (rest, line) = at.map_or((rest, None), |at| {
+            let (before, line) = rest.split_at(at);
+            (before, line.trim_start_matches(',').strip_prefix("line="))
+        });
+        let mut options: Vec<(String, String)> = Vec::new();
+        for part in rest.split(',').filter(|o| !o.is_empty()) {
+            match (part.split_once('='), options.last_mut()) {
+                (Some((key, value)), _) => options.push((key.to_owned(), value.to_owned())),
+                // A CPU list holds commas of its own: `cpus=0,2-3`.
+                (None, Some((key, value))) if key == "cpus" => {
+                    value.push(',');
+                    value.push_str(part);
+                }
+                _ => return Err(format!("load option `{part}` is not key=value")),
+            }
         }
-        let options = rest
-            .split(',')
-            .filter(|o| !o.is_empty())
-            .map(|o| {
-                o.split_once('=')
-                    .map(|(k, v)| (k.to_owned(), v.to_owned()))
-                    .ok_or_else(|| format!("load option `{o}` is not key=value"))
-            })
-            .collect::<Result<_, _>>()?;
+        options.extend(line.map(|line| ("line".to_owned(), line.to_owned())));
         Ok(Self { name: name.to_owned(), options })
     }
 }
@@ -247,7 +256,13 @@ mod tests {
 
     #[test]
     fn loads_round_trip() {
-        for text in ["hackbench", "hackbench:groups=4,ipc=inet", "cmd:line=a,b=c:d"] {
+        for text in [
+            "hackbench",
+            "hackbench:groups=4,ipc=inet",
+            "hackbench:cpus=0,2-3,groups=4",
+            "cmd:line=a,b=c:d",
+            "cmd:repeat=yes,cpus=0,2,line=a,line=b",
+        ] {
             assert_eq!(text.parse::<LoadSpec>().map(|l| l.to_string()).as_deref(), Ok(text));
         }
         assert!(":x".parse::<LoadSpec>().is_err() && "memory:x".parse::<LoadSpec>().is_err());
