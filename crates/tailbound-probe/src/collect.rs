@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reads what the hot threads wrote, without their knowing: folds 32-bit counters into
+//! 64-bit histograms and takes the rings' entries.
+//!
+//! Context: COLD, at most ten times a second. Units: ns; times counted from the first
+//! due activation of the measurement.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tailbound_core::distribution::Distribution;
+use tailbound_core::histogram::Histogram;
+use tailbound_core::record::{ExceedanceRecord, SecondRecord};
+use tailbound_rt::h2;
+use tailbound_rt::recorder::{Extremes, Recorder};
+
+/// New entries of one thread since the last look.
+#[derive(Debug, Default)]
+pub struct Fresh {
+    /// Seconds that are complete.
+    pub seconds: Vec<SecondRecord>,
+    /// Exceedances.
+    pub exceedances: Vec<ExceedanceRecord>,
+    /// Raw samples.
+    pub raw: Vec<i64>,
+}
+
+/// One thread's records so far.
+#[derive(Debug)]
+pub struct Collector {
+    thread: u32,
+    start_ns: i64,
+    late: Fold,
+    missed: Fold,
+    early: Fold,
+}
+
+/// A histogram that follows a wrapping 32-bit one.
+#[derive(Debug)]
+struct Fold {
+    seen: Vec<u32>,
+    total: Histogram,
+}
+
+impl Fold {
+    fn new(precision: u32) -> Self {
+        Self { seen: vec![0; h2::buckets(precision)], total: Histogram::new(precision) }
+    }
+    fn follow(&mut self, live: &[AtomicU32]) {
+        for (i, (seen, now)) in self.seen.iter_mut().zip(live).enumerate() {
+            let now = now.load(Ordering::Relaxed);
+            if now != *seen {
+                self.total.add_at(i, u64::from(now.wrapping_sub(*seen)));
+                *seen = now;
+            }
+        }
+    }
+}
+
+impl Collector {
+    /// A collector for `thread`, whose measurement's first activation is at `start_ns`.
+    #[must_use]
+    pub fn new(thread: u32, start_ns: i64) -> Self {
+        Self {
+            thread,
+            start_ns,
+            late: Fold::new(h2::PRECISION),
+            missed: Fold::new(h2::PRECISION),
+            early: Fold::new(h2::PRECISION_EARLY),
+        }
+    }
+
+    /// Takes everything new.
+    pub fn collect(&mut self, recorder: &Recorder) -> Fresh {
+        self.late.follow(recorder.late_buckets());
+        self.missed.follow(recorder.missed_buckets());
+        self.early.follow(recorder.early_buckets());
+        let thread = self.thread;
+        let seconds = std::iter::from_fn(|| recorder.pop_second()).map(|s| SecondRecord {
+            thread,
+            second: s.second,
+            n: s.n,
+            max_ns: s.max_ns,
+            argmax: s.argmax,
+            min_ns: s.min_ns,
+            sum_ns: s.sum_ns,
+            missed: s.missed,
+        });
+        let exceedances =
+            std::iter::from_fn(|| recorder.pop_exceedance()).map(|e| ExceedanceRecord {
+                thread,
+                activation: e.activation,
+                error_ns: e.error_ns,
+                t_ns: e.wake_ns.saturating_sub(self.start_ns),
+                missed: e.missed,
+            });
+        Fresh {
+            seconds: seconds.collect(),
+            exceedances: exceedances.collect(),
+            raw: std::iter::from_fn(|| recorder.pop_raw()).collect(),
+        }
+    }
+
+    /// Histogram of wake-ups at or after their due time, so far.
+    #[must_use]
+    pub fn late(&self) -> &Histogram {
+        &self.late.total
+    }
+    /// Histogram of missed activations, so far.
+    #[must_use]
+    pub fn missed(&self) -> &Histogram {
+        &self.missed.total
+    }
+    /// Histogram of early wake-ups (by how much), so far.
+    #[must_use]
+    pub fn early(&self) -> &Histogram {
+        &self.early.total
+    }
+
+    /// Wake-ups and missed activations as distributions. Exact when the thread has ended.
+    #[must_use]
+    pub fn distributions(&self, recorder: &Recorder) -> (Distribution, Distribution) {
+        let (sums, missed_sums) = recorder.sums();
+        let build = |e: Extremes, late: &Histogram, early: Option<&Histogram>, sums| {
+            let mut d = Distribution {
+                n: e.n,
+                min_ns: e.min_ns,
+                max_ns: e.max_ns,
+                sums: Some(sums),
+                late: late.clone(),
+                over_range: e.over_range,
+                ..Distribution::default()
+            };
+            if let Some(early) = early {
+                d.early = early.clone();
+            }
+            d
+        };
+        (
+            build(recorder.wakeups(), &self.late.total, Some(&self.early.total), sums),
+            build(recorder.missed(), &self.missed.total, None, missed_sums),
+        )
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the tool itself costs, measured where it runs: reading the clock, recording.
+//!
+//! Context: SETUP. Units: ns. Takes about a millisecond.
+
+use tailbound_core::record::SelfCost;
+use tailbound_rt::recorder::{Recorder, Writer};
+use tailbound_sys::clock;
+use tailbound_sys::error::SysError;
+use tailbound_sys::mem::Prefaulted;
+
+const ROUNDS: u32 = 9;
+const READS: u32 = 500;
+const RECORDS: u32 = 2_000;
+
+/// Measures `clock_read_ns` and `record_ns` (medians of nine rounds) on `clock`.
+///
+/// # Errors
+/// When there is no memory for a scratch recorder.
+pub fn measure(clock: i32) -> Result<SelfCost, SysError> {
+    let scratch = Prefaulted::<Recorder>::new()?;
+    let mut writer = Writer::new(&scratch, 0, 1_000_000);
+    let reads = median(|| {
+        let begin = clock::now_ns(clock);
+        for _ in 1..READS {
+            std::hint::black_box(clock::now_ns(clock));
+        }
+        f64::from(READS).recip() * ns(clock::now_ns(clock) - begin)
+    });
+    let mut activation = 0u64;
+    let records = median(|| {
+        let begin = clock::now_ns(clock);
+        for i in 0..RECORDS {
+            // A spread of errors, so that more than one bucket is touched.
+            writer.wake(activation, 0, 3_000 + i64::from(i % 64) * 97, 0);
+            activation += 1;
+        }
+        f64::from(RECORDS).recip() * ns(clock::now_ns(clock) - begin)
+    });
+    Ok([("clock_read_ns".to_owned(), reads), ("record_ns".to_owned(), records)].into())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "below a second")]
+fn ns(span: i64) -> f64 {
+    span as f64
+}
+
+fn median(mut round: impl FnMut() -> f64) -> f64 {
+    let mut all: Vec<f64> = (0..ROUNDS).map(|_| round()).collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+}
