@@ -1,2 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! (room not furnished yet)
+//! One run from inventory to verdict: what the command line, the lab's guest and a farm's
+//! agent all call.
+//!
+//! Context: SETUP and COLD; the measured threads are `tailbound-probe`'s. Units: ns.
+//! Not here: words on a command line (`tailbound`), pictures (`tailbound-report`).
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod error;
+pub mod output;
+pub mod progress;
+pub mod resolve;
+pub mod session;
+mod supervise;
+
+pub use error::RunError;
+pub use output::Output;
+pub use progress::{Phase, Progress, ThreadProgress};
+pub use resolve::{Asked, Resolved, resolve, split_loads};
+pub use session::{Session, run};

@@ -118,3 +118,9 @@ impl Usage {
         }
     }
 }
+
+/// The highest real-time priority RLIMIT_RTPRIO allows this process; 0 for none.
+#[must_use]
+pub fn realtime_priority() -> Option<u64> {
+    get(libc::RLIMIT_RTPRIO).ok().map(|(soft, _)| soft)
+}

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! (room not furnished yet)
+//! The binary: see the library.
 fn main() {}

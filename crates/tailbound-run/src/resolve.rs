@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From what was typed to a plan with nothing left open, or a clear refusal.
+//!
+//! Context: SETUP. Units: text in, ns out. Everything that can be wrong with words,
+//! permissions or the machine is found here, before anything is started.
+
+use tailbound_core::cpus::CpuSet;
+use tailbound_core::finding::{Finding, Impact};
+use tailbound_core::plan::{
+    Campaign, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, LoadSpec, Means, Plan,
+};
+use tailbound_core::policy::Policy;
+use tailbound_core::requirement::{Class, Rate, Requirement};
+use tailbound_core::units::{self, format_ns_i64, parse_ns};
+use tailbound_host::Root;
+use tailbound_sys::clock;
+
+use crate::error::RunError;
+
+/// Defaults of a plan, in the words of the command line.
+pub mod defaults {
+    /// `--interval`
+    pub const INTERVAL: &str = "1ms";
+    /// `--duration`
+    pub const DURATION: &str = "60s";
+    /// `--warm-up`
+    pub const WARM_UP: &str = "1s";
+    /// `--policy`, where it is allowed
+    pub const POLICY_PRIORITY: u8 = 95;
+}
+
+/// What was asked for: the command line laid over the campaign file.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Every word, still as text.
+    pub words: Campaign,
+    /// `--paranoid`
+    pub paranoid: bool,
+}
+
+/// A plan and what was noticed while making it.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// What to do.
+    pub plan: Plan,
+    /// What the reader must know: no permission for real-time priority, and the like.
+    pub findings: Vec<Finding>,
+}
+
+/// Splits `hackbench:groups=4,ipc=inet,memory` into its loads: a part that is an option or a
+/// number belongs to the load before it.
+#[must_use]
+pub fn split_loads(text: &str) -> Vec<String> {
+    let mut loads: Vec<String> = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let option = part.find('=').is_some_and(|eq| part.find(':').is_none_or(|colon| eq < colon));
+        let number = part.starts_with(|c: char| c.is_ascii_digit());
+        match loads.last_mut() {
+            Some(last) if option || number => {
+                last.push(if last.contains(':') { ',' } else { ':' });
+                last.push_str(part);
+            }
+            _ => loads.push(part.to_owned()),
+        }
+    }
+    loads
+}
+
+fn usage<E: ToString>(flag: &str) -> impl FnOnce(E) -> RunError + '_ {
+    move |e| RunError::Usage(format!("{flag}: {}", e.to_string()))
+}
+
+/// Makes the plan.
+///
+/// # Errors
+/// [`RunError::Usage`] for impossible words, [`RunError::Cannot`] for what this machine or
+/// user cannot do.
+pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
+    let w = &asked.words;
+    let mut findings = Vec::new();
+    let clock = parse_or(w.clock.as_deref(), "--clock", Clock::Monotonic)?;
+    let means = parse_or(w.means.as_deref(), "--means", Means::Nanosleep)?;
+    let interval_ns = time(w.interval.as_deref().unwrap_or(defaults::INTERVAL), "--interval")?;
+    if !(INTERVAL_MIN_NS..=INTERVAL_MAX_NS).contains(&interval_ns) {
+        return Err(RunError::Usage(format!(
+            "--interval: {} is outside {} to {}: below that the loop itself would fill the CPU",
+            format_ns_i64(interval_ns),
+            format_ns_i64(INTERVAL_MIN_NS),
+            units::format_span(INTERVAL_MAX_NS)
+        )));
+    }
+    let activations = activations(w, interval_ns)?;
+    let warm_up_ns = time(w.warm_up.as_deref().unwrap_or(defaults::WARM_UP), "--warm-up")?;
+    if !(0..=DURATION_MAX_NS).contains(&warm_up_ns) {
+        return Err(RunError::Usage("--warm-up: write 0s or more".to_owned()));
+    }
+    let requirement = requirement(w, clock)?;
+    let cpus = cpus(w.cpus.as_deref().unwrap_or("all"), root)?;
+    let policy = policy(w.policy.as_deref(), &mut findings)?;
+    if let (Policy::Deadline { period_ns, .. }, true) = (policy, w.cpus.is_some()) {
+        return Err(RunError::Usage(format!(
+            "--cpus cannot be given with --policy {policy}: the kernel refuses to pin SCHED_DEADLINE threads (one with a period of {} runs per online CPU, unpinned)",
+            format_ns_i64(period_ns.cast_signed())
+        )));
+    }
+    let mut loads = Vec::new();
+    for text in w.load.iter().flatten().flat_map(|l| split_loads(l)).filter(|l| l != "none") {
+        loads.push(text.parse::<LoadSpec>().map_err(usage("--load"))?);
+    }
+    if let Some(line) = &w.load_cmd {
+        loads.push(LoadSpec::command(line));
+    }
+    for load in &loads {
+        tailbound_load::check(load).map_err(usage("--load"))?;
+    }
+    let cpu_dma_latency_us = w.cpu_dma_latency.as_deref().map(dma_latency).transpose()?;
+    let plan = Plan {
+        name: w.name.clone(),
+        probe: "cyclic".to_owned(),
+        interval_ns,
+        activations,
+        warm_up_ns,
+        cpus,
+        policy,
+        clock,
+        means,
+        loads,
+        requirement,
+        cpu_dma_latency_us,
+        raw: w.raw.unwrap_or(false),
+        paranoid: asked.paranoid,
+    };
+    Ok(Resolved { plan, findings })
+}
+
+fn parse_or<T: std::str::FromStr<Err = String>>(text: Option<&str>, flag: &str, or: T) -> Result<T, RunError> {
+    text.map_or(Ok(or), |t| t.parse().map_err(usage(flag)))
+}
+
+fn time(text: &str, flag: &str) -> Result<i64, RunError> {
+    parse_ns(text).map_err(usage(flag))
+}
+
+fn activations(w: &Campaign, interval_ns: i64) -> Result<u64, RunError> {
+    let n = match (w.loops, w.duration.as_deref()) {
+        (Some(_), Some(_)) => {
+            return Err(RunError::Usage("--loops and --duration: give one of them, the other follows from the interval".to_owned()));
+        }
+        (Some(loops), None) => loops,
+        (None, duration) => {
+            let duration_ns = time(duration.unwrap_or(defaults::DURATION), "--duration")?;
+            if duration_ns < interval_ns {
+                return Err(RunError::Usage(format!(
+                    "--duration: {} is shorter than one interval of {}",
+                    format_ns_i64(duration_ns),
+                    format_ns_i64(interval_ns)
+                )));
+            }
+            u64::try_from(duration_ns / interval_ns).unwrap_or(0)
+        }
+    };
+    if n == 0 {
+        return Err(RunError::Usage("--loops: 0 loops measure nothing".to_owned()));
+    }
+    let total = i128::from(n) * i128::from(interval_ns);
+    if total > i128::from(DURATION_MAX_NS) {
+        return Err(RunError::Usage(format!(
+            "{} loops of {} are more than a year: write a smaller --loops or --duration",
+            units::grouped(n),
+            format_ns_i64(interval_ns)
+        )));
+    }
+    Ok(n)
+}
+
+fn requirement(w: &Campaign, clock: Clock) -> Result<Requirement, RunError> {
+    let resolution = clock::resolution_ns(tailbound_probe::arm::clock_id(clock))
+        .map_err(|e| RunError::Cannot(format!("--clock {clock}: {e}")))?;
+    let limit = |text: Option<&str>, flag: &str| -> Result<Option<i64>, RunError> {
+        let Some(ns) = text.map(|t| time(t, flag)).transpose()? else { return Ok(None) };
+        if ns <= 0 {
+            return Err(RunError::Usage(format!("{flag}: must be more than 0")));
+        }
+        // A clock read costs tens of ns: a deadline below that says nothing about the machine.
+        let floor = resolution.max(100);
+        if ns < floor {
+            return Err(RunError::Usage(format!(
+                "{flag}: {} is below what the {clock} clock can tell here ({})",
+                format_ns_i64(ns),
+                format_ns_i64(floor)
+            )));
+        }
+        Ok(Some(ns))
+    };
+    let class = parse_or(w.class.as_deref(), "--class", Class::Hard)?;
+    let rate = w.rate.as_deref().map(|t| t.parse::<Rate>().map_err(usage("--rate"))).transpose()?;
+    let confidence = w.confidence.unwrap_or(0.95);
+    if !(0.5..1.0).contains(&confidence) {
+        return Err(RunError::Usage(format!("--confidence: {confidence} is not between 0.5 and 1, for example 0.95")));
+    }
+    let requirement = Requirement {
+        deadline_ns: limit(w.deadline.as_deref(), "--deadline")?,
+        early_ns: limit(w.early.as_deref(), "--early")?,
+        class,
+        rate,
+        confidence,
+    };
+    let asks_more = w.class.is_some() || rate.is_some() || requirement.early_ns.is_some();
+    if requirement.deadline_ns.is_none() && asks_more {
+        return Err(RunError::Usage("--class, --rate and --early belong to a deadline: add for example --deadline 100us".to_owned()));
+    }
+    if class == Class::Safe && rate.is_none() {
+        return Err(RunError::Usage("--class safe needs the rate to be demonstrated: add for example --rate 1/24h".to_owned()));
+    }
+    Ok(requirement)
+}
+
+fn cpus(text: &str, root: &Root) -> Result<CpuSet, RunError> {
+    tailbound_host::cpus::resolve(root, text).map_err(|e| RunError::Usage(format!("--cpus: {e}")))
+}
+
+/// The policy asked for, which must be allowed; or FIFO as high as allowed; or what is left.
+fn policy(text: Option<&str>, findings: &mut Vec<Finding>) -> Result<Policy, RunError> {
+    if let Some(text) = text {
+        let policy: Policy = text.parse().map_err(usage("--policy"))?;
+        tailbound_probe::allowed(policy).map_err(|e| RunError::Cannot(format!("--policy {policy}: {e}")))?;
+        if !policy.is_realtime() {
+            findings.push(
+                Finding::new("not-realtime-chosen", Impact::Notice, format!("measured as {policy}, as asked"))
+                    .meaning("An ordinary thread competes with every other one: the figures describe fair scheduling and timer slack, not what a real-time thread would see."),
+            );
+        }
+        return Ok(policy);
+    }
+    let wanted = defaults::POLICY_PRIORITY;
+    let limit = tailbound_sys::limits::realtime_priority().unwrap_or(0);
+    let lower = u8::try_from(limit).unwrap_or(99).min(wanted);
+    let mut refused = None;
+    for policy in [wanted, lower].into_iter().filter(|p| *p > 0).map(Policy::Fifo) {
+        match tailbound_probe::allowed(policy) {
+            Ok(()) => return Ok(policy),
+            Err(e) => refused = Some(e),
+        }
+    }
+    let why = refused.map_or("this user may not".to_owned(), |e| e.to_string());
+    findings.push(
+        Finding::new("not-realtime", Impact::Doubt, format!("no real-time priority: {why}"))
+            .meaning("Measured as an ordinary thread (SCHED_OTHER): the figures describe fair scheduling and 50 µs of timer slack, not what a real-time thread would see. A deadline cannot be called met on them.")
+            .remedy("Run as root, or allow it: `ulimit -r 95` in a shell whose limits.conf grants rtprio, or CAP_SYS_NICE on the binary."),
+    );
+    Ok(Policy::Other)
+}
+
+fn dma_latency(text: &str) -> Result<i32, RunError> {
+    // The kernel's unit is µs, and its users write `0`: a bare 0 is no mistake.
+    let ns = if text.trim() == "0" { 0 } else { time(text, "--cpu-dma-latency")? };
+    i32::try_from(ns / 1000)
+        .ok()
+        .filter(|us| *us >= 0 && ns % 1000 == 0)
+        .ok_or_else(|| RunError::Usage("--cpu-dma-latency: write whole microseconds from 0, for example `0` or `50us`".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(edit: impl FnOnce(&mut Campaign)) -> Asked {
+        let mut words = Campaign { policy: Some("other".to_owned()), ..Campaign::default() };
+        edit(&mut words);
+        Asked { words, paranoid: false }
+    }
+
+    #[test]
+    fn loads_split_where_people_mean_it() {
+        assert_eq!(split_loads("hackbench,memory"), ["hackbench", "memory"]);
+        assert_eq!(
+            split_loads("hackbench:groups=4,ipc=inet,memory:cpus=0,2,clock"),
+            ["hackbench:groups=4,ipc=inet", "memory:cpus=0,2", "clock"]
+        );
+    }
+
+    #[test]
+    fn absurd_words_are_refused_with_the_flag_and_a_way_out() {
+        type Edit = fn(&mut Campaign);
+        let cases: [(Edit, &str); 14] = [
+            (|c| c.interval = Some("0s".into()), "--interval"),
+            (|c| c.interval = Some("1us".into()), "--interval"),
+            (|c| c.interval = Some("1".into()), "has no unit"),
+            (|c| c.loops = Some(1_000_000_000_000), "more than a year"),
+            (|c| c.loops = Some(0), "--loops"),
+            (|c| c.cpus = Some("999".into()), "999"),
+            (|c| c.cpus = Some("x".into()), "--cpus"),
+            (|c| c.deadline = Some("1ns".into()), "--deadline"),
+            (|c| c.deadline = Some("0us".into()), "--deadline"),
+            (|c| c.class = Some("hard".into()), "--deadline"),
+            (|c| c.load = Some(vec!["nosuch".into()]), "nosuch"),
+            (|c| c.policy = Some("fifo:100".into()), "--policy"),
+            (|c| c.clock = Some("sundial".into()), "sundial"),
+            (|c| c.duration = Some("100us".into()), "shorter than one interval"),
+        ];
+        for (edit, hint) in cases {
+            match resolve(&asked(edit), &Root::real()) {
+                Err(RunError::Usage(text)) => assert!(text.contains(hint), "{text} lacks {hint}"),
+                other => panic!("{hint}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_are_a_valid_measurement() {
+        let plan = resolve(&Asked::default(), &Root::real()).map(|r| r.plan).expect("defaults");
+        assert_eq!((plan.interval_ns, plan.activations), (1_000_000, 60_000));
+        assert!(!plan.cpus.is_empty());
+        assert_eq!(plan.cpu_dma_latency_us, None, "nothing is changed on the system");
+    }
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words of the command line: help, man pages and completions all come from here.
+//!
+//! Context: COLD. Parsing never looks at the machine or the user: what was typed is kept as
+//! text and resolved later (`tailbound-run::resolve`).
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// How late can this machine be? Real time is not fast: it is bounded.
+///
+/// Measures how late this machine's threads wake up, under load, and answers in one
+/// sentence, a report and an exit status.
+#[derive(Debug, Parser)]
+#[command(name = "tailbound", version, max_term_width = 100, after_help = EXIT_HELP)]
+pub(crate) struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_HELP: &str = "Exit status: 0 met, or nothing was required; 1 not met; 2 wrong words or files; \
+3 this machine or user cannot; 4 a bug of tailbound; 5 undecided (too short, cut off, doubtful).";
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure under load and answer: inventory, load, warm-up, measurement, verdict, report
+    Run(RunArgs),
+    /// One bare probe, without load or report
+    #[command(subcommand)]
+    Measure(Measure),
+    /// The bare loads, for use beside another tool
+    Load(LoadArgs),
+    /// Make one HTML file of one or more runs; it opens offline in any browser
+    Report(ReportArgs),
+    /// Show a run in the terminal
+    Show(ShowArgs),
+    /// Set two or more runs side by side
+    Compare(CompareArgs),
+    /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
+    Import(ImportArgs),
+    /// Print the completions of a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// One load, started by `run` and `load` in a process of its own
+    #[command(hide = true)]
+    LoadWorker(WorkerArgs),
+}
+
+/// Probes that can run bare.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Measure {
+    /// Sleep to absolute deadlines and record how late the thread woke
+    Cyclic(MeasureArgs),
+}
+
+/// What both `run` and `measure` take.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// The latest acceptable wake-up: `100us`. Without it the figures are the answer
+    #[arg(short = 'd', long, value_name = "TIME", help_heading = "Requirement")]
+    pub(crate) deadline: Option<String>,
+    /// The earliest acceptable wake-up before its due time, where early is as bad as late
+    #[arg(long, value_name = "TIME", help_heading = "Requirement")]
+    pub(crate) early: Option<String>,
+    /// How strictly: `hard` (every activation), `safe` (and demonstrated at --rate), `95`, `best-effort` [default: hard]
+    #[arg(long, value_name = "CLASS", help_heading = "Requirement")]
+    pub(crate) class: Option<String>,
+    /// The rate of exceedances that class `safe` has to demonstrate: `1/24h`
+    #[arg(long, value_name = "N/TIME", help_heading = "Requirement")]
+    pub(crate) rate: Option<String>,
+    /// Confidence of statements about rates [default: 0.95]
+    #[arg(long, value_name = "P", help_heading = "Requirement")]
+    pub(crate) confidence: Option<f64>,
+
+    /// From one activation to the next [default: 1ms]
+    #[arg(short, long, value_name = "TIME", help_heading = "Measurement")]
+    pub(crate) interval: Option<String>,
+    /// How long to measure [default: 60s]
+    #[arg(short = 'D', long, value_name = "TIME", help_heading = "Measurement")]
+    pub(crate) duration: Option<String>,
+    /// How many activations of each thread, instead of a duration
+    #[arg(short = 'l', long, value_name = "N", help_heading = "Measurement")]
+    pub(crate) loops: Option<u64>,
+    /// Discarded (and reported) before the measurement begins [default: 1s]
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
+    pub(crate) warm_up: Option<String>,
+    /// Measured CPUs: `all`, `isolated` or a list such as `2-3` [default: all]
+    #[arg(short = 'a', long, value_name = "CPUS", help_heading = "Measurement")]
+    pub(crate) cpus: Option<String>,
+    /// Policy of the measured threads: `fifo:95`, `rr:N`, `other`, `deadline:RUNTIME/PERIOD` [default: fifo:95 where allowed]
+    #[arg(short, long, value_name = "POLICY", help_heading = "Measurement")]
+    pub(crate) policy: Option<String>,
+    /// Clock of the schedule: `monotonic`, `tai`, `boottime`, `realtime` [default: monotonic]
+    #[arg(long, value_name = "CLOCK", help_heading = "Measurement")]
+    pub(crate) clock: Option<String>,
+    /// How the threads sleep: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer` [default: nanosleep]
+    #[arg(long, value_name = "MEANS", help_heading = "Measurement")]
+    pub(crate) means: Option<String>,
+    /// Hold /dev/cpu_dma_latency at this for the time of the run (changes the system: off unless given)
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
+    pub(crate) cpu_dma_latency: Option<String>,
+    /// Keep every sample in the run file, and estimate P² percentiles from them
+    #[arg(long, help_heading = "Measurement")]
+    pub(crate) raw: bool,
+    /// Confine the measured threads to the system calls they need; any other kills the run
+    #[arg(long, help_heading = "Measurement")]
+    pub(crate) paranoid: bool,
+    /// Read the plan from a TOML file whose words are these flags'; flags given here win
+    #[arg(short, long, value_name = "FILE", help_heading = "Measurement")]
+    pub(crate) campaign: Option<PathBuf>,
+
+    /// Where the run file goes; `-` is standard output [default: named after time and host for `run`, nowhere for `measure`]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Overwrite an existing run file and report
+    #[arg(long, help_heading = "Output")]
+    pub(crate) force: bool,
+    /// Print the answer as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// No live view, no progress
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Colour: `auto`, `always`, `never`
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"], help_heading = "Output")]
+    pub(crate) color: String,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    /// Loads beside the measurement, separated by commas: hackbench, memory, ping-flood, clock, cpu; `none` is none [default: none]
+    ///
+    /// Options follow a colon: `hackbench:groups=10,ipc=inet,memory`. See `tailbound load --help`.
+    #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Load")]
+    pub(crate) load: Vec<String>,
+    /// Any shell command as a load; it is ended with the run
+    #[arg(long, value_name = "CMD", help_heading = "Load")]
+    pub(crate) load_cmd: Option<String>,
+    /// Where the HTML report goes [default: beside the run file]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// Arguments of `measure`.
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+}
+
+/// Arguments of `load`.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// Loads, with options after a colon: `hackbench:groups=10,ipc=inet`
+    #[arg(required = true, value_name = "NAME[:OPTIONS]")]
+    pub(crate) names: Vec<String>,
+    /// How long [default: until Ctrl-C]
+    #[arg(short = 'D', long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Print totals as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Run files, or files of tools that `import` reads
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The HTML file; `-` is standard output [default: the first run's name with .html]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// A run file, or a file of a tool that `import` reads; `-` is standard input
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a picture (SVG) instead: `histogram`, `survival` or `maxima`
+    #[arg(long, value_name = "WHICH", value_parser = ["histogram", "survival", "maxima"])]
+    pub(crate) svg: Option<String>,
+    /// Colour: `auto`, `always`, `never`
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"])]
+    pub(crate) color: String,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Run files, or files of tools that `import` reads; the first is the reference
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Also write the overlaid pictures and tables as one HTML file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Colour: `auto`, `always`, `never`
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"])]
+    pub(crate) color: String,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// The file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Its format, where the content does not tell
+    #[arg(short, long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Unit of a plain column of numbers: ns, us, ms, s
+    #[arg(short, long, value_name = "UNIT")]
+    pub(crate) unit: Option<String>,
+    /// The run file; `-` is standard output [default: FILE.tailbound.jsonl]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print what was read as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of the hidden load worker.
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// The load
+    pub(crate) spec: String,
+    /// File descriptor to report to
+    pub(crate) fd: i32,
+}
