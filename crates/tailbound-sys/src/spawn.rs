@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starts another program from a process that measures: without copying its memory map,
+//! without handing down its real-time policy, signals or descriptors, and in a PID
+//! namespace of its own where that is allowed.
+//!
+//! Context: SETUP, COLD. The child shares the parent's memory until it calls execve(2),
+//! as in vfork(2): a fork would write-protect every locked page of the parent, and each
+//! would then cost a page fault in the measured loop.
+//! Not here: what is started, and ending it (`process`).
+//! Source: clone(2), vfork(2), pid_namespaces(7), prctl(2), signal-safety(7).
+
+use std::ffi::{CString, OsStr, OsString, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::error::{SysError, check};
+use crate::process::Pid;
+
+/// Highest descriptor number that can be handed down.
+pub const TARGET_FD_MAX: i32 = 9;
+const STACK_BYTES: usize = 64 * 1024;
+/// The kernel's default for normal threads.
+const TIMER_SLACK_NS: libc::c_ulong = 50_000;
+
+/// What to start and how.
+#[derive(Debug)]
+pub struct Spawn<'a> {
+    /// The file to execute.
+    pub program: &'a Path,
+    /// Its arguments, without its own name.
+    pub arguments: &'a [OsString],
+    /// Descriptors it gets, with the number (0 to [`TARGET_FD_MAX`]) each is to have
+    /// there. Numbers 0 to 2 not named here are the caller's own.
+    pub descriptors: &'a [(BorrowedFd<'a>, i32)],
+    /// Make it the init of a new PID namespace: when it ends, so does everything it
+    /// started. Needs CAP_SYS_ADMIN.
+    pub pid_namespace: bool,
+    /// Make it leader of a new session, out of reach of the terminal's Ctrl-C.
+    pub new_session: bool,
+    /// The signal it gets when the *thread* that starts it ends.
+    pub death_signal: i32,
+    /// CPUs it may use; empty: those of the calling thread.
+    pub cpus: &'a [u32],
+}
+
+struct Child {
+    argv: Vec<*const libc::c_char>,
+    envp: Vec<*const libc::c_char>,
+    moves: Vec<(i32, i32)>,
+    cpus: Option<libc::cpu_set_t>,
+    new_session: bool,
+    death_signal: i32,
+    highest_fd: u32,
+    failed: Option<(&'static str, i32)>,
+}
+
+impl Spawn<'_> {
+    /// Starts it; returns once the program was executed.
+    ///
+    /// # Errors
+    /// The call that failed in the parent or in the child, execve(2) included; EPERM at
+    /// `clone` when the PID namespace is not permitted.
+    pub fn start(&self) -> Result<Pid, SysError> {
+        let text = |s: &OsStr| {
+            CString::new(s.as_bytes()).map_err(|_| {
+                SysError::code("execve", format!("NUL byte in {}", s.display()), libc::EINVAL)
+            })
+        };
+        let mut argv = vec![text(self.program.as_os_str())?];
+        for argument in self.arguments {
+            argv.push(text(argument)?);
+        }
+        let mut envp = Vec::new();
+        for (key, value) in std::env::vars_os() {
+            let mut line = key;
+            line.push("=");
+            line.push(&value);
+            envp.push(text(&line)?);
+        }
+        // Above every target number, so that no dup2 overwrites a source still needed.
+        let mut sources = Vec::new();
+        for &(fd, target) in self.descriptors {
+            if !(0..=TARGET_FD_MAX).contains(&target) {
+                return Err(SysError::code("dup2", target.to_string(), libc::EBADF));
+            }
+            sources.push((duplicate_above(fd.as_raw_fd(), TARGET_FD_MAX + 1)?, target));
+        }
+        let highest = self.descriptors.iter().map(|d| d.1).max().unwrap_or(2).max(2);
+        let mut child = Child {
+            argv: pointers(&argv),
+            envp: pointers(&envp),
+            moves: sources.iter().map(|(fd, target)| (fd.as_raw_fd(), *target)).collect(),
+            cpus: cpu_set(self.cpus),
+            new_session: self.new_session,
+            death_signal: self.death_signal,
+            highest_fd: highest.unsigned_abs(),
+            failed: None,
+        };
+        let pid = clone_and_execute(&mut child, self.pid_namespace)?;
+        if let Some((call, errno)) = child.failed {
+            // It ended with _exit before executing anything: collect it.
+            // SAFETY: no status is asked for.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+            return Err(SysError::code(call, self.program.display().to_string(), errno));
+        }
+        Ok(Pid(pid))
+    }
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings.iter().map(|s| s.as_ptr()).chain(std::iter::once(std::ptr::null())).collect()
+}
+
+fn cpu_set(cpus: &[u32]) -> Option<libc::cpu_set_t> {
+    if cpus.is_empty() {
+        return None;
+    }
+    // SAFETY: all-zero bytes are an empty cpu_set_t.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &cpu in cpus {
+        // SAFETY: CPU_SET writes inside the live set; larger numbers than it holds are skipped.
+        unsafe {
+            if (cpu as usize) < 8 * size_of::<libc::cpu_set_t>() {
+                libc::CPU_SET(cpu as usize, &mut set);
+            }
+        }
+    }
+    Some(set)
+}
+
+fn duplicate_above(fd: i32, lowest: i32) -> Result<OwnedFd, SysError> {
+    // SAFETY: fcntl(2) on a borrowed descriptor; it makes a new one.
+    let raw = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, lowest) };
+    check(raw, "fcntl", "F_DUPFD_CLOEXEC")?;
+    // SAFETY: `raw` is a fresh descriptor, ours alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+fn clone_and_execute(child: &mut Child, pid_namespace: bool) -> Result<i32, SysError> {
+    let mut stack = vec![0u8; STACK_BYTES];
+    let top = stack.as_mut_ptr_range().end as usize & !15;
+    let mut flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    if pid_namespace {
+        flags |= libc::CLONE_NEWPID;
+    }
+    // No handler of the parent may run in the child, which shares its memory.
+    // SAFETY: all-zero bytes are valid sigset_t values, filled by the calls below.
+    let (mut all, mut old): (libc::sigset_t, libc::sigset_t) =
+        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    // SAFETY: both sets are live.
+    unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+    }
+    // SAFETY: CLONE_VFORK suspends this thread until the child has executed or ended, so
+    // the stack and `child` outlive the child's use of them and nobody else touches them.
+    let pid = unsafe {
+        libc::clone(in_child, top as *mut c_void, flags, std::ptr::from_mut(child).cast())
+    };
+    let result = check(pid, "clone", if pid_namespace { "CLONE_NEWPID" } else { "" })
+        .map_err(|e| e.needs("CAP_SYS_ADMIN for a PID namespace"));
+    // SAFETY: restores the mask saved above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut()) };
+    result
+}
+
+/// Runs in the child: system calls only, no allocation, no lock.
+extern "C" fn in_child(argument: *mut c_void) -> libc::c_int {
+    // SAFETY: the parent passed its live `Child` and sleeps until we are done.
+    let child = unsafe { &mut *argument.cast::<Child>() };
+    let failure = prepare(child).err().unwrap_or_else(|| {
+        // SAFETY: argv and envp are NUL-terminated arrays of live C strings.
+        unsafe {
+            libc::execve(
+                child.argv.first().copied().unwrap_or(std::ptr::null()),
+                child.argv.as_ptr(),
+                child.envp.as_ptr(),
+            );
+        }
+        ("execve", last_errno())
+    });
+    child.failed = Some(failure);
+    // SAFETY: ends the child without running anything of the parent.
+    unsafe { libc::_exit(127) }
+}
+
+fn prepare(child: &Child) -> Result<(), (&'static str, i32)> {
+    // SAFETY: plain system calls on integers and live structs; the child's signal table,
+    // descriptor table and scheduling are its own (no CLONE_SIGHAND, CLONE_FILES).
+    unsafe {
+        if child.new_session && libc::setsid() < 0 {
+            return Err(("setsid", last_errno()));
+        }
+        libc::prctl(libc::PR_SET_PDEATHSIG, child.death_signal as libc::c_ulong, 0, 0, 0);
+        let normal: libc::sched_param = std::mem::zeroed();
+        // The system call, not musl's wrapper, which refuses.
+        let policy = libc::SCHED_OTHER;
+        if libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const normal) < 0 {
+            return Err(("sched_setscheduler", last_errno()));
+        }
+        // From a positive nice value this may be refused; the load is then as nice as asked for.
+        libc::setpriority(libc::PRIO_PROCESS, 0, 0);
+        libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
+        if let Some(cpus) = &child.cpus
+            && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus) < 0
+        {
+            return Err(("sched_setaffinity", last_errno()));
+        }
+        for &(from, to) in &child.moves {
+            if libc::dup2(from, to) < 0 {
+                return Err(("dup2", last_errno()));
+            }
+        }
+        close_above(child.highest_fd);
+        let default: libc::sigaction = std::mem::zeroed();
+        for signal in 1..65 {
+            libc::sigaction(signal, &raw const default, std::ptr::null_mut());
+        }
+        let none: libc::sigset_t = std::mem::zeroed();
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+    Ok(())
+}
+
+/// Closes every descriptor above `highest`; before Linux 5.9 (no close_range) those below
+/// 4096: the house opens its own close-on-exec, these are what it inherited.
+fn close_above(highest: u32) {
+    // SAFETY: descriptors of the child, whose table is a copy.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, highest + 1, u32::MAX, 0) < 0 {
+            for fd in highest + 1..4096 {
+                libc::close(fd.cast_signed());
+            }
+        }
+    }
+}
+
+fn last_errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
