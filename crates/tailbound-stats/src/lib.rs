@@ -1,2 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! (room not furnished yet)
+//! Pure numbers: what a [`Distribution`](tailbound_core::Distribution) says of the wake-ups
+//! it holds, and whether that meets a requirement.
+//!
+//! Context: COLD. Units: ns, signed (negative = early); rates per second.
+//! Rules of the room: no input or output, no clock, no randomness, so the same run gives the
+//! same figures everywhere; what the data does not support is a value of its own
+//! ([`Quantile::Needs`], [`Quantile::Unknown`], an absent moment), never a number.
+//! Not here: recording (`tailbound-rt`), words and pictures (`tailbound-report`), and bounds
+//! that extrapolate beyond what was seen.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod chi;
+pub mod exceed;
+pub mod int256;
+pub mod moments;
+pub mod p2;
+pub mod quantile;
+pub mod rates;
+pub mod summary;
+pub mod windows;
+
+pub use moments::{Accumulator, Moments};
+pub use p2::P2;
+pub use quantile::{Mode, Quantile, STANDARD, median, mode, quantile, survival};
+pub use summary::Summary;
+pub use windows::Windows;

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Quantiles, median, mode and survival curve of a distribution, signed: the early side
+//! comes first.
+//!
+//! Context: COLD. Units: ns. A quantile is the value of rank ceil(p·n), linear inside its
+//! bucket and never outside the exact extremes. It is given only where at least ten values
+//! lie beyond it (n >= 10/(1-p), or 10/p for the low ones), else how many more are needed.
+//! Not here: confidence intervals, and the P² estimates ([`crate::p2`]).
+
+use serde::Serialize;
+use tailbound_core::Distribution;
+
+/// The quantiles that every summary gives.
+pub const STANDARD: [f64; 8] = [0.05, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
+
+/// Values that must lie beyond a quantile for it to be given.
+const BEYOND_MIN: f64 = 10.0;
+
+/// A quantile, or why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Quantile {
+    /// It is known to within a bucket.
+    Value {
+        /// Best value.
+        ns: f64,
+        /// Least value it can be.
+        low_ns: f64,
+        /// Greatest value it can be.
+        high_ns: f64,
+    },
+    /// Too few values.
+    Needs {
+        /// How many more it takes.
+        more: u64,
+    },
+    /// The source counted it, but in no bucket.
+    AtLeast {
+        /// It is this or more.
+        ns: i64,
+    },
+    /// The source does not tell.
+    Unknown,
+}
+
+impl Quantile {
+    /// The best value, where there is one.
+    #[must_use]
+    pub fn ns(&self) -> Option<f64> {
+        match self {
+            Self::Value { ns, .. } => Some(*ns),
+            _ => None,
+        }
+    }
+}
+
+/// The bucket where values are densest.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Mode {
+    /// Its middle, or the source's own value where the source is coarse.
+    pub ns: f64,
+    /// Its width.
+    pub width_ns: u64,
+}
+
+/// A bucket on the signed axis, with inclusive bounds.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    low_ns: i64,
+    high_ns: i64,
+    width_ns: u64,
+    count: u64,
+}
+
+impl Cell {
+    fn middle(&self) -> f64 {
+        f64::midpoint(self.low_ns as f64, self.high_ns as f64)
+    }
+}
+
+/// Non-empty buckets in ascending order of value.
+fn cells(d: &Distribution) -> impl Iterator<Item = Cell> + '_ {
+    let early = d.early.buckets().rev().map(|b| Cell {
+        low_ns: -(b.low_ns + b.width_ns - 1).cast_signed(),
+        high_ns: -b.low_ns.cast_signed(),
+        width_ns: b.width_ns,
+        count: b.count,
+    });
+    let late = d.late.buckets().map(|b| Cell {
+        low_ns: b.low_ns.cast_signed(),
+        high_ns: (b.low_ns + b.width_ns - 1).cast_signed(),
+        width_ns: b.width_ns,
+        count: b.count,
+    });
+    early.chain(late)
+}
+
+/// The same, cut to the exact extremes.
+fn cut_cells(d: &Distribution) -> impl Iterator<Item = Cell> + '_ {
+    // Over-range values share the top bucket, which then is the last one that is not empty.
+    let top_ns =
+        d.late.buckets().next_back().filter(|_| d.over_range > 0).map(|b| b.low_ns.cast_signed());
+    cells(d).map(move |mut cell| {
+        if top_ns == Some(cell.low_ns) {
+            cell.high_ns = d.max_ns.unwrap_or(i64::MAX).max(cell.high_ns);
+        }
+        // An extreme outside the bucket would be a contradiction of the source: left alone.
+        if let Some(min) = d.min_ns.filter(|m| *m <= cell.high_ns) {
+            cell.low_ns = cell.low_ns.max(min);
+        }
+        if let Some(max) = d.max_ns.filter(|m| *m >= cell.low_ns) {
+            cell.high_ns = cell.high_ns.min(max);
+        }
+        cell
+    })
+}
+
+/// How many values a quantile of probability `p` takes.
+#[must_use]
+pub fn needed(p: f64) -> u64 {
+    let beyond = p.min(1.0 - p);
+    // 1 - 0.99999 is off by 5e-12 of itself.
+    if beyond > 0.0 { round_up(BEYOND_MIN / beyond * (1.0 - 1e-9)) } else { u64::MAX }
+}
+
+/// Up to the next whole number, unless only rounding errors are above the last one.
+fn round_up(x: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "callers pass counts, and `as` saturates"
+    )]
+    let n = (x * (1.0 - 1e-12)).ceil().max(0.0) as u64;
+    n
+}
+
+/// The quantile of probability `p` (0 to 1) of `d`.
+#[must_use]
+pub fn quantile(d: &Distribution, p: f64) -> Quantile {
+    if !(0.0..=1.0).contains(&p) || d.n == 0 && d.late.total() == 0 && d.early.total() == 0 {
+        return if p.is_nan() || d.n > 0 { Quantile::Unknown } else { needs(p, 0) };
+    }
+    let binned = d.late.total().saturating_add(d.early.total());
+    let all = binned.saturating_add(d.unbinned);
+    if all < d.n {
+        // Values that are in no bucket and are not said to be anywhere.
+        return if d.n < needed(p) { needs(p, d.n) } else { Quantile::Unknown };
+    }
+    if all < needed(p) {
+        return needs(p, all);
+    }
+    let rank = round_up(p * all as f64).clamp(1, all);
+    let unbinned_from = (d.unbinned > 0).then_some(d.unbinned_from_ns);
+    if unbinned_from == Some(None) {
+        return Quantile::Unknown;
+    }
+    let unbinned_from = unbinned_from.flatten();
+    let mut below = 0u64;
+    for cell in cut_cells(d) {
+        if below.saturating_add(cell.count) >= rank {
+            // An unbinned value may lie below this bucket: then the rank is not known.
+            return match unbinned_from {
+                Some(from) if edge(d, cell) > from as f64 => Quantile::AtLeast { ns: from },
+                _ => inside(d, cell, rank - below),
+            };
+        }
+        below = below.saturating_add(cell.count);
+    }
+    unbinned_from.map_or(Quantile::Unknown, |ns| Quantile::AtLeast { ns })
+}
+
+/// The greatest value a bucket stands for.
+fn edge(d: &Distribution, cell: Cell) -> f64 {
+    if d.resolution_ns > 1 { source_value(d, cell) } else { cell.high_ns as f64 }
+}
+
+fn needs(p: f64, have: u64) -> Quantile {
+    Quantile::Needs { more: needed(p).saturating_sub(have) }
+}
+
+/// The value of rank `rank` (1 to `cell.count`) of a bucket.
+fn inside(d: &Distribution, cell: Cell, rank: u64) -> Quantile {
+    let (low_ns, high_ns) = (cell.low_ns as f64, cell.high_ns as f64);
+    let exact = |ns: i64| Quantile::Value { ns: ns as f64, low_ns: ns as f64, high_ns: ns as f64 };
+    if let Some(max) = d.max_ns.filter(|m| *m == cell.high_ns && rank == cell.count) {
+        return exact(max);
+    }
+    if let Some(min) = d.min_ns.filter(|m| *m == cell.low_ns && rank == 1) {
+        return exact(min);
+    }
+    let ns = if d.resolution_ns > 1 {
+        source_value(d, cell)
+    } else if cell.count > 1 {
+        // The ranks of a bucket are spread evenly from its first value to its last one.
+        low_ns + (high_ns - low_ns) * (rank - 1) as f64 / (cell.count - 1) as f64
+    } else {
+        cell.middle()
+    };
+    Quantile::Value { ns, low_ns, high_ns }
+}
+
+/// The value that a source of coarse steps put into this bucket: the least multiple of the
+/// step in it. Where several fit, the bucket is wider than the step and the middle is as good.
+fn source_value(d: &Distribution, cell: Cell) -> f64 {
+    let step = i64::try_from(d.resolution_ns).unwrap_or(i64::MAX);
+    let first = cell.low_ns.div_euclid(step).saturating_mul(step);
+    let first = if first < cell.low_ns { first.saturating_add(step) } else { first };
+    let last = cell.high_ns.div_euclid(step).saturating_mul(step);
+    if first > last {
+        cell.middle()
+    } else {
+        // As many multiples above as below: again a multiple.
+        let steps = (last - first) / step / 2;
+        first.saturating_add(steps.saturating_mul(step)) as f64
+    }
+}
+
+/// The median: the quantile of 0.5, under the same rules.
+#[must_use]
+pub fn median(d: &Distribution) -> Quantile {
+    quantile(d, 0.5)
+}
+
+/// The bucket with the most values per ns; of equals, the lowest.
+#[must_use]
+pub fn mode(d: &Distribution) -> Option<Mode> {
+    let mut best: Option<(f64, Cell)> = None;
+    for mut cell in cells(d) {
+        // The values of a coarse source stand for a whole step of it.
+        cell.width_ns = cell.width_ns.max(d.resolution_ns);
+        let density = cell.count as f64 / cell.width_ns as f64;
+        if best.is_none_or(|(most, _)| density > most) {
+            best = Some((density, cell));
+        }
+    }
+    best.map(|(_, cell)| {
+        let ns = if d.resolution_ns > 1 { source_value(d, cell) } else { cell.middle() };
+        Mode { ns, width_ns: cell.width_ns }
+    })
+}
+
+/// The probability of being later than a value, as steps at the buckets' upper edges.
+///
+/// Values ascend, probabilities descend; the last step is the exact maximum with 0, if the
+/// source tells it. Where values are in no bucket the curve ends above 0, or is empty.
+#[must_use]
+pub fn survival(d: &Distribution) -> Vec<(f64, f64)> {
+    let binned = d.late.total().saturating_add(d.early.total());
+    let all = binned.saturating_add(d.unbinned);
+    if all == 0 || all < d.n || d.unbinned > 0 && d.unbinned_from_ns.is_none() {
+        return Vec::new();
+    }
+    let mut above = all;
+    let mut curve = Vec::new();
+    for cell in cut_cells(d) {
+        let edge = edge(d, cell);
+        if d.unbinned > 0 && d.unbinned_from_ns.is_some_and(|from| edge > from as f64) {
+            return curve;
+        }
+        above = above.saturating_sub(cell.count);
+        curve.push((edge, above as f64 / all as f64));
+    }
+    if let Some(max) = d.max_ns
+        && above > 0
+        && curve.last().is_none_or(|(last, _)| *last < max as f64)
+    {
+        curve.push((max as f64, 0.0));
+    }
+    curve
+}
+
+/// The name of a quantile: `p50`, `p99.9`.
+#[must_use]
+pub fn label(p: f64) -> String {
+    let text = format!("{:.6}", p * 100.0);
+    format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
+}
