@@ -105,7 +105,7 @@ fn central(sums: &Sums) -> Option<(Int256, Int256, Int256)> {
     let whole = |k: u64| Int256::from(k);
     let a = product(&[n, s2])?.minus(product(&[s1, s1])?)?;
     let b = product(&[n, n, s3])?.minus(product(&[whole(3), n, s1, s2])?)?.plus(product(&[
-        times(2),
+        whole(2),
         s1,
         s1,
         s1,
