@@ -124,3 +124,13 @@ impl Usage {
 pub fn realtime_priority() -> Option<u64> {
     get(libc::RLIMIT_RTPRIO).ok().map(|(soft, _)| soft)
 }
+
+/// The calling thread's timer slack: how late the kernel may make an ordinary thread's sleep.
+///
+/// # Errors
+/// Where the kernel does not tell.
+pub fn timer_slack_ns() -> Result<i64, SysError> {
+    // SAFETY: integer arguments only.
+    let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK, 0, 0, 0, 0) };
+    check(slack, "prctl", "PR_GET_TIMERSLACK").map(i64::from)
+}

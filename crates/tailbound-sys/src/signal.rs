@@ -62,6 +62,19 @@ impl Signals {
     }
 }
 
+/// Interrupts the sleep of thread `tid` of this process, without any other effect.
+pub fn nudge(tid: i32) {
+    extern "C" fn nothing(_: i32) {}
+    let number = libc::SIGRTMIN() + 1;
+    // SAFETY: all-zero bytes are a valid sigaction: no mask, no SA_RESTART.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
+    // SAFETY: the handler does nothing.
+    unsafe { libc::sigaction(number, &raw const action, std::ptr::null_mut()) };
+    // SAFETY: integer arguments only; a thread that has ended is ESRCH.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, number) };
+}
+
 /// The name of a signal that ends a run.
 #[must_use]
 pub fn name(signal: i32) -> &'static str {

@@ -7,11 +7,39 @@
 #![deny(missing_docs)]
 
 mod cli;
+mod cmd;
+mod input;
+mod live;
+mod say;
 
-use clap::CommandFactory as _;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use crate::say::Failure;
 
 /// The one definition of the command line.
 #[must_use]
 pub fn command() -> clap::Command {
     cli::Cli::command()
+}
+
+/// The whole program: parses, runs, answers with an exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version are answers; anything else is usage.
+            let status = if e.use_stderr() { 2 } else { 0 };
+            drop(e.print());
+            return ExitCode::from(status);
+        }
+    };
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| cmd::dispatch(cli)));
+    match caught {
+        Ok(Ok(status)) => status,
+        Ok(Err(failure)) => failure.report(),
+        Err(_) => Failure::bug().report(),
+    }
 }

@@ -1,3 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The binary: see the library.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tailbound::main()
+}

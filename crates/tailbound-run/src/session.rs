@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The whole of one run: inventory → load → warm-up → measure → verdict, every record
+//! written as it comes.
+//!
+//! Context: SETUP and COLD. Units: ns. Order matters: facts are read before anything
+//! disturbs them, the measurement ends before anything is torn down, and what was
+//! measured reaches the file whatever happens after.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use tailbound_core::cpus::CpuSet;
+use tailbound_core::finding::{Finding, Impact};
+use tailbound_core::plan::Plan;
+use tailbound_core::record::{End, Event, Fact, Header, Line, Run, SCHEMA, ThreadRecord, WarmUp};
+use tailbound_host::{Root, Watch, WatchPlan};
+use tailbound_load::{Loads, StartOptions};
+use tailbound_probe::{Collector, Finished, arm};
+use tailbound_rt::Ended;
+use tailbound_sys::signal::Signals;
+use tailbound_sys::{clock, dma_latency, limits, mem, sched};
+
+use crate::error::RunError;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::supervise::Supervisor;
+
+/// Longest time the loads may take until they do work.
+const LOADS_READY_MS: u64 = 10_000;
+
+/// One run to make.
+#[derive(Debug)]
+pub struct Session {
+    /// What to do.
+    pub plan: Plan,
+    /// What was noticed while making the plan.
+    pub findings: Vec<Finding>,
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// The machine.
+    pub root: Root,
+    /// The binary that load workers are started from.
+    pub exe: PathBuf,
+    /// Read the inventory during the warm-up instead of before: a bare probe starts at once.
+    pub inventory_late: bool,
+    /// How often the watcher is shown something; 0 for never.
+    pub refresh_ms: u32,
+}
+
+/// Makes the run. `show` is called with the progress; `signals` end the run early.
+/// Yields the run and where its file is.
+///
+/// # Errors
+/// [`RunError`]: before anything was measured, or where the run file had to go elsewhere.
+pub fn run(
+    session: Session,
+    output: Output,
+    signals: &Signals,
+    show: &mut dyn FnMut(&Progress),
+) -> Result<(Run, Option<PathBuf>), RunError> {
+    let mut journal = Journal { output, run: Run::new(session.header()), begun: false, p2: Vec::new() };
+    if !session.inventory_late {
+        journal.run.header.machine = session.inventory();
+        journal.begin();
+    }
+    for finding in &session.findings {
+        journal.finding(finding.clone());
+    }
+    let mut loads = session.start_loads()?;
+    let held = session.prepare(&mut journal)?;
+    limits::STOP.store(false, Ordering::Relaxed);
+    let seats = tailbound_probe::seats(&session.plan);
+    let running = arm(&session.plan, &seats, &limits::STOP)
+        .and_then(tailbound_probe::Armed::release)
+        .map_err(|e| RunError::Cannot(e.to_string()))?;
+    if session.inventory_late {
+        journal.run.header.machine = session.inventory();
+        journal.begin();
+    }
+    let watch = Watch::begin(
+        &session.root,
+        &WatchPlan {
+            cpus: session.plan.cpus.clone(),
+            policy: session.plan.policy,
+            clock: session.plan.clock,
+            thread_ids: running.tids(),
+        },
+    );
+    let mut supervisor = Supervisor::new(&session, running, watch, journal, &mut loads);
+    supervisor.watch_over(signals, show);
+    let (mut journal, collectors, watch, home, interrupted) = supervisor.into_parts()?;
+    drop(held);
+    let ends = loads.stop();
+    for end in ends {
+        let text = format!("{}: {} in total", end.name, end.total);
+        journal.event(session.plan.duration_ns(), "load-stopped", &text);
+    }
+    for finding in loads.findings() {
+        journal.finding(finding);
+    }
+    session.conclude(&mut journal, collectors, watch, home, interrupted)?;
+    let path = journal.output.end(&journal.run)?;
+    Ok((journal.run, path))
+}
+
+/// The run in memory and on its way to the file.
+pub(crate) struct Journal {
+    output: Output,
+    pub(crate) run: Run,
+    begun: bool,
+    /// P² estimates of each thread, when raw samples were kept.
+    pub(crate) p2: Vec<Vec<(f64, Option<f64>)>>,
+}
+
+impl Journal {
+    /// Writes the header, then whatever came before it.
+    fn begin(&mut self) {
+        self.begun = true;
+        let lines: Vec<Line> = self.run.lines().collect();
+        lines.iter().for_each(|l| self.output.line(l));
+        self.output.flush();
+    }
+    pub(crate) fn line(&mut self, line: Line) {
+        if self.begun {
+            self.output.line(&line);
+        }
+        self.run.absorb(line);
+    }
+    pub(crate) fn event(&mut self, t_ns: i64, event: &str, text: &str) {
+        self.line(Line::Event(Event { t_ns, event: event.to_owned(), text: text.to_owned() }));
+    }
+    /// Records a finding; of several with one id the later one counts for its thread of time only once.
+    pub(crate) fn finding(&mut self, finding: Finding) {
+        if !self.run.findings.contains(&finding) {
+            self.line(Line::Finding(finding));
+        }
+    }
+    pub(crate) fn flush(&mut self) {
+        self.output.flush();
+    }
+}
+
+/// What is held for the time of the measurement and given back by dropping it.
+struct Held {
+    #[expect(dead_code, reason = "held for its effect while open")]
+    dma_latency: Option<dma_latency::DmaLatency>,
+    affinity: Option<Vec<u32>>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(cpus) = &self.affinity {
+            // Only this process's own affinity: nothing is lost if it stays narrower.
+            drop(sched::set_affinity(0, cpus));
+        }
+    }
+}
+
+impl Session {
+    fn header(&self) -> Header {
+        let now = clock::now_ns(clock::CLOCK_REALTIME);
+        let stamp = clock::utc(now);
+        let host = self.root.read_trimmed("/proc/sys/kernel/hostname").unwrap_or_default();
+        let name: String = host.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(32).collect();
+        let compact: String = stamp.chars().filter(char::is_ascii_alphanumeric).collect();
+        Header {
+            schema: SCHEMA.to_owned(),
+            tool: format!("tailbound {}", env!("CARGO_PKG_VERSION")),
+            id: format!("{compact}-{name}-{}", std::process::id()),
+            started: stamp,
+            command: self.command.clone(),
+            plan: self.plan.clone(),
+            machine: BTreeMap::new(),
+            source: None,
+        }
+    }
+
+    fn inventory(&self) -> BTreeMap<String, Fact> {
+        let mut facts = tailbound_host::inventory(&self.root);
+        let slack = limits::timer_slack_ns().map_or_else(|e| Fact::Unknown(e.to_string()), Fact::of);
+        facts.insert("sched.timer_slack_ns".to_owned(), slack);
+        facts
+    }
+
+    fn start_loads(&self) -> Result<Loads, RunError> {
+        let cannot = |e: tailbound_load::LoadError| RunError::Cannot(format!("load: {e}"));
+        let mut loads = Loads::start(&self.plan.loads, &StartOptions::new(&self.exe)).map_err(cannot)?;
+        loads.ready(std::time::Duration::from_millis(LOADS_READY_MS)).map_err(cannot)?;
+        Ok(loads)
+    }
+
+    /// Locks memory, arms the guard, leaves the measured CPUs, holds what was asked for.
+    fn prepare(&self, journal: &mut Journal) -> Result<Held, RunError> {
+        limits::guard_realtime().map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
+        if let Err(e) = mem::lock_all() {
+            journal.finding(
+                Finding::new("not-locked", Impact::Notice, format!("memory is not locked: {e}"))
+                    .meaning("Pages of the tool can be taken away and faulted in again; faults inside the measured loop are counted and reported.")
+                    .remedy("Run as root, or raise RLIMIT_MEMLOCK (`ulimit -l unlimited`)."),
+            );
+        }
+        let dma_latency = self
+            .plan
+            .cpu_dma_latency_us
+            .map(dma_latency::hold)
+            .transpose()
+            .map_err(|e| RunError::Cannot(format!("--cpu-dma-latency: {e}")))?;
+        let before = sched::affinity(0).ok();
+        let free: CpuSet = before.iter().flatten().copied().collect::<CpuSet>().minus(&self.plan.cpus);
+        let moved = !free.is_empty() && sched::set_affinity(0, &free.iter().collect::<Vec<_>>()).is_ok();
+        match tailbound_probe::selfcost::measure(tailbound_probe::arm::clock_id(self.plan.clock)) {
+            Ok(values) => journal.run.self_cost = values,
+            Err(e) => journal.finding(Finding::new("no-self-cost", Impact::Notice, format!("own cost unknown: {e}"))),
+        }
+        Ok(Held { dma_latency, affinity: before.filter(|_| moved) })
+    }
+
+    /// Everything after the last activation.
+    fn conclude(
+        &self,
+        journal: &mut Journal,
+        collectors: Vec<Collector>,
+        watch: Watch,
+        home: Vec<tailbound_probe::Home>,
+        interrupted: Option<&'static str>,
+    ) -> Result<(), RunError> {
+        if home.iter().any(|(_, _, finished)| finished.overloaded) {
+            return Err(RunError::Cannot(format!(
+                "--interval {}: the measured threads used more than 90 % of their CPUs in the warm-up; choose a longer interval",
+                tailbound_core::units::exact(self.plan.interval_ns)
+            )));
+        }
+        let mut counters = Vec::new();
+        let mut measured = self.plan.activations;
+        let estimates = std::mem::take(&mut journal.p2);
+        for (i, (collector, (seat, recorders, finished))) in collectors.iter().zip(&home).enumerate() {
+            let mut record = thread_record(collector, *seat, recorders, finished);
+            let p2 = estimates.get(i).into_iter().flatten();
+            record.p2 = p2.filter_map(|(p, v)| Some((tailbound_stats::quantile::label(*p), (*v)?))).collect();
+            measured = measured.min(record.wakeup.n.saturating_add(record.missed.n));
+            if let Ended::Failed(errno, _) = finished.ended {
+                let why = std::io::Error::from_raw_os_error(errno);
+                journal.finding(
+                    Finding::new("thread-failed", Impact::Unfit, format!("thread {}: its sleep failed: {why}", seat.thread))
+                        .meaning("The figures of this thread end where it failed."),
+                );
+            }
+            counters.push(record.counters.clone());
+            journal.line(Line::Thread(Box::new(record)));
+        }
+        if limits::RUNAWAY.load(Ordering::Relaxed) {
+            journal.finding(
+                Finding::new("runaway", Impact::Unfit, "a measured thread ran for 0.5 s without sleeping: the guard stopped the run")
+                    .meaning("Something kept the thread from ever being on time; going on would have taken its CPU from everyone.")
+                    .remedy("Choose a longer interval."),
+            );
+        }
+        let self_cost = journal.run.self_cost.clone();
+        journal.line(Line::SelfCost { values: self_cost });
+        let (after, findings) = watch.end(&counters);
+        journal.line(Line::After { facts: after });
+        for finding in findings {
+            journal.finding(finding);
+        }
+        let complete = home.iter().all(|(_, _, f)| f.ended == Ended::Complete);
+        let reason = match interrupted {
+            _ if complete => "complete",
+            Some(_) => "interrupted",
+            None => "failed",
+        };
+        let measured_ns = self.plan.interval_ns.saturating_mul(i64::try_from(measured).unwrap_or(i64::MAX));
+        let r = &journal.run;
+        let verdict = tailbound_stats::verdict(&self.plan, &r.threads, &r.seconds, &r.findings, reason, measured_ns);
+        journal.line(Line::Verdict(verdict));
+        journal.run.end = Some(End { reason: reason.to_owned(), measured_ns, lines: 0 });
+        Ok(())
+    }
+}
+
+fn thread_record(
+    collector: &Collector,
+    seat: tailbound_probe::Seat,
+    recorders: &tailbound_probe::arm::Recorders,
+    finished: &Finished,
+) -> ThreadRecord {
+    let (wakeup, missed) = collector.distributions(&recorders.measured);
+    let (warm, warm_missed) = (recorders.warm_up.wakeups(), recorders.warm_up.missed());
+    let u = finished.usage;
+    let counters = [
+        ("minor_faults", u.minor_faults),
+        ("major_faults", u.major_faults),
+        ("voluntary_switches", u.voluntary_switches),
+        ("involuntary_switches", u.involuntary_switches),
+        ("cpu_ns", u.cpu_ns),
+    ];
+    let (exceedances, seconds, raw) = recorders.measured.dropped();
+    let dropped = [("exceedances", exceedances), ("seconds", seconds), ("raw", raw)];
+    let named = |list: &[(&str, u64)]| list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect::<BTreeMap<_, _>>();
+    ThreadRecord {
+        thread: seat.thread,
+        cpu: seat.cpu,
+        context: "user".to_owned(),
+        wakeup,
+        missed,
+        warm_up: Some(WarmUp { n: warm.n, missed: warm_missed.n, max_ns: warm.max_ns }),
+        counters: named(&counters),
+        dropped: named(&dropped).into_iter().filter(|(_, v)| *v > 0).collect(),
+        p2: BTreeMap::new(),
+        ended: match finished.ended {
+            Ended::Complete => "complete".to_owned(),
+            Ended::Stopped(_) => "stopped".to_owned(),
+            Ended::Failed(errno, _) => format!("failed: {}", std::io::Error::from_raw_os_error(errno)),
+        },
+    }
+}

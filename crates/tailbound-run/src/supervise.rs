@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Watches over the measured threads: takes their records out, notices what spoils the
+//! run, shows the progress, and ends it on a signal.
+//!
+//! Context: COLD, on CPUs that are not measured where there are any; once a second when
+//! nobody looks, at most ten times a second when somebody does. Units: ns.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+use tailbound_core::histogram::Histogram;
+use tailbound_core::record::{Line, LoadRecord, SecondRecord};
+use tailbound_core::runfile::pack_raw;
+use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_host::Watch;
+use tailbound_load::Loads;
+use tailbound_probe::{Collector, Home, Running};
+use tailbound_stats::{P2, Quantile, Windows, quantile};
+use tailbound_sys::limits;
+use tailbound_sys::signal::{self, Signals};
+
+use crate::error::RunError;
+use crate::progress::{Phase, Progress, ThreadProgress};
+use crate::session::{Journal, Session};
+
+const SECOND_NS: i64 = 1_000_000_000;
+/// Exceedance lines of one thread before its threshold is doubled.
+const EXCEEDANCES_A_STEP: u64 = 4096;
+/// The percentiles P² estimates: those of the founding texts.
+const P2_PERCENTILES: [f64; 6] = [0.05, 0.5, 0.95, 0.99, 0.999, 0.99999];
+/// Raw samples a line.
+const RAW_CHUNK: usize = 65_536;
+/// How often the raw ring of 16 Ki samples is emptied.
+const RAW_REFRESH_MS: u32 = 100;
+
+/// Everything the supervisor keeps of one thread.
+struct Follower {
+    collector: Collector,
+    windows: Windows,
+    seconds: VecDeque<SecondRecord>,
+    exceedances: u64,
+    raw: Vec<i64>,
+    raw_from: u64,
+    p2: P2,
+}
+
+pub(crate) struct Supervisor<'a> {
+    session: &'a Session,
+    running: Running,
+    watch: Watch,
+    journal: Journal,
+    loads: &'a mut Loads,
+    followers: Vec<Follower>,
+    rates: Vec<(String, f64, String)>,
+    shown: Histogram,
+    warm_up_over: bool,
+    next_tick_ns: i64,
+    interrupted: Option<&'static str>,
+}
+
+impl<'a> Supervisor<'a> {
+    pub(crate) fn new(
+        session: &'a Session,
+        running: Running,
+        watch: Watch,
+        journal: Journal,
+        loads: &'a mut Loads,
+    ) -> Self {
+        let followers = running
+            .recorders()
+            .map(|(seat, _)| Follower {
+                collector: Collector::new(seat.thread, running.start_ns()),
+                windows: Windows::new(seat.thread, &[1, 10, 60]),
+                seconds: VecDeque::new(),
+                exceedances: 0,
+                raw: Vec::new(),
+                raw_from: 0,
+                p2: P2::new(&P2_PERCENTILES),
+            })
+            .collect();
+        Self {
+            session,
+            running,
+            watch,
+            journal,
+            loads,
+            followers,
+            rates: Vec::new(),
+            shown: Histogram::new(tailbound_rt::h2::PRECISION),
+            warm_up_over: false,
+            next_tick_ns: i64::MIN,
+            interrupted: None,
+        }
+    }
+
+    /// Until every thread has ended.
+    pub(crate) fn watch_over(&mut self, signals: &Signals, show: &mut dyn FnMut(&Progress)) {
+        let live = self.session.refresh_ms > 0;
+        let mut period_ms = if live { self.session.refresh_ms } else { 1000 };
+        if self.session.plan.raw {
+            period_ms = period_ms.min(RAW_REFRESH_MS);
+        }
+        loop {
+            let t = self.running.t_ns();
+            let left = self.session.plan.duration_ns().saturating_sub(t).max(0) / 1_000_000;
+            let wait = i32::try_from(left.saturating_add(2)).unwrap_or(i32::MAX).min(period_ms.cast_signed());
+            if let Some(number) = signals.wait(wait) {
+                self.interrupted = Some(signal::name(number));
+                limits::STOP.store(true, Ordering::Relaxed);
+                let text = format!("{}: the measurement ended first", signal::name(number));
+                self.journal.event(self.running.t_ns(), "stopped", &text);
+            }
+            if limits::STOP.load(Ordering::Relaxed) {
+                // A thread may sleep for an hour: wake it to see the flag.
+                self.running.tids().into_iter().for_each(signal::nudge);
+            }
+            let finished = self.running.finished();
+            self.collect();
+            self.tick();
+            if live {
+                show(&self.progress());
+            }
+            if finished {
+                break;
+            }
+        }
+    }
+
+    /// The records, the threads' own results, and the signal that ended the run, if one did.
+    #[expect(clippy::type_complexity, reason = "taken apart at once by the one caller")]
+    pub(crate) fn into_parts(
+        mut self,
+    ) -> Result<(Journal, Vec<Collector>, Watch, Vec<Home>, Option<&'static str>), RunError> {
+        self.collect();
+        self.flush_seconds(true);
+        self.flush_raw(true);
+        let home = self.running.join().map_err(|e| RunError::Cannot(e.to_string()))?;
+        let p2 = self.followers.iter().map(|f| f.p2.estimates());
+        self.journal.p2 = if self.session.plan.raw { p2.collect() } else { Vec::new() };
+        let collectors = self.followers.into_iter().map(|f| f.collector).collect();
+        Ok((self.journal, collectors, self.watch, home, self.interrupted))
+    }
+
+    /// Takes out what the threads recorded since the last look.
+    fn collect(&mut self) {
+        let t = self.running.t_ns();
+        if !self.warm_up_over && t >= 0 {
+            self.warm_up_over = true;
+            self.end_warm_up();
+        }
+        for ((_, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
+            let recorder = &recorders.measured;
+            let fresh = follower.collector.collect(recorder);
+            follower.seconds.extend(fresh.seconds);
+            follower.exceedances += fresh.exceedances.len() as u64;
+            for exceedance in fresh.exceedances {
+                self.journal.line(Line::Exceedance(exceedance));
+            }
+            if follower.exceedances >= EXCEEDANCES_A_STEP {
+                let threshold = recorder.threshold_ns().unwrap_or(0);
+                let next = threshold.saturating_mul(2).max(1000);
+                recorder.set_threshold_ns(next);
+                let text = format!(
+                    "{} wake-ups above {} are kept; from here on only those above {} (the histogram has all)",
+                    grouped(follower.exceedances),
+                    format_ns_i64(threshold),
+                    format_ns_i64(next)
+                );
+                self.journal.event(t, "threshold", &text);
+                follower.exceedances = 0;
+            }
+            for sample in &fresh.raw {
+                #[expect(clippy::cast_precision_loss, reason = "P² works in floating point")]
+                follower.p2.add(*sample as f64);
+            }
+            follower.raw.extend(fresh.raw);
+        }
+        self.flush_seconds(false);
+        self.flush_raw(false);
+    }
+
+    /// Says so, and chooses from what which lateness on a wake-up is kept one by one.
+    fn end_warm_up(&mut self) {
+        self.journal.event(0, "warm-up-over", "what came before is discarded and reported");
+        if self.session.plan.requirement.deadline_ns.is_some() {
+            return;
+        }
+        for (seat, recorders) in self.running.recorders() {
+            let mut warm = Collector::new(seat.thread, 0);
+            warm.collect(&recorders.warm_up);
+            let (wakeups, _) = warm.distributions(&recorders.warm_up);
+            let threshold = match quantile(&wakeups, 0.999) {
+                #[expect(clippy::cast_possible_truncation, reason = "below 2^34")]
+                Quantile::Value { ns, .. } => ns as i64,
+                _ => wakeups.max_ns.unwrap_or(0),
+            };
+            recorders.measured.set_threshold_ns(threshold.max(1000));
+        }
+    }
+
+    /// Writes complete seconds and the moving statistics that end with them.
+    fn flush_seconds(&mut self, last: bool) {
+        for ((_, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
+            let Some(newest) = follower.seconds.back().map(|s| s.second) else { continue };
+            for second in std::mem::take(&mut follower.seconds) {
+                let at = second.second;
+                let extremes = Some((second.min_ns, second.max_ns));
+                self.journal.line(Line::Second(second));
+                // Histograms are as of now: only the newest second's can be told from them.
+                if at == newest {
+                    let c = &follower.collector;
+                    let mut due = c.late().clone();
+                    due.merge(c.missed());
+                    let (mut sums, missed) = recorders.measured.sums();
+                    sums.merge(&missed);
+                    for record in follower.windows.push(at, &due, &sums, c.early(), extremes) {
+                        self.journal.line(Line::Window(record));
+                    }
+                }
+            }
+        }
+        if last {
+            self.journal.flush();
+        }
+    }
+
+    fn flush_raw(&mut self, last: bool) {
+        for ((seat, _), follower) in self.running.recorders().zip(&mut self.followers) {
+            if follower.raw.len() >= RAW_CHUNK || (last && !follower.raw.is_empty()) {
+                self.journal.line(Line::Raw(pack_raw(seat.thread, follower.raw_from, &follower.raw)));
+                follower.raw_from += follower.raw.len() as u64;
+                follower.raw.clear();
+            }
+        }
+    }
+
+    /// Once a second: loads, spoilers, and a flush so that a kill leaves a valid shorter run.
+    fn tick(&mut self) {
+        let t = self.running.t_ns();
+        if t < self.next_tick_ns {
+            return;
+        }
+        self.next_tick_ns = t.saturating_add(SECOND_NS - SECOND_NS / 20);
+        let samples = self.loads.poll();
+        if !samples.is_empty() {
+            self.rates.clear();
+        }
+        for s in samples {
+            #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+            let rate = s.count as f64 * 1e9 / (s.span_ns.max(1)) as f64;
+            self.rates.push((s.name.clone(), rate, s.unit.clone()));
+            self.journal.line(Line::Load(LoadRecord {
+                load: s.load,
+                name: s.name,
+                t_ns: t,
+                span_ns: s.span_ns,
+                count: s.count,
+                unit: s.unit,
+            }));
+        }
+        for finding in self.watch.tick() {
+            self.journal.finding(finding);
+        }
+        self.journal.flush();
+    }
+
+    fn progress(&mut self) -> Progress {
+        let plan = &self.session.plan;
+        let t = self.running.t_ns();
+        let phase = if t < 0 { Phase::WarmUp } else { Phase::Measuring };
+        let warm_up = self.running.start_ns() - self.running.epoch_ns();
+        let (elapsed_ns, total_ns) =
+            if t < 0 { (t + warm_up, warm_up) } else { (t.min(plan.duration_ns()), plan.duration_ns()) };
+        let mut histogram = Histogram::new(tailbound_rt::h2::PRECISION);
+        let mut threads = Vec::new();
+        for ((seat, recorders), follower) in self.running.recorders().zip(&self.followers) {
+            let (mut due, missed) = follower.collector.distributions(&recorders.measured);
+            let last_ns = (due.n > 0).then(|| recorders.measured.last_ns());
+            let (n, missed_n) = (due.n, missed.n);
+            due.merge(&missed);
+            histogram.merge(&due.late);
+            let ten = follower.windows.current(10);
+            threads.push(ThreadProgress {
+                cpu: seat.cpu,
+                n,
+                missed: missed_n,
+                min_ns: due.min_ns,
+                mean_ns: due.mean(),
+                p99_ns: quantile(&due, 0.99).ns(),
+                p99_10s_ns: ten.and_then(|w| w.values.get("p99").copied()),
+                max_ns: due.max_ns,
+                last_ns,
+            });
+        }
+        let mut recent = Histogram::new(tailbound_rt::h2::PRECISION);
+        for (i, (now, before)) in histogram.counts().iter().zip(self.shown.counts()).enumerate() {
+            if now > before {
+                recent.add_at(i, now - before);
+            }
+        }
+        self.shown = histogram.clone();
+        Progress {
+            phase,
+            elapsed_ns,
+            total_ns,
+            deadline_ns: plan.requirement.deadline_ns,
+            threads,
+            histogram,
+            recent,
+            loads: self.rates.clone(),
+            notes: self.journal.run.findings.iter().map(|f| f.title.clone()).collect(),
+        }
+    }
+}

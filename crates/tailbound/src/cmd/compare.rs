@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `compare`: two or more runs side by side.
+//!
+//! Context: COLD.
+
+use std::process::ExitCode;
+
+use crate::cli::CompareArgs;
+use crate::input;
+use crate::say::{self, Failure};
+
+/// `tailbound compare`
+pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
+    let runs = args.runs.iter().map(|p| input::run(p)).collect::<Result<Vec<_>, _>>()?;
+    let names: Vec<String> = args.runs.iter().map(|p| input::name(p)).collect();
+    if let Some(out) = &args.out {
+        input::write(out, &tailbound_report::html(&runs, &names), args.force)?;
+    }
+    if args.json {
+        say::answer_json(&tailbound_report::compare_json(&runs, &names))?;
+    } else {
+        let style = tailbound_report::Style { color: say::color(&args.color), width: say::width() };
+        say::answer(&tailbound_report::compare_text(&runs, &names, style))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

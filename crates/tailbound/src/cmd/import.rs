@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `import`: another tool's file into a run file.
+//!
+//! Context: COLD.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tailbound_core::runfile;
+use tailbound_import::{Format, Options};
+
+use crate::cli::ImportArgs;
+use crate::input;
+use crate::say::{self, Failure};
+
+/// `tailbound import`
+pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
+    let bytes = input::bytes(&args.file)?;
+    let fail = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", args.file.display()));
+    let options = Options {
+        format: args.format.as_deref().map(str::parse::<Format>).transpose().map_err(|e| Failure::usage(format!("--format: {e}")))?,
+        unit: args.unit.clone(),
+    };
+    let mut run = tailbound_import::import_with(&input::name(&args.file), &bytes, &options).map_err(|e| fail(&e))?;
+    if run.verdict.is_none() {
+        let measured = run.measured_ns();
+        run.verdict = Some(tailbound_stats::verdict(&run.header.plan, &run.threads, &run.seconds, &run.findings, "complete", measured));
+    }
+    let mut text = Vec::new();
+    runfile::write_run(&run, &mut text).map_err(|e| fail(&e))?;
+    let stdin = args.file == Path::new("-");
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None if stdin => "-".into(),
+        None => input::sibling(&args.file, ".tailbound.jsonl"),
+    };
+    if !(args.json && args.out.is_none()) {
+        input::write(&out, &String::from_utf8_lossy(&text), args.force)?;
+    }
+    if args.json {
+        say::answer_json(&tailbound_report::json(&run))?;
+    } else if out != Path::new("-") {
+        let style = tailbound_report::Style { color: say::color("auto"), width: say::width() };
+        say::answer(&tailbound_report::text(&run, style))?;
+        say::answer(&format!("\nRun file  {}", out.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One file a verb.
+//!
+//! Context: COLD.
+
+mod compare;
+mod import;
+mod load;
+mod report;
+mod run;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+
+use crate::cli::{Cli, Command, Measure};
+use crate::say::Failure;
+
+/// Runs the verb that was typed.
+pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
+    match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Measure(Measure::Cyclic(args)) => run::measure(&args),
+        Command::Load(args) => load::load(&args),
+        Command::LoadWorker(args) => Ok(tailbound_load::worker_main(&args.spec, args.fd)),
+        Command::Report(args) => report::report(&args),
+        Command::Show(args) => show::show(&args),
+        Command::Compare(args) => compare::compare(&args),
+        Command::Import(args) => import::import(&args),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tailbound", &mut text);
+            crate::say::answer(&String::from_utf8_lossy(&text))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

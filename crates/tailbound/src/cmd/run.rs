@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `run` and `measure`: a plan, a session, an answer.
+//!
+//! Context: COLD.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tailbound_core::plan::Campaign;
+use tailbound_core::record::Run;
+use tailbound_host::Root;
+use tailbound_run::{Asked, Output, Session, resolve};
+use tailbound_sys::signal::Signals;
+
+use crate::cli::{MeasureArgs, PlanArgs, RunArgs};
+use crate::input;
+use crate::live::Live;
+use crate::say::{self, Failure};
+
+/// `tailbound run`
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let mut asked = asked(&args.plan)?;
+    if !args.load.is_empty() {
+        asked.words.load = Some(args.load.clone());
+    }
+    asked.words.load_cmd = args.load_cmd.clone().or(asked.words.load_cmd);
+    let out = args.plan.out.clone().unwrap_or_else(default_out);
+    let to_stdout = out == Path::new("-");
+    let report = args.report.clone().or_else(|| (!to_stdout).then(|| input::sibling(&out, ".html")));
+    if let Some(path) = report.as_deref().filter(|p| p.exists() && !args.plan.force && *p != Path::new("-")) {
+        return Err(Failure::usage(format!(
+            "{} exists already: choose another --report or --out, or give --force to overwrite it",
+            path.display()
+        )));
+    }
+    let (run, path) = session(&asked, &args.plan, Some(&out), false)?;
+    if let Some(report) = &report {
+        let name = path.as_deref().map_or_else(|| run.header.id.clone(), input::name);
+        let html = tailbound_report::html(std::slice::from_ref(&run), &[name]);
+        input::write(report, &html, args.plan.force)?;
+    }
+    answer(&run, &args.plan, to_stdout)?;
+    if !args.plan.json && !to_stdout {
+        let shown = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned()).display().to_string();
+        let run_file = path.map(|p| format!("Run file  {}\n", shown(&p))).unwrap_or_default();
+        let report = report.map(|p| format!("Report    {}\n", shown(&p))).unwrap_or_default();
+        say::answer(&format!("\n{run_file}{report}"))?;
+    }
+    Ok(status(&run))
+}
+
+/// `tailbound measure cyclic`
+pub(crate) fn measure(args: &MeasureArgs) -> Result<ExitCode, Failure> {
+    let asked = asked(&args.plan)?;
+    let (run, _) = session(&asked, &args.plan, args.plan.out.as_deref(), true)?;
+    answer(&run, &args.plan, args.plan.out.as_deref() == Some(Path::new("-")))?;
+    Ok(status(&run))
+}
+
+fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
+    let mut words = match &args.campaign {
+        None => Campaign::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?;
+            Campaign::parse(&text).map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?
+        }
+    };
+    fn over<T: Clone>(file: &mut Option<T>, flag: Option<&T>) {
+        if let Some(value) = flag {
+            *file = Some(value.clone());
+        }
+    }
+    // A length given here replaces the file's, whichever of the two words it uses.
+    if args.loops.is_some() || args.duration.is_some() {
+        (words.loops, words.duration) = (None, None);
+    }
+    over(&mut words.deadline, args.deadline.as_ref());
+    over(&mut words.early, args.early.as_ref());
+    over(&mut words.class, args.class.as_ref());
+    over(&mut words.rate, args.rate.as_ref());
+    over(&mut words.confidence, args.confidence.as_ref());
+    over(&mut words.interval, args.interval.as_ref());
+    over(&mut words.duration, args.duration.as_ref());
+    over(&mut words.loops, args.loops.as_ref());
+    over(&mut words.warm_up, args.warm_up.as_ref());
+    over(&mut words.cpus, args.cpus.as_ref());
+    over(&mut words.policy, args.policy.as_ref());
+    over(&mut words.clock, args.clock.as_ref());
+    over(&mut words.means, args.means.as_ref());
+    over(&mut words.cpu_dma_latency, args.cpu_dma_latency.as_ref());
+    over(&mut words.raw, args.raw.then_some(&true));
+    Ok(Asked { words, paranoid: args.paranoid })
+}
+
+fn session(
+    asked: &Asked,
+    args: &PlanArgs,
+    out: Option<&Path>,
+    bare: bool,
+) -> Result<(Run, Option<PathBuf>), Failure> {
+    let root = Root::real();
+    let resolved = resolve(asked, &root)?;
+    let output = match out {
+        Some(path) => Output::open(path, &resolved.plan, args.force)?,
+        None => Output::none(),
+    };
+    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let mut live = Live::new(args.quiet, &args.color);
+    let exe = std::env::current_exe().map_err(|e| Failure::cannot(format!("own path unknown: {e}")))?;
+    let session = Session {
+        plan: resolved.plan,
+        findings: resolved.findings,
+        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+        root,
+        exe,
+        inventory_late: bare,
+        refresh_ms: live.refresh_ms(),
+    };
+    let made = tailbound_run::run(session, output, &signals, &mut |progress| live.show(progress));
+    live.clear();
+    Ok(made?)
+}
+
+fn answer(run: &Run, args: &PlanArgs, to_stdout: bool) -> Result<(), Failure> {
+    if to_stdout {
+        return Ok(());
+    }
+    if args.json {
+        return say::answer_json(&tailbound_report::json(run));
+    }
+    let style = tailbound_report::Style { color: say::color(&args.color), width: say::width() };
+    say::answer(&tailbound_report::text(run, style))
+}
+
+fn status(run: &Run) -> ExitCode {
+    ExitCode::from(run.verdict.as_ref().map_or(4, |v| v.outcome.exit_status()))
+}
+
+/// `tailbound-20261121T221503Z.tailbound.jsonl` in this folder.
+fn default_out() -> PathBuf {
+    let now = tailbound_sys::clock::utc(tailbound_sys::clock::now_ns(tailbound_sys::clock::CLOCK_REALTIME));
+    let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
+    PathBuf::from(format!("tailbound-{stamp}.tailbound.jsonl"))
+}

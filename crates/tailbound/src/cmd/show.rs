@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `show`: a run in the terminal, as JSON, or one picture of it.
+//!
+//! Context: COLD.
+
+use std::process::ExitCode;
+
+use crate::cli::ShowArgs;
+use crate::input;
+use crate::say::{self, Failure};
+
+/// `tailbound show`
+pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
+    let run = input::run(&args.run)?;
+    if let Some(which) = &args.svg {
+        let svg = tailbound_report::svg(&run, which)
+            .ok_or_else(|| Failure::usage(format!("--svg {which}: this run holds no data for it")))?;
+        say::answer(&svg)?;
+    } else if args.json {
+        say::answer_json(&tailbound_report::json(&run))?;
+    } else {
+        let style = tailbound_report::Style { color: say::color(&args.color), width: say::width() };
+        say::answer(&tailbound_report::text(&run, style))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

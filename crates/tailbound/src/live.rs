@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The live view: a frame redrawn in place on a terminal, plain lines into a pipe,
+//! nothing when quiet.
+//!
+//! Context: COLD, at most eight times a second. Drawn to standard error: standard output
+//! is for the answer.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use tailbound_report::live::{LiveThread, Snapshot, frame, plain_line};
+use tailbound_run::{Phase, Progress};
+
+/// From one frame to the next, on a terminal.
+const REFRESH_MS: u32 = 125;
+/// From one line to the next, into a pipe.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Where and how the progress is shown.
+pub(crate) enum Live {
+    /// Not at all.
+    Quiet,
+    /// Redrawn in place; holds the lines of the last frame.
+    Frame { lines: usize, color: bool },
+    /// A line now and then.
+    Lines { last: Instant },
+}
+
+impl Live {
+    pub(crate) fn new(quiet: bool, color: &str) -> Self {
+        if quiet {
+            Self::Quiet
+        } else if io::stderr().is_terminal() {
+            let color = color != "never" && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            Self::Frame { lines: 0, color }
+        } else {
+            Self::Lines { last: Instant::now() }
+        }
+    }
+
+    /// How often it wants to be called; 0 for never.
+    pub(crate) fn refresh_ms(&self) -> u32 {
+        match self {
+            Self::Quiet => 0,
+            Self::Frame { .. } => REFRESH_MS,
+            Self::Lines { .. } => 1000,
+        }
+    }
+
+    pub(crate) fn show(&mut self, progress: &Progress) {
+        match self {
+            Self::Quiet => {}
+            Self::Frame { lines, color } => {
+                let (columns, rows) = tailbound_sys::terminal::size(&io::stderr()).unwrap_or((80, 24));
+                let text = frame(&snapshot(progress), columns, rows, *color);
+                let mut out = String::new();
+                if *lines > 0 {
+                    out.push_str(&format!("\x1b[{lines}A"));
+                }
+                for line in text.lines() {
+                    out.push_str(line);
+                    out.push_str("\x1b[K\n");
+                }
+                out.push_str("\x1b[J");
+                *lines = text.lines().count();
+                drop(io::stderr().lock().write_all(out.as_bytes()));
+            }
+            Self::Lines { last } => {
+                if last.elapsed() >= LINE_EVERY {
+                    *last = Instant::now();
+                    crate::say::note(&plain_line(&snapshot(progress)));
+                }
+            }
+        }
+    }
+
+    /// Takes the frame away: the answer replaces it.
+    pub(crate) fn clear(&mut self) {
+        if let Self::Frame { lines, .. } = self
+            && *lines > 0
+        {
+            drop(io::stderr().lock().write_all(format!("\x1b[{lines}A\x1b[J").as_bytes()));
+            *lines = 0;
+        }
+    }
+}
+
+fn snapshot(p: &Progress) -> Snapshot {
+    Snapshot {
+        phase: match p.phase {
+            Phase::Loading => "loading",
+            Phase::WarmUp => "warm-up",
+            Phase::Measuring => "measuring",
+            Phase::Ending => "ending",
+        }
+        .to_owned(),
+        elapsed_ns: p.elapsed_ns,
+        total_ns: p.total_ns,
+        deadline_ns: p.deadline_ns,
+        threads: p
+            .threads
+            .iter()
+            .map(|t| LiveThread {
+                cpu: t.cpu,
+                n: t.n,
+                min_ns: t.min_ns,
+                mean_ns: t.mean_ns,
+                p99_ns: t.p99_ns,
+                p99_10s_ns: t.p99_10s_ns,
+                max_ns: t.max_ns,
+                last_ns: t.last_ns,
+                missed: t.missed,
+            })
+            .collect(),
+        histogram: p.histogram.clone(),
+        recent: p.recent.clone(),
+        loads: p.loads.clone(),
+        notes: p.notes.clone(),
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is printed and where: answers to standard output, everything else to standard
+//! error; failures with cause, place and remedy.
+//!
+//! Context: COLD. A reader that went away (`| head`) is not an error.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+/// Why there is no answer, and the exit status that says so.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: u8,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    /// Wrong words or files.
+    pub(crate) fn usage(text: impl Display) -> Self {
+        Self { status: 2, text: text.to_string() }
+    }
+    /// This machine or user cannot.
+    pub(crate) fn cannot(text: impl Display) -> Self {
+        Self { status: 3, text: text.to_string() }
+    }
+    /// Ours to mend.
+    pub(crate) fn bug() -> Self {
+        Self { status: 4, text: "this is a bug of tailbound: please report the message above with the command line".to_owned() }
+    }
+    /// Prints it and gives the status.
+    pub(crate) fn report(self) -> ExitCode {
+        note(&format!("tailbound: {}", self.text));
+        ExitCode::from(self.status)
+    }
+}
+
+impl From<tailbound_run::RunError> for Failure {
+    fn from(e: tailbound_run::RunError) -> Self {
+        Self { status: e.exit_status(), text: e.to_string() }
+    }
+}
+
+/// Prints an answer.
+pub(crate) fn answer(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush());
+    match written {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::cannot(format!("standard output: {e}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a JSON answer.
+pub(crate) fn answer_json(value: &serde_json::Value) -> Result<(), Failure> {
+    answer(&serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()))
+}
+
+/// Prints something about the work, not the answer; a closed standard error is nobody's loss.
+pub(crate) fn note(text: &str) {
+    drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
+/// Is colour wanted on standard output?
+pub(crate) fn color(when: &str) -> bool {
+    match when {
+        "always" => true,
+        "never" => false,
+        _ => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    }
+}
+
+/// Columns of standard output, 80 when it is not a terminal.
+pub(crate) fn width() -> usize {
+    tailbound_sys::terminal::size(&io::stdout()).map_or(80, |(columns, _)| columns)
+}
