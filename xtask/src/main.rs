@@ -1,3 +1,62 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! (room not furnished yet)
-fn main() {}
+//! Chores of the house: `cargo xtask CHORE`.
+//!
+//! Context: COLD. Not here: anything a user of the tool needs; it works without this.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to a terminal")]
+
+mod cross;
+mod elf;
+mod exec;
+mod link_probe;
+mod pages;
+mod root;
+mod schema;
+mod stages;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+
+const HELP: &str = "\
+Chores of the house.
+
+  cargo xtask tidy                 the rules no compiler checks
+  cargo xtask test [STAGE...]      everything CI runs, or some stages; --list names them
+  cargo xtask build NAME...        static programs into dist/: static, arm64, arm32
+  cargo xtask link-probe           what the measuring loop can reach besides its two system calls
+  cargo xtask schema FILE...       run files against docs/run-file.schema.json
+  cargo xtask man [DIR]            man pages, one a command, into dist/man
+  cargo xtask completions [DIR]    bash, zsh and fish completions into dist/completions
+";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["tidy"] => tidy::command(),
+        ["test", rest @ ..] => stages::command(rest),
+        ["build", names @ ..] if !names.is_empty() => cross::command(names),
+        ["link-probe"] => link_probe::command(),
+        ["schema", files @ ..] if !files.is_empty() => schema::command(files),
+        ["man", rest @ ..] => pages::command(pages::Kind::Man, rest),
+        ["completions", rest @ ..] => pages::command(pages::Kind::Completions, rest),
+        [] | ["help" | "-h" | "--help"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => usage(other),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage(words: &[&str]) -> anyhow::Result<()> {
+    let first = words.first().context("no chore named")?;
+    bail!("`{first}` is not a chore, or lacks its arguments\n\n{HELP}");
+}

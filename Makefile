@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# One command for each wish; `make help` lists them. Cargo and `cargo xtask` do the work.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+DESTDIR ?=
+TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
+TAILBOUND = $(TARGET_DIR)/release/tailbound
+
+# The demonstration: change them on the command line.
+DURATION ?= 50s
+LOAD ?= hackbench,memory
+DEMO_OUT ?= demo.tailbound.jsonl
+DEMO_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test deps static arm man completions bench install clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+build: ## the tool, for this machine: target/release/tailbound
+	@scripts/deps demo
+	@$(CARGO) build --release -p tailbound
+
+demo: build ## measure this machine under load for about a minute; ends with the report's path
+	@scripts/demo "$(TAILBOUND)" "$(DURATION)" "$(LOAD)" "$(DEMO_OUT)" $(DEMO_ARGS)
+
+test: ## everything CI runs; as root, installs the Debian packages it lacks
+	@scripts/deps test
+	@$(CARGO) xtask test
+
+deps: ## only install what the tests need
+	@scripts/deps test
+
+static: ## a static program for this architecture, in dist/
+	@scripts/deps demo
+	@$(CARGO) xtask build static
+
+arm: ## static programs for 64-bit and 32-bit ARM, in dist/
+	@scripts/deps demo
+	@$(CARGO) xtask build arm64 arm32
+
+man: ## man pages, one a command, in dist/man
+	@$(CARGO) xtask man
+
+completions: ## completions for bash, zsh and fish, in dist/completions
+	@$(CARGO) xtask completions
+
+bench: build ## what the measuring loop costs, beside other tools (root; some minutes)
+	@scripts/deps bench
+	@bench/record.sh
+	@bench/cost.sh
+
+install: build man completions ## into $(DESTDIR)$(PREFIX)
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/man/man1"
+	install -m 755 "$(TAILBOUND)" "$(DESTDIR)$(PREFIX)/bin/tailbound"
+	install -m 644 dist/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1/"
+	install -d "$(DESTDIR)$(PREFIX)/share/bash-completion/completions"
+	install -m 644 dist/completions/tailbound.bash \
+		"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tailbound"
+	install -d "$(DESTDIR)$(PREFIX)/share/zsh/site-functions"
+	install -m 644 dist/completions/_tailbound "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/"
+	install -d "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d"
+	install -m 644 dist/completions/tailbound.fish \
+		"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/"
+
+clean: ## remove build products (target/ and dist/)
+	$(CARGO) clean
+	rm -rf dist

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Builds of the tool that need nothing on the machine they run on: static, for this
+//! architecture and for ARM.
+//!
+//! Context: COLD. musl where rustup has a standard library for it, which needs no C compiler;
+//! 32-bit ARM is linked statically against glibc by Debian's cross compiler, because rustup
+//! has no musl standard library for it that could be had reliably.
+//! Source: the rustc book, "linker flavours" and "static and dynamic C runtimes".
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::{elf, exec, root};
+
+/// One build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// As people ask for it.
+    pub(crate) name: &'static str,
+    triple: String,
+    /// Environment of the build.
+    env: Vec<(String, &'static str)>,
+    /// Programs the build needs, and the Debian package of each.
+    programs: &'static [(&'static str, &'static str)],
+    file: &'static str,
+}
+
+impl Target {
+    /// This architecture.
+    pub(crate) fn native() -> Self {
+        let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+        Self { name: "static", triple, env: Vec::new(), programs: &[], file: "tailbound" }
+    }
+
+    /// 64-bit ARM.
+    pub(crate) fn arm64() -> Self {
+        let flags = "-C linker=rust-lld -C link-self-contained=yes";
+        Self {
+            name: "arm64",
+            triple: "aarch64-unknown-linux-musl".into(),
+            env: vec![("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUSTFLAGS".into(), flags)],
+            programs: &[],
+            file: "tailbound-aarch64",
+        }
+    }
+
+    /// 32-bit ARM with hardware floating point (Cortex-A7, A8, A9, …).
+    pub(crate) fn arm32() -> Self {
+        let linker = "CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_LINKER";
+        let flags = "CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUSTFLAGS";
+        Self {
+            name: "arm32",
+            triple: "armv7-unknown-linux-gnueabihf".into(),
+            env: vec![
+                (linker.into(), "arm-linux-gnueabihf-gcc"),
+                (flags.into(), "-C target-feature=+crt-static"),
+            ],
+            programs: &[("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf")],
+            file: "tailbound-armv7",
+        }
+    }
+
+    fn all() -> [Self; 3] {
+        [Self::native(), Self::arm64(), Self::arm32()]
+    }
+
+    /// Where the finished program is put.
+    pub(crate) fn product(&self, project: &Path) -> PathBuf {
+        project.join("dist").join(self.file)
+    }
+
+    /// Why it cannot be built here, after trying to get what is missing.
+    pub(crate) fn missing(&self) -> Option<String> {
+        for (program, package) in self.programs {
+            if !exec::exists(program) {
+                return Some(format!(
+                    "no `{program}` (Debian package {package}); as root: make deps"
+                ));
+            }
+        }
+        self.standard_library().err().map(|e| format!("{e:#}"))
+    }
+
+    /// Gets the standard library from rustup, unless it is there.
+    fn standard_library(&self) -> anyhow::Result<()> {
+        let mut rustc = exec::command("rustc");
+        let sysroot = exec::output(rustc.args(["--print", "sysroot"]))?;
+        let sysroot = PathBuf::from(String::from_utf8_lossy(&sysroot.stdout).trim());
+        if sysroot.join("lib/rustlib").join(&self.triple).join("lib").is_dir() {
+            return Ok(());
+        }
+        let mut rustup = exec::command("rustup");
+        rustup.args(["target", "add", &self.triple]);
+        exec::succeed(&mut rustup).with_context(|| {
+            format!("no standard library for {} and rustup could not get it", self.triple)
+        })
+    }
+
+    /// Builds, checks that it is static, and copies it to its place.
+    pub(crate) fn build(&self, project: &Path) -> anyhow::Result<PathBuf> {
+        let mut cargo = exec::cargo(project);
+        cargo.args(["build", "--release", "--quiet", "-p", "tailbound", "--target", &self.triple]);
+        exec::succeed(cargo.envs(self.env.iter().map(|(k, v)| (k, v))))?;
+        let built = root::target(project).join(&self.triple).join("release/tailbound");
+        let bytes = std::fs::read(&built).with_context(|| built.display().to_string())?;
+        if let Some(interpreter) = elf::interpreter(&bytes)? {
+            anyhow::bail!("{} is not static: it asks for {interpreter}", built.display());
+        }
+        let product = self.product(project);
+        std::fs::create_dir_all(project.join("dist"))?;
+        // Renamed into place, so that a copy that is running stays whole.
+        let part = product.with_extension("part");
+        std::fs::copy(&built, &part).with_context(|| part.display().to_string())?;
+        std::fs::rename(&part, &product)?;
+        Ok(product)
+    }
+}
+
+/// `cargo xtask build NAME...`.
+pub(crate) fn command(names: &[&str]) -> anyhow::Result<()> {
+    let project = root::project()?;
+    for name in names {
+        let known = Target::all().into_iter().find(|t| t.name == *name);
+        let target = known.with_context(|| format!("`{name}` is not static, arm64 or arm32"))?;
+        if let Some(why) = target.missing() {
+            anyhow::bail!("cannot build {name}: {why}");
+        }
+        println!("building {name} ({})", target.triple);
+        let product = target.build(&project)?;
+        let size = std::fs::metadata(&product)?.len();
+        println!("{}: {} KiB, static", product.display(), size >> 10);
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starts other programs: cargo, git, rustup, and the tool itself in its tests.
+//!
+//! Context: COLD. Every child is waited for; one with a time limit is killed at its end.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+/// A command that inherits this one's terminal.
+#[expect(clippy::disallowed_methods, reason = "xtask's one launcher: every caller waits for it")]
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    Command::new(program)
+}
+
+/// Cargo, the one that started this program.
+pub(crate) fn cargo(project: &Path) -> Command {
+    let mut c = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    c.current_dir(project);
+    // Set by the cargo that runs xtask: they would make the inner one rebuild what it need not.
+    for name in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "CARGO_PKG_NAME"] {
+        c.env_remove(name);
+    }
+    c
+}
+
+/// A command line as a person would type it.
+pub(crate) fn shown(c: &Command) -> String {
+    let words = std::iter::once(c.get_program()).chain(c.get_args());
+    words.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs to the end; an error if it could not be started.
+pub(crate) fn status(c: &mut Command) -> anyhow::Result<ExitStatus> {
+    let line = shown(c);
+    c.status().with_context(|| format!("cannot start `{line}`"))
+}
+
+/// Runs to the end and gives what it wrote.
+pub(crate) fn output(c: &mut Command) -> anyhow::Result<Output> {
+    let line = shown(c);
+    c.stdin(Stdio::null()).output().with_context(|| format!("cannot start `{line}`"))
+}
+
+/// Runs to the end; an error unless it succeeded.
+pub(crate) fn succeed(c: &mut Command) -> anyhow::Result<()> {
+    let status = status(c)?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", shown(c));
+    }
+    Ok(())
+}
+
+/// Is there such a program on the path?
+pub(crate) fn exists(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+/// Runs to the end and hands every line of standard output to `each`.
+pub(crate) fn lines(c: &mut Command, mut each: impl FnMut(&str)) -> anyhow::Result<ExitStatus> {
+    let line = shown(c);
+    let mut child = c
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{line}`"))?;
+    if let Some(out) = child.stdout.take() {
+        let mut out = BufReader::new(out);
+        let mut bytes = Vec::new();
+        while out.read_until(b'\n', &mut bytes)? > 0 {
+            each(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']));
+            bytes.clear();
+        }
+    }
+    Ok(child.wait()?)
+}
+
+/// Runs with its output in `log`; `None` if it was still running at the end of `limit` and was
+/// killed.
+pub(crate) fn limited(
+    c: &mut Command,
+    log: &Path,
+    limit: Duration,
+) -> anyhow::Result<Option<ExitStatus>> {
+    let line = shown(c);
+    let file = std::fs::File::create(log).with_context(|| log.display().to_string())?;
+    let mut child = c
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        .spawn()
+        .with_context(|| format!("cannot start `{line}`"))?;
+    wait_until(&mut child, Instant::now() + limit)
+}
+
+fn wait_until(child: &mut Child, end: Instant) -> anyhow::Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= end {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        pause();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a chore waiting for a child; Ctrl-C ends both")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(20));
+}

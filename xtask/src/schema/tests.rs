@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The published schema and the reader of `tailbound-core` accept the same lines.
+//!
+//! Every field of every line type is removed and replaced by values of every kind; after each
+//! change the schema must say what the reader says. A field added to a record, dropped or
+//! retyped without the schema fails here.
+
+use serde_json::{Value, json};
+use tailbound_core::record::{self, Fact, Facts, Line};
+use tailbound_core::runfile::pack_raw;
+use tailbound_core::{Distribution, Finding, Impact, Outcome, Verdict, histogram::Histogram};
+
+use super::check::published;
+use super::validate::Schema;
+use crate::root;
+
+fn schema() -> Schema {
+    published(&root::project().unwrap()).unwrap()
+}
+
+fn distribution() -> Distribution {
+    let mut d = Distribution::default();
+    for v in [-40_000, 3, 54_000, 1 << 35] {
+        d.add(v);
+    }
+    d
+}
+
+/// With every field that may be left out.
+fn imported_distribution() -> Distribution {
+    let mut d = distribution();
+    d.mean_ns = Some(12.5);
+    d.unbinned = 2;
+    d.unbinned_from_ns = Some(400_000);
+    d.resolution_ns = 1000;
+    d
+}
+
+fn facts() -> Facts {
+    Facts::from([
+        ("kernel.release".into(), Fact::of("6.18")),
+        ("cpu.online".into(), Fact::of(2)),
+        ("cpu.governor".into(), Fact::NotApplicable("no cpufreq".into())),
+        ("kernel.lockdown".into(), Fact::Unknown("EACCES".into())),
+    ])
+}
+
+fn plan() -> Value {
+    json!({
+        "name": "n", "probe": "cyclic", "interval_ns": 200_000, "activations": 10,
+        "warm_up_ns": 0, "cpus": "0-1", "policy": "fifo:95", "clock": "monotonic",
+        "means": "nanosleep", "loads": ["hackbench:groups=4"],
+        "requirement": {
+            "deadline_ns": 100_000, "early_ns": 5, "class": "95", "rate": "1/24h",
+            "confidence": 0.95
+        },
+        "cpu_dma_latency_us": 0, "raw": true, "paranoid": false
+    })
+}
+
+/// One line of each type, with every field filled.
+fn lines() -> Vec<Value> {
+    let header = record::Header {
+        schema: record::SCHEMA.into(),
+        tool: "tailbound 0".into(),
+        id: "i".into(),
+        started: "2026-01-01T00:00:00Z".into(),
+        command: vec!["tailbound".into()],
+        plan: serde_json::from_value(plan()).unwrap(),
+        machine: facts(),
+        source: Some(record::Source {
+            tool: "t".into(),
+            format: "f".into(),
+            file: "x".into(),
+            lost: vec!["all".into()],
+        }),
+    };
+    let thread = record::ThreadRecord {
+        thread: 1,
+        cpu: Some(1),
+        context: "user".into(),
+        wakeup: distribution(),
+        missed: imported_distribution(),
+        warm_up: Some(record::WarmUp { n: 3, missed: 1, max_ns: Some(9) }),
+        counters: [("minor_faults".to_owned(), 0)].into(),
+        dropped: [("raw".to_owned(), 1)].into(),
+        p2: [("p50".to_owned(), 1.5)].into(),
+        ended: "complete".into(),
+    };
+    let mut out = vec![
+        serde_json::to_value(Line::Header(Box::new(header))).unwrap(),
+        serde_json::to_value(Line::Thread(Box::new(thread))).unwrap(),
+        serde_json::to_value(Line::Raw(pack_raw(0, 5, &[1, -2, 3]))).unwrap(),
+        serde_json::to_value(Line::After { facts: facts() }).unwrap(),
+        serde_json::to_value(Line::Finding(
+            Finding::new("a", Impact::Doubt, "t").meaning("m").remedy("r"),
+        ))
+        .unwrap(),
+        serde_json::to_value(Line::Verdict(Verdict {
+            outcome: Outcome::NotMet,
+            sentence: "s".into(),
+            statements: vec!["a".into()],
+            due: 3,
+            beyond: 1,
+            beyond_unknown: 1,
+        }))
+        .unwrap(),
+    ];
+    out.extend([
+        json!({"type": "event", "t_ns": -5, "event": "e", "text": "t"}),
+        json!({"type": "second", "thread": 0, "second": 1, "n": 2, "max_ns": -3, "argmax": 4,
+               "min_ns": -5, "sum_ns": -8, "missed": 0}),
+        json!({"type": "window", "thread": 0, "window_s": 10, "second": 9, "n": 5,
+               "values": {"mean": 1.5}}),
+        json!({"type": "exceedance", "thread": 0, "activation": 1, "error_ns": 2, "t_ns": 3,
+               "missed": 4}),
+        json!({"type": "load", "load": 0, "name": "memory", "t_ns": 1, "span_ns": 2, "count": 3,
+               "unit": "accesses"}),
+        json!({"type": "self-cost", "values": {"clock_read_ns": 20.5}}),
+        json!({"type": "end", "reason": "complete", "measured_ns": 5, "lines": 7}),
+    ]);
+    out
+}
+
+fn read(value: &Value) -> bool {
+    serde_json::from_value::<Line>(value.clone()).is_ok()
+}
+
+/// Places at which the reader knows more than a schema of kinds and ranges can say: the inner
+/// grammar of a text, that two arrays have one length, that the schema's version is checked later.
+/// Its deserialiser also takes a record as an array of its fields, which nobody writes.
+fn beyond_a_schema(pointer: &str, was: &Value, to: &Value) -> bool {
+    if was.is_object() && to.is_array() {
+        return true;
+    }
+    let grammar = ["/cpus", "/policy", "/rate", "/s1", "/s2", "/s3", "/s4_low"];
+    let inner = grammar.iter().any(|end| pointer.ends_with(end)) && to.is_string();
+    let arrays = ["/index", "/count"].iter().any(|end| pointer.ends_with(end)) && to.is_array();
+    inner || arrays || pointer.ends_with("/index/0") || pointer == "/schema"
+}
+
+fn pointers(value: &Value, at: &str, out: &mut Vec<String>) {
+    let deeper: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields.iter().map(|(k, v)| (k.clone(), v)).collect(),
+        Value::Array(items) => {
+            items.iter().take(1).enumerate().map(|(i, v)| (i.to_string(), v)).collect()
+        }
+        _ => Vec::new(),
+    };
+    for (key, inner) in deeper {
+        let pointer = format!("{at}/{key}");
+        pointers(inner, &pointer, out);
+        out.push(pointer);
+    }
+}
+
+/// Removes the field at `pointer`; `false` if it is not a field.
+fn remove(value: &mut Value, pointer: &str) -> bool {
+    let Some((parent, key)) = pointer.rsplit_once('/') else {
+        return false;
+    };
+    let parent = value.pointer_mut(parent).and_then(Value::as_object_mut);
+    parent.is_some_and(|fields| fields.remove(key).is_some())
+}
+
+#[test]
+fn every_type_of_line_is_in_the_schema() {
+    let schema = schema();
+    for line in lines() {
+        assert!(read(&line), "the reader refuses its own {line}");
+        assert_eq!(schema.errors(&line), Vec::<String>::new(), "{line}");
+    }
+    assert_eq!(lines().len(), 13, "one line of each type");
+}
+
+#[test]
+fn what_the_reader_accepts_the_schema_accepts_and_no_more() {
+    let schema = schema();
+    let others = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(1.5),
+        json!("x"),
+        json!({}),
+        json!([]),
+        json!(u64::MAX),
+    ];
+    let mut changes = 0;
+    for line in lines() {
+        let mut places = Vec::new();
+        pointers(&line, "", &mut places);
+        for pointer in &places {
+            let mut changed = Vec::new();
+            let mut without = line.clone();
+            if remove(&mut without, pointer) {
+                changed.push((json!("removed"), without));
+            }
+            for other in &others {
+                let mut with = line.clone();
+                *with.pointer_mut(pointer).unwrap() = other.clone();
+                changed.push((other.clone(), with));
+            }
+            for (to, changed) in changed {
+                let errors = schema.errors(&changed);
+                if beyond_a_schema(pointer, line.pointer(pointer).unwrap(), &to) {
+                    continue;
+                }
+                changes += 1;
+                assert_eq!(
+                    read(&changed),
+                    errors.is_empty(),
+                    "{} {pointer} := {to}: {errors:?}",
+                    line["type"]
+                );
+            }
+        }
+    }
+    assert!(changes > 1000, "{changes} changes tried");
+}
+
+#[test]
+fn an_unknown_field_is_not_in_the_schema() {
+    for mut line in lines() {
+        line["surplus"] = json!(1);
+        assert_eq!(schema().errors(&line).len(), 1);
+    }
+}
+
+#[test]
+fn the_version_of_the_schema_is_checked() {
+    let mut header = lines().remove(0);
+    header["schema"] = json!("tailbound-run/2");
+    assert_eq!(schema().errors(&header).len(), 1);
+}
+
+#[test]
+fn examples_in_the_documentation_follow_it() {
+    let text = std::fs::read_to_string(root::project().unwrap().join("docs/run-file.md")).unwrap();
+    let examples: Vec<&str> = text.lines().filter(|l| l.starts_with("{\"type\":")).collect();
+    let mut types = std::collections::BTreeSet::new();
+    for example in examples {
+        let value: Value = serde_json::from_str(example).unwrap();
+        assert_eq!(schema().errors(&value), Vec::<String>::new(), "{example}");
+        assert!(read(&value), "{example}");
+        types.insert(value["type"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(types.len(), 13, "an example of each line type: {types:?}");
+}
+
+#[test]
+fn histograms_of_the_schema_are_those_of_the_core() {
+    let mut h = Histogram::new(16);
+    h.add(1 << 33, 2);
+    assert!(serde_json::to_value(&h).is_ok_and(|v| v["precision"] == 16));
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs stages in their order, shows progress, and sums up.
+//!
+//! Context: COLD. The cheap stages come first: a mistake is told within seconds. A stage that
+//! fails does not stop the next ones; one run tells all.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::bail;
+
+use super::tally::Tally;
+use super::{libtest, lints, product};
+use crate::root;
+
+type Work = fn(&Path) -> anyhow::Result<Tally>;
+
+/// Name, what it checks, and how.
+const STAGES: &[(&str, &str, Work)] = &[
+    ("tidy", "the rules of the house", lints::tidy),
+    ("format", "rustfmt", lints::format),
+    ("link-probe", "what the measuring loop can reach", lints::link_probe),
+    ("clippy", "the lints of the workspace", lints::clippy),
+    ("tests", "unit, integration and documentation tests", libtest::all),
+    ("docs", "the documentation builds without warnings", lints::documentation),
+    ("pages", "man pages and completions", lints::pages),
+    ("fuzz", "the fuzz targets compile", lints::fuzz),
+    ("static", "the static program, alone in an empty root directory", product::static_binary),
+    ("arm", "ARM programs under emulation", product::arm),
+];
+
+/// `cargo xtask test [--list | STAGE...]`.
+pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
+    if words == ["--list"] {
+        for (name, what, _) in STAGES {
+            println!("{name:12} {what}");
+        }
+        return Ok(());
+    }
+    if let Some(unknown) = words.iter().find(|w| !STAGES.iter().any(|(name, ..)| name == *w)) {
+        bail!("`{unknown}` is not a stage; `cargo xtask test --list` names them");
+    }
+    let chosen: Vec<_> =
+        STAGES.iter().filter(|(name, ..)| words.is_empty() || words.contains(name)).collect();
+    let project = root::project()?;
+    let begun = Instant::now();
+    let mut total = Tally::default();
+    for (i, (name, what, work)) in chosen.iter().enumerate() {
+        println!("==> [{}/{}] {name}: {what}", i + 1, chosen.len());
+        let start = Instant::now();
+        let tally = work(&project).unwrap_or_else(|e| Tally::one(name, Err(e)));
+        for line in &tally.failed {
+            println!("    failed: {line}");
+        }
+        println!("    {} ({} s)", tally.line(), start.elapsed().as_secs());
+        total.absorb(tally);
+    }
+    println!("==> all: {} s", begun.elapsed().as_secs());
+    summary(&project, &total)
+}
+
+/// Says once more what did not pass, and ends with the sum.
+fn summary(project: &Path, total: &Tally) -> anyhow::Result<()> {
+    for line in &total.skipped {
+        println!("skipped: {line}");
+    }
+    for line in &total.failed {
+        println!("failed: {}", line.lines().next().unwrap_or_default());
+    }
+    let closing = total.line();
+    let dir = root::target(project).join("xtask");
+    fs::create_dir_all(&dir)?;
+    fs::write(dir.join("closing-line"), format!("{closing}\n"))?;
+    println!("{closing}");
+    if !total.failed.is_empty() {
+        bail!("not everything passed");
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which crate may use which, and how many crates of others there may be.
+//!
+//! Context: COLD. The table is the picture of the house: an edge that is not in it is an
+//! error, whatever kind of dependency it is (normal, build, dev).
+//! Source: `cargo metadata`, format version 1.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use super::finding::Finding;
+use crate::exec;
+
+/// Crate, and the crates of the house it may use.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("tailbound-rt", &[]),
+    ("tailbound-sys", &["rt"]),
+    ("tailbound-core", &["rt"]),
+    ("tailbound-stats", &["core"]),
+    ("tailbound-host", &["sys", "core"]),
+    ("tailbound-load", &["sys", "core"]),
+    ("tailbound-probe", &["rt", "sys", "host", "core"]),
+    ("tailbound-import", &["core"]),
+    ("tailbound-report", &["core", "stats"]),
+    ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats"]),
+    (
+        "tailbound",
+        &["rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run"],
+    ),
+];
+
+/// xtask sees the tool's command line (man pages) and the run file (schema), nothing deeper.
+const XTASK: &[&str] = &["tailbound", "tailbound-core"];
+
+/// The one crate that may name libc.
+const LIBC_OWNER: &str = "tailbound-sys";
+
+/// External crates named directly by any of ours.
+const DIRECT_MAX: usize = 30;
+
+/// Packages in Cargo.lock, ours included.
+const LOCKED_MAX: usize = 120;
+
+/// One dependency as cargo knows it.
+#[derive(Debug, Clone)]
+struct Edge {
+    from: String,
+    manifest: String,
+    to: String,
+    ours: bool,
+}
+
+/// All rules about dependencies.
+pub(crate) fn check(project: &Path, lock: &str) -> anyhow::Result<Vec<Finding>> {
+    let mut cargo = exec::cargo(project);
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+    let out = exec::output(&mut cargo)?;
+    if !out.status.success() {
+        bail!("cargo metadata: {}", String::from_utf8_lossy(&out.stderr).trim());
+    }
+    let metadata = serde_json::from_slice(&out.stdout).context("cargo metadata")?;
+    let edges = edges(&metadata, project)?;
+    let mut found = directions(&edges);
+    found.extend(budgets(&edges, lock));
+    Ok(found)
+}
+
+fn edges(metadata: &Value, project: &Path) -> anyhow::Result<Vec<Edge>> {
+    let text = |v: &Value, key: &str| -> anyhow::Result<String> {
+        Ok(v[key].as_str().with_context(|| format!("cargo metadata has no `{key}`"))?.to_owned())
+    };
+    let mut out = Vec::new();
+    for package in metadata["packages"].as_array().context("cargo metadata has no packages")? {
+        let manifest = text(package, "manifest_path")?;
+        let relative = Path::new(&manifest).strip_prefix(project).unwrap_or(Path::new(&manifest));
+        for d in package["dependencies"].as_array().into_iter().flatten() {
+            out.push(Edge {
+                from: text(package, "name")?,
+                manifest: relative.display().to_string(),
+                to: text(d, "name")?,
+                ours: d["source"].is_null(),
+            });
+        }
+    }
+    Ok(out)
+}
+
+fn directions(edges: &[Edge]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for e in edges {
+        let place = (e.manifest.as_str(), 1);
+        if e.to == "libc" && e.from != LIBC_OWNER {
+            found.push(Finding::new(
+                place,
+                "libc",
+                format!("`{}` names libc: system calls have one home", e.from),
+                format!("Put the call into {LIBC_OWNER} with a type of its own"),
+            ));
+        }
+        if !e.ours || e.from == e.to {
+            continue;
+        }
+        let allowed = if e.from == "xtask" {
+            XTASK.contains(&e.to.as_str())
+        } else if let Some((_, rooms)) = ROOMS.iter().find(|(name, _)| *name == e.from) {
+            e.to.strip_prefix("tailbound-").is_some_and(|to| rooms.contains(&to))
+        } else {
+            found.push(Finding::new(
+                place,
+                "edge",
+                format!("`{}` is not in the table of crates", e.from),
+                "Add it to xtask/src/tidy/edges.rs and say in the commit what room it is",
+            ));
+            continue;
+        };
+        if !allowed {
+            found.push(Finding::new(
+                place,
+                "edge",
+                format!("`{}` may not use `{}`: a crate is a dependency firewall", e.from, e.to),
+                "Move the code to the crate that may, or change the table in \
+                 xtask/src/tidy/edges.rs with a reason",
+            ));
+        }
+    }
+    found
+}
+
+fn budgets(edges: &[Edge], lock: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let external: BTreeSet<&str> =
+        edges.iter().filter(|e| !e.ours).map(|e| e.to.as_str()).collect();
+    if external.len() > DIRECT_MAX {
+        found.push(Finding::new(
+            ("Cargo.toml", 1),
+            "direct-dependencies",
+            format!("{} external crates, at most {DIRECT_MAX}: {external:?}", external.len()),
+            "Do without one",
+        ));
+    }
+    let packages = lock.lines().filter(|l| *l == "[[package]]").count();
+    if packages > LOCKED_MAX {
+        found.push(Finding::new(
+            ("Cargo.lock", 1),
+            "locked-packages",
+            format!("{packages} packages, at most {LOCKED_MAX}: each is code others must trust"),
+            "See `cargo tree` for what brings them; switch off default features",
+        ));
+    }
+    // In halves: tidy looks for the name of the registry, here too.
+    let official = concat!("registry+https://github.com/rust-lang/crates", ".io-index");
+    for (i, line) in lock.lines().enumerate() {
+        if line.strip_prefix("source = ").is_some_and(|s| s.trim_matches('"') != official) {
+            found.push(Finding::new(
+                ("Cargo.lock", i + 1),
+                "lock-source",
+                "a package comes from somewhere else than the public registry",
+                "Use a published version: nobody else can reach your mirror or fork",
+            ));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(from: &str, to: &str, ours: bool) -> Edge {
+        Edge { from: from.into(), manifest: "m".into(), to: to.into(), ours }
+    }
+
+    fn rules(found: &[Finding]) -> Vec<&'static str> {
+        found.iter().map(|f| f.rule).collect()
+    }
+
+    #[test]
+    fn only_edges_of_the_table_pass() {
+        let good = [
+            edge("tailbound-sys", "tailbound-rt", true),
+            edge("tailbound-sys", "libc", false),
+            edge("tailbound", "tailbound-run", true),
+            edge("xtask", "tailbound", true),
+        ];
+        assert!(directions(&good).is_empty());
+        for (from, to, ours, rule) in [
+            ("tailbound-core", "tailbound-sys", true, "edge"),
+            ("tailbound-rt", "tailbound-core", true, "edge"),
+            ("tailbound-report", "tailbound-import", true, "edge"),
+            ("tailbound-new", "tailbound-core", true, "edge"),
+            ("xtask", "tailbound-host", true, "edge"),
+            ("tailbound-host", "libc", false, "libc"),
+        ] {
+            assert_eq!(rules(&directions(&[edge(from, to, ours)])), [rule], "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn budgets_are_counted() {
+        let many: Vec<Edge> =
+            (0..=DIRECT_MAX).map(|i| edge("xtask", &format!("c{i}"), false)).collect();
+        assert_eq!(rules(&budgets(&many, "")), ["direct-dependencies"]);
+        assert!(budgets(&many[1..], "").is_empty());
+        let lock = "[[package]]\n".repeat(LOCKED_MAX + 1);
+        assert_eq!(rules(&budgets(&[], &lock)), ["locked-packages"]);
+        let mirror = "source = \"registry+https://mirror.example/index\"\n";
+        assert_eq!(rules(&budgets(&[], mirror)), ["lock-source"]);
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rules of the house that no compiler checks.
+//!
+//! Context: COLD. Each file owns one kind of rule and tests it; a finding says where, which
+//! rule, why it exists and what to do.
+
+mod edges;
+mod files;
+mod finding;
+mod headers;
+mod run;
+mod text;
+
+pub(crate) use run::{check, command};

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs every rule over the project.
+//!
+//! Context: COLD.
+
+use anyhow::bail;
+
+use super::finding::Finding;
+use super::{edges, files, headers, text};
+use crate::root;
+
+/// Everything that is wrong, in the order of the paths.
+pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
+    let project = root::project()?;
+    let files = files::all(&project)?;
+    let mut found: Vec<Finding> =
+        files.iter().flat_map(|f| text::check(f).into_iter().chain(headers::check(f))).collect();
+    let read = |path: &str| {
+        let file = files.iter().find(|f| f.path == path);
+        file.and_then(files::File::text).unwrap_or_default()
+    };
+    found.extend(text::changelog(read("CHANGELOG.md")));
+    found.extend(edges::check(&project, read("Cargo.lock"))?);
+    found.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    Ok(found)
+}
+
+/// `cargo xtask tidy`.
+pub(crate) fn command() -> anyhow::Result<()> {
+    let found = check()?;
+    for f in &found {
+        println!("{f}");
+    }
+    match found.iter().filter(|f| !f.warning).count() {
+        0 => Ok(()),
+        n => bail!("tidy: {n} broken rules"),
+    }
+}

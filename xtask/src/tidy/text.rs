@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules about any file: size, kind, white space, places of one machine, pages that must
+//! work offline, and the changelog.
+//!
+//! Context: COLD.
+
+use super::files::File;
+use super::finding::Finding;
+
+const BLOB_MAX: usize = 512 << 10;
+
+/// Files above the limit, and why.
+const BLOBS: &[(&str, &str)] = &[];
+
+/// Kinds of files that are never source.
+const FORBIDDEN: &[&str] = &[
+    "o", "a", "so", "rlib", "exe", "dll", "class", "pyc", "zip", "gz", "xz", "bz2", "zst", "tar",
+    "7z", "deb", "rpm", "pem", "key", "p12", "orig", "rej", "bak", "swp", "tmp", "log", "pdf",
+    "doc", "docx", "DS_Store",
+];
+
+/// Words of one machine or of one registry, written in halves so that this file passes itself.
+const PLACES: &[(&str, &str)] = &[
+    (concat!("/wo", "rk/"), "a path of one machine"),
+    (concat!("/ro", "ot/"), "a path of one machine"),
+    (concat!("crates", ".io"), "the name of a registry"),
+    (concat!("docs", ".rs/"), "the name of a registry"),
+    (concat!("static.rust", "-lang"), "the name of a registry"),
+    (concat!("deb.debian", ".org"), "the name of a registry"),
+    (concat!("registry.npm", "js"), "the name of a registry"),
+    (concat!("pypi", ".org"), "the name of a registry"),
+    (concat!("proxy.go", "lang"), "the name of a registry"),
+];
+
+/// All rules about one file.
+pub(crate) fn check(file: &File) -> Vec<Finding> {
+    let mut found = kind_and_size(file);
+    if let Some(text) = file.text() {
+        found.extend(places(file, text));
+        if !file.is_foreign() {
+            found.extend(white_space(&file.path, text));
+            found.extend(offline(file, text));
+        }
+        if text.starts_with("#!") && !text.starts_with("#![") && !file.executable {
+            found.push(Finding::new(
+                (&file.path, 1),
+                "executable",
+                "a script that cannot be started",
+                format!("chmod +x {}", file.path),
+            ));
+        }
+    }
+    found
+}
+
+fn kind_and_size(file: &File) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let path = file.path.as_str();
+    if file.bytes.len() > BLOB_MAX && !BLOBS.iter().any(|(p, _)| *p == path) {
+        found.push(Finding::new(
+            (path, 1),
+            "blob",
+            format!(
+                "{} KiB, above {}: every clone carries it for ever",
+                file.bytes.len() >> 10,
+                BLOB_MAX >> 10
+            ),
+            "Generate it, cut it down, or list it in xtask/src/tidy/text.rs with a reason",
+        ));
+    }
+    let foreign_archive =
+        file.is_foreign() && ["gz", "xz", "bz2", "zst"].contains(&file.extension());
+    if FORBIDDEN.contains(&file.extension()) && !foreign_archive && !is_fixture_log(file) {
+        found.push(Finding::new(
+            (path, 1),
+            "file-kind",
+            format!("`.{}` files are not source", file.extension()),
+            "Remove it, or add its pattern to .gitignore",
+        ));
+    }
+    found
+}
+
+/// HdrHistogram logs are input of the importers.
+fn is_fixture_log(file: &File) -> bool {
+    file.is_foreign() && file.extension() == "log"
+}
+
+fn places(file: &File, text: &str) -> Vec<Finding> {
+    // Cargo writes the registry's name there; its sources are checked with the edges.
+    if file.path.ends_with("Cargo.lock") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        for (place, what) in PLACES {
+            if line.match_indices(place).any(|(at, _)| begins_a_word(line, at)) {
+                found.push(Finding::new(
+                    (&file.path, i + 1),
+                    "place",
+                    format!("`{place}` is {what}: it means nothing elsewhere"),
+                    "Use a relative path, or say it without the name",
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// A path such as `/sys/fs/cgroup/x` with the word inside is somebody else's.
+fn begins_a_word(line: &str, at: usize) -> bool {
+    if !line[at..].starts_with('/') {
+        return true;
+    }
+    let before = line[..at].chars().next_back();
+    !before.is_some_and(|c| c.is_alphanumeric() || "_-.}*".contains(c))
+}
+
+fn white_space(path: &str, text: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut say = |line, why: &str, remedy: &str| {
+        found.push(Finding::new((path, line), "white-space", why, remedy));
+    };
+    for (i, line) in text.split('\n').enumerate() {
+        if line.ends_with([' ', '\t', '\r']) {
+            say(
+                i + 1,
+                "white space at the end of the line: it makes noise in every diff",
+                "Remove it",
+            );
+        }
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        say(text.lines().count(), "no newline at the end of the file", "Add it");
+    }
+    if text.ends_with("\n\n") {
+        say(text.lines().count(), "empty lines at the end of the file", "Remove them");
+    }
+    found
+}
+
+/// A report must open without a network, years later.
+fn offline(file: &File, text: &str) -> Vec<Finding> {
+    let assets = file.path.starts_with("crates/tailbound-report/")
+        && ["js", "css", "html", "svg"].contains(&file.extension());
+    if !assets {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        // Names of XML vocabularies look like addresses, but nothing fetches them.
+        let rest = line.replace("http://www.w3.org/", "");
+        if ["http://", "https://", "@import", "src=\"//"].iter().any(|w| rest.contains(w)) {
+            found.push(Finding::new(
+                (&file.path, i + 1),
+                "offline",
+                "the report would fetch something: it must open without a network",
+                "Put what is needed into the file",
+            ));
+        }
+    }
+    found
+}
+
+/// Rules about the changelog.
+pub(crate) fn changelog(text: &str) -> Vec<Finding> {
+    let unreleased = text.split("\n## ").find(|s| s.starts_with("[Unreleased]"));
+    let mut missing = Vec::new();
+    match unreleased {
+        None => missing.push("## [Unreleased]"),
+        Some(section) => {
+            for title in ["### Formats", "### Numbers"] {
+                if !section.contains(title) {
+                    missing.push(title);
+                }
+            }
+        }
+    }
+    let finding = |title: &str| {
+        Finding::new(
+            ("CHANGELOG.md", 1),
+            "changelog",
+            format!("no `{title}`: readers of old files and figures look there first"),
+            "Add the section, with `- None.` if there is nothing",
+        )
+    };
+    missing.into_iter().map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(path: &str, text: &str) -> Vec<&'static str> {
+        check(&File::fake(path, text)).iter().map(|f| f.rule).collect()
+    }
+
+    #[test]
+    fn places_of_one_machine_are_found() {
+        for (place, _) in PLACES {
+            assert_eq!(rules("docs/a.md", &format!("see {place}x\n")), ["place"], "{place}");
+        }
+        let inside = format!("cgroup{}x and /sys{}y\n", PLACES[1].0, PLACES[0].0);
+        assert!(rules("docs/a.md", &inside).is_empty());
+        assert!(rules("Cargo.lock", &format!("{}\n", PLACES[2].0)).is_empty());
+    }
+
+    #[test]
+    fn white_space_kinds_and_blobs_are_found() {
+        assert_eq!(rules("a.md", "x \n"), ["white-space"]);
+        assert_eq!(rules("a.md", "x"), ["white-space"]);
+        assert_eq!(rules("a.md", "x\r\n"), ["white-space"]);
+        assert_eq!(rules("a.md", "x\n\n"), ["white-space"]);
+        assert!(rules("tests/fixtures/a.txt", "x \n\n").is_empty());
+        assert_eq!(rules("a.o", "x\n"), ["file-kind"]);
+        assert_eq!(rules("run.log", "x\n"), ["file-kind"]);
+        assert!(rules("tests/fixtures/hdr.log", "x\n").is_empty());
+        assert_eq!(rules("a.txt", &"x\n".repeat(BLOB_MAX)), ["blob"]);
+        assert_eq!(rules("tool", "#!/bin/sh\n"), ["executable"]);
+        assert!(rules("a.rs", "#![no_std]\n").is_empty());
+    }
+
+    #[test]
+    fn reports_stay_offline() {
+        let asset = "crates/tailbound-report/assets/a.js";
+        assert_eq!(rules(asset, "import 'https://x.example/a.js'\n"), ["offline"]);
+        assert!(rules(asset, "const ns = 'http://www.w3.org/2000/svg'\n").is_empty());
+    }
+
+    #[test]
+    fn the_changelog_needs_its_sections() {
+        let good = "# C\n\n## [Unreleased]\n\n### Formats\n\n### Numbers\n\n## [1.0]\n";
+        assert!(changelog(good).is_empty());
+        let old = "# C\n\n## [Unreleased]\n\n## [1.0]\n\n### Formats\n\n### Numbers\n";
+        assert_eq!(changelog(old).len(), 2);
+        assert_eq!(changelog("# C\n").len(), 1);
+    }
+}
