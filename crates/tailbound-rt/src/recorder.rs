@@ -67,7 +67,7 @@ pub struct Recorder {
     missed_n: AtomicU64,
     over_range: AtomicU64,
     missed_over_range: AtomicU64,
-    /// Minimum and maximum are stored complemented so that zero bytes mean "none yet".
+    /// 0 until the first wake-up: zero bytes must mean "none yet".
     min_set: AtomicU64,
     min_ns: AtomicI64,
     max_ns: AtomicI64,
@@ -113,7 +113,43 @@ fn count(buckets: &[AtomicU32], i: usize, by: u32) {
     }
 }
 
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Recorder {
+    /// An empty recorder; the same as zero bytes. Half a megabyte: for statics and boxes.
+    #[must_use]
+    #[expect(clippy::large_stack_arrays, reason = "evaluated into statics and boxes")]
+    pub const fn new() -> Self {
+        Self {
+            n: AtomicU64::new(0),
+            missed_n: AtomicU64::new(0),
+            over_range: AtomicU64::new(0),
+            missed_over_range: AtomicU64::new(0),
+            min_set: AtomicU64::new(0),
+            min_ns: AtomicI64::new(0),
+            max_ns: AtomicI64::new(0),
+            missed_min_ns: AtomicI64::new(0),
+            missed_max_ns: AtomicI64::new(0),
+            last_ns: AtomicI64::new(0),
+            threshold_ns: AtomicI64::new(0),
+            threshold_set: AtomicU64::new(0),
+            raw_on: AtomicU64::new(0),
+            sums_sequence: AtomicU64::new(0),
+            sums: [const { AtomicU64::new(0) }; SUM_WORDS],
+            missed_sums: [const { AtomicU64::new(0) }; SUM_WORDS],
+            late: [const { AtomicU32::new(0) }; BUCKETS],
+            missed: [const { AtomicU32::new(0) }; BUCKETS],
+            early: [const { AtomicU32::new(0) }; BUCKETS_EARLY],
+            exceedances: Ring::new(),
+            seconds: Ring::new(),
+            raw: Ring::new(),
+        }
+    }
+
     // ---- the reader's side ----
 
     /// Counts and extremes of the wake-ups.

@@ -15,7 +15,24 @@ pub struct Ring<const W: usize, const N: usize> {
     slots: [[AtomicU64; W]; N],
 }
 
+impl<const W: usize, const N: usize> Default for Ring<W, N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<const W: usize, const N: usize> Ring<W, N> {
+    /// An empty ring; the same as zero bytes.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            head: AtomicU64::new(0),
+            tail: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            slots: [const { [const { AtomicU64::new(0) }; W] }; N],
+        }
+    }
+
     /// Writer: appends one entry, or counts it as dropped when the ring is full.
     #[inline]
     pub fn push(&self, words: [u64; W]) {
@@ -64,12 +81,7 @@ mod tests {
 
     #[test]
     fn keeps_the_oldest_and_counts_what_it_drops() {
-        let ring: Ring<2, 3> = Ring {
-            head: AtomicU64::new(0),
-            tail: AtomicU64::new(0),
-            dropped: AtomicU64::new(0),
-            slots: Default::default(),
-        };
+        let ring = Ring::<2, 3>::new();
         for i in 0..5 {
             ring.push([i, i * 10]);
         }
