@@ -48,7 +48,13 @@ pub fn count(d: &Distribution, deadline_ns: Option<i64>, early_ns: Option<i64>) 
         found.late = beyond;
         found.unknown = unknown;
         if found.late == 0 && found.unknown == 0 {
-            found.unknown = near_the_limit(d, limit);
+            if d.over_range > 0 && d.max_ns.is_some_and(|max| max > limit) {
+                // The limit is beyond the histogram: of what shares its top bucket only the
+                // greatest value is known.
+                (found.late, found.unknown) = (1, d.over_range - 1);
+            } else {
+                found.unknown = near_the_limit(d, limit);
+            }
         }
     }
     if let Some(limit) = early_ns {
@@ -133,6 +139,15 @@ mod tests {
         assert_eq!(count(&d, None, Some(50_000)).beyond(), 0);
         assert_eq!(count(&d, None, Some(49_999)), Exceedances { late: 0, early: 1, unknown: 0 });
         assert_eq!(count(&d, Some(5), Some(100)), Exceedances { late: 1, early: 2, unknown: 0 });
+    }
+
+    #[test]
+    fn a_deadline_beyond_the_histogram() {
+        let mut d = Distribution::default();
+        [1_000, 20_000_000_000, 30_000_000_000].into_iter().for_each(|v| d.add(v));
+        let found = count(&d, Some(25_000_000_000), None);
+        assert_eq!(found, Exceedances { late: 1, early: 0, unknown: 1 });
+        assert_eq!(count(&d, Some(30_000_000_000), None), Exceedances::default());
     }
 
     #[test]

@@ -19,10 +19,14 @@ pub mod p2;
 pub mod quantile;
 pub mod rates;
 pub mod summary;
+mod tally;
+pub mod verdict;
 pub mod windows;
+mod words;
 
 pub use moments::{Accumulator, Moments};
 pub use p2::P2;
 pub use quantile::{Mode, Quantile, STANDARD, median, mode, quantile, survival};
 pub use summary::Summary;
+pub use verdict::verdict;
 pub use windows::Windows;

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Was the requirement met? The answer, one sentence a person can act on, and what the run
+//! demonstrates with which confidence.
+//!
+//! Context: COLD. Units: ns.
+//! Rules, in this order: an unfit finding decides everything; what was certainly beyond the
+//! requirement fails it, whatever else is doubtful; and "met" needs that nothing stands
+//! against it: the run is complete, every thread recorded, the source tells of every value, no
+//! finding casts doubt, and (class safe with a rate) the run is long enough. Otherwise the
+//! answer is "undecided". Missed activations count with the lateness they would have had.
+//! Not here: counting ([`crate::exceed`]), limits of rates ([`crate::rates`]); no bound
+//! extrapolates beyond what was seen.
+
+use tailbound_core::record::{SecondRecord, ThreadRecord};
+use tailbound_core::requirement::{Class, Rate};
+use tailbound_core::units::{format_ns, grouped};
+use tailbound_core::{Finding, Impact, Outcome, Plan, Verdict};
+
+use crate::quantile::{Quantile, median};
+use crate::rates::{self, at_most, percent};
+use crate::tally::{Tally, tally};
+use crate::words;
+
+/// Share of the activations that class 95 lets be beyond, as 1/20.
+const NINETY_FIVE_ONE_IN: u64 = 20;
+
+/// A required rate above this (per second) cannot be judged by seconds that hold an exceedance.
+const DENSEST_RATE: f64 = 0.1;
+
+/// Everything a verdict is made from.
+struct Case<'a> {
+    plan: &'a Plan,
+    tally: Tally,
+    findings: &'a [Finding],
+    threads: &'a [ThreadRecord],
+    ended: &'a str,
+    measured_ns: i64,
+}
+
+/// What the counts alone say.
+enum Count {
+    /// Within the requirement; the words for the sentence.
+    Within(String),
+    /// Beyond it; likewise.
+    Beyond(String),
+    /// Neither; why.
+    Open(String),
+}
+
+/// The verdict of a run.
+///
+/// `threads`, `seconds` and `findings` are the run's records; `ended` is `complete` or why
+/// the run ended before its time; `measured_ns` is the length of the schedule that was measured.
+#[must_use]
+pub fn verdict(
+    plan: &Plan,
+    threads: &[ThreadRecord],
+    seconds: &[SecondRecord],
+    findings: &[Finding],
+    ended: &str,
+    measured_ns: i64,
+) -> Verdict {
+    let tally = tally(plan, threads, seconds, measured_ns);
+    let case = Case { plan, tally, findings, threads, ended, measured_ns };
+    let (outcome, sentence) = case.decide();
+    Verdict {
+        outcome,
+        sentence,
+        statements: case.statements(),
+        due: case.tally.due.n,
+        beyond: case.tally.found.beyond(),
+        beyond_unknown: case.tally.found.unknown,
+    }
+}
+
+impl Case<'_> {
+    fn decide(&self) -> (Outcome, String) {
+        let requirement = &self.plan.requirement;
+        if let Some(unfit) = self.of_impact(Impact::Unfit).next() {
+            let what = words::clause(&unfit.title);
+            let text = format!("Unfit: {what}; the figures do not describe this machine.");
+            return (Outcome::Unfit, text);
+        }
+        if self.tally.due.n == 0 {
+            let why = self.incomplete().unwrap_or_else(|| "the run is complete but empty".into());
+            return (Outcome::Undecided, format!("Undecided: no activation was recorded; {why}."));
+        }
+        if requirement.deadline_ns.is_none() && requirement.early_ns.is_none() {
+            return (Outcome::Measured, self.measured_without_a_limit());
+        }
+        let missed = words::missed(&self.tally);
+        let counted = match (requirement.class, requirement.rate) {
+            (Class::BestEffort, _) => {
+                let text = format!("Measured: {}{missed}.", self.counts(""));
+                return (Outcome::Measured, text);
+            }
+            (Class::NinetyFive, _) => self.ninety_five(),
+            (Class::Safe, Some(rate)) => self.safe(rate),
+            (Class::Safe | Class::Hard, _) => self.hard(),
+        };
+        match counted {
+            Count::Beyond(text) => (Outcome::NotMet, format!("Not met: {text}{missed}.")),
+            Count::Open(why) => (Outcome::Undecided, format!("Undecided: {why}{missed}.")),
+            Count::Within(text) => match self.obstacle() {
+                Some(why) => (Outcome::Undecided, format!("Undecided: {why}; {text}{missed}.")),
+                None => (Outcome::Met, format!("Met: {text}{missed}.")),
+            },
+        }
+    }
+
+    fn measured_without_a_limit(&self) -> String {
+        let scope = words::scope(&self.tally, self.measured_ns);
+        let latest = words::latest(&self.tally, &self.plan.requirement);
+        let median = match median(&self.tally.due) {
+            Quantile::Value { ns, .. } => format!(", the median {}", format_ns(ns)),
+            _ => String::new(),
+        };
+        let missed = words::missed(&self.tally);
+        let end = self.incomplete().map_or_else(String::new, |why| format!("; {why}"));
+        format!("Measured: {scope}; {latest}{median}{missed}{end}; no deadline was given.")
+    }
+
+    /// `17 of 120,000 activations … (0.014 %) came later than 100 µs; the worst was …`; what
+    /// stands between limit and worst is `aside`.
+    fn counts(&self, aside: &str) -> String {
+        let (tally, requirement) = (&self.tally, &self.plan.requirement);
+        let scope = words::scope(tally, self.measured_ns);
+        let limit = words::limit(requirement);
+        let beyond = tally.found.beyond();
+        if beyond == 0 {
+            let latest = words::latest(tally, requirement);
+            return format!("none of {scope} came {limit}{aside}; {latest}");
+        }
+        let worst = words::worst(tally, requirement);
+        let least = if tally.found.unknown > 0 { "at least " } else { "" };
+        let share = words::share(beyond, tally.due.n);
+        format!("{least}{} of {scope} ({share}) came {limit}{aside}; {worst}", grouped(beyond))
+    }
+
+    fn hard(&self) -> Count {
+        if self.tally.found.beyond() > 0 {
+            return Count::Beyond(self.counts(""));
+        }
+        self.unknown().map_or_else(|| Count::Within(self.counts("")), Count::Open)
+    }
+
+    fn ninety_five(&self) -> Count {
+        let found = &self.tally.found;
+        let too_many = |n: u64| n.saturating_mul(NINETY_FIVE_ONE_IN) > self.tally.due.n;
+        if too_many(found.beyond()) {
+            return Count::Beyond(self.counts(", and only 5 % may"));
+        }
+        if too_many(found.beyond().saturating_add(found.unknown)) {
+            return self.unknown().map_or_else(|| Count::Within(self.counts("")), Count::Open);
+        }
+        Count::Within(self.counts(if found.beyond() > 0 { ", and 5 % may" } else { "" }))
+    }
+
+    fn safe(&self, rate: Rate) -> Count {
+        let Some(confidence) = self.confidence() else {
+            let given = self.plan.requirement.confidence;
+            return Count::Open(format!("the confidence {given} is not between 0 and 1"));
+        };
+        let blocks = self.tally.blocks;
+        let exposure = self.measured_ns.max(0) as f64 / 1e9;
+        let required = f64::from(rate.count) / (rate.per_ns as f64 / 1e9);
+        let level = percent(confidence);
+        if rates::rate_lower(blocks.hits_min, exposure, confidence) > required {
+            return Count::Beyond(
+                self.counts(&format!(", at {level} confidence more often than {rate}")),
+            );
+        }
+        let text = self.counts("");
+        if blocks.hits_max > 0 && required > DENSEST_RATE {
+            return Count::Open(format!(
+                "{text}; whether that is within {rate} cannot be told at a confidence, because \
+                 exceedances come in clusters and this rate is denser than one per 10 s (class \
+                 95 can be)"
+            ));
+        }
+        if rates::rate_upper(blocks.hits_max, exposure, confidence) > required {
+            if let Some(why) = self.unknown() {
+                return Count::Open(why);
+            }
+            let total = rates::exposure_needed(blocks.hits_max, required, confidence);
+            let seen = match blocks.hits_max {
+                0 => "without one".to_owned(),
+                1 => "with no further one".to_owned(),
+                n => format!("with no more than these {n} seconds"),
+            };
+            return Count::Open(format!(
+                "{text}; to show at most {rate} at {level} confidence takes a run of {} {seen}, \
+                 {} longer than this one",
+                at_most(total),
+                at_most(total - exposure)
+            ));
+        }
+        let plain = self.tally.found.beyond().saturating_add(self.tally.found.unknown) as f64;
+        if plain > required * exposure {
+            return Count::Open(format!(
+                "{text}; counted one by one that is more often than {rate}, but they came within \
+                 {} of the run's seconds, which is not",
+                blocks.hits_max
+            ));
+        }
+        Count::Within(
+            self.counts(&format!(", and the run is long enough for {rate} at {level} confidence")),
+        )
+    }
+
+    /// Values of which the source does not tell, as a clause.
+    fn unknown(&self) -> Option<String> {
+        let unknown = self.tally.found.unknown;
+        if unknown == 0 {
+            return None;
+        }
+        let scope = words::scope(&self.tally, self.measured_ns);
+        let limit = words::limit(&self.plan.requirement);
+        let latest = words::latest(&self.tally, &self.plan.requirement);
+        Some(format!(
+            "the data does not tell of {} of {scope} whether they came {limit}; {latest}",
+            grouped(unknown)
+        ))
+    }
+
+    /// What stands against "met", the weightiest first.
+    fn obstacle(&self) -> Option<String> {
+        self.incomplete().or_else(|| self.silent()).or_else(|| {
+            let doubt = self.of_impact(Impact::Doubt).next()?;
+            Some(format!("this casts doubt on the figures: {}", words::clause(&doubt.title)))
+        })
+    }
+
+    fn incomplete(&self) -> Option<String> {
+        if self.ended != "complete" {
+            return Some(words::ended(self.ended, self.measured_ns, self.plan.duration_ns()));
+        }
+        let broken = |t: &&ThreadRecord| {
+            t.context == self.tally.context && !matches!(t.ended.as_str(), "" | "complete")
+        };
+        self.threads.iter().find(broken).map(|t| {
+            let place = t.cpu.map_or_else(String::new, |c| format!(" on CPU {c}"));
+            format!("thread {}{place} ended early ({})", t.thread, words::clause(&t.ended))
+        })
+    }
+
+    fn silent(&self) -> Option<String> {
+        let silent = &self.tally.silent;
+        (!silent.is_empty()).then(|| format!("nothing was recorded on {}", silent.join(", ")))
+    }
+
+    fn confidence(&self) -> Option<f64> {
+        Some(self.plan.requirement.confidence).filter(|c| *c > 0.0 && *c < 1.0)
+    }
+
+    fn of_impact(&self, impact: Impact) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(move |f| f.impact == impact)
+    }
+
+    fn statements(&self) -> Vec<String> {
+        let (tally, requirement) = (&self.tally, &self.plan.requirement);
+        let mut out = Vec::new();
+        let limit = words::limit(requirement);
+        if let Some(confidence) = self.confidence().filter(|_| !limit.is_empty())
+            && tally.due.n > 0
+        {
+            let what = format!("wake-ups {limit}");
+            let blocks = tally.blocks;
+            let said = rates::sentence(&what, blocks.hits_max, blocks.seconds, confidence);
+            match said {
+                Some(text) => {
+                    out.push(words::as_sentence(&text));
+                    out.push(rates::ASSUMPTION.to_owned());
+                }
+                None if blocks.seconds == 0 => {
+                    out.push("Shorter than a second: nothing can be said about rates.".to_owned());
+                }
+                None => out.push(format!(
+                    "In {} of {} seconds there was a wake-up {limit}: too many to state how rare \
+                     they are.",
+                    blocks.hits_max, blocks.seconds
+                )),
+            }
+        }
+        if requirement.class == Class::Safe && requirement.rate.is_none() && !limit.is_empty() {
+            out.push("Class safe without a rate is judged as hard.".to_owned());
+        }
+        if tally.missed > 0 {
+            out.push(format!(
+                "{} activations ({}) fell due before the thread had woken for an earlier one; \
+                 they count with the lateness they would have had.",
+                grouped(tally.missed),
+                words::share(tally.missed, tally.due.n)
+            ));
+        }
+        if tally.found.unknown > 0 {
+            out.push(format!(
+                "Of {} activations the data does not tell whether they came {limit}.",
+                grouped(tally.found.unknown)
+            ));
+        }
+        if !matches!(tally.context.as_str(), "user" | "") {
+            out.push(format!(
+                "Judged where the source measured outermost: `{}`; a program is later than that.",
+                tally.context
+            ));
+        }
+        for why in self.incomplete().into_iter().chain(self.silent()) {
+            out.push(words::as_sentence(&why));
+        }
+        for finding in self.of_impact(Impact::Unfit).chain(self.of_impact(Impact::Doubt)) {
+            let kind = if finding.impact == Impact::Unfit { "Unfit" } else { "Doubt" };
+            out.push(format!("{kind}: {}.", words::clause(&finding.title)));
+        }
+        out
+    }
+}
