@@ -1,2 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! (room not furnished yet)
+//! Reads the machine: what it is ([`inventory()`]), which CPUs can be measured ([`Cpus`]),
+//! and what spoils a run while it runs ([`Watch`]). Everything is read under an injectable
+//! [`Root`], so that the same code runs over trees of files in tests.
+//!
+//! Context: SETUP, COLD. Nothing here changes the machine, nothing here stops a run:
+//! what cannot be read is unknown, with its reason.
+//! Not here: system calls (`tailbound-sys`), the vocabulary of facts and findings
+//! (`tailbound-core`), what to do about it.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod cgroups;
+pub mod cpus;
+pub mod inventory;
+mod kconfig;
+mod kmsg;
+mod procstat;
+pub mod root;
+mod spoilers;
+mod tasks;
+pub mod watch;
+
+pub use cpus::{Cpus, CpusError};
+pub use inventory::{changed, inventory};
+pub use root::{Found, Missing, Root};
+pub use spoilers::given::{not_locked, not_realtime};
+pub use watch::{Watch, WatchPlan};

@@ -34,7 +34,6 @@ pub struct ClockSync {
 ///
 /// # Errors
 /// EPERM under some seccomp filters of containers.
-#[expect(clippy::unnecessary_cast, reason = "c_long is 32 bits wide on some targets")]
 pub fn clock_sync() -> Result<ClockSync, SysError> {
     // SAFETY: all-zero bytes are a valid timex; modes = 0 asks to read only.
     let mut t: libc::timex = unsafe { std::mem::zeroed() };
@@ -46,11 +45,16 @@ pub fn clock_sync() -> Result<ClockSync, SysError> {
     Ok(ClockSync {
         unsynchronised: t.status & libc::STA_UNSYNC != 0,
         leap_pending: matches!(state, libc::TIME_INS | libc::TIME_DEL),
-        offset_ns: (t.offset as i64).saturating_mul(if nano { 1 } else { 1000 }),
+        offset_ns: wide(t.offset).saturating_mul(if nano { 1 } else { 1000 }),
         frequency_ppm,
-        max_error_ns: (t.maxerror as i64).saturating_mul(1000),
+        max_error_ns: wide(t.maxerror).saturating_mul(1000),
         tai_offset_s: t.tai,
     })
+}
+
+/// `c_long` is 32 or 64 bits wide.
+fn wide(v: impl Into<i64>) -> i64 {
+    v.into()
 }
 
 /// Units of the CPU time counters in /proc: this many make a second.

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The root of the file system that facts are read from: `/` for the machine itself, a
+//! directory for tests and for trees carried over from elsewhere.
+//!
+//! Context: COLD. Paths are written as people know them (`/proc/stat`).
+//! Nothing here fails a run: what cannot be read is [`Missing`], with its reason. A file
+//! that is absent is *not applicable*, one that refuses is *unknown*; an unmounted
+//! debugfs is unknown too, because the thing may well exist.
+//! Every read is bounded.
+//! Not here: writing. Nothing in this crate changes the machine.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use tailbound_core::CpuSet;
+use tailbound_core::record::Fact;
+
+/// Longest file read whole, in bytes.
+pub const TEXT_MAX: u64 = 4 << 20;
+/// Longest file read as one value, in bytes.
+pub const VALUE_MAX: u64 = 64 << 10;
+/// Most entries read of one directory.
+pub const ENTRIES_MAX: usize = 1 << 20;
+
+/// Why something could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    /// It exists, or may exist, and could not be read.
+    #[error("unknown: {0}")]
+    Unknown(String),
+    /// This machine has no such thing.
+    #[error("not applicable: {0}")]
+    NotApplicable(String),
+}
+
+impl Missing {
+    /// The reason without the word before it.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Unknown(why) | Self::NotApplicable(why) => why,
+        }
+    }
+
+    /// The same reason, as something that is not known.
+    #[must_use]
+    pub fn as_unknown(self) -> Self {
+        match self {
+            Self::Unknown(why) | Self::NotApplicable(why) => Self::Unknown(why),
+        }
+    }
+}
+
+impl From<Missing> for Fact {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::Unknown(why) => Self::Unknown(why),
+            Missing::NotApplicable(why) => Self::NotApplicable(why),
+        }
+    }
+}
+
+/// Something read, or why not.
+pub type Found<T> = Result<T, Missing>;
+
+/// Where facts are read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    base: PathBuf,
+    real: bool,
+}
+
+impl Root {
+    /// The machine this program runs on.
+    #[must_use]
+    pub fn real() -> Self {
+        Self { base: PathBuf::from("/"), real: true }
+    }
+
+    /// A tree with `proc`, `sys`, … below `base`. What only system calls can tell is
+    /// unknown there.
+    #[must_use]
+    pub fn at(base: impl Into<PathBuf>) -> Self {
+        Self { base: base.into(), real: false }
+    }
+
+    /// Is this the running machine, so that system calls tell of the same one?
+    #[must_use]
+    pub fn is_real(&self) -> bool {
+        self.real
+    }
+
+    /// `path` (with or without its leading `/`) under this root.
+    #[must_use]
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.base.join(path.trim_start_matches('/'))
+    }
+
+    /// Does `path` exist?
+    #[must_use]
+    pub fn exists(&self, path: &str) -> bool {
+        self.path(path).exists()
+    }
+
+    /// The bytes of a file of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`Missing`], also when the file is longer.
+    pub fn bytes(&self, path: &str, limit: u64) -> Found<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(self.path(path))
+            .and_then(|f| f.take(limit.saturating_add(1)).read_to_end(&mut bytes))
+            .map_err(|e| missing(path, &e))?;
+        if bytes.len() as u64 > limit {
+            return Err(Missing::Unknown(format!("{path} is longer than {limit} bytes")));
+        }
+        Ok(bytes)
+    }
+
+    /// A text file; bytes that are not UTF-8 become replacement characters.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn text(&self, path: &str) -> Found<String> {
+        let bytes = self.bytes(path, TEXT_MAX)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// A file's text without surrounding white space and the NUL that ends device-tree strings.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn read_trimmed(&self, path: &str) -> Found<String> {
+        let bytes = self.bytes(path, VALUE_MAX)?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text.trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned())
+    }
+
+    /// A file that holds one value that can be parsed.
+    ///
+    /// # Errors
+    /// [`Missing`]; a text that does not parse is unknown.
+    pub fn parsed<T: FromStr>(&self, path: &str) -> Found<T> {
+        let text = self.read_trimmed(path)?;
+        text.parse().map_err(|_| {
+            let shown: String = text.chars().take(40).collect();
+            Missing::Unknown(format!("{path} reads `{shown}`, which is not what it should hold"))
+        })
+    }
+
+    /// A file in the kernel's CPU list format; an empty one is the empty set.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn cpus(&self, path: &str) -> Found<CpuSet> {
+        // "(null)" is what /sys/devices/system/cpu/nohz_full says on some kernels without it.
+        match self.read_trimmed(path)?.as_str() {
+            "(null)" => Ok(CpuSet::default()),
+            text => text.parse().map_err(|e| Missing::Unknown(format!("{path}: {e}"))),
+        }
+    }
+
+    /// The names in a directory, numbers in their order: `cpu2` before `cpu10`.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn list(&self, path: &str) -> Found<Vec<String>> {
+        let mut names: Vec<String> = fs::read_dir(self.path(path))
+            .map_err(|e| missing(path, &e))?
+            .take(ENTRIES_MAX)
+            .filter_map(Result::ok)
+            .map(|e| e.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort_by_cached_key(|n| natural(n));
+        Ok(names)
+    }
+
+    /// Where a symbolic link points, as written.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn link(&self, path: &str) -> Found<String> {
+        fs::read_link(self.path(path))
+            .map(|p| p.to_string_lossy().into_owned())
+            .map_err(|e| missing(path, &e))
+    }
+
+    /// A file below a file system that may not be mounted (`/sys/kernel/debug`,
+    /// `/sys/kernel/tracing`, `/sys/kernel/security`): with nothing at all in `mount`,
+    /// absence proves nothing.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn mounted(&self, mount: &str, path: &str) -> Found<String> {
+        let full = format!("{mount}/{path}");
+        self.read_trimmed(&full).map_err(|e| match e {
+            Missing::NotApplicable(why) => match self.list(mount) {
+                Ok(names) if names.is_empty() => {
+                    Missing::Unknown(format!("nothing is mounted at {mount}"))
+                }
+                Ok(_) => Missing::NotApplicable(why),
+                Err(Missing::NotApplicable(_)) => Missing::Unknown(format!("there is no {mount}")),
+                Err(other) => other,
+            },
+            Missing::Unknown(why) => Missing::Unknown(why),
+        })
+    }
+
+    /// A file of debugfs.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn debugfs(&self, path: &str) -> Found<String> {
+        self.mounted("/sys/kernel/debug", path)
+    }
+
+    /// A file of tracefs, wherever it is mounted.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn tracefs(&self, path: &str) -> Found<String> {
+        self.mounted("/sys/kernel/tracing", path)
+            .or_else(|first| self.debugfs(&format!("tracing/{path}")).map_err(|_| first))
+    }
+}
+
+/// Sorts names by their text before the first digit, then by the number.
+fn natural(name: &str) -> (String, u64, String) {
+    let at = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    let (word, rest) = name.split_at(at);
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    (word.to_owned(), digits.parse().unwrap_or(0), rest.to_owned())
+}
+
+/// The reason of an I/O error on `path`.
+fn missing(path: &str, e: &io::Error) -> Missing {
+    const ESRCH: i32 = 3;
+    const ENODEV: i32 = 19;
+    const EACCES: i32 = 13;
+    match (e.kind(), e.raw_os_error()) {
+        (io::ErrorKind::NotFound, _) => Missing::NotApplicable(format!("there is no {path}")),
+        (io::ErrorKind::NotADirectory, _) | (_, Some(ESRCH)) => {
+            Missing::NotApplicable(format!("there is no {path}"))
+        }
+        (io::ErrorKind::Unsupported, _) | (_, Some(ENODEV)) => {
+            Missing::NotApplicable(format!("{path} is not supported by this machine"))
+        }
+        (io::ErrorKind::PermissionDenied, Some(EACCES)) => {
+            Missing::Unknown(format!("{path}: permission denied; run as root to read it"))
+        }
+        (io::ErrorKind::PermissionDenied, _) => Missing::Unknown(format!(
+            "{path}: operation not permitted (a missing capability, a container or kernel lockdown)"
+        )),
+        _ => Missing::Unknown(format!("{path}: {e}")),
+    }
+}
+
+/// The word in brackets of a file such as `none voluntary (full)` or `[always] never`.
+#[must_use]
+pub fn chosen(text: &str) -> Option<&str> {
+    let word = |open: char, close: char| {
+        let from = text.find(open)? + open.len_utf8();
+        let rest = text.get(from..)?;
+        rest.get(..rest.find(close)?)
+    };
+    word('[', ']').or_else(|| word('(', ')'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_is_not_applicable_and_refused_is_unknown() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        fs::create_dir_all(dir.path().join("sys/kernel/debug"))?;
+        fs::write(dir.path().join("value"), "  17\n\0")?;
+        let root = Root::at(dir.path());
+        assert_eq!(root.parsed::<u32>("/value"), Ok(17));
+        assert!(matches!(root.read_trimmed("/nothing"), Err(Missing::NotApplicable(_))));
+        assert!(matches!(root.read_trimmed("/value/below"), Err(Missing::NotApplicable(_))));
+        assert!(matches!(root.read_trimmed("/sys"), Err(Missing::Unknown(_))));
+        assert!(matches!(root.bytes("/value", 3), Err(Missing::Unknown(_))));
+        assert!(matches!(root.cpus("/nothing"), Err(Missing::NotApplicable(_))));
+        let unmounted = root.debugfs("sched/preempt");
+        assert!(matches!(&unmounted, Err(Missing::Unknown(w)) if w.contains("mounted")));
+        fs::create_dir_all(dir.path().join("sys/kernel/debug/sched"))?;
+        assert!(matches!(root.debugfs("sched/preempt"), Err(Missing::NotApplicable(_))));
+        assert!(matches!(root.tracefs("current_tracer"), Err(Missing::Unknown(_))));
+        Ok(())
+    }
+
+    #[test]
+    fn names_are_in_the_order_of_their_numbers() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for name in ["cpu10", "cpu2", "cpu0", "cpufreq"] {
+            fs::create_dir(dir.path().join(name))?;
+        }
+        let names = Root::at(dir.path()).list("/").unwrap_or_default();
+        assert_eq!(names, ["cpu0", "cpu2", "cpu10", "cpufreq"]);
+        Ok(())
+    }
+
+    #[test]
+    fn the_chosen_word_is_the_bracketed_one() {
+        assert_eq!(chosen("none voluntary (full) lazy"), Some("full"));
+        assert_eq!(chosen("always [madvise] never"), Some("madvise"));
+        assert_eq!(chosen("always"), None);
+        assert_eq!(chosen(")("), None);
+    }
+}

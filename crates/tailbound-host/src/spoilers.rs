@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What spoils a run, one file each. A spoiler remembers the start, looks at the machine
+//! again and again, and says what it found so far.
+//!
+//! Context: COLD. Only what makes the figures meaningless is *unfit*; what makes "met" a
+//! claim too much is *doubt*; the rest is *notice*.
+//! Every spoiler also says what it watched with, so that silence is never taken for proof.
+
+pub(crate) mod clocks;
+pub(crate) mod faults;
+pub(crate) mod frequency;
+pub(crate) mod given;
+pub(crate) mod hotplug;
+pub(crate) mod log;
+pub(crate) mod quota;
+pub(crate) mod rivals;
+pub(crate) mod smt;
+pub(crate) mod standing;
+pub(crate) mod steal;
+pub(crate) mod thermal;
+pub(crate) mod throttling;
+
+use std::collections::BTreeMap;
+
+use tailbound_core::record::{Fact, Facts};
+use tailbound_core::{CpuSet, Finding};
+
+use crate::kmsg::Record;
+use crate::procstat::Ticks;
+use crate::root::{Found, Missing, Root};
+use crate::tasks::Task;
+use crate::watch::WatchPlan;
+
+/// One look at the machine: what more than one spoiler needs, read once.
+pub(crate) struct Look {
+    pub(crate) root: Root,
+    pub(crate) plan: WatchPlan,
+    /// The CPUs that matter.
+    pub(crate) cpus: CpuSet,
+    pub(crate) online: Found<CpuSet>,
+    pub(crate) ticks: Found<Ticks>,
+    pub(crate) uptime_s: Found<f64>,
+    /// Real-time threads; `None` when this look has no scan.
+    pub(crate) tasks: Option<Found<BTreeMap<u32, Task>>>,
+    /// New records of the kernel's log; at the first look, all of it.
+    pub(crate) log: Vec<Record>,
+    pub(crate) log_missing: Option<Missing>,
+    /// The last look of the run.
+    pub(crate) last: bool,
+}
+
+/// Something that can spoil a run.
+pub(crate) trait Spoiler: Send {
+    /// Everything found so far, with the figures of now.
+    fn look(&mut self, look: &Look) -> Vec<Finding>;
+    /// What it watched with, by id: a value, or why it could not.
+    fn watched(&self) -> Vec<(&'static str, Fact)>;
+}
+
+/// All of them, after the first look.
+pub(crate) fn all(first: &Look, facts: &Facts) -> Vec<Box<dyn Spoiler>> {
+    vec![
+        Box::new(clocks::Clocks::begin(first)),
+        Box::new(hotplug::Hotplug::begin(first)),
+        Box::new(throttling::Throttling::begin(first, facts)),
+        Box::new(steal::Steal::begin(first, facts)),
+        Box::new(smt::Smt::begin(first)),
+        Box::new(quota::Quota::begin(first)),
+        Box::new(thermal::Thermal::begin(first)),
+        Box::new(frequency::Frequency::begin(first)),
+        Box::new(rivals::Rivals::begin(first)),
+        Box::new(standing::Standing::begin(first, facts)),
+        Box::new(log::Log::default()),
+    ]
+}
+
+/// `1.2 %` of a whole; more digits where it is little.
+pub(crate) fn percent(share: f64) -> String {
+    let p = share * 100.0;
+    if p >= 10.0 { format!("{p:.0} %") } else { format!("{p:.2} %") }
+}
+
+/// `a share of b` without a division by nothing.
+#[expect(clippy::cast_precision_loss, reason = "a share is a float")]
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Ticks of /proc/stat as ms.
+pub(crate) fn ticks_to_ms(ticks: u64) -> u64 {
+    ticks.saturating_mul(1000) / tailbound_sys::hostinfo::ticks_per_second()
+}

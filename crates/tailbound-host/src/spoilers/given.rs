@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Findings about privileges that the caller could not get: worded here, so that every way
+//! to start a run says the same.
+//!
+//! Context: COLD. Source: sched(7), mlockall(2).
+
+use tailbound_core::{Finding, Impact, Policy};
+
+/// The measured threads could not have `wanted` and ran as `got`, because of `why`.
+#[must_use]
+pub fn not_realtime(wanted: Policy, got: Policy, why: &str) -> Finding {
+    Finding::new(
+        "not-realtime",
+        Impact::Unfit,
+        format!("the measured threads ran as {got}, not as {wanted}: {why}"),
+    )
+    .meaning("Without a real-time policy every other program may come first: the figures say nothing about a real-time thread.")
+    .remedy("Run as root, give the program CAP_SYS_NICE, or raise RLIMIT_RTPRIO (limits.conf: rtprio); to measure ordinary threads on purpose, ask for --policy other.")
+}
+
+/// Memory could not be locked, because of `why`.
+#[must_use]
+pub fn not_locked(why: &str) -> Finding {
+    Finding::new("not-locked", Impact::Doubt, format!("memory is not locked: {why}"))
+        .meaning("The kernel may take a page of the measuring loop away at any time, and the next access waits for it.")
+        .remedy("Run as root, give the program CAP_IPC_LOCK, or raise RLIMIT_MEMLOCK (limits.conf: memlock unlimited).")
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `kernel-log`: the kernel warned of something during the run.
+//!
+//! Context: COLD. Whether the log could be read is `watch.kernel-log`.
+//! Source: Documentation/core-api/printk-basics.rst (levels).
+
+use tailbound_core::record::Fact;
+use tailbound_core::{Finding, Impact};
+
+use super::{Look, Spoiler};
+
+/// Warning and worse.
+const LEVEL_MAX: u8 = 4;
+/// Most characters of the message that is shown.
+const TEXT_MAX: usize = 160;
+
+/// Counts the kernel's warnings.
+#[derive(Default)]
+pub(crate) struct Log {
+    count: u64,
+    first: Option<String>,
+}
+
+impl Spoiler for Log {
+    fn look(&mut self, look: &Look) -> Vec<Finding> {
+        for record in look.log.iter().filter(|r| r.level <= LEVEL_MAX) {
+            self.count = self.count.saturating_add(1);
+            self.first.get_or_insert_with(|| {
+                record.text.chars().filter(|c| !c.is_control()).take(TEXT_MAX).collect()
+            });
+        }
+        let Some(first) = &self.first else { return Vec::new() };
+        vec![
+            Finding::new(
+                "kernel-log",
+                Impact::Notice,
+                format!("the kernel logged {} warning(s) or worse during the run, first: {first}", self.count),
+            )
+            .meaning("Printing and handling it takes time on the CPU where it happened, and the event itself may be the cause of a latency.")
+            .remedy("Read the kernel log (dmesg) of that time."),
+        ]
+    }
+
+    fn watched(&self) -> Vec<(&'static str, Fact)> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cgroup-quota`: a CPU quota held back this process, or one of the groups around it.
+//!
+//! Context: COLD. Units: ns. Source: Documentation/scheduler/sched-bwc.rst,
+//! Documentation/admin-guide/cgroup-v2.rst (cpu.stat).
+
+use std::collections::BTreeMap;
+
+use tailbound_core::record::Fact;
+use tailbound_core::units::format_ns_i64;
+use tailbound_core::{Finding, Impact};
+
+use super::{Look, Spoiler};
+use crate::cgroups::{self, Groups};
+use crate::root::{Found, Root};
+
+/// How often and how long a group was held back since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Held {
+    times: u64,
+    ns: u64,
+}
+
+/// Remembers the counters of each group around us.
+pub(crate) struct Quota {
+    groups: Found<Groups>,
+    first: BTreeMap<String, Held>,
+    /// Groups that have counters.
+    counters: usize,
+}
+
+fn held(root: &Root, dir: &str) -> Option<Held> {
+    let text = root.text(&format!("{dir}/cpu.stat")).ok()?;
+    let value = |key: &str| {
+        text.lines()
+            .find_map(|l| l.strip_prefix(key)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
+    };
+    let us = value("throttled_usec").map(|us| us.saturating_mul(1000));
+    Some(Held {
+        times: value("nr_throttled")?,
+        ns: us.or_else(|| value("throttled_time")).unwrap_or(0),
+    })
+}
+
+impl Quota {
+    pub(crate) fn begin(first: &Look) -> Self {
+        let groups = cgroups::own(&first.root, "cpu");
+        let first: BTreeMap<String, Held> = groups
+            .iter()
+            .flat_map(|g| &g.dirs)
+            .filter_map(|d| Some((d.clone(), held(&first.root, d)?)))
+            .collect();
+        Self { groups, counters: first.len(), first }
+    }
+}
+
+impl Spoiler for Quota {
+    fn look(&mut self, look: &Look) -> Vec<Finding> {
+        // The quota that bites most often is the one to name.
+        let worst = self
+            .first
+            .iter()
+            .filter_map(|(dir, before)| {
+                let now = held(&look.root, dir)?;
+                let passed = Held {
+                    times: now.times.saturating_sub(before.times),
+                    ns: now.ns.saturating_sub(before.ns),
+                };
+                (passed.times > 0).then_some((passed.times, passed.ns, dir))
+            })
+            .max();
+        let Some((times, ns, dir)) = worst else { return Vec::new() };
+        vec![
+            Finding::new(
+                "cgroup-quota",
+                Impact::Doubt,
+                format!(
+                    "a CPU quota held this control group back {times} times, {} in all ({dir})",
+                    format_ns_i64(i64::try_from(ns).unwrap_or(i64::MAX))
+                ),
+            )
+            .meaning("Threads of ordinary policy, and with them the load, stood still for whole periods: latencies are the quota's, or the load was less than it seems.")
+            .remedy("Lift the quota for the run: write max to cpu.max (v1: -1 to cpu.cfs_quota_us), or unset CPUQuota= of the unit."),
+        ]
+    }
+
+    fn watched(&self) -> Vec<(&'static str, Fact)> {
+        let fact = match (&self.groups, self.counters) {
+            (Err(why), _) => why.clone().into(),
+            (Ok(g), 0) => Fact::NotApplicable(format!(
+                "no group from {} up has throttling counters",
+                if g.path.is_empty() { "/" } else { &g.path }
+            )),
+            (Ok(_), n) => Fact::of(format!("watched: {n} groups")),
+        };
+        vec![("cgroup-quota", fact)]
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `higher-priority`: other threads that may run on a measured CPU and come before, or
+//! beside, the measured ones.
+//!
+//! Context: COLD; threads are scanned at the start, now and then, and at the end: one that
+//! lives only between two scans is not seen. Units: ns. Source: sched(7).
+
+use std::collections::BTreeMap;
+
+use tailbound_core::record::Fact;
+use tailbound_core::units::format_ns_i64;
+use tailbound_core::{Finding, Impact, Policy};
+
+use super::{Look, Spoiler};
+use crate::root::Missing;
+use crate::tasks::{Class, Task};
+
+/// Most names in one line; the rest is a number.
+const NAMES_MAX: usize = 6;
+
+/// A rival and its CPU time since it was first seen.
+struct Rival {
+    task: Task,
+    used_ns: u64,
+}
+
+/// Remembers everyone who came before the measured threads.
+pub(crate) struct Rivals {
+    /// By thread number and start.
+    rivals: BTreeMap<(u32, u64), Rival>,
+    missing: Option<Missing>,
+}
+
+/// Does `task` run before, or in turn with, threads of `policy`?
+fn comes_before(task: &Task, policy: Policy) -> bool {
+    match (task.class, policy) {
+        _ if task.is_stopper() => true,
+        (Class::Deadline, _) => true,
+        (_, Policy::Deadline { .. }) => false,
+        (_, Policy::Fifo(p) | Policy::Rr(p)) => task.priority >= p,
+        (_, Policy::Other | Policy::Batch | Policy::Idle) => true,
+    }
+}
+
+impl Rivals {
+    pub(crate) fn begin(first: &Look) -> Self {
+        let mut rivals = Self { rivals: BTreeMap::new(), missing: None };
+        rivals.see(first, true);
+        rivals
+    }
+
+    fn see(&mut self, look: &Look, first: bool) {
+        let tasks = match &look.tasks {
+            None => return,
+            Some(Err(why)) => return self.missing = Some(why.clone()),
+            Some(Ok(tasks)) => tasks,
+        };
+        let before = tasks
+            .values()
+            .filter(|t| !look.plan.threads.contains(&t.tid) && comes_before(t, look.plan.policy));
+        for task in before {
+            let entry = self.rivals.entry((task.tid, task.start)).or_insert_with(|| {
+                let mut task = task.clone();
+                // Born during the run: all its time counts.
+                if !first {
+                    task.cpu_ns = task.cpu_ns.map(|_| 0);
+                }
+                Rival { task, used_ns: 0 }
+            });
+            let used = task.cpu_ns.zip(entry.task.cpu_ns).map_or(0, |(a, b)| a.saturating_sub(b));
+            entry.used_ns = used;
+        }
+    }
+
+    fn stoppers_ns(&self) -> u64 {
+        self.rivals.values().filter(|r| r.task.is_stopper()).map(|r| r.used_ns).sum()
+    }
+}
+
+impl Spoiler for Rivals {
+    fn look(&mut self, look: &Look) -> Vec<Finding> {
+        self.see(look, false);
+        let mut list: Vec<&Rival> = self.rivals.values().filter(|r| !r.task.is_stopper()).collect();
+        if list.is_empty() {
+            return Vec::new();
+        }
+        list.sort_by(|a, b| b.used_ns.cmp(&a.used_ns).then(a.task.tid.cmp(&b.task.tid)));
+        let time = |ns: u64| format_ns_i64(i64::try_from(ns).unwrap_or(i64::MAX));
+        let mut words: Vec<String> = list
+            .iter()
+            .take(NAMES_MAX)
+            .map(|r| {
+                let used = match r.task.cpu_ns {
+                    Some(_) => format!("{} of CPU time", time(r.used_ns)),
+                    None => "CPU time unknown".to_owned(),
+                };
+                format!("{} thread {}: {used}", r.task.label(), r.task.tid)
+            })
+            .collect();
+        if list.len() > NAMES_MAX {
+            words.push(format!("{} more", list.len() - NAMES_MAX));
+        }
+        vec![
+            Finding::new("higher-priority", Impact::Notice, format!(
+                "{} other thread(s) of the same or a higher priority than {} may run on the measured CPUs ({})",
+                list.len(),
+                look.plan.policy,
+                words.join("; ")
+            ))
+            .meaning(format!(
+                "While one of them runs, a measured thread waits: that is part of the figures. The kernel's own stoppers (migration/N) come before everyone and used {}.",
+                time(self.stoppers_ns())
+            ))
+            .remedy("If they belong to the system under test, leave them. Otherwise bind them elsewhere (taskset) or lower them (chrt); or measure at a higher priority."),
+        ]
+    }
+
+    fn watched(&self) -> Vec<(&'static str, Fact)> {
+        let stoppers = self.rivals.values().filter(|r| r.task.is_stopper()).count();
+        let fact = match &self.missing {
+            Some(why) => why.clone().into(),
+            None => Fact::of(format!(
+                "watched: {} threads come before the measured ones, {stoppers} of them the kernel's stoppers",
+                self.rivals.len()
+            )),
+        };
+        vec![("higher-priority", fact)]
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Keeps an eye on the machine during a run: one look at the start, one a second, one at
+//! the end.
+//!
+//! Context: COLD, on a CPU that is not measured; a look is about a millisecond, one in
+//! [`SCAN_EVERY`] also goes through all threads of the machine. Nothing is changed.
+//! Rule for readers of the findings: a later finding of the same id replaces the earlier one.
+//! Not here: what is looked for (`spoilers`, a file each).
+
+use std::collections::BTreeMap;
+
+use tailbound_core::plan::Clock;
+use tailbound_core::record::{Fact, Facts, ThreadRecord};
+use tailbound_core::{CpuSet, Finding, Policy};
+
+use crate::cpus;
+use crate::inventory::{changed, inventory};
+use crate::kmsg::KernelLog;
+use crate::procstat;
+use crate::root::{Found, Missing, Root};
+use crate::spoilers::{self, Look, Spoiler, faults};
+use crate::tasks;
+
+/// Looks between two scans of all threads: a scan reads a few files a thread.
+pub const SCAN_EVERY: u64 = 10;
+
+/// What is being measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchPlan {
+    /// Measured CPUs; empty when threads are not pinned: then all online ones count.
+    pub cpus: CpuSet,
+    /// Policy and priority of the measured threads.
+    pub policy: Policy,
+    /// The clock of the schedule.
+    pub clock: Clock,
+    /// The kernel's numbers (gettid(2)) of the measured threads; they belong to this process.
+    pub threads: Vec<u32>,
+}
+
+/// The eye on one run.
+pub struct Watch {
+    root: Root,
+    plan: WatchPlan,
+    cpus: CpuSet,
+    before: Facts,
+    log: KernelLog,
+    spoilers: Vec<Box<dyn Spoiler>>,
+    told: BTreeMap<String, Finding>,
+    looks: u64,
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("plan", &self.plan).field("looks", &self.looks).finish()
+    }
+}
+
+impl Watch {
+    /// Takes the first look: call it when the measured threads are ready to run, before the
+    /// first activation. What it already notices comes with the first [`Watch::tick`].
+    #[must_use]
+    pub fn begin(root: &Root, plan: &WatchPlan) -> Self {
+        let before = inventory(root);
+        let cpus = if plan.cpus.is_empty() {
+            cpus::online(root).unwrap_or_default()
+        } else {
+            plan.cpus.clone()
+        };
+        let (log, backlog) = KernelLog::open(root);
+        let mut watch = Self {
+            root: root.clone(),
+            plan: plan.clone(),
+            cpus,
+            before,
+            log,
+            spoilers: Vec::new(),
+            told: BTreeMap::new(),
+            looks: 0,
+        };
+        let first = watch.look(backlog, true, false);
+        watch.spoilers = spoilers::all(&first, &watch.before);
+        watch
+    }
+
+    /// The facts at the start.
+    #[must_use]
+    pub fn before(&self) -> &Facts {
+        &self.before
+    }
+
+    /// Looks again, once a second: what is newly noticed, or is worse than when it was noticed.
+    pub fn tick(&mut self) -> Vec<Finding> {
+        self.looks += 1;
+        let scan = self.looks.is_multiple_of(SCAN_EVERY);
+        let findings = self.findings(scan, false);
+        let mut new = Vec::new();
+        for finding in findings {
+            let worse = self.told.get(&finding.id).is_none_or(|old| finding.impact > old.impact);
+            if worse {
+                self.told.insert(finding.id.clone(), finding.clone());
+                new.push(finding);
+            }
+        }
+        new
+    }
+
+    /// Takes the last look: the facts that changed since the start and those only known now
+    /// (`watch.*`: what was watched with which evidence), and every finding that is new or
+    /// whose figures have grown since it was told. `threads` are the measured threads with
+    /// their counters.
+    #[must_use]
+    pub fn end(mut self, threads: &[ThreadRecord]) -> (Facts, Vec<Finding>) {
+        let mut findings = self.findings(true, true);
+        let (fault_findings, fault_fact) = faults::judge(threads);
+        findings.extend(fault_findings);
+        findings.retain(|f| self.told.get(&f.id) != Some(f));
+
+        let mut facts = changed(&self.before, &inventory(&self.root));
+        facts.insert("watch.page-faults".to_owned(), fault_fact);
+        for spoiler in &self.spoilers {
+            for (name, fact) in spoiler.watched() {
+                facts.insert(format!("watch.{name}"), fact);
+            }
+        }
+        facts.insert("watch.kernel-log".to_owned(), self.log_fact());
+        (facts, findings)
+    }
+
+    fn log_fact(&self) -> Fact {
+        match (&self.log.missing, self.log.lost) {
+            (Some(why), _) => why.clone().into(),
+            (None, 0) => Fact::of("watched"),
+            (None, n) => Fact::Unknown(format!(
+                "the kernel overwrote records before they were read, {n} times"
+            )),
+        }
+    }
+
+    fn findings(&mut self, scan: bool, last: bool) -> Vec<Finding> {
+        let records = self.log.read_new();
+        let look = self.look(records, scan, last);
+        self.spoilers.iter_mut().flat_map(|s| s.look(&look)).collect()
+    }
+
+    fn look(&self, log: Vec<crate::kmsg::Record>, scan: bool, last: bool) -> Look {
+        Look {
+            root: self.root.clone(),
+            plan: self.plan.clone(),
+            cpus: self.cpus.clone(),
+            online: cpus::online(&self.root),
+            ticks: procstat::read(&self.root),
+            uptime_s: uptime(&self.root),
+            tasks: scan.then(|| tasks::scan(&self.root, &self.cpus)),
+            log,
+            log_missing: self.log.missing.clone(),
+            last,
+        }
+    }
+}
+
+fn uptime(root: &Root) -> Found<f64> {
+    let text = root.read_trimmed("/proc/uptime")?;
+    text.split(' ')
+        .next()
+        .and_then(|w| w.parse().ok())
+        .ok_or_else(|| Missing::Unknown("/proc/uptime is not a number".to_owned()))
+}
