@@ -1,2 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! (room not furnished yet)
+//! The characteristic workloads: what the machine is made to do while wake-ups are timed.
+//!
+//! Context: SETUP and COLD in the measuring process; the work itself runs elsewhere.
+//! Loads never run inside the measuring process. [`Loads::start`] starts for each load a
+//! worker, `<exe> load-worker <spec>`, which calls [`worker_main`]; a socket between them
+//! carries cumulative counts one way and `stop` the other. When the measuring process ends,
+//! however it ends, the socket closes and the kernel sends the worker its death signal;
+//! where permitted the worker is the init of a PID namespace, so that everything a load
+//! started dies with it.
+//! Not here: when to start and stop, and what is written to the run file (`tailbound-run`).
+//!
+//! ```text
+//! hackbench.rs  messages between many tasks     options.rs   what a spec may say
+//! memory.rs     random accesses beyond the cache loads.rs     the measuring process's side
+//! ping.rs       ICMP echo                        worker.rs    the worker's side
+//! spin.rs       arithmetic; clock and sleep      protocol.rs  what they say to each other
+//! command.rs    a shell command                  machine.rs   memory and caches to size by
+//! ```
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod command;
+mod error;
+mod hackbench;
+mod loads;
+mod machine;
+mod memory;
+mod options;
+mod ping;
+mod protocol;
+mod spin;
+mod worker;
+
+pub use error::LoadError;
+pub use loads::{LoadEnd, LoadSample, Loads, StartOptions};
+pub use options::{CATALOGUE, LoadKind, check};
+pub use worker::{STATUS_FD, worker_main};

@@ -133,6 +133,41 @@ pub fn set_nice(nice: i32) -> Result<(), SysError> {
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }, "setpriority", "").map(drop)
 }
 
+/// Lets this process have `needed` descriptors open: raises the soft limit, and the hard one
+/// where that is permitted (CAP_SYS_RESOURCE, up to fs.nr_open).
+///
+/// # Errors
+/// EPERM, with the hard limit in it.
+pub fn allow_open_files(needed: u64) -> Result<(), SysError> {
+    let (soft, hard) = crate::limits::get(libc::RLIMIT_NOFILE)?;
+    if soft >= needed {
+        return Ok(());
+    }
+    crate::limits::set(libc::RLIMIT_NOFILE, needed, hard.max(needed)).map_err(|e| {
+        SysError::code("prlimit", format!("RLIMIT_NOFILE, hard limit {hard}"), e.errno)
+            .needs("CAP_SYS_RESOURCE")
+    })
+}
+
+/// Gives this process, alone in a new PID namespace, a /proc that shows that namespace, in
+/// a mount namespace of its own; mounts made later by it or its children are gone with them.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN, or where a container masks parts of /proc.
+pub fn own_proc() -> Result<(), SysError> {
+    // SAFETY: integers and NUL-terminated strings; the null pointers are unused arguments.
+    unsafe {
+        check(libc::unshare(libc::CLONE_NEWNS), "unshare", "CLONE_NEWNS")?;
+        let nothing = std::ptr::null();
+        let flags = libc::MS_REC | libc::MS_SLAVE;
+        let done = libc::mount(nothing, c"/".as_ptr(), nothing, flags, std::ptr::null());
+        check(done, "mount", "/ as slave")?;
+        let (proc, at) = (c"proc".as_ptr(), c"/proc".as_ptr());
+        let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+        check(libc::mount(proc, at, proc, flags, std::ptr::null()), "mount", "/proc").map(drop)
+    }
+}
+
 /// Kills every descendant of the caller and collects them; how many are still there when
 /// nothing changes any more (0 unless they are other users' or stuck in the kernel).
 /// Needs [`become_subreaper`] earlier, or those whose parent ended are not seen.

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Groups of tasks that send each other messages: in each group every one of `fds` senders
+//! writes to every one of `fds` receivers, over and over.
+//!
+//! Context: the tasks are the load; SETUP elsewhere. Units: bytes, messages, ns.
+//! The shape is that of the hackbench known from scheduler work (40 tasks a group, 100
+//! bytes, Unix sockets), so that rates can be compared: one write and one read a message.
+//! With `loops` it ends after that many messages a pair, otherwise it goes on until stopped.
+//! Source: unix(7), pipe(7), tcp(7).
+
+use std::collections::HashSet;
+use std::io::{self, PipeReader, PipeWriter};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tailbound_sys::ipc::{self, SharedCounters};
+use tailbound_sys::process::{self, Pid};
+use tailbound_sys::sched;
+
+use crate::options::{Hackbench as Options, Ipc, TASKS_MAX};
+use crate::worker::{Load, Turn};
+
+const GROUPS_PER_CPU: usize = 2;
+/// Descriptors of the worker itself and of its C library.
+const FDS_OF_OUR_OWN: usize = 64;
+const STACK_BYTES: usize = 128 * 1024;
+/// Longest wait for all tasks to have started.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// Where a receiver reads, where senders write.
+type Channel = (OwnedFd, OwnedFd);
+
+/// What every task needs to know.
+struct Shape {
+    size: usize,
+    fds: usize,
+    loops: Option<u64>,
+    /// A byte for each task that is ready.
+    ready: (PipeReader, PipeWriter),
+    /// A byte for each sender that may go.
+    go: (PipeReader, PipeWriter),
+    /// Messages read, one counter a receiver.
+    counters: SharedCounters,
+}
+
+struct Hackbench {
+    shape: Arc<Shape>,
+    started: Instant,
+    tasks: Tasks,
+}
+
+enum Tasks {
+    Processes(HashSet<Pid>),
+    Threads(Arc<Finish>),
+}
+
+/// How far the threads of a finite run are.
+struct Finish {
+    left: AtomicUsize,
+    started: OnceLock<Instant>,
+    elapsed: OnceLock<Duration>,
+    failure: OnceLock<String>,
+}
+
+pub(crate) fn start(options: &Options) -> Result<Box<dyn Load>, String> {
+    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let per_group = 2 * options.fds;
+    let default = (GROUPS_PER_CPU * cpus).min(TASKS_MAX / per_group).max(1);
+    let groups = options.groups.unwrap_or(default);
+    let tasks = groups * per_group;
+    // A process holds its own group's descriptors, threads hold everybody's.
+    let fds = per_group * if options.threads { groups } else { 1 } + FDS_OF_OUR_OWN;
+    allow_descriptors(fds)?;
+    let shape = Arc::new(Shape {
+        size: options.size,
+        fds: options.fds,
+        loops: options.loops,
+        ready: io::pipe().map_err(|e| format!("pipe: {e}"))?,
+        go: io::pipe().map_err(|e| format!("pipe: {e}"))?,
+        counters: SharedCounters::new(groups * options.fds).map_err(|e| e.to_string())?,
+    });
+    let running = if options.threads {
+        threads(&shape, groups, options.ipc)?
+    } else {
+        processes(&shape, groups, options.ipc)?
+    };
+    wait_until_ready(&shape, tasks)?;
+    let started = Instant::now();
+    if let Tasks::Threads(finish) = &running {
+        finish.started.get_or_init(|| started);
+    }
+    let go = vec![0; tasks / 2];
+    write_whole(shape.go.1.as_fd(), &go).map_err(|e| format!("starting the senders: {e}"))?;
+    Ok(Box::new(Hackbench { shape, started, tasks: running }))
+}
+
+fn allow_descriptors(needed: usize) -> Result<(), String> {
+    let needed = u64::try_from(needed).unwrap_or(u64::MAX);
+    process::allow_open_files(needed).map_err(|e| {
+        format!(
+            "{needed} file descriptors are needed in one process ({e}): raise `ulimit -n`, or ask for fewer groups or fds, or mode=process"
+        )
+    })
+}
+
+fn channel(ipc: Ipc) -> io::Result<Channel> {
+    Ok(match ipc {
+        Ipc::Pipe => {
+            let (reader, writer) = io::pipe()?;
+            (reader.into(), writer.into())
+        }
+        Ipc::Socketpair => {
+            let (a, b) = UnixStream::pair()?;
+            (a.into(), b.into())
+        }
+        Ipc::Inet => {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            let writer = TcpStream::connect(listener.local_addr()?)?;
+            let reader = listener.accept()?.0;
+            (reader.into(), writer.into())
+        }
+    })
+}
+
+/// The channels of one group.
+fn group(shape: &Shape, ipc: Ipc) -> Result<Vec<Channel>, String> {
+    let make = |i| {
+        let made = channel(ipc).map_err(|e| format!("channel {i} of a group: {e}"))?;
+        if ipc == Ipc::Inet && shape.loops.is_none() {
+            // Stopped in the middle: hundreds of sockets in TIME_WAIT would be left behind.
+            // A finite run closes in order and must not throw away what is under way.
+            for end in [&made.0, &made.1] {
+                ipc::reset_on_close(end.as_fd()).map_err(|e| e.to_string())?;
+            }
+        }
+        Ok(made)
+    };
+    (0..shape.fds).map(make).collect()
+}
+
+fn processes(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, String> {
+    let mut pids = HashSet::new();
+    let total = groups * 2 * shape.fds;
+    let mut fork = |task: &dyn Fn() -> io::Result<()>| {
+        let pid = process::fork_task(|| u8::from(task().is_err())).map_err(|e| {
+            let n = pids.len() + 1;
+            format!(
+                "task {n} of {total}: {e}: raise `ulimit -u` or the control group's pids.max, or ask for fewer groups"
+            )
+        })?;
+        pids.insert(pid);
+        Ok::<(), String>(())
+    };
+    for g in 0..groups {
+        // Dropped, that is closed here, once the group's tasks have their copies.
+        let channels = group(shape, ipc)?;
+        for (i, (reader, _)) in channels.iter().enumerate() {
+            fork(&|| receive(shape, reader.as_fd(), g * shape.fds + i))?;
+        }
+        for _ in 0..shape.fds {
+            fork(&|| send(shape, &channels))?;
+        }
+    }
+    Ok(Tasks::Processes(pids))
+}
+
+fn threads(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, String> {
+    let per_group = 2 * shape.fds;
+    let total = groups * per_group;
+    let finish = Arc::new(Finish {
+        left: AtomicUsize::new(total),
+        started: OnceLock::new(),
+        elapsed: OnceLock::new(),
+        failure: OnceLock::new(),
+    });
+    for g in 0..groups {
+        let channels = Arc::new(group(shape, ipc)?);
+        for i in 0..per_group {
+            let (shape, channels, finish) =
+                (Arc::clone(shape), Arc::clone(&channels), Arc::clone(&finish));
+            let task = move || {
+                let done = match channels.get(i) {
+                    Some((reader, _)) => receive(&shape, reader.as_fd(), g * shape.fds + i),
+                    None => send(&shape, &channels),
+                };
+                finish.one(done);
+            };
+            thread::Builder::new().stack_size(STACK_BYTES).spawn(task).map_err(|e| {
+                let n = g * per_group + i + 1;
+                format!("thread {n} of {total}: {e}: raise `ulimit -u` or the control group's pids.max, or ask for fewer groups")
+            })?;
+        }
+    }
+    Ok(Tasks::Threads(finish))
+}
+
+impl Finish {
+    /// A thread has ended; the last one takes the time.
+    fn one(&self, done: io::Result<()>) {
+        if let Err(e) = done {
+            self.failure.get_or_init(|| format!("a thread: {e}"));
+        }
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(started) = self.started.get()
+        {
+            self.elapsed.get_or_init(|| started.elapsed());
+        }
+    }
+}
+
+fn wait_until_ready(shape: &Shape, tasks: usize) -> Result<(), String> {
+    let start = Instant::now();
+    let mut ready = 0;
+    let mut buffer = [0; 4096];
+    while ready < tasks {
+        let waited = start.elapsed();
+        if waited > START_LIMIT {
+            let s = START_LIMIT.as_secs();
+            return Err(format!("only {ready} of {tasks} tasks were ready after {s} s"));
+        }
+        let reader = shape.ready.0.as_fd();
+        if ipc::wait_readable(&[reader], 100).map_err(|e| e.to_string())?.first() == Some(&true) {
+            ready += ipc::read(reader, &mut buffer).map_err(|e| format!("pipe: {e}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn receive(shape: &Shape, from: BorrowedFd<'_>, slot: usize) -> io::Result<()> {
+    let mut buffer = vec![0; shape.size];
+    write_whole(shape.ready.1.as_fd(), &[0])?;
+    let senders = u64::try_from(shape.fds).unwrap_or(u64::MAX);
+    let mut left = shape.loops.map(|loops| loops.saturating_mul(senders));
+    while left != Some(0) {
+        read_whole(from, &mut buffer)?;
+        shape.counters.bump(slot);
+        left = left.map(|n| n - 1);
+    }
+    Ok(())
+}
+
+fn send(shape: &Shape, channels: &[Channel]) -> io::Result<()> {
+    let message = vec![0; shape.size];
+    write_whole(shape.ready.1.as_fd(), &[0])?;
+    read_whole(shape.go.0.as_fd(), &mut [0])?;
+    let mut left = shape.loops;
+    while left != Some(0) {
+        for (_, writer) in channels {
+            write_whole(writer.as_fd(), &message)?;
+        }
+        left = left.map(|n| n - 1);
+    }
+    Ok(())
+}
+
+fn read_whole(from: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<()> {
+    let mut done = 0;
+    while let Some(rest) = buffer.get_mut(done..).filter(|r| !r.is_empty()) {
+        match ipc::read(from, rest) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => done += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+fn write_whole(to: BorrowedFd<'_>, message: &[u8]) -> io::Result<()> {
+    let mut done = 0;
+    while let Some(rest) = message.get(done..).filter(|r| !r.is_empty()) {
+        match ipc::write(to, rest) {
+            Ok(n) => done += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+fn ns(elapsed: Duration) -> u64 {
+    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Load for Hackbench {
+    fn count(&self) -> u64 {
+        self.shape.counters.total()
+    }
+
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+        match &mut self.tasks {
+            Tasks::Processes(pids) => {
+                for (pid, status) in ended {
+                    let finished = status.success() && self.shape.loops.is_some();
+                    if pids.remove(pid) && !finished {
+                        return Err(format!("a task ended with {}", process::ended(*status)));
+                    }
+                }
+                if pids.is_empty() {
+                    return Ok(Turn::Done { elapsed_ns: ns(self.started.elapsed()) });
+                }
+            }
+            Tasks::Threads(finish) => {
+                if let Some(reason) = finish.failure.get() {
+                    return Err(reason.clone());
+                }
+                if let Some(elapsed) = finish.elapsed.get() {
+                    return Ok(Turn::Done { elapsed_ns: ns(*elapsed) });
+                }
+            }
+        }
+        Ok(Turn::Going)
+    }
+}

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The measuring process's side: starts a worker for each load, collects what they count,
+//! ends them, and says which of them were no load at all.
+//!
+//! Context: SETUP (`start`, `ready`: before the measurement is armed), COLD (`poll`, `stop`).
+//! Units: ns of CLOCK_MONOTONIC.
+//! The thread that calls [`Loads::start`] must live as long as the loads: the kernel ends
+//! a worker when the *thread* that started it ends. Source: prctl(2) PR_SET_PDEATHSIG.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tailbound_core::plan::LoadSpec;
+use tailbound_core::record::LoadRecord;
+use tailbound_core::{CpuSet, Finding, Impact, units};
+use tailbound_sys::process::{self, Pid};
+use tailbound_sys::spawn::Spawn;
+use tailbound_sys::{SysError, clock, ipc};
+
+use crate::error::LoadError;
+use crate::options::{self, LoadKind, Parsed};
+use crate::protocol::{Lines, Report, STOP};
+use crate::worker::STATUS_FD;
+
+/// How long a worker may take to end by itself before it is killed.
+const STOP_GRACE: Duration = Duration::from_millis(700);
+/// How long the kernel may take to end what was killed.
+const KILL_GRACE: Duration = Duration::from_secs(10);
+/// A load that does nothing for so long is reported.
+const STALL_NS: i64 = 2_000_000_000;
+
+/// How to start loads.
+#[derive(Clone, Debug)]
+pub struct StartOptions {
+    /// The program whose main function calls [`crate::worker_main`].
+    pub exe: PathBuf,
+    /// Arguments that make it do so; the specification is added as the last one.
+    pub arguments: Vec<OsString>,
+    /// CPUs of loads without a `cpus=` option; `None`: those of the calling thread.
+    pub cpus: Option<CpuSet>,
+}
+
+impl StartOptions {
+    /// `exe load-worker SPEC`, on the CPUs of the calling thread.
+    #[must_use]
+    pub fn new(exe: impl Into<PathBuf>) -> Self {
+        Self { exe: exe.into(), arguments: vec!["load-worker".into()], cpus: None }
+    }
+}
+
+/// What one load did since the sample before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadSample {
+    /// Position of the load in the list given to [`Loads::start`].
+    pub load: u32,
+    /// Its name.
+    pub name: String,
+    /// Units of work done in the span.
+    pub count: u64,
+    /// What is counted.
+    pub unit: &'static str,
+    /// Length of the span.
+    pub span_ns: i64,
+    /// End of the span.
+    pub at_ns: i64,
+}
+
+impl LoadSample {
+    /// As a line of the run file, on a clock that began at `epoch_ns` of CLOCK_MONOTONIC.
+    #[must_use]
+    pub fn record(&self, epoch_ns: i64) -> LoadRecord {
+        LoadRecord {
+            load: self.load,
+            name: self.name.clone(),
+            t_ns: self.at_ns.saturating_sub(epoch_ns),
+            span_ns: self.span_ns,
+            count: self.count,
+            unit: self.unit.to_owned(),
+        }
+    }
+
+    /// Units a second.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people and plots")]
+    pub fn rate(&self) -> f64 {
+        if self.span_ns > 0 { self.count as f64 * 1e9 / self.span_ns as f64 } else { 0.0 }
+    }
+}
+
+/// How one load ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadEnd {
+    /// Position of the load in the list given to [`Loads::start`].
+    pub load: u32,
+    /// Its name.
+    pub name: String,
+    /// Units of work done in all.
+    pub total: u64,
+    /// What is counted.
+    pub unit: &'static str,
+    /// From the first report to the last.
+    pub span_ns: i64,
+    /// For a load with an end of its own that reached it: the time its work took.
+    pub elapsed_ns: Option<u64>,
+    /// Why it ended before it was told to, without an error.
+    pub ended: Option<String>,
+    /// What went wrong.
+    pub failure: Option<String>,
+}
+
+#[derive(Debug)]
+struct Running {
+    spec: LoadSpec,
+    kind: &'static LoadKind,
+    pid: Pid,
+    alive: bool,
+    stopping: bool,
+    stream: UnixStream,
+    lines: Lines,
+    first_ns: Option<i64>,
+    /// End and total of the last sample handed out.
+    sampled: (i64, u64),
+    latest: (i64, u64),
+    /// When the total last grew, and the longest time it did not.
+    grew_ns: i64,
+    stall_ns: i64,
+    elapsed_ns: Option<u64>,
+    ended: Option<String>,
+    failure: Option<String>,
+    notes: Vec<String>,
+}
+
+/// Loads at work. Dropping it stops them.
+#[derive(Debug)]
+pub struct Loads {
+    all: Vec<Running>,
+}
+
+impl Loads {
+    /// Starts a worker for each load; returns before they are at work ([`Loads::ready`]).
+    ///
+    /// # Errors
+    /// A specification that means nothing, CPUs that are not there, a refused system call;
+    /// loads started before the error are stopped.
+    pub fn start(specs: &[LoadSpec], how: &StartOptions) -> Result<Self, LoadError> {
+        let parsed: Vec<Parsed> = specs.iter().map(options::parse).collect::<Result<_, _>>()?;
+        for one in &parsed {
+            check_cpus(one)?;
+        }
+        let mut loads = Self { all: Vec::with_capacity(specs.len()) };
+        for (spec, one) in specs.iter().zip(&parsed) {
+            let started = Running::start(spec, one, how)
+                .map_err(|source| LoadError::Start { load: spec.to_string(), source })?;
+            loads.all.push(started);
+        }
+        Ok(loads)
+    }
+
+    /// Waits until every load has done work, at most `timeout`. A signal handled by the
+    /// calling thread does not end the wait.
+    ///
+    /// # Errors
+    /// [`LoadError::Failed`] as soon as one says it cannot work; [`LoadError::NotReady`].
+    pub fn ready(&mut self, timeout: Duration) -> Result<(), LoadError> {
+        let start = Instant::now();
+        loop {
+            self.listen();
+            if let Some((load, reason)) =
+                self.all.iter().find_map(|r| Some((r.spec.to_string(), r.failure.clone()?)))
+            {
+                return Err(LoadError::Failed { load, reason });
+            }
+            let idle: Vec<String> = self
+                .all
+                .iter()
+                .filter(|r| r.latest.1 == 0 && r.ended.is_none())
+                .map(|r| r.spec.to_string())
+                .collect();
+            if idle.is_empty() {
+                return Ok(());
+            }
+            let waited = start.elapsed();
+            if waited >= timeout {
+                return Err(LoadError::NotReady { loads: idle, waited_ms: timeout.as_millis() });
+            }
+            self.wait_for_news((timeout - waited).min(Duration::from_millis(100)));
+        }
+    }
+
+    /// What each load did since it was last asked; never waits. A load without news has
+    /// no sample.
+    pub fn poll(&mut self) -> Vec<LoadSample> {
+        self.listen();
+        (0..).zip(&mut self.all).filter_map(|(load, r)| r.sample(load)).collect()
+    }
+
+    /// Is any load still running?
+    pub fn any_running(&mut self) -> bool {
+        self.listen();
+        self.all.iter().any(|r| r.alive)
+    }
+
+    /// What the workers had to say about how they run, with the load's name.
+    #[must_use]
+    pub fn notes(&self) -> Vec<(String, String)> {
+        self.all
+            .iter()
+            .flat_map(|r| r.notes.iter().map(|n| (r.spec.to_string(), n.clone())))
+            .collect()
+    }
+
+    /// Waits until a worker says something or `timeout` is over.
+    pub fn wait_for_news(&self, timeout: Duration) {
+        let fds: Vec<_> = self.all.iter().filter(|r| r.alive).map(|r| r.stream.as_fd()).collect();
+        let ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        // A failed wait is an early return: the callers look at the clock.
+        let _early = ipc::wait_readable(&fds, ms.max(1));
+    }
+
+    /// Stops all loads and everything they started; how each ended. Later calls change
+    /// nothing and say the same.
+    pub fn stop(&mut self) -> Vec<LoadEnd> {
+        self.listen();
+        for r in self.all.iter_mut().filter(|r| r.alive) {
+            r.stopping = true;
+            // A worker that cannot be told is killed below.
+            let _refused = r.stream.write_all(STOP);
+        }
+        self.wait_for_ends(STOP_GRACE);
+        for r in self.all.iter_mut().filter(|r| r.alive) {
+            // It may have ended this moment, which is what was wanted.
+            let _gone = process::kill(r.pid, process::SIGKILL);
+        }
+        self.wait_for_ends(KILL_GRACE);
+        for r in self.all.iter_mut().filter(|r| r.alive) {
+            r.alive = false;
+            r.fail(format!("process {} did not end when killed", r.pid));
+        }
+        (0..).zip(&self.all).map(|(load, r)| r.end(load)).collect()
+    }
+
+    /// What a reader of the figures must know about the loads. Complete after
+    /// [`Loads::stop`].
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        self.all.iter().flat_map(Running::findings).collect()
+    }
+
+    fn listen(&mut self) {
+        for r in &mut self.all {
+            r.listen();
+        }
+    }
+
+    fn wait_for_ends(&mut self, limit: Duration) {
+        let start = Instant::now();
+        while self.all.iter().any(|r| r.alive) && start.elapsed() < limit {
+            // The end of a process is no news on its socket: tasks may hold copies of it.
+            let _early = ipc::wait_readable(&[], 5);
+            self.listen();
+        }
+    }
+}
+
+impl Drop for Loads {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn check_cpus(one: &Parsed) -> Result<(), LoadError> {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").ok();
+    let online = online.and_then(|text| text.trim().parse::<CpuSet>().ok());
+    let (Some(cpus), Some(online)) = (&one.cpus, online) else { return Ok(()) };
+    let absent = cpus.minus(&online);
+    if absent.is_empty() {
+        return Ok(());
+    }
+    Err(LoadError::BadValue {
+        load: one.kind.name,
+        option: "cpus".into(),
+        value: cpus.to_string(),
+        reason: format!("CPU {absent} is not online; online are {online}"),
+    })
+}
+
+impl Running {
+    fn start(spec: &LoadSpec, parsed: &Parsed, how: &StartOptions) -> Result<Self, SysError> {
+        let failed = |call, e: std::io::Error| {
+            SysError::code(call, "", e.raw_os_error().unwrap_or_default())
+        };
+        let (ours, theirs) = UnixStream::pair().map_err(|e| failed("socketpair", e))?;
+        ours.set_nonblocking(true).map_err(|e| failed("fcntl", e))?;
+        let null = File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/null")
+            .map_err(|e| failed("open /dev/null", e))?;
+        let mut arguments = how.arguments.clone();
+        arguments.push(spec.to_string().into());
+        let cpus = parsed.cpus.as_ref().or(how.cpus.as_ref());
+        let cpus: Vec<u32> = cpus.map(|c| c.iter().collect()).unwrap_or_default();
+        let start = |pid_namespace| {
+            Spawn {
+                program: &how.exe,
+                arguments: &arguments,
+                descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (theirs.as_fd(), STATUS_FD)],
+                pid_namespace,
+                new_session: true,
+                // Without a namespace the worker must live to end what it started.
+                death_signal: if pid_namespace { process::SIGKILL } else { process::SIGTERM },
+                cpus: &cpus,
+            }
+            .start()
+        };
+        // No right to a namespace, or a kernel without them: the worker cleans up by itself.
+        let pid = start(true).or_else(|e| if e.call == "clone" { start(false) } else { Err(e) })?;
+        let now = clock::now_ns(clock::CLOCK_MONOTONIC);
+        Ok(Self {
+            spec: spec.clone(),
+            kind: parsed.kind,
+            pid,
+            alive: true,
+            stopping: false,
+            stream: ours,
+            lines: Lines::default(),
+            first_ns: None,
+            sampled: (now, 0),
+            latest: (now, 0),
+            grew_ns: now,
+            stall_ns: 0,
+            elapsed_ns: None,
+            ended: None,
+            failure: None,
+            notes: Vec::new(),
+        })
+    }
+
+    /// Takes in what arrived, then looks whether the worker lives: in this order, so that
+    /// its last words are heard.
+    fn listen(&mut self) {
+        if !self.alive {
+            return;
+        }
+        let ended = process::try_wait(self.pid);
+        let mut buffer = [0; 4096];
+        while let Ok(n) = self.stream.read(&mut buffer) {
+            if n == 0 {
+                break;
+            }
+            for report in self.lines.feed(buffer.get(..n).unwrap_or_default()) {
+                self.hear(report);
+            }
+        }
+        match ended {
+            Ok(None) => {}
+            Ok(Some(status)) => {
+                self.alive = false;
+                let explained = self.stopping || self.elapsed_ns.is_some() || self.ended.is_some();
+                if !explained {
+                    self.fail(format!("its worker ended with {}", process::ended(status)));
+                }
+            }
+            Err(e) => {
+                self.alive = false;
+                self.fail(e.to_string());
+            }
+        }
+    }
+
+    fn hear(&mut self, report: Result<Report, String>) {
+        match report {
+            Ok(Report::Count { total, at_ns }) => {
+                self.first_ns.get_or_insert(at_ns);
+                if total > self.latest.1 {
+                    self.grew_ns = at_ns;
+                } else if self.latest.1 > 0 {
+                    self.stall_ns = self.stall_ns.max(at_ns.saturating_sub(self.grew_ns));
+                }
+                self.latest = (at_ns, total.max(self.latest.1));
+            }
+            Ok(Report::Done { elapsed_ns }) => self.elapsed_ns = Some(elapsed_ns),
+            Ok(Report::Ended { reason }) => self.ended = Some(reason),
+            Ok(Report::Failed { reason }) | Err(reason) => self.fail(reason),
+            Ok(Report::Note { text }) => self.notes.push(text),
+        }
+    }
+
+    /// Keeps the first reason: later ones are its consequences.
+    fn fail(&mut self, reason: String) {
+        self.failure.get_or_insert(reason);
+    }
+
+    fn sample(&mut self, load: u32) -> Option<LoadSample> {
+        let (at_ns, total) = self.latest;
+        let span_ns = at_ns.saturating_sub(self.sampled.0);
+        if self.first_ns.is_none() || span_ns <= 0 {
+            return None;
+        }
+        let count = total - self.sampled.1;
+        self.sampled = self.latest;
+        let (name, unit) = (self.spec.name.clone(), self.kind.unit);
+        Some(LoadSample { load, name, count, unit, span_ns, at_ns })
+    }
+
+    fn end(&self, load: u32) -> LoadEnd {
+        LoadEnd {
+            load,
+            name: self.spec.name.clone(),
+            total: self.latest.1,
+            unit: self.kind.unit,
+            span_ns: self.first_ns.map_or(0, |first| self.latest.0.saturating_sub(first)),
+            elapsed_ns: self.elapsed_ns,
+            ended: self.ended.clone(),
+            failure: self.failure.clone(),
+        }
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let spec = &self.spec;
+        let mut out = Vec::new();
+        if let Some(reason) = &self.failure {
+            out.push(
+                Finding::new("load-failed", Impact::Doubt, format!("load {spec} failed: {reason}"))
+                    .meaning("from then on the figures are not those of a loaded machine")
+                    .remedy("remove the cause and measure again"),
+            );
+        } else if self.latest.1 == 0 {
+            let title = format!("load {spec} did nothing: 0 {}", self.kind.unit);
+            out.push(
+                Finding::new("load-idle", Impact::Doubt, title)
+                    .meaning("the figures are not those of a loaded machine")
+                    .remedy("see whether the load gets any CPU time, and measure again"),
+            );
+        }
+        let over = self.ended.clone().or_else(|| {
+            let ns = i64::try_from(self.elapsed_ns?).unwrap_or(i64::MAX);
+            Some(format!("its work was done after {}", units::format_ns_i64(ns)))
+        });
+        if let Some(reason) = over {
+            out.push(
+                Finding::new("load-ended", Impact::Doubt, format!("load {spec} ended: {reason}"))
+                    .meaning("after that the machine was no longer under this load")
+                    .remedy("use a load that lasts (cmd: repeat=yes; hackbench: no loops=)"),
+            );
+        }
+        if self.stall_ns > STALL_NS && self.kind.name != "cmd" {
+            let span = units::format_ns_i64(self.stall_ns);
+            out.push(
+                Finding::new(
+                    "load-stalled",
+                    Impact::Notice,
+                    format!("load {spec} did nothing for {span}"),
+                )
+                .meaning("real-time threads or a limit may have kept it from the CPU"),
+            );
+        }
+        out
+    }
+}

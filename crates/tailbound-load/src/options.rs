@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a load's specification may say: the catalogue of loads and options, and the
+//! typed options of each.
+//!
+//! Context: COLD. Units: bytes, counts. Defaults that depend on the machine (groups, block)
+//! stay `None` here: the worker fills them in where it runs.
+
+use tailbound_core::CpuSet;
+use tailbound_core::plan::LoadSpec;
+
+use crate::error::LoadError;
+
+/// One kind of load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadKind {
+    /// Its name in a specification.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// Its options and what they mean.
+    pub options: &'static [(&'static str, &'static str)],
+}
+
+const CPUS: (&str, &str) = ("cpus", "CPUs it may use, for example 0-1,3 (default: all)");
+
+/// Every load there is.
+pub const CATALOGUE: &[LoadKind] = &[
+    LoadKind {
+        name: "hackbench",
+        unit: "messages",
+        about: "groups of tasks that send each other messages: scheduler and wake-ups",
+        options: &[
+            ("groups", "groups of 2 x fds tasks (default: 2 per CPU)"),
+            ("ipc", "socketpair (default), pipe or inet"),
+            ("mode", "process (default) or thread"),
+            ("size", "bytes a message (default 100)"),
+            ("fds", "senders, and receivers, in a group (default 20)"),
+            (
+                "loops",
+                "messages from each sender to each receiver, then end (default: until stopped)",
+            ),
+            CPUS,
+        ],
+    },
+    LoadKind {
+        name: "memory",
+        unit: "accesses",
+        about: "random reads and writes beyond the last cache, one thread per CPU",
+        options: &[
+            ("block", "bytes each thread uses, for example 64M (default: beyond the last cache)"),
+            CPUS,
+        ],
+    },
+    LoadKind {
+        name: "ping-flood",
+        unit: "echoes",
+        about: "ICMP echo as fast as replies come: network stack and softirqs",
+        options: &[
+            ("flows", "flows at the same time, in each direction (default 1)"),
+            (
+                "veth",
+                "yes: through a veth pair between namespaces of its own (default no: loopback)",
+            ),
+            ("size", "payload bytes (default 56)"),
+            CPUS,
+        ],
+    },
+    LoadKind {
+        name: "clock",
+        unit: "sleeps",
+        about: "reads clocks and sleeps briefly, one thread per CPU: timers and idle",
+        options: &[CPUS],
+    },
+    LoadKind {
+        name: "cpu",
+        unit: "loops",
+        about: "arithmetic without a pause, one thread per CPU",
+        options: &[CPUS],
+    },
+    LoadKind {
+        name: "cmd",
+        unit: "runs",
+        about: "a shell command",
+        options: &[
+            ("repeat", "yes: start it again when it ends (default no: its end is reported)"),
+            CPUS,
+            ("line", "the command line; comes last, takes the rest"),
+        ],
+    },
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ipc {
+    Socketpair,
+    Pipe,
+    Inet,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hackbench {
+    pub(crate) groups: Option<usize>,
+    pub(crate) ipc: Ipc,
+    pub(crate) threads: bool,
+    pub(crate) size: usize,
+    pub(crate) fds: usize,
+    pub(crate) loops: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    Hackbench(Hackbench),
+    Memory { block: Option<usize> },
+    Ping { flows: u16, veth: bool, payload: usize },
+    Clock,
+    Cpu,
+    Command { line: String, repeat: bool },
+}
+
+/// A specification understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parsed {
+    pub(crate) kind: &'static LoadKind,
+    pub(crate) work: Work,
+    pub(crate) cpus: Option<CpuSet>,
+}
+
+/// Is `spec` a load this crate can start?
+///
+/// # Errors
+/// [`LoadError`]: which word is wrong and what would be right.
+pub fn check(spec: &LoadSpec) -> Result<&'static LoadKind, LoadError> {
+    parse(spec).map(|p| p.kind)
+}
+
+struct Reader<'a> {
+    kind: &'static LoadKind,
+    spec: &'a LoadSpec,
+}
+
+impl Reader<'_> {
+    fn bad(&self, option: &str, reason: impl Into<String>) -> LoadError {
+        LoadError::BadValue {
+            load: self.kind.name,
+            option: option.to_owned(),
+            value: self.spec.option(option).unwrap_or_default().to_owned(),
+            reason: reason.into(),
+        }
+    }
+
+    fn number(&self, option: &str, min: u64, max: u64) -> Result<Option<u64>, LoadError> {
+        let Some(text) = self.spec.option(option) else { return Ok(None) };
+        text.parse::<u64>()
+            .ok()
+            .filter(|n| (min..=max).contains(n))
+            .map(Some)
+            .ok_or_else(|| self.bad(option, format!("write a whole number from {min} to {max}")))
+    }
+
+    fn count(&self, option: &str, min: u32, max: u32) -> Result<Option<usize>, LoadError> {
+        let n = self.number(option, min.into(), max.into())?;
+        Ok(n.and_then(|n| usize::try_from(n).ok()))
+    }
+
+    fn word<T: Copy>(&self, option: &str, words: &[(&str, T)]) -> Result<Option<T>, LoadError> {
+        let Some(text) = self.spec.option(option) else { return Ok(None) };
+        words.iter().find(|w| w.0 == text).map(|w| Some(w.1)).ok_or_else(|| {
+            let known: Vec<&str> = words.iter().map(|w| w.0).collect();
+            self.bad(option, format!("write {}", known.join(" or ")))
+        })
+    }
+
+    fn bytes(&self, option: &str) -> Result<Option<usize>, LoadError> {
+        let Some(text) = self.spec.option(option) else { return Ok(None) };
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let factor = match text.get(digits.len()..).unwrap_or_default() {
+            "" | "B" => Some(1),
+            "K" | "KiB" => Some(1 << 10),
+            "M" | "MiB" => Some(1 << 20),
+            "G" | "GiB" => Some(1usize << 30),
+            _ => None,
+        };
+        digits
+            .parse::<usize>()
+            .ok()
+            .zip(factor)
+            .and_then(|(n, f)| n.checked_mul(f))
+            .filter(|n| *n >= 4096)
+            .map(Some)
+            .ok_or_else(|| self.bad(option, "write a size of at least 4K, for example 64M or 1G"))
+    }
+}
+
+pub(crate) fn parse(spec: &LoadSpec) -> Result<Parsed, LoadError> {
+    let kind = CATALOGUE
+        .iter()
+        .find(|k| k.name == spec.name)
+        .ok_or_else(|| LoadError::UnknownLoad(spec.name.clone()))?;
+    let known = || kind.options.iter().map(|o| o.0).collect::<Vec<_>>().join(", ");
+    for (i, (key, value)) in spec.options.iter().enumerate() {
+        if !kind.options.iter().any(|o| o.0 == key) {
+            let option = key.clone();
+            return Err(LoadError::UnknownOption { load: kind.name, option, known: known() });
+        }
+        if spec.options.iter().take(i).any(|(k, _)| k == key) {
+            return Err(LoadError::BadValue {
+                load: kind.name,
+                option: key.clone(),
+                value: value.clone(),
+                reason: "given twice; write it once".into(),
+            });
+        }
+    }
+    let r = Reader { kind, spec };
+    let yes_no = [("yes", true), ("no", false)];
+    let work = match kind.name {
+        "hackbench" => Work::Hackbench(hackbench(&r)?),
+        "memory" => Work::Memory { block: r.bytes("block")? },
+        "ping-flood" => Work::Ping {
+            flows: r.count("flows", 1, 1000)?.and_then(|n| u16::try_from(n).ok()).unwrap_or(1),
+            veth: r.word("veth", &yes_no)?.unwrap_or(false),
+            payload: r.count("size", 0, 65_507)?.unwrap_or(56),
+        },
+        "clock" => Work::Clock,
+        "cpu" => Work::Cpu,
+        _ => {
+            let line = spec.option("line").filter(|l| !l.trim().is_empty());
+            let line = line.ok_or(LoadError::Missing {
+                load: "cmd",
+                option: "line",
+                help: "the command to run, for example cmd:line=make -j4",
+            })?;
+            Work::Command {
+                line: line.to_owned(),
+                repeat: r.word("repeat", &yes_no)?.unwrap_or(false),
+            }
+        }
+    };
+    let cpus = match spec.option("cpus") {
+        None => None,
+        Some(text) => Some(
+            text.parse::<CpuSet>()
+                .map_err(|e| r.bad("cpus", e.to_string()))
+                .and_then(|c| if c.is_empty() { Err(r.bad("cpus", "no CPU")) } else { Ok(c) })?,
+        ),
+    };
+    Ok(Parsed { kind, work, cpus })
+}
+
+fn hackbench(r: &Reader<'_>) -> Result<Hackbench, LoadError> {
+    let ipc = [("socketpair", Ipc::Socketpair), ("pipe", Ipc::Pipe), ("inet", Ipc::Inet)];
+    let it = Hackbench {
+        groups: r.count("groups", 1, 1000)?,
+        ipc: r.word("ipc", &ipc)?.unwrap_or(Ipc::Socketpair),
+        threads: r.word("mode", &[("process", false), ("thread", true)])?.unwrap_or(false),
+        size: r.count("size", 1, 1 << 20)?.unwrap_or(100),
+        fds: r.count("fds", 1, 1000)?.unwrap_or(20),
+        loops: r.number("loops", 1, 1_000_000_000)?,
+    };
+    if let Some(groups) = it.groups
+        && groups * it.fds * 2 > TASKS_MAX
+    {
+        return Err(r.bad(
+            "groups",
+            format!("{groups} groups of 2 x {} tasks are more than {TASKS_MAX} tasks", it.fds),
+        ));
+    }
+    Ok(it)
+}
+
+/// Most tasks of one hackbench: Linux's default limit of process numbers is 32768.
+pub(crate) const TASKS_MAX: usize = 30_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        match text.parse::<LoadSpec>().map(|s| parse(&s)) {
+            Ok(Ok(parsed)) => format!("{:?}", parsed.work),
+            Ok(Err(e)) => e.to_string(),
+            Err(e) => e,
+        }
+    }
+
+    #[test]
+    fn errors_name_what_would_be_right() {
+        assert!(message("hakbench").contains("hackbench, memory, ping-flood"));
+        assert!(message("hackbench:group=3").contains("groups, ipc, mode, size, fds, loops"));
+        assert!(message("hackbench:ipc=fifo").contains("socketpair or pipe or inet"));
+        assert!(message("hackbench:groups=0").contains("from 1 to"));
+        assert!(message("hackbench:groups=1000,fds=1000").contains("tasks"));
+        assert!(message("hackbench:groups=1,groups=2").contains("twice"));
+        assert!(message("memory:block=64Q").contains("64M"));
+        assert!(message("memory:block=99999999999999999999G").contains("64M"));
+        assert!(message("cpu:cpus=3-1").contains("backwards"));
+        assert!(message("cpu:cpus=").contains("no CPU"));
+        assert!(message("cmd").contains("line="));
+        assert!(message("ping-flood:veth=maybe").contains("yes or no"));
+    }
+
+    #[test]
+    fn options_are_read() {
+        assert!(message("hackbench:groups=4,ipc=pipe,mode=thread").contains("threads: true"));
+        assert!(message("memory:block=2M").contains("2097152"));
+        assert!(message("cmd:repeat=yes,line=echo a,b=c").contains("echo a,b=c"));
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Loads of one thread per CPU that share nothing: arithmetic without a pause, and clock
+//! reads with short sleeps between them.
+//!
+//! Context: the threads are the load; SETUP elsewhere.
+//! Source: clock_gettime(2), clock_nanosleep(2), sched_setaffinity(2).
+
+use std::hint::black_box;
+use std::process::ExitStatus;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use tailbound_sys::ipc::SharedCounters;
+use tailbound_sys::process::Pid;
+use tailbound_sys::sched;
+
+use crate::worker::{Load, Turn};
+
+/// Threads at work; also the base of the memory and network loads.
+pub(crate) struct Threads {
+    pub(crate) counters: Arc<SharedCounters>,
+    pub(crate) failure: Arc<OnceLock<String>>,
+}
+
+impl Threads {
+    pub(crate) fn new(threads: usize) -> Result<Self, String> {
+        let counters = SharedCounters::new(threads).map_err(|e| e.to_string())?;
+        Ok(Self { counters: Arc::new(counters), failure: Arc::new(OnceLock::new()) })
+    }
+
+    /// Starts thread number `slot`, on one CPU if that is given. `work` returns only when
+    /// it cannot go on.
+    pub(crate) fn spawn(
+        &self,
+        slot: usize,
+        cpu: Option<u32>,
+        work: impl FnOnce(&dyn Fn()) -> Result<(), String> + Send + 'static,
+    ) -> Result<(), String> {
+        let (counters, failure) = (Arc::clone(&self.counters), Arc::clone(&self.failure));
+        let body = move || {
+            let pinned =
+                cpu.map_or(Ok(()), |cpu| sched::set_affinity(0, &[cpu]).map_err(|e| e.to_string()));
+            if let Err(reason) = pinned.and_then(|()| work(&|| counters.bump(slot))) {
+                failure.get_or_init(|| reason);
+            }
+        };
+        thread::Builder::new()
+            .name(format!("load/{slot}"))
+            .spawn(body)
+            .map(drop)
+            .map_err(|e| format!("thread {}: {e}", slot + 1))
+    }
+}
+
+impl Load for Threads {
+    fn count(&self) -> u64 {
+        self.counters.total()
+    }
+
+    fn turn(&mut self, _ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+        self.failure.get().map_or(Ok(Turn::Going), |reason| Err(reason.clone()))
+    }
+}
+
+/// Starts `work` on every CPU this process may use.
+pub(crate) fn start(work: fn(&dyn Fn()) -> Result<(), String>) -> Result<Box<dyn Load>, String> {
+    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+    let threads = Threads::new(cpus.len())?;
+    for (slot, cpu) in cpus.into_iter().enumerate() {
+        threads.spawn(slot, Some(cpu), work)?;
+    }
+    Ok(Box::new(threads))
+}
+
+/// Integer and floating-point arithmetic that depends on itself; counts every 1000 steps.
+pub(crate) fn arithmetic(count: &dyn Fn()) -> Result<(), String> {
+    let (mut x, mut y) = (0x9e37_79b9_7f4a_7c15_u64, 1.0_f64);
+    loop {
+        for _ in 0..1000 {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            // Not mul_add: without the instruction that is a call of the C library.
+            y = y * 0.999_999 + 1e-9;
+        }
+        black_box((x, y));
+        count();
+    }
+}
+
+/// Bursts of clock reads and sleeps of 20 to 260 µs; counts the sleeps.
+pub(crate) fn clock(count: &dyn Fn()) -> Result<(), String> {
+    let mut x = 0x2545_f491_u32;
+    loop {
+        for _ in 0..100 {
+            black_box((Instant::now(), SystemTime::now()));
+        }
+        x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let sleep = Duration::from_micros(20 + u64::from(x >> 24) % 241);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the sleep is the load; nobody waits for it"
+        )]
+        thread::sleep(sleep);
+        count();
+    }
+}
