@@ -12,6 +12,7 @@
 #![deny(missing_docs)]
 
 pub mod chi;
+pub mod compare;
 pub mod exceed;
 pub mod int256;
 pub mod moments;
@@ -24,6 +25,7 @@ pub mod verdict;
 pub mod windows;
 mod words;
 
+pub use compare::{Comparison, compare};
 pub use moments::{Accumulator, Moments};
 pub use p2::P2;
 pub use quantile::{Mode, Quantile, STANDARD, median, mode, quantile, survival};

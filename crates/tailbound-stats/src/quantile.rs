@@ -241,8 +241,8 @@ pub fn mode(d: &Distribution) -> Option<Mode> {
 
 /// The probability of being later than a value, as steps at the buckets' upper edges.
 ///
-/// Values ascend, probabilities descend; the last step is the exact maximum with 0, if the
-/// source tells it. Where values are in no bucket the curve ends above 0, or is empty.
+/// Values ascend, probabilities descend; the last step is the exact maximum with 0. Where
+/// values are in no bucket the curve ends above 0, or is empty.
 #[must_use]
 pub fn survival(d: &Distribution) -> Vec<(f64, f64)> {
     let binned = d.late.total().saturating_add(d.early.total());
@@ -259,12 +259,6 @@ pub fn survival(d: &Distribution) -> Vec<(f64, f64)> {
         }
         above = above.saturating_sub(cell.count);
         curve.push((edge, above as f64 / all as f64));
-    }
-    if let Some(max) = d.max_ns
-        && above > 0
-        && curve.last().is_none_or(|(last, _)| *last < max as f64)
-    {
-        curve.push((max as f64, 0.0));
     }
     curve
 }

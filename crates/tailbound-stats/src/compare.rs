@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two or more runs side by side: the standard figures of each context and their ratio to the
+//! first run's.
+//!
+//! Context: COLD. Units: ns, ratios without.
+//! This is a table, not a test: the statistics of a difference need rounds that alternate
+//! between the things compared, and drift alone was measured to move tail quantiles of one
+//! configuration by a factor of four between the halves of a run. The notes say so.
+//! Not here: rendering (`tailbound-report`); intervals, permutation test and margins.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use tailbound_core::units::{format_span, grouped};
+use tailbound_core::{Run, units};
+
+use crate::quantile::{Quantile, label};
+use crate::summary::Summary;
+
+/// Several runs side by side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The runs, the first one being what the others are compared with.
+    pub runs: Vec<ComparedRun>,
+    /// The figures: by context, then by statistic.
+    pub rows: Vec<Row>,
+    /// What the reader must know, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One run of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedRun {
+    /// Name given by the caller: a file name, as a rule.
+    pub label: String,
+    /// Identity in the run file.
+    pub id: String,
+    /// Measured length of the schedule.
+    pub measured_ns: i64,
+    /// Each context of the run.
+    pub contexts: Vec<ComparedContext>,
+}
+
+/// One context of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedContext {
+    /// `user`, `thread`, `irq`, …
+    pub context: String,
+    /// Due activations: wake-ups and missed ones.
+    pub due: u64,
+    /// Missed ones among them.
+    pub missed: u64,
+    /// The figures per due activation.
+    pub summary: Summary,
+}
+
+/// One statistic of one context in all runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The context.
+    pub context: String,
+    /// `min`, `mean`, `sd`, `p50`, …, `max`.
+    pub statistic: String,
+    /// One cell a run, in the order of the runs.
+    pub cells: Vec<Cell>,
+}
+
+/// One figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// The figure; [`Quantile::Unknown`] also where the run has no such context.
+    pub value: Quantile,
+    /// To that of the first run; absent where one is missing or the first is not positive.
+    pub ratio: Option<f64>,
+}
+
+/// Puts runs side by side; each comes with a name for people.
+#[must_use]
+pub fn compare(runs: &[(&str, &Run)]) -> Comparison {
+    let compared: Vec<ComparedRun> = runs.iter().map(|(label, run)| one_run(label, run)).collect();
+    let mut contexts: Vec<&str> = Vec::new();
+    for context in compared.iter().flat_map(|r| &r.contexts) {
+        if !contexts.contains(&context.context.as_str()) {
+            contexts.push(&context.context);
+        }
+    }
+    let rows = contexts.iter().flat_map(|c| rows_of(c, &compared)).collect();
+    let notes = notes(runs, &compared, &contexts);
+    Comparison { runs: compared, rows, notes }
+}
+
+fn one_run(label: &str, run: &Run) -> ComparedRun {
+    let contexts = run
+        .contexts()
+        .into_iter()
+        .map(|context| {
+            let (wakeup, due) = run.total(context);
+            ComparedContext {
+                context: context.to_owned(),
+                due: due.n,
+                missed: due.n.saturating_sub(wakeup.n),
+                summary: Summary::of(&due),
+            }
+        })
+        .collect();
+    ComparedRun {
+        label: label.to_owned(),
+        id: run.header.id.clone(),
+        measured_ns: run.measured_ns(),
+        contexts,
+    }
+}
+
+fn rows_of(context: &str, runs: &[ComparedRun]) -> Vec<Row> {
+    let summaries: Vec<Option<&Summary>> = runs
+        .iter()
+        .map(|r| r.contexts.iter().find(|c| c.context == context).map(|c| &c.summary))
+        .collect();
+    let columns: Vec<Vec<(String, Quantile)>> =
+        summaries.iter().map(|s| s.map(figures).unwrap_or_default()).collect();
+    let names: Vec<&String> = columns
+        .iter()
+        .find(|c| !c.is_empty())
+        .map(|c| c.iter().map(|(name, _)| name).collect())
+        .unwrap_or_default();
+    names
+        .into_iter()
+        .map(|name| {
+            let values: Vec<Quantile> = columns
+                .iter()
+                .map(|c| c.iter().find(|(n, _)| n == name).map_or(Quantile::Unknown, |(_, v)| *v))
+                .collect();
+            let first = values.first().and_then(Quantile::ns).filter(|v| *v > 0.0);
+            let cell = |value: Quantile| Cell {
+                value,
+                ratio: value.ns().zip(first).map(|(value, first)| value / first),
+            };
+            Row {
+                context: context.to_owned(),
+                statistic: name.clone(),
+                cells: values.into_iter().map(cell).collect(),
+            }
+        })
+        .collect()
+}
+
+/// The figures of a summary that are times, by name.
+fn figures(s: &Summary) -> Vec<(String, Quantile)> {
+    let exact = |ns: Option<f64>| {
+        ns.map_or(Quantile::Unknown, |ns| Quantile::Value { ns, low_ns: ns, high_ns: ns })
+    };
+    let whole = |ns: Option<i64>| exact(ns.map(|v| v as f64));
+    let mode = s.mode.map_or(Quantile::Unknown, |m| {
+        let half = m.width_ns as f64 / 2.0;
+        Quantile::Value { ns: m.ns, low_ns: m.ns - half, high_ns: m.ns + half }
+    });
+    let before = [
+        ("min".to_owned(), whole(s.min_ns)),
+        ("mean".to_owned(), exact(s.mean_ns)),
+        ("sd".to_owned(), exact(s.sd_ns)),
+        ("mode".to_owned(), mode),
+    ];
+    before
+        .into_iter()
+        .chain(s.quantiles.iter().map(|(p, q)| (label(*p), *q)))
+        .chain([("max".to_owned(), whole(s.max_ns))])
+        .collect()
+}
+
+fn notes(runs: &[(&str, &Run)], compared: &[ComparedRun], contexts: &[&str]) -> Vec<String> {
+    let mut out = vec![
+        "The statistics of a difference are not computed yet: a ratio here has no interval."
+            .to_owned(),
+        "The runs were not interleaved: drift of the machine between them is part of every ratio."
+            .to_owned(),
+    ];
+    let mut differs = |what: &str, of: &dyn Fn(&Run) -> String| {
+        let values: Vec<String> = runs.iter().map(|(_, run)| of(run)).collect();
+        if values.iter().collect::<BTreeSet<_>>().len() > 1 {
+            out.push(format!("The runs differ in {what}: {}.", values.join("; ")));
+        }
+    };
+    let or_none = |s: String| if s.is_empty() { "none".to_owned() } else { s };
+    differs("the probe", &|r| r.header.plan.probe.clone());
+    differs("the interval", &|r| units::exact(r.header.plan.interval_ns));
+    differs("measured length", &|r| format_span(r.measured_ns()));
+    differs("CPUs", &|r| or_none(r.header.plan.cpus.to_string()));
+    differs("policy", &|r| r.header.plan.policy.to_string());
+    differs("clock", &|r| r.header.plan.clock.to_string());
+    differs("the way of sleeping", &|r| r.header.plan.means.to_string());
+    differs("load", &|r| {
+        let loads: Vec<String> = r.header.plan.loads.iter().map(ToString::to_string).collect();
+        or_none(loads.join(" + "))
+    });
+    for run in compared {
+        for context in contexts {
+            match run.contexts.iter().find(|c| c.context == *context) {
+                None => out.push(format!("`{}` has no context `{context}`.", run.label)),
+                Some(c) if c.due == 0 => {
+                    out.push(format!("`{}` recorded nothing in context `{context}`.", run.label));
+                }
+                Some(c) if c.missed > 0 => out.push(format!(
+                    "`{}` missed {} of {} activations in context `{context}`; they count with the \
+                     lateness they would have had.",
+                    run.label,
+                    grouped(c.missed),
+                    grouped(c.due)
+                )),
+                Some(_) => {}
+            }
+        }
+    }
+    out
+}

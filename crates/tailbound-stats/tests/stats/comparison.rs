@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs side by side: ratios, what is missing, and the notes.
+//!
+//! Context: COLD. Units: ns.
+
+use tailbound_core::record::ThreadRecord;
+use tailbound_stats::{Quantile, compare};
+
+use crate::verdicts::{plan, run_of};
+
+fn thread(context: &str, value_ns: i64, n: u64) -> ThreadRecord {
+    let mut t = ThreadRecord { context: context.to_owned(), ..ThreadRecord::default() };
+    t.wakeup.add_many(value_ns, n);
+    t
+}
+
+#[test]
+fn ratios_are_to_the_first_run_and_gaps_stay_gaps() {
+    let a = run_of(plan(None), vec![thread("user", 1000, 2000), thread("irq", 500, 2000)]);
+    let mut b = run_of(plan(None), vec![thread("user", 1500, 500)]);
+    b.threads[0].missed.add_many(1500, 3);
+    b.header.plan.interval_ns = 200_000;
+    let table = compare(&[("a", &a), ("b", &b)]);
+    let cell = |context: &str, statistic: &str| {
+        let row = table.rows.iter().find(|r| r.context == context && r.statistic == statistic);
+        row.and_then(|r| r.cells.get(1)).copied().expect("a cell")
+    };
+    assert_eq!(cell("user", "p50").ratio, Some(1.5));
+    assert_eq!(cell("user", "max").ratio, Some(1.5));
+    assert_eq!(cell("user", "p99").value, Quantile::Needs { more: 497 });
+    assert_eq!(cell("user", "p99").ratio, None);
+    assert_eq!(cell("irq", "p50").value, Quantile::Unknown);
+    assert_eq!(table.runs[1].contexts[0].missed, 3);
+    let notes = table.notes.join("\n");
+    for part in [
+        "not computed yet",
+        "not interleaved",
+        "differ in the interval: 500us; 200us",
+        "`b` has no context `irq`",
+        "missed 3 of 503",
+    ] {
+        assert!(notes.contains(part), "`{part}` in {notes}");
+    }
+    assert!(serde_json::to_string(&table).is_ok());
+    assert!(compare(&[]).rows.is_empty());
+}

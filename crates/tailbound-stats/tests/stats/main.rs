@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of the statistics that go through the public interface: against certified
+//! values, against the slow obvious way, and of what people are told.
+//!
+//! Context: COLD. Units: ns. One binary, so that linking stays cheap.
+
+mod certified;
+mod comparison;
+mod quantiles;
+mod verdicts;
+mod windows;
