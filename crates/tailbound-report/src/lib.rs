@@ -1,2 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! (room not furnished yet)
+//! Pure rendering of runs: text for terminals and pipes, JSON for scripts, SVG pictures,
+//! and one HTML file that works offline.
+//!
+//! Context: COLD. Units: ns in, `83.4 µs` out for people and ns for scripts.
+//! Not here: any input or output, any measuring, any statistics (`tailbound-stats`).
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "pictures and texts show at most four digits of any count or time"
+)]
+
+pub mod bins;
+pub mod compare;
+pub mod digest;
+pub mod escape;
+pub mod figures;
+pub mod html;
+pub mod json;
+pub mod label;
+pub mod live;
+pub mod pictures;
+pub mod svg;
+pub mod table;
+pub mod text;
+
+pub use html::html;
+pub use json::json;
+pub use live::{LiveThread, Phase, Snapshot};
+pub use text::{Style, text};

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What every rendering says in the same words: headline, set-up, what the loads achieved,
+//! and what was lost on the way.
+//!
+//! Context: COLD. Not here: figures of distributions (`tailbound-stats`), layout.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tailbound_core::units::{exact, format_ns_i64, format_span, grouped};
+use tailbound_core::{Impact, Run};
+
+use crate::label;
+
+/// The verdict's sentence, led by the outcome in words even if the sentence is not.
+#[must_use]
+pub fn headline(run: &Run) -> String {
+    let (sentence, word) = (label::sentence(run), label::outcome(run).word());
+    if sentence.to_lowercase().starts_with(word) {
+        return sentence;
+    }
+    let mut letters = word.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}: {sentence}", letters.as_str())
+}
+
+/// What was measured and how, in one line.
+#[must_use]
+pub fn set_up(run: &Run) -> String {
+    let plan = &run.header.plan;
+    let place = match plan.cpus.len() {
+        0 => "threads not pinned".to_owned(),
+        1 => format!("CPU {}", plan.cpus),
+        _ => format!("CPUs {}", plan.cpus),
+    };
+    let loads: Vec<String> = plan.loads.iter().map(ToString::to_string).collect();
+    let load = if loads.is_empty() {
+        "no load of ours".to_owned()
+    } else {
+        format!("load: {}", loads.join(" + "))
+    };
+    let deadline = plan
+        .requirement
+        .deadline_ns
+        .map_or_else(|| "no deadline".to_owned(), |d| format!("deadline {}", exact(d)));
+    format!(
+        "{}, {place}, every {} for {}, {}, {} on clock {}; {load}; {deadline}",
+        plan.probe,
+        exact(plan.interval_ns),
+        format_span(run.measured_ns()),
+        plan.policy,
+        plan.means,
+        plan.clock
+    )
+}
+
+/// What one load did over the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadTotal {
+    /// Its position in the plan.
+    pub load: u32,
+    /// Its name.
+    pub name: String,
+    /// What is counted.
+    pub unit: String,
+    /// Units of work in all.
+    pub count: u64,
+    /// Time covered by its records.
+    pub span_ns: i64,
+    /// Units of work per second over that time.
+    pub rate_per_s: f64,
+    /// The least rate of one record.
+    pub least_per_s: f64,
+}
+
+/// What the loads achieved, in the order of the plan.
+#[must_use]
+pub fn loads(run: &Run) -> Vec<LoadTotal> {
+    let mut all: BTreeMap<u32, LoadTotal> = BTreeMap::new();
+    for l in run.loads.iter().filter(|l| l.span_ns > 0) {
+        let rate = l.count as f64 * 1e9 / l.span_ns as f64;
+        let t = all.entry(l.load).or_insert_with(|| LoadTotal {
+            load: l.load,
+            name: l.name.clone(),
+            unit: l.unit.clone(),
+            count: 0,
+            span_ns: 0,
+            rate_per_s: 0.0,
+            least_per_s: rate,
+        });
+        t.count = t.count.saturating_add(l.count);
+        t.span_ns = t.span_ns.saturating_add(l.span_ns);
+        t.least_per_s = t.least_per_s.min(rate);
+        t.rate_per_s = t.count as f64 * 1e9 / t.span_ns as f64;
+    }
+    all.into_values().collect()
+}
+
+/// Loads of the plan that left no record.
+#[must_use]
+pub fn silent_loads(run: &Run) -> Vec<String> {
+    let seen = |i: usize| run.loads.iter().any(|l| usize::try_from(l.load) == Ok(i));
+    let all = run.header.plan.loads.iter().enumerate();
+    all.filter(|(i, _)| !seen(*i)).map(|(_, l)| l.to_string()).collect()
+}
+
+/// What is missing from the figures, or known only in part: a sentence each.
+#[must_use]
+pub fn losses(run: &Run) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(source) = &run.header.source {
+        out.extend(source.lost.iter().map(|l| format!("{} ({}): {l}", source.tool, source.format)));
+    }
+    match &run.end {
+        None => out.push(
+            "The run file was cut off: everything after its last whole line is missing.".to_owned(),
+        ),
+        Some(e) if e.reason != "complete" => out.push(format!(
+            "The run ended early ({}): {} of {} were measured.",
+            e.reason,
+            format_span(e.measured_ns),
+            format_span(run.header.plan.duration_ns())
+        )),
+        Some(_) => {}
+    }
+    if run.threads.is_empty() {
+        out.push("No thread left its histogram: there are no distributions to show.".to_owned());
+    }
+    for t in &run.threads {
+        let name = label::thread(run, t);
+        for (what, n) in t.dropped.iter().filter(|(_, n)| **n > 0) {
+            out.push(format!(
+                "{name}: {} records of `{what}` did not fit into the ring; counts, extremes and histogram have them.",
+                grouped(*n)
+            ));
+        }
+        let due = t.due();
+        if due.over_range > 0 {
+            out.push(format!(
+                "{name}: {} activations were 17.2 s late or more and share the top bucket; the latest is exact.",
+                grouped(due.over_range)
+            ));
+        }
+        if due.unbinned > 0 {
+            let from =
+                due.unbinned_from_ns.map_or_else(|| "an unknown value".to_owned(), format_ns_i64);
+            out.push(format!(
+                "{name}: {} values are in no bucket of the source; they are {from} or more.",
+                grouped(due.unbinned)
+            ));
+        }
+        if let Some(clamped) = due.sums.map(|s| s.clamped).filter(|c| *c > 0) {
+            out.push(format!(
+                "{name}: {} values enter mean and moments as 2.1 s because they were longer.",
+                grouped(clamped)
+            ));
+        }
+        if !["", "complete"].contains(&t.ended.as_str()) {
+            out.push(format!("{name}: its loop ended with `{}`.", t.ended));
+        }
+    }
+    for load in silent_loads(run) {
+        out.push(format!("Load `{load}`: no record of what it achieved."));
+    }
+    out
+}
+
+/// What the discarded warm-up saw, one line a thread.
+#[must_use]
+pub fn warm_up(run: &Run) -> Vec<String> {
+    let one = |t: &tailbound_core::record::ThreadRecord| {
+        let name = label::thread(run, t);
+        match &t.warm_up {
+            Some(w) => format!(
+                "{name}: {} wake-ups and {} missed activations discarded, the latest {}",
+                grouped(w.n),
+                grouped(w.missed),
+                w.max_ns.map_or_else(|| "unknown: there was none".to_owned(), format_ns_i64)
+            ),
+            None => format!("{name}: unknown: the run file has no record of a warm-up"),
+        }
+    };
+    run.threads.iter().map(one).collect()
+}
+
+/// The findings that touch the verdict, gravest first; without one, none is to blame.
+#[must_use]
+pub fn culprits(run: &Run) -> Vec<&tailbound_core::Finding> {
+    label::findings(run).into_iter().filter(|f| f.impact > Impact::Notice).collect()
+}
+
+/// Every distinct remedy, those of the gravest findings first.
+#[must_use]
+pub fn advice(run: &Run) -> Vec<&str> {
+    let mut out: Vec<&str> = Vec::new();
+    for f in label::findings(run) {
+        if !f.remedy.is_empty() && !out.contains(&f.remedy.as_str()) {
+            out.push(&f.remedy);
+        }
+    }
+    out
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The figures of distributions as texts: one row a thread, one a total, for both ways of counting.
+//!
+//! Context: COLD. Units: ns in; people's units out. A quantile that the count does not
+//! support says how many more activations it takes.
+//! Not here: computing them (`tailbound-stats`).
+
+use tailbound_core::Run;
+use tailbound_core::units::{format_ns, format_ns_i64, grouped};
+use tailbound_stats::{Quantile, Summary};
+
+use crate::label;
+use crate::table::Table;
+
+/// One row: who, counted how, and the figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Thread or total.
+    pub name: String,
+    /// `per wake-up` or `per due activation`; empty where nothing was missed and both are the same.
+    pub counted: &'static str,
+    /// The figures.
+    pub summary: Summary,
+    /// Missed activations.
+    pub missed: u64,
+    /// P² estimates (approximate), by name.
+    pub p2: Vec<(String, f64)>,
+}
+
+/// Counted by wake-ups.
+pub const WAKEUP: &str = "per wake-up";
+/// Counted by due activations.
+pub const DUE: &str = "per due activation";
+
+/// Rows of all threads and totals; two where both ways of counting differ.
+#[must_use]
+pub fn rows(run: &Run) -> Vec<Row> {
+    let mut out = Vec::new();
+    for t in &run.threads {
+        let p2 = t.p2.iter().map(|(k, v)| (k.clone(), *v)).collect();
+        push(&mut out, &label::thread(run, t), &t.wakeup, &t.due(), p2);
+    }
+    for context in run.contexts() {
+        if run.threads.iter().filter(|t| t.context == context).count() > 1 {
+            let (wakeup, due) = run.total(context);
+            push(&mut out, &label::total(run, context), &wakeup, &due, Vec::new());
+        }
+    }
+    out
+}
+
+fn push(
+    out: &mut Vec<Row>,
+    name: &str,
+    wakeup: &tailbound_core::Distribution,
+    due: &tailbound_core::Distribution,
+    p2: Vec<(String, f64)>,
+) {
+    let missed = due.n.saturating_sub(wakeup.n);
+    let row = |counted, summary, p2| Row { name: name.to_owned(), counted, summary, missed, p2 };
+    if missed == 0 {
+        out.push(row("", Summary::of(wakeup), p2));
+    } else {
+        out.push(row(WAKEUP, Summary::of(wakeup), p2));
+        out.push(row(DUE, Summary::of(due), Vec::new()));
+    }
+}
+
+/// A quantile for people.
+#[must_use]
+pub fn quantile(q: Option<Quantile>) -> String {
+    match q {
+        Some(Quantile::Value { ns, .. }) => format_ns(ns),
+        Some(Quantile::Needs { more }) => format!("needs {} more", grouped(more)),
+        Some(Quantile::AtLeast { ns }) => format!("{} or more", format_ns_i64(ns)),
+        Some(Quantile::Unknown) | None => "unknown".to_owned(),
+    }
+}
+
+fn whole(v: Option<i64>) -> String {
+    v.map_or_else(|| "unknown".to_owned(), format_ns_i64)
+}
+
+fn real(v: Option<f64>) -> String {
+    v.map_or_else(|| "unknown".to_owned(), format_ns)
+}
+
+/// A number without unit, as skewness and kurtosis are.
+#[must_use]
+pub fn bare(v: Option<f64>) -> String {
+    match v {
+        None => "unknown".to_owned(),
+        Some(v) if !v.is_finite() => "unknown".to_owned(),
+        Some(v) if v.abs() >= 1000.0 => format!("{v:.0}"),
+        Some(v) => format!("{v:.2}"),
+    }
+}
+
+/// The compact table of a terminal.
+#[must_use]
+pub fn compact(run: &Run) -> Table {
+    let mut t = Table::new(&["", "n", "min", "mean", "p50", "p99", "p99.9", "max", "missed"]);
+    for r in rows(run) {
+        // "CPU 0 due" rather than "CPU 0 per due activation": eighty columns are few.
+        let name = match r.counted {
+            DUE => format!("{} due", r.name),
+            WAKEUP => format!("{} woken", r.name),
+            _ => r.name.clone(),
+        };
+        let s = &r.summary;
+        t.row(vec![
+            name,
+            grouped(s.n),
+            whole(s.min_ns),
+            real(s.mean_ns),
+            quantile(s.quantile(0.5)),
+            quantile(s.quantile(0.99)),
+            quantile(s.quantile(0.999)),
+            whole(s.max_ns),
+            grouped(r.missed),
+        ]);
+    }
+    t
+}
+
+/// Every figure; columns of P² only if there are any.
+#[must_use]
+pub fn full(run: &Run) -> Table {
+    let rows = rows(run);
+    let mut names: Vec<String> =
+        rows.iter().flat_map(|r| r.p2.iter().map(|p| p.0.clone())).collect();
+    names.sort();
+    names.dedup();
+    let mut head: Vec<String> =
+        ["", "counted", "n", "missed", "min", "mean", "sd", "skewness", "kurtosis", "mode"]
+            .map(str::to_owned)
+            .to_vec();
+    head.extend(tailbound_stats::STANDARD.iter().map(|p| tailbound_stats::quantile::label(*p)));
+    head.push("max".to_owned());
+    head.extend(names.iter().map(|n| format!("{n} by P² (approximate)")));
+    let mut table = Table { head, ..Table::default() }.with_words(&[1]);
+    for r in &rows {
+        let s = &r.summary;
+        let counted = if r.counted.is_empty() { "both ways" } else { r.counted };
+        let mut row = vec![
+            r.name.clone(),
+            counted.to_owned(),
+            grouped(s.n),
+            grouped(r.missed),
+            whole(s.min_ns),
+            real(s.mean_ns),
+            real(s.sd_ns),
+            bare(s.skewness),
+            bare(s.kurtosis),
+            s.mode.map_or_else(|| "unknown".to_owned(), |m| format_ns(m.ns)),
+        ];
+        row.extend(tailbound_stats::STANDARD.iter().map(|p| quantile(s.quantile(*p))));
+        row.push(whole(s.max_ns));
+        for n in &names {
+            let v = r.p2.iter().find(|p| p.0 == *n).map(|p| p.1);
+            row.push(v.map_or_else(|| "not estimated".to_owned(), format_ns));
+        }
+        table.row(row);
+    }
+    table
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The report as one HTML file: works offline, in light and dark, on paper and on a phone,
+//! and without script.
+//!
+//! Context: COLD. The markup is XML as well as HTML, so that a test can prove it well
+//! formed. A content security policy forbids every fetch, so that no text of a run could
+//! cause one even if it escaped its escaping.
+//! Not here: pictures (`pictures`), figures (`figures`), words (`digest`).
+//! Source: HTML Standard (syntax, `meta` policies), Content Security Policy Level 3.
+
+mod compare;
+mod sections;
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+use tailbound_core::Run;
+
+use crate::escape::{script_json, xml};
+use crate::pictures::Figure;
+use crate::svg::style;
+
+const CSS: &str = include_str!("report.css");
+const SCRIPT: &str = include_str!("report.js");
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      img-src data:; base-uri 'none'; form-action 'none'";
+
+/// The page of one run, or of several over one another and then each.
+///
+/// `names` are the run files' names in the order of `runs`; where one is missing the run's
+/// identity stands in.
+#[must_use]
+pub fn html(runs: &[Run], names: &[String]) -> String {
+    let names: Vec<String> = runs
+        .iter()
+        .enumerate()
+        .map(|(i, r)| names.get(i).cloned().unwrap_or_else(|| r.header.id.clone()))
+        .collect();
+    let mut page = Page::default();
+    let title = match (runs, names.as_slice()) {
+        ([], _) => {
+            page.push(
+                "<h1>Tailbound report</h1><p>No run was given: there is nothing to report.</p>",
+            );
+            "no run".to_owned()
+        }
+        ([run], [name]) => {
+            sections::run(&mut page, run, name, "r0");
+            format!("{}: {name}", crate::label::outcome(run).word())
+        }
+        _ => {
+            compare::overview(&mut page, runs, &names);
+            for (i, (run, name)) in runs.iter().zip(&names).enumerate() {
+                let _ = write!(page.body, "<div class=\"run\" id=\"run-{i}\">");
+                sections::run(&mut page, run, name, &format!("r{i}"));
+                page.push("</div>");
+            }
+            format!("comparison of {} runs", runs.len())
+        }
+    };
+    let reports: Vec<Value> = runs.iter().map(crate::json::json).collect();
+    page.finish(&title, &reports)
+}
+
+/// A page under construction.
+#[derive(Debug, Default)]
+struct Page {
+    body: String,
+    figures: Map<String, Value>,
+}
+
+impl Page {
+    fn push(&mut self, markup: &str) {
+        self.body.push_str(markup);
+    }
+
+    /// A paragraph of plain text.
+    fn text(&mut self, class: &str, text: &str) {
+        let _ = write!(self.body, "<p class=\"{class}\">{}</p>", xml(text));
+    }
+
+    /// A heading of plain text.
+    fn heading(&mut self, text: &str) {
+        let _ = write!(self.body, "<h2>{}</h2>", xml(text));
+    }
+
+    /// A list of plain texts.
+    fn list(&mut self, items: &[String]) {
+        self.push("<ul>");
+        for i in items {
+            let _ = write!(self.body, "<li>{}</li>", xml(i));
+        }
+        self.push("</ul>");
+    }
+
+    /// A picture, its numbers in a table and for the script.
+    fn figure(&mut self, f: &Figure, prefix: &str) {
+        let key = format!("{prefix}-{}", f.id);
+        let _ = write!(
+            self.body,
+            "<figure data-figure=\"{key}\"><h3>{}</h3>{}{}<p class=\"readout\" aria-live=\"off\"></p>\
+             <figcaption>{}</figcaption><details><summary>The numbers</summary>{}</details></figure>",
+            xml(&f.title),
+            f.wide,
+            f.narrow,
+            xml(&f.caption),
+            f.table.html()
+        );
+        self.figures.insert(key, f.series.clone());
+    }
+
+    fn finish(self, title: &str, reports: &[Value]) -> String {
+        let figures = script_json(&Value::Object(self.figures));
+        let reports = script_json(&json!(reports));
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+             <meta name=\"color-scheme\" content=\"light dark\"/>\
+             <meta name=\"referrer\" content=\"no-referrer\"/>\
+             <title>{}</title><style>{}{}{CSS}</style></head>\n<body><main>{}\
+             <footer>Written by Tailbound. This file needs nothing from anywhere; its figures are embedded as JSON.</footer>\
+             </main>\n<script type=\"application/json\" id=\"figures\">{figures}</script>\
+             <script type=\"application/json\" id=\"report\">{reports}</script>\
+             <script>//<![CDATA[\n{SCRIPT}//]]></script></body></html>\n",
+            xml(POLICY),
+            xml(&format!("Tailbound, {title}")),
+            style::VARIABLES,
+            style::PICTURE,
+            self.body,
+        )
+    }
+}

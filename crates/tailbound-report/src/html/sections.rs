@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sections of one run's report, in the order a reader asks: is it good, why not, what
+//! to do, what does it look like, and only then everything else.
+//!
+//! Context: COLD.
+
+use std::fmt::Write as _;
+
+use tailbound_core::record::{Fact, Facts};
+use tailbound_core::units::{exact, format_ns, format_ns_i64, format_span, grouped};
+use tailbound_core::{Outcome, Run};
+
+use super::Page;
+use crate::escape::{shell, xml};
+use crate::svg::Unit;
+use crate::table::Table;
+use crate::{digest, figures, label, pictures};
+
+/// Everything about `run`; `prefix` keeps names apart where several runs share a page.
+pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
+    let _ = write!(page.body, "<h1>Tailbound report: {}</h1>", xml(name));
+    verdict(page, run);
+    why(page, run);
+    let pictures = pictures::of_run(run);
+    let (first, later): (Vec<_>, Vec<_>) =
+        pictures.into_iter().partition(|f| ["histogram", "survival", "early"].contains(&f.id));
+    page.push("<section class=\"pair\">");
+    first.iter().for_each(|f| page.figure(f, prefix));
+    if first.is_empty() {
+        page.text("note", "No picture of distributions: the run file holds none.");
+    }
+    page.push("</section>");
+    page.heading("Over time");
+    later.iter().for_each(|f| page.figure(f, prefix));
+    if later.is_empty() {
+        page.text("note", "Unknown: the run file holds no records over time.");
+    }
+    statistics(page, run);
+    windows(page, run);
+    findings(page, run);
+    loads(page, run);
+    own_cost(page, run);
+    page.heading("Warm-up, discarded");
+    let lines = digest::warm_up(run);
+    if lines.is_empty() {
+        page.text("note", "Unknown: no thread left a record.");
+    } else {
+        page.list(&lines);
+    }
+    page.heading("Lost, over range, or known only in part");
+    let lost = digest::losses(run);
+    if lost.is_empty() {
+        page.text("", "Nothing: every due activation is in the figures above.");
+    } else {
+        page.list(&lost);
+    }
+    machine(page, run);
+    plan(page, run);
+    repeat(page, run, name, prefix);
+}
+
+/// The verdict in a box, in words as well as in colour.
+pub(super) fn verdict(page: &mut Page, run: &Run) {
+    let outcome = label::outcome(run);
+    let sign = match outcome {
+        Outcome::Met => "✓",
+        Outcome::NotMet => "✗",
+        Outcome::Measured => "●",
+        Outcome::Unfit => "!",
+        Outcome::Undecided => "?",
+    };
+    let _ = write!(
+        page.body,
+        "<div class=\"verdict {}\"><span class=\"word\">{sign} {}</span><p>{}</p></div>",
+        label::outcome_class(outcome),
+        outcome.word(),
+        xml(&label::sentence(run))
+    );
+    page.text("soft", &digest::set_up(run));
+    let machine = label::machine(run);
+    if !machine.is_empty() {
+        page.text("soft", &machine);
+    }
+}
+
+fn why(page: &mut Page, run: &Run) {
+    let (culprits, advice) = (digest::culprits(run), digest::advice(run));
+    page.push("<section class=\"why\"><div>");
+    if culprits.is_empty() {
+        page.push("<h3>What stands against the figures</h3>");
+        page.text("", "Nothing that was looked for was found.");
+    } else {
+        page.push("<h3>What stands against the figures</h3><ul>");
+        for f in &culprits {
+            let impact = label::impact(f.impact);
+            let _ = write!(
+                page.body,
+                "<li><span class=\"tag {impact}\">{impact}</span>{}</li>",
+                xml(&f.title)
+            );
+        }
+        page.push("</ul>");
+    }
+    page.push("</div><div><h3>What to do</h3>");
+    if advice.is_empty() {
+        page.text("", "No advice follows from what was found.");
+    } else {
+        page.list(&advice.iter().take(4).map(|a| (*a).to_owned()).collect::<Vec<_>>());
+        if advice.len() > 4 {
+            page.text("soft", &format!("and {} more, below among the findings", advice.len() - 4));
+        }
+    }
+    page.push("</div></section>");
+    let statements = run.verdict.as_ref().map_or(&[][..], |v| &v.statements);
+    if !statements.is_empty() {
+        page.push("<h3>What this run shows</h3>");
+        page.list(statements);
+    }
+}
+
+fn statistics(page: &mut Page, run: &Run) {
+    page.heading("All figures");
+    let missed: u64 = run.threads.iter().fold(0, |a, t| a.saturating_add(t.missed.n));
+    let words = if missed > 0 {
+        format!(
+            "{} activations were missed: the thread still slept or ran when they fell due. Per wake-up leaves \
+             them out, as a stopwatch at the thread would; per due activation counts each with the lateness it \
+             would have had.",
+            grouped(missed)
+        )
+    } else {
+        "No activation was missed: per wake-up and per due activation are the same.".to_owned()
+    };
+    page.text("", &words);
+    page.push("<div class=\"stats\">");
+    let table = figures::full(run).html();
+    page.push(&table);
+    page.push("</div>");
+    page.text(
+        "note",
+        "A quantile is given only where at least ten activations lie beyond it. Kurtosis is the excess over \
+         that of a normal distribution. The mode is the middle of the densest bucket.",
+    );
+    let mut counters = Table::new(&["", "counter", "value"]).with_words(&[1]);
+    for t in &run.threads {
+        for (k, v) in &t.counters {
+            counters.row(vec![label::thread(run, t), k.clone(), grouped(*v)]);
+        }
+    }
+    if !counters.rows.is_empty() {
+        let table = counters.html();
+        let _ = write!(
+            page.body,
+            "<details><summary>Counters of the measured threads</summary>{table}</details>"
+        );
+    }
+}
+
+fn windows(page: &mut Page, run: &Run) {
+    page.heading("Moving windows");
+    if run.windows.is_empty() {
+        page.text("note", "Unknown: the run file holds no window records.");
+        return;
+    }
+    page.text(
+        "soft",
+        "All due activations of the last seconds: as they were at the end, and at their worst.",
+    );
+    let table = pictures::window_table(run).html();
+    page.push(&table);
+}
+
+fn findings(page: &mut Page, run: &Run) {
+    page.heading("Findings");
+    let all = label::findings(run);
+    if all.is_empty() {
+        page.text("", "None.");
+    }
+    for f in all {
+        let impact = label::impact(f.impact);
+        let _ = write!(
+            page.body,
+            "<div class=\"finding {impact}\"><p><span class=\"tag {impact}\" title=\"{}\">{impact}</span>\
+             <strong>{}</strong> <code>{}</code></p>",
+            xml(label::impact_meaning(f.impact)),
+            xml(&f.title),
+            xml(&f.id)
+        );
+        if !f.meaning.is_empty() {
+            page.text("", &f.meaning);
+        }
+        if !f.remedy.is_empty() {
+            let _ = write!(page.body, "<p><strong>Do:</strong> {}</p>", xml(&f.remedy));
+        }
+        page.push("</div>");
+    }
+}
+
+fn loads(page: &mut Page, run: &Run) {
+    page.heading("Load achieved");
+    let loads = digest::loads(run);
+    if loads.is_empty() {
+        let why = if run.header.plan.loads.is_empty() {
+            "Not applicable: this run had no load of ours."
+        } else {
+            "Unknown: the loads left no record of what they achieved."
+        };
+        page.text("note", why);
+        return;
+    }
+    let mut table = Table::new(&["load", "mean rate", "least rate", "in all", "over"]);
+    for l in loads {
+        table.row(vec![
+            l.name.clone(),
+            format!("{} {}/s", Unit::Count.label(l.rate_per_s.round()), l.unit),
+            format!("{} {}/s", Unit::Count.label(l.least_per_s.round()), l.unit),
+            format!("{} {}", grouped(l.count), l.unit),
+            format_span(l.span_ns),
+        ]);
+    }
+    let table = table.html();
+    page.push(&table);
+}
+
+fn own_cost(page: &mut Page, run: &Run) {
+    page.heading("What the tool itself costs");
+    if run.self_cost.is_empty() {
+        page.text("note", "Unknown: not measured in this run.");
+        return;
+    }
+    let mut table = Table::new(&["what", "cost"]);
+    for (name, v) in &run.self_cost {
+        // The unit is last in the name.
+        let (what, text) = match name.strip_suffix("_ns") {
+            Some(what) => (what, format_ns(*v)),
+            None => (name.as_str(), figures::bare(Some(*v))),
+        };
+        table.row(vec![what.replace('_', " "), text]);
+    }
+    let table = table.html();
+    page.push(&table);
+}
+
+fn facts_table(facts: &Facts) -> String {
+    let mut table = Table::new(&["fact", "value"]).with_words(&[1]);
+    for (name, fact) in facts {
+        table.row(vec![name.clone(), fact.text()]);
+    }
+    format!("<div class=\"facts\">{}</div>", table.html())
+}
+
+fn machine(page: &mut Page, run: &Run) {
+    page.heading("The machine");
+    let facts = &run.header.machine;
+    if facts.is_empty() {
+        page.text("note", "Unknown: the run file says nothing of the machine.");
+        return;
+    }
+    let unknown = facts.values().filter(|f| matches!(f, Fact::Unknown(_))).count();
+    let table = facts_table(facts);
+    let _ = write!(
+        page.body,
+        "<details class=\"paper\"><summary>{} facts before the run, {unknown} of them unknown</summary>{table}</details>",
+        facts.len()
+    );
+    if run.after.is_empty() {
+        page.text("note", "After the run: unknown, not recorded.");
+        return;
+    }
+    let changed: Facts = run
+        .after
+        .iter()
+        .filter(|(name, fact)| facts.get(*name).is_some_and(|before| before != *fact))
+        .map(|(n, f)| (n.clone(), f.clone()))
+        .collect();
+    if changed.is_empty() {
+        let words =
+            format!("Of {} facts read again after the run, none had changed.", run.after.len());
+        page.text("", &words);
+    } else {
+        page.push("<h3>Changed during the run</h3>");
+        let table = facts_table(&changed);
+        page.push(&table);
+    }
+}
+
+fn plan(page: &mut Page, run: &Run) {
+    page.heading("The plan");
+    let p = &run.header.plan;
+    let none = || "none".to_owned();
+    let time = |v: Option<i64>| v.map_or_else(none, format_ns_i64);
+    let loads: Vec<String> = p.loads.iter().map(ToString::to_string).collect();
+    let rows = [
+        ("name", p.name.clone().unwrap_or_else(none)),
+        ("probe", p.probe.clone()),
+        ("interval", exact(p.interval_ns)),
+        ("activations of each thread", grouped(p.activations)),
+        ("length", format_span(p.duration_ns())),
+        ("warm-up", format_span(p.warm_up_ns)),
+        ("CPUs", if p.cpus.is_empty() { "not pinned".to_owned() } else { p.cpus.to_string() }),
+        ("policy", p.policy.to_string()),
+        ("clock", p.clock.to_string()),
+        ("sleep by", p.means.to_string()),
+        ("loads", if loads.is_empty() { none() } else { loads.join(", ") }),
+        ("deadline", time(p.requirement.deadline_ns)),
+        ("too early from", time(p.requirement.early_ns)),
+        ("class", p.requirement.class.to_string()),
+        ("acceptable rate", p.requirement.rate.map_or_else(none, |r| r.to_string())),
+        (
+            "confidence",
+            format!("{} %", crate::svg::scale::trimmed(p.requirement.confidence * 100.0, 4)),
+        ),
+        (
+            "/dev/cpu_dma_latency",
+            p.cpu_dma_latency_us
+                .map_or_else(|| "left alone".to_owned(), |v| format!("held at {v} µs")),
+        ),
+        ("raw samples kept", if p.raw { "yes" } else { "no" }.to_owned()),
+        ("seccomp on measured threads", if p.paranoid { "yes" } else { "no" }.to_owned()),
+    ];
+    let mut table = Table::new(&["", "value"]).with_words(&[1]);
+    for (name, value) in rows {
+        table.row(vec![name.to_owned(), value]);
+    }
+    let table = table.html();
+    let _ = write!(
+        page.body,
+        "<details class=\"paper\"><summary>What was asked for, with every default filled in</summary>\
+         <div class=\"facts\">{table}</div></details>"
+    );
+    if !run.events.is_empty() {
+        let mut table = Table::new(&["time", "event", "details"]).with_words(&[1, 2]);
+        for e in &run.events {
+            table.row(vec![
+                format!("{:.3} s", e.t_ns as f64 / 1e9),
+                e.event.clone(),
+                e.text.clone(),
+            ]);
+        }
+        let table = table.html();
+        let _ = write!(
+            page.body,
+            "<details><summary>Events of the run</summary><div class=\"facts\">{table}</div></details>"
+        );
+    }
+}
+
+fn repeat(page: &mut Page, run: &Run, name: &str, prefix: &str) {
+    page.heading("How to repeat it");
+    if run.header.command.is_empty() {
+        page.text("note", "Unknown: the run file has no command line.");
+    } else {
+        let _ = write!(
+            page.body,
+            "<pre id=\"{prefix}-command\">{}</pre><p><button hidden=\"hidden\" type=\"button\" \
+             data-copy=\"{prefix}-command\">Copy</button></p>",
+            xml(&shell(&run.header.command))
+        );
+    }
+    let origin = match &run.header.source {
+        Some(s) => format!("Imported from {} ({}), file {}.", s.tool, s.format, s.file),
+        None => format!("Measured by {}, begun {}.", run.header.tool, run.header.started),
+    };
+    page.text("soft", &format!("{origin} Run file {name}; identity {}.", run.header.id));
+}

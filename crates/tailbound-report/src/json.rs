@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The report of a run for scripts.
+//!
+//! Context: COLD. Units: ns, integers where they are exact.
+//! Shape, schema `tailbound-report/1` (members are added, never renamed or removed):
+//!
+//! | member | what |
+//! |---|---|
+//! | `schema` | `tailbound-report/1` |
+//! | `run` | `id`, `tool`, `started`, `command`, `measured_ns`, `ended` (`null`: cut off), `source` (`null`: measured by this tool) |
+//! | `verdict` | `outcome`, `exit_status`, `sentence`, `statements`, `due`, `beyond`, `beyond_unknown` |
+//! | `threads` | a list: `name`, `thread`, `cpu`, `context`, `missed`, `wakeup` and `due` (summaries), `warm_up`, `counters`, `dropped`, `p2_approximate`, `ended` |
+//! | `totals` | a list, one a context: `context`, `missed`, `wakeup`, `due` |
+//! | `findings` | a list, gravest first: `id`, `impact`, `title`, `meaning`, `remedy` |
+//! | `loads` | a list: `name`, `unit`, `count`, `span_ns`, `rate_per_s`, `least_per_s` |
+//! | `windows` | a list, one a thread and length: `thread`, `window_s`, `last` |
+//! | `plan`, `machine`, `after`, `self_cost_ns`, `events` | as in the run file |
+//! | `lost` | a list of sentences: what is missing from the figures |
+//!
+//! A summary is [`tailbound_stats::Summary`]; its `quantiles` are pairs of probability and
+//! `{kind: value, ns, low_ns, high_ns}`, `{kind: needs, more}`, `{kind: at-least, ns}` or `{kind: unknown}`.
+//! Not here: the run itself (the run file has every record).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tailbound_core::Run;
+use tailbound_core::record::WindowRecord;
+use tailbound_stats::Summary;
+
+use crate::{digest, label};
+
+/// Version of the shape.
+pub const SCHEMA: &str = "tailbound-report/1";
+
+/// The report of `run`.
+#[must_use]
+pub fn json(run: &Run) -> Value {
+    let header = &run.header;
+    let outcome = label::outcome(run);
+    let verdict = run.verdict.as_ref();
+    json!({
+        "schema": SCHEMA,
+        "run": {
+            "id": header.id,
+            "tool": header.tool,
+            "started": header.started,
+            "command": header.command,
+            "measured_ns": run.measured_ns(),
+            "ended": run.end.as_ref().map(|e| e.reason.as_str()),
+            "source": header.source,
+        },
+        "verdict": {
+            "outcome": outcome,
+            "exit_status": outcome.exit_status(),
+            "sentence": label::sentence(run),
+            "statements": verdict.map_or(&[][..], |v| &v.statements),
+            "due": verdict.map(|v| v.due),
+            "beyond": verdict.map(|v| v.beyond),
+            "beyond_unknown": verdict.map(|v| v.beyond_unknown),
+        },
+        "threads": threads(run),
+        "totals": totals(run),
+        "findings": label::findings(run),
+        "loads": digest::loads(run),
+        "windows": windows(run),
+        "plan": header.plan,
+        "machine": header.machine,
+        "after": run.after,
+        "self_cost_ns": run.self_cost,
+        "events": run.events,
+        "lost": digest::losses(run),
+    })
+}
+
+fn threads(run: &Run) -> Vec<Value> {
+    let one = |t: &tailbound_core::record::ThreadRecord| {
+        let due = t.due();
+        json!({
+            "name": label::thread(run, t),
+            "thread": t.thread,
+            "cpu": t.cpu,
+            "context": t.context,
+            "missed": t.missed.n,
+            "wakeup": Summary::of(&t.wakeup),
+            "due": Summary::of(&due),
+            "warm_up": t.warm_up,
+            "counters": t.counters,
+            "dropped": t.dropped,
+            "p2_approximate": t.p2,
+            "ended": t.ended,
+        })
+    };
+    run.threads.iter().map(one).collect()
+}
+
+fn totals(run: &Run) -> Vec<Value> {
+    let one = |context: &str| {
+        let (wakeup, due) = run.total(context);
+        json!({
+            "context": context,
+            "missed": due.n.saturating_sub(wakeup.n),
+            "wakeup": Summary::of(&wakeup),
+            "due": Summary::of(&due),
+        })
+    };
+    run.contexts().into_iter().map(one).collect()
+}
+
+fn windows(run: &Run) -> Vec<Value> {
+    let mut last: BTreeMap<(u32, u32), &WindowRecord> = BTreeMap::new();
+    for w in &run.windows {
+        let l = last.entry((w.thread, w.window_s)).or_insert(w);
+        if w.second >= l.second {
+            *l = w;
+        }
+    }
+    last.iter()
+        .map(|((thread, window_s), w)| json!({"thread": thread, "window_s": window_s, "last": w}))
+        .collect()
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The live view: one frame of text from one snapshot, at most ten times a second.
+//!
+//! Context: COLD (another thread and another CPU than the measured ones). Units: ns.
+//! Lines never exceed the width given, frames never the height: the caller moves the
+//! cursor up by the number of lines of the frame before and writes this one over it.
+//! Not here: the terminal, the clock, taking snapshots.
+
+use tailbound_core::Histogram;
+use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
+
+use crate::svg::Unit;
+use crate::table::{columns, pad};
+use crate::text::bars::Across;
+use crate::text::ink::{Ink, InkLine};
+
+/// What the run is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// What is seen now will be discarded, and reported as discarded.
+    WarmUp,
+    /// It counts.
+    Measuring,
+}
+
+impl Phase {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::WarmUp => "warm-up",
+            Self::Measuring => "measuring",
+        }
+    }
+}
+
+/// One thread in a snapshot; what is not known yet is `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveThread {
+    /// The CPU it is pinned to.
+    pub cpu: Option<u32>,
+    /// Wake-ups so far.
+    pub n: u64,
+    /// Earliest.
+    pub min_ns: Option<i64>,
+    /// Mean.
+    pub mean_ns: Option<f64>,
+    /// 99 % quantile since the start.
+    pub p99_ns: Option<f64>,
+    /// 99 % quantile of the last 10 s.
+    pub p99_10s_ns: Option<f64>,
+    /// Latest.
+    pub max_ns: Option<i64>,
+    /// The wake-up before the snapshot.
+    pub last_ns: Option<i64>,
+    /// Missed activations so far.
+    pub missed: u64,
+}
+
+/// What the live view shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// What the run is doing.
+    pub phase: Phase,
+    /// Time of this phase that is over.
+    pub elapsed_ns: i64,
+    /// Length of this phase.
+    pub total_ns: i64,
+    /// The deadline, if one is required.
+    pub deadline_ns: Option<i64>,
+    /// The measured threads.
+    pub threads: Vec<LiveThread>,
+    /// All wake-ups of all threads since the start of the phase.
+    pub histogram: Histogram,
+    /// Those of the last second or so.
+    pub recent: Histogram,
+    /// Loads: name, rate per second, what is counted.
+    pub loads: Vec<(String, f64, String)>,
+    /// Anything else to be said now.
+    pub notes: Vec<String>,
+}
+
+/// The latest wake-up of all threads and its CPU.
+fn worst(s: &Snapshot) -> Option<(i64, String)> {
+    let late = s.threads.iter().enumerate().filter_map(|(i, t)| t.max_ns.map(|m| (m, i, t)));
+    late.max_by_key(|(m, _, _)| *m).map(|(m, i, t)| (m, name(i, t)))
+}
+
+fn name(i: usize, t: &LiveThread) -> String {
+    t.cpu.map_or_else(|| format!("thread {i}"), |c| format!("CPU {c}"))
+}
+
+fn missed(s: &Snapshot) -> u64 {
+    s.threads.iter().fold(0, |a, t| a.saturating_add(t.missed))
+}
+
+/// One frame: lines without a trailing newline, each at most `width` columns, at most `height` of them.
+#[must_use]
+pub fn frame(snapshot: &Snapshot, width: usize, height: usize, color: bool) -> String {
+    let mut top = vec![progress(snapshot, width), state(snapshot)];
+    let mut bottom: Vec<InkLine> = Vec::new();
+    if let Some(line) = loads(snapshot) {
+        bottom.push(line);
+    }
+    for note in snapshot.notes.iter().take(2) {
+        bottom.push(InkLine::of(&format!("! {note}"), Ink::Warn));
+    }
+    if snapshot.notes.len() > 2 {
+        let more = snapshot.notes.len() - 2;
+        bottom.push(InkLine::of(&format!("! and {more} more notes, see the report"), Ink::Warn));
+    }
+    // The table may take what the smallest useful picture (three lines and two of axis) leaves.
+    let used = top.len() + bottom.len();
+    let table_room = height.saturating_sub(used + 6).max(3);
+    top.extend(table(snapshot, width, table_room));
+    let room = height.saturating_sub(top.len() + bottom.len());
+    top.extend(picture(snapshot, width, room));
+    top.extend(bottom);
+    top.truncate(height);
+    let lines: Vec<String> = top.iter().map(|l| l.render(width, color)).collect();
+    lines.join("\n")
+}
+
+fn progress(s: &Snapshot, width: usize) -> InkLine {
+    let share = if s.total_ns > 0 {
+        (s.elapsed_ns as f64 / s.total_ns as f64).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    let whole = |ns: i64| format_span(ns.max(0) / 1_000_000_000 * 1_000_000_000);
+    let head = format!(
+        "{}  {} of {}",
+        s.phase.word(),
+        whole(s.elapsed_ns),
+        format_span(s.total_ns.max(0))
+    );
+    let left = s.total_ns.saturating_sub(s.elapsed_ns).max(0);
+    // Rounded up: "0 s left" while it still runs would be wrong.
+    let left = left.saturating_add(999_999_999);
+    let tail = format!("{} left", whole(left));
+    let bar_width = width.saturating_sub(columns(&head) + columns(&tail) + 6).min(40);
+    let head_ink = if s.phase == Phase::WarmUp { Ink::Warn } else { Ink::Bold };
+    let line = InkLine::of(&head, head_ink);
+    if bar_width < 6 {
+        return line.and(&format!("  {tail}"), Ink::Plain);
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a bar")]
+    let full = (share * bar_width as f64) as usize;
+    line.and("  ", Ink::Plain)
+        .and(&"█".repeat(full), Ink::Accent)
+        .and(&"░".repeat(bar_width - full), Ink::Dim)
+        .and(&format!("  {tail}"), Ink::Plain)
+}
+
+fn state(s: &Snapshot) -> InkLine {
+    let mut line = match worst(s) {
+        None => InkLine::of("no wake-up yet", Ink::Dim),
+        Some((max, who)) => {
+            let words = format!("latest {} on {who}", format_ns_i64(max));
+            match s.deadline_ns {
+                Some(d) if max > d => InkLine::of(&words, Ink::Bad)
+                    .and(&format!(", later than the deadline of {}", format_ns_i64(d)), Ink::Bad),
+                Some(d) => InkLine::of(&words, Ink::Good)
+                    .and(&format!(", deadline {}", format_ns_i64(d)), Ink::Plain),
+                None => InkLine::of(&words, Ink::Bold).and(", no deadline given", Ink::Plain),
+            }
+        }
+    };
+    let missed = missed(s);
+    if missed > 0 {
+        line = line.and(&format!("; missed {}", grouped(missed)), Ink::Bad);
+    }
+    line
+}
+
+fn loads(s: &Snapshot) -> Option<InkLine> {
+    let one = |(name, rate, unit): &(String, f64, String)| {
+        if rate.is_finite() {
+            format!("{name} {} {unit}/s", Unit::Count.label(rate.round()))
+        } else {
+            format!("{name} rate unknown")
+        }
+    };
+    let all: Vec<String> = s.loads.iter().map(one).collect();
+    (!all.is_empty()).then(|| InkLine::of("load: ", Ink::Dim).and(&all.join(", "), Ink::Plain))
+}
+
+/// Columns of the table, those that are given up first on a narrow terminal last.
+const COLUMNS: [&str; 7] = ["max", "p99", "p99 10s", "last", "missed", "mean", "min"];
+
+/// A cell of `COLUMNS`; "-" where nothing is known yet.
+fn cell(t: &LiveThread, column: &str) -> String {
+    let whole = |v: Option<i64>| v.map_or_else(|| "-".to_owned(), format_ns_i64);
+    let real = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), format_ns);
+    match column {
+        "max" => whole(t.max_ns),
+        "p99" => real(t.p99_ns),
+        "p99 10s" => real(t.p99_10s_ns),
+        "last" => whole(t.last_ns),
+        "missed" => grouped(t.missed),
+        "mean" => real(t.mean_ns),
+        _ => whole(t.min_ns),
+    }
+}
+
+fn table(s: &Snapshot, width: usize, room: usize) -> Vec<InkLine> {
+    const CELL: usize = 9;
+    let names: Vec<String> = s.threads.iter().enumerate().map(|(i, t)| name(i, t)).collect();
+    let first = names.iter().map(|n| columns(n)).max().unwrap_or(0).max(6);
+    let count = 13;
+    let fits = width.saturating_sub(first + count) / (CELL + 1);
+    let shown: Vec<&str> = ["min", "mean", "p99", "p99 10s", "max", "last", "missed"]
+        .into_iter()
+        .filter(|c| COLUMNS.iter().take(fits).any(|k| k == c))
+        .collect();
+    let line = |head: &str, n: &str, cells: &[String]| {
+        let mut text = format!("{}{}", pad(head, first, false), pad(n, count, true));
+        for c in cells {
+            text.push(' ');
+            text.push_str(&pad(c, CELL, true));
+        }
+        text
+    };
+    let head: Vec<String> = shown.iter().map(|c| (*c).to_owned()).collect();
+    let mut out = vec![InkLine::of(&line("", "wake-ups", &head), Ink::Dim)];
+    // When not all fit, the worst are shown, in the order of the CPUs.
+    let mut order: Vec<usize> = (0..s.threads.len()).collect();
+    let rows = room.saturating_sub(1);
+    let hidden = s.threads.len().saturating_sub(rows);
+    if hidden > 0 {
+        order.sort_by_key(|i| std::cmp::Reverse(s.threads.get(*i).and_then(|t| t.max_ns)));
+        order.truncate(rows.saturating_sub(1));
+        order.sort_unstable();
+    }
+    for i in order.iter().copied() {
+        let (Some(t), Some(name)) = (s.threads.get(i), names.get(i)) else { continue };
+        let cells: Vec<String> = shown.iter().map(|c| cell(t, c)).collect();
+        let late = s.deadline_ns.zip(t.max_ns).is_some_and(|(d, m)| m > d);
+        let ink = if late { Ink::Bad } else { Ink::Plain };
+        out.push(InkLine::of(&line(name, &grouped(t.n), &cells), ink));
+    }
+    if hidden > 0 {
+        let rest = s.threads.len() - order.len();
+        out.push(InkLine::of(&format!("and {rest} more, none of them later"), Ink::Dim));
+    }
+    out
+}
+
+/// The histogram since the start and, below it on the same axis, that of the last second.
+fn picture(s: &Snapshot, width: usize, room: usize) -> Vec<InkLine> {
+    if room < 4 || s.histogram.total() == 0 {
+        return Vec::new();
+    }
+    const LEFT: usize = 4;
+    let across = Across::over(&s.histogram, s.deadline_ns, width.saturating_sub(LEFT));
+    let recent_rows = if room >= 8 { 2 } else { 0 };
+    let rows = (room - 2 - recent_rows - usize::from(room >= 6)).min(12);
+    let mut out = Vec::new();
+    if room >= 6 {
+        out.push(InkLine::default());
+    }
+    let panel = |h: &Histogram, rows: usize, word: &str, ink: Ink, out: &mut Vec<InkLine>| {
+        for (i, row) in across.rows(h, rows).into_iter().enumerate() {
+            let head = pad(if i + 1 == rows { word } else { "" }, LEFT, false);
+            out.push(InkLine::of(&head, Ink::Dim).and(&row, ink));
+        }
+    };
+    panel(&s.histogram, rows, "all", Ink::Accent, &mut out);
+    let (ticks, labels) = across.axis(s.deadline_ns);
+    let (before, mark) =
+        ticks.split_once('┃').map_or((ticks.as_str(), None), |(a, b)| (a, Some(b)));
+    let mut axis = InkLine::of(&" ".repeat(LEFT), Ink::Dim).and(before, Ink::Dim);
+    if let Some(after) = mark {
+        axis = axis.and("┃", Ink::Bad).and(after, Ink::Dim);
+    }
+    out.push(axis);
+    if recent_rows > 0 {
+        panel(&s.recent, recent_rows, "now", Ink::Good, &mut out);
+    }
+    out.push(InkLine::of(&format!("{}{labels}", " ".repeat(LEFT)), Ink::Dim));
+    out
+}
+
+/// One line for pipes and logs: what a frame says, without picture.
+#[must_use]
+pub fn plain_line(snapshot: &Snapshot) -> String {
+    let s = snapshot;
+    let n = s.threads.iter().fold(0u64, |a, t| a.saturating_add(t.n));
+    let mut parts = vec![
+        format!(
+            "{} {} of {}",
+            s.phase.word(),
+            format_span(s.elapsed_ns / 1_000_000_000 * 1_000_000_000),
+            format_span(s.total_ns)
+        ),
+        format!("{} wake-ups", grouped(n)),
+        match worst(s) {
+            Some((max, who)) => format!("latest {} on {who}", format_ns_i64(max)),
+            None => "no wake-up yet".to_owned(),
+        },
+        format!("missed {}", grouped(missed(s))),
+    ];
+    if let Some(d) = s.deadline_ns {
+        let late = worst(s).is_some_and(|(m, _)| m > d);
+        parts.push(format!(
+            "deadline {} {}",
+            format_ns_i64(d),
+            if late { "exceeded" } else { "kept so far" }
+        ));
+    }
+    parts.extend(loads(s).map(|l| l.render(usize::MAX, false)));
+    parts.extend(s.notes.iter().map(|n| format!("note: {n}")));
+    crate::escape::terminal(&parts.join("; "))
+}

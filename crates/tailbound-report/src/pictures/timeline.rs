@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pictures over time: the latest activation of every second, what the loads achieved, and
+//! a quantile of the moving windows.
+//!
+//! Context: COLD. Units: seconds into the run across; ns, or share of a load's best rate, upwards.
+//! Long runs are thinned to columns. A column keeps the *greatest* lateness and the *least*
+//! load rate of its seconds: those are what a reader looks for.
+
+use std::collections::BTreeMap;
+
+use tailbound_core::Run;
+use tailbound_core::units::{format_ns, format_span, grouped};
+
+use super::{Figure, points_json};
+use crate::label;
+use crate::svg::plot::Look;
+use crate::svg::scale::round_125;
+use crate::svg::{Layout, Plot, Scale, Unit};
+use crate::table::Table;
+
+/// Columns a run is thinned to.
+const COLUMNS_MAX: u64 = 600;
+/// Figures in the table of a picture.
+const CELLS_MAX: usize = 3000;
+
+/// A line over time: column to value.
+struct Line {
+    name: String,
+    look: Look,
+    columns: BTreeMap<u64, f64>,
+}
+
+/// How time is cut into columns.
+#[derive(Clone, Copy)]
+struct Columns {
+    seconds: u64,
+    end_s: u64,
+}
+
+impl Columns {
+    fn of(run: &Run) -> Self {
+        let seen = run.seconds.iter().map(|s| s.second + 1).max().unwrap_or(0);
+        let measured = u64::try_from(run.measured_ns()).unwrap_or(0).div_ceil(1_000_000_000);
+        let loads = run.loads.iter().map(|l| l.t_ns.max(0).unsigned_abs() / 1_000_000_000).max();
+        let end_s = seen.max(measured).max(loads.unwrap_or(0)).max(1);
+        Self { seconds: end_s.div_ceil(COLUMNS_MAX).max(1), end_s }
+    }
+    fn column(self, second: u64) -> u64 {
+        second / self.seconds
+    }
+    fn middle(self, column: u64) -> f64 {
+        let from = (column * self.seconds) as f64;
+        (from + self.seconds as f64 / 2.0).min(self.end_s as f64)
+    }
+    fn scale(self) -> Scale {
+        Scale::linear(0.0, self.end_s as f64, Unit::Seconds)
+    }
+    fn thinned(self) -> String {
+        if self.seconds > 1 {
+            format!(" Each column stands for {} seconds and shows the worst of them.", self.seconds)
+        } else {
+            String::new()
+        }
+    }
+    /// A gap in the records is a gap in the line.
+    fn points(self, line: &Line) -> Vec<Option<(f64, f64)>> {
+        let mut out = Vec::new();
+        let mut last: Option<u64> = None;
+        for (&column, &v) in &line.columns {
+            if last.is_some_and(|l| column > l + 1) {
+                out.push(None);
+            }
+            out.push(Some((self.middle(column), v)));
+            last = Some(column);
+        }
+        out
+    }
+    /// The same values side by side, thinned further if the table would not end.
+    fn table(self, lines: &[Line], write: &dyn Fn(&Line, f64) -> String, least: bool) -> Table {
+        let mut head = vec!["seconds"];
+        head.extend(lines.iter().map(|l| l.name.as_str()));
+        let mut table = Table::new(&head);
+        let last = lines.iter().filter_map(|l| l.columns.keys().last()).max().copied();
+        let rows = last.map_or(0, |l| l + 1);
+        let rows_max = (CELLS_MAX / lines.len().max(1)).max(20) as u64;
+        let group = rows.div_ceil(rows_max).max(1);
+        for g in 0..rows.div_ceil(group) {
+            let (from, to) = (g * group, (g + 1) * group);
+            let end = (to * self.seconds).min(self.end_s);
+            let mut row = vec![format!("{} to {end}", from * self.seconds)];
+            for l in lines {
+                let values = l.columns.range(from..to).map(|c| *c.1);
+                let worst = if least { values.reduce(f64::min) } else { values.reduce(f64::max) };
+                row.push(worst.map_or_else(|| "no record".to_owned(), |v| write(l, v)));
+            }
+            table.row(row);
+        }
+        table
+    }
+}
+
+/// The latest wake-up of every second and thread; `None` without per-second records.
+#[must_use]
+pub fn maxima(run: &Run) -> Option<Figure> {
+    let columns = Columns::of(run);
+    let mut by_thread: BTreeMap<u32, BTreeMap<u64, f64>> = BTreeMap::new();
+    for s in run.seconds.iter().filter(|s| s.n > 0) {
+        let c = by_thread
+            .entry(s.thread)
+            .or_default()
+            .entry(columns.column(s.second))
+            .or_insert(f64::MIN);
+        *c = c.max(s.max_ns as f64);
+    }
+    let lines: Vec<Line> = by_thread
+        .into_iter()
+        .enumerate()
+        .map(|(i, (thread, columns))| Line {
+            name: label::thread_id(run, thread),
+            look: Look::Nth(i),
+            columns,
+        })
+        .collect();
+    let values = || lines.iter().flat_map(|l| l.columns.values().copied());
+    let high = values().reduce(f64::max)?;
+    let (dots, all) = exceedances(run, columns);
+    let high = dots.values().flatten().map(|d| d.1).fold(high, f64::max);
+    let low = values().filter(|v| *v > 0.0).reduce(f64::min).unwrap_or(1.0);
+    let deadline = run.header.plan.requirement.deadline_ns.map(|d| d as f64);
+    let near = deadline.filter(|d| *d < high * 1e3 && *d > low * 1e-3);
+    let y = Scale::log(
+        round_125(near.map_or(low, |d| d.min(low)) * 0.95, false),
+        round_125(near.map_or(high, |d| d.max(high)) * 1.05, true),
+        Unit::Ns,
+    );
+    let draw = |layout: Layout| {
+        let layout = layout.with_area_height(200.0);
+        let mut plot = Plot::new(layout, columns.scale(), y, "time", "latest of each second");
+        for l in &lines {
+            plot.name(&l.name, l.look);
+            plot.line(&columns.points(l), l.look);
+        }
+        for (thread, points) in &dots {
+            let name = label::thread_id(run, *thread);
+            let look = lines.iter().find(|l| l.name == name).map_or(Look::Total, |l| l.look);
+            plot.dots(points, look, true);
+        }
+        if let Some(d) = deadline {
+            plot.rule_y(d, &format!("deadline {}", format_ns(d)));
+        }
+        plot.finish("Latest wake-up of each second over the time of the run, by thread")
+    };
+    let mut caption = format!("The latest wake-up of every second.{}", columns.thinned());
+    let shown: usize = dots.values().map(Vec::len).sum();
+    if all > 0 {
+        caption.push_str(&format!(
+            " Dots: {} of {} recorded exceedances{}.",
+            grouped(shown as u64),
+            grouped(all as u64),
+            if shown < all { ", the latest of each column" } else { "" }
+        ));
+    }
+    let early = values().filter(|v| *v <= 0.0).count();
+    if early > 0 {
+        caption.push_str(&format!(
+            " In {early} columns even the latest was early or on time: they lie on the lower edge."
+        ));
+    }
+    Some(Figure {
+        id: "maxima",
+        title: "Latest of each second".to_owned(),
+        caption,
+        wide: draw(Layout::WIDE),
+        narrow: draw(Layout::NARROW),
+        table: columns.table(&lines, &|_, v| format_ns(v), false),
+        series: lines_json(columns, &lines),
+    })
+}
+
+fn lines_json(columns: Columns, lines: &[Line]) -> serde_json::Value {
+    let points = |l: &Line| -> Vec<(f64, f64)> {
+        l.columns.iter().map(|(c, v)| (columns.middle(*c), *v)).collect()
+    };
+    lines.iter().map(|l| points_json(&l.name, "line", &points(l))).collect()
+}
+
+/// Dots of a thread by its number.
+type Dots = BTreeMap<u32, Vec<(f64, f64)>>;
+
+/// The greatest exceedance of each thread and column, and how many there are in all.
+fn exceedances(run: &Run, columns: Columns) -> (Dots, usize) {
+    let mut greatest: BTreeMap<(u32, u64), (f64, f64)> = BTreeMap::new();
+    for e in run.exceedances.iter().filter(|e| e.t_ns >= 0) {
+        let t = e.t_ns as f64 / 1e9;
+        let column = columns.column(e.t_ns.unsigned_abs() / 1_000_000_000);
+        let g = greatest.entry((e.thread, column)).or_insert((t, e.error_ns as f64));
+        if e.error_ns as f64 > g.1 {
+            *g = (t, e.error_ns as f64);
+        }
+    }
+    let mut dots = Dots::new();
+    for ((thread, _), point) in greatest {
+        dots.entry(thread).or_default().push(point);
+    }
+    (dots, run.exceedances.len())
+}
+
+/// What the loads achieved, each as a share of its own best second; `None` without load records.
+#[must_use]
+pub fn loads(run: &Run) -> Option<Figure> {
+    let columns = Columns::of(run);
+    let mut rates: BTreeMap<u32, (String, String, BTreeMap<u64, f64>)> = BTreeMap::new();
+    for l in run.loads.iter().filter(|l| l.span_ns > 0 && l.t_ns > 0) {
+        let rate = l.count as f64 * 1e9 / l.span_ns as f64;
+        let second = l.t_ns.unsigned_abs().saturating_sub(1) / 1_000_000_000;
+        let of_load = rates
+            .entry(l.load)
+            .or_insert_with(|| (l.name.clone(), l.unit.clone(), BTreeMap::new()));
+        let least = of_load.2.entry(columns.column(second)).or_insert(f64::MAX);
+        *least = least.min(rate);
+    }
+    let mut best = Vec::new();
+    let lines: Vec<Line> = rates
+        .into_values()
+        .enumerate()
+        .map(|(i, (name, unit, columns))| {
+            let top = columns.values().copied().fold(0.0, f64::max);
+            best.push((top, unit.clone()));
+            let share = |v: f64| if top > 0.0 { v / top } else { 0.0 };
+            Line {
+                name: format!("{name}: best {} {unit}/s", Unit::Count.label(top.round())),
+                look: Look::Nth(i),
+                columns: columns.into_iter().map(|(c, v)| (c, share(v))).collect(),
+            }
+        })
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let y = Scale::linear(0.0, 1.05, Unit::Share);
+    let draw = |layout: Layout| {
+        let layout = layout.with_area_height(90.0);
+        let mut plot =
+            Plot::new(layout, columns.scale(), y, "time", "load, share of its best second");
+        for l in &lines {
+            plot.name(&l.name, l.look);
+            plot.line(&columns.points(l), l.look);
+        }
+        plot.finish("Rate of each load over the time of the run")
+    };
+    let write = |l: &Line, share: f64| {
+        let at = lines.iter().position(|o| o.name == l.name);
+        let (top, unit) = at.and_then(|i| best.get(i)).cloned().unwrap_or_default();
+        format!("{} {unit}/s", Unit::Count.label((share * top).round()))
+    };
+    Some(Figure {
+        id: "loads",
+        title: "What the loads achieved".to_owned(),
+        caption: format!(
+            "Work done per second, as a share of the best second of each load: a load that stalls does not \
+             disturb.{}",
+            columns.thinned()
+        ),
+        wide: draw(Layout::WIDE),
+        narrow: draw(Layout::NARROW),
+        table: columns.table(&lines, &write, true),
+        series: lines_json(columns, &lines),
+    })
+}
+
+/// The 99 % quantile (else the mean) of the moving windows; `None` without window records.
+#[must_use]
+pub fn windows(run: &Run) -> Option<Figure> {
+    let columns = Columns::of(run);
+    let lengths: Vec<u32> = {
+        let mut all: Vec<u32> = run.windows.iter().map(|w| w.window_s).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    // The middle length: short ones repeat the picture above, long ones have few points.
+    let length = lengths.get(lengths.len() / 2).copied()?;
+    let chosen = || run.windows.iter().filter(|w| w.window_s == length);
+    let statistic = if chosen().any(|w| w.values.contains_key("p99")) { "p99" } else { "mean" };
+    let mut by_thread: BTreeMap<u32, BTreeMap<u64, f64>> = BTreeMap::new();
+    let mut negative = 0;
+    for w in chosen() {
+        if let Some(v) = w.values.get(statistic) {
+            negative += u32::from(*v <= 0.0);
+            let c = by_thread
+                .entry(w.thread)
+                .or_default()
+                .entry(columns.column(w.second))
+                .or_insert(f64::MIN);
+            *c = c.max(*v);
+        }
+    }
+    let lines: Vec<Line> = by_thread
+        .into_iter()
+        .enumerate()
+        .map(|(i, (thread, columns))| Line {
+            name: label::thread_id(run, thread),
+            look: Look::Nth(i),
+            columns,
+        })
+        .collect();
+    let values = || lines.iter().flat_map(|l| l.columns.values().copied());
+    let high = values().reduce(f64::max)?;
+    let low = values().filter(|v| *v > 0.0).reduce(f64::min).unwrap_or(1.0);
+    let y = Scale::log(round_125(low * 0.95, false), round_125(high * 1.05, true), Unit::Ns);
+    let span = format_span(i64::from(length).saturating_mul(1_000_000_000));
+    let draw = |layout: Layout| {
+        let name = format!("{statistic} of the last {span}");
+        let mut plot = Plot::new(layout.with_area_height(140.0), columns.scale(), y, "time", &name);
+        for l in &lines {
+            plot.name(&l.name, l.look);
+            // Windows come every few seconds: the line goes on between them.
+            let points: Vec<_> = columns.points(l).into_iter().filter(Option::is_some).collect();
+            plot.line(&points, l.look);
+        }
+        plot.finish("Quantile of the moving window over the time of the run, by thread")
+    };
+    let mut caption = format!(
+        "{statistic} of all due activations of the last {span}, as the run went on: where it rises, \
+         the machine changed.{}",
+        columns.thinned()
+    );
+    if negative > 0 {
+        caption.push_str(&format!(" {negative} windows at or below 0 lie on the lower edge."));
+    }
+    Some(Figure {
+        id: "windows",
+        title: "Moving window".to_owned(),
+        caption,
+        wide: draw(Layout::WIDE),
+        narrow: draw(Layout::NARROW),
+        table: window_table(run),
+        series: lines_json(columns, &lines),
+    })
+}
+
+/// Last and worst values of every window length and thread.
+#[must_use]
+pub fn window_table(run: &Run) -> Table {
+    const SHOWN: [&str; 5] = ["mean", "p50", "p99", "p99.9", "max"];
+    let mut head = vec!["thread".to_owned(), "window".to_owned(), "n, last".to_owned()];
+    for s in SHOWN {
+        head.push(format!("{s}, last"));
+        head.push(format!("{s}, worst"));
+    }
+    head.push("worst max at".to_owned());
+    let mut table = Table { head, ..Table::default() }.with_words(&[1]);
+    let mut groups: BTreeMap<(u32, u32), Vec<&tailbound_core::record::WindowRecord>> =
+        BTreeMap::new();
+    for w in &run.windows {
+        groups.entry((w.thread, w.window_s)).or_default().push(w);
+    }
+    for ((thread, window_s), records) in groups {
+        let Some(last) = records.iter().max_by_key(|w| w.second) else { continue };
+        let mut row = vec![label::thread_id(run, thread), format!("{window_s} s"), grouped(last.n)];
+        let write = |v: Option<f64>| v.map_or_else(|| "too few".to_owned(), format_ns);
+        for s in SHOWN {
+            row.push(write(last.values.get(s).copied()));
+            row.push(write(
+                records.iter().filter_map(|w| w.values.get(s).copied()).reduce(f64::max),
+            ));
+        }
+        let worst = records
+            .iter()
+            .filter_map(|w| w.values.get("max").map(|v| (*v, w.second)))
+            .reduce(|a, b| if b.0 > a.0 { b } else { a });
+        row.push(worst.map_or_else(
+            || "unknown: no window has it".to_owned(),
+            |(_, s)| format!("{} s", s + 1),
+        ));
+        table.row(row);
+    }
+    table
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One plot: frame, axes, legend, and an inner area into which series are drawn.
+//!
+//! Context: COLD. Units: SVG user units (one CSS pixel at natural size).
+//! Layout: title and legend rows, the area (a nested `svg`, so that the script can zoom
+//! it by its `viewBox` alone), tick labels, axis name. Dots are zero-length lines with
+//! round caps: they keep their size and shape whatever the zoom.
+//! Source: SVG 1.1 section 9.6 (zero-length subpaths), SVG 2 `vector-effect`.
+
+use std::fmt::Write as _;
+
+use super::scale::Scale;
+use super::style;
+use crate::escape::xml;
+
+/// Size and shape of a picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layout {
+    /// Width of the whole.
+    pub width: f64,
+    /// Height of the plot area.
+    pub area_height: f64,
+    /// Class of the variant, for style sheets: `wide` or `narrow`.
+    pub variant: &'static str,
+}
+
+impl Layout {
+    /// For screens and paper.
+    pub const WIDE: Self = Self { width: 720.0, area_height: 280.0, variant: "wide" };
+    /// For phones: the same letters on a smaller picture.
+    pub const NARROW: Self = Self { width: 344.0, area_height: 240.0, variant: "narrow" };
+
+    /// The same width with another height of the area.
+    #[must_use]
+    pub fn with_area_height(self, area_height: f64) -> Self {
+        Self { area_height, ..self }
+    }
+}
+
+/// Look of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The `n`th of several.
+    Nth(usize),
+    /// All together.
+    Total,
+    /// All together, seen another way: as `Total`, dashed.
+    TotalDashed,
+}
+
+impl Look {
+    fn class(self) -> String {
+        match self {
+            Self::Nth(i) => style::class(i),
+            Self::Total => "total thick".to_owned(),
+            Self::TotalDashed => "total".to_owned(),
+        }
+    }
+    fn dash(self) -> String {
+        match self {
+            Self::Nth(i) => style::dash(i),
+            Self::Total => String::new(),
+            Self::TotalDashed => " stroke-dasharray=\"3 3\"".to_owned(),
+        }
+    }
+}
+
+/// An SVG coordinate: one decimal, no trailing zero, never `NaN`.
+#[must_use]
+pub fn number(v: f64) -> String {
+    if v.is_finite() { super::scale::trimmed(v, 1) } else { "0".to_owned() }
+}
+
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 14.0;
+const LEGEND_ROW: f64 = 17.0;
+/// Average advance of a letter at 11 px, on the wide side so that labels do not touch.
+const LETTER: f64 = 6.4;
+
+/// A plot under construction.
+#[derive(Debug)]
+pub struct Plot {
+    layout: Layout,
+    x: Scale,
+    y: Scale,
+    x_name: String,
+    y_name: String,
+    legend: Vec<(String, Look)>,
+    area: String,
+    rules: String,
+}
+
+impl Plot {
+    /// An empty plot.
+    #[must_use]
+    pub fn new(layout: Layout, x: Scale, y: Scale, x_name: &str, y_name: &str) -> Self {
+        Self {
+            layout,
+            x,
+            y,
+            x_name: x_name.to_owned(),
+            y_name: y_name.to_owned(),
+            legend: Vec::new(),
+            area: String::new(),
+            rules: String::new(),
+        }
+    }
+
+    /// Width of the plot area.
+    #[must_use]
+    pub fn area_width(&self) -> f64 {
+        self.layout.width - LEFT - RIGHT
+    }
+
+    /// Horizontal place of `v` in the area.
+    #[must_use]
+    pub fn px(&self, v: f64) -> f64 {
+        self.x.at(v) * self.area_width()
+    }
+
+    /// Vertical place of `v` in the area.
+    #[must_use]
+    pub fn py(&self, v: f64) -> f64 {
+        (1.0 - self.y.at(v)) * self.layout.area_height
+    }
+
+    /// Names a series in the legend.
+    pub fn name(&mut self, name: &str, look: Look) {
+        self.legend.push((name.to_owned(), look));
+    }
+
+    /// Draws a line through `points` (values); a `None` breaks it.
+    pub fn line(&mut self, points: &[Option<(f64, f64)>], look: Look) {
+        let mut d = String::new();
+        let mut pen_down = false;
+        for point in points {
+            match point {
+                Some((x, y)) => {
+                    let letter = if pen_down { 'L' } else { 'M' };
+                    let (x, y) = (number(self.px(*x)), number(self.py(*y)));
+                    let _ = write!(d, "{letter}{x} {y}");
+                    pen_down = true;
+                }
+                None => pen_down = false,
+            }
+        }
+        self.path(&d, look);
+    }
+
+    /// Draws horizontal steps `(from, to, height)`; consecutive steps that touch are joined.
+    pub fn steps(&mut self, steps: &[(f64, f64, f64)], look: Look) {
+        let mut d = String::new();
+        let mut end = f64::NAN;
+        for &(from, to, height) in steps {
+            let (x0, x1, y) = (self.px(from), self.px(to), number(self.py(height)));
+            if (x0 - end).abs() < 0.05 {
+                let _ = write!(d, "V{y}H{}", number(x1));
+            } else {
+                let _ = write!(d, "M{} {y}H{}", number(x0), number(x1));
+            }
+            end = x1;
+        }
+        self.path(&d, look);
+    }
+
+    fn path(&mut self, d: &str, look: Look) {
+        if !d.is_empty() {
+            let _ =
+                write!(self.area, "<path class=\"s {}\"{} d=\"{d}\"/>", look.class(), look.dash());
+        }
+    }
+
+    /// Draws a dot at every point.
+    pub fn dots(&mut self, points: &[(f64, f64)], look: Look, small: bool) {
+        if points.is_empty() {
+            return;
+        }
+        let mut d = String::new();
+        for &(x, y) in points {
+            let _ = write!(d, "M{} {}h0.01", number(self.px(x)), number(self.py(y)));
+        }
+        let size = if small { " small" } else { "" };
+        // Of the look only the colour: a dashed dot could be a gap.
+        let _ = write!(self.area, "<path class=\"dots{size} {}\" d=\"{d}\"/>", look.class());
+    }
+
+    /// A vertical line at `v` with words beside it; beyond the scale, nothing.
+    pub fn rule_x(&mut self, v: f64, words: &str) {
+        if !self.x.holds(v) {
+            return;
+        }
+        let x = self.px(v);
+        let h = self.layout.area_height;
+        let _ =
+            write!(self.area, "<path class=\"deadline\" d=\"M{} 0V{}\"/>", number(x), number(h));
+        #[expect(clippy::cast_precision_loss, reason = "the length of a label")]
+        let length = words.chars().count() as f64 * LETTER;
+        let fits_right = x + 5.0 + length < self.area_width();
+        let (anchor, dx) = if fits_right { ("start", 5.0) } else { ("end", -5.0) };
+        self.rule_label(x + dx, 13.0, anchor, words, &format!("data-x=\"{v}\" data-dx=\"{dx}\""));
+    }
+
+    /// A horizontal line at `v` with words on it.
+    pub fn rule_y(&mut self, v: f64, words: &str) {
+        if !self.y.holds(v) {
+            return;
+        }
+        let y = self.py(v);
+        let w = self.area_width();
+        let _ =
+            write!(self.area, "<path class=\"deadline\" d=\"M0 {}H{}\"/>", number(y), number(w));
+        let dy = if y > 18.0 { -5.0 } else { 13.0 };
+        self.rule_label(w - 5.0, y + dy, "end", words, &format!("data-y=\"{v}\" data-dy=\"{dy}\""));
+    }
+
+    fn rule_label(&mut self, x: f64, y: f64, anchor: &str, words: &str, data: &str) {
+        let _ = write!(
+            self.rules,
+            "<text class=\"deadline-label\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\" {data}>{}</text>",
+            number(x),
+            number(y),
+            xml(words)
+        );
+    }
+
+    /// The legend, and how high it came out.
+    fn legend(&self) -> (String, f64) {
+        let mut out = String::new();
+        let (mut x, mut row) = (0.0, 0.0);
+        for (name, look) in &self.legend {
+            #[expect(clippy::cast_precision_loss, reason = "the length of a label")]
+            let length = 30.0 + name.chars().count() as f64 * LETTER + 12.0;
+            if x > 0.0 && x + length > self.area_width() {
+                (x, row) = (0.0, row + 1.0);
+            }
+            let y = row * LEGEND_ROW + 8.0;
+            let _ = write!(
+                out,
+                "<path class=\"s {}\"{} d=\"M{} {}h24\"/><text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
+                look.class(),
+                look.dash(),
+                number(LEFT + x),
+                number(y),
+                number(LEFT + x + 29.0),
+                number(y + 4.0),
+                xml(name)
+            );
+            x += length;
+        }
+        let rows = if self.legend.is_empty() { 0.0 } else { row + 1.0 };
+        (out, rows * LEGEND_ROW)
+    }
+
+    fn axes(&self, top: f64) -> (String, String) {
+        let (w, h) = (self.area_width(), self.layout.area_height);
+        let (mut grid, mut text) = ("<g class=\"gx\">".to_owned(), "<g class=\"tx\">".to_owned());
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a number of labels between 2 and 20"
+        )]
+        let (across, down) = ((w / 68.0) as usize, (h / 34.0) as usize);
+        for t in self.x.ticks(across) {
+            let x = LEFT + self.px(t.value);
+            let _ = write!(grid, "<path d=\"M{} {}v{}\"/>", number(x), number(top), number(h));
+            if t.labelled {
+                let _ = write!(
+                    text,
+                    "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                    number(x),
+                    number(top + h + 15.0),
+                    xml(&self.x.unit().label(t.value))
+                );
+            }
+        }
+        grid.push_str("</g>");
+        text.push_str("</g>");
+        for t in self.y.ticks(down) {
+            let y = top + self.py(t.value);
+            if t.labelled {
+                let _ = write!(grid, "<path d=\"M{} {}h{}\"/>", number(LEFT), number(y), number(w));
+                let _ = write!(
+                    text,
+                    "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+                    number(LEFT - 6.0),
+                    number(y + 4.0),
+                    xml(&self.y.unit().label(t.value))
+                );
+            }
+        }
+        (grid, text)
+    }
+
+    /// The whole as an `svg` element; `words` describe it to those who do not see it.
+    #[must_use]
+    pub fn finish(self, words: &str) -> String {
+        let (legend, legend_height) = self.legend();
+        // The name of the vertical axis stands above it: turned letters are read badly.
+        let top = legend_height + 22.0;
+        let (w, h) = (self.area_width(), self.layout.area_height);
+        let height = top + h + 38.0;
+        let (grid, ticks) = self.axes(top);
+        let mut out = format!(
+            "<svg class=\"tb {}\" role=\"img\" aria-label=\"{}\" \
+             width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" data-area=\"{} {} {} {}\" \
+             data-x=\"{}\" data-y=\"{}\">",
+            self.layout.variant,
+            xml(words),
+            number(self.layout.width),
+            number(height),
+            number(self.layout.width),
+            number(height),
+            number(LEFT),
+            number(top),
+            number(w),
+            number(h),
+            scale_words(&self.x),
+            scale_words(&self.y),
+        );
+        let _ = write!(out, "<rect class=\"back\" width=\"100%\" height=\"100%\"/>{legend}");
+        let _ = write!(
+            out,
+            "<text x=\"{}\" y=\"{}\">{}</text>",
+            number(4.0),
+            number(top - 8.0),
+            xml(&self.y_name)
+        );
+        let _ = write!(
+            out,
+            "<g class=\"grid\">{grid}</g><g class=\"ticks\">{ticks}</g>\
+             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            number(LEFT + w / 2.0),
+            number(top + h + 32.0),
+            xml(&self.x_name)
+        );
+        let (left, top, w, h) = (number(LEFT), number(top), number(w), number(h));
+        let _ = write!(
+            out,
+            "<rect class=\"frame\" x=\"{left}\" y=\"{top}\" width=\"{w}\" height=\"{h}\"/>\
+             <svg class=\"area\" x=\"{left}\" y=\"{top}\" width=\"{w}\" height=\"{h}\" \
+             viewBox=\"0 0 {w} {h}\" preserveAspectRatio=\"none\" overflow=\"hidden\">{}</svg>\
+             <g class=\"rules\" transform=\"translate({left} {top})\">{}</g></svg>",
+            self.area, self.rules
+        );
+        out
+    }
+}
+
+fn scale_words(s: &Scale) -> String {
+    let kind = if s.is_log() { "log" } else { "linear" };
+    format!("{kind} {} {} {}", s.lo(), s.hi(), s.unit().word())
+}
+
+/// A document of its own: brings its name space and its style along, which a page has already.
+#[must_use]
+pub fn standalone(svg: &str) -> String {
+    let style = format!("<style>{}{}</style>", style::VARIABLES, style::PICTURE);
+    let open = "<svg xmlns=\"http://www.w3.org/2000/svg\" ";
+    let body = svg.strip_prefix("<svg ").unwrap_or(svg);
+    match body.split_once('>') {
+        Some((attributes, rest)) => {
+            format!(
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{open}{attributes}>{style}{rest}\n"
+            )
+        }
+        None => String::new(),
+    }
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Text for terminals and pipes.
+//!
+//! Context: COLD.
+
+pub mod bars;
+pub mod ink;
+mod report;
+
+pub use report::{Style, text};

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The report of a run as text: verdict, culprit, advice, then the figures.
+//!
+//! Context: COLD. Every line fits the width given, except words that are longer themselves.
+//! Not here: the order of importance (`digest`), figures (`figures`).
+
+use tailbound_core::units::grouped;
+use tailbound_core::{Impact, Outcome, Run};
+
+use super::bars::Across;
+use super::ink::{Ink, paint};
+use crate::escape::{shell, terminal};
+use crate::svg::Unit;
+use crate::table::wrap;
+use crate::{digest, figures, label};
+
+/// How text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// With escape sequences for colour.
+    pub color: bool,
+    /// Columns of a line, at least 20.
+    pub width: usize,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { color: false, width: 80 }
+    }
+}
+
+/// Ink of an outcome.
+#[must_use]
+pub(crate) fn outcome_ink(o: Outcome) -> Ink {
+    match o {
+        Outcome::Met => Ink::Good,
+        Outcome::NotMet => Ink::Bad,
+        Outcome::Unfit | Outcome::Undecided => Ink::Warn,
+        Outcome::Measured => Ink::Bold,
+    }
+}
+
+/// Lines under construction.
+pub(crate) struct Page {
+    style: Style,
+    lines: Vec<String>,
+}
+
+impl Page {
+    pub(crate) fn new(style: Style) -> Self {
+        Self { style: Style { width: style.width.max(20), ..style }, lines: Vec::new() }
+    }
+    pub(crate) fn gap(&mut self) {
+        if self.lines.last().is_some_and(|l| !l.is_empty()) {
+            self.lines.push(String::new());
+        }
+    }
+    /// A text, wrapped; lines after the first are indented.
+    pub(crate) fn text(&mut self, text: &str, indent: &str, ink: Ink) {
+        for line in wrap(&terminal(text), self.style.width, indent) {
+            self.lines.push(paint(&line, ink, self.style.color));
+        }
+    }
+    /// A heading above what follows.
+    pub(crate) fn heading(&mut self, text: &str) {
+        self.gap();
+        self.text(text, "", Ink::Bold);
+    }
+    pub(crate) fn raw(&mut self, lines: Vec<String>, ink: Ink) {
+        for line in lines {
+            self.lines.push(paint(&line, ink, self.style.color));
+        }
+    }
+    pub(crate) fn width(&self) -> usize {
+        self.style.width
+    }
+    pub(crate) fn finish(self) -> String {
+        let mut out = self.lines.join("\n");
+        out.push('\n');
+        out
+    }
+}
+
+/// The report of `run`, ending in a newline.
+#[must_use]
+pub fn text(run: &Run, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.text(&digest::headline(run), "  ", outcome_ink(label::outcome(run)));
+    for f in digest::culprits(run) {
+        page.text(&format!("{}: {}", impact_word(f.impact), f.title), "  ", Ink::Warn);
+    }
+    for (i, remedy) in digest::advice(run).into_iter().take(3).enumerate() {
+        page.text(&format!("{} {remedy}", if i == 0 { "Do:" } else { "  -" }), "    ", Ink::Plain);
+    }
+    page.gap();
+    page.text(&digest::set_up(run), "  ", Ink::Dim);
+    let machine = label::machine(run);
+    if !machine.is_empty() {
+        page.text(&machine, "  ", Ink::Dim);
+    }
+    page.gap();
+    let table = figures::compact(run).text(page.width());
+    page.raw(table, Ink::Plain);
+    histogram(run, &mut page);
+    statements(run, &mut page);
+    loads(run, &mut page);
+    findings(run, &mut page);
+    let lost = digest::losses(run);
+    if !lost.is_empty() {
+        page.heading("Lost or known only in part");
+        lost.iter().for_each(|l| page.text(&format!("- {l}"), "  ", Ink::Plain));
+    }
+    page.gap();
+    page.text(&format!("Repeat: {}", shell(&run.header.command)), "  ", Ink::Dim);
+    page.finish()
+}
+
+fn impact_word(i: Impact) -> &'static str {
+    match i {
+        Impact::Unfit => "Unfit",
+        Impact::Doubt => "In doubt",
+        Impact::Notice => "Notice",
+    }
+}
+
+/// All due activations of the outermost context, small.
+fn histogram(run: &Run, page: &mut Page) {
+    let contexts = run.contexts();
+    let Some(context) = contexts.iter().find(|c| **c == "user").or(contexts.last()) else {
+        return;
+    };
+    let (_, due) = run.total(context);
+    if due.late.total() == 0 {
+        return;
+    }
+    let deadline = run.header.plan.requirement.deadline_ns;
+    let across = Across::over(&due.late, deadline, page.width().min(100));
+    let (ticks, labels) = across.axis(deadline);
+    let mark = if ticks.contains('┃') { "; ┃ is the deadline" } else { "" };
+    page.heading(&format!(
+        "{} activations, both axes logarithmic{mark}",
+        grouped(due.late.total())
+    ));
+    page.raw(across.rows(&due.late, 4), Ink::Accent);
+    page.raw(vec![ticks, labels], Ink::Dim);
+}
+
+fn statements(run: &Run, page: &mut Page) {
+    let Some(v) = run.verdict.as_ref().filter(|v| !v.statements.is_empty()) else { return };
+    page.heading("What this run shows");
+    v.statements.iter().for_each(|s| page.text(&format!("- {s}"), "  ", Ink::Plain));
+}
+
+fn loads(run: &Run, page: &mut Page) {
+    let loads = digest::loads(run);
+    if loads.is_empty() {
+        return;
+    }
+    page.heading("Load achieved");
+    for l in loads {
+        let rate = |v: f64| Unit::Count.label(v.round());
+        let line = format!(
+            "- {}: {} {}/s, least {} {}/s",
+            l.name,
+            rate(l.rate_per_s),
+            l.unit,
+            rate(l.least_per_s),
+            l.unit
+        );
+        page.text(&line, "  ", Ink::Plain);
+    }
+}
+
+fn findings(run: &Run, page: &mut Page) {
+    let all = label::findings(run);
+    if all.is_empty() {
+        return;
+    }
+    page.heading("Findings");
+    for f in all {
+        let ink = if f.impact == Impact::Notice { Ink::Plain } else { Ink::Warn };
+        page.text(&format!("- {} [{}, {}]", f.title, f.id, label::impact(f.impact)), "  ", ink);
+        if !f.meaning.is_empty() {
+            page.text(&format!("  {}", f.meaning), "  ", Ink::Plain);
+        }
+        if !f.remedy.is_empty() {
+            page.text(&format!("  Do: {}", f.remedy), "  ", Ink::Plain);
+        }
+    }
+}
