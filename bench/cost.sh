@@ -7,6 +7,7 @@
 #
 #   CPU=1 INTERVAL_US=200 SECONDS_EACH=10    where, how often, how long
 #   TAILBOUND=target/release/tailbound       the program
+#   TOOLS="tailbound cyclictest jitterdebugger"   which of them
 #
 # For each tool and round, over the middle of the run, from /proc/PID/task/*/{schedstat,status}:
 #   cpu_ns      CPU time of the measuring thread for one wake-up
@@ -27,8 +28,6 @@ priority=95
 
 [ "$(id -u)" -eq 0 ] || { echo "skipped: needs root for SCHED_FIFO" >&2; exit 3; }
 [ -d "/sys/devices/system/cpu/cpu$cpu" ] || { echo "error: no CPU $cpu; set CPU=" >&2; exit 2; }
-[ -x "$tailbound" ] || { echo "error: no $tailbound; run: make build" >&2; exit 2; }
-tailbound=$(realpath "$tailbound")
 
 dir=$(mktemp -d)
 child=
@@ -39,9 +38,17 @@ cleanup() {
 trap cleanup EXIT
 cc -O2 -o "$dir/reference" bench/reference.c
 
-tools=(reference tailbound)
-for tool in cyclictest jitterdebugger; do
-    if command -v "$tool" >/dev/null; then tools+=("$tool"); else echo "skipped: no $tool" >&2; fi
+tools=(reference)
+for tool in ${TOOLS:-tailbound cyclictest jitterdebugger}; do
+    case $tool in
+    tailbound) program=$tailbound ;;
+    *) program=$tool ;;
+    esac
+    if command -v "$program" >/dev/null; then
+        tools+=("$tool")
+    else
+        echo "skipped: no $program" >&2
+    fi
 done
 
 # The command line of TOOL for SECONDS, into the array `words`.
@@ -55,17 +62,17 @@ command_of() {
     cyclictest)
         words=(cyclictest -q -m -t1 "-a$cpu" "-p$priority" "-i$interval_us" "-D$2" -h 1000) ;;
     jitterdebugger)
-        words=(jitterdebugger -a "$cpu" -p "$priority" -i "$interval_us" -D "$2" -o "$dir/jd") ;;
+        words=(jitterdebugger -a "$cpu" -p "$priority" -i "$interval_us" -D "${2}s") ;;
     esac
 }
 
 # One line `TID run_ns switches` for the measuring thread (`hot`) and one for each other thread.
 sample() {
-    local pid status tid run field
+    local pid status tid run field prio
     for pid in "$1" $(pgrep -P "$1" || true); do
         for status in /proc/"$pid"/task/[0-9]*; do
             tid=${status##*/}
-            read -r run _ <"$status/schedstat" 2>/dev/null || continue
+            read -r run _ 2>/dev/null <"$status/schedstat" || continue
             field=$(awk '/ctxt_switches/ { n += $2 } END { print n + 0 }' "$status/status" 2>/dev/null) || continue
             # Field 40 of stat is rt_priority; the name in brackets may hold spaces.
             prio=$(sed 's/.*) //' "$status/stat" 2>/dev/null | cut -d' ' -f38) || continue
@@ -82,8 +89,12 @@ measure() {
     child=$!
     pid=$child
     # Until the measuring thread is there, and its start-up is over.
-    for _ in $(seq 300); do
-        if sample "$pid" | grep -q ^hot; then break; fi
+    until sample "$pid" | grep -q ^hot; do
+        if ! kill -0 "$pid" 2>/dev/null; then
+            echo "error: ${words[*]} ended before it measured:" >&2
+            cat "$dir/out" >&2
+            exit 1
+        fi
         sleep 0.1
     done
     sleep 1
