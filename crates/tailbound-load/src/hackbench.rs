@@ -43,7 +43,7 @@ struct Shape {
     loops: Option<u64>,
     /// A byte for each task that is ready.
     ready: (PipeReader, PipeWriter),
-    /// A byte for each sender that may go.
+    /// One byte: all may go.
     go: (PipeReader, PipeWriter),
     /// Messages read, one counter a receiver.
     counters: SharedCounters,
@@ -95,8 +95,7 @@ pub(crate) fn start(options: &Options) -> Result<Box<dyn Load>, String> {
     if let Tasks::Threads(finish) = &running {
         finish.started.get_or_init(|| started);
     }
-    let go = vec![0; tasks / 2];
-    write_whole(shape.go.1.as_fd(), &go).map_err(|e| format!("starting the senders: {e}"))?;
+    write_whole(shape.go.1.as_fd(), &[0]).map_err(|e| format!("starting the tasks: {e}"))?;
     Ok(Box::new(Hackbench { shape, started, tasks: running }))
 }
 
@@ -234,7 +233,7 @@ fn wait_until_ready(shape: &Shape, tasks: usize) -> Result<(), String> {
 
 fn receive(shape: &Shape, from: BorrowedFd<'_>, slot: usize) -> io::Result<()> {
     let mut buffer = vec![0; shape.size];
-    write_whole(shape.ready.1.as_fd(), &[0])?;
+    wait_for_go(shape)?;
     let senders = u64::try_from(shape.fds).unwrap_or(u64::MAX);
     let mut left = shape.loops.map(|loops| loops.saturating_mul(senders));
     while left != Some(0) {
@@ -247,8 +246,7 @@ fn receive(shape: &Shape, from: BorrowedFd<'_>, slot: usize) -> io::Result<()> {
 
 fn send(shape: &Shape, channels: &[Channel]) -> io::Result<()> {
     let message = vec![0; shape.size];
-    write_whole(shape.ready.1.as_fd(), &[0])?;
-    read_whole(shape.go.0.as_fd(), &mut [0])?;
+    wait_for_go(shape)?;
     let mut left = shape.loops;
     while left != Some(0) {
         for (_, writer) in channels {
@@ -256,6 +254,17 @@ fn send(shape: &Shape, channels: &[Channel]) -> io::Result<()> {
         }
         left = left.map(|n| n - 1);
     }
+    Ok(())
+}
+
+/// Receivers wait too: were they all asleep in read(2) when the first message comes, each
+/// message would wake one, and on few CPUs the lock-step so begun lasts.
+fn wait_for_go(shape: &Shape) -> io::Result<()> {
+    write_whole(shape.ready.1.as_fd(), &[0])?;
+    // Nobody takes the byte out: it wakes them all.
+    while ipc::wait_readable(&[shape.go.0.as_fd()], -1).map_err(io::Error::other)?.first()
+        != Some(&true)
+    {}
     Ok(())
 }
 

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Loads for real: each works, counts what it says it counts, stops, and leaves nothing
+//! behind, also when the process that started it is killed.
+//!
+//! Context: COLD. The parent process is the example `load`, which `cargo test` builds; its
+//! descendants are found by a variable in their environment.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tailbound_core::Impact;
+use tailbound_core::plan::LoadSpec;
+use tailbound_load::{CATALOGUE, LoadEnd, LoadError, Loads, StartOptions};
+use tailbound_sys::process::{self, Pid};
+use tailbound_sys::{ipc, sched};
+
+const MARK: &str = "TAILBOUND_LOAD_TEST";
+/// Nobody's user and group.
+const NOBODY: u32 = 65_534;
+/// One of each load, and the variants that start in their own way.
+const SPECS: [&str; 11] = [
+    "hackbench:groups=1",
+    "hackbench:groups=1,ipc=pipe,mode=thread",
+    "hackbench:groups=1,ipc=inet,fds=5",
+    "memory:block=4M",
+    "ping-flood:flows=2",
+    "ping-flood:veth=yes,flows=2",
+    "clock",
+    "cpu:cpus=0",
+    "cmd:line=sleep 1000",
+    "cmd:line=(setsid sleep 1001 & sleep 1002 &) ; sleep 1003",
+    "cmd:repeat=yes,line=true",
+];
+
+fn example() -> PathBuf {
+    let mut path = std::env::current_exe().unwrap();
+    path.pop();
+    path.pop();
+    let path = path.join("examples/load");
+    assert!(path.exists(), "build it first: cargo build -p tailbound-load --example load");
+    path
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0)
+}
+
+/// Says why a test cannot run; fails when the environment demands it.
+fn skip(capability: &str, why: &str) {
+    assert!(!tailbound_sys::required(capability), "{capability} is required, but {why}");
+    #[expect(clippy::print_stderr, reason = "a skipped test says why")]
+    {
+        eprintln!("skipped: {why}");
+    }
+}
+
+fn spec_works_here(spec: &str) -> bool {
+    if spec.starts_with("ping-flood") && !is_root() {
+        skip("net", "raw sockets and network namespaces need root");
+        return false;
+    }
+    true
+}
+
+#[expect(clippy::disallowed_methods, reason = "the parent whose death is under test")]
+fn load_command(mark: &str) -> Command {
+    let mut command = Command::new(example());
+    command.env(MARK, mark).stdin(Stdio::null());
+    command
+}
+
+/// Processes that have `mark` in their environment, dead ones excepted.
+fn marked(mark: &str) -> Vec<String> {
+    let wanted = format!("{MARK}={mark}");
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environ.split(|b| *b == 0).any(|v| v == wanted.as_bytes()) {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            found.push(format!("{}: {line}", entry.file_name().display()));
+        }
+    }
+    found
+}
+
+fn wait_ms(ms: i32) {
+    ipc::wait_readable(&[], ms).unwrap();
+}
+
+fn eventually(limit: Duration, mut true_yet: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    loop {
+        if true_yet() {
+            return true;
+        }
+        if start.elapsed() > limit {
+            return false;
+        }
+        wait_ms(20);
+    }
+}
+
+fn nothing_left(mark: &str, spec: &str) {
+    // SIGKILL works at once, but a busy machine takes its time to run the dying.
+    eventually(Duration::from_secs(10), || marked(mark).is_empty());
+    assert_eq!(marked(mark), Vec::<String>::new(), "left behind by {spec}");
+    let devices = fs::read_to_string("/proc/net/dev").unwrap();
+    assert!(!devices.contains("wire0") && !devices.contains("peer0"), "{spec}: {devices}");
+}
+
+fn kill_while_working(mut parent: Child, mark: &str, spec: &str, tasks: usize) {
+    let working = eventually(Duration::from_secs(20), || marked(mark).len() >= tasks);
+    wait_ms(300);
+    process::kill(Pid(parent.id().cast_signed()), process::SIGKILL).unwrap();
+    parent.wait().unwrap();
+    assert!(working, "{spec} never had {tasks} processes");
+    nothing_left(mark, spec);
+}
+
+/// Parent, worker, and what the load starts.
+fn tasks_of(spec: &str) -> usize {
+    match spec {
+        "hackbench:groups=1" => 42,
+        s if s.contains("fds=5") => 12,
+        s if s.contains("setsid") => 6,
+        s if s.starts_with("cmd:line") => 3,
+        _ => 2,
+    }
+}
+
+fn start(spec: &str) -> Loads {
+    let spec: LoadSpec = spec.parse().unwrap();
+    Loads::start(&[spec], &StartOptions::new(example())).unwrap()
+}
+
+fn stop(loads: &mut Loads) -> LoadEnd {
+    loads.stop().remove(0)
+}
+
+#[test]
+fn every_load_works_counts_and_stops() {
+    for spec in SPECS {
+        if !spec_works_here(spec) {
+            continue;
+        }
+        let mut loads = start(spec);
+        loads.ready(Duration::from_secs(20)).unwrap();
+        let mut done = 0;
+        assert!(
+            eventually(Duration::from_secs(20), || {
+                for sample in loads.poll() {
+                    assert!(sample.span_ns > 0, "{spec}");
+                    assert_eq!(sample.record(sample.at_ns).t_ns, 0);
+                    done += sample.count;
+                }
+                done > 0
+            }),
+            "{spec} counted nothing"
+        );
+        let asked = Instant::now();
+        let end = stop(&mut loads);
+        assert!(asked.elapsed() < Duration::from_secs(2), "{spec}: {:?}", asked.elapsed());
+        assert_eq!((end.failure, end.ended), (None, None), "{spec}");
+        assert!(end.total >= done, "{spec}");
+        let name = spec.split(':').next().unwrap();
+        let kind = CATALOGUE.iter().find(|k| k.name == name).unwrap();
+        assert_eq!(end.unit, kind.unit);
+        assert!(loads.findings().iter().all(|f| f.impact == Impact::Notice), "{spec}");
+    }
+}
+
+#[test]
+fn nothing_is_left_after_a_normal_end() {
+    for spec in SPECS {
+        if !spec_works_here(spec) {
+            continue;
+        }
+        let mark = format!("end-{}-{spec}", std::process::id());
+        let out: Output = load_command(&mark).args(["--duration", "600ms", spec]).output().unwrap();
+        assert!(out.status.success(), "{spec}: {}", String::from_utf8_lossy(&out.stdout));
+        // Not eventually: once it has ended, everything has.
+        assert_eq!(marked(&mark), Vec::<String>::new(), "left behind by {spec}");
+        nothing_left(&mark, spec);
+    }
+}
+
+#[test]
+fn nothing_is_left_when_the_parent_is_killed() {
+    for spec in SPECS {
+        if !spec_works_here(spec) {
+            continue;
+        }
+        let mark = format!("kill-{}-{spec}", std::process::id());
+        let parent = load_command(&mark).arg(spec).stdout(Stdio::null()).spawn().unwrap();
+        kill_while_working(parent, &mark, spec, tasks_of(spec));
+    }
+}
+
+/// Without the right to a PID namespace the worker itself must find and end them all.
+#[test]
+fn nothing_is_left_when_an_unprivileged_parent_is_killed() {
+    if !is_root() {
+        skip("root", "only root can become another user");
+        return;
+    }
+    for spec in SPECS.iter().filter(|s| !s.starts_with("ping-flood")) {
+        let mark = format!("user-{}-{spec}", std::process::id());
+        let mut command = load_command(&mark);
+        command.arg(spec).stdout(Stdio::null()).uid(NOBODY).gid(NOBODY);
+        match command.spawn() {
+            Ok(parent) => kill_while_working(parent, &mark, spec, tasks_of(spec)),
+            Err(e) => return skip("root", &format!("user {NOBODY} cannot run the example: {e}")),
+        }
+    }
+}
+
+#[test]
+fn an_unprivileged_user_is_refused_in_clear_words() {
+    if !is_root() {
+        skip("root", "only root can become another user");
+        return;
+    }
+    let mark = format!("refused-{}", std::process::id());
+    let said = |script: &str, spec: &str| {
+        #[expect(clippy::disallowed_methods, reason = "a shell that lowers a limit first")]
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(format!("{script} exec \"$0\" --duration 2s \"$1\""));
+        command.arg(example()).arg(spec).env(MARK, &mark).uid(NOBODY).gid(NOBODY);
+        let out = command.output().unwrap();
+        (out.status.code(), String::from_utf8_lossy(&out.stdout).into_owned())
+    };
+    let (probe, text) = said("", "cpu");
+    if probe != Some(0) {
+        return skip("root", &format!("user {NOBODY} cannot run the example: {text}"));
+    }
+    let (code, text) = said("ulimit -n 100;", "hackbench:mode=thread,groups=2");
+    assert!(code == Some(1) && text.contains("ulimit -n"), "{text}");
+    let (code, text) = said("", "ping-flood:veth=yes");
+    assert!(code == Some(1) && text.contains("not permitted"), "{text}");
+    let allowed = fs::read_to_string("/proc/sys/net/ipv4/ping_group_range").unwrap_or_default();
+    let range: Vec<u32> = allowed.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+    let (code, text) = said("", "ping-flood");
+    if range.first() <= Some(&NOBODY) && range.get(1) >= Some(&NOBODY) {
+        assert!(code == Some(0) && text.contains("ping sockets"), "{text}");
+    } else {
+        assert!(code == Some(1) && text.contains("ping_group_range"), "{text}");
+    }
+    nothing_left(&mark, "refused loads");
+}
+
+#[test]
+fn a_finite_hackbench_passes_exactly_its_messages() {
+    for ipc in ["socketpair", "pipe", "inet"] {
+        for mode in ["process", "thread"] {
+            let spec = format!("hackbench:ipc={ipc},mode={mode},groups=2,fds=3,loops=7,size=5000");
+            let mut loads = start(&spec);
+            assert!(eventually(Duration::from_secs(30), || !loads.any_running()), "{spec}");
+            let end = stop(&mut loads);
+            assert_eq!((end.total, end.failure), (2 * 3 * 3 * 7, None), "{spec}");
+            assert!(end.elapsed_ns.is_some_and(|ns| ns > 0), "{spec}");
+            assert_eq!(loads.findings().first().map(|f| f.id.as_str()), Some("load-ended"));
+        }
+    }
+}
+
+#[test]
+fn a_load_that_is_none_is_a_finding() {
+    for (spec, id, words) in [
+        ("cmd:line=echo why not >&2; exit 3", "load-failed", "exit status 3"),
+        ("cmd:line=echo why not >&2; exit 3", "load-failed", "why not"),
+        ("cmd:line=true", "load-ended", "exit status 0"),
+        ("memory:block=1024G", "load-failed", "block="),
+    ] {
+        let mut loads = start(spec);
+        assert!(eventually(Duration::from_secs(10), || !loads.any_running()), "{spec}");
+        stop(&mut loads);
+        let findings = loads.findings();
+        let found = findings.iter().find(|f| f.id == id);
+        assert!(found.is_some_and(|f| f.title.contains(words)), "{spec}: {findings:?}");
+        assert!(found.is_some_and(|f| f.impact == Impact::Doubt), "{spec}: {findings:?}");
+    }
+}
+
+/// The worker of `spec`, a child of this process.
+fn worker(spec: &str) -> Pid {
+    let children = process::descendants(process::own_pid());
+    let is_it = |pid: &Pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|b| *b == 0).any(|word| word == spec.as_bytes())
+    };
+    children.into_iter().find(is_it).unwrap()
+}
+
+#[test]
+fn a_killed_worker_is_a_finding() {
+    let spec = "cpu:cpus=0";
+    let mut loads = start(spec);
+    loads.ready(Duration::from_secs(20)).unwrap();
+    process::kill(worker(spec), process::SIGKILL).unwrap();
+    assert!(eventually(Duration::from_secs(10), || !loads.any_running()));
+    assert!(loads.findings().iter().any(|f| f.id == "load-failed" && f.title.contains("signal 9")));
+}
+
+/// A value of /proc/PID/status.
+fn status(pid: Pid, key: &str) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let value = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':')).unwrap_or("");
+    value.trim().to_owned()
+}
+
+#[test]
+fn nothing_of_a_real_time_parent_is_handed_down() {
+    let own = sched::get(0).unwrap();
+    let fifo = sched::Attributes { policy: sched::SCHED_FIFO, priority: 7, ..own };
+    if let Err(e) = sched::set(0, &fifo) {
+        return skip("rt", &e.to_string());
+    }
+    let locked = tailbound_sys::mem::lock_all();
+    let spec = "hackbench:groups=1,fds=2,size=77";
+    let mut loads = start(spec);
+    let ready = loads.ready(Duration::from_secs(20));
+    sched::set(0, &own).unwrap();
+    ready.unwrap();
+    if let Err(e) = locked {
+        skip("rt", &e.to_string());
+    }
+    let supervisor = worker(spec);
+    let tasks = process::descendants(supervisor);
+    assert_eq!(tasks.len(), 4);
+    for pid in tasks.iter().copied().chain([supervisor]) {
+        let it = sched::get(pid.0).unwrap();
+        assert_eq!(it.policy, sched::SCHED_OTHER);
+        assert!(it.nice == 0 || pid == supervisor, "nice {}", it.nice);
+        assert_eq!(status(pid, "VmLck"), "0 kB");
+        let adj = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
+        assert_eq!(adj.trim(), "500");
+    }
+    for pid in tasks {
+        assert_eq!(status(pid, "SigBlk"), "0000000000000000");
+    }
+    // Session leader: field 6 of the line, 4 after the name.
+    let stat = fs::read_to_string(format!("/proc/{supervisor}/stat")).unwrap();
+    let session = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(3).unwrap();
+    assert_eq!(session, supervisor.to_string(), "Ctrl-C at the terminal must not reach it");
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_starts() {
+    let how = StartOptions::new(example());
+    let refused = |spec: &str| {
+        Loads::start(&[spec.parse().unwrap()], &how).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(refused("cpu:cpus=0,8000").contains("8000 is not online"));
+    assert!(refused("hackbench:ipc=doves").contains("socketpair"));
+    let nowhere = StartOptions::new("/nonexistent/tailbound");
+    let error = Loads::start(&["cpu".parse().unwrap()], &nowhere).map(|_| ()).unwrap_err();
+    assert!(matches!(&error, LoadError::Start { .. }), "{error}");
+    assert!(error.to_string().contains("/nonexistent/tailbound"), "{error}");
+}
+
+#[test]
+fn a_default_hackbench_and_others_run_side_by_side() {
+    let specs: Vec<LoadSpec> =
+        ["hackbench", "memory:block=1M", "clock"].iter().map(|s| s.parse().unwrap()).collect();
+    let mut loads = Loads::start(&specs, &StartOptions::new(example())).unwrap();
+    loads.ready(Duration::from_secs(30)).unwrap();
+    let ends = loads.stop();
+    assert!(ends.iter().all(|e| e.total > 0 && e.failure.is_none()), "{ends:?}");
+    assert_eq!(ends.iter().map(|e| e.load).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(loads.stop(), ends, "stopping twice changes nothing");
+}
