@@ -6,89 +6,122 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
 use tailbound_core::Run;
 use tailbound_core::units::grouped;
-use tailbound_stats::{STANDARD, Summary, quantile};
+use tailbound_stats::Comparison;
+use tailbound_stats::compare::ComparedContext;
 
-use crate::figures;
 use crate::table::Table;
+use crate::text::Style;
+use crate::text::ink::Ink;
+use crate::text::report::{Page, outcome_ink};
+use crate::{digest, figures, label};
 
-struct Column {
-    name: String,
-    summary: Summary,
-}
-
-fn columns(runs: &[Run], names: &[String]) -> Vec<Column> {
-    crate::pictures::totals(runs, names)
-        .into_iter()
-        .map(|s| Column { name: s.name, summary: Summary::of(&s.due) })
-        .collect()
+/// The comparison itself; names are file names, as a rule.
+#[must_use]
+pub fn comparison(runs: &[Run], names: &[String]) -> Comparison {
+    let name = |i: usize| names.get(i).map_or("unnamed", String::as_str);
+    let pairs: Vec<(&str, &Run)> = runs.iter().enumerate().map(|(i, r)| (name(i), r)).collect();
+    tailbound_stats::compare(&pairs)
 }
 
 /// Standard figures of every run, per due activation, with the ratio to the first.
 #[must_use]
-pub fn table(runs: &[Run], names: &[String]) -> Table {
-    let columns = columns(runs, names);
+pub fn table(c: &Comparison) -> Table {
     let mut table = Table::new(&["per due activation"]);
-    for (i, c) in columns.iter().enumerate() {
-        table.head.push(c.name.clone());
+    for (i, run) in c.runs.iter().enumerate() {
+        table.head.push(run.label.clone());
         if i > 0 {
             table.head.push("ratio".to_owned());
         }
     }
-    let mut counts = vec!["n".to_owned()];
-    for (i, c) in columns.iter().enumerate() {
-        counts.push(grouped(c.summary.n));
-        if i > 0 {
-            counts.push(String::new());
-        }
-    }
-    table.row(counts);
-    let mut row = |name: &str, show: &dyn Fn(&Summary) -> (String, Option<f64>)| {
-        let mut cells = vec![name.to_owned()];
-        let mut first = None;
-        for (i, c) in columns.iter().enumerate() {
-            let (text, value) = show(&c.summary);
-            cells.push(text);
-            if i == 0 {
-                first = value;
+    let mut contexts: Vec<&str> = c.rows.iter().map(|r| r.context.as_str()).collect();
+    contexts.dedup();
+    for context in &contexts {
+        let name = |statistic: &str| {
+            if contexts.len() > 1 {
+                format!("{context}: {statistic}")
             } else {
-                cells.push(ratio(first, value));
+                statistic.to_owned()
             }
+        };
+        for (statistic, of) in
+            [("n", (|c| c.due) as fn(&ComparedContext) -> u64), ("missed", |c| c.missed)]
+        {
+            let mut cells = vec![name(statistic)];
+            for (i, run) in c.runs.iter().enumerate() {
+                let found = run.contexts.iter().find(|k| k.context == *context);
+                cells.push(found.map_or_else(|| "not applicable".to_owned(), |k| grouped(of(k))));
+                if i > 0 {
+                    cells.push(String::new());
+                }
+            }
+            table.row(cells);
         }
-        table.row(cells);
-    };
-    let whole = |v: Option<i64>| {
-        let text = v.map_or_else(|| "unknown".to_owned(), tailbound_core::units::format_ns_i64);
-        (text, v.map(|v| v as f64))
-    };
-    let real = |v: Option<f64>| {
-        (v.map_or_else(|| "unknown".to_owned(), tailbound_core::units::format_ns), v)
-    };
-    row("min", &|s| whole(s.min_ns));
-    row("mean", &|s| real(s.mean_ns));
-    row("sd", &|s| real(s.sd_ns));
-    for p in STANDARD {
-        row(&quantile::label(p), &|s| {
-            let q = s.quantile(p);
-            (figures::quantile(q), q.and_then(|q| q.ns()))
-        });
+        for row in c.rows.iter().filter(|r| r.context == *context) {
+            let mut cells = vec![name(&row.statistic)];
+            for (i, cell) in row.cells.iter().enumerate() {
+                cells.push(figures::quantile(Some(cell.value)));
+                if i > 0 {
+                    cells.push(
+                        cell.ratio.map_or_else(|| "unknown".to_owned(), |r| format!("× {r:.2}")),
+                    );
+                }
+            }
+            table.row(cells);
+        }
     }
-    row("max", &|s| whole(s.max_ns));
     table
 }
 
-fn ratio(first: Option<f64>, other: Option<f64>) -> String {
-    match (first, other) {
-        (Some(a), Some(b)) if a > 0.0 && b > 0.0 => format!("× {:.2}", b / a),
-        _ => "unknown".to_owned(),
-    }
+/// The comparison for scripts: `schema`, `runs`, `rows` and `notes` of
+/// [`tailbound_stats::Comparison`], and `verdicts` (outcome, exit status, sentence of each run).
+#[must_use]
+pub fn json(runs: &[Run], names: &[String]) -> Value {
+    let c = comparison(runs, names);
+    let verdict = |r: &Run| {
+        let outcome = label::outcome(r);
+        json!({"outcome": outcome, "exit_status": outcome.exit_status(), "sentence": label::sentence(r)})
+    };
+    json!({
+        "schema": "tailbound-compare/1",
+        "runs": c.runs,
+        "rows": c.rows,
+        "notes": c.notes,
+        "verdicts": runs.iter().map(verdict).collect::<Vec<_>>(),
+    })
 }
 
-/// What to mind when reading the table.
+/// The comparison for terminals, ending in a newline.
 #[must_use]
-pub fn notes(_runs: &[Run], _names: &[String]) -> Vec<String> {
-    Vec::new()
+pub fn text(runs: &[Run], names: &[String], style: Style) -> String {
+    let mut page = Page::new(style);
+    let c = comparison(runs, names);
+    for (run, compared) in runs.iter().zip(&c.runs) {
+        page.text(&compared.label, "  ", Ink::Bold);
+        let ink = outcome_ink(label::outcome(run));
+        page.text(&format!("  {}", digest::headline(run)), "  ", ink);
+    }
+    page.gap();
+    let lines = table(&c).text(page.width());
+    page.raw(lines, Ink::Plain);
+    page.gap();
+    c.notes.iter().for_each(|n| page.text(&format!("- {n}"), "  ", Ink::Plain));
+    let differences = differences(runs, names);
+    if differences.rows.is_empty() {
+        page.text("- Plan and machine differ in nothing that was recorded.", "  ", Ink::Plain);
+    } else {
+        page.heading("In what the runs differ");
+        for row in &differences.rows {
+            let mut cells = row.iter();
+            page.text(cells.next().map_or("", String::as_str), "  ", Ink::Plain);
+            for (cell, run) in cells.zip(&c.runs) {
+                page.text(&format!("  {}: {cell}", run.label), "    ", Ink::Plain);
+            }
+        }
+    }
+    page.finish()
 }
 
 /// Members of plan and machine that are not the same in all runs.

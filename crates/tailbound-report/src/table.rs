@@ -63,7 +63,7 @@ impl Table {
         out
     }
 
-    /// As lines of text, two spaces between columns. Columns that do not fit into `width`
+    /// As lines of text, two spaces between columns, or one where that is enough to fit. Columns that do not fit into `width`
     /// follow below under the row names again, so that no line is ever wrapped or cut.
     #[must_use]
     pub fn text(&self, width: usize) -> Vec<String> {
@@ -74,14 +74,18 @@ impl Table {
         };
         let widths: Vec<usize> = (0..self.head.len()).map(wide).collect();
         let first = widths.first().copied().unwrap_or(0);
+        let others = widths.len().saturating_sub(1);
+        let all: usize = widths.iter().sum();
+        // One space between columns where that saves folding.
+        let gap = if all + 2 * others > width && all + others <= width { 1 } else { 2 };
         let mut blocks: Vec<Vec<usize>> = Vec::new();
         let mut used = usize::MAX;
         for (i, w) in widths.iter().enumerate().skip(1) {
-            if used.saturating_add(w + 2) > width {
+            if used.saturating_add(w + gap) > width {
                 blocks.push(Vec::new());
                 used = first;
             }
-            used += w + 2;
+            used += w + gap;
             if let Some(block) = blocks.last_mut() {
                 block.push(i);
             }
@@ -91,7 +95,7 @@ impl Table {
             for row in std::iter::once(&self.head).chain(&self.rows) {
                 let mut line = pad(&cell(row, 0), first, false);
                 for &i in block {
-                    line.push_str("  ");
+                    line.push_str(&" ".repeat(gap));
                     let w = widths.get(i).copied().unwrap_or(0);
                     line.push_str(&pad(&cell(row, i), w, !self.words.contains(&i)));
                 }

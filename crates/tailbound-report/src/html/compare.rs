@@ -41,11 +41,10 @@ pub(super) fn overview(page: &mut Page, runs: &[Run], names: &[String]) {
         page.text("note", "No deadline is drawn: the runs have none in common.");
     }
     page.heading("Figures and their ratio to the first run");
-    let table = compare::table(runs, names).html();
+    let comparison = compare::comparison(runs, names);
+    let table = compare::table(&comparison).html();
     page.push(&table);
-    for note in compare::notes(runs, names) {
-        page.text("note", &note);
-    }
+    page.list(&comparison.notes);
     page.heading("In what the runs differ");
     let differences = compare::differences(runs, names);
     if differences.rows.is_empty() {

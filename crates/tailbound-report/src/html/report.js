@@ -76,7 +76,9 @@
   document.querySelectorAll("figure[data-figure]").forEach(function (figure) {
     var series = data[figure.dataset.figure] || [];
     var readout = figure.querySelector(".readout");
-    readout.textContent = "Point at the picture to read it; drag across it to zoom, double-click to go back.";
+    readout.textContent = window.matchMedia("(hover: hover)").matches
+      ? "Point at the picture to read it; drag across it to zoom, double-click to go back."
+      : "Touch the picture to read it.";
     figure.querySelectorAll("svg.tb").forEach(function (svg) { attach(svg, series, readout); });
   });
 

@@ -58,7 +58,7 @@ pub fn survival(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
         round_125(near.map_or(high, |d| d.max(high)) * 1.02, true),
         Unit::Ns,
     );
-    let y = Scale::log(10f64.powf((least * 0.8).log10().floor()), 1.0, Unit::Share);
+    let y = Scale::log(round_125(least * 0.8, false), 1.0, Unit::Share);
     let at_most = (POINTS_OF_ALL / curves.len().max(1)).clamp(100, POINTS_MAX);
     let words = "Share of activations later than a value, by line";
     let draw = |layout: Layout| {
@@ -76,7 +76,7 @@ pub fn survival(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
         plot.finish(words)
     };
     let mut caption = "The share of activations that were later than a value; every line ends in a dot at its \
-                       latest activation, exactly. A line that crosses the deadline above the bottom did so that often."
+                       latest activation, exactly. Where a line meets the deadline, its height is the share that came too late."
         .to_owned();
     if !without.is_empty() {
         caption.push_str(&format!(

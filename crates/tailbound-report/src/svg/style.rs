@@ -8,7 +8,7 @@
 
 /// Number of colours; dashes change each time the colours have been used up.
 pub const COLOURS: usize = 7;
-const DASHES: [&str; 5] = ["", "7 3", "2 2.5", "9 3 2 3", "4 2"];
+const DASHES: [&str; 5] = ["", "8 2", "2 2.5", "9 3 2 3", "4 2"];
 
 /// Colours of pictures and pages as custom properties.
 pub const VARIABLES: &str = include_str!("variables.css");

@@ -5,6 +5,6 @@
 
 pub mod bars;
 pub mod ink;
-mod report;
+pub(crate) mod report;
 
 pub use report::{Style, text};
