@@ -20,7 +20,7 @@ mod virt;
 
 pub(crate) use cpu::siblings;
 pub(crate) use power::{cpu_dma_latency, states as idle_states};
-pub(crate) use sched::server;
+pub(crate) use sched::{FAIR_SERVER_SINCE, server};
 
 use serde_json::{Map, Value};
 use tailbound_core::CpuSet;

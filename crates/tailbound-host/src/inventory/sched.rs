@@ -9,21 +9,28 @@ use serde_json::json;
 use super::Sheet;
 use crate::root::{Found, Missing, Root};
 
+/// The release that brought the deferred fair server, and took RT throttling away from
+/// kernels without RT_GROUP_SCHED.
+pub(crate) const FAIR_SERVER_SINCE: (u32, u32) = (6, 12);
+
 pub(super) fn read(sheet: &mut Sheet<'_>) {
     sheet.number("sched.rt_runtime_us", "/proc/sys/kernel/sched_rt_runtime_us");
     sheet.number("sched.rt_period_us", "/proc/sys/kernel/sched_rt_period_us");
     let throttling = throttling(sheet);
     sheet.put("sched.rt_throttling", throttling);
-    sheet.by_cpu("sched.fair_server", |root, cpu| {
-        server(root, "fair_server", cpu).map(
-            |(runtime_ns, period_ns)| json!({"runtime_ns": runtime_ns, "period_ns": period_ns}),
-        )
-    });
-    sheet.by_cpu("sched.ext_server", |root, cpu| {
-        server(root, "ext_server", cpu).map(
-            |(runtime_ns, period_ns)| json!({"runtime_ns": runtime_ns, "period_ns": period_ns}),
-        )
-    });
+    // Where debugfs cannot be read, an older kernel still has none for certain.
+    let none_yet = sheet.version().is_some_and(|v| v < FAIR_SERVER_SINCE);
+    for name in ["fair_server", "ext_server"] {
+        sheet.by_cpu(&format!("sched.{name}"), |root, cpu| match server(root, name, cpu) {
+            Ok((runtime_ns, period_ns)) => {
+                Ok(json!({"runtime_ns": runtime_ns, "period_ns": period_ns}))
+            }
+            Err(Missing::Unknown(_)) if none_yet => {
+                Err(Missing::NotApplicable("Linux before 6.12 has no such server".to_owned()))
+            }
+            Err(why) => Err(why),
+        });
+    }
     sheet.text("sched.ext_state", "/sys/kernel/sched_ext/state");
     sheet.number("sched.timer_migration", "/proc/sys/kernel/timer_migration");
     sheet.number("sched.autogroup", "/proc/sys/kernel/sched_autogroup_enabled");
@@ -49,7 +56,7 @@ pub(crate) fn server(root: &Root, name: &str, cpu: u32) -> Found<(u64, u64)> {
 fn throttling(sheet: &Sheet<'_>) -> Found<String> {
     let runtime: i64 = sheet.root.parsed("/proc/sys/kernel/sched_rt_runtime_us")?;
     let period: i64 = sheet.root.parsed("/proc/sys/kernel/sched_rt_period_us")?;
-    let modern = sheet.version().is_some_and(|v| v >= (6, 12));
+    let modern = sheet.version().is_some_and(|v| v >= FAIR_SERVER_SINCE);
     let grouped = sheet.config.as_ref().map(|c| c.yes("RT_GROUP_SCHED"));
     match (modern, grouped) {
         (true, Ok(false)) => Err(Missing::NotApplicable(

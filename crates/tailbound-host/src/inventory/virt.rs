@@ -90,6 +90,14 @@ fn by_clock(root: &Root) -> String {
 
 fn container(root: &Root) -> Found<String> {
     const INITIAL: &str = "pid:[4026531836]";
+    let namespace = root.link("/proc/self/ns/pid");
+    let initial = namespace.as_ref().is_ok_and(|link| link == INITIAL);
+    // With process 1 being the machine's own and our mounts its mounts, a marker file is only
+    // a left-over of the image the machine was made of.
+    let mounts = |of: &str| root.link(&format!("/proc/{of}/ns/mnt")).ok();
+    if initial && mounts("self").is_some_and(|own| Some(own) == mounts("1")) {
+        return Ok("none".to_owned());
+    }
     if let Ok(kind) = root.read_trimmed("/run/systemd/container") {
         return Ok(kind);
     }
@@ -103,8 +111,8 @@ fn container(root: &Root) -> Found<String> {
             return Ok(kind.to_owned());
         }
     }
-    match root.link("/proc/self/ns/pid") {
-        Ok(link) if link == INITIAL => Ok("none".to_owned()),
+    match namespace {
+        Ok(_) if initial => Ok("none".to_owned()),
         Ok(_) => Ok("unnamed".to_owned()),
         Err(e) => Err(e.as_unknown()),
     }

@@ -15,7 +15,7 @@ use tailbound_core::record::{Fact, Facts};
 use tailbound_core::{CpuSet, Finding, Impact};
 
 use super::{Look, Spoiler, percent};
-use crate::inventory::server;
+use crate::inventory::{FAIR_SERVER_SINCE, server};
 use crate::root::{Found, Missing, Root};
 use crate::tasks::{self, Task};
 
@@ -68,7 +68,7 @@ impl Throttling {
             modern: facts
                 .get("kernel.release")
                 .and_then(Fact::as_str)
-                .is_some_and(|r| release(r) >= Some((6, 12))),
+                .is_some_and(|r| release(r) >= Some(FAIR_SERVER_SINCE)),
             scan: None,
             shares: BTreeMap::new(),
         };
@@ -126,7 +126,7 @@ impl Throttling {
         let (impact, title) = if self.said {
             (
                 Impact::Unfit,
-                "the kernel throttled real-time threads during the run (its log says so)"
+                "the kernel throttled real-time threads during the run (its log says so, but not on which CPU)"
                     .to_owned(),
             )
         } else if let Some((cpu, times)) = seen {
