@@ -342,7 +342,8 @@ impl Run {
         }
     }
 
-    /// Puts one line where it belongs; a second header is ignored.
+    /// Puts one line where it belongs; a second header is ignored, and of several findings
+    /// with one id the last one counts (its figures have grown).
     pub fn absorb(&mut self, line: Line) {
         match line {
             Line::Header(_) => {}
@@ -355,7 +356,10 @@ impl Run {
             Line::Thread(t) => self.threads.push(*t),
             Line::SelfCost { values } => self.self_cost = values,
             Line::After { facts } => self.after = facts,
-            Line::Finding(f) => self.findings.push(f),
+            Line::Finding(f) => match self.findings.iter_mut().find(|old| old.id == f.id) {
+                Some(old) => *old = f,
+                None => self.findings.push(f),
+            },
             Line::Verdict(v) => self.verdict = Some(v),
             Line::End(e) => self.end = Some(e),
         }

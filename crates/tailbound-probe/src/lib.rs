@@ -11,5 +11,5 @@ pub mod arm;
 pub mod collect;
 pub mod selfcost;
 
-pub use arm::{Armed, Finished, ProbeError, Running, Seat, allowed, arm, seats};
+pub use arm::{Armed, Finished, Home, ProbeError, Running, Seat, allowed, arm, seats};
 pub use collect::{Collector, Fresh};

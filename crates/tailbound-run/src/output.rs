@@ -48,7 +48,8 @@ impl Output {
             return Ok(Self { to: Some(Target::Stdout(to)), path: None, failed: None });
         }
         let shown = path.display();
-        let opened = File::options().write(true).create(true).truncate(force).create_new(!force).open(path);
+        let opened =
+            File::options().write(true).create(true).truncate(force).create_new(!force).open(path);
         let file = opened.map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => RunError::Usage(format!(
                 "{shown} exists already: choose another --out, or give --force to overwrite it"
@@ -99,7 +100,8 @@ impl Output {
     /// # Errors
     /// Where the run is now, or that it could not be saved anywhere.
     pub fn end(mut self, run: &Run) -> Result<Option<PathBuf>, RunError> {
-        let (reason, measured_ns) = run.end.as_ref().map_or(("cut-off", 0), |e| (e.reason.as_str(), e.measured_ns));
+        let (reason, measured_ns) =
+            run.end.as_ref().map_or(("cut-off", 0), |e| (e.reason.as_str(), e.measured_ns));
         let ended = match (self.to.take(), self.failed.take()) {
             (None, None) => return Ok(None),
             (_, Some(e)) => Err(e),
@@ -108,7 +110,9 @@ impl Output {
                 .end(reason, measured_ns)
                 .and_then(|b| b.into_inner().map_err(io::IntoInnerError::into_error))
                 // Gives back the room that was reserved and not used.
-                .and_then(|f| f.metadata().and_then(|m| f.set_len(m.len())).and_then(|()| f.sync_all())),
+                .and_then(|f| {
+                    f.metadata().and_then(|m| f.set_len(m.len())).and_then(|()| f.sync_all())
+                }),
         };
         match ended {
             Ok(()) => Ok(self.path),
@@ -117,7 +121,8 @@ impl Output {
     }
 
     fn save_elsewhere(&self, run: &Run, why: &io::Error) -> RunError {
-        let shown = self.path.as_ref().map_or("standard output".to_owned(), |p| p.display().to_string());
+        let shown =
+            self.path.as_ref().map_or("standard output".to_owned(), |p| p.display().to_string());
         let name = format!("{}.tailbound.jsonl", run.header.id);
         for folder in [Path::new("/dev/shm"), &std::env::temp_dir(), Path::new(".")] {
             let path = folder.join(&name);
@@ -134,7 +139,9 @@ impl Output {
                 Err(_) => drop(std::fs::remove_file(&path)),
             }
         }
-        RunError::Cannot(format!("{shown} could not be written ({why}), and neither could /dev/shm, the temporary folder or this one"))
+        RunError::Cannot(format!(
+            "{shown} could not be written ({why}), and neither could /dev/shm, the temporary folder or this one"
+        ))
     }
 }
 

@@ -8,14 +8,10 @@ use tailbound_core::histogram::Histogram;
 /// Which part of the run it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Loads are being started.
-    Loading,
     /// The threads run, what they see is discarded.
     WarmUp,
     /// The measurement.
     Measuring,
-    /// Loads are being stopped, the last records written.
-    Ending,
 }
 
 /// One thread so far, per due activation.

@@ -133,7 +133,11 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
     Ok(Resolved { plan, findings })
 }
 
-fn parse_or<T: std::str::FromStr<Err = String>>(text: Option<&str>, flag: &str, or: T) -> Result<T, RunError> {
+fn parse_or<T: std::str::FromStr<Err = String>>(
+    text: Option<&str>,
+    flag: &str,
+    or: T,
+) -> Result<T, RunError> {
     text.map_or(Ok(or), |t| t.parse().map_err(usage(flag)))
 }
 
@@ -144,7 +148,10 @@ fn time(text: &str, flag: &str) -> Result<i64, RunError> {
 fn activations(w: &Campaign, interval_ns: i64) -> Result<u64, RunError> {
     let n = match (w.loops, w.duration.as_deref()) {
         (Some(_), Some(_)) => {
-            return Err(RunError::Usage("--loops and --duration: give one of them, the other follows from the interval".to_owned()));
+            return Err(RunError::Usage(
+                "--loops and --duration: give one of them, the other follows from the interval"
+                    .to_owned(),
+            ));
         }
         (Some(loops), None) => loops,
         (None, duration) => {
@@ -196,7 +203,9 @@ fn requirement(w: &Campaign, clock: Clock) -> Result<Requirement, RunError> {
     let rate = w.rate.as_deref().map(|t| t.parse::<Rate>().map_err(usage("--rate"))).transpose()?;
     let confidence = w.confidence.unwrap_or(0.95);
     if !(0.5..1.0).contains(&confidence) {
-        return Err(RunError::Usage(format!("--confidence: {confidence} is not between 0.5 and 1, for example 0.95")));
+        return Err(RunError::Usage(format!(
+            "--confidence: {confidence} is not between 0.5 and 1, for example 0.95"
+        )));
     }
     let requirement = Requirement {
         deadline_ns: limit(w.deadline.as_deref(), "--deadline")?,
@@ -207,23 +216,32 @@ fn requirement(w: &Campaign, clock: Clock) -> Result<Requirement, RunError> {
     };
     let asks_more = w.class.is_some() || rate.is_some() || requirement.early_ns.is_some();
     if requirement.deadline_ns.is_none() && asks_more {
-        return Err(RunError::Usage("--class, --rate and --early belong to a deadline: add for example --deadline 100us".to_owned()));
+        return Err(RunError::Usage(
+            "--class, --rate and --early belong to a deadline: add for example --deadline 100us"
+                .to_owned(),
+        ));
     }
     if class == Class::Safe && rate.is_none() {
-        return Err(RunError::Usage("--class safe needs the rate to be demonstrated: add for example --rate 1/24h".to_owned()));
+        return Err(RunError::Usage(
+            "--class safe needs the rate to be demonstrated: add for example --rate 1/24h"
+                .to_owned(),
+        ));
     }
     Ok(requirement)
 }
 
 fn cpus(text: &str, root: &Root) -> Result<CpuSet, RunError> {
-    tailbound_host::cpus::resolve(root, text).map_err(|e| RunError::Usage(format!("--cpus: {e}")))
+    let machine =
+        tailbound_host::Cpus::read(root).map_err(|e| RunError::Cannot(format!("--cpus: {e}")))?;
+    machine.resolve(text).map_err(|e| RunError::Usage(format!("--cpus: {e}")))
 }
 
 /// The policy asked for, which must be allowed; or FIFO as high as allowed; or what is left.
 fn policy(text: Option<&str>, findings: &mut Vec<Finding>) -> Result<Policy, RunError> {
     if let Some(text) = text {
         let policy: Policy = text.parse().map_err(usage("--policy"))?;
-        tailbound_probe::allowed(policy).map_err(|e| RunError::Cannot(format!("--policy {policy}: {e}")))?;
+        tailbound_probe::allowed(policy)
+            .map_err(|e| RunError::Cannot(format!("--policy {policy}: {e}")))?;
         if !policy.is_realtime() {
             findings.push(
                 Finding::new("not-realtime-chosen", Impact::Notice, format!("measured as {policy}, as asked"))
@@ -254,10 +272,12 @@ fn policy(text: Option<&str>, findings: &mut Vec<Finding>) -> Result<Policy, Run
 fn dma_latency(text: &str) -> Result<i32, RunError> {
     // The kernel's unit is µs, and its users write `0`: a bare 0 is no mistake.
     let ns = if text.trim() == "0" { 0 } else { time(text, "--cpu-dma-latency")? };
-    i32::try_from(ns / 1000)
-        .ok()
-        .filter(|us| *us >= 0 && ns % 1000 == 0)
-        .ok_or_else(|| RunError::Usage("--cpu-dma-latency: write whole microseconds from 0, for example `0` or `50us`".to_owned()))
+    i32::try_from(ns / 1000).ok().filter(|us| *us >= 0 && ns % 1000 == 0).ok_or_else(|| {
+        RunError::Usage(
+            "--cpu-dma-latency: write whole microseconds from 0, for example `0` or `50us`"
+                .to_owned(),
+        )
+    })
 }
 
 #[cfg(test)]

@@ -59,7 +59,8 @@ pub fn run(
     signals: &Signals,
     show: &mut dyn FnMut(&Progress),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
-    let mut journal = Journal { output, run: Run::new(session.header()), begun: false, p2: Vec::new() };
+    let mut journal =
+        Journal { output, run: Run::new(session.header()), begun: false, p2: Vec::new() };
     if !session.inventory_late {
         journal.run.header.machine = session.inventory();
         journal.begin();
@@ -84,7 +85,7 @@ pub fn run(
             cpus: session.plan.cpus.clone(),
             policy: session.plan.policy,
             clock: session.plan.clock,
-            thread_ids: running.tids(),
+            threads: running.tids().into_iter().filter_map(|t| u32::try_from(t).ok()).collect(),
         },
     );
     let mut supervisor = Supervisor::new(&session, running, watch, journal, &mut loads);
@@ -93,10 +94,14 @@ pub fn run(
     drop(held);
     let ends = loads.stop();
     for end in ends {
-        let text = format!("{}: {} in total", end.name, end.total);
+        let text = format!("{}: {} {} in total", end.name, end.total, end.unit);
         journal.event(session.plan.duration_ns(), "load-stopped", &text);
     }
-    for finding in loads.findings() {
+    for (i, mut finding) in loads.findings().into_iter().enumerate() {
+        // Two loads may fail alike; a later finding of one id would replace the earlier one.
+        if journal.run.findings.iter().any(|f| f.id == finding.id) {
+            finding.id = format!("{}-{}", finding.id, i + 1);
+        }
         journal.finding(finding);
     }
     session.conclude(&mut journal, collectors, watch, home, interrupted)?;
@@ -130,7 +135,7 @@ impl Journal {
     pub(crate) fn event(&mut self, t_ns: i64, event: &str, text: &str) {
         self.line(Line::Event(Event { t_ns, event: event.to_owned(), text: text.to_owned() }));
     }
-    /// Records a finding; of several with one id the later one counts for its thread of time only once.
+    /// Records a finding; of several with one id the last one counts.
     pub(crate) fn finding(&mut self, finding: Finding) {
         if !self.run.findings.contains(&finding) {
             self.line(Line::Finding(finding));
@@ -162,7 +167,11 @@ impl Session {
         let now = clock::now_ns(clock::CLOCK_REALTIME);
         let stamp = clock::utc(now);
         let host = self.root.read_trimmed("/proc/sys/kernel/hostname").unwrap_or_default();
-        let name: String = host.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(32).collect();
+        let name: String = host
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .take(32)
+            .collect();
         let compact: String = stamp.chars().filter(char::is_ascii_alphanumeric).collect();
         Header {
             schema: SCHEMA.to_owned(),
@@ -178,14 +187,16 @@ impl Session {
 
     fn inventory(&self) -> BTreeMap<String, Fact> {
         let mut facts = tailbound_host::inventory(&self.root);
-        let slack = limits::timer_slack_ns().map_or_else(|e| Fact::Unknown(e.to_string()), Fact::of);
+        let slack =
+            limits::timer_slack_ns().map_or_else(|e| Fact::Unknown(e.to_string()), Fact::of);
         facts.insert("sched.timer_slack_ns".to_owned(), slack);
         facts
     }
 
     fn start_loads(&self) -> Result<Loads, RunError> {
         let cannot = |e: tailbound_load::LoadError| RunError::Cannot(format!("load: {e}"));
-        let mut loads = Loads::start(&self.plan.loads, &StartOptions::new(&self.exe)).map_err(cannot)?;
+        let mut loads =
+            Loads::start(&self.plan.loads, &StartOptions::new(&self.exe)).map_err(cannot)?;
         loads.ready(std::time::Duration::from_millis(LOADS_READY_MS)).map_err(cannot)?;
         Ok(loads)
     }
@@ -207,11 +218,17 @@ impl Session {
             .transpose()
             .map_err(|e| RunError::Cannot(format!("--cpu-dma-latency: {e}")))?;
         let before = sched::affinity(0).ok();
-        let free: CpuSet = before.iter().flatten().copied().collect::<CpuSet>().minus(&self.plan.cpus);
-        let moved = !free.is_empty() && sched::set_affinity(0, &free.iter().collect::<Vec<_>>()).is_ok();
+        let free: CpuSet =
+            before.iter().flatten().copied().collect::<CpuSet>().minus(&self.plan.cpus);
+        let moved =
+            !free.is_empty() && sched::set_affinity(0, &free.iter().collect::<Vec<_>>()).is_ok();
         match tailbound_probe::selfcost::measure(tailbound_probe::arm::clock_id(self.plan.clock)) {
             Ok(values) => journal.run.self_cost = values,
-            Err(e) => journal.finding(Finding::new("no-self-cost", Impact::Notice, format!("own cost unknown: {e}"))),
+            Err(e) => journal.finding(Finding::new(
+                "no-self-cost",
+                Impact::Notice,
+                format!("own cost unknown: {e}"),
+            )),
         }
         Ok(Held { dma_latency, affinity: before.filter(|_| moved) })
     }
@@ -231,22 +248,28 @@ impl Session {
                 tailbound_core::units::exact(self.plan.interval_ns)
             )));
         }
-        let mut counters = Vec::new();
         let mut measured = self.plan.activations;
         let estimates = std::mem::take(&mut journal.p2);
-        for (i, (collector, (seat, recorders, finished))) in collectors.iter().zip(&home).enumerate() {
+        for (i, (collector, (seat, recorders, finished))) in
+            collectors.iter().zip(&home).enumerate()
+        {
             let mut record = thread_record(collector, *seat, recorders, finished);
             let p2 = estimates.get(i).into_iter().flatten();
-            record.p2 = p2.filter_map(|(p, v)| Some((tailbound_stats::quantile::label(*p), (*v)?))).collect();
+            record.p2 = p2
+                .filter_map(|(p, v)| Some((tailbound_stats::quantile::label(*p), (*v)?)))
+                .collect();
             measured = measured.min(record.wakeup.n.saturating_add(record.missed.n));
             if let Ended::Failed(errno, _) = finished.ended {
                 let why = std::io::Error::from_raw_os_error(errno);
                 journal.finding(
-                    Finding::new("thread-failed", Impact::Unfit, format!("thread {}: its sleep failed: {why}", seat.thread))
-                        .meaning("The figures of this thread end where it failed."),
+                    Finding::new(
+                        &format!("thread-failed-{}", seat.thread),
+                        Impact::Unfit,
+                        format!("thread {}: its sleep failed: {why}", seat.thread),
+                    )
+                    .meaning("The figures of this thread end where it failed."),
                 );
             }
-            counters.push(record.counters.clone());
             journal.line(Line::Thread(Box::new(record)));
         }
         if limits::RUNAWAY.load(Ordering::Relaxed) {
@@ -258,7 +281,7 @@ impl Session {
         }
         let self_cost = journal.run.self_cost.clone();
         journal.line(Line::SelfCost { values: self_cost });
-        let (after, findings) = watch.end(&counters);
+        let (after, findings) = watch.end(&journal.run.threads);
         journal.line(Line::After { facts: after });
         for finding in findings {
             journal.finding(finding);
@@ -269,9 +292,17 @@ impl Session {
             Some(_) => "interrupted",
             None => "failed",
         };
-        let measured_ns = self.plan.interval_ns.saturating_mul(i64::try_from(measured).unwrap_or(i64::MAX));
+        let measured_ns =
+            self.plan.interval_ns.saturating_mul(i64::try_from(measured).unwrap_or(i64::MAX));
         let r = &journal.run;
-        let verdict = tailbound_stats::verdict(&self.plan, &r.threads, &r.seconds, &r.findings, reason, measured_ns);
+        let verdict = tailbound_stats::verdict(
+            &self.plan,
+            &r.threads,
+            &r.seconds,
+            &r.findings,
+            reason,
+            measured_ns,
+        );
         journal.line(Line::Verdict(verdict));
         journal.run.end = Some(End { reason: reason.to_owned(), measured_ns, lines: 0 });
         Ok(())
@@ -296,7 +327,9 @@ fn thread_record(
     ];
     let (exceedances, seconds, raw) = recorders.measured.dropped();
     let dropped = [("exceedances", exceedances), ("seconds", seconds), ("raw", raw)];
-    let named = |list: &[(&str, u64)]| list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect::<BTreeMap<_, _>>();
+    let named = |list: &[(&str, u64)]| {
+        list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect::<BTreeMap<_, _>>()
+    };
     ThreadRecord {
         thread: seat.thread,
         cpu: seat.cpu,
@@ -310,7 +343,9 @@ fn thread_record(
         ended: match finished.ended {
             Ended::Complete => "complete".to_owned(),
             Ended::Stopped(_) => "stopped".to_owned(),
-            Ended::Failed(errno, _) => format!("failed: {}", std::io::Error::from_raw_os_error(errno)),
+            Ended::Failed(errno, _) => {
+                format!("failed: {}", std::io::Error::from_raw_os_error(errno))
+            }
         },
     }
 }

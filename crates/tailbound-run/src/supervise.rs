@@ -103,7 +103,9 @@ impl<'a> Supervisor<'a> {
         loop {
             let t = self.running.t_ns();
             let left = self.session.plan.duration_ns().saturating_sub(t).max(0) / 1_000_000;
-            let wait = i32::try_from(left.saturating_add(2)).unwrap_or(i32::MAX).min(period_ms.cast_signed());
+            let wait = i32::try_from(left.saturating_add(2))
+                .unwrap_or(i32::MAX)
+                .min(period_ms.cast_signed());
             if let Some(number) = signals.wait(wait) {
                 self.interrupted = Some(signal::name(number));
                 limits::STOP.store(true, Ordering::Relaxed);
@@ -202,21 +204,24 @@ impl<'a> Supervisor<'a> {
     fn flush_seconds(&mut self, last: bool) {
         for ((_, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
             let Some(newest) = follower.seconds.back().map(|s| s.second) else { continue };
-            for second in std::mem::take(&mut follower.seconds) {
-                let at = second.second;
-                let extremes = Some((second.min_ns, second.max_ns));
+            let seconds = std::mem::take(&mut follower.seconds);
+            // The extremes of missed activations are not in the records of a second.
+            let extremes = seconds.iter().all(|s| s.missed == 0).then(|| {
+                seconds.iter().fold((i64::MAX, i64::MIN), |(low, high), s| {
+                    (low.min(s.min_ns), high.max(s.max_ns))
+                })
+            });
+            for second in seconds {
                 self.journal.line(Line::Second(second));
-                // Histograms are as of now: only the newest second's can be told from them.
-                if at == newest {
-                    let c = &follower.collector;
-                    let mut due = c.late().clone();
-                    due.merge(c.missed());
-                    let (mut sums, missed) = recorders.measured.sums();
-                    sums.merge(&missed);
-                    for record in follower.windows.push(at, &due, &sums, c.early(), extremes) {
-                        self.journal.line(Line::Window(record));
-                    }
-                }
+            }
+            // Histograms are as of now: windows end with the newest second.
+            let c = &follower.collector;
+            let mut due = c.late().clone();
+            due.merge(c.missed());
+            let (mut sums, missed) = recorders.measured.sums();
+            sums.merge(&missed);
+            for record in follower.windows.push(newest, &due, &sums, c.early(), extremes) {
+                self.journal.line(Line::Window(record));
             }
         }
         if last {
@@ -227,7 +232,11 @@ impl<'a> Supervisor<'a> {
     fn flush_raw(&mut self, last: bool) {
         for ((seat, _), follower) in self.running.recorders().zip(&mut self.followers) {
             if follower.raw.len() >= RAW_CHUNK || (last && !follower.raw.is_empty()) {
-                self.journal.line(Line::Raw(pack_raw(seat.thread, follower.raw_from, &follower.raw)));
+                self.journal.line(Line::Raw(pack_raw(
+                    seat.thread,
+                    follower.raw_from,
+                    &follower.raw,
+                )));
                 follower.raw_from += follower.raw.len() as u64;
                 follower.raw.clear();
             }
@@ -248,14 +257,14 @@ impl<'a> Supervisor<'a> {
         for s in samples {
             #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
             let rate = s.count as f64 * 1e9 / (s.span_ns.max(1)) as f64;
-            self.rates.push((s.name.clone(), rate, s.unit.clone()));
+            self.rates.push((s.name.clone(), rate, s.unit.to_owned()));
             self.journal.line(Line::Load(LoadRecord {
                 load: s.load,
                 name: s.name,
                 t_ns: t,
                 span_ns: s.span_ns,
                 count: s.count,
-                unit: s.unit,
+                unit: s.unit.to_owned(),
             }));
         }
         for finding in self.watch.tick() {
@@ -269,8 +278,11 @@ impl<'a> Supervisor<'a> {
         let t = self.running.t_ns();
         let phase = if t < 0 { Phase::WarmUp } else { Phase::Measuring };
         let warm_up = self.running.start_ns() - self.running.epoch_ns();
-        let (elapsed_ns, total_ns) =
-            if t < 0 { (t + warm_up, warm_up) } else { (t.min(plan.duration_ns()), plan.duration_ns()) };
+        let (elapsed_ns, total_ns) = if t < 0 {
+            (t + warm_up, warm_up)
+        } else {
+            (t.min(plan.duration_ns()), plan.duration_ns())
+        };
         let mut histogram = Histogram::new(tailbound_rt::h2::PRECISION);
         let mut threads = Vec::new();
         for ((seat, recorders), follower) in self.running.recorders().zip(&self.followers) {

@@ -233,9 +233,18 @@ pub(crate) struct ImportArgs {
     /// Its format, where the content does not tell
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Unit of a plain column of numbers: ns, us, ms, s
+    /// Unit of the numbers, where the file does not say: ns, us, ms, s
     #[arg(short, long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
+    /// The interval of the measurement, where the file does not say or is wrong
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) interval: Option<String>,
+    /// The length of the measurement, where the file does not say or is wrong
+    #[arg(short = 'D', long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// A deadline to judge it by
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) deadline: Option<String>,
     /// The run file; `-` is standard output [default: FILE.tailbound.jsonl]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -252,6 +261,4 @@ pub(crate) struct ImportArgs {
 pub(crate) struct WorkerArgs {
     /// The load
     pub(crate) spec: String,
-    /// File descriptor to report to
-    pub(crate) fd: i32,
 }

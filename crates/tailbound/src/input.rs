@@ -42,7 +42,8 @@ pub(crate) fn run(path: &Path) -> Result<Run, Failure> {
 
 /// The name people know a file by.
 pub(crate) fn name(path: &Path) -> String {
-    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+    path.file_name()
+        .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
 }
 
 /// `run.tailbound.jsonl` → `run` + `suffix`.
@@ -60,12 +61,15 @@ pub(crate) fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure>
     if path == Path::new("-") {
         return crate::say::answer(text);
     }
-    let open = File::options().write(true).create(true).truncate(force).create_new(!force).open(path);
+    let open =
+        File::options().write(true).create(true).truncate(force).create_new(!force).open(path);
     let written = open.and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all()));
     written.map_err(|e| {
         let shown = path.display();
         if e.kind() == io::ErrorKind::AlreadyExists {
-            Failure::usage(format!("{shown} exists already: choose another name, or give --force to overwrite it"))
+            Failure::usage(format!(
+                "{shown} exists already: choose another name, or give --force to overwrite it"
+            ))
         } else {
             Failure::cannot(format!("{shown} cannot be written: {e}"))
         }

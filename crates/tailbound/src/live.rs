@@ -31,7 +31,8 @@ impl Live {
         if quiet {
             Self::Quiet
         } else if io::stderr().is_terminal() {
-            let color = color != "never" && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            let color =
+                color != "never" && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
             Self::Frame { lines: 0, color }
         } else {
             Self::Lines { last: Instant::now() }
@@ -51,7 +52,8 @@ impl Live {
         match self {
             Self::Quiet => {}
             Self::Frame { lines, color } => {
-                let (columns, rows) = tailbound_sys::terminal::size(&io::stderr()).unwrap_or((80, 24));
+                let (columns, rows) =
+                    tailbound_sys::terminal::size(&io::stderr()).unwrap_or((80, 24));
                 let text = frame(&snapshot(progress), columns, rows, *color);
                 let mut out = String::new();
                 if *lines > 0 {
@@ -88,12 +90,9 @@ impl Live {
 fn snapshot(p: &Progress) -> Snapshot {
     Snapshot {
         phase: match p.phase {
-            Phase::Loading => "loading",
-            Phase::WarmUp => "warm-up",
-            Phase::Measuring => "measuring",
-            Phase::Ending => "ending",
-        }
-        .to_owned(),
+            Phase::WarmUp => tailbound_report::Phase::WarmUp,
+            Phase::Measuring => tailbound_report::Phase::Measuring,
+        },
         elapsed_ns: p.elapsed_ns,
         total_ns: p.total_ns,
         deadline_ns: p.deadline_ns,

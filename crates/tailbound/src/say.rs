@@ -26,7 +26,12 @@ impl Failure {
     }
     /// Ours to mend.
     pub(crate) fn bug() -> Self {
-        Self { status: 4, text: "this is a bug of tailbound: please report the message above with the command line".to_owned() }
+        Self {
+            status: 4,
+            text:
+                "this is a bug of tailbound: please report the message above with the command line"
+                    .to_owned(),
+        }
     }
     /// Prints it and gives the status.
     pub(crate) fn report(self) -> ExitCode {
@@ -45,9 +50,12 @@ impl From<tailbound_run::RunError> for Failure {
 pub(crate) fn answer(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush());
+    let written =
+        out.write_all(text.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush());
     match written {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::cannot(format!("standard output: {e}"))),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::cannot(format!("standard output: {e}")))
+        }
         _ => Ok(()),
     }
 }
@@ -67,7 +75,9 @@ pub(crate) fn color(when: &str) -> bool {
     match when {
         "always" => true,
         "never" => false,
-        _ => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        _ => {
+            io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use tailbound_core::runfile;
+use tailbound_core::{runfile, units};
 use tailbound_import::{Format, Options};
 
 use crate::cli::ImportArgs;
@@ -17,14 +17,40 @@ use crate::say::{self, Failure};
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let bytes = input::bytes(&args.file)?;
     let fail = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", args.file.display()));
-    let options = Options {
-        format: args.format.as_deref().map(str::parse::<Format>).transpose().map_err(|e| Failure::usage(format!("--format: {e}")))?,
-        unit: args.unit.clone(),
+    let time = |text: &Option<String>, flag: &str| {
+        text.as_deref()
+            .map(units::parse_ns)
+            .transpose()
+            .map_err(|e| Failure::usage(format!("{flag}: {e}")))
     };
-    let mut run = tailbound_import::import_with(&input::name(&args.file), &bytes, &options).map_err(|e| fail(&e))?;
+    let format: Option<Format> = args
+        .format
+        .as_deref()
+        .map(str::parse)
+        .transpose()
+        .map_err(|e| Failure::usage(format!("--format: {e}")))?;
+    let options = Options {
+        unit_ns: time(&args.unit.as_ref().map(|u| format!("1{u}")), "--unit")?
+            .and_then(|ns| u64::try_from(ns).ok()),
+        interval_ns: time(&args.interval, "--interval")?,
+        duration_ns: time(&args.duration, "--duration")?,
+    };
+    let mut run = tailbound_import::import_with(format, &input::name(&args.file), &bytes, &options)
+        .map_err(|e| fail(&e))?;
+    if let Some(deadline) = time(&args.deadline, "--deadline")? {
+        run.header.plan.requirement.deadline_ns = Some(deadline);
+        run.verdict = None;
+    }
     if run.verdict.is_none() {
         let measured = run.measured_ns();
-        run.verdict = Some(tailbound_stats::verdict(&run.header.plan, &run.threads, &run.seconds, &run.findings, "complete", measured));
+        run.verdict = Some(tailbound_stats::verdict(
+            &run.header.plan,
+            &run.threads,
+            &run.seconds,
+            &run.findings,
+            "complete",
+            measured,
+        ));
     }
     let mut text = Vec::new();
     runfile::write_run(&run, &mut text).map_err(|e| fail(&e))?;

@@ -22,10 +22,16 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
         tailbound_load::check(&spec).map_err(Failure::usage)?;
         specs.push(spec);
     }
-    let length = args.duration.as_deref().map(units::parse_ns).transpose().map_err(|e| Failure::usage(format!("--duration: {e}")))?;
+    let length = args
+        .duration
+        .as_deref()
+        .map(units::parse_ns)
+        .transpose()
+        .map_err(|e| Failure::usage(format!("--duration: {e}")))?;
     let length = length.map(|ns| Duration::from_nanos(u64::try_from(ns).unwrap_or(0)));
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
-    let exe = std::env::current_exe().map_err(|e| Failure::cannot(format!("own path unknown: {e}")))?;
+    let exe =
+        std::env::current_exe().map_err(|e| Failure::cannot(format!("own path unknown: {e}")))?;
     let mut loads = Loads::start(&specs, &StartOptions::new(&exe)).map_err(Failure::cannot)?;
     loads.ready(Duration::from_secs(10)).map_err(Failure::cannot)?;
     let begun = Instant::now();
@@ -33,7 +39,10 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
     loop {
         let left = length.map_or(Duration::from_secs(1), |l| l.saturating_sub(begun.elapsed()));
         let wait = i32::try_from(left.as_millis()).unwrap_or(i32::MAX).clamp(1, 1000);
-        if signals.wait(wait).is_some() || length.is_some_and(|l| begun.elapsed() >= l) || loads.all_ended() {
+        if signals.wait(wait).is_some()
+            || length.is_some_and(|l| begun.elapsed() >= l)
+            || !loads.any_running()
+        {
             break;
         }
         let samples = loads.poll();
@@ -42,7 +51,13 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
             for s in &samples {
                 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
                 let rate = s.count as f64 * 1e9 / s.span_ns.max(1) as f64;
-                say::note(&format!("{:>6.0} s  {:<12} {:>14.0} {}/s", begun.elapsed().as_secs_f64(), s.name, rate, s.unit));
+                say::note(&format!(
+                    "{:>6.0} s  {:<12} {:>14.0} {}/s",
+                    begun.elapsed().as_secs_f64(),
+                    s.name,
+                    rate,
+                    s.unit
+                ));
             }
         }
     }
@@ -60,7 +75,12 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
             #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
             let rate = e.total as f64 / elapsed.max(1e-9);
             let failure = e.failure.as_ref().map(|f| format!("  FAILED: {f}")).unwrap_or_default();
-            say::answer(&format!("{:<12} {} {} in {elapsed:.1} s, {rate:.0} a second{failure}", e.name, units::grouped(e.total), e.unit))?;
+            say::answer(&format!(
+                "{:<12} {} {} in {elapsed:.1} s, {rate:.0} a second{failure}",
+                e.name,
+                units::grouped(e.total),
+                e.unit
+            ))?;
         }
     }
     Ok(ExitCode::from(if failed { 3 } else { 0 }))

@@ -23,7 +23,9 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Run(args) => run::run(&args),
         Command::Measure(Measure::Cyclic(args)) => run::measure(&args),
         Command::Load(args) => load::load(&args),
-        Command::LoadWorker(args) => Ok(tailbound_load::worker_main(&args.spec, args.fd)),
+        Command::LoadWorker(args) => {
+            Ok(tailbound_load::worker_main(&args.spec, tailbound_load::STATUS_FD))
+        }
         Command::Report(args) => report::report(&args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),

@@ -26,8 +26,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     asked.words.load_cmd = args.load_cmd.clone().or(asked.words.load_cmd);
     let out = args.plan.out.clone().unwrap_or_else(default_out);
     let to_stdout = out == Path::new("-");
-    let report = args.report.clone().or_else(|| (!to_stdout).then(|| input::sibling(&out, ".html")));
-    if let Some(path) = report.as_deref().filter(|p| p.exists() && !args.plan.force && *p != Path::new("-")) {
+    let report =
+        args.report.clone().or_else(|| (!to_stdout).then(|| input::sibling(&out, ".html")));
+    if let Some(path) =
+        report.as_deref().filter(|p| p.exists() && !args.plan.force && *p != Path::new("-"))
+    {
         return Err(Failure::usage(format!(
             "{} exists already: choose another --report or --out, or give --force to overwrite it",
             path.display()
@@ -41,7 +44,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     }
     answer(&run, &args.plan, to_stdout)?;
     if !args.plan.json && !to_stdout {
-        let shown = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned()).display().to_string();
+        let shown = |p: &Path| {
+            std::path::absolute(p).unwrap_or_else(|_| p.to_owned()).display().to_string()
+        };
         let run_file = path.map(|p| format!("Run file  {}\n", shown(&p))).unwrap_or_default();
         let report = report.map(|p| format!("Report    {}\n", shown(&p))).unwrap_or_default();
         say::answer(&format!("\n{run_file}{report}"))?;
@@ -63,7 +68,8 @@ fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
         Some(path) => {
             let text = std::fs::read_to_string(path)
                 .map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?;
-            Campaign::parse(&text).map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?
+            Campaign::parse(&text)
+                .map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?
         }
     };
     fn over<T: Clone>(file: &mut Option<T>, flag: Option<&T>) {
@@ -107,7 +113,8 @@ fn session(
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let mut live = Live::new(args.quiet, &args.color);
-    let exe = std::env::current_exe().map_err(|e| Failure::cannot(format!("own path unknown: {e}")))?;
+    let exe =
+        std::env::current_exe().map_err(|e| Failure::cannot(format!("own path unknown: {e}")))?;
     let session = Session {
         plan: resolved.plan,
         findings: resolved.findings,
@@ -139,7 +146,9 @@ fn status(run: &Run) -> ExitCode {
 
 /// `tailbound-20261121T221503Z.tailbound.jsonl` in this folder.
 fn default_out() -> PathBuf {
-    let now = tailbound_sys::clock::utc(tailbound_sys::clock::now_ns(tailbound_sys::clock::CLOCK_REALTIME));
+    let now = tailbound_sys::clock::utc(tailbound_sys::clock::now_ns(
+        tailbound_sys::clock::CLOCK_REALTIME,
+    ));
     let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
     PathBuf::from(format!("tailbound-{stamp}.tailbound.jsonl"))
 }

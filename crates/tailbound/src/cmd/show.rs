@@ -5,6 +5,9 @@
 
 use std::process::ExitCode;
 
+use tailbound_core::Run;
+use tailbound_report::pictures;
+
 use crate::cli::ShowArgs;
 use crate::input;
 use crate::say::{self, Failure};
@@ -13,8 +16,9 @@ use crate::say::{self, Failure};
 pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let run = input::run(&args.run)?;
     if let Some(which) = &args.svg {
-        let svg = tailbound_report::svg(&run, which)
-            .ok_or_else(|| Failure::usage(format!("--svg {which}: this run holds no data for it")))?;
+        let svg = picture(&run, which).ok_or_else(|| {
+            Failure::usage(format!("--svg {which}: this run holds no data for it"))
+        })?;
         say::answer(&svg)?;
     } else if args.json {
         say::answer_json(&tailbound_report::json(&run))?;
@@ -23,4 +27,15 @@ pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
         say::answer(&tailbound_report::text(&run, style))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn picture(run: &Run, which: &str) -> Option<String> {
+    let threads = pictures::threads(run);
+    let deadline = run.header.plan.requirement.deadline_ns;
+    let figure = match which {
+        "histogram" => pictures::late(&threads, deadline),
+        "survival" => pictures::survival(&threads, deadline),
+        _ => pictures::maxima(run),
+    };
+    figure.map(|f| f.standalone())
 }
