@@ -3,7 +3,8 @@
 //! the end.
 //!
 //! Context: COLD, on a CPU that is not measured; a look is about a millisecond, one in
-//! [`SCAN_EVERY`] also goes through all threads of the machine. Nothing is changed.
+//! [`SCAN_EVERY`] also goes through all threads of the machine. Nothing is changed, and what
+//! could reach a measured CPU (interrupts, locks of its run queue) is read seldom or not at all.
 //! Rule for readers of the findings: a later finding of the same id replaces the earlier one.
 //! Not here: what is looked for (`spoilers`, a file each).
 

@@ -3,6 +3,8 @@
 //! where, or what, they were.
 //!
 //! Context: COLD. A CPU that goes away takes the affinity of its threads with it, silently.
+//! Threads are looked at with the scans only: the read takes a lock that a thread waiting for
+//! a signal needs.
 //! Source: Documentation/core-api/cpu_hotplug.rst, sched_setaffinity(2).
 
 use std::collections::BTreeMap;
@@ -72,7 +74,7 @@ impl Spoiler for Hotplug {
         if let Ok(online) = &look.online {
             self.gone = crate::cpus::union(&self.gone, &look.cpus.minus(online));
         }
-        for (tid, (cpus, policy)) in &self.places {
+        for (tid, (cpus, policy)) in self.places.iter().filter(|_| look.tasks.is_some()) {
             // A thread that has ended is not there any more: nothing to compare.
             let Some((now_cpus, now_policy)) = place(&look.root, *tid) else { continue };
             if now_cpus != *cpus {

@@ -2,6 +2,8 @@
 //! `thermal`: a measured CPU was slowed down, or a zone reached a trip point, from heat.
 //!
 //! Context: COLD. Units: thousandths of °C. A notice: a hot machine is still this machine.
+//! Counters are read each second. Temperatures are read at the end only: a read may
+//! interrupt a measured CPU (x86 packages) or enter the firmware (ACPI).
 //! Source: Documentation/driver-api/thermal/sysfs-api.rst, x86 thermal_throttle.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +77,7 @@ impl Thermal {
 
 impl Spoiler for Thermal {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
-        for zone in &self.zones {
+        for zone in self.zones.iter().filter(|_| look.last) {
             let Ok(now) = look.root.parsed::<i64>(&format!("{ZONES}/{zone}/temp")) else {
                 continue;
             };
@@ -111,7 +113,7 @@ impl Spoiler for Thermal {
             )
         } else {
             Fact::of(format!(
-                "watched: throttling counters of {} CPUs, {} trip points",
+                "watched: throttling counters of {} CPUs; {} trip points, at the end only",
                 self.counts.len(),
                 self.trips.len()
             ))

@@ -6,6 +6,8 @@
 //! began (once a boot, so its silence proves nothing if it spoke before); debugfs shows a
 //! run queue throttled at the moment of a look; real-time threads reached the limit of CPU
 //! time between two scans.
+//! The rows of debugfs are read with the scans only: to print them the kernel takes the lock
+//! of each run queue, those of the measured CPUs too.
 //! Source: Documentation/scheduler/sched-rt-group.rst; kernel/sched/{rt,deadline,debug}.c
 //! for the names of the rows.
 
@@ -246,7 +248,9 @@ impl Spoiler for Throttling {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         self.said |= look.log.iter().any(|r| r.text.contains(LOG_LINE));
         self.see_tasks(look);
-        self.see_debug(&look.root, &look.cpus);
+        if look.tasks.is_some() {
+            self.see_debug(&look.root, &look.cpus);
+        }
         self.throttling(&look.cpus).into_iter().chain(self.fair_server()).collect()
     }
 
