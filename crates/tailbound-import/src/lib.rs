@@ -1,2 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! (room not furnished yet)
+//! Other tools' files as run records: pure parsers, and an honest account of what the
+//! source lost.
+//!
+//! [`import`] finds the format by the content. Whatever a source leaves unsaid stands as a
+//! sentence in `header.source.lost`, and where it could change a verdict also as a finding
+//! of impact `doubt`: `source-lost-tail`, `source-no-missed`, `source-no-histogram`,
+//! `source-cut-off`, `source-inconsistent`, `source-samples-lost`, `source-no-samples`,
+//! `source-not-realtime`, `source-clock-realtime`, `source-folded-early`, `source-mixed`.
+//!
+//! Context: COLD. Units: ns; sources that count µs keep `resolution_ns` 1000 and values
+//! stand at the lower edge of their step.
+//! Not here: statistics and verdicts (`tailbound-stats`), reading files (the caller).
+//! Limits: memory is bounded by the file and by [`JSON_MAX`] and 1024 threads times contexts.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod column;
+mod command;
+mod cyclictest;
+mod draft;
+mod error;
+mod format;
+mod jitterdebugger;
+mod json;
+mod latmus;
+mod missed;
+mod oslat;
+mod read;
+mod rteval;
+mod rtla;
+mod rttests;
+mod stressng;
+mod text;
+mod time;
+mod xenomai;
+
+pub use error::{ImportError, Place};
+pub use format::Format;
+pub use json::JSON_MAX;
+pub use read::{Options, import, import_as, import_with};

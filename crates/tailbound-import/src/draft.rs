@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run while it is being imported: what the source told, what it did not, and at the end
+//! the [`Run`] in which both stand.
+//!
+//! Context: COLD. Units: ns. A plan needs concrete values: whatever the source leaves unsaid
+//! gets a value here, and a sentence in `lost` that it is not from the source.
+//! Not here: what follows from missed periods (`missed`).
+
+use tailbound_core::plan::{Clock, Means};
+use tailbound_core::record::{
+    End, Event, Fact, Facts, RawRecord, SecondRecord, Source, ThreadRecord,
+};
+use tailbound_core::units::{format_span, grouped};
+use tailbound_core::{CpuSet, Distribution, Finding, Impact, Plan, Policy, Requirement, Run};
+
+use crate::error::{Fault, excerpt};
+use crate::format::Format;
+use crate::text::THREADS_MAX;
+
+/// A run while it is being imported.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) tool: String,
+    pub(crate) version: Option<String>,
+    /// Variant of the format, for people: `json v1`.
+    pub(crate) variant: String,
+    pub(crate) started_s: Option<i64>,
+    pub(crate) command: Vec<String>,
+    pub(crate) interval_ns: Option<i64>,
+    /// Every next thread's interval is longer by this.
+    pub(crate) distance_ns: i64,
+    pub(crate) duration_ns: Option<i64>,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) clock: Option<Clock>,
+    pub(crate) means: Option<Means>,
+    pub(crate) cpu_dma_latency_us: Option<i32>,
+    pub(crate) warm_up_ns: i64,
+    pub(crate) machine: Facts,
+    pub(crate) threads: Vec<ThreadRecord>,
+    pub(crate) seconds: Vec<SecondRecord>,
+    pub(crate) raw: Vec<RawRecord>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) lost: Vec<String>,
+    pub(crate) findings: Vec<Finding>,
+    /// The source ends before it says all it has to say.
+    pub(crate) cut_off: bool,
+    /// The tool keeps no schedule: interval and missed periods do not apply.
+    pub(crate) no_schedule: bool,
+}
+
+/// What a source says about a distribution beside its buckets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) n: Option<u64>,
+    pub(crate) min_ns: Option<i64>,
+    pub(crate) max_ns: Option<i64>,
+    pub(crate) mean_ns: Option<f64>,
+    pub(crate) resolution_ns: u64,
+    /// Lower edge of what found no bucket.
+    pub(crate) beyond_ns: Option<i64>,
+}
+
+/// An empty distribution of a source that gives no exact sums.
+pub(crate) fn coarse() -> Distribution {
+    Distribution { sums: None, ..Distribution::default() }
+}
+
+impl Draft {
+    pub(crate) fn new(tool: &str, variant: &str) -> Self {
+        Self { tool: tool.to_owned(), variant: variant.to_owned(), ..Self::default() }
+    }
+
+    /// Says what the source lost or left unsaid; the same sentence once.
+    pub(crate) fn lose(&mut self, sentence: impl Into<String>) {
+        let sentence = sentence.into();
+        if !self.lost.contains(&sentence) {
+            self.lost.push(sentence);
+        }
+    }
+
+    /// Says it, and that no "met" can be claimed on it.
+    pub(crate) fn doubt(&mut self, id: &str, title: String, meaning: &str, remedy: &str) {
+        self.lose(title.clone());
+        self.note(Finding::new(id, Impact::Doubt, title).meaning(meaning).remedy(remedy));
+    }
+
+    /// Keeps a finding. A run has one of each name: what several threads have in common
+    /// becomes one title, of bounded length; every sentence stands in `lost`.
+    pub(crate) fn note(&mut self, finding: Finding) {
+        const MORE: &str = " And more.";
+        match self.findings.iter_mut().find(|old| old.id == finding.id) {
+            None => self.findings.push(finding),
+            Some(old) if old.title.contains(&finding.title) || old.title.ends_with(MORE) => {}
+            Some(old) => {
+                old.impact = old.impact.max(finding.impact);
+                if old.title.len() + finding.title.len() < 400 {
+                    old.title = format!("{} {}", old.title, finding.title);
+                } else {
+                    old.title.push_str(MORE);
+                }
+            }
+        }
+    }
+
+    /// Keeps a machine fact if the source has it.
+    pub(crate) fn fact(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.machine.insert(name.to_owned(), Fact::of(value));
+        }
+    }
+
+    /// Adds a thread and context.
+    ///
+    /// # Errors
+    /// More than [`THREADS_MAX`] of them.
+    pub(crate) fn thread(
+        &mut self,
+        thread: u32,
+        cpu: Option<u32>,
+        context: &str,
+        wakeup: Distribution,
+    ) -> Result<(), Fault> {
+        if self.threads.len() >= THREADS_MAX {
+            return Err(Fault::file(format!("more than {THREADS_MAX} threads and contexts")));
+        }
+        self.threads.push(ThreadRecord {
+            thread,
+            cpu,
+            context: context.to_owned(),
+            wakeup,
+            ended: "complete".to_owned(),
+            ..ThreadRecord::default()
+        });
+        Ok(())
+    }
+
+    /// Brings buckets and what was told beside them together; `who` names the thread.
+    pub(crate) fn settle(&mut self, who: &str, mut d: Distribution, told: Told) -> Distribution {
+        let binned = d.n;
+        let n = told.n.unwrap_or(binned);
+        d.resolution_ns = told.resolution_ns.max(1);
+        d.sums = None;
+        // A thousandth of a ns: no source is finer, and the decimal form stays short.
+        d.mean_ns = told
+            .mean_ns
+            .filter(|m| m.is_finite() && n > 0)
+            .map(|m| (m * 1000.0).round() / 1000.0)
+            .filter(|m| m.is_finite());
+        d.n = n.max(binned);
+        if d.n > 0 {
+            d.min_ns = told.min_ns.or(d.min_ns);
+            d.max_ns = told.max_ns.or(d.max_ns);
+        }
+        if n == 0 && binned == 0 {
+            d.min_ns = None;
+            d.max_ns = None;
+            self.doubt(
+                "source-no-samples",
+                format!("{who} holds no sample."),
+                "Nothing is known about this thread.",
+                "Find out why it never ran, and measure again.",
+            );
+        } else if binned > n {
+            self.doubt(
+                "source-inconsistent",
+                format!(
+                    "{who}: the histogram holds {} values but the count says {}; the histogram is believed.",
+                    grouped(binned),
+                    grouped(n)
+                ),
+                "The file contradicts itself: it was written while the tool still measured, or changed afterwards.",
+                "Measure again, or import the file as the tool wrote it.",
+            );
+        } else if binned < n {
+            d.unbinned = n - binned;
+            d.unbinned_from_ns = told.beyond_ns;
+            self.lost_tail(who, &d, binned);
+        }
+        d
+    }
+
+    fn lost_tail(&mut self, who: &str, d: &Distribution, binned: u64) {
+        let from = d.unbinned_from_ns.map_or_else(
+            || "of unknown size".to_owned(),
+            |ns| format!("of {} or more", tailbound_core::units::format_ns_i64(ns)),
+        );
+        let (id, what) = if binned == 0 {
+            ("source-no-histogram", "no histogram: of ")
+        } else {
+            ("source-lost-tail", "values outside the histogram's range: ")
+        };
+        let title = if binned == 0 {
+            format!(
+                "{who} has {what}{} values only the extremes and the average are known.",
+                grouped(d.n)
+            )
+        } else {
+            format!(
+                "{who} has {what}{} of {} values, {from}, are counted but not in it.",
+                grouped(d.unbinned),
+                grouped(d.n)
+            )
+        };
+        self.doubt(
+            id,
+            title,
+            "How late these were is known only by the greatest of them: high quantiles and any tail bound are unknown.",
+            "Measure with a histogram that reaches beyond the latest wake-up, or with tailbound itself.",
+        );
+    }
+
+    /// The run.
+    pub(crate) fn finish(mut self, format: Format, file: &str, bytes: &[u8]) -> Run {
+        self.say_what_is_assumed();
+        let tool = match &self.version {
+            Some(v) => format!("{} {v}", self.tool),
+            None => self.tool.clone(),
+        };
+        let cpus: CpuSet = self.threads.iter().filter_map(|t| t.cpu).collect();
+        let interval_ns = self.interval_ns.unwrap_or(0);
+        let longest = self.threads.iter().map(|t| t.wakeup.n).max().unwrap_or(0);
+        let activations = match (self.duration_ns, interval_ns) {
+            (Some(d), i) if i > 0 => u64::try_from(d / i).unwrap_or(0),
+            _ => longest,
+        };
+        let plan = Plan {
+            name: None,
+            probe: self.tool.clone(),
+            interval_ns,
+            activations,
+            warm_up_ns: self.warm_up_ns,
+            cpus,
+            policy: self.policy.unwrap_or(Policy::Other),
+            clock: self.clock.unwrap_or(Clock::Monotonic),
+            means: self.means.unwrap_or(Means::Nanosleep),
+            loads: Vec::new(),
+            requirement: Requirement::default(),
+            cpu_dma_latency_us: self.cpu_dma_latency_us,
+            raw: !self.raw.is_empty(),
+            paranoid: false,
+        };
+        let measured_ns =
+            self.duration_ns.unwrap_or_else(|| plan.duration_ns().max(self.spanned_ns()));
+        let mut run = Run::new(tailbound_core::record::Header {
+            schema: tailbound_core::record::SCHEMA.to_owned(),
+            tool: tool.clone(),
+            id: format!("imported-{:016x}", fingerprint(bytes)),
+            started: self.started_s.map_or_else(
+                || "unknown: the source does not say when the run began".to_owned(),
+                crate::time::rfc3339,
+            ),
+            command: self.command,
+            plan,
+            machine: self.machine,
+            source: Some(Source {
+                tool,
+                format: if self.variant.is_empty() {
+                    format.name().to_owned()
+                } else {
+                    self.variant
+                },
+                file: file.to_owned(),
+                lost: self.lost,
+            }),
+        });
+        run.threads = self.threads;
+        run.seconds = self.seconds;
+        run.raw = self.raw;
+        run.events = self.events;
+        run.findings = self.findings;
+        if !self.cut_off {
+            let lines = run.lines().count() as u64;
+            run.end = Some(End { reason: "complete".to_owned(), measured_ns, lines });
+        }
+        run
+    }
+
+    /// The time the per-second records span.
+    fn spanned_ns(&self) -> i64 {
+        let seconds = self.seconds.iter().map(|s| s.second.saturating_add(1)).max().unwrap_or(0);
+        i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000_000)
+    }
+
+    fn say_what_is_assumed(&mut self) {
+        if self.no_schedule {
+            self.interval_ns = None;
+        } else if self.interval_ns.is_none() {
+            self.lose("The interval is not in the file: the plan says 0.");
+        }
+        if self.policy.is_none() {
+            self.lose("The scheduling policy is not in the file: the plan says other.");
+        }
+        if self.clock.is_none() && !self.no_schedule {
+            self.lose("The clock is not in the file: the plan says monotonic.");
+        }
+        if self.started_s.is_none() {
+            self.lose("When the run began is not in the file.");
+        }
+        match self.duration_ns {
+            None => self.lose("How long the run took is not in the file."),
+            Some(ns) if ns >= 2_000_000_000 && self.threads.is_empty() => {
+                self.lose(format!("Of a run of {} no thread is in the file.", format_span(ns)));
+            }
+            Some(_) => {}
+        }
+        if self.command.is_empty() {
+            self.lose("The command line is not in the file.");
+        }
+        if self.machine.is_empty() {
+            self.lose("Nothing about the machine is in the file.");
+        }
+        if self.threads.iter().any(|t| t.cpu.is_none()) {
+            self.lose(
+                "On which CPU each thread ran is not in the file, or the threads were not pinned.",
+            );
+        }
+        self.lose(
+            "Page faults, CPU frequency, throttling and loads beside the run are not in the file.",
+        );
+    }
+}
+
+/// Something of the source, cut short and clean, for a sentence.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("`{}`", excerpt(text))
+}
+
+/// FNV-1a over 64 bits: the same file has the same identity wherever it is imported.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3))
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a file could not be imported: what was wrong, where, and what to do.
+//!
+//! Context: COLD. Units: lines count from 1, byte offsets from 0.
+//! Not here: what a readable file lost, which is a finding and not an error (`missed`, `draft`).
+
+use std::fmt;
+
+use crate::format::Format;
+
+/// Where in the file something is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A line, from 1.
+    Line(u64),
+    /// A byte offset, from 0.
+    Byte(u64),
+    /// A path of keys in a JSON or XML document: `thread.0.histogram.12`.
+    Path(String),
+    /// The file as a whole.
+    File,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(n) => write!(f, "line {n}"),
+            Self::Byte(n) => write!(f, "byte {n}"),
+            Self::Path(p) => write!(f, "at `{p}`"),
+            Self::File => f.write_str("the file as a whole"),
+        }
+    }
+}
+
+/// Why a file could not be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The content is of no format known here.
+    #[error("{file}: {hint}; readable are {}", Format::list())]
+    Unknown {
+        /// The file's name.
+        file: String,
+        /// What it looks like instead.
+        hint: String,
+    },
+    /// The format is known, the content is not as it should be.
+    #[error("{file} (read as {format}): {place}: {reason}")]
+    Bad {
+        /// The file's name.
+        file: String,
+        /// What it was read as.
+        format: Format,
+        /// Where.
+        place: Place,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+}
+
+/// What a parser reports; the file's name and the format are added outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) place: Place,
+    pub(crate) reason: String,
+}
+
+impl Fault {
+    pub(crate) fn line(line: u64, reason: impl Into<String>) -> Self {
+        Self { place: Place::Line(line), reason: reason.into() }
+    }
+    pub(crate) fn byte(byte: usize, reason: impl Into<String>) -> Self {
+        Self { place: Place::Byte(byte as u64), reason: reason.into() }
+    }
+    pub(crate) fn path(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { place: Place::Path(path.into()), reason: reason.into() }
+    }
+    pub(crate) fn file(reason: impl Into<String>) -> Self {
+        Self { place: Place::File, reason: reason.into() }
+    }
+}
+
+/// At most 60 characters of foreign text, without control characters, for a message.
+pub(crate) fn excerpt(text: &str) -> String {
+    let mut out: String =
+        text.chars().take(60).map(|c| if c.is_control() { '.' } else { c }).collect();
+    if text.chars().nth(60).is_some() {
+        out.push('…');
+    }
+    out
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The formats that can be imported, and how each is known by its content.
+//!
+//! Context: COLD. Only the first 64 KiB are looked at. What is nearly a format (a live
+//! screen, a YAML without latencies) gets a hint instead of a guess.
+//! Not here: the parsers, one module each.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::jitterdebugger;
+use crate::text::Lines;
+
+macro_rules! formats {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $description:literal;)+) => {
+        /// A format that can be imported.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Format { $($(#[$doc])* $variant),+ }
+
+        impl Format {
+            /// Every format, in the order of the help text.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Its word on the command line.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// What it is, in one line.
+            #[must_use]
+            pub fn description(self) -> &'static str {
+                match self { $(Self::$variant => $description),+ }
+            }
+        }
+    };
+}
+
+formats! {
+    /// Our own run file.
+    Own = "tailbound", "a run file of tailbound itself";
+    /// cyclictest `--json`.
+    CyclictestJson = "cyclictest-json", "cyclictest --json (file_version 1; 2.4 to 2.10)";
+    /// cyclictest `-h` or `-H`.
+    CyclictestHistogram = "cyclictest-histogram", "cyclictest -h/-H on standard output or --histfile (2.4 to 2.10)";
+    /// cyclictest's final or live status lines.
+    CyclictestStatus = "cyclictest-status", "cyclictest status lines (T: 0 (pid) P:95 ...): extremes and average only";
+    /// cyclictest `-v`.
+    CyclictestVerbose = "cyclictest-verbose", "cyclictest -v, every sample as thread:cycle:value";
+    /// oslat `--json`.
+    OslatJson = "oslat-json", "oslat --json (2.4 to 2.10)";
+    /// oslat's standard output.
+    OslatText = "oslat-text", "oslat on standard output (2.4 to 2.10)";
+    /// The small programs of rt-tests.
+    RtTestsJson = "rt-tests-json", "--json of ptsematest, svsematest, sigwaittest, pmqtest, signaltest: extremes and average only";
+    /// rtla timerlat hist.
+    RtlaTimerlat = "rtla-timerlat", "rtla timerlat hist (6.1 to 7.2): contexts irq, thread, user";
+    /// rtla osnoise hist.
+    RtlaOsnoise = "rtla-osnoise", "rtla osnoise hist (6.1 to 7.2)";
+    /// jitterdebugger's results.json.
+    JitterdebuggerJson = "jitterdebugger-json", "jitterdebugger results.json (version 3)";
+    /// jitterdebugger's samples.raw.
+    JitterdebuggerRaw = "jitterdebugger-raw", "jitterdebugger samples.raw (28-byte records of a 64-bit little-endian machine)";
+    /// rteval's summary.xml.
+    RtevalXml = "rteval", "rteval summary.xml (cyclictest or timerlat module)";
+    /// Xenomai `latency -g`.
+    XenomaiGnuplot = "xenomai-gnuplot", "Xenomai latency -g file";
+    /// Xenomai `latency` on standard output.
+    XenomaiText = "xenomai-text", "Xenomai latency on standard output (RTD/RTS/HSD lines)";
+    /// latmus `-g`.
+    Latmus = "latmus", "EVL latmus -g file";
+    /// stress-ng `--cyclic`.
+    StressNg = "stress-ng", "stress-ng --cyclic on standard output, with --cyclic-dist for the histogram";
+    /// Plain numbers.
+    Column = "column", "plain numbers, one a line; the unit in a header line (`# latency_us`) or given as an option";
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|f| f.name() == text)
+            .ok_or_else(|| format!("`{text}` is not a format; readable are {}", Self::list()))
+    }
+}
+
+impl Format {
+    /// The names of all formats in one line.
+    #[must_use]
+    pub fn list() -> String {
+        Self::ALL.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Finds the format by the content.
+    ///
+    /// # Errors
+    /// What the content looks like instead, in words for the user.
+    pub fn detect(bytes: &[u8]) -> Result<Self, String> {
+        let head = bytes.get(..64 << 10).unwrap_or(bytes);
+        if head.iter().all(u8::is_ascii_whitespace) {
+            return Err("the file is empty".to_owned());
+        }
+        if jitterdebugger::raw::looks_like_it(bytes) {
+            return Ok(Self::JitterdebuggerRaw);
+        }
+        if head.contains(&0) {
+            return Err(
+                "a binary file, but not the 28-byte records of jitterdebugger's samples.raw"
+                    .to_owned(),
+            );
+        }
+        let text = String::from_utf8_lossy(head);
+        let start = text.trim_start_matches('\u{feff}').trim_start();
+        if start.starts_with('{') {
+            return json(start);
+        }
+        if start.starts_with('<') {
+            return if start.contains("<rteval") {
+                Ok(Self::RtevalXml)
+            } else {
+                Err("XML, but without the element `rteval`".to_owned())
+            };
+        }
+        by_lines(head)
+    }
+}
+
+/// JSON is known by its keys, textually: a document with a broken escape must still come to
+/// the parser that can say so.
+fn json(start: &str) -> Result<Format, String> {
+    if start.contains("\"tailbound-run/") {
+        return Ok(Format::Own);
+    }
+    let tool = start
+        .split_once("\"cmdline:\":")
+        .or_else(|| start.split_once("\"cmdline\":"))
+        .map(|(_, rest)| rest.trim_start().trim_start_matches('"'))
+        .and_then(|line| line.split([' ', '"', '\n']).next())
+        .map(|word| word.rsplit('/').next().unwrap_or(word));
+    match tool {
+        Some("cyclictest") => Ok(Format::CyclictestJson),
+        Some("oslat") => Ok(Format::OslatJson),
+        Some("ptsematest" | "svsematest" | "sigwaittest" | "pmqtest" | "signaltest") => {
+            Ok(Format::RtTestsJson)
+        }
+        Some(other) => Err(format!(
+            "JSON of `{}`, which holds no wake-up latencies that could be imported",
+            crate::error::excerpt(other)
+        )),
+        None if start.contains("\"resolution_in_ns\"") && start.contains("\"cpu\"") => {
+            Ok(Format::JitterdebuggerJson)
+        }
+        None => Err("JSON, but of no tool known here".to_owned()),
+    }
+}
+
+fn by_lines(head: &[u8]) -> Result<Format, String> {
+    let mut hint = None;
+    let mut numbers = false;
+    for (_, line) in Lines::new(head).filter_map(Result::ok) {
+        let line = line.trim();
+        let has = |words: &[&str]| words.iter().all(|w| line.contains(w));
+        let begins = |word: &str| line.starts_with(word);
+        let format = if begins("# RTLA timerlat histogram") {
+            Some(Format::RtlaTimerlat)
+        } else if begins("# RTLA osnoise histogram") {
+            Some(Format::RtlaOsnoise)
+        } else if begins("# Histogram") {
+            Some(Format::CyclictestHistogram)
+        } else if begins("T:") && has(&["P:", "Min:", "Max:"]) {
+            Some(Format::CyclictestStatus)
+        } else if crate::cyclictest::verbose::sample(line).is_some() {
+            Some(Format::CyclictestVerbose)
+        } else if begins("oslat V") || begins("Counter Freq:") || begins("CPU Freq:") {
+            Some(Format::OslatText)
+        } else if begins("# libevl version") || begins("# clock gravity:") {
+            Some(Format::Latmus)
+        } else if begins("# ----lat min|") {
+            Some(Format::XenomaiGnuplot)
+        } else if begins("RTH|----lat min|") || begins("RTD|") {
+            Some(Format::XenomaiText)
+        } else if has(&["stress-ng:", "cyclic:"]) {
+            Some(Format::StressNg)
+        } else {
+            None
+        };
+        if let Some(format) = format {
+            return Ok(format);
+        }
+        numbers |= crate::column::value(line).is_some();
+        hint = hint.or_else(|| near_miss(line));
+    }
+    match hint {
+        Some(hint) => Err(hint.to_owned()),
+        None if numbers => Ok(Format::Column),
+        None => Err("of no format known here".to_owned()),
+    }
+}
+
+/// What is often tried and cannot be imported, with what to do instead.
+fn near_miss(line: &str) -> Option<&'static str> {
+    if line.starts_with("T:") && line.contains(" A:") {
+        Some("jitterdebugger's screen: import its results.json or samples.raw instead")
+    } else if line.contains("Timer Latency (us)") || line.contains("Timer Latency (ns)") {
+        Some("rtla's `top` screen: run `rtla timerlat hist` and import that")
+    } else if line.contains("Operating System Noise") {
+        Some("rtla's `top` screen: run `rtla osnoise hist` and import that")
+    } else if line.starts_with("stress-ng-version:") {
+        Some("stress-ng's YAML, which holds no latencies: import its standard output instead")
+    } else if line.starts_with("RTH|    lat min|") {
+        Some(
+            "RTAI's latency display, whose columns and units differ from Xenomai's: it is not read",
+        )
+    } else if line.starts_with("# tracer:") {
+        Some("a kernel trace, not a histogram or a list of latencies")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip_and_are_listed() {
+        for f in Format::ALL {
+            assert_eq!(f.name().parse(), Ok(*f));
+            assert!(!f.description().is_empty() && Format::list().contains(f.name()));
+        }
+        assert!("nonsense".parse::<Format>().is_err_and(|e| e.contains("cyclictest-json")));
+    }
+
+    #[test]
+    fn what_is_nearly_a_format_gets_advice() {
+        for (text, advice) in [
+            ("", "empty"),
+            ("T: 0 ( 2481) A: 0 C: 216 Min: 15 Avg: 37 Max: 409", "results.json"),
+            ("stress-ng-version: 0.15", "standard output"),
+            ("{\"cmdline:\": \"hackbench -l 3\"}", "hackbench"),
+            ("<html>", "rteval"),
+            ("words", "no format"),
+            ("\0\0", "binary"),
+        ] {
+            let got = Format::detect(text.as_bytes()).unwrap_err();
+            assert!(got.contains(advice), "{text}: {got}");
+        }
+    }
+}

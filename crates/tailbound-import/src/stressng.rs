@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! stress-ng's `cyclic` stressor on standard output.
+//!
+//! Context: COLD. Units: ns. Layout: every line after `stress-ng: info:  [pid] cyclic:`; the
+//! policy and delay, `mean`, `min`/`max`, percentiles, and with `--cyclic-dist` rows `lower-edge
+//! frequency` under `latency distribution (N ns intervals)`, which may stop at the first M
+//! buckets or at `..`. All figures are of the first `--cyclic-samples` sleeps only; a note says
+//! how many there were. Sleeps are relative, timed on CLOCK_REALTIME.
+//! Source: stress-ng(1); output of stress-ng 0.15.06.
+
+use tailbound_core::Policy;
+use tailbound_core::plan::Means;
+use tailbound_core::units::grouped;
+
+use crate::command::{not_realtime, realtime_clock};
+use crate::draft::{Draft, Told, coarse, quoted};
+use crate::error::Fault;
+use crate::text::{self, Lines};
+
+#[derive(Default)]
+struct Found {
+    pid: Option<String>,
+    limit: Option<u64>,
+    needed: Option<u64>,
+    width_ns: u64,
+    told: Told,
+    rows: bool,
+    last: Option<i64>,
+}
+
+pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
+    let mut draft = Draft::new("stress-ng", "cyclic text");
+    let mut found = Found::default();
+    let mut d = coarse();
+    for entry in Lines::new(bytes) {
+        let (n, line) = entry?;
+        if let Some(s) =
+            line.split_once("completed in ").and_then(|(_, r)| r.split(['s', ' ']).next())
+        {
+            draft.duration_ns = text::scaled(s, 1_000_000_000).or(draft.duration_ns);
+        }
+        let Some((head, rest)) = line.split_once("cyclic:") else { continue };
+        let pid = head.rsplit('[').next().unwrap_or("").trim().trim_end_matches(']').to_owned();
+        if *found.pid.get_or_insert_with(|| pid.clone()) != pid {
+            draft.doubt(
+                "source-mixed",
+                "More than one instance of the stressor wrote figures; only the first was read."
+                    .to_owned(),
+                "The other instances' latencies are missing.",
+                "Import the output of one instance.",
+            );
+            continue;
+        }
+        row(&mut draft, &mut found, &mut d, rest.trim(), n)?;
+    }
+    finish(&mut draft, found, d)?;
+    Ok(draft)
+}
+
+fn row(
+    draft: &mut Draft,
+    found: &mut Found,
+    d: &mut tailbound_core::Distribution,
+    text: &str,
+    n: u64,
+) -> Result<(), Fault> {
+    let after = |key: &str| text.split_once(key).and_then(|(_, r)| r.split_whitespace().next());
+    if let Some(policy) = text.strip_prefix("sched SCHED_") {
+        draft.interval_ns = after(": ").map(|f| text::ns(f, 1, n, "the delay")).transpose()?;
+        found.limit = after("delay, ").map(|f| text::count(f, n, "the samples")).transpose()?;
+        policy_of(draft, policy.split(':').next().unwrap_or(""));
+    } else if text.starts_with("mean:") {
+        found.told.mean_ns = after("mean:").and_then(|f| f.parse().ok());
+    } else if text.starts_with("min:") {
+        found.told.min_ns = after("min:").map(|f| text::ns(f, 1, n, "min")).transpose()?;
+        found.told.max_ns = after("max:").map(|f| text::ns(f, 1, n, "max")).transpose()?;
+    } else if text.starts_with("latency distribution (") {
+        let width = after("distribution (").unwrap_or("");
+        found.width_ns = text::count(width, n, "the bucket's width")?.max(1);
+    } else if text.starts_with("latency (ns)") {
+        found.rows = true;
+    } else if text.starts_with("Note:") {
+        found.needed =
+            after("needed to be ").map(|f| text::count(f, n, "the samples")).transpose()?;
+    } else if found.rows && text.starts_with(|c: char| c.is_ascii_digit()) {
+        let mut words = text.split_whitespace();
+        let low = text::ns(words.next().unwrap_or(""), 1, n, "the latency")?;
+        let count = text::count(words.next().unwrap_or(""), n, "the frequency")?;
+        if found.last.is_some_and(|l| low <= l) {
+            return Err(Fault::line(n, "the bucket does not follow the one above"));
+        }
+        found.last = Some(low);
+        d.add_many(low, count);
+    }
+    Ok(())
+}
+
+fn policy_of(draft: &mut Draft, name: &str) {
+    draft.policy = match name {
+        "FIFO" | "RR" => {
+            draft.lose("The priority is not in the file: the plan says 1.");
+            Some(if name == "RR" { Policy::Rr(1) } else { Policy::Fifo(1) })
+        }
+        "BATCH" => Some(Policy::Batch),
+        "IDLE" => Some(Policy::Idle),
+        "OTHER" => Some(Policy::Other),
+        other => {
+            draft.lose(format!(
+                "The policy is SCHED_{}, whose parameters are not in the file.",
+                quoted(other)
+            ));
+            None
+        }
+    };
+}
+
+fn finish(draft: &mut Draft, found: Found, d: tailbound_core::Distribution) -> Result<(), Fault> {
+    let binned = d.n;
+    let kept = found.needed.map(|n| n.min(found.limit.unwrap_or(n)));
+    if kept.is_none() && binned == 0 {
+        return Err(Fault::file(
+            "neither a distribution nor the number of samples is in the output: run stress-ng with --cyclic-dist",
+        ));
+    }
+    let width = i64::try_from(found.width_ns).unwrap_or(i64::MAX);
+    let end = found.last.map(|l| l.saturating_add(width));
+    let cut = end.zip(found.told.max_ns).is_some_and(|(e, m)| m >= e);
+    let n = kept.unwrap_or_else(|| {
+        if cut {
+            draft.lose(
+                "How many samples are beyond the distribution is not in the file; at least one is.",
+            );
+        }
+        binned.saturating_add(u64::from(cut))
+    });
+    let told = Told {
+        n: Some(n),
+        resolution_ns: found.width_ns.max(1),
+        beyond_ns: if cut { end } else { None },
+        ..found.told
+    };
+    if let Some(needed) = found.needed.filter(|needed| *needed > n) {
+        draft.doubt(
+            "source-samples-lost",
+            format!(
+                "stress-ng kept the first {} of {} samples; all its figures are of these.",
+                grouped(n),
+                grouped(needed)
+            ),
+            "The latest wake-up may be among the samples that were not kept.",
+            "Run stress-ng with --cyclic-samples large enough.",
+        );
+    }
+    draft.means = Some(Means::NanosleepRelative);
+    realtime_clock(draft);
+    not_realtime(draft);
+    draft.doubt(
+        "source-no-missed",
+        "stress-ng sleeps relative to its last wake-up: a late one delays all that follow, and none counts as missed.".to_owned(),
+        "Compared with a fixed schedule, every quantile is too good.",
+        "Measure with a tool that keeps an absolute schedule.",
+    );
+    draft.lose("The way into the sleeping system call is part of each figure.");
+    let d = draft.settle("The stressor", d, told);
+    draft.thread(0, None, "user", d)
+}

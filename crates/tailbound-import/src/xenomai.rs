@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Xenomai's `latency`: the `-g` file and the standard output.
+//!
+//! Context: COLD. Units: µs with decimals. Layout of `-g`: `# elapsed (task, period, priority)`,
+//! `# min| avg| max| overrun| msw|`, then pairs: the left edge of the first cell and 1, for each
+//! cell its centre and its count *plus one*, the right edge of the last cell and 1.
+//! Standard output: `RTT|` (as the first line above), `RTD|` once a second, `HSD|avg| lo - hi | n`
+//! cells of samples (`min` and `max` are of seconds), `RTS|` the whole run.
+//! The last cell also holds everything beyond; negative values were folded by their magnitude;
+//! overruns are counted but are in no cell; a first second is discarded.
+//! Source: output of Xenomai 3.3.1.
+
+use tailbound_core::Policy;
+use tailbound_core::plan::{Clock, Means};
+
+use crate::draft::{Draft, Told, coarse};
+use crate::error::{Fault, excerpt};
+use crate::missed;
+use crate::text::{self, Lines};
+use crate::time::hms;
+
+#[derive(Default)]
+struct Found {
+    context: &'static str,
+    min_ns: Option<i64>,
+    mean_ns: Option<f64>,
+    max_ns: Option<i64>,
+    overruns: u64,
+    switches: u64,
+    /// Lower edge and count.
+    cells: Vec<(i64, u64)>,
+    width_ns: i64,
+}
+
+pub(crate) fn gnuplot(bytes: &[u8]) -> Result<Draft, Fault> {
+    let mut draft = Draft::new("xenomai latency", "gnuplot");
+    let mut found = Found::default();
+    let mut pairs: Vec<(i64, u64, u64)> = Vec::new();
+    for entry in Lines::new(bytes) {
+        let (n, line) = entry?;
+        let line = line.trim();
+        if let Some(rest) = line.strip_prefix('#') {
+            let rest = rest.trim();
+            if rest.contains(" period") && rest.contains('(') {
+                task(&mut draft, &mut found, rest);
+            } else if rest.matches('|').count() == 5 && !rest.starts_with('-') {
+                summary(&mut found, rest, n)?;
+            }
+        } else if !line.is_empty() {
+            let mut words = line.split_whitespace();
+            let (Some(x), Some(y), None) = (words.next(), words.next(), words.next()) else {
+                return Err(Fault::line(n, format!("`{}` is not two numbers", excerpt(line))));
+            };
+            pairs.push((text::ns(x, 1000, n, "the cell")?, text::count(y, n, "the count")?, n));
+        }
+    }
+    unbracket(&mut draft, &mut found, &pairs)?;
+    finish(&mut draft, found)?;
+    Ok(draft)
+}
+
+/// Takes the two brackets off, and one off every count.
+fn unbracket(draft: &mut Draft, found: &mut Found, pairs: &[(i64, u64, u64)]) -> Result<(), Fault> {
+    let Some(((left, _, _), rest)) = pairs.split_first() else {
+        draft.cut_off = true;
+        return Ok(());
+    };
+    let half = rest.first().map_or(0, |(c, ..)| c.saturating_sub(*left));
+    if half <= 0 {
+        return Err(Fault::file("the first pair is not the left edge of the first cell"));
+    }
+    found.width_ns = half.saturating_mul(2);
+    let cells = match rest.split_last() {
+        Some((last, cells)) if cells.last().is_some_and(|c| last.0 == c.0.saturating_add(half)) => {
+            cells
+        }
+        _ => {
+            draft.cut_off = true;
+            rest
+        }
+    };
+    let mut before = None;
+    for (centre, count, n) in cells {
+        let count = count
+            .checked_sub(1)
+            .ok_or_else(|| Fault::line(*n, "a count of 0, where counts are written plus one"))?;
+        if before.is_some_and(|b| *centre <= b) {
+            return Err(Fault::line(*n, "the cell does not follow the one above"));
+        }
+        before = Some(*centre);
+        found.cells.push((centre.saturating_sub(half), count));
+    }
+    Ok(())
+}
+
+pub(crate) fn text(bytes: &[u8]) -> Result<Draft, Fault> {
+    let mut draft = Draft::new("xenomai latency", "text");
+    let mut found = Found::default();
+    let (mut ended, mut best, mut samples) = (false, None, None);
+    for entry in Lines::new(bytes) {
+        let (n, line) = entry?;
+        let line = line.trim();
+        let (tag, rest) = line.split_once('|').unwrap_or((line, ""));
+        match tag {
+            "RTT" => task(&mut draft, &mut found, rest.trim()),
+            "RTH" if !rest.contains("----lat min") => {
+                return Err(Fault::line(
+                    n,
+                    "RTAI's layout, whose columns and units differ: it is not read",
+                ));
+            }
+            "RTD" => {
+                let mut c = rest.split('|').skip(5);
+                best = c.next().zip(c.next()).map(|(a, b)| (a.to_owned(), b.to_owned(), n));
+            }
+            "HSD" if rest.trim_start().starts_with("avg|") => cell(&mut found, rest, n)?,
+            "HSS" if rest.trim_start().starts_with("avg|") => {
+                samples =
+                    rest.split('|').nth(1).map(|f| text::count(f, n, "the samples")).transpose()?;
+            }
+            "RTS" => {
+                summary(&mut found, rest, n)?;
+                let took = rest.rsplit('|').next().and_then(|t| t.split('/').next()).and_then(hms);
+                draft.duration_ns = took.map(|s| s.saturating_mul(1_000_000_000));
+                ended = true;
+            }
+            _ => {}
+        }
+    }
+    if let (false, Some((min, max, n))) = (ended, best) {
+        found.min_ns = Some(text::ns(&min, 1000, n, "the least")?);
+        found.max_ns = Some(text::ns(&max, 1000, n, "the greatest")?);
+    }
+    draft.cut_off = !ended;
+    let binned = found.cells.iter().fold(0u64, |a, c| a.saturating_add(c.1));
+    if binned == 0 {
+        return Err(Fault::file(
+            "no histogram of the samples is in the output: run latency with -h or -g and import that",
+        ));
+    }
+    if samples.is_some_and(|s| s != binned) {
+        draft.doubt(
+            "source-inconsistent",
+            format!("The cells hold {binned} values, the statistics say {}.", samples.unwrap_or(0)),
+            "Lines are missing or were changed.",
+            "Import the whole output.",
+        );
+    }
+    finish(&mut draft, found)?;
+    Ok(draft)
+}
+
+/// `00:00:05 (periodic user-mode task, 1000 us period, priority 99)`
+fn task(draft: &mut Draft, found: &mut Found, text: &str) {
+    let (took, rest) = text.split_once('(').unwrap_or((text, ""));
+    draft.duration_ns = hms(took).map(|s| s.saturating_mul(1_000_000_000)).or(draft.duration_ns);
+    for part in rest.trim_end_matches(')').split(',').map(str::trim) {
+        if let Some(us) = part.strip_suffix(" us period") {
+            draft.interval_ns = text::scaled(us, 1000).filter(|i| *i > 0);
+        } else if let Some(p) = part.strip_prefix("priority ") {
+            let p = p.trim().parse().ok().filter(|p| (1..=99).contains(p));
+            draft.policy = p.map(Policy::Fifo);
+        } else {
+            found.context = match part {
+                p if p.contains("kernel") => "thread",
+                p if p.contains("timer") || p.contains("handler") => "irq",
+                _ => "user",
+            };
+        }
+    }
+}
+
+/// `min| avg| max| overrun| msw|`
+fn summary(found: &mut Found, text: &str, n: u64) -> Result<(), Fault> {
+    let mut fields = text.split('|').map(str::trim);
+    let mut next = || fields.next().ok_or_else(|| Fault::line(n, "fewer than five columns"));
+    found.min_ns = Some(text::ns(next()?, 1000, n, "the least")?);
+    #[expect(clippy::cast_precision_loss, reason = "an average of a few digits")]
+    {
+        found.mean_ns = Some(text::ns(next()?, 1000, n, "the average")? as f64);
+    }
+    found.max_ns = Some(text::ns(next()?, 1000, n, "the greatest")?);
+    found.overruns = text::count(next()?, n, "the overruns")?;
+    found.switches = text::count(next()?, n, "the mode switches")?;
+    Ok(())
+}
+
+/// `avg|  18 - 19 |  2`
+fn cell(found: &mut Found, rest: &str, n: u64) -> Result<(), Fault> {
+    let bad = || Fault::line(n, format!("`{}` is not a cell `lo - hi | n`", excerpt(rest)));
+    let mut fields = rest.split('|').skip(1);
+    let range = fields.next().ok_or_else(bad)?;
+    let count = text::count(fields.next().ok_or_else(bad)?, n, "the count")?;
+    let (low, high) = range.split_once('-').ok_or_else(bad)?;
+    let (low, high) = (text::ns(low, 1000, n, "the cell")?, text::ns(high, 1000, n, "the cell")?);
+    if low >= high || found.cells.last().is_some_and(|c| c.0 >= low) {
+        return Err(Fault::line(n, "the cell does not follow the one above"));
+    }
+    found.width_ns = found.width_ns.max(high.saturating_sub(low));
+    found.cells.push((low, count));
+    Ok(())
+}
+
+fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
+    let mut d = coarse();
+    let (mut all, mut beyond_ns) = (0u64, None);
+    let last = found.cells.iter().rposition(|c| c.1 > 0);
+    for (i, (low, n)) in found.cells.iter().enumerate() {
+        all = all.saturating_add(*n);
+        let edge = low.saturating_add(found.width_ns);
+        if Some(i) == last && found.max_ns.is_none_or(|m| m >= edge) {
+            beyond_ns = Some(*low);
+        } else {
+            d.add_many(*low, *n);
+        }
+    }
+    let told = Told {
+        n: Some(all),
+        min_ns: found.min_ns,
+        max_ns: found.max_ns,
+        mean_ns: found.mean_ns,
+        resolution_ns: found.width_ns.unsigned_abs(),
+        beyond_ns,
+    };
+    draft.clock = Some(Clock::Monotonic);
+    draft.means = Some(Means::Timerfd);
+    draft.warm_up_ns = 1_000_000_000;
+    let d = draft.settle("The task", d, told);
+    let context = if found.context.is_empty() { "user" } else { found.context };
+    draft.thread(0, None, context, d)?;
+    if found.min_ns.is_some_and(|m| m < 0) {
+        draft.doubt(
+            "source-folded-early",
+            "Wake-ups before their due time were entered into the histogram by their magnitude."
+                .to_owned(),
+            "How many were early, and how many late, cannot be told apart.",
+            "Measure with a tool that keeps the sign.",
+        );
+    }
+    if found.switches > 0 {
+        draft.lose(format!(
+            "{} switches to the Linux side were counted; their delays are among the samples.",
+            found.switches
+        ));
+    }
+    missed::counted(draft, found.overruns);
+    draft.lose("The first second is discarded by the tool and is not in the file.");
+    Ok(())
+}

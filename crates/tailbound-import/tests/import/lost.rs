@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What sources lose is said, as a sentence and where it matters as a doubt.
+//!
+//! Context: COLD.
+
+use tailbound_core::{Impact, Run};
+use tailbound_import::{Format, Options, import, import_as, import_with};
+
+use crate::{bytes, has, run, run_with, said};
+
+fn title(run: &Run, id: &str) -> String {
+    let finding = run.findings.iter().find(|f| f.id == id && f.impact == Impact::Doubt);
+    finding.map(|f| f.title.clone()).unwrap_or_default()
+}
+
+#[test]
+fn a_lost_tail_is_a_doubt() {
+    for (format, name) in [
+        (Format::CyclictestJson, "cyclictest-2.4_H30_overflow.json"),
+        (Format::CyclictestHistogram, "cyclictest-2.4_h400.stdout.txt"),
+        (Format::JitterdebuggerJson, "jitterdebugger_stall_results.json"),
+        (Format::RtlaTimerlat, "rtla-6.1_timerlat_hist.stdout.txt"),
+        (Format::OslatText, "oslat-2.4.stdout.txt"),
+        (Format::XenomaiGnuplot, "xenomai-mercury-latency.gnuplot"),
+        (Format::Latmus, "handmade_latmus.gnuplot"),
+        (Format::StressNg, "stressng-cyclic.stdout.txt"),
+    ] {
+        let r = run(format, name);
+        assert!(!title(&r, "source-lost-tail").is_empty(), "{name}: {:?}", r.findings);
+        let total = r.total(r.contexts()[0]).0;
+        let beyond = total.beyond(total.unbinned_from_ns.unwrap_or(0) - 1).0;
+        assert!(beyond >= total.unbinned, "{name}: the lost tail counts as beyond");
+    }
+}
+
+#[test]
+fn missed_periods_are_estimated_where_the_file_tells_enough() {
+    let r = run(Format::CyclictestJson, "cyclictest_stall.json");
+    let t = title(&r, "source-no-missed");
+    assert!(t.contains("47,888 of about 50,000") && t.contains("2,112"), "{t}");
+    // No wake-up later than the interval: nothing can have been skipped.
+    let r = run(Format::CyclictestJson, "handmade_cyclictest-2.10_H40.json");
+    assert!(!has(&r, "source-no-missed") && said(&r, "none can have been missed"));
+    // Neither interval nor duration is in the text; the user may know them.
+    let r = run(Format::CyclictestHistogram, "cyclictest-2.4_h400.stdout.txt");
+    assert!(title(&r, "source-no-missed").contains("interval is not in the file"));
+    let known =
+        Options { interval_ns: Some(200_000), duration_ns: Some(3_000_000_000), unit_ns: None };
+    let r = run_with(Format::CyclictestHistogram, "cyclictest-2.4_h400.stdout.txt", &known);
+    let t = title(&r, "source-no-missed");
+    assert!(t.contains("9,872 of about 15,000"), "{t}");
+    let r = run(Format::XenomaiText, "xenomai-mercury-latency.stdout.txt");
+    assert!(title(&r, "source-no-missed").contains("2 missed"));
+    let r = run(Format::RtlaTimerlat, "rtla-6.1_timerlat_hist.stdout.txt");
+    assert!(has(&r, "source-no-missed"));
+    let r = run(Format::JitterdebuggerRaw, "jitterdebugger_samples_first3000.raw");
+    assert!(!has(&r, "source-no-missed") && said(&r, "catches up"));
+}
+
+#[test]
+fn other_losses_are_said() {
+    let r = run(Format::StressNg, "stressng-cyclic.stdout.txt");
+    assert!(title(&r, "source-samples-lost").contains("10,000 of 13,251"));
+    assert!(has(&r, "source-clock-realtime"));
+    let r = run(Format::CyclictestStatus, "cyclictest-2.4_spike.stdout.txt");
+    assert!(has(&r, "source-no-histogram") && said(&r, "spikes"));
+    let r = run(Format::OslatJson, "oslat-2.4.json");
+    assert!(has(&r, "source-other-quantity") && said(&r, "rounds up"));
+    let plain = String::from_utf8_lossy(&bytes("cyclictest_stall.json")).replace("-p 95 ", "");
+    let r = import("x", plain.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+    assert!(has(&r, "source-not-realtime"));
+}
+
+#[test]
+fn a_file_cut_off_says_so() {
+    let whole = bytes("cyclictest-2.4_h400.stdout.txt");
+    let text = &whole[..whole.len() * 2 / 3];
+    let r = import("x", text).unwrap_or_else(|e| panic!("{e}"));
+    assert!(has(&r, "source-cut-off") && r.end.is_none());
+    for name in ["cyclictest_stall.json", "jitterdebugger_results.json", "oslat-2.4.json"] {
+        let whole = bytes(name);
+        let e = import("x", &whole[..whole.len() / 2]).unwrap_err().to_string();
+        assert!(e.contains("line ") && e.contains("cut off"), "{e}");
+    }
+    let raw = bytes("jitterdebugger_samples_first3000.raw");
+    let r = import("x", &raw[..raw.len() - 5]).unwrap_or_else(|e| panic!("{e}"));
+    assert!(has(&r, "source-cut-off") && said(&r, "23 bytes"));
+    let xml = bytes("rteval-3.8_summary.xml");
+    let e = import("x", &xml[..xml.len() / 2]).unwrap_err().to_string();
+    assert!(e.contains("line ") && e.contains("not XML"), "{e}");
+}
+
+#[test]
+fn broken_files_say_what_and_where() {
+    let quoted =
+        String::from_utf8_lossy(&bytes("cyclictest_stall.json")).replace("-i 200", "-c \"x y\"");
+    let text =
+        String::from_utf8_lossy(&bytes("handmade_rtla-7.2_timerlat_hist.stdout.txt")).into_owned();
+    let huge = String::from_utf8_lossy(&bytes("cyclictest_stall.json"))
+        .replace("\"20068\": 1", "\"1000000000000000000\": 1");
+    for (file, words) in [
+        (quoted, &["line 3", "without escaping"][..]),
+        (text.replace("10 \ncount", "\ncount"), &["line 9", "5 values for 6 columns"]),
+        (
+            text.replace("990         0         0         0 ", "-7 0 0 0"),
+            &["line 8", "not a whole number"],
+        ),
+        (huge, &["thread.0.histogram.1000000000000000000", "292 years"]),
+        (
+            "{\"file_version\": 1, \"cmdline:\": \"cyclictest\", \"thread\": {\"0\": {}}}".into(),
+            &["thread.0.cycles", "missing"],
+        ),
+        ("{\"file_version\": 2, \"cmdline:\": \"cyclictest\"}".into(), &["file_version", "only 1"]),
+        ("<rteval><Measurements><cyclictest/></Measurements></rteval>".into(), &["more buckets"]),
+        ("# Histogram\n000001 000000\t000001\n000002 7\n".into(), &["line 3", "1 counts where"]),
+    ] {
+        let e = import("name", file.as_bytes()).unwrap_err().to_string();
+        assert!(e.starts_with("name") && words.iter().all(|w| e.contains(w)), "{e}");
+    }
+    let e = import("x.bin", b"\x7fELF\0\0").unwrap_err().to_string();
+    assert!(e.contains("binary") && e.contains("cyclictest-json"), "{e}");
+    let e = import_as(Format::OslatText, "x", b"nothing").unwrap_err().to_string();
+    assert!(e.contains("oslat-text") && e.contains("no thread"), "{e}");
+}
+
+#[test]
+fn what_cannot_be_imported_gets_advice() {
+    for (name, advice) in [
+        ("near/rtla-6.1_timerlat_top.stdout.txt", "rtla timerlat hist"),
+        ("near/stressng-cyclic.yaml", "standard output"),
+        ("near/hwlat_trace_6.12.txt", "kernel trace"),
+        ("near/rt-migrate-test-2.4.json", "rt-migrate-test"),
+        ("near/pi_stress-2.4.json", "pi_stress"),
+        ("near/jitterdebugger.stdout.txt", "samples.raw"),
+    ] {
+        let e = import(name, &bytes(name)).unwrap_err().to_string();
+        assert!(e.contains(advice), "{e}");
+    }
+}
+
+#[test]
+fn a_wrapped_negative_extreme_is_not_a_huge_one() {
+    let text = String::from_utf8_lossy(&bytes("cyclictest_stall.json"))
+        .replace("\"max\": 20068", "\"max\": 18446744073709551613");
+    let r = import_with(None, "x", text.as_bytes(), &Options::default())
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert!(has(&r, "source-inconsistent"));
+    assert_eq!(r.threads[0].wakeup.max_ns, Some(20_068_000), "the last bucket is what is known");
+}
