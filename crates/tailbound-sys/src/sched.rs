@@ -135,8 +135,10 @@ pub fn affinity(tid: i32) -> Result<Vec<u32>, SysError> {
 /// The calling thread's id.
 #[must_use]
 pub fn gettid() -> i32 {
+    // Not libc::gettid: the standard library knows that name as a weak one, and in a static
+    // program the linker then leaves it at address 0.
     // SAFETY: no arguments, cannot fail.
-    unsafe { libc::gettid() }
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
 #[cfg(test)]
