@@ -357,20 +357,19 @@ impl Running {
                 self.hear(report);
             }
         }
-        match ended {
-            Ok(None) => {}
-            Ok(Some(status)) => {
-                self.alive = false;
-                let explained = self.stopping || self.elapsed_ns.is_some() || self.ended.is_some();
-                if !explained {
-                    self.fail(format!("its worker ended with {}", process::ended(status)));
-                }
-            }
-            Err(e) => {
-                self.alive = false;
-                self.fail(e.to_string());
-            }
+        if let Ok(None) = ended {
+            return;
         }
+        self.alive = false;
+        if self.stopping || self.elapsed_ns.is_some() || self.ended.is_some() {
+            return;
+        }
+        let how = match ended {
+            Ok(Some(status)) => process::ended(status),
+            // Somebody made this process ignore SIGCHLD: the kernel collects its children.
+            _ => "a status nobody knows".to_owned(),
+        };
+        self.fail(format!("its worker ended with {how}"));
     }
 
     fn hear(&mut self, report: Result<Report, String>) {

@@ -23,6 +23,10 @@ const STACK_BYTES: usize = 64 * 1024;
 /// The kernel's default for normal threads.
 const TIMER_SLACK_NS: libc::c_ulong = 50_000;
 
+/// One bit a CPU, for all 8192 the kernel can have; cpu_set_t holds 1024.
+const MASK_WORDS: usize = 8192 / 64;
+type CpuMask = [u64; MASK_WORDS];
+
 /// What to start and how.
 #[derive(Debug)]
 pub struct Spawn<'a> {
@@ -48,7 +52,7 @@ struct Child {
     argv: Vec<*const libc::c_char>,
     envp: Vec<*const libc::c_char>,
     moves: Vec<(i32, i32)>,
-    cpus: Option<libc::cpu_set_t>,
+    cpus: Option<CpuMask>,
     new_session: bool,
     death_signal: i32,
     highest_fd: u32,
@@ -91,7 +95,7 @@ impl Spawn<'_> {
             argv: pointers(&argv),
             envp: pointers(&envp),
             moves: sources.iter().map(|(fd, target)| (fd.as_raw_fd(), *target)).collect(),
-            cpus: cpu_set(self.cpus),
+            cpus: cpu_mask(self.cpus),
             new_session: self.new_session,
             death_signal: self.death_signal,
             highest_fd: highest.unsigned_abs(),
@@ -112,21 +116,14 @@ fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|s| s.as_ptr()).chain(std::iter::once(std::ptr::null())).collect()
 }
 
-fn cpu_set(cpus: &[u32]) -> Option<libc::cpu_set_t> {
-    if cpus.is_empty() {
-        return None;
-    }
-    // SAFETY: all-zero bytes are an empty cpu_set_t.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+fn cpu_mask(cpus: &[u32]) -> Option<CpuMask> {
+    let mut mask = [0u64; MASK_WORDS];
     for &cpu in cpus {
-        // SAFETY: CPU_SET writes inside the live set; larger numbers than it holds are skipped.
-        unsafe {
-            if (cpu as usize) < 8 * size_of::<libc::cpu_set_t>() {
-                libc::CPU_SET(cpu as usize, &mut set);
-            }
+        if let Some(word) = mask.get_mut(cpu as usize / 64) {
+            *word |= 1 << (cpu % 64);
         }
     }
-    Some(set)
+    (!cpus.is_empty()).then_some(mask)
 }
 
 fn duplicate_above(fd: i32, lowest: i32) -> Result<OwnedFd, SysError> {
@@ -203,7 +200,7 @@ fn prepare(child: &Child) -> Result<(), (&'static str, i32)> {
         libc::setpriority(libc::PRIO_PROCESS, 0, 0);
         libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
         if let Some(cpus) = &child.cpus
-            && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus) < 0
+            && libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(cpus), cpus.as_ptr()) < 0
         {
             return Err(("sched_setaffinity", last_errno()));
         }
