@@ -41,7 +41,7 @@ pub fn clock_sync() -> Result<ClockSync, SysError> {
     let state = check(unsafe { libc::adjtimex(&raw mut t) }, "adjtimex", "")?;
     let nano = t.status & libc::STA_NANO != 0;
     #[expect(clippy::cast_precision_loss, reason = "16 fractional bits of a small number")]
-    let frequency_ppm = t.freq as f64 / 65_536.0;
+    let frequency_ppm = wide(t.freq) as f64 / 65_536.0;
     Ok(ClockSync {
         unsynchronised: t.status & libc::STA_UNSYNC != 0,
         leap_pending: matches!(state, libc::TIME_INS | libc::TIME_DEL),
