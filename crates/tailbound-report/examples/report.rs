@@ -21,6 +21,7 @@ fn main() -> std::io::Result<()> {
         median_ns: 4100.0,
         tail_ns: 12_000.0,
         early: true,
+        stall_ns: 0,
         ..Shape::default()
     });
     let many = common::run(&Shape { cpus: 24, per_second: 200, ..Shape::default() });

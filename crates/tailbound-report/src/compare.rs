@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tailbound_core::Run;
 use tailbound_core::units::grouped;
 use tailbound_stats::Comparison;
-use tailbound_stats::compare::ComparedContext;
+use tailbound_stats::compare::{Cell, ComparedContext};
 
 use crate::table::Table;
 use crate::text::Style;
@@ -64,15 +64,22 @@ pub fn table(c: &Comparison) -> Table {
             for (i, cell) in row.cells.iter().enumerate() {
                 cells.push(figures::quantile(Some(cell.value)));
                 if i > 0 {
-                    cells.push(
-                        cell.ratio.map_or_else(|| "unknown".to_owned(), |r| format!("× {r:.2}")),
-                    );
+                    cells.push(ratio(row.cells.first(), cell));
                 }
             }
             table.row(cells);
         }
     }
     table
+}
+
+fn ratio(first: Option<&Cell>, cell: &Cell) -> String {
+    match (cell.ratio, first.and_then(|f| f.value.ns())) {
+        (Some(r), _) => format!("× {r:.2}"),
+        // There is no ratio to nothing or to an early value.
+        (None, Some(first)) if first <= 0.0 => "not applicable".to_owned(),
+        _ => "unknown".to_owned(),
+    }
 }
 
 /// The comparison for scripts: `schema`, `runs`, `rows` and `notes` of

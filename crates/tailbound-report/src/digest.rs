@@ -24,6 +24,20 @@ pub fn headline(run: &Run) -> String {
     format!("{first}{}: {sentence}", letters.as_str())
 }
 
+/// A time exactly, in the form people write it: `1 ms`, `100 µs`.
+#[must_use]
+pub fn exactly(ns: i64) -> String {
+    let text = exact(ns);
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let unit = match unit {
+        "us" => "µs",
+        "m" => "min",
+        other => other,
+    };
+    format!("{number} {unit}")
+}
+
 /// What was measured and how, in one line.
 #[must_use]
 pub fn set_up(run: &Run) -> String {
@@ -42,11 +56,11 @@ pub fn set_up(run: &Run) -> String {
     let deadline = plan
         .requirement
         .deadline_ns
-        .map_or_else(|| "no deadline".to_owned(), |d| format!("deadline {}", exact(d)));
+        .map_or_else(|| "no deadline".to_owned(), |d| format!("deadline {}", exactly(d)));
     format!(
         "{}, {place}, every {} for {}, {}, {} on clock {}; {load}; {deadline}",
         plan.probe,
-        exact(plan.interval_ns),
+        exactly(plan.interval_ns),
         format_span(run.measured_ns()),
         plan.policy,
         plan.means,

@@ -38,6 +38,19 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Rows as columns and columns as rows: for few rows of many figures.
+    #[must_use]
+    pub fn transposed(&self) -> Self {
+        let cell = |row: &[String], i: usize| row.get(i).cloned().unwrap_or_default();
+        let mut out = Self::default();
+        for i in 0..self.head.len() {
+            let mut row = vec![cell(&self.head, i)];
+            row.extend(self.rows.iter().map(|r| cell(r, i)));
+            if i == 0 { out.head = row } else { out.rows.push(row) }
+        }
+        out
+    }
+
     /// As HTML; it scrolls by itself where it is wider than the page.
     #[must_use]
     pub fn html(&self) -> String {

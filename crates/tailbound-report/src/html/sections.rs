@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use tailbound_core::record::{Fact, Facts};
-use tailbound_core::units::{exact, format_ns, format_ns_i64, format_span, grouped};
+use tailbound_core::units::{format_ns, format_span, grouped};
 use tailbound_core::{Outcome, Run};
 
 use super::Page;
@@ -132,10 +132,10 @@ fn statistics(page: &mut Page, run: &Run) {
         "No activation was missed: per wake-up and per due activation are the same.".to_owned()
     };
     page.text("", &words);
-    page.push("<div class=\"stats\">");
-    let table = figures::full(run).html();
+    let table = figures::full(run);
+    // Few threads: a column each, which paper and phones have room for.
+    let table = if table.rows.len() <= 8 { table.transposed().html() } else { table.html() };
     page.push(&table);
-    page.push("</div>");
     page.text(
         "note",
         "A quantile is given only where at least ten activations lie beyond it. Kurtosis is the excess over \
@@ -288,12 +288,12 @@ fn plan(page: &mut Page, run: &Run) {
     page.heading("The plan");
     let p = &run.header.plan;
     let none = || "none".to_owned();
-    let time = |v: Option<i64>| v.map_or_else(none, format_ns_i64);
+    let time = |v: Option<i64>| v.map_or_else(none, digest::exactly);
     let loads: Vec<String> = p.loads.iter().map(ToString::to_string).collect();
     let rows = [
         ("name", p.name.clone().unwrap_or_else(none)),
         ("probe", p.probe.clone()),
-        ("interval", exact(p.interval_ns)),
+        ("interval", digest::exactly(p.interval_ns)),
         ("activations of each thread", grouped(p.activations)),
         ("length", format_span(p.duration_ns())),
         ("warm-up", format_span(p.warm_up_ns)),

@@ -47,7 +47,7 @@ pub fn late(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
             ));
         }
     }
-    let rule = deadline_ns.map(|d| (d, format!("deadline {}", format_ns_i64(d))));
+    let rule = deadline_ns.map(|d| (d, format!("deadline {}", crate::digest::exactly(d))));
     figure("histogram", "How late, how often", &caption, "lateness", &shown, rule.as_ref())
 }
 
@@ -59,7 +59,7 @@ pub fn early(series: &[Series], limit_ns: Option<i64>) -> Option<Figure> {
         .map(|s| Shown { series: s, bins: Bins::early(&s.due, PER_DECADE) })
         .filter(|s| !s.bins.bins.is_empty())
         .collect();
-    let rule = limit_ns.map(|d| (d, format!("too early from {}", format_ns_i64(d))));
+    let rule = limit_ns.map(|d| (d, format!("too early from {}", crate::digest::exactly(d))));
     let caption = "Activations that came before their due time, by how much.";
     figure("early", "How early, how often", caption, "earliness", &shown, rule.as_ref())
 }

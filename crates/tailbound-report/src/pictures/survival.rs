@@ -71,7 +71,7 @@ pub fn survival(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
             plot.dots(c.points.last().map_or(&[], std::slice::from_ref), c.look, false);
         }
         if let Some(d) = deadline_ns {
-            plot.rule_x(d as f64, &format!("deadline {}", format_ns_i64(d)));
+            plot.rule_x(d as f64, &format!("deadline {}", crate::digest::exactly(d)));
         }
         plot.finish(words)
     };

@@ -46,6 +46,8 @@ pub(crate) struct Shape {
     pub(crate) median_ns: f64,
     pub(crate) tail_ns: f64,
     pub(crate) early: bool,
+    /// One stall on the last CPU, 0 for none.
+    pub(crate) stall_ns: i64,
 }
 
 impl Default for Shape {
@@ -58,6 +60,7 @@ impl Default for Shape {
             median_ns: 6200.0,
             tail_ns: 90_000.0,
             early: false,
+            stall_ns: 4_310_000,
         }
     }
 }
@@ -164,7 +167,7 @@ fn measure(run: &mut Run, shape: &Shape, thread: u32, interval_ns: i64) {
         ..ThreadRecord::default()
     };
     // One stall a run on the last CPU, longer than the interval: activations are missed.
-    let stall = (shape.seconds * shape.per_second * 2 / 5, 4_310_000);
+    let stall = (shape.seconds * shape.per_second * 2 / 5, shape.stall_ns);
     let mut owed = 0u64;
     for second in 0..shape.seconds {
         let mut s = SecondRecord {
@@ -188,7 +191,7 @@ fn measure(run: &mut Run, shape: &Shape, thread: u32, interval_ns: i64) {
                 continue;
             }
             let mut v = value(&mut random, shape, thread);
-            if activation == stall.0 && thread + 1 == shape.cpus {
+            if stall.1 > 0 && activation == stall.0 && thread + 1 == shape.cpus {
                 v = stall.1;
                 owed = u64::try_from(v / interval_ns).unwrap_or(0);
             }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a real browser makes of the page: no overflow, every picture has a size, the script
+//! runs without an error under the page's own policy, and it prints.
+//!
+//! Context: COLD. Needs the program `chromium`; without it the tests say so and pass, unless
+//! `TAILBOUND_REQUIRE` contains `chromium`.
+
+#[expect(dead_code, reason = "the other tests use more of it")]
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{Shape, run, skip};
+use tailbound_report::html;
+
+/// Runs in the page before its own script: collects errors, and writes what it saw into the
+/// title when everything has loaded.
+const PROBE: &str = r#"<script>//<![CDATA[
+window.seen = [];
+window.addEventListener("error", function (e) { window.seen.push(e.message); });
+document.addEventListener("securitypolicyviolation", function (e) { window.seen.push("policy: " + e.violatedDirective); });
+window.addEventListener("load", function () {
+  var shown = Array.from(document.querySelectorAll("svg.tb")).filter(function (s) {
+    return getComputedStyle(s).display !== "none";
+  });
+  var empty = shown.filter(function (s) {
+    var b = s.getBoundingClientRect();
+    return b.width < 200 || b.height < 100;
+  });
+  var wide = Array.from(document.querySelectorAll("main *")).filter(function (e) {
+    return !e.closest(".scroll") && !e.closest("svg") && e.getBoundingClientRect().right > window.innerWidth + 1;
+  });
+  var svg = shown[0];
+  var box = svg.getBoundingClientRect();
+  svg.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width / 3, clientY: box.top + 90 }));
+  var r = svg.parentElement.querySelector(".readout").textContent;
+  document.title = JSON.stringify({
+    width: window.innerWidth,
+    page: document.documentElement.scrollWidth,
+    pictures: shown.length,
+    empty: empty.length,
+    wide: wide.map(function (e) { return e.tagName + "." + e.className; }).slice(0, 5),
+    background: getComputedStyle(document.body).backgroundColor,
+    readout: r,
+    errors: window.seen
+  });
+});
+//]]></script>"#;
+
+fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path).map(|d| d.join("chromium")).find(|p| p.is_file());
+    if found.is_none() {
+        skip("chromium", "no program `chromium` in PATH (Debian package chromium)");
+    }
+    found
+}
+
+fn browse(program: &Path, directory: &Path, file: &Path, arguments: &[&str]) -> String {
+    let profile = tempfile::tempdir_in(directory).expect("a profile directory");
+    #[expect(clippy::disallowed_methods, reason = "a browser of the test, waited for at once")]
+    let output = Command::new(program)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--hide-scrollbars",
+        ])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(arguments)
+        .arg(format!("file://{}", file.display()))
+        .stdin(Stdio::null())
+        .output()
+        .expect("chromium starts");
+    assert!(output.status.success(), "chromium: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What the probe wrote into the title.
+fn seen(dom: &str) -> serde_json::Value {
+    let title = dom.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    let text = title.map_or("", |t| t.0).replace("&quot;", "\"").replace("&amp;", "&");
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("the probe did not run ({e}): {text}"))
+}
+
+#[test]
+fn light_dark_phone_and_paper() {
+    let Some(program) = chromium() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let shape = || Shape { seconds: 20, per_second: 500, ..Shape::default() };
+    let (bad, good) = (run(&shape()), run(&Shape { early: true, stall_ns: 0, ..shape() }));
+    let many = run(&Shape { cpus: 24, per_second: 50, ..shape() });
+    let names = ["a.tailbound.jsonl".to_owned(), "b.tailbound.jsonl".to_owned()];
+    let pages = [
+        ("one", html(std::slice::from_ref(&bad), &names)),
+        ("many", html(&[many], &names)),
+        ("two", html(&[good, bad], &names)),
+    ];
+    for (name, page) in &pages {
+        let file = directory.path().join(format!("{name}.html"));
+        let probed = page.replacen("</title>", &format!("</title>{PROBE}"), 1);
+        std::fs::write(&file, probed).expect("the page can be written");
+        let variants: [(&str, &[&str], i64); 3] = [
+            ("light", &["--window-size=1280,900"], 1280),
+            ("dark", &["--window-size=1280,900", "--blink-settings=preferredColorScheme=0"], 1280),
+            // Chromium's windows do not become as narrow as phones: a frame does.
+            ("phone", &["--window-size=500,844"], 500),
+        ];
+        let mut backgrounds = Vec::new();
+        for (variant, arguments, width) in variants {
+            let mut all = vec!["--dump-dom", "--virtual-time-budget=4000"];
+            all.extend(arguments);
+            let v = seen(&browse(&program, directory.path(), &file, &all));
+            let what = format!("{name}, {variant}: {v}");
+            assert_eq!(v["width"], width, "{what}");
+            assert!(v["page"].as_i64() <= Some(width), "the page scrolls sideways: {what}");
+            assert_eq!(v["wide"], serde_json::json!([]), "{what}");
+            assert!(v["pictures"].as_i64() >= Some(5), "{what}");
+            assert_eq!(v["empty"], 0, "{what}");
+            assert_eq!(v["errors"], serde_json::json!([]), "{what}");
+            assert!(v["readout"].as_str().is_some_and(|r| r.starts_with("at ")), "{what}");
+            backgrounds.push(v["background"].clone());
+        }
+        assert_ne!(backgrounds[0], backgrounds[1], "dark is not light");
+    }
+    let file = directory.path().join("one.html");
+    let pdf = directory.path().join("one.pdf");
+    browse(&program, directory.path(), &file, &[&format!("--print-to-pdf={}", pdf.display())]);
+    let bytes = std::fs::read(&pdf).expect("it prints");
+    assert!(bytes.starts_with(b"%PDF-") && bytes.len() > 20_000, "{} bytes", bytes.len());
+    let png = directory.path().join("one.png");
+    let shot = format!("--screenshot={}", png.display());
+    browse(&program, directory.path(), &file, &["--window-size=1280,900", &shot]);
+    assert!(std::fs::metadata(&png).is_ok_and(|m| m.len() > 20_000), "the screenshot is blank");
+}
+
+/// A page inside a frame as wide as the narrowest phone.
+#[test]
+fn nothing_overflows_at_360_pixels() {
+    let Some(program) = chromium() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let run = run(&Shape { seconds: 20, per_second: 500, early: true, ..Shape::default() });
+    let page = html(&[run], &["a-rather-long-file-name-of-a-run.tailbound.jsonl".to_owned()]);
+    let inside = directory.path().join("inside.html");
+    // The title of a frame is not the page's: the probe hands it up.
+    let probe = PROBE.replace("document.title = ", "window.parent.document.title = ");
+    std::fs::write(&inside, page.replacen("</title>", &format!("</title>{probe}"), 1))
+        .expect("the page can be written");
+    let outside = directory.path().join("outside.html");
+    let frame = "<!DOCTYPE html><html><head><title></title></head><body>\
+                 <iframe src=\"inside.html\" style=\"width:360px;height:800px;border:0\"></iframe></body></html>";
+    std::fs::write(&outside, frame).expect("the frame can be written");
+    let arguments = ["--dump-dom", "--virtual-time-budget=4000", "--allow-file-access-from-files"];
+    let v = seen(&browse(&program, directory.path(), &outside, &arguments));
+    assert_eq!(v["width"], 360, "{v}");
+    assert!(v["page"].as_i64() <= Some(360), "{v}");
+    assert_eq!(v["wide"], serde_json::json!([]), "{v}");
+    assert_eq!(v["errors"], serde_json::json!([]), "{v}");
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a reader would lose if a rendering broke: marks of single counts, figures, warnings,
+//! well-formed markup, harmless text, size.
+//!
+//! Context: COLD. Not here: a browser's opinion (`browser.rs`).
+
+mod common;
+
+use common::{Shape, run};
+use roxmltree::{Document, Node, ParsingOptions};
+use tailbound_core::record::Fact;
+use tailbound_core::{Histogram, Run};
+use tailbound_report::{
+    LiveThread, Phase, Snapshot, Style, compare, html, json, live, pictures, text,
+};
+
+fn small(seconds: u64) -> Run {
+    run(&Shape { seconds, per_second: 500, ..Shape::default() })
+}
+
+fn parse(markup: &str) -> Document<'_> {
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    Document::parse_with_options(markup, options).expect("the markup is well-formed XML")
+}
+
+fn page(run: &Run) -> String {
+    html(std::slice::from_ref(run), &["x.tailbound.jsonl".to_owned()])
+}
+
+/// Numbers of path data that follow `M`, in pairs.
+fn moves(d: &str) -> Vec<(f64, f64)> {
+    d.split('M')
+        .filter_map(|part| {
+            let end = part.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(part.len());
+            let (x, y) = part.get(..end)?.split_once(' ')?;
+            Some((x.parse().ok()?, y.parse().ok()?))
+        })
+        .collect()
+}
+
+fn classes<'a>(doc: &'a Document<'a>, class: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
+    doc.descendants().filter(move |n| {
+        n.attribute("class").is_some_and(|c| c.split_whitespace().any(|word| word == class))
+    })
+}
+
+#[test]
+fn a_single_count_far_out_leaves_a_mark_above_the_floor() {
+    let mut run = small(2);
+    run.threads.truncate(1);
+    // One value three decades beyond all others, and a lone bin before the last one.
+    run.threads[0].wakeup.add(300_000_000);
+    run.threads[0].wakeup.add(40_000_000);
+    let figure = pictures::late(&pictures::threads(&run), Some(100_000)).expect("there is data");
+    let svg = figure.standalone();
+    let doc = parse(&svg);
+    let floor: f64 = 280.0;
+    let dots: Vec<(f64, f64)> =
+        classes(&doc, "dots").flat_map(|n| moves(n.attribute("d").unwrap_or(""))).collect();
+    for share in [(40_000_000f64, "lone"), (300_000_000.0, "latest")] {
+        let near = dots.iter().any(|(x, y)| {
+            let lo = doc.root_element().attribute("data-x").unwrap_or("").to_owned();
+            let words: Vec<&str> = lo.split(' ').collect();
+            let (lo, hi): (f64, f64) =
+                (words[1].parse().unwrap_or(0.0), words[2].parse().unwrap_or(0.0));
+            let at = (share.0 / lo).ln() / (hi / lo).ln() * (720.0 - 62.0 - 14.0);
+            (x - at).abs() < 8.0 && *y < floor - 5.0
+        });
+        assert!(near, "no dot for the {} value: {dots:?}", share.1);
+    }
+    // The steps rise there too, for those who print without dots.
+    let steps: String = classes(&doc, "s").filter_map(|n| n.attribute("d")).collect();
+    assert!(steps.matches('V').count() > 10, "{steps}");
+}
+
+#[test]
+fn pictures_are_whole_documents_without_nonsense() {
+    let shapes = [
+        Shape { seconds: 3, ..Shape::default() },
+        Shape { seconds: 3, cpus: 40, per_second: 100, ..Shape::default() },
+        Shape { seconds: 1, per_second: 1, cpus: 1, ..Shape::default() },
+        Shape { seconds: 3, early: true, ..Shape::default() },
+    ];
+    for shape in shapes {
+        let early = shape.early;
+        let run = run(&shape);
+        let figures = pictures::of_run(&run);
+        for id in ["histogram", "survival", "maxima", "loads"] {
+            assert!(figures.iter().any(|f| f.id == id), "{id} is missing");
+        }
+        assert_eq!(figures.iter().any(|f| f.id == "early"), early);
+        for f in &figures {
+            let svg = f.standalone();
+            for nonsense in ["NaN", "inf", "-0 ", "None"] {
+                assert!(!svg.contains(nonsense), "{}: {nonsense}", f.id);
+            }
+            parse(&svg);
+            parse(&f.narrow);
+            assert!(!f.table.rows.is_empty(), "{} has no numbers", f.id);
+        }
+    }
+}
+
+#[test]
+fn the_page_says_everything_and_fetches_nothing() {
+    let run = small(5);
+    let page = page(&run);
+    let doc = parse(&page);
+    for words in [
+        "not met",
+        "Not met: ",
+        "How late, how often",
+        "Over time",
+        "All figures",
+        "needs ",
+        "per due activation",
+        "Moving windows",
+        "Real-time throttling is on",
+        "Write -1 to",
+        "Load achieved",
+        "What the tool itself costs",
+        "Warm-up, discarded",
+        "known only in part",
+        "The machine",
+        "permission denied reading MSR",
+        "not applicable: no cpufreq driver",
+        "Changed during the run",
+        "The plan",
+        "How to repeat it",
+        "tailbound measure --deadline 100us",
+        "x.tailbound.jsonl",
+        "The numbers",
+    ] {
+        let found = doc.descendants().filter_map(|n| n.text()).any(|t| t.contains(words));
+        assert!(found, "the page does not say `{words}`");
+    }
+    assert!(!page.contains("approximate)"), "no P² column without estimates");
+    for fetch in ["http:", "https:", "//cdn", "@import", "url(", " src=", "<link", "<iframe"] {
+        assert!(!page.contains(fetch), "the page contains `{fetch}`");
+    }
+    assert!(page.contains("default-src 'none'") || page.contains("default-src &#39;none&#39;"));
+    assert!(page.contains("width=device-width"));
+    let scripts: Vec<&str> = doc
+        .descendants()
+        .filter(|n| n.attribute("type") == Some("application/json"))
+        .filter_map(|n| n.text())
+        .collect();
+    assert_eq!(scripts.len(), 2);
+    for s in scripts {
+        serde_json::from_str::<serde_json::Value>(s).expect("embedded JSON parses");
+    }
+}
+
+#[test]
+fn text_of_a_run_cannot_become_markup_or_move_the_cursor() {
+    let evil = "</script><img src=x onerror=alert(1)>\u{1b}[2J\"'&";
+    let mut run = small(2);
+    run.header.command = vec![evil.to_owned()];
+    run.header.machine.insert(evil.to_owned(), Fact::of(evil));
+    run.findings[0].title = evil.to_owned();
+    run.findings[0].remedy = evil.to_owned();
+    run.loads[0].name = evil.to_owned();
+    run.threads[0].context = evil.to_owned();
+    if let Some(v) = &mut run.verdict {
+        v.sentence = evil.to_owned();
+    }
+    let page = html(&[run.clone(), run.clone()], &[evil.to_owned(), "b".to_owned()]);
+    let doc = parse(&page);
+    assert!(!page.contains("<img") && !page.contains('\u{1b}'));
+    assert_eq!(doc.descendants().filter(|n| n.has_tag_name("script")).count(), 3);
+    let plain = text(&run, Style { color: false, width: 80 });
+    assert!(!plain.contains('\u{1b}'));
+    assert!(
+        !compare::text(&[run.clone(), run], &[evil.to_owned(), "b".into()], Style::default())
+            .contains('\u{1b}')
+    );
+}
+
+#[test]
+fn missing_data_is_said_and_never_good() {
+    let mut run = small(2);
+    (run.threads, run.seconds, run.windows, run.loads) = (vec![], vec![], vec![], vec![]);
+    (run.verdict, run.end) = (None, None);
+    run.self_cost.clear();
+    run.after.clear();
+    run.header.machine.clear();
+    let page = page(&run);
+    parse(&page);
+    for words in
+        ["undecided", "cut off", "Unknown: the loads left no record", "Unknown: not measured"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains(">met<"));
+    let plain = text(&run, Style::default());
+    assert!(plain.starts_with("Undecided: ") && plain.contains("cut off"), "{plain}");
+    assert_eq!(json(&run)["verdict"]["exit_status"], 5);
+    assert!(html(&[], &[]).contains("nothing to report"));
+}
+
+#[test]
+fn what_an_imported_source_lost_is_in_every_rendering() {
+    let mut run = small(2);
+    run.threads.truncate(1);
+    let w = &mut run.threads[0].wakeup;
+    (w.n, w.unbinned, w.unbinned_from_ns) = (w.n + 2161, 2161, Some(30_000));
+    (w.resolution_ns, w.sums) = (1000, None);
+    for rendering in [page(&run), text(&run, Style::default()), json(&run).to_string()] {
+        assert!(rendering.contains("2,161") || rendering.contains("2161"));
+    }
+}
+
+#[test]
+fn half_a_day_stays_small_and_keeps_its_worst_second() {
+    let shape = Shape { seconds: 43_200, per_second: 10, stall_ns: 0, ..Shape::default() };
+    let mut run = run(&shape);
+    for s in &mut run.seconds {
+        s.max_ns =
+            if (s.thread, s.second) == (1, 31_416) { 7_654_321 } else { s.max_ns.min(90_000) };
+    }
+    let page = page(&run);
+    assert!(page.len() < 1_500_000, "{} bytes", page.len());
+    assert!(page.contains("7.65 ms"), "the worst second is gone");
+    let figure = pictures::maxima(&run).expect("there are seconds");
+    assert!(
+        figure.series.to_string().contains("7654320")
+            || figure.series.to_string().contains("7654321")
+    );
+}
+
+#[test]
+fn json_has_the_documented_members() {
+    let run = small(3);
+    let v = json(&run);
+    for member in [
+        "schema",
+        "run",
+        "verdict",
+        "threads",
+        "totals",
+        "findings",
+        "loads",
+        "windows",
+        "plan",
+        "machine",
+        "after",
+        "self_cost_ns",
+        "events",
+        "lost",
+    ] {
+        assert!(v.get(member).is_some(), "{member}");
+    }
+    assert_eq!(v["schema"], "tailbound-report/1");
+    assert_eq!(v["verdict"]["outcome"], "not-met");
+    assert_eq!(v["verdict"]["exit_status"], 1);
+    let (wakeup, due) =
+        (v["totals"][0]["wakeup"]["n"].as_u64(), v["totals"][0]["due"]["n"].as_u64());
+    assert_eq!(due.zip(wakeup).map(|(d, w)| d - w), v["totals"][0]["missed"].as_u64());
+    assert!(v["totals"][0]["missed"].as_u64() > Some(0));
+    assert_eq!(v["findings"][0]["impact"], "doubt", "gravest first");
+    let c = compare::json(&[run.clone(), run], &["a".into(), "b".into()]);
+    assert_eq!(c["verdicts"].as_array().map(Vec::len), Some(2));
+}
+
+/// The snapshot of the golden frames.
+fn snapshot() -> Snapshot {
+    let (mut histogram, mut recent) = (Histogram::new(10), Histogram::new(10));
+    for (v, c) in
+        [(2_000, 40), (3_000, 900), (5_000, 9000), (8_000, 2000), (20_000, 12), (63_100, 1)]
+    {
+        histogram.add(v, c);
+    }
+    recent.add(3_000, 40);
+    recent.add(5_000, 800);
+    let thread = |cpu, max| LiveThread {
+        cpu: Some(cpu),
+        n: 12_000,
+        min_ns: Some(1_640),
+        mean_ns: Some(6_530.0),
+        p99_ns: Some(13_200.0),
+        p99_10s_ns: None,
+        max_ns: Some(max),
+        last_ns: Some(5_900),
+        missed: 0,
+    };
+    Snapshot {
+        phase: Phase::Measuring,
+        elapsed_ns: 12_300_000_000,
+        total_ns: 60_000_000_000,
+        deadline_ns: Some(100_000),
+        threads: vec![thread(0, 20_100), thread(1, 63_100)],
+        histogram,
+        recent,
+        loads: vec![("hackbench".into(), 412_000.4, "messages".into())],
+        notes: vec!["CPU 1 shares its core with CPU 0".into()],
+    }
+}
+
+/// Compares with a golden file; `TAILBOUND_BLESS=1` writes it instead.
+fn golden(name: &str, found: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("TAILBOUND_BLESS").is_some() {
+        std::fs::write(&path, found).expect("the golden file can be written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(expected == found, "{name} differs; TAILBOUND_BLESS=1 accepts this:\n{found}");
+}
+
+#[test]
+fn golden_texts() {
+    golden("report.txt", &text(&small(5), Style { color: false, width: 80 }));
+    golden("live-80x24.txt", &live::frame(&snapshot(), 80, 24, false));
+    golden("live-40x12.txt", &live::frame(&snapshot(), 40, 12, false));
+    golden("live-line.txt", &live::plain_line(&snapshot()));
+    let good =
+        run(&Shape { seed: 11, seconds: 5, stall_ns: 0, tail_ns: 9_000.0, ..Shape::default() });
+    let names = ["good".to_owned(), "bad".to_owned()];
+    golden("compare.txt", &compare::text(&[good, small(5)], &names, Style::default()));
+}
+
+#[test]
+fn the_live_view_fits_every_terminal() {
+    let mut s = snapshot();
+    for i in 0..64u32 {
+        s.threads.push(LiveThread {
+            cpu: Some(i + 2),
+            max_ns: Some(i64::from(i) * 10_000_000),
+            ..LiveThread::default()
+        });
+    }
+    s.notes = vec!["x".repeat(300), "日本語".repeat(40), "three".into()];
+    let empty = Snapshot {
+        phase: Phase::WarmUp,
+        elapsed_ns: 0,
+        total_ns: 0,
+        threads: vec![],
+        histogram: Histogram::new(10),
+        recent: Histogram::new(10),
+        loads: vec![("l".into(), f64::NAN, "u".into())],
+        notes: vec![],
+        deadline_ns: None,
+    };
+    for (width, height) in [(80, 24), (60, 15), (40, 10), (20, 5), (200, 60), (1, 1)] {
+        for shown in [&s, &empty] {
+            for color in [false, true] {
+                let frame = live::frame(shown, width, height, color);
+                assert!(frame.lines().count() <= height, "{width}x{height}\n{frame}");
+                for line in frame.lines() {
+                    let plain = without_colour(line);
+                    assert!(tailbound_report::table::columns(&plain) <= width, "{width}: {plain}");
+                }
+            }
+        }
+    }
+    let frame = live::frame(&s, 80, 24, false);
+    assert!(
+        frame.contains("CPU 65") && frame.contains("more"),
+        "the worst is shown, the rest counted:\n{frame}"
+    );
+    assert!(!live::plain_line(&s).contains('\n'));
+}
+
+fn without_colour(line: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for c in line.chars() {
+        match (inside, c) {
+            (false, '\u{1b}') => inside = true,
+            (true, 'm') => inside = false,
+            (false, c) => out.push(c),
+            (true, _) => {}
+        }
+    }
+    out
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let run = small(3);
+    let plain = text(&run, Style { color: false, width: 80 });
+    let colour = text(&run, Style { color: true, width: 80 });
+    let stripped: Vec<String> = colour.lines().map(without_colour).collect();
+    assert_eq!(stripped, plain.lines().collect::<Vec<_>>());
+    for width in [20, 40, 80, 132] {
+        for line in text(&run, Style { color: false, width }).lines() {
+            let long_word = line.split_whitespace().map(|w| w.chars().count()).max().unwrap_or(0);
+            let fits = line.chars().count() <= width.max(long_word + 4).max(24);
+            assert!(fits, "{width}: {line}");
+        }
+    }
+}
