@@ -84,6 +84,13 @@ impl Draft {
         self.note(Finding::new(id, Impact::Doubt, title).meaning(meaning).remedy(remedy));
     }
 
+    /// Says that values are cut to whole units, where these are coarse enough to matter.
+    pub(crate) fn cut_values(&mut self, unit_ns: u64) {
+        if unit_ns == 1000 {
+            self.lose("Values are cut to whole µs: each, the greatest too, stands for itself and up to 1 µs more.");
+        }
+    }
+
     /// Keeps a finding. A run has one of each name: what several threads have in common
     /// becomes one title, of bounded length; every sentence stands in `lost`.
     pub(crate) fn note(&mut self, finding: Finding) {

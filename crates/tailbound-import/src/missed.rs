@@ -7,12 +7,16 @@
 //! interval, nothing was skipped. Otherwise the number of due periods is estimated from
 //! interval and duration; how late the skipped ones would have been stays unknown.
 
+use tailbound_core::plan::Means;
 use tailbound_core::units::{format_ns_i64, grouped};
 
 use crate::draft::Draft;
 
 /// A tool that passes over missed periods without counting them.
 pub(crate) fn skipped_uncounted(draft: &mut Draft, context: &str) {
+    if draft.means == Some(Means::NanosleepRelative) {
+        return relative(draft);
+    }
     let tool = draft.tool.clone();
     let mut worst: Option<(u64, u64)> = None;
     let (mut safe, mut all) = (true, false);
@@ -65,6 +69,17 @@ pub(crate) fn skipped_uncounted(draft: &mut Draft, context: &str) {
         format!("{tool} skips missed periods and does not count them.{why}{seen}"),
         "The skipped periods would have been late, and are missing from the histogram: every quantile is too good.",
         "Give interval and duration if you know them; measure with tailbound, which accounts for every due activation.",
+    );
+}
+
+/// A tool that sleeps relative to its last wake-up: there is no schedule to miss.
+pub(crate) fn relative(draft: &mut Draft) {
+    let tool = draft.tool.clone();
+    draft.doubt(
+        "source-no-missed",
+        format!("{tool} sleeps relative to its last wake-up: a late one delays all that follow, and none counts as missed."),
+        "Compared with a fixed schedule, every quantile is too good.",
+        "Measure with a tool that keeps an absolute schedule.",
     );
 }
 

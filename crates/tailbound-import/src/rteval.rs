@@ -164,6 +164,7 @@ fn measurement(
     for (i, core) in cores.into_iter().enumerate() {
         one(draft, i, core, if timerlat { "irq+thread+user" } else { "user" })?;
     }
+    draft.cut_values(1000);
     options.apply(draft);
     if timerlat {
         draft.doubt(

@@ -226,6 +226,7 @@ fn finish(draft: &mut Draft, table: Table, kind: Kind, options: &Options) -> Res
         let d = draft.settle(&who, d, told);
         draft.thread(c.cpu, Some(c.cpu), c.context, d)?;
     }
+    draft.cut_values(unit);
     draft.lose("rtla writes averages cut to whole units.");
     draft.lose("CPUs without a sample have no column.");
     draft.clock = Some(Clock::Monotonic);

@@ -112,6 +112,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         draft.policy = Some(p.map_or(Policy::Other, Policy::Fifo));
     }
     not_realtime(&mut draft);
+    draft.cut_values(1000);
     options.apply(&mut draft);
     draft.note(
         Finding::new(

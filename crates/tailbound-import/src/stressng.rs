@@ -15,6 +15,7 @@ use tailbound_core::units::grouped;
 use crate::command::{not_realtime, realtime_clock};
 use crate::draft::{Draft, Told, coarse, quoted};
 use crate::error::Fault;
+use crate::missed;
 use crate::text::{self, Lines};
 
 #[derive(Default)]
@@ -154,12 +155,7 @@ fn finish(draft: &mut Draft, found: Found, d: tailbound_core::Distribution) -> R
     draft.means = Some(Means::NanosleepRelative);
     realtime_clock(draft);
     not_realtime(draft);
-    draft.doubt(
-        "source-no-missed",
-        "stress-ng sleeps relative to its last wake-up: a late one delays all that follow, and none counts as missed.".to_owned(),
-        "Compared with a fixed schedule, every quantile is too good.",
-        "Measure with a tool that keeps an absolute schedule.",
-    );
+    missed::relative(draft);
     draft.lose("The way into the sleeping system call is part of each figure.");
     let d = draft.settle("The stressor", d, told);
     draft.thread(0, None, "user", d)

@@ -38,6 +38,8 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         .iter()
         .flatten()
         .copied()
+        // What `min` starts from: that thread has no sample.
+        .filter(|m| *m != 1_000_000)
         .chain(table.rows.first().map(|r| r.0))
         .min()
         .map(|m| i64::try_from(m).unwrap_or(i64::MAX));

@@ -32,6 +32,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         None if words.has("N") => 1,
         None => 1000,
     };
+    draft.cut_values(unit_ns);
     let range = words.number("h").or(words.number("H"));
     let threads = json::object(&o, "thread", "")?;
     for (number, t, path) in json::numbered(threads, "thread")? {
@@ -78,13 +79,14 @@ fn thread(
         .or_else(|| top.map(|t| t.saturating_add(unit)));
     let cycles = json::count(t, "cycles", path)?
         .ok_or_else(|| Fault::path(json::join(path, "cycles"), "is missing"))?;
+    let min_ns = extreme(draft, t, "min", unit_ns, path)?;
     let told = Told {
         n: Some(cycles),
-        min_ns: extreme(draft, t, "min", unit_ns, path)?,
+        min_ns,
         max_ns: extreme(draft, t, "max", unit_ns, path)?,
         mean_ns: json::mean_ns(t, "avg", unit_ns),
         resolution_ns: unit_ns,
-        beyond_ns: edge.filter(|_| d.n > 0),
+        beyond_ns: edge.or(min_ns),
     };
     let d = draft.settle(&format!("Thread {number}"), d, told);
     draft.thread(number, json::cpu(t, "cpu"), "user", d)

@@ -26,6 +26,7 @@ const NOT_NS_BELOW: i64 = 500;
 /// The smallest value could as well be ns.
 fn unit(smallest: Option<i64>, options: &Options, draft: &mut Draft) -> Result<u64, Fault> {
     if let Some(unit) = options.unit_ns.filter(|u| *u > 0) {
+        draft.cut_values(unit);
         draft.lose("The unit is not in the file; it was given by the user.");
         return Ok(unit);
     }
@@ -35,6 +36,7 @@ fn unit(smallest: Option<i64>, options: &Options, draft: &mut Draft) -> Result<u
              or µs: give the unit"
         ))),
         _ => {
+            draft.cut_values(1000);
             draft.lose("The unit is not in the file; values this small can only be µs.");
             Ok(1000)
         }

@@ -104,6 +104,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
             .or_insert_with(|| Thread::new(sample.thread))
             .add(due_ns.saturating_sub(epoch), error_ns);
     }
+    draft.cut_values(unit_ns);
     finish(&mut draft, threads, unit_ns, options)?;
     Ok(draft)
 }

@@ -29,6 +29,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         .filter(|u| (1..=1_000_000).contains(u))
         .ok_or_else(|| Fault::path("sysinfo.resolution_in_ns", "is not 1 to 1000000 ns"))?;
     super::always(&mut draft);
+    draft.cut_values(unit_ns);
     let threads = json::object(&o, "cpu", "")?;
     for (number, t, path) in json::numbered(threads, "cpu")? {
         thread(&mut draft, number, t, &path, unit_ns)?;

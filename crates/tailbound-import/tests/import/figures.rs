@@ -71,6 +71,10 @@ fn cyclictest_histogram_text() {
     assert_eq!(r.threads.len(), 2);
     assert_eq!(of(&r, 0), (211, Some(3 * US), Some(7 * US), 0));
     assert_eq!(of(&r, 1), (155, Some(4 * US), Some(900 * US), 3));
+    let idle = b"# Histogram\n000000 000000\n# Total: 000000000\n# Min Latencies: 1000000\n# Avg Latencies: 00000\n# Max Latencies: 00000\n# Histogram Overflows: 00000\n";
+    let r = tailbound_import::import("x", idle).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(of(&r, 0), (0, None, None, 0), "1000000 is no sample, it is what `min` starts from");
+    assert!(crate::has(&r, "source-no-samples"));
     let r = run(Format::CyclictestHistogram, "cyclictest-2.4_H400_two_threads.stdout.txt");
     assert_eq!(r.threads.len(), 2);
 }

@@ -66,6 +66,10 @@ fn other_losses_are_said() {
     assert!(has(&r, "source-no-histogram") && said(&r, "spikes"));
     let r = run(Format::OslatJson, "oslat-2.4.json");
     assert!(has(&r, "source-other-quantity") && said(&r, "rounds up"));
+    let relative =
+        String::from_utf8_lossy(&bytes("cyclictest_stall.json")).replace("-m -p", "-m -r -p");
+    let r = import("x", relative.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+    assert!(title(&r, "source-no-missed").contains("relative"));
     let plain = String::from_utf8_lossy(&bytes("cyclictest_stall.json")).replace("-p 95 ", "");
     let r = import("x", plain.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
     assert!(has(&r, "source-not-realtime"));
