@@ -57,7 +57,7 @@ command_of() {
     reference) words=("$dir/reference" "$cpu" "$priority" "$interval_us" "$2") ;;
     tailbound)
         words=("$tailbound" measure cyclic --interval "${interval_us}us" --duration "${2}s"
-            --cpus "$cpu" --policy "fifo:$priority" --quiet --out "$dir/run.tailbound.jsonl")
+            --cpus "$cpu" --policy "fifo:$priority" --quiet --force --out "$dir/run.tailbound.jsonl")
         ;;
     cyclictest)
         words=(cyclictest -q -m -t1 "-a$cpu" "-p$priority" "-i$interval_us" "-D$2" -h 1000) ;;
