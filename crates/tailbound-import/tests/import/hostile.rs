@@ -119,7 +119,7 @@ fn big_and_hostile_files_are_refused_or_read_in_time() {
         (0..5000).map(|i| format!("T:{i} (1) P:1 I:1 C:1 Min:1 Act:    1 Avg:1 Max:1\n")).collect();
     let rows: String = (0..400_000).map(|i| format!("{i:06} 000001\t000002\n")).collect();
     let verbose: String = (0..400_000).map(|i| format!("       0:{i:8}:      45\n")).collect();
-    let cases: [(Vec<u8>, Option<&str>); 14] = [
+    let cases: [(Vec<u8>, Option<&str>); 15] = [
         (format!("{{\"file_version\":1,\"cmdline:\":\"cyclictest\",\"thread\":{{{threads}}}}}").into(), Some("3000 threads")),
         (many_columns.into(), Some("columns")),
         (status.into(), Some("1024 threads")),
@@ -128,7 +128,8 @@ fn big_and_hostile_files_are_refused_or_read_in_time() {
         (vec![b'x'; 100 << 20], Some("no format")),
         ([&b"# Histogram\n"[..], &vec![b'1'; 100 << 20], b"\n"].concat(), Some("longer than 16 MiB")),
         ([b"{\"file_version\": 1, \"cmdline:\": \"cyclictest\", \"x\": ".to_vec(), vec![b'['; 1 << 20]].concat(), Some("recursion")),
-        ([b"<rteval>".to_vec(), b"<a>".repeat(1 << 20)].concat(), Some("64 deep")),
+        ([b"<rteval>".to_vec(), b"<a>".repeat(1 << 20)].concat(), Some("not XML")),
+        ([b"<rteval>".to_vec(), b"<a>/>".repeat(1 << 20), b"</a>".repeat(1 << 20), b"</rteval>".to_vec()].concat(), Some("")),
         (b"<!DOCTYPE r [<!ENTITY a \"b\">]><rteval/>".to_vec(), Some("not XML")),
         (vec![0; 28 << 10], None),
         (b"# us\n".iter().copied().chain(b"1e308\n".iter().copied()).collect(), Some("292 years")),
