@@ -4,7 +4,6 @@
 //! Context: COLD. Usage: `cargo run -p tailbound-report --example report -- DIRECTORY`.
 
 #[path = "../tests/common/mod.rs"]
-#[expect(dead_code, reason = "the tests use more of it")]
 mod common;
 
 use std::path::PathBuf;

@@ -96,6 +96,24 @@ pub fn bare(v: Option<f64>) -> String {
     }
 }
 
+/// A quantile in few letters: `needs 7.5k` is how many more activations it takes, rounded up.
+fn short_quantile(q: Option<Quantile>) -> String {
+    let Some(Quantile::Needs { more }) = q else { return quantile(q) };
+    let tenths = |unit: u64| more.div_ceil(unit / 10) as f64 / 10.0;
+    match more {
+        0..1_000 => format!("needs {more}"),
+        1_000..1_000_000 => format!("needs {}k", tenths(1_000)),
+        _ => format!("needs {}M", tenths(1_000_000)),
+    }
+}
+
+/// Does the compact table say that a quantile needs more?
+#[must_use]
+pub fn compact_needs(run: &Run) -> bool {
+    let needs = |r: &Row, p: f64| matches!(r.summary.quantile(p), Some(Quantile::Needs { .. }));
+    rows(run).iter().any(|r| [0.5, 0.99, 0.999].into_iter().any(|p| needs(r, p)))
+}
+
 /// The compact table of a terminal.
 #[must_use]
 pub fn compact(run: &Run) -> Table {
@@ -113,9 +131,9 @@ pub fn compact(run: &Run) -> Table {
             grouped(s.n),
             whole(s.min_ns),
             real(s.mean_ns),
-            quantile(s.quantile(0.5)),
-            quantile(s.quantile(0.99)),
-            quantile(s.quantile(0.999)),
+            short_quantile(s.quantile(0.5)),
+            short_quantile(s.quantile(0.99)),
+            short_quantile(s.quantile(0.999)),
             whole(s.max_ns),
             grouped(r.missed),
         ]);

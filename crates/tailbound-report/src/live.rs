@@ -204,10 +204,10 @@ fn cell(t: &LiveThread, column: &str) -> String {
 }
 
 fn table(s: &Snapshot, width: usize, room: usize) -> Vec<InkLine> {
-    const CELL: usize = 9;
+    const CELL: usize = 8;
     let names: Vec<String> = s.threads.iter().enumerate().map(|(i, t)| name(i, t)).collect();
     let first = names.iter().map(|n| columns(n)).max().unwrap_or(0).max(6);
-    let count = 13;
+    let count = 11;
     let fits = width.saturating_sub(first + count) / (CELL + 1);
     let shown: Vec<&str> = ["min", "mean", "p99", "p99 10s", "max", "last", "missed"]
         .into_iter()

@@ -5,13 +5,12 @@
 //! Context: COLD. Needs the program `chromium`; without it the tests say so and pass, unless
 //! `TAILBOUND_REQUIRE` contains `chromium`.
 
-#[expect(dead_code, reason = "the other tests use more of it")]
 mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{Shape, run, skip};
+use common::{Shape, run};
 use tailbound_report::html;
 
 /// Runs in the page before its own script: collects errors, and writes what it saw into the
@@ -47,6 +46,17 @@ window.addEventListener("load", function () {
   });
 });
 //]]></script>"#;
+
+/// Why a test cannot run: prints it, or fails if `TAILBOUND_REQUIRE` names the capability.
+#[expect(clippy::print_stdout, reason = "a skipped test says why")]
+fn skip(capability: &str, why: &str) {
+    let required = std::env::var("TAILBOUND_REQUIRE").unwrap_or_default();
+    assert!(
+        !required.split(',').any(|c| c.trim() == capability),
+        "{capability} is required: {why}"
+    );
+    println!("skipped: {why}");
+}
 
 fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -109,7 +119,7 @@ fn light_dark_phone_and_paper() {
         let variants: [(&str, &[&str], i64); 3] = [
             ("light", &["--window-size=1280,900"], 1280),
             ("dark", &["--window-size=1280,900", "--blink-settings=preferredColorScheme=0"], 1280),
-            // Chromium's windows do not become as narrow as phones: a frame does.
+            // Windows do not become as narrow as phones: the other test uses a frame.
             ("phone", &["--window-size=500,844"], 500),
         ];
         let mut backgrounds = Vec::new();

@@ -101,6 +101,10 @@ pub fn text(run: &Run, style: Style) -> String {
     page.gap();
     let table = figures::compact(run).text(page.width());
     page.raw(table, Ink::Plain);
+    if figures::compact_needs(run) {
+        let words = "needs: so many more activations before that quantile can be given";
+        page.text(words, "  ", Ink::Dim);
+    }
     histogram(run, &mut page);
     statements(run, &mut page);
     loads(run, &mut page);
