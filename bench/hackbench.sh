@@ -50,9 +50,11 @@ for shape in "process socketpair" "thread pipe" "process pipe"; do
         loops=$((messages / (groups * 400)))
         : >"$work/times"
         for ((round = 0; round < rounds; round++)); do
-            theirs() { timed hackbench "${flags[@]}" -l "$loops" -g "$groups"; }
+            # Each in a session of its own: with sched_autogroup a session is a share of the CPU,
+            # and a load's worker always has one.
+            theirs() { timed setsid -w hackbench "${flags[@]}" -l "$loops" -g "$groups"; }
             # shellcheck disable=SC2086 # LOAD may be several words
-            ours() { timed $LOAD "hackbench:mode=$mode,ipc=$ipc,groups=$groups,loops=$loops"; }
+            ours() { timed setsid -w $LOAD "hackbench:mode=$mode,ipc=$ipc,groups=$groups,loops=$loops"; }
             # Who goes first changes every round: drift of the machine favours nobody.
             if ((round % 2)); then a=$(theirs) b=$(ours); else b=$(ours) a=$(theirs); fi
             echo "$a $b" >>"$work/times"

@@ -370,6 +370,8 @@ impl Running {
             _ => "a status nobody knows".to_owned(),
         };
         self.fail(format!("its worker ended with {how}"));
+        // In a PID namespace the kernel has done this.
+        process::kill_session(self.pid);
     }
 
     fn hear(&mut self, report: Result<Report, String>) {

@@ -2,8 +2,9 @@
 //! Loads for real: each works, counts what it says it counts, stops, and leaves nothing
 //! behind, also when the process that started it is killed.
 //!
-//! Context: COLD. The parent process is the example `load`, which `cargo test` builds; its
-//! descendants are found by a variable in their environment.
+//! Context: COLD. The parent process is the example `load`, which `cargo test` builds (with
+//! `--test loads` alone it does not: then an old one would be tested); its descendants are
+//! found by a variable in their environment.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -218,6 +219,30 @@ fn nothing_is_left_when_an_unprivileged_parent_is_killed() {
     }
 }
 
+/// The worker of an unprivileged load dies with what it started still running.
+#[test]
+fn nothing_is_left_when_an_unprivileged_worker_is_killed() {
+    if !is_root() {
+        skip("root", "only root can become another user");
+        return;
+    }
+    let spec = "cmd:line=sleep 1004 & sleep 1005";
+    let mark = format!("worker-{}", std::process::id());
+    let mut command = load_command(&mark);
+    command.arg(spec).stdout(Stdio::piped()).uid(NOBODY).gid(NOBODY);
+    let parent = match command.spawn() {
+        Ok(parent) => parent,
+        Err(e) => return skip("root", &format!("user {NOBODY} cannot run the example: {e}")),
+    };
+    let working = eventually(Duration::from_secs(20), || marked(&mark).len() >= 5);
+    assert!(working, "{:?}", marked(&mark));
+    process::kill(worker_of(Pid(parent.id().cast_signed()), spec), process::SIGKILL).unwrap();
+    let out = parent.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.contains("load-failed") && text.contains("signal 9"), "{text}");
+    nothing_left(&mark, spec);
+}
+
 #[test]
 fn an_unprivileged_user_is_refused_in_clear_words() {
     if !is_root() {
@@ -287,7 +312,11 @@ fn a_load_that_is_none_is_a_finding() {
 
 /// The worker of `spec`, a child of this process.
 fn worker(spec: &str) -> Pid {
-    let children = process::descendants(process::own_pid());
+    worker_of(process::own_pid(), spec)
+}
+
+fn worker_of(parent: Pid, spec: &str) -> Pid {
+    let children = process::descendants(parent);
     let is_it = |pid: &Pid| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.split(|b| *b == 0).any(|word| word == spec.as_bytes())

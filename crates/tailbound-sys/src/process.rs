@@ -214,6 +214,20 @@ pub fn descendants(root: Pid) -> Vec<Pid> {
     found
 }
 
+/// Kills what is left of the session a dead child led: for when it could not clean up
+/// itself. Processes that began a session of their own are not found.
+pub fn kill_session(leader: Pid) {
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else { continue };
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let session = stat.rsplit_once(')').and_then(|s| s.1.split_whitespace().nth(3));
+        if session.and_then(|s| s.parse().ok()) == Some(leader.0) {
+            // Gone already is what was wanted.
+            let _gone = kill(Pid(pid), libc::SIGKILL);
+        }
+    }
+}
+
 fn parent_and_state(pid: Pid) -> Option<(Pid, char)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name may hold spaces and parentheses: count from the last one.
