@@ -121,8 +121,9 @@ impl Collector {
     pub fn distributions(&self, recorder: &Recorder) -> (Distribution, Distribution) {
         let (sums, missed_sums) = recorder.sums();
         let build = |e: Extremes, late: &Histogram, early: Option<&Histogram>, sums| {
+            // The thread goes on while it is read: count what was taken, not what there is by now.
             let mut d = Distribution {
-                n: e.n,
+                n: late.total().saturating_add(early.map_or(0, Histogram::total)),
                 min_ns: e.min_ns,
                 max_ns: e.max_ns,
                 sums: Some(sums),

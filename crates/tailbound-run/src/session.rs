@@ -79,6 +79,8 @@ pub fn run(
         journal.run.header.machine = session.inventory();
         journal.begin();
     }
+    // Lets other observers of the same clock lay their records beside these.
+    journal.event(0, "clock-start", &running.start_ns().to_string());
     let watch = Watch::begin(
         &session.root,
         &WatchPlan {

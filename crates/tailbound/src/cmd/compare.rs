@@ -17,10 +17,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
         input::write(out, &tailbound_report::html(&runs, &names), args.force)?;
     }
     if args.json {
-        say::answer_json(&tailbound_report::compare_json(&runs, &names))?;
+        say::answer_json(&tailbound_report::compare::json(&runs, &names))?;
     } else {
         let style = tailbound_report::Style { color: say::color(&args.color), width: say::width() };
-        say::answer(&tailbound_report::compare_text(&runs, &names, style))?;
+        say::answer(&tailbound_report::compare::text(&runs, &names, style))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! However a run ends, what was measured is there, and nothing else is.
+
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use tailbound_core::verdict::Outcome;
+
+use crate::{call, folder, is_root, read, skip, status, stderr, tailbound};
+
+/// Starts a long run and waits until it measures.
+fn start(folder: &Path, words: &[&str]) -> Child {
+    let mut child = tailbound()
+        .args(["run", "-o", "r.tailbound.jsonl", "--warm-up", "100ms", "-q"])
+        .args(words)
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let file = folder.join("r.tailbound.jsonl");
+    let begun = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        if text.contains("\"warm-up-over\"") {
+            return child;
+        }
+        if begun.elapsed() > Duration::from_secs(40) {
+            drop(child.kill());
+            panic!("it never began: {text}");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = std::process::Command::new("kill")
+        .args(["-s", name, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
+    let begun = Instant::now();
+    while begun.elapsed() < limit {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status.code().unwrap_or(-1));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(child.kill());
+    None
+}
+
+#[test]
+fn a_signal_ends_the_measurement_first_and_the_result_so_far_is_whole() {
+    for name in ["INT", "TERM", "HUP"] {
+        let folder = folder();
+        let mut child = start(folder.path(), &["-D", "10m", "-d", "10s", "--load", "clock"]);
+        std::thread::sleep(Duration::from_millis(1200));
+        signal(&child, name);
+        let code = wait(&mut child, Duration::from_secs(15));
+        let run = read(&folder.path().join("r.tailbound.jsonl"));
+        let end = run.end.as_ref().expect("a last line");
+        assert_eq!(end.reason, "interrupted", "{name}");
+        assert!(run.threads.iter().all(|t| t.wakeup.n > 0 && t.ended == "stopped"), "{name}");
+        let verdict = run.verdict.as_ref().unwrap();
+        assert_ne!(
+            verdict.outcome,
+            Outcome::Met,
+            "{name}: a cut-off run is never met: {}",
+            verdict.sentence
+        );
+        assert_eq!(code, Some(i32::from(verdict.outcome.exit_status())), "{name}");
+        assert!(run.events.iter().any(|e| e.event == "stopped" && e.text.contains(name)), "{name}");
+        let html = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
+        assert!(html.contains("</html>"), "{name}: the report is there");
+    }
+}
+
+#[test]
+fn a_thread_that_sleeps_for_an_hour_is_woken_to_end() {
+    let folder = folder();
+    let mut child = start(folder.path(), &["-i", "1h", "-l", "3", "--warm-up", "0s"]);
+    std::thread::sleep(Duration::from_millis(300));
+    signal(&child, "TERM");
+    assert!(wait(&mut child, Duration::from_secs(10)).is_some(), "still asleep");
+    assert_eq!(read(&folder.path().join("r.tailbound.jsonl")).end.unwrap().reason, "interrupted");
+}
+
+#[test]
+fn killed_it_leaves_a_valid_shorter_run_and_no_load() {
+    let folder = folder();
+    let mark = format!("tailbound-test-{}", std::process::id());
+    let mut child = start(
+        folder.path(),
+        &[
+            "-D",
+            "10m",
+            "--load",
+            "hackbench:groups=1",
+            "--load-cmd",
+            &format!("sleep 4242 & : {mark}; sleep 4243; wait"),
+        ],
+    );
+    std::thread::sleep(Duration::from_millis(3000));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = read(&folder.path().join("r.tailbound.jsonl"));
+    assert!(run.end.is_none(), "it says that it was cut off");
+    assert!(run.seconds.iter().map(|s| s.n).sum::<u64>() > 0, "what was flushed is there");
+    let begun = Instant::now();
+    while !left(&mark).is_empty() && begun.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(left(&mark), Vec::<String>::new(), "load processes outlive the run");
+    let out = call(folder.path(), &["show", "r.tailbound.jsonl"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let out = call(folder.path(), &["report", "r.tailbound.jsonl"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+}
+
+/// Processes whose command line holds `mark` or is one of the marked shell's sleeps.
+fn left(mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(bytes) = std::fs::read(entry.path().join("cmdline")) else { continue };
+        let line = String::from_utf8_lossy(&bytes).replace('\0', " ");
+        if line.contains(mark) || line.trim() == "sleep 4242" || line.trim() == "sleep 4243" {
+            found.push(line);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_file_that_cannot_be_written_loses_nothing() {
+    let folder = folder();
+    let out = call(
+        folder.path(),
+        &["measure", "cyclic", "-l", "100", "-q", "-o", "/dev/full", "--force"],
+    );
+    assert_eq!(status(&out), 3, "{}", stderr(&out));
+    let text = stderr(&out);
+    let saved = text.split("saved as ").nth(1).unwrap_or_else(|| panic!("{text}")).trim();
+    let run = read(Path::new(saved));
+    assert!(run.threads.iter().all(|t| t.wakeup.n + t.missed.n == 100));
+    std::fs::remove_file(saved).unwrap();
+}
+
+#[test]
+fn a_full_disk_is_noticed_before_anything_is_started() {
+    if !is_root() {
+        return skip("root", "mounting a small file system needs root");
+    }
+    let folder = folder();
+    let small = folder.path().join("small");
+    std::fs::create_dir(&small).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=64k none {0} && cd {0} && exec {1} run -D 10m -q -o r.tailbound.jsonl",
+        small.display(),
+        env!("CARGO_BIN_EXE_tailbound")
+    );
+    let begun = Instant::now();
+    let out =
+        std::process::Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
+    assert_eq!(out.status.code(), Some(3), "{}", stderr(&out));
+    assert!(stderr(&out).contains("no room"), "{}", stderr(&out));
+    assert!(begun.elapsed() < Duration::from_secs(20), "nothing was started");
+}
+
+#[test]
+fn a_lost_terminal_ends_it_like_a_signal() {
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        return skip("root", "there is no script(1) to make a terminal with");
+    }
+    let folder = folder();
+    let exe = env!("CARGO_BIN_EXE_tailbound");
+    let mut terminal = std::process::Command::new("script")
+        .args([
+            "-q",
+            "-c",
+            &format!("{exe} run -D 10m --warm-up 100ms -o r.tailbound.jsonl"),
+            "/dev/null",
+        ])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let file = folder.path().join("r.tailbound.jsonl");
+    let begun = Instant::now();
+    while !std::fs::read_to_string(&file).unwrap_or_default().contains("\"warm-up-over\"") {
+        assert!(begun.elapsed() < Duration::from_secs(40));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // The master side goes away: the kernel hangs up the terminal.
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    let begun = Instant::now();
+    while !std::fs::read_to_string(&file).unwrap_or_default().contains("\"type\":\"end\"") {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it runs on without a terminal");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(read(&file).end.unwrap().reason, "interrupted");
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! show, report, compare, import: from files to answers, and mistakes in files located.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use crate::{call, folder, read, status, stderr, stdout, tailbound};
+
+const STALLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tailbound-import/tests/fixtures");
+
+fn a_run(folder: &std::path::Path, name: &str) {
+    let out = call(folder, &["run", "-l", "300", "-q", "-o", name, "--warm-up", "10ms"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+}
+
+#[test]
+fn a_run_is_shown_as_text_json_and_pictures() {
+    let folder = folder();
+    a_run(folder.path(), "a.tailbound.jsonl");
+    let text = stdout(&call(folder.path(), &["show", "a.tailbound.jsonl"]));
+    assert!(text.starts_with("Measured"), "{text}");
+    assert!(!text.contains('\x1b'), "no colour into a pipe");
+    let json: serde_json::Value = serde_json::from_str(&stdout(&call(
+        folder.path(),
+        &["show", "--json", "a.tailbound.jsonl"],
+    )))
+    .unwrap();
+    assert_eq!(json["verdict"]["outcome"], "measured");
+    for which in ["histogram", "survival", "maxima"] {
+        let svg = stdout(&call(folder.path(), &["show", "--svg", which, "a.tailbound.jsonl"]));
+        assert!(svg.trim_start().starts_with("<svg") && svg.contains("</svg>"), "{which}");
+    }
+    let coloured =
+        stdout(&call(folder.path(), &["show", "--color", "always", "a.tailbound.jsonl"]));
+    assert!(coloured.contains('\x1b'));
+}
+
+#[test]
+fn runs_are_compared_and_reported_together() {
+    let folder = folder();
+    a_run(folder.path(), "a.tailbound.jsonl");
+    a_run(folder.path(), "b.tailbound.jsonl");
+    let out =
+        call(folder.path(), &["compare", "a.tailbound.jsonl", "b.tailbound.jsonl", "-o", "c.html"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let text = stdout(&out);
+    assert!(text.contains("p99") && text.contains("ratio"), "{text}");
+    let html = std::fs::read_to_string(folder.path().join("c.html")).unwrap();
+    assert!(html.contains("a.tailbound.jsonl") && html.contains("b.tailbound.jsonl"));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&call(
+        folder.path(),
+        &["compare", "--json", "a.tailbound.jsonl", "b.tailbound.jsonl"],
+    )))
+    .unwrap();
+    assert!(json.is_object());
+}
+
+#[test]
+fn another_tools_file_goes_wherever_a_run_goes() {
+    let folder = folder();
+    let fixtures = std::fs::read_dir(STALLED).unwrap().flatten();
+    let json = fixtures
+        .map(|e| e.path())
+        .find(|p| {
+            p.file_name().is_some_and(|n| {
+                n.to_string_lossy().starts_with("cyclictest")
+                    && n.to_string_lossy().ends_with(".json")
+            })
+        })
+        .expect("a cyclictest sample");
+    let path = json.to_str().unwrap();
+    let out = call(folder.path(), &["import", path, "-o", "c.tailbound.jsonl"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let run = read(&folder.path().join("c.tailbound.jsonl"));
+    assert!(run.header.source.is_some_and(|s| !s.lost.is_empty()), "what it lost is said");
+    for words in [
+        &["show", path][..],
+        &["report", path, "-o", "c.html"],
+        &["compare", path, "c.tailbound.jsonl"],
+    ] {
+        let out = call(folder.path(), words);
+        assert_eq!(status(&out), 0, "{words:?}: {}", stderr(&out));
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_a_shorter_run_and_a_broken_one_is_located() {
+    let folder = folder();
+    a_run(folder.path(), "a.tailbound.jsonl");
+    let whole = std::fs::read(folder.path().join("a.tailbound.jsonl")).unwrap();
+    let broken = folder.path().join("broken.tailbound.jsonl");
+    let first = whole.iter().position(|b| *b == b'\n').unwrap();
+    for cut in [first + 1, first + 40, whole.len() - 1, whole.len() / 2] {
+        std::fs::write(&broken, &whole[..cut]).unwrap();
+        let out = call(folder.path(), &["show", "broken.tailbound.jsonl"]);
+        assert_eq!(status(&out), 0, "cut at {cut}: {}", stderr(&out));
+    }
+    let mut bad = whole.clone();
+    bad.splice(first + 1..first + 2, *b"!!");
+    std::fs::write(&broken, bad).unwrap();
+    let out = call(folder.path(), &["show", "broken.tailbound.jsonl"]);
+    assert_eq!(status(&out), 2);
+    assert!(stderr(&out).contains("line 2"), "{}", stderr(&out));
+    let newer = String::from_utf8_lossy(&whole).replacen("tailbound-run/1", "tailbound-run/9", 1);
+    std::fs::write(&broken, newer).unwrap();
+    let out = call(folder.path(), &["show", "broken.tailbound.jsonl"]);
+    assert_eq!(status(&out), 2);
+    assert!(stderr(&out).contains("newer tailbound"), "{}", stderr(&out));
+    for empty in [&b""[..], b"\0\0\0\0", b"hello\n"] {
+        std::fs::write(&broken, empty).unwrap();
+        assert_eq!(status(&call(folder.path(), &["show", "broken.tailbound.jsonl"])), 2);
+    }
+}
+
+#[test]
+fn standard_input_and_a_reader_that_leaves() {
+    let folder = folder();
+    a_run(folder.path(), "a.tailbound.jsonl");
+    let whole = std::fs::read(folder.path().join("a.tailbound.jsonl")).unwrap();
+    let mut child = tailbound()
+        .args(["show", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&whole).unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert!(stdout(&out).starts_with("Measured"));
+    let script = format!("{} show a.tailbound.jsonl | head -c 1", env!("CARGO_BIN_EXE_tailbound"));
+    let out = std::process::Command::new("bash")
+        .args(["-o", "pipefail", "-c", &script])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(out.status.success() && !stderr(&out).contains("panicked"), "{}", stderr(&out));
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Other grounds: an ordinary user, an empty root.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use tailbound_core::verdict::Outcome;
+
+use crate::{folder, is_root, read, skip, stderr};
+
+#[test]
+fn an_ordinary_user_measures_and_is_told_what_the_figures_mean() {
+    if !is_root() {
+        return skip("root", "becoming another user needs root");
+    }
+    let folder = folder();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    // The build folder may be closed to others: give the user a copy of the program.
+    let exe = folder.path().join("tailbound");
+    std::fs::copy(env!("CARGO_BIN_EXE_tailbound"), &exe).unwrap();
+    std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let out = std::process::Command::new("setpriv")
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+            "--bounding-set=-all",
+            "--",
+        ])
+        .arg(&exe)
+        .args([
+            "run",
+            "-D",
+            "1s",
+            "-d",
+            "10s",
+            "-q",
+            "-o",
+            "r.tailbound.jsonl",
+            "--load",
+            "hackbench:groups=1",
+        ])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(
+        out.status.code().is_some_and(|c| c == 5 || c == 3),
+        "{:?} {}",
+        out.status,
+        stderr(&out)
+    );
+    let run = read(&folder.path().join("r.tailbound.jsonl"));
+    assert!(!run.header.plan.policy.is_realtime());
+    let finding = run.findings.iter().find(|f| f.id == "not-realtime").expect("it says so");
+    assert!(finding.remedy.contains("root"), "{finding:?}");
+    assert_ne!(run.verdict.unwrap().outcome, Outcome::Met, "never met without real-time priority");
+    assert!(folder.path().join("r.html").exists());
+}

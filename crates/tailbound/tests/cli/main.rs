@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program as its users meet it: words in, files and exit statuses out. No test
+//! asserts a latency of this machine; counts, invariants and verdicts that hold anywhere.
+//!
+//! ```text
+//! words.rs    what is refused, and how          ends.rs     Ctrl-C, kill, full disks
+//! measure.rs  what a measurement must hold      omission.rs coordinated omission
+//! files.rs    show, report, compare, import     ground.rs   other users, namespaces
+//! ```
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stdout, reason = "skips are said on standard output")]
+#![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
+
+mod ends;
+mod files;
+mod ground;
+mod measure;
+mod omission;
+mod words;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tailbound_core::record::Run;
+use tailbound_core::runfile::read_run;
+
+/// The program under test.
+fn tailbound() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+    command.env("NO_COLOR", "1");
+    command
+}
+
+/// Runs it with these words in `folder`.
+fn call(folder: &Path, words: &[&str]) -> Output {
+    tailbound().args(words).current_dir(folder).output().unwrap()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn read(path: &Path) -> Run {
+    let file = std::fs::File::open(path).unwrap();
+    read_run(std::io::BufReader::new(file)).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// Says why a test cannot run here; where the environment requires it, that is a failure.
+fn skip(capability: &str, why: &str) {
+    assert!(!tailbound_sys::required(capability), "TAILBOUND_REQUIRE has {capability}, but {why}");
+    println!("skipped: {why}");
+}
+
+fn is_root() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|s| {
+        s.lines().any(|l| l.starts_with("Uid:") && l.split_whitespace().nth(2) == Some("0"))
+    })
+}

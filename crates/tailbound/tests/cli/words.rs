@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is refused, before anything is started, with a message that helps.
+
+use crate::{call, folder, status, stderr, stdout};
+
+#[test]
+fn absurd_words_are_refused_with_the_flag_and_leave_nothing() {
+    let folder = folder();
+    let cases: [(&[&str], i32, &str); 18] = [
+        (&["run", "--interval", "0s"], 2, "--interval"),
+        (&["run", "--interval", "5"], 2, "has no unit"),
+        (&["run", "--loops", "1000000000000"], 2, "more than a year"),
+        (&["run", "--loops", "0"], 2, "--loops"),
+        (&["run", "--duration", "-5s"], 2, "--duration"),
+        (&["run", "--cpus", "999"], 2, "999"),
+        (&["run", "--cpus", "3-1"], 2, "backwards"),
+        (&["run", "--deadline", "1ns"], 2, "below what the monotonic clock can tell"),
+        (&["run", "--deadline", "100"], 2, "100us"),
+        (&["run", "--policy", "fifo:100"], 2, "1 to 99"),
+        (&["run", "--load", "hackbensh"], 2, "hackbensh"),
+        (&["run", "--load", "hackbench:gruops=3"], 2, "gruops"),
+        (&["run", "--means", "prayer"], 2, "nanosleep"),
+        (&["run", "--campaign", "missing.toml"], 2, "missing.toml"),
+        (&["run", "--class", "safe", "--deadline", "1ms"], 2, "--rate"),
+        (&["run", "--out", "no/such/folder/x.jsonl"], 3, "no/such/folder"),
+        (&["show", "missing.jsonl"], 2, "missing.jsonl"),
+        (&["frobnicate"], 2, "frobnicate"),
+    ];
+    for (words, expected, hint) in cases {
+        let out = call(folder.path(), words);
+        assert_eq!(status(&out), expected, "{words:?}: {}", stderr(&out));
+        assert!(stderr(&out).contains(hint), "{words:?} lacks `{hint}`: {}", stderr(&out));
+        assert!(!stderr(&out).contains("panicked"), "{words:?}");
+        assert_eq!(stdout(&out), "", "{words:?}: nothing is answered");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no file is left behind");
+}
+
+#[test]
+fn a_campaign_file_is_obeyed_and_its_mistakes_are_located() {
+    let folder = folder();
+    let path = folder.path().join("c.toml");
+    std::fs::write(
+        &path,
+        "interval = \"500us\"\nloops = 100\nwarm-up = \"10ms\"\npolicy = \"other\"\n",
+    )
+    .unwrap();
+    let out = call(
+        folder.path(),
+        &["measure", "cyclic", "-c", "c.toml", "-q", "-o", "-", "--loops", "50"],
+    );
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let run = tailbound_core::runfile::read_run(out.stdout.as_slice()).unwrap();
+    let plan = &run.header.plan;
+    assert_eq!((plan.interval_ns, plan.activations), (500_000, 50), "the command line wins");
+
+    std::fs::write(&path, "interval = \"500us\"\nlops = 100\n").unwrap();
+    let out = call(folder.path(), &["measure", "cyclic", "-c", "c.toml"]);
+    assert_eq!(status(&out), 2);
+    assert!(stderr(&out).contains("line 2") && stderr(&out).contains("lops"), "{}", stderr(&out));
+}
+
+#[test]
+fn an_existing_file_is_not_overwritten_unless_told() {
+    let folder = folder();
+    for name in ["a.tailbound.jsonl", "b.html"] {
+        std::fs::write(folder.path().join(name), "precious").unwrap();
+    }
+    let out = call(folder.path(), &["measure", "cyclic", "-l", "10", "-o", "a.tailbound.jsonl"]);
+    assert_eq!(status(&out), 2, "{}", stderr(&out));
+    let out = call(folder.path(), &["run", "-l", "10", "-o", "b.tailbound.jsonl"]);
+    assert_eq!(status(&out), 2, "the report would be overwritten: {}", stderr(&out));
+    assert!(stderr(&out).contains("--force"));
+    for name in ["a.tailbound.jsonl", "b.html"] {
+        assert_eq!(std::fs::read_to_string(folder.path().join(name)).unwrap(), "precious");
+    }
+}
+
+#[test]
+fn help_names_every_verb_and_exit_status() {
+    let folder = folder();
+    let out = call(folder.path(), &["--help"]);
+    assert_eq!(status(&out), 0);
+    let text = stdout(&out);
+    for word in [
+        "run",
+        "measure",
+        "load",
+        "report",
+        "show",
+        "compare",
+        "import",
+        "completions",
+        "Exit status",
+        "undecided",
+    ] {
+        assert!(text.contains(word), "{word}");
+    }
+    assert!(!text.contains("load-worker"), "the worker is nobody's verb");
+    for shell in ["bash", "zsh", "fish"] {
+        let out = call(folder.path(), &["completions", shell]);
+        assert!(stdout(&out).contains("--deadline"), "{shell}");
+    }
+}
