@@ -34,7 +34,9 @@ impl File {
 
     /// Bytes of other tools, kept as they were: not ours to format.
     pub(crate) fn is_foreign(&self) -> bool {
-        ["fixtures/", "corpus/", "vendor/", "samples/"].iter().any(|d| self.path.contains(d))
+        ["fixtures/", "golden/", "corpus/", "vendor/", "samples/"]
+            .iter()
+            .any(|d| self.path.contains(d))
     }
 
     #[cfg(test)]
