@@ -33,6 +33,18 @@ window.addEventListener("load", function () {
   var svg = shown[0];
   var box = svg.getBoundingClientRect();
   svg.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width / 3, clientY: box.top + 90 }));
+  function mouse(kind, share, target) {
+    target.dispatchEvent(new PointerEvent(kind, {
+      clientX: box.left + box.width * share, clientY: box.top + 90, pointerType: "mouse", button: 0
+    }));
+  }
+  var labels = svg.querySelector(".tx").textContent;
+  mouse("pointerdown", 0.3, svg);
+  mouse("pointerup", 0.5, window);
+  var zoomed = svg.querySelector("svg.area").getAttribute("viewBox");
+  var relabelled = svg.querySelector(".tx").textContent !== labels;
+  svg.dispatchEvent(new MouseEvent("dblclick"));
+  var restored = svg.querySelector("svg.area").getAttribute("viewBox");
   var r = svg.parentElement.querySelector(".readout").textContent;
   document.title = JSON.stringify({
     width: window.innerWidth,
@@ -42,6 +54,8 @@ window.addEventListener("load", function () {
     wide: wide.map(function (e) { return e.tagName + "." + e.className; }).slice(0, 5),
     background: getComputedStyle(document.body).backgroundColor,
     readout: r,
+    zoom: zoomed.split(" ")[0] > 0 ? relabelled : false,
+    restored: restored.split(" ")[0] === "0",
     errors: window.seen
   });
 });
@@ -134,6 +148,7 @@ fn light_dark_phone_and_paper() {
             assert!(v["pictures"].as_i64() >= Some(5), "{what}");
             assert_eq!(v["empty"], 0, "{what}");
             assert_eq!(v["errors"], serde_json::json!([]), "{what}");
+            assert!(v["zoom"] == true && v["restored"] == true, "{what}");
             assert!(v["readout"].as_str().is_some_and(|r| r.starts_with("at ")), "{what}");
             backgrounds.push(v["background"].clone());
         }

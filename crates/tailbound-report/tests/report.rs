@@ -211,6 +211,15 @@ fn what_an_imported_source_lost_is_in_every_rendering() {
 }
 
 #[test]
+fn a_second_without_any_wake_up_is_said() {
+    let mut run = small(4);
+    (run.seconds[1].n, run.seconds[1].missed) = (0, 500);
+    let figure = pictures::maxima(&run).expect("there are seconds");
+    assert!(figure.caption.contains("1 seconds of a thread had no wake-up"), "{}", figure.caption);
+    assert!(!figure.wide.contains("NaN"));
+}
+
+#[test]
 fn half_a_day_stays_small_and_keeps_its_worst_second() {
     let shape = Shape { seconds: 43_200, per_second: 10, stall_ns: 0, ..Shape::default() };
     let mut run = run(&shape);

@@ -160,6 +160,14 @@ pub fn maxima(run: &Run) -> Option<Figure> {
             if shown < all { ", the latest of each column" } else { "" }
         ));
     }
+    let asleep = run.seconds.iter().filter(|s| s.n == 0).count();
+    if asleep > 0 {
+        caption.push_str(&format!(
+            " {} seconds of a thread had no wake-up at all: the line is broken there, and the wake-up after \
+             them shows how late it was.",
+            grouped(asleep as u64)
+        ));
+    }
     let early = values().filter(|v| *v <= 0.0).count();
     if early > 0 {
         caption.push_str(&format!(
@@ -342,7 +350,7 @@ pub fn windows(run: &Run) -> Option<Figure> {
 /// Last and worst values of every window length and thread.
 #[must_use]
 pub fn window_table(run: &Run) -> Table {
-    const SHOWN: [&str; 5] = ["mean", "p50", "p99", "p99.9", "max"];
+    const SHOWN: [&str; 5] = ["max", "p99", "p99.9", "p50", "mean"];
     let mut head = vec!["thread".to_owned(), "window".to_owned(), "n, last".to_owned()];
     for s in SHOWN {
         head.push(format!("{s}, last"));

@@ -65,7 +65,7 @@ fn ns_label(v: f64) -> String {
 
 fn seconds_label(v: f64) -> String {
     match v {
-        v if v == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         v if v < 120.0 => format!("{} s", trimmed(v, 2)),
         v if v < 7200.0 => format!("{} min", trimmed(v / 60.0, 1)),
         v if v < 172_800.0 => format!("{} h", trimmed(v / 3600.0, 1)),

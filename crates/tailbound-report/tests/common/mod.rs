@@ -227,7 +227,7 @@ fn measure(run: &mut Run, shape: &Shape, thread: u32, interval_ns: i64) {
 /// enough to draw.
 fn windows(run: &mut Run, thread: u32, second: u64, s: &SecondRecord, t: &ThreadRecord) {
     for (window_s, every) in [(1u32, 1), (10, 5), (60, 30)] {
-        if (second + 1) % every != 0 {
+        if !(second + 1).is_multiple_of(every) {
             continue;
         }
         let of_window = run
