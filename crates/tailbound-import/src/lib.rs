@@ -3,10 +3,12 @@
 //! source lost.
 //!
 //! [`import`] finds the format by the content. Whatever a source leaves unsaid stands as a
-//! sentence in `header.source.lost`, and where it could change a verdict also as a finding
-//! of impact `doubt`: `source-lost-tail`, `source-no-missed`, `source-no-histogram`,
-//! `source-cut-off`, `source-inconsistent`, `source-samples-lost`, `source-no-samples`,
-//! `source-not-realtime`, `source-clock-realtime`, `source-folded-early`, `source-mixed`.
+//! sentence in `header.source.lost`, and where it could change a verdict also as a finding.
+//! Of impact `doubt`: `source-lost-tail`, `source-no-histogram`, `source-no-missed`,
+//! `source-no-samples`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
+//! `source-mixed`, `source-failed`, `source-clock-realtime`, `source-folded-early`. Of impact
+//! `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
+//! `source-other-quantity`. A run has one finding of each name.
 //!
 //! Context: COLD. Units: ns; sources that count µs keep `resolution_ns` 1000 and values
 //! stand at the lower edge of their step.
