@@ -150,6 +150,25 @@ pub fn maxima(run: &Run) -> Option<Figure> {
         }
         plot.finish("Latest wake-up of each second over the time of the run, by thread")
     };
+    let caption = maxima_caption(run, columns, (&dots, all), &lines);
+    Some(Figure {
+        id: "maxima",
+        title: "Latest of each second".to_owned(),
+        caption,
+        wide: draw(Layout::WIDE),
+        narrow: draw(Layout::NARROW),
+        table: columns.table(&lines, &|_, v| format_ns(v), false),
+        series: lines_json(columns, &lines),
+    })
+}
+
+/// What the picture of the maxima shows, and what it cannot.
+fn maxima_caption(
+    run: &Run,
+    columns: Columns,
+    (dots, all): (&Dots, usize),
+    lines: &[Line],
+) -> String {
     let mut caption = format!("The latest wake-up of every second.{}", columns.thinned());
     let shown: usize = dots.values().map(Vec::len).sum();
     if all > 0 {
@@ -168,21 +187,13 @@ pub fn maxima(run: &Run) -> Option<Figure> {
             grouped(asleep as u64)
         ));
     }
-    let early = values().filter(|v| *v <= 0.0).count();
+    let early = lines.iter().flat_map(|l| l.columns.values()).filter(|v| **v <= 0.0).count();
     if early > 0 {
         caption.push_str(&format!(
             " In {early} columns even the latest was early or on time: they lie on the lower edge."
         ));
     }
-    Some(Figure {
-        id: "maxima",
-        title: "Latest of each second".to_owned(),
-        caption,
-        wide: draw(Layout::WIDE),
-        narrow: draw(Layout::NARROW),
-        table: columns.table(&lines, &|_, v| format_ns(v), false),
-        series: lines_json(columns, &lines),
-    })
+    caption
 }
 
 fn lines_json(columns: Columns, lines: &[Line]) -> serde_json::Value {
