@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand};
 /// Measures how late this machine's threads wake up, under load, and answers in one
 /// sentence, a report and an exit status.
 #[derive(Debug, Parser)]
-#[command(name = "tailbound", version, max_term_width = 100, after_help = EXIT_HELP)]
+#[command(name = "tailbound", version, max_term_width = 100, after_help = EXIT_HELP, args_override_self = true)]
 pub(crate) struct Cli {
     /// What to do
     #[command(subcommand)]

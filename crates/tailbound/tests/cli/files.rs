@@ -28,7 +28,7 @@ fn a_run_is_shown_as_text_json_and_pictures() {
     assert_eq!(json["verdict"]["outcome"], "measured");
     for which in ["histogram", "survival", "maxima"] {
         let svg = stdout(&call(folder.path(), &["show", "--svg", which, "a.tailbound.jsonl"]));
-        assert!(svg.trim_start().starts_with("<svg") && svg.contains("</svg>"), "{which}");
+        assert!(svg.contains("<svg") && svg.contains("</svg>"), "{which}");
     }
     let coloured =
         stdout(&call(folder.path(), &["show", "--color", "always", "a.tailbound.jsonl"]));
