@@ -96,7 +96,10 @@ impl Cpus {
     /// # Errors
     /// [`CpusError::Unreadable`] when not even the online CPUs can be told.
     pub fn read(root: &Root) -> Result<Self, CpusError> {
-        let online = online(root).map_err(|e| CpusError::Unreadable(e.reason().to_owned()))?;
+        // In a bare chroot there is no /sys: then the kernel's own answer has to do.
+        let online = online(root)
+            .or_else(|why| if root.is_real() { own_affinity().ok_or(why) } else { Err(why) })
+            .map_err(|e| CpusError::Unreadable(e.reason().to_owned()))?;
         let present = root.cpus(&format!("{BASE}/present")).unwrap_or_else(|_| online.clone());
         let allowed = allowed(root).unwrap_or_else(|_| online.clone());
         let isolated = union(
@@ -174,6 +177,10 @@ pub(crate) fn online(root: &Root) -> Found<CpuSet> {
 }
 
 /// The affinity of this process.
+fn own_affinity() -> Option<CpuSet> {
+    Some(tailbound_sys::sched::affinity(0).ok()?.into_iter().collect())
+}
+
 pub(crate) fn allowed(root: &Root) -> Found<CpuSet> {
     tasks::allowed(root, "/proc/self")
 }

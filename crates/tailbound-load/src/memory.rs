@@ -15,6 +15,9 @@ use crate::worker::Load;
 
 /// Default of each thread when the caches are unknown or small.
 const BLOCK_MIN_BYTES: usize = 64 << 20;
+/// Beyond this a block takes long to fill and misses no more: hypervisors report caches of
+/// hundreds of megabytes that a guest has no share of.
+const BLOCK_DEFAULT_MAX_BYTES: usize = 256 << 20;
 /// Together the threads' blocks are this many times the last cache.
 const CACHES: usize = 4;
 /// At most this part of the available memory is taken by default.
@@ -60,7 +63,7 @@ pub(crate) fn start(
     Ok(Box::new(Counted(threads)))
 }
 
-/// Four times the last cache shared out, at least 64 MiB each; together no more than an
+/// Four times the last cache shared out, 64 to 256 MiB each; together no more than an
 /// eighth of what is available.
 fn default_block(cache: Option<usize>, available: Option<u64>, threads: usize) -> usize {
     let threads = threads.max(1);
@@ -68,7 +71,11 @@ fn default_block(cache: Option<usize>, available: Option<u64>, threads: usize) -
     let allowed = available
         .and_then(|a| usize::try_from(a / AVAILABLE_PART).ok())
         .map_or(usize::MAX, |a| a / threads);
-    wanted.min(allowed).max(BLOCK_FLOOR_BYTES).min(BLOCK_MAX_WORDS.saturating_mul(size_of::<u64>()))
+    wanted
+        .min(BLOCK_DEFAULT_MAX_BYTES)
+        .min(allowed)
+        .max(BLOCK_FLOOR_BYTES)
+        .min(BLOCK_MAX_WORDS.saturating_mul(size_of::<u64>()))
 }
 
 /// Every second access is a write. Addresses do not depend on what was read: many are

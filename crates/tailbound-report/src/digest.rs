@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tailbound_core::units::{exact, format_ns_i64, format_span, grouped};
-use tailbound_core::{Impact, Run};
+use tailbound_core::{Impact, Outcome, Run};
 
 use crate::label;
 
@@ -203,12 +203,19 @@ pub fn culprits(run: &Run) -> Vec<&tailbound_core::Finding> {
     label::findings(run).into_iter().filter(|f| f.impact > Impact::Notice).collect()
 }
 
-/// Every distinct remedy, those of the gravest findings first.
+/// Notices that may be what made a run miss its deadline.
+const DELAYS: [&str; 6] =
+    ["higher-priority", "steal-time", "frequency", "thermal", "smt-sibling", "idle-states"];
+
+/// Every distinct remedy worth a place beside the verdict, those of the gravest findings first:
+/// what stands against the figures, and after a miss also what may have caused it.
 #[must_use]
 pub fn advice(run: &Run) -> Vec<&str> {
+    let missed = label::outcome(run) == Outcome::NotMet;
     let mut out: Vec<&str> = Vec::new();
     for f in label::findings(run) {
-        if !f.remedy.is_empty() && !out.contains(&f.remedy.as_str()) {
+        let worth = f.impact > Impact::Notice || (missed && DELAYS.contains(&f.id.as_str()));
+        if worth && !f.remedy.is_empty() && !out.contains(&f.remedy.as_str()) {
             out.push(&f.remedy);
         }
     }

@@ -16,6 +16,6 @@ mod supervise;
 
 pub use error::RunError;
 pub use output::Output;
-pub use progress::{Phase, Progress, ThreadProgress};
+pub use progress::{Phase, Progress, ThreadProgress, View};
 pub use resolve::{Asked, Resolved, resolve, split_loads};
 pub use session::{Session, run};

@@ -89,6 +89,14 @@ impl Output {
         });
     }
 
+    /// Takes the file away again: there was no run.
+    pub fn discard(self) {
+        drop(self.to);
+        if let Some(path) = &self.path {
+            drop(std::fs::remove_file(path));
+        }
+    }
+
     fn attempt(&mut self, write: impl FnOnce(&mut Target) -> io::Result<()>) {
         if let (Some(to), None) = (&mut self.to, &self.failed) {
             self.failed = write(to).err();

@@ -5,6 +5,15 @@
 
 use tailbound_core::histogram::Histogram;
 
+/// What a watcher is shown.
+#[derive(Debug)]
+pub enum View<'a> {
+    /// Something that takes longer than two seconds, in words.
+    Note(&'a str),
+    /// The run so far.
+    Progress(&'a Progress),
+}
+
 /// Which part of the run it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {

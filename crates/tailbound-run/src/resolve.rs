@@ -261,11 +261,7 @@ fn policy(text: Option<&str>, findings: &mut Vec<Finding>) -> Result<Policy, Run
         }
     }
     let why = refused.map_or("this user may not".to_owned(), |e| e.to_string());
-    findings.push(
-        Finding::new("not-realtime", Impact::Doubt, format!("no real-time priority: {why}"))
-            .meaning("Measured as an ordinary thread (SCHED_OTHER): the figures describe fair scheduling and 50 µs of timer slack, not what a real-time thread would see. A deadline cannot be called met on them.")
-            .remedy("Run as root, or allow it: `ulimit -r 95` in a shell whose limits.conf grants rtprio, or CAP_SYS_NICE on the binary."),
-    );
+    findings.push(tailbound_host::not_realtime(Policy::Fifo(wanted), Policy::Other, &why));
     Ok(Policy::Other)
 }
 

@@ -9,25 +9,26 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::record::{End, Event, Fact, Header, Line, Run, SCHEMA, ThreadRecord, WarmUp};
 use tailbound_host::{Root, Watch, WatchPlan};
-use tailbound_load::{Loads, StartOptions};
-use tailbound_probe::{Collector, Finished, arm};
+use tailbound_load::{LoadError, Loads, StartOptions};
+use tailbound_probe::{Collector, Finished, Running, arm};
 use tailbound_rt::Ended;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, dma_latency, limits, mem, sched};
 
 use crate::error::RunError;
 use crate::output::Output;
-use crate::progress::Progress;
+use crate::progress::View;
 use crate::supervise::Supervisor;
 
-/// Longest time the loads may take until they do work.
-const LOADS_READY_MS: u64 = 10_000;
+/// Time the loads have until somebody is told that they take their time, and until they fail.
+const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
 
 /// One run to make.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ pub fn run(
     session: Session,
     output: Output,
     signals: &Signals,
-    show: &mut dyn FnMut(&Progress),
+    show: &mut dyn FnMut(View<'_>),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
     let mut journal =
         Journal { output, run: Run::new(session.header()), begun: false, p2: Vec::new() };
@@ -68,13 +69,14 @@ pub fn run(
     for finding in &session.findings {
         journal.finding(finding.clone());
     }
-    let mut loads = session.start_loads()?;
-    let held = session.prepare(&mut journal)?;
-    limits::STOP.store(false, Ordering::Relaxed);
-    let seats = tailbound_probe::seats(&session.plan);
-    let running = arm(&session.plan, &seats, &limits::STOP)
-        .and_then(tailbound_probe::Armed::release)
-        .map_err(|e| RunError::Cannot(e.to_string()))?;
+    let (mut loads, held, running) = match session.start(&mut journal, show) {
+        Ok(started) => started,
+        Err(e) => {
+            // Nothing was measured: a run file without a run would only be in the way.
+            journal.output.discard();
+            return Err(e);
+        }
+    };
     if session.inventory_late {
         journal.run.header.machine = session.inventory();
         journal.begin();
@@ -187,6 +189,22 @@ impl Session {
         }
     }
 
+    /// Loads at work, memory locked, threads on their way to the first activation.
+    fn start(
+        &self,
+        journal: &mut Journal,
+        show: &mut dyn FnMut(View<'_>),
+    ) -> Result<(Loads, Held, Running), RunError> {
+        let loads = self.start_loads(show)?;
+        let held = self.prepare(journal)?;
+        limits::STOP.store(false, Ordering::Relaxed);
+        let seats = tailbound_probe::seats(&self.plan);
+        let running = arm(&self.plan, &seats, &limits::STOP)
+            .and_then(tailbound_probe::Armed::release)
+            .map_err(|e| RunError::Cannot(e.to_string()))?;
+        Ok((loads, held, running))
+    }
+
     fn inventory(&self) -> BTreeMap<String, Fact> {
         let mut facts = tailbound_host::inventory(&self.root);
         let slack =
@@ -195,11 +213,18 @@ impl Session {
         facts
     }
 
-    fn start_loads(&self) -> Result<Loads, RunError> {
-        let cannot = |e: tailbound_load::LoadError| RunError::Cannot(format!("load: {e}"));
+    fn start_loads(&self, show: &mut dyn FnMut(View<'_>)) -> Result<Loads, RunError> {
+        let cannot = |e: LoadError| RunError::Cannot(format!("load: {e}"));
         let mut loads =
             Loads::start(&self.plan.loads, &StartOptions::new(&self.exe)).map_err(cannot)?;
-        loads.ready(std::time::Duration::from_millis(LOADS_READY_MS)).map_err(cannot)?;
+        let [soon, late] = LOADS_PATIENCE;
+        match loads.ready(soon) {
+            Err(LoadError::NotReady { .. }) => {
+                show(View::Note("the loads are still filling memory and starting tasks"));
+                loads.ready(late).map_err(cannot)?;
+            }
+            other => other.map_err(cannot)?,
+        }
         Ok(loads)
     }
 
@@ -207,11 +232,7 @@ impl Session {
     fn prepare(&self, journal: &mut Journal) -> Result<Held, RunError> {
         limits::guard_realtime().map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
         if let Err(e) = mem::lock_all() {
-            journal.finding(
-                Finding::new("not-locked", Impact::Notice, format!("memory is not locked: {e}"))
-                    .meaning("Pages of the tool can be taken away and faulted in again; faults inside the measured loop are counted and reported.")
-                    .remedy("Run as root, or raise RLIMIT_MEMLOCK (`ulimit -l unlimited`)."),
-            );
+            journal.finding(tailbound_host::not_locked(&e.to_string()));
         }
         let dma_latency = self
             .plan

@@ -20,7 +20,7 @@ use tailbound_sys::limits;
 use tailbound_sys::signal::{self, Signals};
 
 use crate::error::RunError;
-use crate::progress::{Phase, Progress, ThreadProgress};
+use crate::progress::{Phase, Progress, ThreadProgress, View};
 use crate::session::{Journal, Session};
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -94,7 +94,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Until every thread has ended.
-    pub(crate) fn watch_over(&mut self, signals: &Signals, show: &mut dyn FnMut(&Progress)) {
+    pub(crate) fn watch_over(&mut self, signals: &Signals, show: &mut dyn FnMut(View<'_>)) {
         let live = self.session.refresh_ms > 0;
         let mut period_ms = if live { self.session.refresh_ms } else { 1000 };
         if self.session.plan.raw {
@@ -120,7 +120,7 @@ impl<'a> Supervisor<'a> {
             self.collect();
             self.tick();
             if live {
-                show(&self.progress());
+                show(View::Progress(&self.progress()));
             }
             if finished {
                 break;

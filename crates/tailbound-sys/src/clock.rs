@@ -22,7 +22,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 #[inline]
 pub fn timespec(ns: i64) -> timespec {
     let ns = ns.max(0);
-    timespec { tv_sec: (ns / SECOND_NS) as libc::time_t, tv_nsec: (ns % SECOND_NS) as libc::c_long }
+    timespec { tv_sec: (ns / SECOND_NS) as _, tv_nsec: (ns % SECOND_NS) as _ }
 }
 
 /// Reads `clock`; 0 if the kernel does not know it (see [`resolution_ns`] for the check).
@@ -94,7 +94,7 @@ fn sleep(clock: clockid_t, flags: i32, ns: i64) -> Wake {
 /// A point of CLOCK_REALTIME as RFC 3339 in UTC: `2026-11-21T22:15:03Z`.
 #[must_use]
 pub fn utc(realtime_ns: i64) -> String {
-    let seconds = realtime_ns.div_euclid(SECOND_NS) as libc::time_t;
+    let seconds = realtime_ns.div_euclid(SECOND_NS) as _;
     // SAFETY: all-zero bytes are a valid tm.
     let mut t: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: gmtime_r(3) reads one live time_t and writes one live tm.

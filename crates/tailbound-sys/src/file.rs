@@ -15,7 +15,8 @@ use crate::error::SysError;
 pub fn reserve(file: &File, bytes: u64) -> Result<(), SysError> {
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     // SAFETY: a live descriptor and numbers.
-    let result = unsafe { libc::fallocate64(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, bytes) };
+    let result =
+        unsafe { libc::fallocate64(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, bytes) };
     if result == 0 {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use tailbound_report::live::{LiveThread, Snapshot, frame, plain_line};
-use tailbound_run::{Phase, Progress};
+use tailbound_run::{Phase, Progress, View};
 
 /// From one frame to the next, on a terminal.
 const REFRESH_MS: u32 = 125;
@@ -48,7 +48,12 @@ impl Live {
         }
     }
 
-    pub(crate) fn show(&mut self, progress: &Progress) {
+    pub(crate) fn show(&mut self, view: &View<'_>) {
+        let progress = match view {
+            View::Note(_) if matches!(self, Self::Quiet) => return,
+            View::Note(text) => return crate::say::note(text),
+            View::Progress(progress) => progress,
+        };
         match self {
             Self::Quiet => {}
             Self::Frame { lines, color } => {

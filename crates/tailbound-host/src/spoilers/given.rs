@@ -11,17 +11,17 @@ use tailbound_core::{Finding, Impact, Policy};
 pub fn not_realtime(wanted: Policy, got: Policy, why: &str) -> Finding {
     Finding::new(
         "not-realtime",
-        Impact::Unfit,
+        Impact::Doubt,
         format!("the measured threads ran as {got}, not as {wanted}: {why}"),
     )
-    .meaning("Without a real-time policy every other program may come first: the figures say nothing about a real-time thread.")
+    .meaning("Without a real-time policy every other program may come first: and the kernel may delay its timers by the timer slack (50 µs): the figures say nothing about a real-time thread, and no deadline can be called met on them.")
     .remedy("Run as root, give the program CAP_SYS_NICE, or raise RLIMIT_RTPRIO (limits.conf: rtprio); to measure ordinary threads on purpose, ask for --policy other.")
 }
 
 /// Memory could not be locked, because of `why`.
 #[must_use]
 pub fn not_locked(why: &str) -> Finding {
-    Finding::new("not-locked", Impact::Doubt, format!("memory is not locked: {why}"))
-        .meaning("The kernel may take a page of the measuring loop away at any time, and the next access waits for it.")
+    Finding::new("not-locked", Impact::Notice, format!("memory is not locked: {why}"))
+        .meaning("The kernel may take a page of the measuring loop away at any time, and the next access waits for it; faults inside the loop are counted, and reported if there were any.")
         .remedy("Run as root, give the program CAP_IPC_LOCK, or raise RLIMIT_MEMLOCK (limits.conf: memlock unlimited).")
 }

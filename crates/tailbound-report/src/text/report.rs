@@ -184,6 +184,9 @@ fn findings(run: &Run, page: &mut Page) {
     for f in all {
         let ink = if f.impact == Impact::Notice { Ink::Plain } else { Ink::Warn };
         page.text(&format!("- {} [{}, {}]", f.title, f.id, label::impact(f.impact)), "  ", ink);
+        if f.impact == Impact::Notice {
+            continue;
+        }
         if !f.meaning.is_empty() {
             page.text(&format!("  {}", f.meaning), "  ", Ink::Plain);
         }

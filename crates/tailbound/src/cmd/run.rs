@@ -124,7 +124,7 @@ fn session(
         inventory_late: bare,
         refresh_ms: live.refresh_ms(),
     };
-    let made = tailbound_run::run(session, output, &signals, &mut |progress| live.show(progress));
+    let made = tailbound_run::run(session, output, &signals, &mut |view| live.show(&view));
     live.clear();
     Ok(made?)
 }

@@ -10,6 +10,7 @@ use tailbound_core::verdict::Outcome;
 use crate::{call, folder, is_root, read, skip, status, stderr, tailbound};
 
 /// Starts a long run and waits until it measures.
+#[expect(clippy::zombie_processes, reason = "every caller waits for it")]
 fn start(folder: &Path, words: &[&str]) -> Child {
     let mut child = tailbound()
         .args(["run", "-o", "r.tailbound.jsonl", "--warm-up", "100ms", "-q"])
