@@ -212,7 +212,8 @@ pub struct ThreadRecord {
     /// P² estimates (approximate) where raw samples were seen: `p50` → ns.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub p2: BTreeMap<String, f64>,
-    /// Why the loop ended: `complete`, `stopped`, or an error.
+    /// Why the loop ended: `complete`, `stopped`, or an error; `running` in a record that was
+    /// written on the way, for the case that no later one comes.
     #[serde(default)]
     pub ended: String,
 }
@@ -270,7 +271,7 @@ pub enum Line {
     Load(LoadRecord),
     /// When asked for.
     Raw(RawRecord),
-    /// At the end, once a thread and context.
+    /// Once a thread and context: now and then as it stands, and at the end.
     Thread(Box<ThreadRecord>),
     /// At the end: costs of the tool itself.
     SelfCost {
@@ -343,7 +344,7 @@ impl Run {
     }
 
     /// Puts one line where it belongs; a second header is ignored, and of several findings
-    /// with one id the last one counts (its figures have grown).
+    /// with one id, or records of one thread and context, the last one counts (it knows more).
     pub fn absorb(&mut self, line: Line) {
         match line {
             Line::Header(_) => {}
@@ -353,7 +354,14 @@ impl Run {
             Line::Exceedance(e) => self.exceedances.push(e),
             Line::Load(l) => self.loads.push(l),
             Line::Raw(r) => self.raw.push(r),
-            Line::Thread(t) => self.threads.push(*t),
+            Line::Thread(t) => {
+                let same =
+                    |old: &&mut ThreadRecord| old.thread == t.thread && old.context == t.context;
+                match self.threads.iter_mut().find(same) {
+                    Some(old) => *old = *t,
+                    None => self.threads.push(*t),
+                }
+            }
             Line::SelfCost { values } => self.self_cost = values,
             Line::After { facts } => self.after = facts,
             Line::Finding(f) => match self.findings.iter_mut().find(|old| old.id == f.id) {

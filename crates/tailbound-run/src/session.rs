@@ -276,7 +276,7 @@ impl Session {
         for (i, (collector, (seat, recorders, finished))) in
             collectors.iter().zip(&home).enumerate()
         {
-            let mut record = thread_record(collector, *seat, recorders, finished);
+            let mut record = thread_record(collector, *seat, recorders, Some(finished));
             let p2 = estimates.get(i).into_iter().flatten();
             record.p2 = p2
                 .filter_map(|(p, v)| Some((tailbound_stats::quantile::label(*p), (*v)?)))
@@ -332,22 +332,25 @@ impl Session {
     }
 }
 
-fn thread_record(
+/// The record of one thread: as it stands while it runs, whole when it has finished.
+pub(crate) fn thread_record(
     collector: &Collector,
     seat: tailbound_probe::Seat,
     recorders: &tailbound_probe::arm::Recorders,
-    finished: &Finished,
+    finished: Option<&Finished>,
 ) -> ThreadRecord {
     let (wakeup, missed) = collector.distributions(&recorders.measured);
     let (warm, warm_missed) = (recorders.warm_up.wakeups(), recorders.warm_up.missed());
-    let u = finished.usage;
-    let counters = [
-        ("minor_faults", u.minor_faults),
-        ("major_faults", u.major_faults),
-        ("voluntary_switches", u.voluntary_switches),
-        ("involuntary_switches", u.involuntary_switches),
-        ("cpu_ns", u.cpu_ns),
-    ];
+    let usage = |u: &tailbound_sys::limits::Usage| {
+        vec![
+            ("minor_faults", u.minor_faults),
+            ("major_faults", u.major_faults),
+            ("voluntary_switches", u.voluntary_switches),
+            ("involuntary_switches", u.involuntary_switches),
+            ("cpu_ns", u.cpu_ns),
+        ]
+    };
+    let counters = finished.map_or_else(Vec::new, |f| usage(&f.usage));
     let (exceedances, seconds, raw) = recorders.measured.dropped();
     let dropped = [("exceedances", exceedances), ("seconds", seconds), ("raw", raw)];
     let named = |list: &[(&str, u64)]| {
@@ -363,10 +366,11 @@ fn thread_record(
         counters: named(&counters),
         dropped: named(&dropped).into_iter().filter(|(_, v)| *v > 0).collect(),
         p2: BTreeMap::new(),
-        ended: match finished.ended {
-            Ended::Complete => "complete".to_owned(),
-            Ended::Stopped(_) => "stopped".to_owned(),
-            Ended::Failed(errno, _) => {
+        ended: match finished.map(|f| f.ended) {
+            None => "running".to_owned(),
+            Some(Ended::Complete) => "complete".to_owned(),
+            Some(Ended::Stopped(_)) => "stopped".to_owned(),
+            Some(Ended::Failed(errno, _)) => {
                 format!("failed: {}", std::io::Error::from_raw_os_error(errno))
             }
         },

@@ -21,9 +21,11 @@ use tailbound_sys::signal::{self, Signals};
 
 use crate::error::RunError;
 use crate::progress::{Phase, Progress, ThreadProgress, View};
-use crate::session::{Journal, Session};
+use crate::session::{Journal, Session, thread_record};
 
 const SECOND_NS: i64 = 1_000_000_000;
+/// Longest time between two records of a thread as it stands: what a power cut can cost.
+const CHECKPOINT_MAX_NS: i64 = 300 * SECOND_NS;
 /// Exceedance lines of one thread before its threshold is doubled.
 const EXCEEDANCES_A_STEP: u64 = 4096;
 /// The percentiles P² estimates: those of the founding texts.
@@ -55,6 +57,7 @@ pub(crate) struct Supervisor<'a> {
     shown: Histogram,
     warm_up_over: bool,
     next_tick_ns: i64,
+    next_checkpoint_ns: i64,
     interrupted: Option<&'static str>,
 }
 
@@ -89,6 +92,7 @@ impl<'a> Supervisor<'a> {
             shown: Histogram::new(tailbound_rt::h2::PRECISION),
             warm_up_over: false,
             next_tick_ns: i64::MIN,
+            next_checkpoint_ns: 2 * SECOND_NS,
             interrupted: None,
         }
     }
@@ -269,6 +273,14 @@ impl<'a> Supervisor<'a> {
         }
         for finding in self.watch.tick() {
             self.journal.finding(finding);
+        }
+        if t >= self.next_checkpoint_ns {
+            // Densely at first, then every five minutes: a young run is all there is.
+            self.next_checkpoint_ns = t.saturating_add(t.min(CHECKPOINT_MAX_NS));
+            for ((seat, recorders), follower) in self.running.recorders().zip(&self.followers) {
+                let record = thread_record(&follower.collector, seat, recorders, None);
+                self.journal.line(Line::Thread(Box::new(record)));
+            }
         }
         self.journal.flush();
     }

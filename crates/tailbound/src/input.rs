@@ -31,13 +31,33 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
 /// A run file, or another tool's file, which is imported.
 pub(crate) fn run(path: &Path) -> Result<Run, Failure> {
     let bytes = bytes(path)?;
-    let fail = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
     // Only our own files begin so; everything else is another tool's.
     let head = bytes.get(..64).unwrap_or(&bytes);
-    if head.starts_with(b"{\"type\":\"header\"") {
-        return runfile::read_run(bytes.as_slice()).map_err(|e| fail(&e));
+    let mut run = if head.starts_with(b"{\"type\":\"header\"") {
+        runfile::read_run(bytes.as_slice())
+            .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?
+    } else {
+        tailbound_import::import(&name(path), &bytes).map_err(Failure::usage)?
+    };
+    judge(&mut run);
+    Ok(run)
+}
+
+/// Gives a run its verdict where it has none: imported, or cut off before it.
+pub(crate) fn judge(run: &mut Run) {
+    if run.verdict.is_some() {
+        return;
     }
-    tailbound_import::import(&name(path), &bytes).map_err(|e| fail(&e))
+    let ended = run.end.as_ref().map_or("cut-off", |e| e.reason.as_str());
+    let (plan, measured_ns) = (&run.header.plan, run.measured_ns());
+    run.verdict = Some(tailbound_stats::verdict(
+        plan,
+        &run.threads,
+        &run.seconds,
+        &run.findings,
+        ended,
+        measured_ns,
+    ));
 }
 
 /// The name people know a file by.

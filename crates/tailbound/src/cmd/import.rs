@@ -36,22 +36,12 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
         duration_ns: time(&args.duration, "--duration")?,
     };
     let mut run = tailbound_import::import_with(format, &input::name(&args.file), &bytes, &options)
-        .map_err(|e| fail(&e))?;
+        .map_err(Failure::usage)?;
     if let Some(deadline) = time(&args.deadline, "--deadline")? {
         run.header.plan.requirement.deadline_ns = Some(deadline);
         run.verdict = None;
     }
-    if run.verdict.is_none() {
-        let measured = run.measured_ns();
-        run.verdict = Some(tailbound_stats::verdict(
-            &run.header.plan,
-            &run.threads,
-            &run.seconds,
-            &run.findings,
-            "complete",
-            measured,
-        ));
-    }
+    input::judge(&mut run);
     let mut text = Vec::new();
     runfile::write_run(&run, &mut text).map_err(|e| fail(&e))?;
     let stdin = args.file == Path::new("-");
@@ -70,5 +60,6 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
         say::answer(&tailbound_report::text(&run, style))?;
         say::answer(&format!("\nRun file  {}", out.display()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    let judged = run.verdict.filter(|_| args.deadline.is_some());
+    Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
 }

@@ -74,6 +74,10 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
         for e in &ends {
             #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
             let rate = e.total as f64 / elapsed.max(1e-9);
+            if let Some(ns) = e.elapsed_ns {
+                // As rt-tests' hackbench says it, for a finite number of messages.
+                say::answer(&format!("Time: {}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000))?;
+            }
             let failure = e.failure.as_ref().map(|f| format!("  FAILED: {f}")).unwrap_or_default();
             say::answer(&format!(
                 "{:<12} {} {} in {elapsed:.1} s, {rate:.0} a second{failure}",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_core::verdict::Outcome;
 
-use crate::{call, folder, is_root, read, skip, status, stderr, tailbound};
+use crate::{call, folder, is_root, read, skip, status, stderr, stdout, tailbound};
 
 /// Starts a long run and waits until it measures.
 #[expect(clippy::zombie_processes, reason = "every caller waits for it")]
@@ -106,7 +106,7 @@ fn killed_it_leaves_a_valid_shorter_run_and_no_load() {
             &format!("sleep 4242 & : {mark}; sleep 4243; wait"),
         ],
     );
-    std::thread::sleep(Duration::from_millis(3000));
+    std::thread::sleep(Duration::from_millis(6000));
     child.kill().unwrap();
     child.wait().unwrap();
     let run = read(&folder.path().join("r.tailbound.jsonl"));
@@ -117,8 +117,12 @@ fn killed_it_leaves_a_valid_shorter_run_and_no_load() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(left(&mark), Vec::<String>::new(), "load processes outlive the run");
+    let known: u64 = run.threads.iter().map(|t| t.wakeup.late.total()).sum();
+    assert!(known > 1000, "the histograms so far are there: {known}");
+    assert!(run.threads.iter().all(|t| t.ended == "running"));
     let out = call(folder.path(), &["show", "r.tailbound.jsonl"]);
     assert_eq!(status(&out), 0, "{}", stderr(&out));
+    assert!(stdout(&out).contains("cut off"), "{}", stdout(&out));
     let out = call(folder.path(), &["report", "r.tailbound.jsonl"]);
     assert_eq!(status(&out), 0, "{}", stderr(&out));
 }
