@@ -134,7 +134,7 @@ mod tests {
         const MIB: usize = 1 << 20;
         let gib = 1u64 << 30;
         assert_eq!(default_block(Some(8 * MIB), Some(32 * gib), 2), 64 * MIB);
-        assert_eq!(default_block(Some(480 * MIB), Some(32 * gib), 2), 960 * MIB);
+        assert_eq!(default_block(Some(480 * MIB), Some(32 * gib), 2), 256 * MIB);
         assert_eq!(default_block(Some(480 * MIB), Some(gib), 2), 64 * MIB);
         assert_eq!(default_block(None, Some(gib / 4), 4), 8 * MIB);
         assert_eq!(default_block(None, None, 0), 64 * MIB);

@@ -5,7 +5,7 @@
 //! Context: COLD. Units: ns. Nothing undecidable is counted as good: values in no bucket, a
 //! bucket that the limit cuts, and a coarse source's value within a step of the limit are
 //! `unknown`.
-//! Not here: what follows from the counts ([`crate::verdict`]).
+//! Not here: what follows from the counts ([`mod@crate::verdict`]).
 
 use tailbound_core::Distribution;
 

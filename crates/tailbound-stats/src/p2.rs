@@ -6,7 +6,7 @@
 //! measured to be off by a factor of two and more, and rounded input misleads them. They
 //! cannot be merged, and no verdict rests on them. Desired positions are computed from the
 //! count, not by increments, which accumulate rounding.
-//! Not here: the quantiles that reports rest on ([`crate::quantile`]).
+//! Not here: the quantiles that reports rest on ([`mod@crate::quantile`]).
 //! Source: Jain and Chlamtac 1985, "The P² algorithm for dynamic calculation of quantiles and
 //! histograms without storing observations"; Akinshin 2021 on its positions.
 

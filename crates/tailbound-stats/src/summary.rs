@@ -5,7 +5,7 @@
 //! Context: COLD. Units: ns. The same struct is the JSON of reports and the input of the
 //! text, so that they cannot disagree. A figure that is absent is `null` or says why.
 //! Not here: rendering (`tailbound-report`), rates and verdict ([`crate::rates`],
-//! [`crate::verdict`]).
+//! [`mod@crate::verdict`]).
 
 use serde::Serialize;
 use tailbound_core::Distribution;

@@ -326,7 +326,7 @@ fn tracing_that_someone_left_on() {
 #[test]
 fn what_callers_could_not_get() {
     let f = not_realtime(Policy::Fifo(95), Policy::Other, "operation not permitted");
-    assert_eq!((f.id.as_str(), f.impact), ("not-realtime", Impact::Unfit));
+    assert_eq!((f.id.as_str(), f.impact), ("not-realtime", Impact::Doubt));
     assert!(f.title.contains("fifo:95") && f.title.contains("other"), "{f:?}");
-    assert_eq!(not_locked("limit").impact, Impact::Doubt);
+    assert_eq!(not_locked("limit").impact, Impact::Notice);
 }
