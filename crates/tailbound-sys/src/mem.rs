@@ -9,16 +9,28 @@ use std::ptr::NonNull;
 
 use crate::error::{SysError, check};
 
-/// Locks all present and future pages of the process.
+/// Locks every page of the process from the moment it is first touched (what the measuring
+/// loop uses is touched in the warm-up), and until then leaves it where it is: locking the
+/// whole program at once would cost megabytes of pages that nobody reads.
 ///
 /// # Errors
 /// EPERM or ENOMEM without CAP_IPC_LOCK beyond RLIMIT_MEMLOCK.
 pub fn lock_all() -> Result<(), SysError> {
+    let all = libc::MCL_CURRENT | libc::MCL_FUTURE;
     // SAFETY: flags only.
-    check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, "mlockall", "")
+    let mut locked = unsafe { libc::mlockall(all | libc::MCL_ONFAULT) };
+    if locked != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+        // Before Linux 4.4, and under user-mode emulators.
+        // SAFETY: flags only.
+        locked = unsafe { libc::mlockall(all) };
+    }
+    check(locked, "mlockall", "")
         .map(drop)
         .map_err(|e| e.needs("root, CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK"))
 }
+
+/// The smallest page of any machine Linux runs on.
+const PAGE_BYTES: usize = 4096;
 
 /// Types for which all zero bytes are a valid value that needs no drop.
 ///
@@ -54,15 +66,20 @@ impl<T: Zeroed> Prefaulted<T> {
                 std::ptr::null_mut(),
                 size_of::<T>(),
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
                 -1,
                 0,
             )
         };
-        match NonNull::new(at.cast::<T>()) {
-            Some(at_t) if at != libc::MAP_FAILED => Ok(Self { at: at_t, owns: PhantomData }),
-            _ => Err(SysError::last("mmap", format!("{} bytes", size_of::<T>()))),
+        let (Some(place), true) = (NonNull::new(at.cast::<T>()), at != libc::MAP_FAILED) else {
+            return Err(SysError::last("mmap", format!("{} bytes", size_of::<T>())));
+        };
+        // By hand: the kernel passes over MAP_POPULATE where memory is locked as it is touched.
+        for offset in (0..size_of::<T>()).step_by(PAGE_BYTES) {
+            // SAFETY: a byte of the mapping just made, which nobody else knows yet; 0 as it was.
+            unsafe { at.cast::<u8>().add(offset).write_volatile(0) };
         }
+        Ok(Self { at: place, owns: PhantomData })
     }
 }
 

@@ -113,8 +113,15 @@ fn session(
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let mut live = Live::new(args.quiet, &args.color);
-    let exe =
-        std::env::current_exe().map_err(|e| Failure::cannot(format!("own path unknown: {e}")))?;
+    let exe = if resolved.plan.loads.is_empty() {
+        PathBuf::new()
+    } else {
+        std::env::current_exe().map_err(|e| {
+            Failure::cannot(format!(
+                "loads are started from this program, whose path is unknown: {e}"
+            ))
+        })?
+    };
     let session = Session {
         plan: resolved.plan,
         findings: resolved.findings,
