@@ -24,7 +24,7 @@ use tailbound_sys::thread::{self, Birth, Thread};
 use tailbound_sys::timer::{PosixTimer, Timerfd};
 
 /// From the moment all threads wait to the first due activation.
-const LEAD_NS: i64 = 1_000_000;
+const LEAD_NS: i64 = 500_000;
 /// In place of an epoch: go home.
 const NO_RUN: i64 = i64::MIN;
 const STACK_BYTES: usize = 256 << 10;

@@ -73,6 +73,12 @@ impl Output {
         self.path.as_deref()
     }
 
+    /// Is there a file that holds every record written so far?
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.path.is_some() && self.failed.is_none()
+    }
+
     /// Writes one record; the first failure is kept and later records are held in memory only.
     pub fn line(&mut self, line: &Line) {
         self.attempt(|to| match to {
@@ -140,7 +146,7 @@ impl Output {
             match saved {
                 Ok(()) => {
                     return RunError::Cannot(format!(
-                        "{shown} could not be written ({why}); the whole run was saved as {}",
+                        "{shown} could not be written ({why}) and holds what came before; the result was saved as {}",
                         path.display()
                     ));
                 }

@@ -7,6 +7,8 @@
 //! measured reaches the file whatever happens after.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::record::{End, Event, Fact, Header, Line, Run, SCHEMA, ThreadRecord, WarmUp};
+use tailbound_core::runfile::read_run;
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{Collector, Finished, Running, arm};
@@ -78,6 +81,7 @@ pub fn run(
         }
     };
     if session.inventory_late {
+        session.self_cost(&mut journal);
         journal.run.header.machine = session.inventory();
         journal.begin();
     }
@@ -110,7 +114,8 @@ pub fn run(
     }
     session.conclude(&mut journal, collectors, watch, home, interrupted)?;
     let path = journal.output.end(&journal.run)?;
-    Ok((journal.run, path))
+    let whole = path.as_ref().and_then(|p| File::open(p).ok()).map(|f| read_run(BufReader::new(f)));
+    Ok((whole.and_then(Result::ok).unwrap_or(journal.run), path))
 }
 
 /// The run in memory and on its way to the file.
@@ -134,7 +139,12 @@ impl Journal {
         if self.begun {
             self.output.line(&line);
         }
-        self.run.absorb(line);
+        // What only the report needs is read back from the file when the run is over.
+        let bulky =
+            matches!(line, Line::Window(_) | Line::Exceedance(_) | Line::Load(_) | Line::Raw(_));
+        if !(bulky && self.begun && self.output.holds()) {
+            self.run.absorb(line);
+        }
     }
     pub(crate) fn event(&mut self, t_ns: i64, event: &str, text: &str) {
         self.line(Line::Event(Event { t_ns, event: event.to_owned(), text: text.to_owned() }));
@@ -245,6 +255,14 @@ impl Session {
             before.iter().flatten().copied().collect::<CpuSet>().minus(&self.plan.cpus);
         let moved =
             !free.is_empty() && sched::set_affinity(0, &free.iter().collect::<Vec<_>>()).is_ok();
+        if !self.inventory_late {
+            self.self_cost(journal);
+        }
+        Ok(Held { dma_latency, affinity: before.filter(|_| moved) })
+    }
+
+    /// Measures what the tool itself costs; also brings the recorder's rare paths into memory.
+    fn self_cost(&self, journal: &mut Journal) {
         match tailbound_probe::selfcost::measure(tailbound_probe::arm::clock_id(self.plan.clock)) {
             Ok(values) => journal.run.self_cost = values,
             Err(e) => journal.finding(Finding::new(
@@ -253,7 +271,6 @@ impl Session {
                 format!("own cost unknown: {e}"),
             )),
         }
-        Ok(Held { dma_latency, affinity: before.filter(|_| moved) })
     }
 
     /// Everything after the last activation.

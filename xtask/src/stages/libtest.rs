@@ -82,6 +82,8 @@ impl Reader {
         }
         if let Some((name, state)) = test_line(line)
             && state.starts_with("ignored")
+            // The inner half of a test that runs it in a process of its own: it does run.
+            && !(state.contains("run by `") || state.contains("started by"))
         {
             self.tally.skipped.push(format!("{name}: {state}"));
         }
@@ -156,11 +158,12 @@ mod tests {
 
     const MIXED: &str = "
 
-running 5 tests
+running 6 tests
 test a ... ok
 test b ... ok
 test c ... FAILED
 test d ... ignored, slow
+test inner ... ignored, run by `a` in a process of its own
 test e ... ok
 
 successes:
