@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
-use crate::record::sums_as_text;
+use crate::sums_as_text;
 use tailbound_rt::h2;
 use tailbound_rt::sums::Sums;
 

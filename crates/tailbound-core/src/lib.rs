@@ -13,9 +13,11 @@ pub mod finding;
 pub mod histogram;
 pub mod plan;
 pub mod policy;
+pub mod progress;
 pub mod record;
 pub mod requirement;
 pub mod runfile;
+mod sums_as_text;
 pub mod units;
 pub mod verdict;
 

@@ -27,5 +27,4 @@ pub mod text;
 
 pub use html::html;
 pub use json::json;
-pub use live::{LiveThread, Phase, Snapshot};
 pub use text::{Style, text};

@@ -7,6 +7,7 @@
 //! Not here: the terminal, the clock, taking snapshots.
 
 use tailbound_core::Histogram;
+use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
 
 use crate::svg::Unit;
@@ -14,89 +15,23 @@ use crate::table::{columns, pad};
 use crate::text::bars::Across;
 use crate::text::ink::{Ink, InkLine};
 
-/// What the run is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// What is seen now will be discarded, and reported as discarded.
-    WarmUp,
-    /// It counts.
-    Measuring,
-}
-
-impl Phase {
-    /// The word for it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::WarmUp => "warm-up",
-            Self::Measuring => "measuring",
-        }
-    }
-}
-
-/// One thread in a snapshot; what is not known yet is `None`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LiveThread {
-    /// The CPU it is pinned to.
-    pub cpu: Option<u32>,
-    /// Wake-ups so far.
-    pub n: u64,
-    /// Earliest.
-    pub min_ns: Option<i64>,
-    /// Mean.
-    pub mean_ns: Option<f64>,
-    /// 99 % quantile since the start.
-    pub p99_ns: Option<f64>,
-    /// 99 % quantile of the last 10 s.
-    pub p99_10s_ns: Option<f64>,
-    /// Latest.
-    pub max_ns: Option<i64>,
-    /// The wake-up before the snapshot.
-    pub last_ns: Option<i64>,
-    /// Missed activations so far.
-    pub missed: u64,
-}
-
-/// What the live view shows.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Snapshot {
-    /// What the run is doing.
-    pub phase: Phase,
-    /// Time of this phase that is over.
-    pub elapsed_ns: i64,
-    /// Length of this phase.
-    pub total_ns: i64,
-    /// The deadline, if one is required.
-    pub deadline_ns: Option<i64>,
-    /// The measured threads.
-    pub threads: Vec<LiveThread>,
-    /// All wake-ups of all threads since the start of the phase.
-    pub histogram: Histogram,
-    /// Those of the last second or so.
-    pub recent: Histogram,
-    /// Loads: name, rate per second, what is counted.
-    pub loads: Vec<(String, f64, String)>,
-    /// Anything else to be said now.
-    pub notes: Vec<String>,
-}
-
 /// The latest wake-up of all threads and its CPU.
-fn worst(s: &Snapshot) -> Option<(i64, String)> {
+fn worst(s: &Progress) -> Option<(i64, String)> {
     let late = s.threads.iter().enumerate().filter_map(|(i, t)| t.max_ns.map(|m| (m, i, t)));
     late.max_by_key(|(m, _, _)| *m).map(|(m, i, t)| (m, name(i, t)))
 }
 
-fn name(i: usize, t: &LiveThread) -> String {
+fn name(i: usize, t: &ThreadProgress) -> String {
     t.cpu.map_or_else(|| format!("thread {i}"), |c| format!("CPU {c}"))
 }
 
-fn missed(s: &Snapshot) -> u64 {
+fn missed(s: &Progress) -> u64 {
     s.threads.iter().fold(0, |a, t| a.saturating_add(t.missed))
 }
 
 /// One frame: lines without a trailing newline, each at most `width` columns, at most `height` of them.
 #[must_use]
-pub fn frame(snapshot: &Snapshot, width: usize, height: usize, color: bool) -> String {
+pub fn frame(snapshot: &Progress, width: usize, height: usize, color: bool) -> String {
     let mut top = vec![progress(snapshot, width), state(snapshot)];
     let mut bottom: Vec<InkLine> = Vec::new();
     if let Some(line) = loads(snapshot) {
@@ -121,7 +56,7 @@ pub fn frame(snapshot: &Snapshot, width: usize, height: usize, color: bool) -> S
     lines.join("\n")
 }
 
-fn progress(s: &Snapshot, width: usize) -> InkLine {
+fn progress(s: &Progress, width: usize) -> InkLine {
     let share = if s.total_ns > 0 {
         (s.elapsed_ns as f64 / s.total_ns as f64).clamp(0.0, 1.0)
     } else {
@@ -152,7 +87,7 @@ fn progress(s: &Snapshot, width: usize) -> InkLine {
         .and(&format!("  {tail}"), Ink::Plain)
 }
 
-fn state(s: &Snapshot) -> InkLine {
+fn state(s: &Progress) -> InkLine {
     let mut line = match worst(s) {
         None => InkLine::of("no wake-up yet", Ink::Dim),
         Some((max, who)) => {
@@ -173,7 +108,7 @@ fn state(s: &Snapshot) -> InkLine {
     line
 }
 
-fn loads(s: &Snapshot) -> Option<InkLine> {
+fn loads(s: &Progress) -> Option<InkLine> {
     let one = |(name, rate, unit): &(String, f64, String)| {
         if rate.is_finite() {
             format!("{name} {} {unit}/s", Unit::Count.label(rate.round()))
@@ -189,7 +124,7 @@ fn loads(s: &Snapshot) -> Option<InkLine> {
 const COLUMNS: [&str; 7] = ["max", "p99", "p99 10s", "last", "missed", "mean", "min"];
 
 /// A cell of `COLUMNS`; "-" where nothing is known yet.
-fn cell(t: &LiveThread, column: &str) -> String {
+fn cell(t: &ThreadProgress, column: &str) -> String {
     let whole = |v: Option<i64>| v.map_or_else(|| "-".to_owned(), format_ns_i64);
     let real = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), format_ns);
     match column {
@@ -203,7 +138,7 @@ fn cell(t: &LiveThread, column: &str) -> String {
     }
 }
 
-fn table(s: &Snapshot, width: usize, room: usize) -> Vec<InkLine> {
+fn table(s: &Progress, width: usize, room: usize) -> Vec<InkLine> {
     const CELL: usize = 8;
     let names: Vec<String> = s.threads.iter().enumerate().map(|(i, t)| name(i, t)).collect();
     let first = names.iter().map(|n| columns(n)).max().unwrap_or(0).max(6);
@@ -247,7 +182,7 @@ fn table(s: &Snapshot, width: usize, room: usize) -> Vec<InkLine> {
 }
 
 /// The histogram since the start and, below it on the same axis, that of the last second.
-fn picture(s: &Snapshot, width: usize, room: usize) -> Vec<InkLine> {
+fn picture(s: &Progress, width: usize, room: usize) -> Vec<InkLine> {
     if room < 4 || s.histogram.total() == 0 {
         return Vec::new();
     }
@@ -283,7 +218,7 @@ fn picture(s: &Snapshot, width: usize, room: usize) -> Vec<InkLine> {
 
 /// One line for pipes and logs: what a frame says, without picture.
 #[must_use]
-pub fn plain_line(snapshot: &Snapshot) -> String {
+pub fn plain_line(snapshot: &Progress) -> String {
     let s = snapshot;
     let n = s.threads.iter().fold(0u64, |a, t| a.saturating_add(t.n));
     let mut parts = vec![

@@ -8,11 +8,10 @@ mod common;
 
 use common::{Shape, run};
 use roxmltree::{Document, Node, ParsingOptions};
+use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::Fact;
 use tailbound_core::{Histogram, Run};
-use tailbound_report::{
-    LiveThread, Phase, Snapshot, Style, compare, html, json, live, pictures, text,
-};
+use tailbound_report::{Style, compare, html, json, live, pictures, text};
 
 fn small(seconds: u64) -> Run {
     run(&Shape { seconds, per_second: 500, ..Shape::default() })
@@ -272,7 +271,7 @@ fn json_has_the_documented_members() {
 }
 
 /// The snapshot of the golden frames.
-fn snapshot() -> Snapshot {
+fn snapshot() -> Progress {
     let (mut histogram, mut recent) = (Histogram::new(10), Histogram::new(10));
     for (v, c) in
         [(2_000, 40), (3_000, 900), (5_000, 9000), (8_000, 2000), (20_000, 12), (63_100, 1)]
@@ -281,7 +280,7 @@ fn snapshot() -> Snapshot {
     }
     recent.add(3_000, 40);
     recent.add(5_000, 800);
-    let thread = |cpu, max| LiveThread {
+    let thread = |cpu, max| ThreadProgress {
         cpu: Some(cpu),
         n: 12_000,
         min_ns: Some(1_640),
@@ -292,7 +291,7 @@ fn snapshot() -> Snapshot {
         last_ns: Some(5_900),
         missed: 0,
     };
-    Snapshot {
+    Progress {
         phase: Phase::Measuring,
         elapsed_ns: 12_300_000_000,
         total_ns: 60_000_000_000,
@@ -331,14 +330,14 @@ fn golden_texts() {
 fn the_live_view_fits_every_terminal() {
     let mut s = snapshot();
     for i in 0..64u32 {
-        s.threads.push(LiveThread {
+        s.threads.push(ThreadProgress {
             cpu: Some(i + 2),
             max_ns: Some(i64::from(i) * 10_000_000),
-            ..LiveThread::default()
+            ..ThreadProgress::default()
         });
     }
     s.notes = vec!["x".repeat(300), "日本語".repeat(40), "three".into()];
-    let empty = Snapshot {
+    let empty = Progress {
         phase: Phase::WarmUp,
         elapsed_ns: 0,
         total_ns: 0,

@@ -8,14 +8,15 @@
 #![deny(missing_docs)]
 
 pub mod error;
+mod journal;
 pub mod output;
-pub mod progress;
 pub mod resolve;
 pub mod session;
 mod supervise;
+pub mod view;
 
 pub use error::RunError;
 pub use output::Output;
-pub use progress::{Phase, Progress, ThreadProgress, View};
 pub use resolve::{Asked, Resolved, resolve, split_loads};
 pub use session::{Session, run};
+pub use view::View;

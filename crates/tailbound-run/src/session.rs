@@ -7,8 +7,6 @@
 //! measured reaches the file whatever happens after.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,8 +14,7 @@ use std::time::Duration;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
-use tailbound_core::record::{End, Event, Fact, Header, Line, Run, SCHEMA, ThreadRecord, WarmUp};
-use tailbound_core::runfile::read_run;
+use tailbound_core::record::{End, Fact, Header, Line, Run, SCHEMA, ThreadRecord, WarmUp};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{Collector, Finished, Running, arm};
@@ -26,9 +23,10 @@ use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, dma_latency, limits, mem, sched};
 
 use crate::error::RunError;
+use crate::journal::Journal;
 use crate::output::Output;
-use crate::progress::View;
 use crate::supervise::Supervisor;
+use crate::view::View;
 
 /// Time the loads have until somebody is told that they take their time, and until they fail.
 const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
@@ -63,8 +61,7 @@ pub fn run(
     signals: &Signals,
     show: &mut dyn FnMut(View<'_>),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
-    let mut journal =
-        Journal { output, run: Run::new(session.header()), begun: false, p2: Vec::new() };
+    let mut journal = Journal::new(output, session.header());
     if !session.inventory_late {
         journal.run.header.machine = session.inventory();
         journal.begin();
@@ -76,7 +73,7 @@ pub fn run(
         Ok(started) => started,
         Err(e) => {
             // Nothing was measured: a run file without a run would only be in the way.
-            journal.output.discard();
+            journal.discard();
             return Err(e);
         }
     };
@@ -113,51 +110,7 @@ pub fn run(
         journal.finding(finding);
     }
     session.conclude(&mut journal, collectors, watch, home, interrupted)?;
-    let path = journal.output.end(&journal.run)?;
-    let whole = path.as_ref().and_then(|p| File::open(p).ok()).map(|f| read_run(BufReader::new(f)));
-    Ok((whole.and_then(Result::ok).unwrap_or(journal.run), path))
-}
-
-/// The run in memory and on its way to the file.
-pub(crate) struct Journal {
-    output: Output,
-    pub(crate) run: Run,
-    begun: bool,
-    /// P² estimates of each thread, when raw samples were kept.
-    pub(crate) p2: Vec<Vec<(f64, Option<f64>)>>,
-}
-
-impl Journal {
-    /// Writes the header, then whatever came before it.
-    fn begin(&mut self) {
-        self.begun = true;
-        let lines: Vec<Line> = self.run.lines().collect();
-        lines.iter().for_each(|l| self.output.line(l));
-        self.output.flush();
-    }
-    pub(crate) fn line(&mut self, line: Line) {
-        if self.begun {
-            self.output.line(&line);
-        }
-        // What only the report needs is read back from the file when the run is over.
-        let bulky =
-            matches!(line, Line::Window(_) | Line::Exceedance(_) | Line::Load(_) | Line::Raw(_));
-        if !(bulky && self.begun && self.output.holds()) {
-            self.run.absorb(line);
-        }
-    }
-    pub(crate) fn event(&mut self, t_ns: i64, event: &str, text: &str) {
-        self.line(Line::Event(Event { t_ns, event: event.to_owned(), text: text.to_owned() }));
-    }
-    /// Records a finding; of several with one id the last one counts.
-    pub(crate) fn finding(&mut self, finding: Finding) {
-        if !self.run.findings.contains(&finding) {
-            self.line(Line::Finding(finding));
-        }
-    }
-    pub(crate) fn flush(&mut self) {
-        self.output.flush();
-    }
+    journal.end()
 }
 
 /// What is held for the time of the measurement and given back by dropping it.

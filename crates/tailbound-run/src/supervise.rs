@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use tailbound_core::histogram::Histogram;
+use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::{Line, LoadRecord, SecondRecord};
 use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
@@ -20,8 +21,9 @@ use tailbound_sys::limits;
 use tailbound_sys::signal::{self, Signals};
 
 use crate::error::RunError;
-use crate::progress::{Phase, Progress, ThreadProgress, View};
-use crate::session::{Journal, Session, thread_record};
+use crate::journal::Journal;
+use crate::session::{Session, thread_record};
+use crate::view::View;
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// Longest time between two records of a thread as it stands: what a power cut can cost.

@@ -8,8 +8,8 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use tailbound_report::live::{LiveThread, Snapshot, frame, plain_line};
-use tailbound_run::{Phase, Progress, View};
+use tailbound_report::live::{frame, plain_line};
+use tailbound_run::View;
 
 /// From one frame to the next, on a terminal.
 const REFRESH_MS: u32 = 125;
@@ -59,7 +59,7 @@ impl Live {
             Self::Frame { lines, color } => {
                 let (columns, rows) =
                     tailbound_sys::terminal::size(&io::stderr()).unwrap_or((80, 24));
-                let text = frame(&snapshot(progress), columns, rows, *color);
+                let text = frame(progress, columns, rows, *color);
                 let mut out = String::new();
                 if *lines > 0 {
                     out.push_str(&format!("\x1b[{lines}A"));
@@ -75,7 +75,7 @@ impl Live {
             Self::Lines { last } => {
                 if last.elapsed() >= LINE_EVERY {
                     *last = Instant::now();
-                    crate::say::note(&plain_line(&snapshot(progress)));
+                    crate::say::note(&plain_line(progress));
                 }
             }
         }
@@ -89,36 +89,5 @@ impl Live {
             drop(io::stderr().lock().write_all(format!("\x1b[{lines}A\x1b[J").as_bytes()));
             *lines = 0;
         }
-    }
-}
-
-fn snapshot(p: &Progress) -> Snapshot {
-    Snapshot {
-        phase: match p.phase {
-            Phase::WarmUp => tailbound_report::Phase::WarmUp,
-            Phase::Measuring => tailbound_report::Phase::Measuring,
-        },
-        elapsed_ns: p.elapsed_ns,
-        total_ns: p.total_ns,
-        deadline_ns: p.deadline_ns,
-        threads: p
-            .threads
-            .iter()
-            .map(|t| LiveThread {
-                cpu: t.cpu,
-                n: t.n,
-                min_ns: t.min_ns,
-                mean_ns: t.mean_ns,
-                p99_ns: t.p99_ns,
-                p99_10s_ns: t.p99_10s_ns,
-                max_ns: t.max_ns,
-                last_ns: t.last_ns,
-                missed: t.missed,
-            })
-            .collect(),
-        histogram: p.histogram.clone(),
-        recent: p.recent.clone(),
-        loads: p.loads.clone(),
-        notes: p.notes.clone(),
     }
 }
