@@ -106,9 +106,14 @@ impl<'a> Supervisor<'a> {
         if self.session.plan.raw {
             period_ms = period_ms.min(RAW_REFRESH_MS);
         }
+        let live_frames = period_ms < 1000;
         loop {
             let t = self.running.t_ns();
             let left = self.session.plan.duration_ns().saturating_sub(t).max(0) / 1_000_000;
+            if !live_frames {
+                // Just after the end of a second of the schedule: then its record is there.
+                period_ms = (1005 - (t / 1_000_000).rem_euclid(1000)).try_into().unwrap_or(1000);
+            }
             let wait = i32::try_from(left.saturating_add(2))
                 .unwrap_or(i32::MAX)
                 .min(period_ms.cast_signed());

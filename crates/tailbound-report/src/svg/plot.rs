@@ -264,9 +264,12 @@ impl Plot {
             let x = LEFT + self.px(t.value);
             let _ = write!(grid, "<path d=\"M{} {}v{}\"/>", number(x), number(top), number(h));
             if t.labelled {
+                // A label at the right end would reach beyond the picture.
+                let at_end = self.px(t.value) > w - 24.0;
+                let (anchor, x) = if at_end { ("end", LEFT + w + RIGHT) } else { ("middle", x) };
                 let _ = write!(
                     text,
-                    "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                    "<text x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
                     number(x),
                     number(top + h + 15.0),
                     xml(&self.x.unit().label(t.value))
