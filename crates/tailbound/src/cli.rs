@@ -156,8 +156,30 @@ pub(crate) struct MeasureArgs {
     pub(crate) plan: PlanArgs,
 }
 
+/// Every load with its options, for `load --help` and its man page.
+fn loads_help() -> String {
+    let mut text = String::from("Loads:");
+    for kind in tailbound_load::CATALOGUE {
+        text.push_str(&format!("\n  {:<11} {} ({})", kind.name, kind.about, kind.unit));
+        for (name, about) in kind.options {
+            text.push_str(&format!("\n    {name}=  {about}"));
+        }
+    }
+    text
+}
+
+/// Every format with what it is, for `import --help` and its man page.
+fn formats_help() -> String {
+    let mut text = String::from("Formats:");
+    for format in tailbound_import::Format::ALL {
+        text.push_str(&format!("\n  {:<20} {}", format.name(), format.description()));
+    }
+    text
+}
+
 /// Arguments of `load`.
 #[derive(Debug, Args)]
+#[command(after_help = loads_help())]
 pub(crate) struct LoadArgs {
     /// Loads, with options after a colon: `hackbench:groups=10,ipc=inet`
     #[arg(required = true, value_name = "NAME[:OPTIONS]")]
@@ -226,6 +248,7 @@ pub(crate) struct CompareArgs {
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]
+#[command(after_help = formats_help())]
 pub(crate) struct ImportArgs {
     /// The file; `-` is standard input
     #[arg(value_name = "FILE")]
