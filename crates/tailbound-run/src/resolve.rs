@@ -27,6 +27,8 @@ pub mod defaults {
     pub const WARM_UP: &str = "1s";
     /// `--policy`, where it is allowed
     pub const POLICY_PRIORITY: u8 = 95;
+    /// `--load` of a run: an idle machine says little about how late it can be.
+    pub const LOADS: [&str; 2] = ["hackbench", "memory"];
 }
 
 /// What was asked for: the command line laid over the campaign file.
@@ -36,6 +38,8 @@ pub struct Asked {
     pub words: Campaign,
     /// `--paranoid`
     pub paranoid: bool,
+    /// A bare probe: no load unless one is named.
+    pub bare: bool,
 }
 
 /// A plan and what was noticed while making it.
@@ -45,6 +49,9 @@ pub struct Resolved {
     pub plan: Plan,
     /// What the reader must know: no permission for real-time priority, and the like.
     pub findings: Vec<Finding>,
+    /// The loads are the default ones: where they cannot be started, that is a finding, not an
+    /// error.
+    pub loads_by_default: bool,
 }
 
 /// Splits `hackbench:groups=4,ipc=inet,memory` into its loads: a part that is an option or a
@@ -103,12 +110,24 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
             format_ns_i64(period_ns.cast_signed())
         )));
     }
+    let loads_by_default = !asked.bare && w.load.is_none() && w.load_cmd.is_none();
     let mut loads = Vec::new();
+    if loads_by_default {
+        loads.extend(
+            defaults::LOADS.map(|name| LoadSpec { name: name.to_owned(), options: vec![] }),
+        );
+    }
     for text in w.load.iter().flatten().flat_map(|l| split_loads(l)).filter(|l| l != "none") {
         loads.push(text.parse::<LoadSpec>().map_err(usage("--load"))?);
     }
     if let Some(line) = &w.load_cmd {
         loads.push(LoadSpec::command(line));
+    }
+    if loads.is_empty() && !asked.bare {
+        findings.push(
+            Finding::new("no-load", Impact::Notice, "nothing loaded the machine during the measurement")
+                .meaning("The figures are those of whatever ran anyway; under load a machine is later, often by orders of magnitude."),
+        );
     }
     for load in &loads {
         tailbound_load::check(load).map_err(usage("--load"))?;
@@ -130,7 +149,7 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         raw: w.raw.unwrap_or(false),
         paranoid: asked.paranoid,
     };
-    Ok(Resolved { plan, findings })
+    Ok(Resolved { plan, findings, loads_by_default })
 }
 
 fn parse_or<T: std::str::FromStr<Err = String>>(
@@ -283,7 +302,7 @@ mod tests {
     fn asked(edit: impl FnOnce(&mut Campaign)) -> Asked {
         let mut words = Campaign { policy: Some("other".to_owned()), ..Campaign::default() };
         edit(&mut words);
-        Asked { words, paranoid: false }
+        Asked { words, ..Asked::default() }
     }
 
     #[test]
@@ -328,5 +347,9 @@ mod tests {
         assert_eq!((plan.interval_ns, plan.activations), (1_000_000, 60_000));
         assert!(!plan.cpus.is_empty());
         assert_eq!(plan.cpu_dma_latency_us, None, "nothing is changed on the system");
+        assert!(!plan.loads.is_empty(), "an idle machine is no measurement of how late it can be");
+        let bare = Asked { bare: true, ..Asked::default() };
+        let plan = resolve(&bare, &Root::real()).map(|r| r.plan).expect("defaults");
+        assert!(plan.loads.is_empty());
     }
 }

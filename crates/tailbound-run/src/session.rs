@@ -44,6 +44,8 @@ pub struct Session {
     pub root: Root,
     /// The binary that load workers are started from.
     pub exe: PathBuf,
+    /// Loads that cannot be started are a finding, not an error.
+    pub loads_optional: bool,
     /// Read the inventory during the warm-up instead of before: a bare probe starts at once.
     pub inventory_late: bool,
     /// How often the watcher is shown something; 0 for never.
@@ -158,7 +160,18 @@ impl Session {
         journal: &mut Journal,
         show: &mut dyn FnMut(View<'_>),
     ) -> Result<(Loads, Held, Running), RunError> {
-        let loads = self.start_loads(show)?;
+        let loads = match self.start_loads(show) {
+            Err(RunError::Cannot(why)) if self.loads_optional => {
+                journal.finding(
+                    Finding::new("load-failed", Impact::Doubt, format!("no default load: {why}"))
+                        .meaning("The machine was measured without load; under load it is later.")
+                        .remedy("Name loads that can run here with --load, or --load none."),
+                );
+                Loads::start(&[], &StartOptions::new(&self.exe))
+                    .map_err(|e| RunError::Cannot(format!("load: {e}")))?
+            }
+            other => other?,
+        };
         let held = self.prepare(journal)?;
         limits::STOP.store(false, Ordering::Relaxed);
         let seats = tailbound_probe::seats(&self.plan);

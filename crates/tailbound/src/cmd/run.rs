@@ -56,7 +56,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 
 /// `tailbound measure cyclic`
 pub(crate) fn measure(args: &MeasureArgs) -> Result<ExitCode, Failure> {
-    let asked = asked(&args.plan)?;
+    let asked = Asked { bare: true, ..asked(&args.plan)? };
     let (run, _) = session(&asked, &args.plan, args.plan.out.as_deref(), true)?;
     answer(&run, &args.plan, args.plan.out.as_deref() == Some(Path::new("-")))?;
     Ok(status(&run))
@@ -96,7 +96,7 @@ fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
     over(&mut words.means, args.means.as_ref());
     over(&mut words.cpu_dma_latency, args.cpu_dma_latency.as_ref());
     over(&mut words.raw, args.raw.then_some(&true));
-    Ok(Asked { words, paranoid: args.paranoid })
+    Ok(Asked { words, paranoid: args.paranoid, bare: false })
 }
 
 fn session(
@@ -113,8 +113,9 @@ fn session(
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let mut live = Live::new(args.quiet, &args.color);
-    let exe = if resolved.plan.loads.is_empty() {
-        PathBuf::new()
+    let exe = if resolved.plan.loads.is_empty() || resolved.loads_by_default {
+        // Without /proc there is no path, and no default load: the session says so.
+        std::env::current_exe().unwrap_or_default()
     } else {
         std::env::current_exe().map_err(|e| {
             Failure::cannot(format!(
@@ -128,6 +129,7 @@ fn session(
         command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         root,
         exe,
+        loads_optional: resolved.loads_by_default,
         inventory_late: bare,
         refresh_ms: live.refresh_ms(),
     };

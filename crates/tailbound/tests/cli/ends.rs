@@ -13,7 +13,7 @@ use crate::{call, folder, is_root, read, skip, status, stderr, stdout, tailbound
 #[expect(clippy::zombie_processes, reason = "every caller waits for it")]
 fn start(folder: &Path, words: &[&str]) -> Child {
     let mut child = tailbound()
-        .args(["run", "-o", "r.tailbound.jsonl", "--warm-up", "100ms", "-q"])
+        .args(["run", "-o", "r.tailbound.jsonl", "--warm-up", "100ms", "-q", "--load", "none"])
         .args(words)
         .current_dir(folder)
         .stdout(Stdio::null())
@@ -187,7 +187,7 @@ fn a_lost_terminal_ends_it_like_a_signal() {
         .args([
             "-q",
             "-c",
-            &format!("{exe} run -D 10m --warm-up 100ms -o r.tailbound.jsonl"),
+            &format!("{exe} run -D 10m --load none --warm-up 100ms -o r.tailbound.jsonl"),
             "/dev/null",
         ])
         .current_dir(folder.path())

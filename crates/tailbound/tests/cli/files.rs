@@ -9,7 +9,10 @@ use crate::{call, folder, read, status, stderr, stdout, tailbound};
 const STALLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tailbound-import/tests/fixtures");
 
 fn a_run(folder: &std::path::Path, name: &str) {
-    let out = call(folder, &["run", "-l", "300", "-q", "-o", name, "--warm-up", "10ms"]);
+    let out = call(
+        folder,
+        &["run", "-l", "300", "-q", "-o", name, "--warm-up", "10ms", "--load", "none"],
+    );
     assert_eq!(status(&out), 0, "{}", stderr(&out));
 }
 
