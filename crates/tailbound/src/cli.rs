@@ -58,6 +58,20 @@ pub(crate) enum Measure {
     Cyclic(MeasureArgs),
 }
 
+/// Whether to colour, the same everywhere.
+#[derive(Debug, Args)]
+pub(crate) struct ColorArg {
+    /// Colour: `auto`, `always`, `never`
+    #[arg(
+        long = "color",
+        value_name = "WHEN",
+        default_value = "auto",
+        value_parser = ["auto", "always", "never"],
+        help_heading = "Output"
+    )]
+    pub(crate) when: String,
+}
+
 /// What both `run` and `measure` take.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
@@ -126,9 +140,8 @@ pub(crate) struct PlanArgs {
     /// No live view, no progress
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Colour: `auto`, `always`, `never`
-    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"], help_heading = "Output")]
-    pub(crate) color: String,
+    #[command(flatten)]
+    pub(crate) color: ColorArg,
 }
 
 /// Arguments of `run`.
@@ -221,9 +234,8 @@ pub(crate) struct ShowArgs {
     /// Write a picture (SVG) instead: `histogram`, `survival` or `maxima`
     #[arg(long, value_name = "WHICH", value_parser = ["histogram", "survival", "maxima"])]
     pub(crate) svg: Option<String>,
-    /// Colour: `auto`, `always`, `never`
-    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"])]
-    pub(crate) color: String,
+    #[command(flatten)]
+    pub(crate) color: ColorArg,
 }
 
 /// Arguments of `compare`.
@@ -241,9 +253,8 @@ pub(crate) struct CompareArgs {
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Colour: `auto`, `always`, `never`
-    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"])]
-    pub(crate) color: String,
+    #[command(flatten)]
+    pub(crate) color: ColorArg,
 }
 
 /// Arguments of `import`.

@@ -99,28 +99,32 @@ impl Columns {
     }
 }
 
+/// A line a thread: of each column the greatest of its values, given as (thread, second, value).
+fn greatest(
+    run: &Run,
+    columns: Columns,
+    values: impl Iterator<Item = (u32, u64, f64)>,
+) -> Vec<Line> {
+    let mut by_thread: BTreeMap<u32, BTreeMap<u64, f64>> = BTreeMap::new();
+    for (thread, second, value) in values {
+        let place = by_thread.entry(thread).or_default().entry(columns.column(second));
+        let c = place.or_insert(f64::MIN);
+        *c = c.max(value);
+    }
+    let line = |(i, (thread, columns))| Line {
+        name: label::thread_id(run, thread),
+        look: Look::Nth(i),
+        columns,
+    };
+    by_thread.into_iter().enumerate().map(line).collect()
+}
+
 /// The latest wake-up of every second and thread; `None` without per-second records.
 #[must_use]
 pub fn maxima(run: &Run) -> Option<Figure> {
     let columns = Columns::of(run);
-    let mut by_thread: BTreeMap<u32, BTreeMap<u64, f64>> = BTreeMap::new();
-    for s in run.seconds.iter().filter(|s| s.n > 0) {
-        let c = by_thread
-            .entry(s.thread)
-            .or_default()
-            .entry(columns.column(s.second))
-            .or_insert(f64::MIN);
-        *c = c.max(s.max_ns as f64);
-    }
-    let lines: Vec<Line> = by_thread
-        .into_iter()
-        .enumerate()
-        .map(|(i, (thread, columns))| Line {
-            name: label::thread_id(run, thread),
-            look: Look::Nth(i),
-            columns,
-        })
-        .collect();
+    let latest = run.seconds.iter().filter(|s| s.n > 0);
+    let lines = greatest(run, columns, latest.map(|s| (s.thread, s.second, s.max_ns as f64)));
     let values = || lines.iter().flat_map(|l| l.columns.values().copied());
     let high = values().reduce(f64::max)?;
     let (dots, all) = exceedances(run, columns);
@@ -301,28 +305,9 @@ pub fn windows(run: &Run) -> Option<Figure> {
     let length = lengths.get(lengths.len() / 2).copied()?;
     let chosen = || run.windows.iter().filter(|w| w.window_s == length);
     let statistic = if chosen().any(|w| w.values.contains_key("p99")) { "p99" } else { "mean" };
-    let mut by_thread: BTreeMap<u32, BTreeMap<u64, f64>> = BTreeMap::new();
-    let mut negative = 0;
-    for w in chosen() {
-        if let Some(v) = w.values.get(statistic) {
-            negative += u32::from(*v <= 0.0);
-            let c = by_thread
-                .entry(w.thread)
-                .or_default()
-                .entry(columns.column(w.second))
-                .or_insert(f64::MIN);
-            *c = c.max(*v);
-        }
-    }
-    let lines: Vec<Line> = by_thread
-        .into_iter()
-        .enumerate()
-        .map(|(i, (thread, columns))| Line {
-            name: label::thread_id(run, thread),
-            look: Look::Nth(i),
-            columns,
-        })
-        .collect();
+    let told = || chosen().filter_map(|w| Some((w.thread, w.second, *w.values.get(statistic)?)));
+    let negative = told().filter(|(_, _, v)| *v <= 0.0).count();
+    let lines = greatest(run, columns, told());
     let values = || lines.iter().flat_map(|l| l.columns.values().copied());
     let high = values().reduce(f64::max)?;
     let low = values().filter(|v| *v > 0.0).reduce(f64::min).unwrap_or(1.0);

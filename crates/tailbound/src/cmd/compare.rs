@@ -19,7 +19,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
     if args.json {
         say::answer_json(&tailbound_report::compare::json(&runs, &names))?;
     } else {
-        let style = tailbound_report::Style { color: say::color(&args.color), width: say::width() };
+        let style =
+            tailbound_report::Style { color: say::color(&args.color.when), width: say::width() };
         say::answer(&tailbound_report::compare::text(&runs, &names, style))?;
     }
     Ok(ExitCode::SUCCESS)

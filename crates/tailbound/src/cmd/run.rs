@@ -112,7 +112,7 @@ fn session(
         None => Output::none(),
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
-    let mut live = Live::new(args.quiet, &args.color);
+    let mut live = Live::new(args.quiet, &args.color.when);
     let exe = if resolved.plan.loads.is_empty() || resolved.loads_by_default {
         // Without /proc there is no path, and no default load: the session says so.
         std::env::current_exe().unwrap_or_default()
@@ -145,7 +145,8 @@ fn answer(run: &Run, args: &PlanArgs, to_stdout: bool) -> Result<(), Failure> {
     if args.json {
         return say::answer_json(&tailbound_report::json(run));
     }
-    let style = tailbound_report::Style { color: say::color(&args.color), width: say::width() };
+    let style =
+        tailbound_report::Style { color: say::color(&args.color.when), width: say::width() };
     say::answer(&tailbound_report::text(run, style))
 }
 
