@@ -172,8 +172,10 @@ impl Distribution {
         let step = i64::try_from(self.resolution_ns).unwrap_or(i64::MAX).saturating_sub(1);
         for b in self.late.buckets() {
             let low = b.low_ns.cast_signed();
-            let high =
-                low.saturating_add(b.width_ns.cast_signed() - 1).max(low.saturating_add(step));
+            let end = low.saturating_add(b.width_ns.cast_signed());
+            // The top bucket also holds everything beyond the range.
+            let open = self.over_range > 0 && end >= 1 << h2::RANGE_BITS;
+            let high = if open { i64::MAX } else { (end - 1).saturating_add(step) };
             if low > limit_ns {
                 beyond = beyond.saturating_add(b.count);
             } else if high > limit_ns {
@@ -213,6 +215,16 @@ mod tests {
         let (beyond, unknown) = d.beyond(100_000);
         assert_eq!((beyond, unknown), (1, 1), "one bucket holds both");
         assert_eq!(d.beyond(50_000), (2, 0));
+    }
+
+    #[test]
+    fn beyond_the_range_is_beyond() {
+        let mut d = Distribution::default();
+        d.add(60_000_000_000);
+        d.add(20_000_000_000);
+        assert_eq!(d.beyond(30_000_000_000), (1, 1), "both are in the top bucket");
+        assert_eq!(d.beyond(60_000_000_000), (0, 0));
+        assert_eq!(d.beyond(1_000_000_000), (2, 0));
     }
 
     #[test]
