@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that is there before it is needed: locked, prefaulted, zero.
 //!
-//! Context: SETUP. Units: bytes. Source: mlockall(2), mmap(2).
+//! Context: SETUP. Units: bytes. Source: mlockall(2), capget(2), mmap(2).
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -13,9 +13,18 @@ use crate::error::{SysError, check};
 /// loop uses is touched in the warm-up), and until then leaves it where it is: locking the
 /// whole program at once would cost megabytes of pages that nobody reads.
 ///
+/// Under a finite limit nothing is locked at all: with MCL_FUTURE the first allocation beyond it
+/// would fail, and end the program in the middle of a run.
+///
 /// # Errors
-/// EPERM or ENOMEM without CAP_IPC_LOCK beyond RLIMIT_MEMLOCK.
+/// ENOMEM under a finite RLIMIT_MEMLOCK without CAP_IPC_LOCK; EPERM.
 pub fn lock_all() -> Result<(), SysError> {
+    let needs = "root, CAP_IPC_LOCK or an unlimited RLIMIT_MEMLOCK";
+    let (limit_bytes, _) = crate::limits::get(libc::RLIMIT_MEMLOCK)?;
+    if limit_bytes != u64::MAX && !may_lock_anything() {
+        let what = format!("RLIMIT_MEMLOCK is {} KiB", limit_bytes / 1024);
+        return Err(SysError::code("mlockall", what, libc::ENOMEM).needs(needs));
+    }
     let all = libc::MCL_CURRENT | libc::MCL_FUTURE;
     // SAFETY: flags only.
     let mut locked = unsafe { libc::mlockall(all | libc::MCL_ONFAULT) };
@@ -24,9 +33,18 @@ pub fn lock_all() -> Result<(), SysError> {
         // SAFETY: flags only.
         locked = unsafe { libc::mlockall(all) };
     }
-    check(locked, "mlockall", "")
-        .map(drop)
-        .map_err(|e| e.needs("root, CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK"))
+    check(locked, "mlockall", "").map(drop).map_err(|e| e.needs(needs))
+}
+
+/// Is CAP_IPC_LOCK among the effective capabilities of this thread?
+fn may_lock_anything() -> bool {
+    const VERSION_3: u32 = 0x2008_0522;
+    const CAP_IPC_LOCK: u32 = 14;
+    let header = [VERSION_3, 0];
+    let mut sets = [0u32; 6];
+    // SAFETY: capget(2) of version 3 reads two words and writes two sets of three words.
+    let got = unsafe { libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()) };
+    got == 0 && sets.first().is_some_and(|effective| effective >> CAP_IPC_LOCK & 1 == 1)
 }
 
 /// The smallest page of any machine Linux runs on.

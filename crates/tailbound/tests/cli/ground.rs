@@ -18,7 +18,9 @@ fn an_ordinary_user_measures_and_is_told_what_the_figures_mean() {
     let exe = folder.path().join("tailbound");
     std::fs::copy(env!("CARGO_BIN_EXE_tailbound"), &exe).unwrap();
     std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let out = std::process::Command::new("setpriv")
+    // A small limit on locked memory, as most distributions give their users.
+    let out = std::process::Command::new("prlimit")
+        .args(["--memlock=8388608:8388608", "setpriv"])
         .args([
             "--reuid=65534",
             "--regid=65534",
@@ -53,6 +55,7 @@ fn an_ordinary_user_measures_and_is_told_what_the_figures_mean() {
     assert!(!run.header.plan.policy.is_realtime());
     let finding = run.findings.iter().find(|f| f.id == "not-realtime").expect("it says so");
     assert!(finding.remedy.contains("root"), "{finding:?}");
+    assert!(run.findings.iter().any(|f| f.id == "not-locked"), "{:?}", run.findings);
     assert_ne!(run.verdict.unwrap().outcome, Outcome::Met, "never met without real-time priority");
     assert!(folder.path().join("r.html").exists());
 }
