@@ -61,12 +61,7 @@ pub(crate) fn parse(bytes: &[u8], kind: Kind, options: &Options) -> Result<Draft
         let line = line.trim();
         if line.starts_with("# RTLA ") {
             if inside {
-                draft.doubt(
-                    "source-mixed",
-                    format!("A second histogram begins in line {n}; only the first was read."),
-                    "The file holds more than one run.",
-                    "Cut the file apart and import each run.",
-                );
+                draft.second_histogram(n);
                 break;
             }
             inside = line.starts_with(title);

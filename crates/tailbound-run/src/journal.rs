@@ -20,13 +20,11 @@ pub(crate) struct Journal {
     output: Output,
     pub(crate) run: Run,
     begun: bool,
-    /// P² estimates of each thread, when raw samples were kept.
-    pub(crate) p2: Vec<Vec<(f64, Option<f64>)>>,
 }
 
 impl Journal {
     pub(crate) fn new(output: Output, header: Header) -> Self {
-        Self { output, run: Run::new(header), begun: false, p2: Vec::new() }
+        Self { output, run: Run::new(header), begun: false }
     }
     /// Writes the header, then whatever came before it.
     pub(crate) fn begin(&mut self) {

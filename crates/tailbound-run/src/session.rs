@@ -25,7 +25,7 @@ use tailbound_sys::{clock, dma_latency, limits, mem, sched};
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::output::Output;
-use crate::supervise::Supervisor;
+use crate::supervise::{Supervisor, Watched, WatchedThread};
 use crate::view::View;
 
 /// Time the loads have until somebody is told that they take their time, and until they fail.
@@ -97,7 +97,7 @@ pub fn run(
     );
     let mut supervisor = Supervisor::new(&session, running, watch, journal, &mut loads);
     supervisor.watch_over(signals, show);
-    let (mut journal, collectors, watch, home, interrupted) = supervisor.into_parts()?;
+    let Watched { mut journal, threads, watch, interrupted } = supervisor.into_watched()?;
     drop(held);
     let ends = loads.stop();
     for end in ends {
@@ -111,7 +111,7 @@ pub fn run(
         }
         journal.finding(finding);
     }
-    session.conclude(&mut journal, collectors, watch, home, interrupted)?;
+    session.conclude(&mut journal, threads, watch, interrupted)?;
     journal.end()
 }
 
@@ -243,27 +243,22 @@ impl Session {
     fn conclude(
         &self,
         journal: &mut Journal,
-        collectors: Vec<Collector>,
+        threads: Vec<WatchedThread>,
         watch: Watch,
-        home: Vec<tailbound_probe::Home>,
         interrupted: Option<&'static str>,
     ) -> Result<(), RunError> {
-        if home.iter().any(|(_, _, finished)| finished.overloaded) {
+        if threads.iter().any(|t| t.home.2.overloaded) {
             return Err(RunError::Cannot(format!(
                 "--interval {}: the measured threads used more than 90 % of their CPUs in the warm-up; choose a longer interval",
                 tailbound_core::units::exact(self.plan.interval_ns)
             )));
         }
         let mut measured = self.plan.activations;
-        let estimates = std::mem::take(&mut journal.p2);
-        for (i, (collector, (seat, recorders, finished))) in
-            collectors.iter().zip(&home).enumerate()
-        {
+        for WatchedThread { collector, p2, home: (seat, recorders, finished) } in &threads {
             let mut record = thread_record(collector, *seat, recorders, Some(finished));
-            let p2 = estimates.get(i).into_iter().flatten();
-            record.p2 = p2
-                .filter_map(|(p, v)| Some((tailbound_stats::quantile::label(*p), (*v)?)))
-                .collect();
+            let known =
+                p2.iter().filter_map(|(p, v)| Some((tailbound_stats::quantile::label(*p), (*v)?)));
+            record.p2 = known.collect();
             measured = measured.min(record.wakeup.n.saturating_add(record.missed.n));
             if let Ended::Failed(errno, _) = finished.ended {
                 let why = std::io::Error::from_raw_os_error(errno);
@@ -292,7 +287,7 @@ impl Session {
         for finding in findings {
             journal.finding(finding);
         }
-        let complete = home.iter().all(|(_, _, f)| f.ended == Ended::Complete);
+        let complete = threads.iter().all(|t| t.home.2.ended == Ended::Complete);
         let reason = match interrupted {
             _ if complete => "complete",
             Some(_) => "interrupted",

@@ -48,6 +48,25 @@ struct Follower {
     p2: P2,
 }
 
+/// A thread that has ended.
+pub(crate) struct WatchedThread {
+    /// Its records.
+    pub(crate) collector: Collector,
+    /// P² estimates, where raw samples were kept.
+    pub(crate) p2: Vec<(f64, Option<f64>)>,
+    /// Its seat and its own result.
+    pub(crate) home: Home,
+}
+
+/// A run whose threads have all ended.
+pub(crate) struct Watched {
+    pub(crate) journal: Journal,
+    pub(crate) threads: Vec<WatchedThread>,
+    pub(crate) watch: Watch,
+    /// The signal that ended it before its time.
+    pub(crate) interrupted: Option<&'static str>,
+}
+
 pub(crate) struct Supervisor<'a> {
     session: &'a Session,
     running: Running,
@@ -139,19 +158,22 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// The records, the threads' own results, and the signal that ended the run, if one did.
-    #[expect(clippy::type_complexity, reason = "taken apart at once by the one caller")]
-    pub(crate) fn into_parts(
-        mut self,
-    ) -> Result<(Journal, Vec<Collector>, Watch, Vec<Home>, Option<&'static str>), RunError> {
-        self.collect();
-        self.flush_seconds(true);
+    /// What there is when every thread has ended: its last records were taken by the last look.
+    pub(crate) fn into_watched(mut self) -> Result<Watched, RunError> {
         self.flush_raw(true);
+        self.journal.flush();
+        let raw = self.session.plan.raw;
         let home = self.running.join().map_err(|e| RunError::Cannot(e.to_string()))?;
-        let p2 = self.followers.iter().map(|f| f.p2.estimates());
-        self.journal.p2 = if self.session.plan.raw { p2.collect() } else { Vec::new() };
-        let collectors = self.followers.into_iter().map(|f| f.collector).collect();
-        Ok((self.journal, collectors, self.watch, home, self.interrupted))
+        let threads = self.followers.into_iter().zip(home).map(|(follower, home)| {
+            let p2 = if raw { follower.p2.estimates() } else { Vec::new() };
+            WatchedThread { collector: follower.collector, p2, home }
+        });
+        Ok(Watched {
+            threads: threads.collect(),
+            journal: self.journal,
+            watch: self.watch,
+            interrupted: self.interrupted,
+        })
     }
 
     /// Takes out what the threads recorded since the last look.
@@ -188,7 +210,7 @@ impl<'a> Supervisor<'a> {
             }
             follower.raw.extend(fresh.raw);
         }
-        self.flush_seconds(false);
+        self.flush_seconds();
         self.flush_raw(false);
     }
 
@@ -212,7 +234,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Writes complete seconds and the moving statistics that end with them.
-    fn flush_seconds(&mut self, last: bool) {
+    fn flush_seconds(&mut self) {
         for ((_, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
             let Some(newest) = follower.seconds.back().map(|s| s.second) else { continue };
             let seconds = std::mem::take(&mut follower.seconds);
@@ -234,9 +256,6 @@ impl<'a> Supervisor<'a> {
             for record in follower.windows.push(newest, &due, &sums, c.early(), extremes) {
                 self.journal.line(Line::Window(record));
             }
-        }
-        if last {
-            self.journal.flush();
         }
     }
 
@@ -266,17 +285,9 @@ impl<'a> Supervisor<'a> {
             self.rates.clear();
         }
         for s in samples {
-            #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-            let rate = s.count as f64 * 1e9 / (s.span_ns.max(1)) as f64;
-            self.rates.push((s.name.clone(), rate, s.unit.to_owned()));
-            self.journal.line(Line::Load(LoadRecord {
-                load: s.load,
-                name: s.name,
-                t_ns: t,
-                span_ns: s.span_ns,
-                count: s.count,
-                unit: s.unit.to_owned(),
-            }));
+            self.rates.push((s.name.clone(), s.rate(), s.unit.to_owned()));
+            // The run's clock may be another than the load's.
+            self.journal.line(Line::Load(LoadRecord { t_ns: t, ..s.record(0) }));
         }
         for finding in self.watch.tick() {
             self.journal.finding(finding);

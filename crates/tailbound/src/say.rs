@@ -71,7 +71,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Is colour wanted on standard output?
-pub(crate) fn color(when: &str) -> bool {
+fn color(when: &str) -> bool {
     match when {
         "always" => true,
         "never" => false,
@@ -82,6 +82,11 @@ pub(crate) fn color(when: &str) -> bool {
 }
 
 /// Columns of standard output, 80 when it is not a terminal.
-pub(crate) fn width() -> usize {
+fn width() -> usize {
     tailbound_sys::terminal::size(&io::stdout()).map_or(80, |(columns, _)| columns)
+}
+
+/// How an answer is rendered for standard output; `when` is the word given to --color.
+pub(crate) fn style(when: &str) -> tailbound_report::Style {
+    tailbound_report::Style { color: color(when), width: width() }
 }

@@ -68,12 +68,7 @@ fn read(draft: &mut Draft, bytes: &[u8]) -> Result<Table, Fault> {
         let list = |prefix: &str| line.strip_prefix(prefix).map(|rest| numbers(rest, n));
         if line.starts_with("# Histogram") && !line.starts_with("# Histogram O") {
             if inside && (table.max.is_some() || !table.rows.is_empty()) {
-                draft.doubt(
-                    "source-mixed",
-                    format!("A second histogram begins in line {n}; only the first was read."),
-                    "The file holds more than one run.",
-                    "Cut the file apart and import each run.",
-                );
+                draft.second_histogram(n);
                 break;
             }
             inside = true;

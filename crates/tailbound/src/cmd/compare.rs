@@ -19,8 +19,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
     if args.json {
         say::answer_json(&tailbound_report::compare::json(&runs, &names))?;
     } else {
-        let style =
-            tailbound_report::Style { color: say::color(&args.color.when), width: say::width() };
+        let style = say::style(&args.color.when);
         say::answer(&tailbound_report::compare::text(&runs, &names, style))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -56,7 +56,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     if args.json {
         say::answer_json(&tailbound_report::json(&run))?;
     } else if out != Path::new("-") {
-        let style = tailbound_report::Style { color: say::color("auto"), width: say::width() };
+        let style = say::style("auto");
         say::answer(&tailbound_report::text(&run, style))?;
         say::answer(&format!("\nRun file  {}", out.display()))?;
     }

@@ -49,13 +49,11 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
         if !args.quiet && shown.elapsed() >= Duration::from_secs(2) {
             shown = Instant::now();
             for s in &samples {
-                #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-                let rate = s.count as f64 * 1e9 / s.span_ns.max(1) as f64;
                 say::note(&format!(
                     "{:>6.0} s  {:<12} {:>14.0} {}/s",
                     begun.elapsed().as_secs_f64(),
                     s.name,
-                    rate,
+                    s.rate(),
                     s.unit
                 ));
             }

@@ -145,8 +145,7 @@ fn answer(run: &Run, args: &PlanArgs, to_stdout: bool) -> Result<(), Failure> {
     if args.json {
         return say::answer_json(&tailbound_report::json(run));
     }
-    let style =
-        tailbound_report::Style { color: say::color(&args.color.when), width: say::width() };
+    let style = say::style(&args.color.when);
     say::answer(&tailbound_report::text(run, style))
 }
 

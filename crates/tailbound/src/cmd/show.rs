@@ -23,8 +23,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     } else if args.json {
         say::answer_json(&tailbound_report::json(&run))?;
     } else {
-        let style =
-            tailbound_report::Style { color: say::color(&args.color.when), width: say::width() };
+        let style = say::style(&args.color.when);
         say::answer(&tailbound_report::text(&run, style))?;
     }
     Ok(ExitCode::SUCCESS)
