@@ -11,6 +11,7 @@ pub mod cpus;
 pub mod distribution;
 pub mod finding;
 pub mod histogram;
+pub mod lab;
 pub mod plan;
 pub mod policy;
 pub mod progress;

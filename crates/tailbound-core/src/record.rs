@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 use crate::finding::Finding;
+use crate::lab::LabRecord;
 use crate::plan::Plan;
 use crate::verdict::Verdict;
 
@@ -77,6 +78,10 @@ pub struct Header {
     /// Where the data came from, for an imported run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+    /// All that the run is a function of, for a run made in the lab: its time is virtual
+    /// where the accelerator is `tcg`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<Box<LabRecord>>,
 }
 
 /// Origin of an imported run and what the origin could not tell.

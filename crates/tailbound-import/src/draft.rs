@@ -269,6 +269,7 @@ impl Draft {
             command: self.command,
             plan,
             machine: self.machine,
+            lab: None,
             source: Some(Source {
                 tool,
                 format: if self.variant.is_empty() {

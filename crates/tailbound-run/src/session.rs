@@ -151,6 +151,7 @@ impl Session {
             plan: self.plan.clone(),
             machine: BTreeMap::new(),
             source: None,
+            lab: None,
         }
     }
 

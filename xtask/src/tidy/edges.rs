@@ -22,13 +22,19 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-stats", &["core"]),
     ("tailbound-host", &["sys", "core"]),
     ("tailbound-load", &["sys", "core"]),
-    ("tailbound-probe", &["rt", "sys", "host", "core"]),
+    ("tailbound-probe", &["rt", "sys", "host", "core", "trace"]),
     ("tailbound-import", &["core"]),
     ("tailbound-report", &["core", "stats"]),
     ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats"]),
+    ("tailbound-trace", &["core"]),
+    ("tailbound-lab", &["sys", "core", "host"]),
+    ("tailbound-guest", &["sys", "core"]),
     (
         "tailbound",
-        &["rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run"],
+        &[
+            "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
+            "trace", "lab", "guest",
+        ],
     ),
 ];
 

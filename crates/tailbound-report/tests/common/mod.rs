@@ -125,6 +125,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
         plan: plan(shape, interval_ns),
         machine: machine(),
         source: None,
+        lab: None,
     });
     run.events.push(Event { t_ns: 0, event: "warm-up-over".into(), text: String::new() });
     for thread in 0..shape.cpus {

@@ -41,6 +41,7 @@ pub(crate) fn run_of(plan: Plan, threads: Vec<ThreadRecord>) -> Run {
         plan,
         machine: Default::default(),
         source: None,
+        lab: None,
     });
     run.threads = threads;
     run

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the lab and its guest say to each other, and what a run file keeps of it.
+//!
+//! Context: COLD. Units: MiB, s of virtual time. [`Job`] travels from the host into the
+//! guest; [`LabRecord`] stands in the header of every run made in the lab and holds all
+//! that a repetition needs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A program that measures in the place of our own loop, and how its answer is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tester {
+    /// Program and arguments, as the guest runs them.
+    pub command: Vec<String>,
+    /// Format of its standard output, a name of `tailbound import`; none: found out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// File the tester writes its answer to; none: standard output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// What the guest is to do after boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// The campaign (TOML), with its loads.
+    pub campaign: String,
+    /// Arguments for `tailbound run` that no campaign has a word for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+    /// Another program measures; the campaign's loads run beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tester: Option<Tester>,
+    /// Files written before anything else, in order: path and value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<(String, String)>,
+    /// Virtual seconds until the guest gives up by itself.
+    pub limit_s: u64,
+}
+
+/// The kernel of a lab run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelRecord {
+    /// As it was asked for: `debian:6.12-rt`, `path:…`, `build:…`.
+    pub name: String,
+    /// Package and version it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package: Option<String>,
+    /// SHA-256 of the image.
+    pub sha256: String,
+}
+
+/// Everything a lab run is a function of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabRecord {
+    /// x86_64, aarch64 or arm.
+    pub arch: String,
+    /// QEMU's machine model.
+    pub machine: String,
+    /// QEMU's CPU model.
+    pub cpu: String,
+    /// CPUs of the guest.
+    pub smp: u32,
+    /// Memory of the guest.
+    pub memory_mib: u32,
+    /// One instruction is 2^shift ns.
+    pub shift: u8,
+    /// Seed of everything random in the guest.
+    pub seed: u32,
+    /// `tcg`: virtual time; `kvm`: the host's time, noisy.
+    pub accelerator: String,
+    /// `qemu --version`, its first line.
+    pub qemu: String,
+    /// The kernel.
+    pub kernel: KernelRecord,
+    /// What was added to the kernel's command line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub append: String,
+    /// The whole kernel command line.
+    pub command_line: String,
+    /// SHA-256 of the initramfs.
+    pub initramfs_sha256: String,
+    /// Files in the initramfs that are neither ours nor the kernel's: path in the guest and SHA-256.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+    /// SHA-256 of the tailbound in the guest.
+    pub guest_sha256: String,
+    /// What the guest did.
+    pub job: Job,
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why the lab could not do what was asked, by who can mend it.
+//!
+//! Context: COLD.
+
+use std::fmt::Display;
+use std::path::Path;
+
+/// A lab run, fetch or build that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The words or files are wrong: exit status 2.
+    #[error("{0}")]
+    Usage(String),
+    /// This machine cannot, or the guest did not: exit status 3.
+    #[error("{0}")]
+    Cannot(String),
+    /// A signal ended the work.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl LabError {
+    /// The words or files are wrong.
+    pub fn usage(text: impl Display) -> Self {
+        Self::Usage(text.to_string())
+    }
+    /// This machine cannot.
+    pub fn cannot(text: impl Display) -> Self {
+        Self::Cannot(text.to_string())
+    }
+    /// A file could not be read or written.
+    pub fn file(path: &Path, e: &std::io::Error) -> Self {
+        Self::Cannot(format!("{}: {e}", path.display()))
+    }
+    /// The exit status for scripts.
+    #[must_use]
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Cannot(_) => 3,
+            Self::Interrupted => 130,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A kernel to boot: what a name comes to.
+//!
+//! Context: COLD.
+
+use std::path::PathBuf;
+
+use tailbound_core::lab::KernelRecord;
+
+use crate::arch::Arch;
+
+/// A kernel on this machine, ready to boot.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Where it came from and its hash.
+    pub record: KernelRecord,
+    /// Its architecture.
+    pub arch: Arch,
+    /// The image QEMU loads: bzImage, Image or zImage.
+    pub image: PathBuf,
+    /// `lib/modules/<release>`, where the kernel has modules.
+    pub modules: Option<PathBuf>,
+    /// Its configuration, where it is known.
+    pub config: Option<PathBuf>,
+    /// Folder with device trees (`*.dtb`), for boards that need one.
+    pub device_trees: Option<PathBuf>,
+}
