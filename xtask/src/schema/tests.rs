@@ -68,6 +68,7 @@ fn lines() -> Vec<Value> {
         command: vec!["tailbound".into()],
         plan: serde_json::from_value(plan()).unwrap(),
         machine: facts(),
+        lab: None,
         source: Some(record::Source {
             tool: "t".into(),
             format: "f".into(),
