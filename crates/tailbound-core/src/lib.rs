@@ -9,6 +9,7 @@
 
 pub mod cpus;
 pub mod distribution;
+pub mod envelope;
 pub mod finding;
 pub mod histogram;
 pub mod lab;

@@ -1,6 +1,73 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PID 1 of the lab: from the kernel to the run file and back to the host.
 //!
-//! Context: SETUP and COLD.
+//! Context: SETUP and COLD. Mounts what a system needs, loads modules, stops where a
+//! snapshot may be taken, takes its job, starts what measures as a process of its own,
+//! sends what came of it over the second serial line, and restarts, which ends QEMU.
+//! Not here: the measurement (`tailbound run`), QEMU (`tailbound-lab`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+
+mod ground;
+mod job;
+mod work;
+
+use std::fs::File;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use tailbound_core::envelope;
+use tailbound_sys::boot;
+
+/// What the last line on the console begins with.
+pub const SAYS: &str = "tailbound guest: ";
+
+/// Is this process the first of a lab's guest?
+#[must_use]
+pub fn is_guest() -> bool {
+    std::process::id() == 1 && std::env::args_os().next().is_some_and(|a| a == "/init")
+}
+
+/// The whole life of the guest.
+#[must_use]
+pub fn main() -> ExitCode {
+    let mut words = Vec::new();
+    let ended = ground::prepare(&mut words).and_then(|ground| {
+        let job = job::take(&ground)?;
+        work::run(&job, &mut words)
+    });
+    let (files, status) = match ended {
+        Ok(work) => (work.files, work.status),
+        Err(why) => (Vec::new(), format!("failed: {why}")),
+    };
+    say(&status);
+    if let Err(e) = send(&files, &words, &status) {
+        say(&format!("nothing sent: {e}"));
+    }
+    if let Err(e) = boot::restart() {
+        say(&e.to_string());
+    }
+    ExitCode::FAILURE
+}
+
+/// Says something on the console.
+fn say(text: &str) {
+    if let Ok(mut console) = File::options().write(true).open("/dev/console") {
+        drop(writeln!(console, "{SAYS}{text}"));
+    }
+}
+
+fn send(files: &[(String, Vec<u8>)], words: &[String], status: &str) -> Result<(), String> {
+    let name = ground::word("tailbound.results").unwrap_or_else(|| "/dev/ttyS1".to_owned());
+    let mut line = File::options().write(true).open(&name).map_err(|e| format!("{name}: {e}"))?;
+    boot::make_raw(&line).map_err(|e| e.to_string())?;
+    let sent = (|| {
+        for (name, bytes) in files {
+            envelope::write_file(&mut line, name, bytes)?;
+        }
+        envelope::write_file(&mut line, "words", words.join("\n").as_bytes())?;
+        envelope::write_end(&mut line, status)
+    })();
+    sent.map_err(|e| format!("{name}: {e}"))?;
+    boot::drain(&line).map_err(|e| e.to_string())
+}

@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "system calls; every other crate denies it")]
 #![deny(missing_docs)]
 
+pub mod boot;
 pub mod clock;
 pub mod dma_latency;
 pub mod error;

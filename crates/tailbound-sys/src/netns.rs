@@ -69,6 +69,20 @@ pub fn veth_pair(addresses: [Ipv4Addr; 2]) -> Result<VethPair, SysError> {
     Ok(VethPair { namespaces: [first, second] })
 }
 
+/// Sets the loopback device of the calling thread's network up, as nobody else does in a
+/// system that has no other first process.
+///
+/// # Errors
+/// EPERM without CAP_NET_ADMIN; ENODEV where the kernel has no network.
+pub fn loopback_up() -> Result<(), SysError> {
+    // SAFETY: a NUL-terminated string.
+    let index = unsafe { libc::if_nametoindex(c"lo".as_ptr()) };
+    if index == 0 {
+        return Err(SysError::last("if_nametoindex", "lo"));
+    }
+    Netlink::open()?.ask(&link_up(index), "RTM_NEWLINK lo up")
+}
+
 /// Moves the calling thread into a network namespace; sockets it opens from now on are there.
 ///
 /// # Errors

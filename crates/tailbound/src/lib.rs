@@ -27,6 +27,9 @@ pub fn command() -> clap::Command {
 /// The whole program: parses, runs, answers with an exit status.
 #[must_use]
 pub fn main() -> ExitCode {
+    if tailbound_guest::is_guest() {
+        return tailbound_guest::main();
+    }
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The ground a guest stands on: file systems, modules, loopback.
+//!
+//! Context: SETUP. What is missing is said and does not end the guest: a small kernel
+//! may lack what this job does not need.
+
+use std::fs;
+use std::path::Path;
+
+use tailbound_sys::{boot, netns};
+
+/// Modules to load, one path a line, in order; written by the lab.
+const MODULES: &str = "/modules.list";
+
+/// File system, where, options.
+const MOUNTS: &[(&str, &str, &str)] = &[
+    ("proc", "/proc", ""),
+    ("sysfs", "/sys", ""),
+    ("devtmpfs", "/dev", ""),
+    ("tmpfs", "/dev/shm", "mode=1777"),
+    ("tmpfs", "/run", "mode=755"),
+    ("tmpfs", "/tmp", "mode=1777"),
+    ("devpts", "/dev/pts", ""),
+    ("debugfs", "/sys/kernel/debug", ""),
+    ("tracefs", "/sys/kernel/tracing", ""),
+    ("cgroup2", "/sys/fs/cgroup", ""),
+    ("mqueue", "/dev/mqueue", ""),
+];
+
+/// Mounted only where the kernel has them; their absence is nobody's loss.
+const OPTIONAL: &[&str] = &["devpts", "debugfs", "tracefs", "cgroup2", "mqueue"];
+
+/// Prepared ground.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// The kernel's command line.
+    pub(crate) command_line: String,
+}
+
+/// Makes it; what went wrong is added to `words`.
+pub(crate) fn prepare(words: &mut Vec<String>) -> Result<Ground, String> {
+    for (kind, target, options) in MOUNTS {
+        // sysfs brings its own folders; those that cannot be made are the kernel's to have.
+        let made = fs::create_dir_all(target);
+        let mounted = boot::mount(kind, target, options);
+        match (made, mounted) {
+            (_, Ok(())) => {}
+            // Some kernels mount devtmpfs themselves.
+            (_, Err(e)) if e.to_string().contains("busy") => {}
+            (Err(_), _) | (_, Err(_)) if OPTIONAL.contains(kind) => {}
+            (_, Err(e)) => words.push(e.to_string()),
+        }
+    }
+    for module in fs::read_to_string(MODULES).unwrap_or_default().lines() {
+        if let Err(e) = boot::load_module(Path::new(module)) {
+            words.push(e.to_string());
+        }
+    }
+    if let Err(e) = netns::loopback_up() {
+        words.push(format!("no loopback network: {e}"));
+    }
+    let command_line = fs::read_to_string("/proc/cmdline").map_err(|e| format!("/proc: {e}"))?;
+    Ok(Ground { command_line })
+}
+
+impl Ground {
+    /// The value of `name=value` on the kernel's command line.
+    pub(crate) fn word(&self, name: &str) -> Option<String> {
+        let mut words = self.command_line.split_ascii_whitespace();
+        words.find_map(|w| w.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
+    }
+}
+
+/// The value of `name=value` on the kernel's command line, as long as that can be read.
+pub(crate) fn word(name: &str) -> Option<String> {
+    let command_line = fs::read_to_string("/proc/cmdline").ok()?;
+    Ground { command_line }.word(name)
+}

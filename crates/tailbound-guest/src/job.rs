@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the guest's job comes from.
+//!
+//! Context: SETUP. With `tailbound.job=fw_cfg` the guest stops at one instruction, the
+//! same each time, and reads its job when its host lets it go on: so that everything up
+//! to there can be a snapshot, and a run from it is the run without it. Otherwise the job
+//! is a file of the initramfs.
+//! Source: QEMU docs/specs/fw_cfg.txt (selector 0x19 is the directory; numbers in it are
+//! big-endian).
+
+use std::fs;
+
+use tailbound_core::lab::Job;
+use tailbound_sys::boot;
+
+use crate::ground::Ground;
+
+/// Name of the job among the host's fw_cfg files.
+const NAME: &str = "opt/tailbound/job";
+const DIRECTORY: u16 = 0x19;
+/// size (4), selector (2), reserved (2), name (56).
+const ENTRY_BYTES: usize = 64;
+const ENTRIES_MAX: u32 = 4096;
+
+/// Takes it.
+pub(crate) fn take(ground: &Ground) -> Result<Job, String> {
+    let text = match ground.word("tailbound.job").as_deref() {
+        Some("fw_cfg") => {
+            boot::allow_ports(boot::PVPANIC_PORT, 1).map_err(|e| e.to_string())?;
+            boot::allow_ports(boot::FW_CFG_PORT, 2).map_err(|e| e.to_string())?;
+            crate::say("ready");
+            boot::pause_machine();
+            from_host()?
+        }
+        _ => {
+            crate::say("ready");
+            fs::read("/job.json").map_err(|e| format!("/job.json: {e}"))?
+        }
+    };
+    serde_json::from_slice(&text).map_err(|e| format!("job: {e}"))
+}
+
+fn from_host() -> Result<Vec<u8>, String> {
+    let count = number(&boot::fw_cfg(DIRECTORY, 4));
+    if count > ENTRIES_MAX {
+        return Err("no fw_cfg device: QEMU's has at most a few files".to_owned());
+    }
+    let entries: Vec<Vec<u8>> = (0..count).map(|_| boot::fw_cfg_more(ENTRY_BYTES)).collect();
+    for entry in entries {
+        let name = entry.get(8..).unwrap_or_default().split(|&b| b == 0).next();
+        if name == Some(NAME.as_bytes()) {
+            let size = number(entry.get(..4).unwrap_or_default());
+            let selector = number(entry.get(4..6).unwrap_or_default());
+            let selector = u16::try_from(selector).map_err(|e| e.to_string())?;
+            return Ok(boot::fw_cfg(selector, usize::try_from(size).map_err(|e| e.to_string())?));
+        }
+    }
+    Err(format!("the host gave no {NAME}"))
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |n, b| n << 8 | u32::from(*b))
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Does the job: settings, the measuring process, its files.
+//!
+//! Context: SETUP, COLD. Units: s of the guest's clock.
+//! The measuring process and this one run with low real-time priorities: hundreds of load
+//! tasks would starve a normal one, and the run would end long after its measurement.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+use tailbound_core::lab::{Job, Tester};
+use tailbound_sys::ipc;
+use tailbound_sys::process::{self, ChildSignals, Pid};
+use tailbound_sys::sched::{self, Attributes, SCHED_FIFO};
+use tailbound_sys::spawn::Spawn;
+
+/// Priorities of this process and of the one that measures.
+const PRIORITY_HERE: u32 = 3;
+const PRIORITY_WORK: u32 = 2;
+const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
+/// What loads need to take their memory and start their tasks.
+const LOADS_START_MS: i32 = 2000;
+/// Longest answer of a tester that is sent.
+const TESTER_BYTES_MAX: u64 = 64 << 20;
+
+/// What came of it.
+pub(crate) struct Work {
+    pub(crate) files: Vec<(String, Vec<u8>)>,
+    pub(crate) status: String,
+}
+
+/// Runs the job.
+pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
+    for (path, value) in &job.settings {
+        fs::write(path, value).map_err(|e| format!("setting {path} = {value}: {e}"))?;
+    }
+    fs::write("/run/campaign.toml", &job.campaign).map_err(|e| e.to_string())?;
+    match &job.tester {
+        None => measure(job, words),
+        Some(tester) => with_tester(job, tester, words),
+    }
+}
+
+fn measure(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
+    let mut arguments: Vec<OsString> =
+        ["run", "--campaign", "/run/campaign.toml", "--out", "-", "--quiet"]
+            .map(OsString::from)
+            .to_vec();
+    arguments.extend(job.arguments.iter().map(OsString::from));
+    let own = start(Path::new("/init"), &arguments, "/run/out", words)?;
+    let ended = wait(own, job.limit_s)?;
+    let mut files = Vec::new();
+    collect(&mut files, "run", Path::new("/run/out"));
+    collect(&mut files, "stderr", Path::new("/run/out.stderr"));
+    Ok(Work { files, status: ended })
+}
+
+/// Another program measures; the campaign's loads run beside it, started by `tailbound load`.
+fn with_tester(job: &Job, tester: &Tester, words: &mut Vec<String>) -> Result<Work, String> {
+    let [program, rest @ ..] = tester.command.as_slice() else {
+        return Err("the tester has no command".to_owned());
+    };
+    let loads: Vec<OsString> = job.arguments.iter().map(OsString::from).collect();
+    let load = if loads.is_empty() {
+        None
+    } else {
+        let mut arguments = vec![OsString::from("load"), OsString::from("--quiet")];
+        arguments.extend(loads);
+        Some(start(Path::new("/init"), &arguments, "/run/load", words)?)
+    };
+    if load.is_some() {
+        // Loads take their memory and start their tasks first.
+        ipc::wait_readable(&[], LOADS_START_MS).map_err(|e| e.to_string())?;
+    }
+    let arguments: Vec<OsString> = rest.iter().map(OsString::from).collect();
+    let own = start(Path::new(program), &arguments, "/run/out", words)?;
+    let ended = wait(own, job.limit_s)?;
+    if let Some(load) = load {
+        drop(process::kill(load, SIGTERM));
+        words.push(format!("load: {}", wait(load, 10)?));
+    }
+    let mut files = Vec::new();
+    let answer = tester.file.as_deref().unwrap_or("/run/out");
+    collect(&mut files, "tester", Path::new(answer));
+    collect(&mut files, "stderr", Path::new("/run/out.stderr"));
+    collect(&mut files, "load-stderr", Path::new("/run/load.stderr"));
+    Ok(Work { files, status: ended })
+}
+
+fn start(
+    program: &Path,
+    arguments: &[OsString],
+    out: &str,
+    words: &mut Vec<String>,
+) -> Result<Pid, String> {
+    let create = |path: &str| File::create(path).map_err(|e| format!("{path}: {e}"));
+    let (stdout, stderr) = (create(out)?, create(&format!("{out}.stderr"))?);
+    let low = |priority| Attributes { policy: SCHED_FIFO, priority, ..Attributes::default() };
+    if let Err(e) = sched::set(0, &low(PRIORITY_HERE)) {
+        words.push(e.to_string());
+    }
+    let spawn = Spawn {
+        program,
+        arguments,
+        descriptors: &[(stdout.as_fd(), 1), (stderr.as_fd(), 2)],
+        pid_namespace: false,
+        new_session: true,
+        death_signal: SIGKILL,
+        cpus: &[],
+    };
+    let pid = spawn.start().map_err(|e| e.to_string())?;
+    if let Err(e) = sched::set(pid.0, &low(PRIORITY_WORK)) {
+        words.push(e.to_string());
+    }
+    Ok(pid)
+}
+
+/// Waits for `pid`, at most `limit_s`; everything else that ends is collected on the way.
+fn wait(pid: Pid, limit_s: u64) -> Result<String, String> {
+    let signals = ChildSignals::open().map_err(|e| e.to_string())?;
+    let begun = std::time::Instant::now();
+    loop {
+        while let Some((ended, status)) = process::reap_any() {
+            if ended == pid {
+                return Ok(process::ended(status));
+            }
+        }
+        let left = limit_s.saturating_sub(begun.elapsed().as_secs());
+        if left == 0 {
+            process::kill_session(pid);
+            return Err(format!("not done after {limit_s} s of its own time: ended"));
+        }
+        let timeout_ms = i32::try_from(left.saturating_mul(1000)).unwrap_or(i32::MAX);
+        ipc::wait_readable(&[signals.as_fd()], timeout_ms).map_err(|e| e.to_string())?;
+        let _ = signals.take();
+    }
+}
+
+fn collect(files: &mut Vec<(String, Vec<u8>)>, name: &str, path: &Path) {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    let read = File::open(path).map(|f| f.take(TESTER_BYTES_MAX).read_to_end(&mut bytes));
+    if read.is_ok() {
+        files.push((name.to_owned(), bytes));
+    }
+}
