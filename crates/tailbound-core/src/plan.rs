@@ -74,6 +74,20 @@ words! {
     }
 }
 
+words! {
+    /// What of the kernel watches beside the measured threads; docs/observe.md.
+    Observe {
+        /// The timerlat tracer: a timer and a kernel thread of its own on each measured CPU.
+        Timerlat = "timerlat",
+        /// The osnoise tracer: a busy kernel thread that notices what takes its time away.
+        Osnoise = "osnoise",
+        /// The hwlat tracer: gaps while interrupts are off, alone, before the measurement.
+        Hwlat = "hwlat",
+        /// Tracepoints of timers and the scheduler: the way of our own threads' wake-ups.
+        Tracepoints = "tracepoints",
+    }
+}
+
 /// One load: its name and options, as `hackbench` or `hackbench:groups=4,ipc=inet`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -193,6 +207,8 @@ pub struct Campaign {
     pub cpu_dma_latency: Option<String>,
     /// `--raw`
     pub raw: Option<bool>,
+    /// `--observe`
+    pub observe: Option<String>,
 }
 
 impl Campaign {
@@ -240,6 +256,9 @@ pub struct Plan {
     /// Hot threads under a seccomp allow-list.
     #[serde(default)]
     pub paranoid: bool,
+    /// The kernel's own tracing beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observe: Option<Observe>,
 }
 
 impl Plan {

@@ -255,6 +255,7 @@ impl Draft {
             cpu_dma_latency_us: self.cpu_dma_latency_us,
             raw: !self.raw.is_empty(),
             paranoid: false,
+            observe: None,
         };
         let measured_ns =
             self.duration_ns.unwrap_or_else(|| plan.duration_ns().max(self.spanned_ns()));

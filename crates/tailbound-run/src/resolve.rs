@@ -148,6 +148,7 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         cpu_dma_latency_us,
         raw: w.raw.unwrap_or(false),
         paranoid: asked.paranoid,
+        observe: None,
     };
     Ok(Resolved { plan, findings, loads_by_default })
 }

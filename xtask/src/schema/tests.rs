@@ -54,7 +54,7 @@ fn plan() -> Value {
             "deadline_ns": 100_000, "early_ns": 5, "class": "95", "rate": "1/24h",
             "confidence": 0.95
         },
-        "cpu_dma_latency_us": 0, "raw": true, "paranoid": false
+        "cpu_dma_latency_us": 0, "raw": true, "paranoid": false, "observe": "tracepoints"
     })
 }
 

@@ -81,6 +81,7 @@ fn plan(shape: &Shape, interval_ns: i64) -> Plan {
         cpu_dma_latency_us: None,
         raw: false,
         paranoid: false,
+        observe: None,
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) fn plan(deadline_ns: Option<i64>) -> Plan {
         cpu_dma_latency_us: None,
         raw: false,
         paranoid: false,
+        observe: None,
     }
 }
 
