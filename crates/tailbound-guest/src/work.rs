@@ -16,6 +16,9 @@ use tailbound_sys::process::{self, ChildSignals, Pid};
 use tailbound_sys::sched::{self, Attributes, SCHED_FIFO};
 use tailbound_sys::spawn::Spawn;
 
+/// Ourselves by another name than `/init`: a load that is the first process of a PID
+/// namespace of its own must not take itself for the guest.
+const PROGRAM: &str = "/tailbound";
 /// Priorities of this process and of the one that measures.
 const PRIORITY_HERE: u32 = 3;
 const PRIORITY_WORK: u32 = 2;
@@ -50,7 +53,7 @@ fn measure(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
             .map(OsString::from)
             .to_vec();
     arguments.extend(job.arguments.iter().map(OsString::from));
-    let own = start(Path::new("/init"), &arguments, "/run/out", words)?;
+    let own = start(Path::new(PROGRAM), &arguments, "/run/out", words)?;
     let ended = wait(own, job.limit_s)?;
     let mut files = Vec::new();
     collect(&mut files, "run", Path::new("/run/out"));
@@ -69,7 +72,7 @@ fn with_tester(job: &Job, tester: &Tester, words: &mut Vec<String>) -> Result<Wo
     } else {
         let mut arguments = vec![OsString::from("load"), OsString::from("--quiet")];
         arguments.extend(loads);
-        Some(start(Path::new("/init"), &arguments, "/run/load", words)?)
+        Some(start(Path::new(PROGRAM), &arguments, "/run/load", words)?)
     };
     if load.is_some() {
         // Loads take their memory and start their tasks first.
