@@ -1,7 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pure parsers: from the kernel's trace to events, from events to columns.
 //!
-//! Context: COLD. Units: ns. Not here: reading and writing tracefs (`tailbound-host`).
-//! Source: Documentation/trace/{timerlat-tracer,osnoise-tracer,hwlat_detector,events}.rst.
+//! Context: COLD. Units: ns. What a record holds is read from the kernel's own `format`
+//! files, never by column: the layouts have changed and will change.
+//! Not here: reading and writing tracefs (`tailbound-host`), when to (`tailbound-probe`).
+//! Source: Documentation/trace/{timerlat-tracer,osnoise-tracer,hwlat_detector,events,ring-buffer-design}.rst.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+
+pub mod counts;
+pub mod decode;
+pub mod format;
+pub mod merge;
+pub mod page;
+pub mod split;
+
+pub use counts::Counts;
+pub use decode::{Decoder, Record, Sample, TimerlatContext};
+pub use format::{EventFormat, FormatError};
+pub use merge::Merge;
+pub use page::{PageError, PageLayout};
+pub use split::{Schedule, Split};

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The way of a measured thread's wake-up, from tracepoints: when the interrupt found its
+//! timer expired, and when the CPU went over to it.
+//!
+//! Context: COLD. Units: ns on the clock of the schedule, which has to be the trace clock too.
+//! A thread's timers are told from others that run out in its name (the scheduler's own)
+//! by their time: its schedule is known, activation k is due at `first_ns + k * interval_ns`.
+//! Not here: the user's end of the way, which the thread itself measures.
+
+use std::collections::BTreeMap;
+
+use tailbound_core::Distribution;
+
+use crate::decode::{Record, Sample};
+
+/// A measured thread and when its activations fall due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// The kernel's number of the thread.
+    pub pid: i32,
+    /// First activation.
+    pub first_ns: i64,
+    /// From one to the next.
+    pub interval_ns: i64,
+    /// How many.
+    pub activations: u64,
+}
+
+impl Schedule {
+    /// Is `t_ns` the due time of an activation?
+    fn has(&self, t_ns: i64) -> bool {
+        let since = t_ns.wrapping_sub(self.first_ns);
+        let interval = self.interval_ns.max(1);
+        since >= 0 && since % interval == 0 && (since / interval).cast_unsigned() < self.activations
+    }
+}
+
+/// What was seen of one thread.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Way {
+    /// Due time to the interrupt.
+    pub irq: Distribution,
+    /// Due time to the CPU going over to the thread.
+    pub thread: Distribution,
+    /// Timers of the schedule that were set.
+    pub started: u64,
+    /// Timers that ran out before the thread had gone to sleep: there was no going over to it.
+    pub awake: u64,
+    /// Timers whose end was not seen: events were lost, or the run ended first.
+    pub unseen: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Set { timer: u64, due_ns: i64 },
+    Expired { due_ns: i64 },
+}
+
+#[derive(Debug)]
+struct Follow {
+    schedule: Schedule,
+    state: State,
+    way: Way,
+}
+
+/// Follows several threads; wants samples in the order of their times.
+#[derive(Debug)]
+pub struct Split {
+    threads: BTreeMap<i32, Follow>,
+    timers: BTreeMap<u64, i32>,
+}
+
+impl Split {
+    /// Follows these threads.
+    #[must_use]
+    pub fn new(schedules: &[Schedule]) -> Self {
+        let follow = |s: &Schedule| {
+            (s.pid, Follow { schedule: *s, state: State::Idle, way: Way::default() })
+        };
+        Self { threads: schedules.iter().map(follow).collect(), timers: BTreeMap::new() }
+    }
+
+    /// Takes the next sample.
+    pub fn sample(&mut self, sample: &Sample) {
+        match sample.record {
+            Record::TimerStart { timer, due_ns } => {
+                let Some(follow) = self.threads.get_mut(&sample.pid) else { return };
+                if follow.schedule.has(due_ns) {
+                    if let State::Set { timer, .. } = follow.state {
+                        self.timers.remove(&timer);
+                    }
+                    follow.close();
+                    follow.way.started += 1;
+                    follow.state = State::Set { timer, due_ns };
+                    self.timers.insert(timer, sample.pid);
+                }
+            }
+            Record::TimerExpire { timer, now_ns } => {
+                let Some(pid) = self.timers.remove(&timer) else { return };
+                let Some(follow) = self.threads.get_mut(&pid) else { return };
+                if let State::Set { due_ns, .. } = follow.state {
+                    follow.way.irq.add(now_ns.saturating_sub(due_ns));
+                    follow.state = State::Expired { due_ns };
+                }
+            }
+            Record::SwitchTo { pid } => {
+                let Some(follow) = self.threads.get_mut(&pid) else { return };
+                if let State::Expired { due_ns } = follow.state {
+                    let now = i64::try_from(sample.t_ns).unwrap_or(i64::MAX);
+                    follow.way.thread.add(now.saturating_sub(due_ns));
+                    follow.state = State::Idle;
+                }
+            }
+            Record::Timerlat { .. } | Record::Osnoise { .. } | Record::Hwlat { .. } => {}
+        }
+    }
+
+    /// What was seen, by the kernel's number of the thread.
+    #[must_use]
+    pub fn end(mut self) -> BTreeMap<i32, Way> {
+        self.threads.values_mut().for_each(Follow::close);
+        self.threads.into_iter().map(|(pid, f)| (pid, f.way)).collect()
+    }
+}
+
+impl Follow {
+    /// Whatever was open stays open: says so.
+    fn close(&mut self) {
+        match self.state {
+            State::Idle => {}
+            State::Set { .. } => self.way.unseen += 1,
+            State::Expired { .. } => self.way.awake += 1,
+        }
+        self.state = State::Idle;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMER: u64 = 0xffff_8880_1234_5678;
+
+    fn split(events: &[(u64, i32, Record)]) -> Way {
+        let schedule = Schedule { pid: 7, first_ns: 1000, interval_ns: 100, activations: 10 };
+        let mut split = Split::new(&[schedule]);
+        for &(t_ns, pid, record) in events {
+            split.sample(&Sample { t_ns, cpu: 0, pid, record });
+        }
+        split.end().remove(&7).unwrap_or_default()
+    }
+
+    #[test]
+    fn one_wake_up_from_timer_to_thread() {
+        let way = split(&[
+            (905, 7, Record::TimerStart { timer: TIMER, due_ns: 1000 }),
+            (910, 7, Record::SwitchTo { pid: 0 }),
+            (920, 0, Record::SwitchTo { pid: 7 }),
+            (1003, 0, Record::TimerExpire { timer: 1, now_ns: 1002 }),
+            (1003, 0, Record::TimerExpire { timer: TIMER, now_ns: 1002 }),
+            (1009, 0, Record::SwitchTo { pid: 7 }),
+            (1019, 0, Record::SwitchTo { pid: 7 }),
+        ]);
+        assert_eq!((way.irq.n, way.irq.max_ns), (1, Some(2)));
+        assert_eq!((way.thread.n, way.thread.max_ns), (1, Some(9)));
+        assert_eq!((way.started, way.awake, way.unseen), (1, 0, 0));
+    }
+
+    #[test]
+    fn timers_that_are_not_the_schedules_do_not_count() {
+        let start = |due_ns| Record::TimerStart { timer: TIMER, due_ns };
+        let expire = Record::TimerExpire { timer: TIMER, now_ns: 3000 };
+        for due in [900, 999, 1001, 2000, i64::MIN, i64::MAX] {
+            assert_eq!(split(&[(1, 7, start(due)), (2, 0, expire)]), Way::default(), "{due}");
+        }
+        assert_eq!(split(&[(1, 8, start(1000)), (2, 0, expire)]), Way::default());
+    }
+
+    #[test]
+    fn what_is_not_seen_is_counted() {
+        let start = |due_ns| Record::TimerStart { timer: TIMER, due_ns };
+        let expire = |now_ns| Record::TimerExpire { timer: TIMER, now_ns };
+        let way = split(&[
+            (1, 7, start(1000)),
+            (1005, 7, expire(1004)), // the thread was still awake
+            (1010, 7, start(1100)),  // its end was lost
+            (1210, 7, start(1300)),
+            (1301, 7, expire(1301)),
+            (1302, 0, Record::SwitchTo { pid: 7 }),
+            (1310, 7, start(1400)), // the run ended first
+        ]);
+        assert_eq!((way.started, way.awake, way.unseen), (4, 1, 2));
+        assert_eq!((way.irq.n, way.thread.n), (2, 1));
+    }
+}
