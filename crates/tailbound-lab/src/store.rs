@@ -4,8 +4,10 @@
 //! Context: COLD. Everything here may be deleted at any time and is made again.
 //! Things appear whole or not at all: made in a folder beside, then renamed.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::LabError;
 
@@ -51,5 +53,98 @@ impl Store {
         let path = self.folder.join(name);
         fs::create_dir_all(&path).map_err(|e| LabError::file(&path, &e))?;
         Ok(path)
+    }
+
+    /// Takes the lock of a room, waiting for whoever has it (said through `note`), and sweeps
+    /// out what holders that were killed left half made. Given back when dropped.
+    ///
+    /// # Errors
+    /// The file of the lock cannot be made.
+    pub fn lock(&self, room: &str, note: &mut dyn FnMut(&str)) -> Result<Lock, LabError> {
+        let folder = self.room(room)?;
+        let path = folder.join(".lock");
+        let failed = |e: io::Error| LabError::file(&path, &e);
+        let file = File::create(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                note(&format!("waiting for another tailbound that works in {}", folder.display()));
+                file.lock().map_err(failed)?;
+            }
+            Err(TryLockError::Error(e)) => return Err(failed(e)),
+        }
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(PART) {
+                // What cannot be removed is in nobody's way.
+                let _left = fs::remove_dir_all(entry.path());
+            }
+        }
+        Ok(Lock { _file: file })
+    }
+
+    /// An empty folder in a room to make something in; it is removed when dropped. Hold the
+    /// room's lock meanwhile.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn beside(&self, room: &str) -> Result<Beside, LabError> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = self.room(room)?.join(format!("{PART}{}-{number}", std::process::id()));
+        fs::create_dir_all(&path).map_err(|e| LabError::file(&path, &e))?;
+        Ok(Beside { path })
+    }
+
+    /// Puts a finished folder where it belongs, in place of what was there.
+    ///
+    /// # Errors
+    /// It cannot be moved.
+    pub fn place(&self, finished: &Path, to: &Path) -> Result<(), LabError> {
+        if to.exists() {
+            fs::remove_dir_all(to).map_err(|e| LabError::file(to, &e))?;
+        }
+        fs::rename(finished, to).map_err(|e| LabError::file(to, &e))
+    }
+
+    /// Writes a file whole or not at all.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write_whole(&self, path: &Path, bytes: &[u8]) -> Result<(), LabError> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(format!(".{}.new", std::process::id()));
+        let beside = PathBuf::from(beside);
+        fs::write(&beside, bytes).map_err(|e| LabError::file(&beside, &e))?;
+        fs::rename(&beside, path).map_err(|e| LabError::file(path, &e))
+    }
+}
+
+/// Names of things half made.
+const PART: &str = ".part-";
+
+/// A room of the store, ours alone until dropped or this process ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+/// A folder to make something in.
+#[derive(Debug)]
+pub struct Beside {
+    path: PathBuf,
+}
+
+impl Beside {
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // Swept out by the next holder of the lock otherwise.
+        let _left = fs::remove_dir_all(&self.path);
     }
 }

@@ -3,10 +3,25 @@
 //!
 //! Context: COLD.
 
+mod apt;
+pub mod config;
+mod debian;
+mod image;
+pub mod modules;
+mod name;
+mod obtain;
+mod package;
+mod tool;
+mod version;
+
 use std::path::PathBuf;
 
 use tailbound_core::lab::KernelRecord;
 
+pub use self::config::Config;
+pub use self::name::KernelName;
+pub use self::obtain::{obtain, refresh};
+pub use self::package::{Manifest, in_store};
 use crate::arch::Arch;
 
 /// A kernel on this machine, ready to boot.

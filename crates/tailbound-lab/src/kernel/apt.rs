@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Asks the machine's apt for packages, without touching the system's own state.
+//!
+//! Context: COLD. The machine's sources, keys and proxies are used as they are. The system's
+//! package lists serve where they exist and the architecture is the machine's; otherwise
+//! lists of our own are fetched into a private folder, which an ordinary user can do too.
+//! Hooks of the system (cleaning its cache after an update, for instance) are switched off.
+//! apt verifies the chain from the archive's signature to the package.
+//! Source: apt.conf(5), apt-get(8), apt-cache(8), apt-secure(8).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::tool::Tool;
+use super::version;
+use crate::arch::Arch;
+use crate::error::LabError;
+
+/// apt with a state of its own, or reading the system's.
+#[derive(Clone, Debug)]
+pub(crate) struct Apt {
+    config: PathBuf,
+    private: bool,
+    /// What did not go well while lists were fetched: sources out of reach or out of step.
+    pub(crate) complaints: Vec<String>,
+}
+
+/// A package of the archive, as its index describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) sha256: String,
+    pub(crate) size: u64,
+    pub(crate) depends: Vec<String>,
+}
+
+/// Keeps apt from doing anything but what is asked.
+const QUIET: &str = "#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear DPkg::Pre-Invoke;
+#clear DPkg::Post-Invoke;
+#clear Acquire::IndexTargets::deb::DEP-11;
+#clear Acquire::IndexTargets::deb::DEP-11-icons-small;
+#clear Acquire::IndexTargets::deb::DEP-11-icons;
+#clear Acquire::IndexTargets::deb::DEP-11-icons-hidpi;
+#clear Acquire::IndexTargets::deb::CNF;
+Acquire::Languages \"none\";
+Acquire::Retries \"1\";
+Acquire::http::Timeout \"20\";
+Acquire::https::Timeout \"20\";
+APT::Get::Assume-Yes \"true\";
+";
+
+impl Apt {
+    /// apt on the lists the system has; nothing is fetched but packages.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub(crate) fn of_system(folder: &Path) -> Result<Self, LabError> {
+        let cache = folder.join("system-cache");
+        Self::make(folder, "system.conf", &cache, false, &format!("{QUIET}{}", cache_words(&cache)))
+    }
+
+    /// apt on lists of its own for `arch`, with `sources` (deb822 or one line each) in place
+    /// of the machine's where given.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub(crate) fn private(folder: &Path, arch: Arch) -> Result<Self, LabError> {
+        let own = folder.join(arch.debian());
+        let (state, cache) = (own.join("state"), own.join("cache"));
+        let lists = state.join("lists/partial");
+        fs::create_dir_all(&lists).map_err(|e| LabError::file(&lists, &e))?;
+        let status = state.join("status");
+        if !status.exists() {
+            fs::write(&status, "").map_err(|e| LabError::file(&status, &e))?;
+        }
+        let text = format!(
+            "{QUIET}{}Dir::State \"{}\";\nDir::State::lists \"{}\";\nDir::State::status \"{}\";\n\
+             APT::Architecture \"{arch}\";\n#clear APT::Architectures;\nAPT::Architectures {{ \"{arch}\"; }};\n",
+            cache_words(&cache),
+            state.display(),
+            state.join("lists").display(),
+            status.display(),
+            arch = arch.debian(),
+        );
+        Self::make(&own, "apt.conf", &cache, true, &text)
+    }
+
+    fn make(
+        folder: &Path,
+        name: &str,
+        cache: &Path,
+        private: bool,
+        text: &str,
+    ) -> Result<Self, LabError> {
+        let archives = cache.join("archives/partial");
+        fs::create_dir_all(&archives).map_err(|e| LabError::file(&archives, &e))?;
+        let config = folder.join(name);
+        fs::write(&config, text).map_err(|e| LabError::file(&config, &e))?;
+        Ok(Self { config, private, complaints: Vec::new() })
+    }
+
+    fn tool(&self, program: &str) -> Tool {
+        Tool::new(program).arg("-c").arg(&self.config).arg("-q")
+    }
+
+    /// Fetches the lists anew (private state only). Sources that fail are remembered in
+    /// `complaints`, and what the others say is used.
+    ///
+    /// # Errors
+    /// There is no apt.
+    pub(crate) fn update(&mut self) -> Result<(), LabError> {
+        if !self.private {
+            return Ok(());
+        }
+        let said = self.tool("apt-get").arg("update").run()?;
+        self.complaints = said
+            .err
+            .lines()
+            .filter(|l| l.starts_with("E: Failed") || l.starts_with("E: The repo"))
+            .map(|l| l.trim_start_matches("E: ").replace("  ", ": "))
+            .collect();
+        if !said.success && self.complaints.is_empty() {
+            self.complaints.push(said.complaint());
+        }
+        Ok(())
+    }
+
+    /// All packages whose names match `pattern` (a regular expression) and their versions,
+    /// the latest first.
+    ///
+    /// # Errors
+    /// There is no apt, or it fails.
+    pub(crate) fn versions(
+        &self,
+        pattern: &str,
+    ) -> Result<BTreeMap<String, Vec<String>>, LabError> {
+        let found = self.tool("apt-cache").args(["search", "--names-only", pattern]).succeed()?;
+        let names: Vec<&str> = found.lines().filter_map(|l| l.split_whitespace().next()).collect();
+        if names.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let text = self.tool("apt-cache").arg("madison").args(names).succeed()?;
+        Ok(madison(&text))
+    }
+
+    /// One package in the index, or nothing.
+    ///
+    /// # Errors
+    /// There is no apt.
+    pub(crate) fn show(&self, package: &str, version: &str) -> Result<Option<Package>, LabError> {
+        let said = self.tool("apt-cache").arg("show").arg(format!("{package}={version}")).run()?;
+        Ok(stanzas(&said.out).into_iter().find(|p| p.name == package && p.version == version))
+    }
+
+    /// Downloads a package into `folder`; its path. apt checks it against the signed index.
+    ///
+    /// # Errors
+    /// Out of reach, gone from the archive, or not what the index promises.
+    pub(crate) fn download(&self, package: &Package, folder: &Path) -> Result<PathBuf, LabError> {
+        let what = format!("{}={}", package.name, package.version);
+        self.tool("apt-get").arg("download").arg(&what).within(folder).succeed()?;
+        let entries = fs::read_dir(folder).map_err(|e| LabError::file(folder, &e))?;
+        entries
+            .flatten()
+            .map(|e| e.path())
+            .find(|p| p.extension().is_some_and(|e| e == "deb"))
+            .ok_or_else(|| LabError::cannot(format!("apt-get download {what} left no .deb behind")))
+    }
+}
+
+fn cache_words(cache: &Path) -> String {
+    format!(
+        "Dir::Cache \"{0}\";\nDir::Cache::archives \"{0}/archives\";\n\
+         Dir::Cache::pkgcache \"pkgcache.bin\";\nDir::Cache::srcpkgcache \"srcpkgcache.bin\";\n",
+        cache.display()
+    )
+}
+
+/// `name | version | source`, the latest version first.
+fn madison(text: &str) -> BTreeMap<String, Vec<String>> {
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in text.lines() {
+        let mut fields = line.split('|').map(str::trim);
+        if let (Some(name), Some(version), Some(source)) =
+            (fields.next(), fields.next(), fields.next())
+            && source.ends_with("Packages")
+        {
+            let versions = all.entry(name.to_owned()).or_default();
+            if !versions.iter().any(|v| v == version) {
+                versions.push(version.to_owned());
+            }
+        }
+    }
+    for versions in all.values_mut() {
+        versions.sort_by(|a, b| version::compare(b, a));
+    }
+    all
+}
+
+/// Packages of `apt-cache show`: paragraphs of `Field: value`.
+fn stanzas(text: &str) -> Vec<Package> {
+    let mut all = Vec::new();
+    for paragraph in text.split("\n\n") {
+        let mut package = Package::default();
+        for line in paragraph.lines() {
+            let Some((field, value)) = line.split_once(": ") else { continue };
+            match field {
+                "Package" => package.name = value.to_owned(),
+                "Version" => package.version = value.to_owned(),
+                "SHA256" => package.sha256 = value.to_owned(),
+                "Size" => package.size = value.parse().unwrap_or(0),
+                "Depends" => package.depends = dependencies(value),
+                _ => {}
+            }
+        }
+        if !package.name.is_empty() && !package.sha256.is_empty() {
+            all.push(package);
+        }
+    }
+    all
+}
+
+/// Names only; of alternatives the first.
+fn dependencies(value: &str) -> Vec<String> {
+    value
+        .split(',')
+        .filter_map(|d| d.trim().split([' ', '|', ':', '(']).next())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn apts_answers_are_read() {
+        let versions = madison(
+            "linux-image-amd64 |  6.1.176-1 | http://archive.example/debian bookworm/main amd64 Packages\n\
+             linux-image-amd64 |  6.1.192-2 | http://archive.example/security bookworm-security/main amd64 Packages\n\
+             linux-6.12 | 6.12.117-1 | http://archive.example/security bookworm-security/main Sources\n",
+        );
+        assert_eq!(versions.get("linux-image-amd64").unwrap(), &["6.1.192-2", "6.1.176-1"]);
+        assert_eq!(versions.len(), 1, "sources are not packages");
+        let shown = stanzas(
+            "Package: linux-image-armmp\nVersion: 6.1.176-1\nDepends: linux-image-6.1.0-50-armmp (= 6.1.176-1), kmod | x\n\
+             Description: Linux\n for ARM: yes\nSize: 1400\nSHA256: ab\n\nPackage: half\n\n",
+        );
+        let [package] = shown.as_slice() else { panic!("{shown:?}") };
+        assert_eq!(package.depends, ["linux-image-6.1.0-50-armmp", "kmod"]);
+        assert_eq!((package.size, package.sha256.as_str()), (1400, "ab"));
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A kernel image: its hash, and which architecture it boots.
+//!
+//! Context: COLD. Source: Documentation/arch/x86/boot.rst (`HdrS` at 0x202),
+//! arch/arm64/booting.rst (`ARM\x64` at 56), arch/arm/boot/compressed/head.S (0x016f2818 at
+//! 36), elf(5).
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::arch::Arch;
+use crate::error::LabError;
+
+/// SHA-256 of a file, in hexadecimal.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn sha256_of(path: &Path) -> Result<String, LabError> {
+    let failed = |e: std::io::Error| LabError::file(path, &e);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        let got = file.read(&mut buffer).map_err(failed)?;
+        if got == 0 {
+            return Ok(hex(&hash.finalize()));
+        }
+        hash.update(buffer.get(..got).unwrap_or_default());
+    }
+}
+
+/// Bytes as lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    for b in bytes {
+        // Writing to a string cannot fail.
+        let _infallible = write!(text, "{b:02x}");
+    }
+    text
+}
+
+/// Checks that `image` is something QEMU boots on `arch`.
+///
+/// # Errors
+/// Usage: it is not a kernel image, or one of another architecture, and what it is.
+pub(crate) fn check(image: &Path, arch: Arch) -> Result<(), LabError> {
+    let mut head = Vec::new();
+    File::open(image)
+        .and_then(|f| f.take(1024).read_to_end(&mut head))
+        .map_err(|e| LabError::usage(format!("{}: {e}", image.display())))?;
+    let wrong = |what: String| Err(LabError::usage(format!("{}: {what}", image.display())));
+    match of_head(&head) {
+        Ok(found) if found == arch => Ok(()),
+        Ok(found) => wrong(format!("a kernel for {found}, not for {arch} (see --arch)")),
+        Err(what) => wrong(what),
+    }
+}
+
+fn of_head(head: &[u8]) -> Result<Arch, String> {
+    let at = |offset: usize, magic: &[u8]| head.get(offset..offset + magic.len()) == Some(magic);
+    if at(0x202, b"HdrS") {
+        Ok(Arch::X86_64)
+    } else if at(56, b"ARM\x64") {
+        Ok(Arch::Aarch64)
+    } else if at(36, &[0x18, 0x28, 0x6f, 0x01]) {
+        Ok(Arch::Arm)
+    } else if at(0, b"\x7fELF") {
+        match head.get(18..20) {
+            Some([62, 0]) => Ok(Arch::X86_64),
+            Some([183, 0]) => Ok(Arch::Aarch64),
+            Some([40, 0]) => Ok(Arch::Arm),
+            _ => Err("an ELF file of an unknown machine, not a kernel image".into()),
+        }
+    } else if at(4, b"zimg") {
+        Err("an EFI zboot image, which needs firmware: build `Image` instead of `vmlinuz.efi`"
+            .into())
+    } else if at(0, &[0x1f, 0x8b]) {
+        Err("compressed with gzip: unpack it first (gunzip)".into())
+    } else {
+        Err("not a kernel image (bzImage, Image, zImage or vmlinux)".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_told_by_their_magic() {
+        let made = |offset: usize, magic: &[u8]| {
+            let mut head = vec![0; 1024];
+            head.splice(offset..offset + magic.len(), magic.iter().copied());
+            head
+        };
+        assert_eq!(of_head(&made(0x202, b"HdrS")), Ok(Arch::X86_64));
+        assert_eq!(of_head(&made(56, b"ARM\x64")), Ok(Arch::Aarch64));
+        assert_eq!(of_head(&made(36, &[0x18, 0x28, 0x6f, 0x01])), Ok(Arch::Arm));
+        assert!(of_head(&made(4, b"zimg")).unwrap_err().contains("firmware"));
+        assert!(of_head(b"#!/bin/sh").unwrap_err().contains("not a kernel image"));
+        assert!(of_head(b"").is_err());
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a kernel can be called: `debian:…`, `path:…`, `build:…`.
+//!
+//! Context: COLD. A name is kept as it was typed; what it comes to today is found elsewhere
+//! (`debian` asks apt, `obtain` looks).
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::error::LabError;
+
+/// A kernel by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelName {
+    /// A kernel of Debian, after the colon: `6.12-rt`, `6.1-cloud`, `rt`, `stock`,
+    /// `6.12.117+deb12-rt-amd64`, `linux-image-rt-amd64`, `PACKAGE=VERSION`.
+    Debian(String),
+    /// A kernel image of the user's own, and its `lib/modules/<release>`.
+    Path {
+        /// The image.
+        image: PathBuf,
+        /// Its modules, where it has any.
+        modules: Option<PathBuf>,
+    },
+    /// What `lab kernel build --name` made.
+    Build(String),
+}
+
+const FORMS: &str = "debian:6.12-rt, debian:6.1-cloud, debian:rt, debian:PACKAGE=VERSION, \
+                     path:VMLINUZ[,MODULES_FOLDER] or build:NAME";
+
+impl FromStr for KernelName {
+    type Err = LabError;
+
+    fn from_str(text: &str) -> Result<Self, LabError> {
+        let wrong = |why: &str| LabError::usage(format!("kernel `{text}`: {why}"));
+        let Some((kind, rest)) = text.split_once(':') else {
+            return Err(wrong(&format!("say where it comes from: {FORMS}")));
+        };
+        match kind {
+            "debian" => {
+                let plain = |c: char| c.is_ascii_alphanumeric() || "+-.~=:_".contains(c);
+                if rest.is_empty() || rest.starts_with('-') || !rest.chars().all(plain) {
+                    return Err(wrong(
+                        "after `debian:` stands a version, a flavour or both (6.12, rt, 6.12-rt), or PACKAGE=VERSION",
+                    ));
+                }
+                Ok(Self::Debian(rest.to_owned()))
+            }
+            "path" => {
+                let (image, modules) = match rest.split_once(',') {
+                    Some((image, modules)) => (image, Some(modules)),
+                    None => (rest, None),
+                };
+                if image.is_empty() || modules.is_some_and(str::is_empty) {
+                    return Err(wrong("after `path:` stands VMLINUZ or VMLINUZ,MODULES_FOLDER"));
+                }
+                Ok(Self::Path { image: image.into(), modules: modules.map(PathBuf::from) })
+            }
+            "build" => {
+                check_build_name(rest).map_err(|e| wrong(&e))?;
+                Ok(Self::Build(rest.to_owned()))
+            }
+            _ => Err(wrong(&format!("`{kind}:` is not known; there are {FORMS}"))),
+        }
+    }
+}
+
+/// May a build be called this? The name becomes a folder and a git branch.
+pub(crate) fn check_build_name(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    let edges = name.starts_with(['.', '-']) || name.ends_with('.') || name.ends_with(".lock");
+    if name.is_empty() || name.len() > 64 || edges || name.contains("..") {
+        return Err("a build's name is 1 to 64 characters, not beginning with `.` or `-`, nor ending with `.`".into());
+    }
+    if !name.chars().all(plain) {
+        return Err("a build's name is made of letters, digits and - _ . +".into());
+    }
+    Ok(())
+}
+
+impl fmt::Display for KernelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Debian(rest) => write!(f, "debian:{rest}"),
+            Self::Path { image, modules: None } => write!(f, "path:{}", image.display()),
+            Self::Path { image, modules: Some(m) } => {
+                write!(f, "path:{},{}", image.display(), m.display())
+            }
+            Self::Build(name) => write!(f, "build:{name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_as_typed() {
+        for text in [
+            "debian:6.12-rt",
+            "debian:6.12.117+deb12-rt-amd64",
+            "debian:linux-image-6.1.0-47-amd64=6.1.170-3",
+            "path:/boot/vmlinuz",
+            "path:bzImage,out/lib/modules/6.1",
+            "build:rt-6.12",
+        ] {
+            assert_eq!(text.parse::<KernelName>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn wrong_names_say_what_is_right() {
+        for (text, says) in [
+            ("6.12-rt", "debian:6.12-rt"),
+            ("fedora:42", "`fedora:` is not known"),
+            ("debian:", "after `debian:`"),
+            ("debian:-o=Dir::Cache=/", "after `debian:`"),
+            ("debian:a b", "after `debian:`"),
+            ("path:", "after `path:`"),
+            ("path:a,", "after `path:`"),
+            ("build:../x", "build's name"),
+            ("build:a/b", "letters"),
+        ] {
+            let e = text.parse::<KernelName>().unwrap_err();
+            assert_eq!(e.exit_status(), 2, "{text}");
+            assert!(e.to_string().contains(says), "{text}: {e}");
+        }
+    }
+}

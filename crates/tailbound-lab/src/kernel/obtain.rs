@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a kernel's name to files that boot.
+//!
+//! Context: COLD. What was fetched once is used again without asking anyone; see
+//! [`refresh`] for asking anew. Callers at the same time wait for each other.
+
+use std::fs;
+use std::path::Path;
+
+use tailbound_core::lab::KernelRecord;
+
+use super::apt::{Apt, Package};
+use super::{Kernel, KernelName, debian, image, package};
+use crate::arch::Arch;
+use crate::error::LabError;
+use crate::store::Store;
+
+/// The kernel called `name`, for `arch`, fetched where it is not in the store yet.
+/// `note` gets a line whenever something takes time or is worth knowing.
+///
+/// # Errors
+/// Usage: no such kernel, and which there are. Cannot: neither in the store nor to be had,
+/// and what was tried.
+pub fn obtain(
+    name: &KernelName,
+    arch: Arch,
+    store: &Store,
+    note: &mut dyn FnMut(&str),
+) -> Result<Kernel, LabError> {
+    match name {
+        KernelName::Debian(debian_name) => {
+            if let Some(kernel) = package::remembered(store, debian_name, arch)? {
+                return Ok(kernel);
+            }
+            fetch(debian_name, arch, store, false, note)
+        }
+        KernelName::Path { image, modules } => of_path(name, image, modules.as_deref(), arch),
+        KernelName::Build(_) => Err(LabError::usage(format!("{name}: there is no such build"))),
+    }
+}
+
+/// As [`obtain`], but apt is asked again what a Debian name means today, with fresh lists.
+///
+/// # Errors
+/// As [`obtain`].
+pub fn refresh(
+    name: &KernelName,
+    arch: Arch,
+    store: &Store,
+    note: &mut dyn FnMut(&str),
+) -> Result<Kernel, LabError> {
+    match name {
+        KernelName::Debian(debian_name) => fetch(debian_name, arch, store, true, note),
+        _ => obtain(name, arch, store, note),
+    }
+}
+
+fn fetch(
+    name: &str,
+    arch: Arch,
+    store: &Store,
+    fresh: bool,
+    note: &mut dyn FnMut(&str),
+) -> Result<Kernel, LabError> {
+    let _lock = store.lock("kernels", note)?;
+    // Another process may have fetched it while we waited.
+    if !fresh && let Some(kernel) = package::remembered(store, name, arch)? {
+        return Ok(kernel);
+    }
+    let folder = store.room("apt")?;
+    let mut tried = Vec::new();
+    if arch == Arch::of_host() && !fresh {
+        match Apt::of_system(&folder).and_then(|apt| through(&apt, name, arch, store, note)) {
+            Ok(kernel) => return Ok(kernel),
+            Err(e) => tried.push(format!("with the system's package lists: {e}")),
+        }
+    }
+    let mut apt = Apt::private(&folder, arch)?;
+    note(&format!("fetching package lists for {}", arch.debian()));
+    apt.update().map_err(|e| {
+        LabError::cannot(format!(
+            "debian:{name} is not in the store ({}), and {e}: on a machine without apt use path:VMLINUZ",
+            store.folder().display()
+        ))
+    })?;
+    for complaint in &apt.complaints {
+        note(&format!("apt: {complaint}"));
+    }
+    match through(&apt, name, arch, store, note) {
+        Ok(kernel) => Ok(kernel),
+        Err(LabError::Usage(text)) if apt.complaints.is_empty() => Err(LabError::Usage(text)),
+        Err(LabError::Interrupted) => Err(LabError::Interrupted),
+        Err(e) => {
+            tried.push(format!("with fresh lists in {}: {e}", folder.display()));
+            tried.extend(apt.complaints.iter().map(|c| format!("apt said: {c}")));
+            Err(LabError::cannot(format!(
+                "debian:{name} for {} is not in the store, and was not to be had\n  {}",
+                arch.debian(),
+                tried.join("\n  ")
+            )))
+        }
+    }
+}
+
+/// Resolves, downloads and unpacks by this apt.
+fn through(
+    apt: &Apt,
+    name: &str,
+    arch: Arch,
+    store: &Store,
+    note: &mut dyn FnMut(&str),
+) -> Result<Kernel, LabError> {
+    let known = debian::known(apt)?;
+    let package = debian::resolve(apt, &known, name, arch)?.ok_or_else(|| {
+        LabError::usage(format!(
+            "debian:{name}: no such kernel; {}",
+            debian::candidates(&known, name, arch)
+        ))
+    })?;
+    let folder = package::folder(store, &package.sha256)?;
+    if package::load(&folder, name, arch)?.is_none() {
+        note(&format!(
+            "fetching {} {} ({} MB)",
+            package.name,
+            package.version,
+            package.size.div_ceil(1_000_000)
+        ));
+        download(apt, &package, arch, store)?;
+    }
+    package::remember(store, name, arch, &package.sha256)?;
+    package::load(&folder, &format!("debian:{name}"), arch)?
+        .ok_or_else(|| LabError::cannot(format!("{}: not whole after unpacking", folder.display())))
+}
+
+fn download(apt: &Apt, package: &Package, arch: Arch, store: &Store) -> Result<(), LabError> {
+    let beside = store.beside("kernels")?;
+    let deb = apt.download(package, beside.path())?;
+    let got = image::sha256_of(&deb)?;
+    if got != package.sha256 {
+        return Err(LabError::cannot(format!(
+            "{}: SHA-256 is {got}, the archive's index says {}",
+            package.name, package.sha256
+        )));
+    }
+    package::unpack(store, &deb, package, arch)
+}
+
+fn of_path(
+    name: &KernelName,
+    file: &Path,
+    modules: Option<&Path>,
+    arch: Arch,
+) -> Result<Kernel, LabError> {
+    image::check(file, arch)?;
+    if let Some(modules) = modules
+        && !modules.join("modules.dep").exists()
+    {
+        return Err(LabError::usage(format!(
+            "{}: no modules.dep in it; name the folder lib/modules/<release>, after depmod",
+            modules.display()
+        )));
+    }
+    // Beside vmlinuz-X distributions keep config-X; a build tree keeps .config at its top.
+    let beside = file
+        .file_name()
+        .and_then(|n| n.to_str()?.split_once('-').map(|(_, release)| format!("config-{release}")));
+    let config = beside.map(|b| file.with_file_name(b)).filter(|c| c.exists());
+    let absolute = |p: &Path| fs::canonicalize(p).map_err(|e| LabError::file(p, &e));
+    Ok(Kernel {
+        record: KernelRecord {
+            name: name.to_string(),
+            package: None,
+            sha256: image::sha256_of(file)?,
+        },
+        arch,
+        image: absolute(file)?,
+        modules: modules.map(absolute).transpose()?,
+        config: config.as_deref().map(absolute).transpose()?,
+        device_trees: None,
+    })
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Unpacked kernel packages in the store, by the hash of the package, and what each name
+//! came to when it was last asked for.
+//!
+//! Context: COLD. `kernels/<sha256 of the .deb>/` holds `boot`, `lib/modules`, device trees
+//! and `manifest.json`; `kernels/names/<arch>-<name>.json` says which one a name means, so
+//! that neither apt nor a network is needed again.
+//! Source: dpkg-deb(1), depmod(8), deb(5).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tailbound_core::lab::KernelRecord;
+
+use super::Kernel;
+use super::apt::Package;
+use super::image;
+use super::tool::Tool;
+use crate::arch::Arch;
+use crate::error::LabError;
+use crate::store::Store;
+
+/// Where an unpacked kernel came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Name of the package.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// Architecture, as Debian says it.
+    pub architecture: String,
+    /// SHA-256 of the package (.deb).
+    pub deb_sha256: String,
+    /// SHA-256 of the kernel image.
+    pub image_sha256: String,
+    /// The image, from the manifest's folder.
+    pub image: String,
+    /// What `uname -r` says in it.
+    pub release: String,
+}
+
+/// What a name came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Remembered {
+    pub(crate) name: String,
+    pub(crate) deb_sha256: String,
+}
+
+const MANIFEST: &str = "manifest.json";
+
+/// The folder of the package with this hash.
+pub(crate) fn folder(store: &Store, deb_sha256: &str) -> Result<PathBuf, LabError> {
+    Ok(store.room("kernels")?.join(deb_sha256))
+}
+
+/// What `name` came to when it was last asked for, if its kernel is still there.
+pub(crate) fn remembered(
+    store: &Store,
+    name: &str,
+    arch: Arch,
+) -> Result<Option<Kernel>, LabError> {
+    let path = name_file(store, name, arch)?;
+    let Some(known) = fs::read(&path).ok().and_then(|b| serde_json::from_slice(&b).ok()) else {
+        return Ok(None);
+    };
+    let known: Remembered = known;
+    load(&folder(store, &known.deb_sha256)?, &format!("debian:{name}"), arch)
+}
+
+/// Remembers what `name` came to.
+pub(crate) fn remember(
+    store: &Store,
+    name: &str,
+    arch: Arch,
+    deb_sha256: &str,
+) -> Result<(), LabError> {
+    let known = Remembered { name: name.to_owned(), deb_sha256: deb_sha256.to_owned() };
+    store.write_whole(&name_file(store, name, arch)?, &json(&known))
+}
+
+fn name_file(store: &Store, name: &str, arch: Arch) -> Result<PathBuf, LabError> {
+    Ok(store.room("kernels/names")?.join(format!("{arch}-{}.json", name.replace(':', "%3a"))))
+}
+
+pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// The kernel unpacked in `folder`, if there is one and it is whole.
+pub(crate) fn load(folder: &Path, name: &str, arch: Arch) -> Result<Option<Kernel>, LabError> {
+    let path = folder.join(MANIFEST);
+    let Ok(bytes) = fs::read(&path) else { return Ok(None) };
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| {
+        LabError::cannot(format!(
+            "{}: {e}; delete {} and ask again",
+            path.display(),
+            folder.display()
+        ))
+    })?;
+    let there = |path: PathBuf| path.exists().then_some(path);
+    let Some(image) = there(folder.join(&manifest.image)) else { return Ok(None) };
+    let release = &manifest.release;
+    Ok(Some(Kernel {
+        record: KernelRecord {
+            name: name.to_owned(),
+            package: Some(format!("{} {}", manifest.package, manifest.version)),
+            sha256: manifest.image_sha256,
+        },
+        arch,
+        image,
+        modules: there(folder.join("lib/modules").join(release)),
+        config: there(folder.join(format!("boot/config-{release}"))),
+        device_trees: there(folder.join("dtbs")),
+    }))
+}
+
+/// Every kernel package in the store.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn in_store(store: &Store) -> Result<Vec<Manifest>, LabError> {
+    let room = store.room("kernels")?;
+    let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, &e))?;
+    let mut found: Vec<Manifest> = entries
+        .flatten()
+        .filter_map(|e| fs::read(e.path().join(MANIFEST)).ok())
+        .filter_map(|b| serde_json::from_slice(&b).ok())
+        .collect();
+    found.sort_by(|a, b| (&a.architecture, &a.package).cmp(&(&b.architecture, &b.package)));
+    Ok(found)
+}
+
+/// Unpacks `deb` and puts the kernel into the store.
+///
+/// # Errors
+/// It is not a kernel package, or dpkg-deb, depmod or the disk fail.
+pub(crate) fn unpack(
+    store: &Store,
+    deb: &Path,
+    package: &Package,
+    arch: Arch,
+) -> Result<(), LabError> {
+    let beside = store.beside("kernels")?;
+    let all = beside.path().join("all");
+    Tool::new("dpkg-deb").arg("-x").arg(deb).arg(&all).succeed()?;
+    let whole = beside.path().join("whole");
+    let manifest = arrange(&all, &whole, package, arch)?;
+    let path = whole.join(MANIFEST);
+    fs::write(&path, json(&manifest)).map_err(|e| LabError::file(&path, &e))?;
+    store.place(&whole, &folder(store, &package.sha256)?)
+}
+
+/// Moves what a boot needs from the unpacked package `all` to `whole`.
+fn arrange(all: &Path, whole: &Path, package: &Package, arch: Arch) -> Result<Manifest, LabError> {
+    let moved = |from: &Path, to: &Path| {
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent).map_err(|e| LabError::file(parent, &e))?;
+        }
+        fs::rename(from, to).map_err(|e| LabError::file(from, &e))
+    };
+    let boot = all.join("boot");
+    let release = fs::read_dir(&boot)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .find_map(|e| e.file_name().to_str()?.strip_prefix("vmlinuz-").map(str::to_owned))
+        .ok_or_else(|| {
+            LabError::cannot(format!("package {} holds no boot/vmlinuz-*", package.name))
+        })?;
+    moved(&boot, &whole.join("boot"))?;
+    // Before and after Debian's merge of /lib into /usr.
+    for lib in ["lib/modules", "usr/lib/modules"] {
+        let modules = all.join(lib).join(&release);
+        if modules.exists() {
+            moved(&modules, &whole.join("lib/modules").join(&release))?;
+            index_modules(whole, &release)?;
+        }
+    }
+    let trees = all.join(format!("usr/lib/linux-image-{release}"));
+    if trees.exists() {
+        moved(&trees, &whole.join("dtbs"))?;
+    }
+    let file = format!("boot/vmlinuz-{release}");
+    let image_path = whole.join(&file);
+    image::check(&image_path, arch)?;
+    Ok(Manifest {
+        package: package.name.clone(),
+        version: package.version.clone(),
+        architecture: arch.debian().to_owned(),
+        deb_sha256: package.sha256.clone(),
+        image_sha256: image::sha256_of(&image_path)?,
+        image: file,
+        release,
+    })
+}
+
+/// Writes modules.dep and its kin, which packages leave to the machine they are installed on.
+///
+/// # Errors
+/// depmod is missing or fails.
+pub(crate) fn index_modules(root: &Path, release: &str) -> Result<(), LabError> {
+    Tool::new("depmod").arg("-b").arg(root).arg(release).succeed().map(drop).map_err(|e| {
+        LabError::cannot(format!("{e} (depmod, of the package kmod, lists what modules need)"))
+    })
+}
