@@ -92,7 +92,7 @@ words! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LoadSpec {
-    /// hackbench, memory, ping-flood, clock, cpu or cmd.
+    /// hackbench, memory, ping-flood, clock, cpu, fork, mmap, file or cmd.
     pub name: String,
     /// `key=value` options, in the order written.
     pub options: Vec<(String, String)>,

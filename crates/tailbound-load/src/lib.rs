@@ -15,21 +15,27 @@
 //! memory.rs     random accesses beyond the cache loads.rs     the measuring process's side
 //! ping.rs       ICMP echo                        worker.rs    the worker's side
 //! spin.rs       arithmetic; clock and sleep      protocol.rs  what they say to each other
-//! command.rs    a shell command                  machine.rs   memory and caches to size by
+//! fork.rs       processes that end at once       machine.rs   memory and caches to size by
+//! mmap.rs       mappings touched and dropped     storm.rs     what fork, mmap, file share
+//! file.rs       files written, read, dropped     command.rs   a shell command
 //! ```
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 mod command;
 mod error;
+mod file;
+mod fork;
 mod hackbench;
 mod loads;
 mod machine;
 mod memory;
+mod mmap;
 mod options;
 mod ping;
 mod protocol;
 mod spin;
+mod storm;
 mod worker;
 
 pub use error::LoadError;

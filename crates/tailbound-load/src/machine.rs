@@ -8,6 +8,47 @@
 use std::fs;
 use std::path::Path;
 
+use tailbound_core::units;
+
+/// At most this part of the available memory is taken by default.
+const AVAILABLE_PART: u64 = 8;
+
+/// What each of `tasks` may take: `asked`, or `usual` where nothing was asked for, but together no
+/// more than an eighth of what is available.
+///
+/// # Errors
+/// What was asked for is more than is available.
+pub(crate) fn block_bytes(
+    asked: Option<usize>,
+    usual: usize,
+    tasks: usize,
+) -> Result<usize, String> {
+    share(asked, usual, tasks.max(1), available_bytes())
+}
+
+fn share(
+    asked: Option<usize>,
+    usual: usize,
+    tasks: usize,
+    available: Option<u64>,
+) -> Result<usize, String> {
+    let Some(bytes) = asked else {
+        let part = available.and_then(|a| usize::try_from(a / AVAILABLE_PART).ok());
+        let part = part.map_or(usize::MAX, |p| p / tasks);
+        // Whole pages of any machine, and never nothing.
+        return Ok((usual.min(part) & !0xffff).max(0x1_0000));
+    };
+    let wanted = u64::try_from(bytes.saturating_mul(tasks)).unwrap_or(u64::MAX);
+    match available.filter(|a| wanted > *a) {
+        None => Ok(bytes),
+        Some(available) => Err(format!(
+            "{tasks} tasks of {} bytes are more than the {} bytes available: write a smaller size= or fewer tasks=",
+            units::grouped(bytes as u64),
+            units::grouped(available)
+        )),
+    }
+}
+
 /// Size of the largest cache of CPU 0, if the kernel tells.
 pub(crate) fn last_cache_bytes() -> Option<usize> {
     (0..8)
@@ -57,6 +98,17 @@ fn group_left() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_default_is_modest_and_a_wish_is_checked() {
+        const MIB: usize = 1 << 20;
+        assert_eq!(share(None, 64 * MIB, 2, Some(32 << 30)), Ok(64 * MIB));
+        assert_eq!(share(None, 64 * MIB, 2, Some(512 << 20)), Ok(32 * MIB));
+        assert_eq!(share(None, 64 * MIB, 2, Some(0)), Ok(1 << 16));
+        assert_eq!(share(Some(5000), 64 * MIB, 2, Some(1 << 20)), Ok(5000));
+        let refused = share(Some(MIB), MIB, 3, Some(2 << 20));
+        assert!(refused.is_err_and(|e| e.contains("3 tasks") && e.contains("size=")));
+    }
 
     #[test]
     fn sizes_of_the_kernel() {

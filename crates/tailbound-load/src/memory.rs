@@ -60,7 +60,7 @@ pub(crate) fn start(
     for (slot, cpu) in cpus.into_iter().enumerate() {
         threads.spawn(slot, Some(cpu), move |count| wander(bytes, slot as u64, count))?;
     }
-    Ok(Box::new(Counted(threads)))
+    Ok(Box::new(threads))
 }
 
 /// Four times the last cache shared out, 64 to 256 MiB each; together no more than an
@@ -80,7 +80,7 @@ fn default_block(cache: Option<usize>, available: Option<u64>, threads: usize) -
 
 /// Every second access is a write. Addresses do not depend on what was read: many are
 /// under way at once, as in real programs.
-fn wander(bytes: usize, seed: u64, count: &dyn Fn()) -> Result<(), String> {
+fn wander(bytes: usize, seed: u64, count: &dyn Fn(u64)) -> Result<(), String> {
     let words = (bytes / size_of::<u64>()).min(BLOCK_MAX_WORDS);
     let mut block: Vec<u64> = Vec::new();
     block.try_reserve_exact(words).map_err(|e| format!("{bytes} bytes: {e}"))?;
@@ -106,22 +106,7 @@ fn wander(bytes: usize, seed: u64, count: &dyn Fn()) -> Result<(), String> {
             }
         }
         black_box(sum);
-        count();
-    }
-}
-
-/// Threads whose counters count batches.
-struct Counted(Threads);
-
-impl Load for Counted {
-    fn count(&self) -> u64 {
-        self.0.count().saturating_mul(BATCH)
-    }
-    fn turn(
-        &mut self,
-        ended: &[(tailbound_sys::process::Pid, std::process::ExitStatus)],
-    ) -> Result<crate::worker::Turn, String> {
-        self.0.turn(ended)
+        count(BATCH);
     }
 }
 

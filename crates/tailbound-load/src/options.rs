@@ -80,6 +80,51 @@ pub const CATALOGUE: &[LoadKind] = &[
         options: &[CPUS],
     },
     LoadKind {
+        name: "fork",
+        unit: "forks",
+        about: "processes that are made, end at once and are waited for: scheduler, memory maps, RCU",
+        options: &[
+            ("tasks", "processes that fork (default: 2 per CPU)"),
+            ("exec", "yes: each child executes this program, told to do nothing (default no)"),
+            CPUS,
+        ],
+    },
+    LoadKind {
+        name: "mmap",
+        unit: "pages",
+        about: "maps memory, touches every page, unmaps it: page faults and memory management",
+        options: &[
+            (
+                "size",
+                "bytes at a time in each task (default 64M, at most an eighth of what is available)",
+            ),
+            ("tasks", "processes, or threads with shootdown=yes (default: 1 per CPU)"),
+            (
+                "shootdown",
+                "yes: threads of one process, at least 2, that also take write permission away and give it back: TLB shoot-downs (default no)",
+            ),
+            CPUS,
+        ],
+    },
+    LoadKind {
+        name: "file",
+        unit: "KiB",
+        about: "makes a file, writes, syncs, reads back, shortens and drops it: page cache and file system",
+        options: &[
+            (
+                "path",
+                "folder (default: the first of /dev/shm, $TMPDIR, /tmp, /var/tmp, /run and / that can be written)",
+            ),
+            (
+                "size",
+                "bytes of a file (default 16M, at most what the folder and the memory have room for)",
+            ),
+            ("tasks", "processes, each with a file at a time (default: 1 per CPU)"),
+            ("sync", "no: without fsync (default yes)"),
+            CPUS,
+        ],
+    },
+    LoadKind {
         name: "cmd",
         unit: "runs",
         about: "a shell command",
@@ -109,12 +154,30 @@ pub(crate) struct Hackbench {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mmap {
+    pub(crate) size: Option<usize>,
+    pub(crate) tasks: Option<usize>,
+    pub(crate) shootdown: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileIo {
+    pub(crate) path: Option<String>,
+    pub(crate) size: Option<usize>,
+    pub(crate) tasks: Option<usize>,
+    pub(crate) sync: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Hackbench(Hackbench),
     Memory { block: Option<usize> },
     Ping { flows: u16, veth: bool, payload: usize },
     Clock,
     Cpu,
+    Fork { tasks: Option<usize>, exec: bool },
+    Mmap(Mmap),
+    File(FileIo),
     Command { line: String, repeat: bool },
 }
 
@@ -224,6 +287,12 @@ pub(crate) fn parse(spec: &LoadSpec) -> Result<Parsed, LoadError> {
         },
         "clock" => Work::Clock,
         "cpu" => Work::Cpu,
+        "fork" => Work::Fork {
+            tasks: r.count("tasks", 1, STORM_TASKS_MAX)?,
+            exec: r.word("exec", &yes_no)?.unwrap_or(false),
+        },
+        "mmap" => Work::Mmap(mmap(&r)?),
+        "file" => Work::File(file(&r)?),
         _ => {
             let line = spec.option("line").filter(|l| !l.trim().is_empty());
             let line = line.ok_or(LoadError::Missing {
@@ -269,6 +338,35 @@ fn hackbench(r: &Reader<'_>) -> Result<Hackbench, LoadError> {
     Ok(it)
 }
 
+fn mmap(r: &Reader<'_>) -> Result<Mmap, LoadError> {
+    let it = Mmap {
+        size: r.bytes("size")?,
+        tasks: r.count("tasks", 1, STORM_TASKS_MAX)?,
+        shootdown: r.word("shootdown", &[("yes", true), ("no", false)])?.unwrap_or(false),
+    };
+    if it.shootdown && it.tasks == Some(1) {
+        return Err(
+            r.bad("tasks", "shootdown=yes needs at least 2: a thread alone shoots at nobody")
+        );
+    }
+    Ok(it)
+}
+
+fn file(r: &Reader<'_>) -> Result<FileIo, LoadError> {
+    let path = r.spec.option("path");
+    if path.is_some_and(|p| !p.starts_with('/')) {
+        return Err(r.bad("path", "write the whole path of a folder, beginning with /"));
+    }
+    Ok(FileIo {
+        path: path.map(str::to_owned),
+        size: r.bytes("size")?,
+        tasks: r.count("tasks", 1, STORM_TASKS_MAX)?,
+        sync: r.word("sync", &[("yes", true), ("no", false)])?.unwrap_or(true),
+    })
+}
+
+/// Most tasks of a fork, mmap or file load.
+const STORM_TASKS_MAX: u32 = 1000;
 /// Most tasks of one hackbench: Linux's default limit of process numbers is 32768.
 pub(crate) const TASKS_MAX: usize = 30_000;
 
@@ -298,6 +396,12 @@ mod tests {
         assert!(message("cpu:cpus=").contains("no CPU"));
         assert!(message("cmd").contains("line="));
         assert!(message("ping-flood:veth=maybe").contains("yes or no"));
+        assert!(message("fork:tasks=0").contains("from 1 to 1000"));
+        assert!(message("fork:exec=1").contains("yes or no"));
+        assert!(message("mmap:size=4X").contains("64M"));
+        assert!(message("mmap:shootdown=yes,tasks=1").contains("at least 2"));
+        assert!(message("file:path=here").contains("beginning with /"));
+        assert!(message("file:folder=/tmp").contains("path, size, tasks, sync"));
     }
 
     #[test]

@@ -64,10 +64,10 @@ fn refused(error: &SysError, what: &str) -> String {
     }
 }
 
-fn flood(mut echo: Echo, count: &dyn Fn()) -> Result<(), String> {
+fn flood(mut echo: Echo, count: &dyn Fn(u64)) -> Result<(), String> {
     loop {
         if echo.round_trip().map_err(|e| format!("echo request: {e}"))? {
-            count();
+            count(1);
         }
     }
 }

@@ -17,7 +17,7 @@ use tailbound_sys::sched;
 
 use crate::worker::{Load, Turn};
 
-/// Threads at work; also the base of the memory and network loads.
+/// Threads at work; also the base of other loads that want threads.
 pub(crate) struct Threads {
     pub(crate) counters: Arc<SharedCounters>,
     pub(crate) failure: Arc<OnceLock<String>>,
@@ -35,13 +35,13 @@ impl Threads {
         &self,
         slot: usize,
         cpu: Option<u32>,
-        work: impl FnOnce(&dyn Fn()) -> Result<(), String> + Send + 'static,
+        work: impl FnOnce(&dyn Fn(u64)) -> Result<(), String> + Send + 'static,
     ) -> Result<(), String> {
         let (counters, failure) = (Arc::clone(&self.counters), Arc::clone(&self.failure));
         let body = move || {
             let pinned =
                 cpu.map_or(Ok(()), |cpu| sched::set_affinity(0, &[cpu]).map_err(|e| e.to_string()));
-            if let Err(reason) = pinned.and_then(|()| work(&|| counters.bump(slot))) {
+            if let Err(reason) = pinned.and_then(|()| work(&|n| counters.add(slot, n))) {
                 failure.get_or_init(|| reason);
             }
         };
@@ -64,7 +64,7 @@ impl Load for Threads {
 }
 
 /// Starts `work` on every CPU this process may use.
-pub(crate) fn start(work: fn(&dyn Fn()) -> Result<(), String>) -> Result<Box<dyn Load>, String> {
+pub(crate) fn start(work: fn(&dyn Fn(u64)) -> Result<(), String>) -> Result<Box<dyn Load>, String> {
     let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
     let threads = Threads::new(cpus.len())?;
     for (slot, cpu) in cpus.into_iter().enumerate() {
@@ -74,7 +74,7 @@ pub(crate) fn start(work: fn(&dyn Fn()) -> Result<(), String>) -> Result<Box<dyn
 }
 
 /// Integer and floating-point arithmetic that depends on itself; counts every 1000 steps.
-pub(crate) fn arithmetic(count: &dyn Fn()) -> Result<(), String> {
+pub(crate) fn arithmetic(count: &dyn Fn(u64)) -> Result<(), String> {
     let (mut x, mut y) = (0x9e37_79b9_7f4a_7c15_u64, 1.0_f64);
     loop {
         for _ in 0..1000 {
@@ -85,12 +85,12 @@ pub(crate) fn arithmetic(count: &dyn Fn()) -> Result<(), String> {
             y = y * 0.999_999 + 1e-9;
         }
         black_box((x, y));
-        count();
+        count(1);
     }
 }
 
 /// Bursts of clock reads and sleeps of 20 to 260 µs; counts the sleeps.
-pub(crate) fn clock(count: &dyn Fn()) -> Result<(), String> {
+pub(crate) fn clock(count: &dyn Fn(u64)) -> Result<(), String> {
     let mut x = 0x2545_f491_u32;
     loop {
         for _ in 0..100 {
@@ -103,6 +103,6 @@ pub(crate) fn clock(count: &dyn Fn()) -> Result<(), String> {
             reason = "the sleep is the load; nobody waits for it"
         )]
         thread::sleep(sleep);
-        count();
+        count(1);
     }
 }

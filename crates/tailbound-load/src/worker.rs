@@ -21,7 +21,7 @@ use tailbound_sys::{clock, ipc};
 
 use crate::options::{self, Work as Kind};
 use crate::protocol::Report;
-use crate::{command, hackbench, memory, ping, spin};
+use crate::{command, file, fork, hackbench, memory, mmap, ping, spin};
 
 /// The descriptor a worker finds its end of the socket at.
 pub const STATUS_FD: i32 = 3;
@@ -61,6 +61,9 @@ pub(crate) trait Load {
 /// before the process starts any thread, and end the process with what it returns.
 #[must_use]
 pub fn worker_main(spec: &str, status_fd: i32) -> ExitCode {
+    if spec == fork::NOTHING {
+        return ExitCode::SUCCESS;
+    }
     let channel = match process::inherited(status_fd) {
         Ok(fd) => Channel { stream: UnixStream::from(fd), pending: Vec::new() },
         Err(e) => {
@@ -109,6 +112,9 @@ fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
         Kind::Ping { flows, veth, payload } => ping::start(flows, veth, payload, &mut note)?,
         Kind::Clock => spin::start(spin::clock)?,
         Kind::Cpu => spin::start(spin::arithmetic)?,
+        Kind::Fork { tasks, exec } => fork::start(tasks, exec)?,
+        Kind::Mmap(options) => mmap::start(&options, &mut note)?,
+        Kind::File(options) => file::start(&options, &mut note)?,
         Kind::Command { line, repeat } => command::start(line, repeat)?,
     };
     // After the load's tasks were made, which keep nice 0. Without the right to it, stopping

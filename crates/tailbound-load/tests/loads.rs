@@ -22,7 +22,7 @@ const MARK: &str = "TAILBOUND_LOAD_TEST";
 /// Nobody's user and group.
 const NOBODY: u32 = 65_534;
 /// One of each load, and the variants that start in their own way.
-const SPECS: [&str; 11] = [
+const SPECS: [&str; 16] = [
     "hackbench:groups=1",
     "hackbench:groups=1,ipc=pipe,mode=thread",
     "hackbench:groups=1,ipc=inet,fds=5",
@@ -31,6 +31,11 @@ const SPECS: [&str; 11] = [
     "ping-flood:veth=yes,flows=2",
     "clock",
     "cpu:cpus=0",
+    "fork:tasks=3",
+    "fork:exec=yes,tasks=2,cpus=0",
+    "mmap:size=4M,tasks=2",
+    "mmap:shootdown=yes,size=1M",
+    "file:size=1M,tasks=2",
     "cmd:line=sleep 1000",
     "cmd:line=(setsid sleep 1001 & sleep 1002 &) ; sleep 1003",
     "cmd:repeat=yes,line=true",
@@ -128,6 +133,8 @@ fn tasks_of(spec: &str) -> usize {
         "hackbench:groups=1" => 42,
         s if s.contains("fds=5") => 12,
         s if s.contains("setsid") => 6,
+        "fork:tasks=3" => 5,
+        s if s.contains("tasks=2") => 4,
         s if s.starts_with("cmd:line") => 3,
         _ => 2,
     }
@@ -199,6 +206,19 @@ fn nothing_is_left_when_the_parent_is_killed() {
         let parent = load_command(&mark).arg(spec).stdout(Stdio::null()).spawn().unwrap();
         kill_while_working(parent, &mark, spec, tasks_of(spec));
     }
+}
+
+#[test]
+fn no_file_is_left_in_the_folder_of_a_killed_load() {
+    let dir = std::env::temp_dir().join(format!("tailbound-file-load-{}", std::process::id()));
+    fs::create_dir(&dir).unwrap();
+    let spec = format!("file:path={},size=300K,tasks=2,sync=no", dir.display());
+    let mark = format!("file-{}", std::process::id());
+    let parent = load_command(&mark).arg(&spec).stdout(Stdio::null()).spawn().unwrap();
+    kill_while_working(parent, &mark, &spec, 4);
+    let left: Vec<_> = fs::read_dir(&dir).unwrap().flatten().map(|e| e.path()).collect();
+    fs::remove_dir_all(&dir).unwrap();
+    assert_eq!(left, Vec::<PathBuf>::new());
 }
 
 /// Without the right to a PID namespace the worker itself must find and end them all.
@@ -299,6 +319,10 @@ fn a_load_that_is_none_is_a_finding() {
         ("cmd:line=echo why not >&2; exit 3", "load-failed", "why not"),
         ("cmd:line=true", "load-ended", "exit status 0"),
         ("memory:block=1024G", "load-failed", "block="),
+        ("mmap:size=1024G", "load-failed", "size="),
+        ("file:size=100000G", "load-failed", "size="),
+        ("file:path=/nonexistent", "load-failed", "/nonexistent"),
+        ("file:path=/proc", "load-failed", "a folder you may write to"),
     ] {
         let mut loads = start(spec);
         assert!(eventually(Duration::from_secs(10), || !loads.any_running()), "{spec}");

@@ -66,11 +66,11 @@ impl SharedCounters {
         unsafe { &*self.at.as_ptr().add(slot * SLOT_BYTES).cast::<AtomicU64>() }
     }
 
-    /// Adds one to `slot`, of which the caller is the only writer: a load and a store, no
+    /// Adds `n` to `slot`, of which the caller is the only writer: a load and a store, no
     /// locked instruction.
-    pub fn bump(&self, slot: usize) {
+    pub fn add(&self, slot: usize, n: u64) {
         let counter = self.slot(slot);
-        counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
 
     /// The sum of all.
@@ -148,9 +148,9 @@ mod tests {
     #[test]
     fn counters_are_apart_and_add_up() {
         let Ok(counters) = SharedCounters::new(3) else { panic!("mmap") };
-        counters.bump(0);
-        counters.bump(2);
-        counters.bump(99);
+        counters.add(0, 1);
+        counters.add(2, 1);
+        counters.add(99, 1);
         assert_eq!(counters.slot(2).load(Ordering::Relaxed), 2);
         assert_eq!(counters.total(), 3);
     }

@@ -149,7 +149,7 @@ pub(crate) struct PlanArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
-    /// Loads beside the measurement, separated by commas: hackbench, memory, ping-flood, clock, cpu; `none` is none [default: hackbench,memory]
+    /// Loads beside the measurement, separated by commas: hackbench, memory, ping-flood, clock, cpu, fork, mmap, file; `none` is none [default: hackbench,memory]
     ///
     /// Options follow a colon: `hackbench:groups=10,ipc=inet,memory`. See `tailbound load --help`.
     #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Load")]

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A storm of processes that are made, end at once, and are waited for; on demand each
+//! executes a program in between, which is this one, told to do nothing.
+//!
+//! Context: the tasks are the load; SETUP elsewhere. Units: forks.
+//! Source: fork(2), execve(2), wait(2).
+
+use tailbound_sys::process;
+use tailbound_sys::sched;
+use tailbound_sys::short_lived::{self, NOT_EXECUTED, Program};
+
+use crate::storm;
+use crate::worker::Load;
+
+/// Two, so that one can fork while another's child ends.
+const TASKS_PER_CPU: usize = 2;
+/// The specification of a worker that has nothing to do.
+pub(crate) const NOTHING: &str = "nothing";
+/// Names this program also where its file has been replaced.
+const OURSELVES: &str = "/proc/self/exe";
+
+pub(crate) fn start(tasks: Option<usize>, exec: bool) -> Result<Box<dyn Load>, String> {
+    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let program = if exec { Some(ourselves()?) } else { None };
+    storm::start(tasks.unwrap_or(TASKS_PER_CPU * cpus), |_, count| {
+        loop {
+            let status = short_lived::run(program.as_ref()).map_err(|e| {
+                format!(
+                    "{e}: raise `ulimit -u` or the control group's pids.max, or ask for fewer tasks"
+                )
+            })?;
+            match status.code() {
+                Some(0) => count(1),
+                Some(NOT_EXECUTED) => return Err(format!("{OURSELVES} could not be executed")),
+                _ => return Err(format!("a child ended with {}", process::ended(status))),
+            }
+        }
+    })
+}
+
+/// The words this worker was called with, but for the last, which is its specification.
+fn ourselves() -> Result<Program, String> {
+    std::fs::metadata(OURSELVES).map_err(|e| format!("exec=yes needs {OURSELVES}: {e}"))?;
+    let mut words: Vec<_> = std::env::args_os().collect();
+    words.pop();
+    words.push(NOTHING.into());
+    Program::new(OURSELVES, words).map_err(|e| e.to_string())
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tasks that do one thing over and over, each in a process of its own.
+//!
+//! Context: SETUP; the tasks are the load.
+//! Base of the loads that work the kernel (fork, mmap, file): one process a task, because
+//! tasks that share an address space would wait for each other's lock of it. A task
+//! that cannot go on says why on a pipe before it ends.
+//! Not here: loads that want threads (`spin`).
+
+use std::collections::HashSet;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::process::ExitStatus;
+
+use tailbound_sys::ipc::{self, SharedCounters};
+use tailbound_sys::process::{self, Pid};
+
+use crate::worker::{Load, Turn};
+
+/// Tasks at work.
+pub(crate) struct Tasks {
+    pids: HashSet<Pid>,
+    counters: SharedCounters,
+    last_words: (PipeReader, PipeWriter),
+}
+
+/// Starts `tasks` processes, each of which runs `work` with its number and a way to count
+/// what it did. `work` returns only when it cannot go on.
+pub(crate) fn start(
+    tasks: usize,
+    work: impl Fn(usize, &dyn Fn(u64)) -> Result<(), String>,
+) -> Result<Box<dyn Load>, String> {
+    let mut it = Tasks {
+        pids: HashSet::new(),
+        counters: SharedCounters::new(tasks).map_err(|e| e.to_string())?,
+        last_words: io::pipe().map_err(|e| format!("pipe: {e}"))?,
+    };
+    for slot in 0..tasks {
+        let task = || {
+            let reason = work(slot, &|n| it.counters.add(slot, n))
+                .err()
+                .unwrap_or_else(|| "it had an end".to_owned());
+            // Lost words leave the exit status, which is reported as well.
+            let _lost = (&it.last_words.1).write_all(format!("{reason}\n").as_bytes());
+            1
+        };
+        let pid = process::fork_task(task).map_err(|e| {
+            format!(
+                "task {} of {tasks}: {e}: raise `ulimit -u` or the control group's pids.max, or ask for fewer tasks",
+                slot + 1
+            )
+        })?;
+        it.pids.insert(pid);
+    }
+    Ok(Box::new(it))
+}
+
+impl Tasks {
+    /// The first thing a task said, if one did.
+    fn said(&self) -> Option<String> {
+        let mut reader = &self.last_words.0;
+        if ipc::wait_readable(&[reader.as_fd()], 0).ok()?.first() != Some(&true) {
+            return None;
+        }
+        let mut buffer = [0; 1024];
+        let n = reader.read(&mut buffer).ok()?;
+        let text = String::from_utf8_lossy(buffer.get(..n)?).into_owned();
+        text.lines().next().map(str::to_owned)
+    }
+}
+
+impl Load for Tasks {
+    fn count(&self) -> u64 {
+        self.counters.total()
+    }
+
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+        match ended.iter().find(|(pid, _)| self.pids.contains(pid)) {
+            None => Ok(Turn::Going),
+            Some((_, status)) => Err(self
+                .said()
+                .unwrap_or_else(|| format!("a task ended with {}", process::ended(*status)))),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files without a name, and how much room there is for them.
+//!
+//! Context: SETUP. Units: bytes. The kernel frees such a file when its last user ends,
+//! however he ends. Source: open(2) O_TMPFILE, statvfs(3).
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::FromRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::error::{SysError, check};
+
+fn words(path: &Path) -> Result<CString, SysError> {
+    let what = path.display().to_string();
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| SysError::code("open", what, libc::EINVAL))
+}
+
+/// Opens a new file of no name in the folder `dir`, to be read and written.
+///
+/// # Errors
+/// ENOENT, EACCES, EROFS; EOPNOTSUPP (EISDIR, EINVAL on old kernels) where the file system
+/// has no such files: [`unsupported`] tells.
+pub fn nameless(dir: &Path) -> Result<File, SysError> {
+    let path = words(dir)?;
+    let flags = libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC | libc::O_LARGEFILE;
+    // SAFETY: a NUL-terminated path and numbers.
+    let raw = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
+    check(raw, "open", &dir.display().to_string())?;
+    // SAFETY: a fresh descriptor, ours alone.
+    Ok(unsafe { File::from_raw_fd(raw) })
+}
+
+/// Does this error of [`nameless`] mean that the file system has no nameless files?
+#[must_use]
+pub fn unsupported(error: &SysError) -> bool {
+    [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL].contains(&error.errno)
+}
+
+/// Bytes that an ordinary user can still write in the folder `dir`; `None` where the file
+/// system has no limit of its own (ramfs).
+///
+/// # Errors
+/// ENOENT, EACCES.
+pub fn free_bytes(dir: &Path) -> Result<Option<u64>, SysError> {
+    /// Their types differ from machine to machine.
+    fn wide(n: impl Into<u64>) -> u64 {
+        n.into()
+    }
+    let path = words(dir)?;
+    // SAFETY: all-zero bytes are a valid statvfs64, which the call fills.
+    let stat = unsafe {
+        let mut stat: libc::statvfs64 = std::mem::zeroed();
+        let done = libc::statvfs64(path.as_ptr(), &raw mut stat);
+        check(done, "statvfs", &dir.display().to_string())?;
+        stat
+    };
+    let free = wide(stat.f_bavail).saturating_mul(wide(stat.f_frsize));
+    Ok((stat.f_blocks > 0).then_some(free))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_nameless_file_is_written_and_never_seen() {
+        let dir = std::env::temp_dir();
+        assert!(free_bytes(&dir).is_ok());
+        match nameless(&dir) {
+            Ok(mut file) => {
+                assert!(file.write_all(b"x").is_ok());
+                assert!(file.metadata().is_ok_and(|m| m.len() == 1));
+            }
+            Err(e) => assert!(unsupported(&e), "{e}"),
+        }
+        let nowhere = Path::new("/nonexistent");
+        assert!(nameless(nowhere).is_err_and(|e| !unsupported(&e) && e.errno == libc::ENOENT));
+        assert!(free_bytes(nowhere).is_err());
+    }
+}
