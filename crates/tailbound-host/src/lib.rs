@@ -3,8 +3,9 @@
 //! and what spoils a run while it runs ([`Watch`]). Everything is read under an injectable
 //! [`Root`], so that the same code runs over trees of files in tests.
 //!
-//! Context: SETUP, COLD. Nothing here changes the machine, nothing here stops a run:
-//! what cannot be read is unknown, with its reason.
+//! Context: SETUP, COLD. Nothing here changes the machine, but for [`tracefs`], which makes
+//! and removes trace instances; nothing here stops a run: what cannot be read is unknown,
+//! with its reason.
 //! Not here: system calls (`tailbound-sys`), the vocabulary of facts and findings
 //! (`tailbound-core`), what to do about it.
 #![forbid(unsafe_code)]
@@ -19,10 +20,12 @@ mod procstat;
 pub mod root;
 mod spoilers;
 mod tasks;
+pub mod tracefs;
 pub mod watch;
 
 pub use cpus::{Cpus, CpusError};
 pub use inventory::{changed, inventory};
 pub use root::{Found, Missing, Root};
 pub use spoilers::given::{not_locked, not_realtime};
+pub use tracefs::{Instance, Tracefs, TracefsError};
 pub use watch::{Watch, WatchPlan};

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Room on a disk, reserved before it is needed.
+//! Room on a disk, reserved before it is needed; files that are read without waiting.
 //!
-//! Context: SETUP. Units: bytes. Source: fallocate(2).
+//! Context: SETUP. Units: bytes. Source: fallocate(2), open(2).
 
 use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use crate::error::SysError;
 
@@ -25,4 +28,12 @@ pub fn reserve(file: &File, bytes: u64) -> Result<(), SysError> {
         libc::EOPNOTSUPP | libc::ENOSYS | libc::ESPIPE | libc::ENODEV | libc::EINVAL => Ok(()),
         _ => Err(error),
     }
+}
+
+/// Opens `path` for reading; a read that would wait for data fails with EAGAIN instead.
+///
+/// # Errors
+/// Those of open(2).
+pub fn open_without_waiting(path: &Path) -> io::Result<File> {
+    File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's tracing file system: where it is, what it offers, who uses it, and what a
+//! killed predecessor of ours left there.
+//!
+//! Context: SETUP, COLD. What is traced is traced in an instance of our own, so that nobody
+//! else's trace is touched.
+//! Not here: what to trace (`tailbound-probe`), what the trace says (`tailbound-trace`).
+//! Source: Documentation/trace/ftrace.rst, "Instances".
+
+mod guard;
+mod instance;
+
+pub use guard::{Guard, guard_main};
+pub use instance::{Instance, NAME_PREFIX};
+
+use std::fs;
+use std::io;
+
+use crate::root::{Found, Missing, Root};
+
+/// Where tracefs is mounted: by itself, else within debugfs.
+const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// Tracers that share the settings under `osnoise/` and the one thread a CPU.
+const EXCLUSIVE: [&str; 3] = ["timerlat", "osnoise", "hwlat"];
+
+/// Why the kernel's tracing cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TracefsError {
+    /// It is not mounted, or this kernel has none.
+    #[error(
+        "tracefs is not mounted: mount it with `mount -t tracefs tracefs /sys/kernel/tracing` (the kernel needs CONFIG_FTRACE)"
+    )]
+    NotMounted,
+    /// This user may not.
+    #[error("{path}: permission denied; tracing needs root")]
+    Permission {
+        /// What was refused.
+        path: String,
+    },
+    /// A tracer that cannot run twice runs already.
+    #[error("the tracer `{tracer}` runs already in {place}: end that trace first")]
+    Busy {
+        /// Which.
+        tracer: String,
+        /// Where.
+        place: String,
+    },
+    /// A file refused what was written to it, or could not be read.
+    #[error("{path}: {why}")]
+    File {
+        /// Which.
+        path: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl TracefsError {
+    fn of(path: &str, e: &io::Error) -> Self {
+        match e.kind() {
+            io::ErrorKind::PermissionDenied => Self::Permission { path: path.to_owned() },
+            _ => Self::File { path: path.to_owned(), why: e.to_string() },
+        }
+    }
+}
+
+/// The tracing file system of one machine.
+#[derive(Clone, Debug)]
+pub struct Tracefs {
+    root: Root,
+    dir: &'static str,
+}
+
+impl Tracefs {
+    /// Finds it.
+    ///
+    /// # Errors
+    /// Not mounted, not permitted.
+    pub fn find(root: &Root) -> Result<Self, TracefsError> {
+        let mut refused = None;
+        for dir in MOUNTS {
+            match fs::read_dir(root.path(dir)) {
+                Ok(_) if root.exists(&format!("{dir}/instances")) => {
+                    return Ok(Self { root: root.clone(), dir });
+                }
+                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                    refused = refused.or_else(|| Some(TracefsError::of(dir, &e)));
+                }
+                _ => {}
+            }
+        }
+        Err(refused.unwrap_or(TracefsError::NotMounted))
+    }
+
+    /// A path below tracefs as people know it.
+    #[must_use]
+    pub fn path(&self, path: &str) -> String {
+        format!("{}/{path}", self.dir)
+    }
+
+    /// A file's text.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn read(&self, path: &str) -> Found<String> {
+        self.root.read_trimmed(&self.path(path))
+    }
+
+    /// Does this kernel have the tracer?
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn has_tracer(&self, tracer: &str) -> Found<bool> {
+        Ok(self.read("available_tracers")?.split_whitespace().any(|t| t == tracer))
+    }
+
+    /// The description of an event's records.
+    ///
+    /// # Errors
+    /// [`Missing`]; not applicable where this kernel has no such event.
+    pub fn event_format(&self, system: &str, event: &str) -> Found<String> {
+        self.read(&format!("events/{system}/{event}/format"))
+    }
+
+    /// Somebody's trace that uses the threads and settings of timerlat, osnoise and hwlat.
+    ///
+    /// # Errors
+    /// [`TracefsError::Busy`].
+    pub fn free_for_tracer(&self) -> Result<(), TracefsError> {
+        let instances = self.instances().into_iter().map(|i| format!("instances/{i}/"));
+        for place in std::iter::once(String::new()).chain(instances) {
+            let tracer = self.read(&format!("{place}current_tracer")).unwrap_or_default();
+            if EXCLUSIVE.contains(&tracer.as_str()) {
+                return Err(TracefsError::Busy { tracer, place: self.path(&place) });
+            }
+        }
+        Ok(())
+    }
+
+    fn instances(&self) -> Vec<String> {
+        self.root.list(&self.path("instances")).unwrap_or_default()
+    }
+
+    /// Removes the instances of predecessors that are gone without having done so; their names.
+    pub fn remove_leftovers(&self) -> Vec<String> {
+        let dead = |name: &String| {
+            name.strip_prefix(NAME_PREFIX).is_some_and(|who| !self.owner_lives(who))
+        };
+        self.instances()
+            .into_iter()
+            .filter(dead)
+            .filter(|name| {
+                // One that is still read belongs to somebody whom we cannot see: it stays.
+                Instance::adopt(self.clone(), name.clone()).remove().is_ok()
+            })
+            .collect()
+    }
+
+    /// `PID-STARTTIME`: a number alone could by now be somebody else's.
+    fn owner_lives(&self, who: &str) -> bool {
+        let Some((pid, began)) = who.split_once('-') else { return false };
+        pid.parse::<u32>().is_ok_and(|pid| start_time(&self.root, pid).is_ok_and(|t| t == began))
+    }
+
+    pub(crate) fn write(&self, path: &str, value: &str) -> Result<(), TracefsError> {
+        let full = self.path(path);
+        fs::OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(self.root.path(&full))
+            .and_then(|mut f| io::Write::write_all(&mut f, value.as_bytes()))
+            .map_err(|e| match TracefsError::of(&full, &e) {
+                TracefsError::File { path, why } => {
+                    TracefsError::File { path, why: format!("`{value}`: {why}") }
+                }
+                other => other,
+            })
+    }
+}
+
+/// When a process began, in the kernel's ticks; proc_pid_stat(5), field 22.
+fn start_time(root: &Root, pid: u32) -> Found<String> {
+    let stat = root.text(&format!("/proc/{pid}/stat"))?;
+    // The name may hold spaces and parentheses: count from the last one.
+    let field = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
+    field
+        .map(str::to_owned)
+        .ok_or_else(|| Missing::Unknown(format!("/proc/{pid}/stat has no start time")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        for (path, text) in files {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().expect("below the folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        }
+        let root = Root::at(dir.path());
+        (dir, root)
+    }
+
+    #[test]
+    fn an_empty_mount_point_is_no_tracefs() {
+        let (_dir, root) = tree(&[("sys/kernel/tracing/README", "")]);
+        let why = Tracefs::find(&root).map(drop);
+        assert_eq!(why, Err(TracefsError::NotMounted));
+        assert!(TracefsError::NotMounted.to_string().contains("mount -t tracefs"));
+    }
+
+    #[test]
+    fn an_older_kernel_has_it_in_debugfs() {
+        let (_dir, root) = tree(&[
+            ("sys/kernel/debug/tracing/instances/x/current_tracer", "nop\n"),
+            ("sys/kernel/debug/tracing/available_tracers", "timerlat nop\n"),
+        ]);
+        let tracefs = Tracefs::find(&root).expect("there");
+        assert_eq!(tracefs.has_tracer("timerlat"), Ok(true));
+        assert_eq!(tracefs.has_tracer("timer"), Ok(false));
+        assert_eq!(tracefs.free_for_tracer(), Ok(()));
+    }
+
+    #[test]
+    fn another_ones_tracer_is_in_the_way_and_named() {
+        let (_dir, root) = tree(&[
+            ("sys/kernel/tracing/current_tracer", "function\n"),
+            ("sys/kernel/tracing/instances/rtla/current_tracer", "timerlat\n"),
+        ]);
+        let why = Tracefs::find(&root).and_then(|t| t.free_for_tracer()).map_err(|e| e.to_string());
+        assert!(why.is_err_and(|w| w.contains("timerlat") && w.contains("instances/rtla")));
+    }
+
+    #[test]
+    fn only_the_dead_leave_something_over() {
+        let stat = |t| format!("41 (a (b) c) S {} {t} 0", "0 ".repeat(18).trim_end());
+        let (dir, root) = tree(&[("proc/41/stat", &stat("777"))]);
+        for name in ["tailbound-41-777", "tailbound-41-778", "tailbound-42-1", "tailbound-x", "own"]
+        {
+            let path = dir.path().join("sys/kernel/tracing/instances").join(name);
+            fs::create_dir_all(path).expect("a folder");
+        }
+        let tracefs = Tracefs::find(&root).expect("there");
+        let gone = tracefs.remove_leftovers();
+        assert_eq!(gone, ["tailbound-41-778", "tailbound-42-1", "tailbound-x"]);
+        assert_eq!(tracefs.instances(), ["own", "tailbound-41-777"]);
+    }
+}
