@@ -54,6 +54,7 @@ pub fn main() -> ExitCode {
 fn say(text: &str) {
     if let Ok(mut console) = File::options().write(true).open("/dev/console") {
         drop(writeln!(console, "{SAYS}{text}"));
+        drop(boot::drain(&console));
     }
 }
 

@@ -7,11 +7,27 @@
 #![deny(missing_docs)]
 
 pub mod arch;
+pub mod boot;
+pub mod cell;
+pub mod cpio;
+pub mod diagnose;
+pub mod elf;
 pub mod error;
+pub mod hash;
 pub mod kernel;
+pub mod machine;
+pub mod program;
+pub mod qemu;
+mod qmp;
+pub mod run;
 pub mod store;
 
 pub use arch::Arch;
+pub use boot::Progress;
+pub use cell::Cell;
 pub use error::LabError;
-pub use kernel::Kernel;
+pub use kernel::{Kernel, KernelName};
+pub use machine::Machine;
+pub use qemu::Emulator;
+pub use run::{Made, Means, run};
 pub use store::Store;

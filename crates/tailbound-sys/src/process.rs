@@ -56,6 +56,11 @@ pub fn try_wait(pid: Pid) -> Result<Option<ExitStatus>, SysError> {
     Ok(wait_one(pid.0, libc::WNOHANG)?.map(|(_, status)| status))
 }
 
+/// Waits until `pid`, a child of the caller, has ended, and collects it.
+pub fn wait(pid: Pid) {
+    drop(wait_one(pid.0, 0));
+}
+
 /// Collects any child that has ended.
 #[must_use]
 pub fn reap_any() -> Option<(Pid, ExitStatus)> {

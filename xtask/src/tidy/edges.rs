@@ -27,7 +27,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-report", &["core", "stats"]),
     ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats"]),
     ("tailbound-trace", &["core"]),
-    ("tailbound-lab", &["sys", "core", "host"]),
+    ("tailbound-lab", &["sys", "core", "host", "import"]),
     ("tailbound-guest", &["sys", "core"]),
     (
         "tailbound",

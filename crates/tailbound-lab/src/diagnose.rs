@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What it means when a guest did not come back with a run: the end of its console, read
+//! for a person.
+//!
+//! Context: COLD. Pure. Source: the kernel's own words (init/main.c, kernel/panic.c,
+//! kernel/exit.c, mm/oom_kill.c, lib/decompress*.c), Documentation/admin-guide/init.rst.
+
+use crate::boot::Ended;
+
+/// Lines of the console that are shown.
+const TAIL_LINES: usize = 16;
+
+/// Something a console says, and what to make of it; the first that is found counts.
+const SIGNS: &[(&str, &str)] = &[
+    (
+        "exitcode=0x00000004",
+        "The first program executed an instruction that this CPU model has not. Build the guest's program for a plainer CPU, or choose another --machine.",
+    ),
+    (
+        "Attempted to kill init",
+        "The guest's first program ended. If it is not a bug of tailbound, the program is not for this kernel.",
+    ),
+    (
+        "No working init found",
+        "The kernel could not execute the guest's program: it is for another architecture, or the kernel lacks CONFIG_BINFMT_ELF.",
+    ),
+    (
+        "Unable to mount root fs",
+        "The kernel did not unpack the initramfs: it lacks CONFIG_BLK_DEV_INITRD, or the guest has too little --memory.",
+    ),
+    ("Initramfs unpacking failed", "The initramfs did not fit: give the guest more --memory."),
+    ("junk in compressed archive", "The initramfs did not fit: give the guest more --memory."),
+    ("Out of memory", "The guest ran out of memory: give it more --memory, or a smaller load."),
+    ("System is deadlocked on memory", "The guest has too little --memory."),
+    ("Failed to execute /init", "The kernel could not execute the guest's program."),
+    (
+        "nothing sent",
+        "The guest worked but its results line is missing: the kernel needs the driver of the second serial port (CONFIG_SERIAL_8250 with CONFIG_SERIAL_8250_NR_UARTS of 2 or more, or CONFIG_SERIAL_AMBA_PL011).",
+    ),
+    (
+        "no fw_cfg device",
+        "The guest could not read its job from the machine: this model has no fw_cfg device.",
+    ),
+    ("ioperm", "The kernel does not let programs use I/O ports: it lacks CONFIG_X86_IOPL_IOPERM."),
+    ("soft lockup", "A CPU of the guest was busy for many seconds without scheduling."),
+    ("Kernel panic", "The kernel gave up: its reason is on the line with `Kernel panic`."),
+    ("BUG:", "The kernel found a bug of its own."),
+    ("Oops", "The kernel found a bug of its own."),
+];
+
+/// One sentence about the end, one about its meaning, and the console's last lines.
+#[must_use]
+pub fn explain(ended: &Ended, console: &str, words: &[String]) -> String {
+    let what = match ended {
+        Ended::Restarted => "the guest ended without a result".to_owned(),
+        Ended::Panicked => "the guest's kernel panicked".to_owned(),
+        Ended::VirtualLimit(s) => format!("the guest was not done after {s} s of its own time"),
+        Ended::HostLimit(s) => {
+            format!("the guest was not done after {s} s of this host's time (--host-limit)")
+        }
+        Ended::Standstill => {
+            "the guest executed nothing for a minute: it waits for something that never comes"
+                .to_owned()
+        }
+        Ended::Quit(said) if said.is_empty() => "QEMU ended by itself".to_owned(),
+        Ended::Quit(said) => format!("QEMU ended by itself: {said}"),
+    };
+    let mut text = what;
+    let meaning = SIGNS.iter().find(|(sign, _)| console.contains(sign)).map(|(_, m)| *m);
+    let silent = console.trim().is_empty();
+    let meaning = meaning.or_else(|| {
+        silent.then_some(
+            "The kernel said nothing: the image is for another architecture or machine, or it has no serial console (CONFIG_SERIAL_8250_CONSOLE, CONFIG_SERIAL_AMBA_PL011_CONSOLE). `--append 'loglevel=7 earlycon'` may show more.",
+        )
+    });
+    if let Some(meaning) = meaning {
+        text.push_str(&format!("\n  {meaning}"));
+    }
+    for word in words {
+        text.push_str(&format!("\n  guest: {word}"));
+    }
+    if !silent {
+        text.push_str("\n  The end of its console:");
+        let lines: Vec<&str> = console.lines().filter(|l| !l.trim().is_empty()).collect();
+        for line in lines.iter().skip(lines.len().saturating_sub(TAIL_LINES)) {
+            let plain: String = line.chars().filter(|c| !c.is_control()).take(200).collect();
+            text.push_str(&format!("\n    | {plain}"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_comes_before_the_consequence() {
+        let console =
+            "[1.0] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000004\n";
+        let text = explain(&Ended::Panicked, console, &[]);
+        assert!(text.starts_with("the guest's kernel panicked") && text.contains("plainer CPU"));
+        assert!(text.contains("| [1.0] Kernel panic"));
+        let silent = explain(&Ended::HostLimit(9), " \n", &[]);
+        assert!(silent.contains("--host-limit") && silent.contains("said nothing"));
+    }
+}

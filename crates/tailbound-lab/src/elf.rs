@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a program needs besides itself: its loader and shared libraries, found as the
+//! loader would.
+//!
+//! Context: COLD. Little-endian ELF, which every guest here is. A file that is cut off or
+//! lies about itself yields nothing instead of a panic.
+//! Source: elf(5), ld.so(8).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::arch::Arch;
+use crate::error::LabError;
+
+const MACHINE_ARM: u64 = 40;
+const MACHINE_X86_64: u64 = 62;
+const MACHINE_AARCH64: u64 = 183;
+const SEGMENT_LOAD: u64 = 1;
+const SEGMENT_DYNAMIC: u64 = 2;
+const SEGMENT_INTERPRETER: u64 = 3;
+const TAG_NEEDED: u64 = 1;
+const TAG_STRINGS: u64 = 5;
+const TAG_RPATH: u64 = 15;
+const TAG_RUNPATH: u64 = 29;
+/// Deeper chains of libraries than this are a loop.
+const LIBRARIES_MAX: usize = 512;
+
+/// What the file says of its needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The loader: a static program has none.
+    pub interpreter: Option<String>,
+    /// Names of libraries.
+    pub libraries: Vec<String>,
+    /// Where the file itself says they are.
+    pub search: Vec<String>,
+}
+
+struct Elf<'a> {
+    bytes: &'a [u8],
+    wide: bool,
+}
+
+impl<'a> Elf<'a> {
+    fn new(bytes: &'a [u8]) -> Option<Self> {
+        match bytes.get(..6)? {
+            [0x7f, b'E', b'L', b'F', 1, 1] => Some(Self { bytes, wide: false }),
+            [0x7f, b'E', b'L', b'F', 2, 1] => Some(Self { bytes, wide: true }),
+            _ => None,
+        }
+    }
+
+    fn number(&self, at: usize, size: usize) -> Option<u64> {
+        let field = self.bytes.get(at..at.checked_add(size)?)?;
+        Some(field.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
+    }
+
+    fn place(&self, at: usize, wide: bool) -> Option<usize> {
+        usize::try_from(self.number(at, if wide { 8 } else { 4 })?).ok()
+    }
+
+    /// Kind, offset in the file, address, size in the file.
+    fn segments(&self) -> Option<Vec<(u64, usize, usize, usize)>> {
+        let table = self.place(if self.wide { 32 } else { 28 }, self.wide)?;
+        let size = usize::try_from(self.number(if self.wide { 54 } else { 42 }, 2)?).ok()?;
+        let count = usize::try_from(self.number(if self.wide { 56 } else { 44 }, 2)?).ok()?;
+        (0..count)
+            .map(|i| {
+                let at = table.checked_add(i.checked_mul(size)?)?;
+                let field = |wide: usize, narrow: usize| {
+                    self.place(at + if self.wide { wide } else { narrow }, self.wide)
+                };
+                Some((self.number(at, 4)?, field(8, 4)?, field(16, 8)?, field(32, 16)?))
+            })
+            .collect()
+    }
+
+    fn text(&self, at: usize) -> Option<String> {
+        let bytes = self.bytes.get(at..)?.split(|b| *b == 0).next()?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    fn needs(&self) -> Option<Needs> {
+        let segments = self.segments()?;
+        let in_file = |address: usize| {
+            segments.iter().find_map(|(kind, offset, start, size)| {
+                let inside = address.checked_sub(*start).filter(|at| at < size)?;
+                (*kind == SEGMENT_LOAD).then_some(offset + inside)
+            })
+        };
+        let mut needs = Needs::default();
+        for (kind, offset, _, size) in &segments {
+            match *kind {
+                SEGMENT_INTERPRETER => needs.interpreter = self.text(*offset),
+                SEGMENT_DYNAMIC => {
+                    let word = if self.wide { 8 } else { 4 };
+                    let tags: Vec<(u64, usize)> = (0..size / (2 * word))
+                        .map_while(|i| {
+                            let at = offset + i * 2 * word;
+                            Some((self.number(at, word)?, self.place(at + word, self.wide)?))
+                        })
+                        .collect();
+                    let strings = tags.iter().find(|(t, _)| *t == TAG_STRINGS);
+                    let Some(strings) = strings.and_then(|(_, at)| in_file(*at)) else { continue };
+                    for (tag, at) in tags {
+                        let text = || self.text(strings.checked_add(at)?);
+                        match tag {
+                            TAG_NEEDED => needs.libraries.extend(text()),
+                            TAG_RPATH | TAG_RUNPATH => needs
+                                .search
+                                .extend(text().unwrap_or_default().split(':').map(str::to_owned)),
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(needs)
+    }
+}
+
+/// The architecture of an ELF file, where it is one of the lab's.
+#[must_use]
+pub fn arch(bytes: &[u8]) -> Option<Arch> {
+    match Elf::new(bytes)?.number(18, 2)? {
+        MACHINE_X86_64 => Some(Arch::X86_64),
+        MACHINE_AARCH64 => Some(Arch::Aarch64),
+        MACHINE_ARM => Some(Arch::Arm),
+        _ => None,
+    }
+}
+
+/// What an ELF file needs; `None` when it is none (a script, say).
+#[must_use]
+pub fn needs(bytes: &[u8]) -> Option<Needs> {
+    Elf::new(bytes)?.needs()
+}
+
+/// Everything `program` needs to run, by its path in the guest: its loader and libraries,
+/// looked for in `folders` first, then where each file says, then where this system keeps
+/// those of `arch`. The program itself is not among them.
+///
+/// # Errors
+/// A library is nowhere: its name, who needs it, and where it was looked for.
+pub fn libraries(
+    program: &Path,
+    arch: Arch,
+    folders: &[PathBuf],
+) -> Result<BTreeMap<String, PathBuf>, LabError> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![program.to_owned()];
+    while let Some(path) = open.pop() {
+        let bytes = std::fs::read(&path).map_err(|e| LabError::file(&path, &e))?;
+        let Some(needs) = needs(&bytes) else { continue };
+        if let Some(loader) = needs.interpreter {
+            let host = Path::new(&loader);
+            if !host.is_file() {
+                return Err(LabError::cannot(format!(
+                    "{}: its loader {loader} is not on this system",
+                    path.display()
+                )));
+            }
+            if found.insert(loader.clone(), host.to_owned()).is_none() {
+                open.push(host.to_owned());
+            }
+        }
+        let own = path.parent().unwrap_or(Path::new("/")).display().to_string();
+        let stated = needs.search.iter().map(|s| PathBuf::from(s.replace("$ORIGIN", &own)));
+        let places: Vec<PathBuf> =
+            folders.iter().cloned().chain(stated).chain(system(arch)).collect();
+        for name in needs.libraries {
+            let host = places
+                .iter()
+                .map(|p| p.join(&name))
+                .find(|p| std::fs::read(p).is_ok_and(|b| self::arch(&b) == Some(arch)));
+            let host = host.ok_or_else(|| {
+                LabError::cannot(format!(
+                    "{} needs {name}, which is in none of {}",
+                    path.display(),
+                    places.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
+                ))
+            })?;
+            // The loader looks in /lib whatever else it is told.
+            let guest = format!("/lib/{name}");
+            let known = found.keys().any(|k: &String| k.ends_with(&format!("/{name}")));
+            if !known && found.len() < LIBRARIES_MAX {
+                found.insert(guest, host.clone());
+                open.push(host);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn system(arch: Arch) -> Vec<PathBuf> {
+    let triple = match arch {
+        Arch::X86_64 => "x86_64-linux-gnu",
+        Arch::Aarch64 => "aarch64-linux-gnu",
+        Arch::Arm => "arm-linux-gnueabihf",
+    };
+    let mut folders = vec![
+        PathBuf::from(format!("/usr/{triple}/lib")),
+        PathBuf::from(format!("/lib/{triple}")),
+        PathBuf::from(format!("/usr/lib/{triple}")),
+    ];
+    folders
+        .extend(["/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib"].map(PathBuf::from));
+    folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_this_system_finds_its_loader_and_libraries() {
+        let own = std::env::current_exe().unwrap();
+        let bytes = std::fs::read(&own).unwrap();
+        assert_eq!(arch(&bytes), Some(Arch::of_host()));
+        let needs = needs(&bytes).unwrap();
+        let found = libraries(&own, Arch::of_host(), &[]).unwrap();
+        for name in &needs.libraries {
+            assert!(found.keys().any(|k| k.ends_with(name.as_str())), "{name} in {found:?}");
+        }
+        assert_eq!(
+            needs.interpreter.is_some(),
+            needs.interpreter.is_some_and(|i| found.contains_key(&i))
+        );
+    }
+
+    #[test]
+    fn what_is_cut_off_needs_nothing_and_panics_nowhere() {
+        let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        for length in (0..4096).chain([bytes.len() / 2]) {
+            let _ = needs(bytes.get(..length).unwrap_or_default());
+        }
+        assert_eq!(needs(b"#!/bin/sh\n"), None);
+    }
+}

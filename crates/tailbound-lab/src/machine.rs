@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine models of the lab: what QEMU is told, and where the guest finds its lines.
+//!
+//! Context: COLD. Units: MiB.
+//! Nothing here may complete in host time: no disk, no network, no display; a clock that
+//! stands still with the guest; a CPU model without a source of entropy.
+//! Source: qemu-system(1); docs/virtual-time.md.
+
+use std::path::{Path, PathBuf};
+
+use crate::arch::Arch;
+use crate::error::LabError;
+use crate::kernel::Kernel;
+
+/// A model and what goes with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Architecture.
+    pub arch: Arch,
+    /// `-M`
+    pub model: String,
+    /// `-cpu`
+    pub cpu: String,
+    /// The guest's console.
+    pub console: &'static str,
+    /// The line the results come back over.
+    pub results: &'static str,
+    /// Devices the results need.
+    devices: &'static [&'static str],
+    /// Can the guest stop itself at one instruction, and read a job given after that?
+    pub stops: bool,
+    /// The device tree a board needs, by file name.
+    device_tree: Option<&'static str>,
+}
+
+impl Machine {
+    /// The model for `arch`, or the one asked for.
+    ///
+    /// # Errors
+    /// No such model is known for this architecture.
+    pub fn choose(arch: Arch, asked: Option<&str>, kvm: bool) -> Result<Self, LabError> {
+        let known = match arch {
+            Arch::X86_64 => vec![Self::pc("pc"), Self::pc("q35")],
+            Arch::Aarch64 => vec![Self::virt()],
+            Arch::Arm => vec![Self::vexpress("vexpress-a9"), Self::virt32()],
+        };
+        let models: Vec<&str> = known.iter().map(|m| m.base()).collect();
+        let wanted = asked.unwrap_or_default();
+        let base = wanted.split(',').next().unwrap_or_default();
+        let mut machine = match known.iter().find(|m| m.base() == base) {
+            Some(found) => Self { model: wanted.to_owned(), ..found.clone() },
+            None if wanted.is_empty() => known
+                .first()
+                .cloned()
+                .ok_or_else(|| LabError::cannot(format!("no machine model for {arch}")))?,
+            None => {
+                return Err(LabError::usage(format!(
+                    "--machine {wanted}: not known for {arch}; known are {}",
+                    models.join(", ")
+                )));
+            }
+        };
+        if kvm {
+            "host".clone_into(&mut machine.cpu);
+        }
+        Ok(machine)
+    }
+
+    fn base(&self) -> &str {
+        self.model.split(',').next().unwrap_or_default()
+    }
+
+    fn pc(model: &str) -> Self {
+        Self {
+            arch: Arch::X86_64,
+            model: model.to_owned(),
+            cpu: "qemu64,+ssse3,+sse4.1,+sse4.2,-rdrand,-rdseed".to_owned(),
+            console: "ttyS0",
+            results: "/dev/ttyS1",
+            devices: &["-device", "pvpanic"],
+            stops: true,
+            device_tree: None,
+        }
+    }
+
+    fn virt() -> Self {
+        Self {
+            arch: Arch::Aarch64,
+            model: "virt,gic-version=3".to_owned(),
+            cpu: "cortex-a57".to_owned(),
+            console: "ttyAMA0",
+            results: "/dev/ttyS0",
+            devices: &["-device", "pci-serial,chardev=results"],
+            stops: false,
+            device_tree: None,
+        }
+    }
+
+    fn virt32() -> Self {
+        Self {
+            arch: Arch::Arm,
+            cpu: "cortex-a15".to_owned(),
+            model: "virt,highmem=off".to_owned(),
+            ..Self::virt()
+        }
+    }
+
+    fn vexpress(model: &str) -> Self {
+        Self {
+            arch: Arch::Arm,
+            model: model.to_owned(),
+            cpu: "cortex-a9".to_owned(),
+            console: "ttyAMA0",
+            results: "/dev/ttyAMA1",
+            devices: &[],
+            stops: false,
+            device_tree: Some("vexpress-v2p-ca9.dtb"),
+        }
+    }
+
+    /// The words for QEMU that say which machine this is; the order is part of the machine.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let mut words: Vec<String> =
+            ["-M", &self.model, "-cpu", &self.cpu].map(String::from).into();
+        words.extend(self.devices.iter().map(|w| (*w).to_owned()));
+        words
+    }
+
+    /// Does the results line belong to a device of its own, rather than to the second serial port?
+    #[must_use]
+    pub fn results_by_device(&self) -> bool {
+        self.devices.iter().any(|d| d.contains("chardev=results"))
+    }
+
+    /// The device tree of the board among those of `kernel`.
+    ///
+    /// # Errors
+    /// The board needs one and the kernel brings none.
+    pub fn device_tree(&self, kernel: &Kernel) -> Result<Option<PathBuf>, LabError> {
+        let Some(name) = self.device_tree else { return Ok(None) };
+        let found = kernel.device_trees.as_deref().and_then(|folder| find(folder, name, 3));
+        found.map(Some).ok_or_else(|| {
+            LabError::usage(format!(
+                "{}: the board model {} needs the device tree {name}, and this kernel brings none",
+                kernel.record.name,
+                self.base()
+            ))
+        })
+    }
+}
+
+fn find(folder: &Path, name: &str, depth: u8) -> Option<PathBuf> {
+    let direct = folder.join(name);
+    if direct.is_file() {
+        return Some(direct);
+    }
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.is_dir())
+        .collect();
+    folders.sort();
+    (depth > 0).then(|| folders.iter().find_map(|f| find(f, name, depth - 1))).flatten()
+}

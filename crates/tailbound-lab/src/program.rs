@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tailbound that goes into the guest: this very program where it can, or the one
+//! built for the guest's architecture.
+//!
+//! Context: COLD.
+
+use std::path::{Path, PathBuf};
+
+use crate::arch::Arch;
+use crate::elf;
+use crate::error::LabError;
+
+/// Finds it: `asked`, `$TAILBOUND_GUEST_<ARCH>`, this program, or one beside it by the
+/// name that `cargo xtask build` gives it.
+///
+/// # Errors
+/// There is none for this architecture: where it was looked for.
+pub fn find(arch: Arch, asked: Option<&Path>) -> Result<PathBuf, LabError> {
+    if let Some(path) = asked {
+        return fits(path, arch).map(|()| path.to_owned());
+    }
+    let variable = format!("TAILBOUND_GUEST_{}", arch.name().to_ascii_uppercase());
+    if let Some(path) = std::env::var_os(&variable).filter(|v| !v.is_empty()).map(PathBuf::from) {
+        return fits(&path, arch).map(|()| path);
+    }
+    let own = std::env::current_exe().map_err(LabError::cannot)?;
+    let name = match arch {
+        Arch::X86_64 => "tailbound-x86_64",
+        Arch::Aarch64 => "tailbound-aarch64",
+        Arch::Arm => "tailbound-armv7",
+    };
+    let folders = own.ancestors().skip(1).take(4).flat_map(|f| [f.to_owned(), f.join("dist")]);
+    let mut beside = folders.map(|f| f.join(name)).filter(|p| p.is_file());
+    if arch == Arch::of_host() {
+        return Ok(own);
+    }
+    beside.find(|p| fits(p, arch).is_ok()).ok_or_else(|| {
+        LabError::cannot(format!(
+            "no tailbound for {arch}: put `{name}` (made by `make arm`) beside this program, or give --guest FILE or {variable}"
+        ))
+    })
+}
+
+fn fits(path: &Path, arch: Arch) -> Result<(), LabError> {
+    let bytes = std::fs::read(path).map_err(|e| LabError::file(path, &e))?;
+    let found = elf::arch(&bytes);
+    if found == Some(arch) {
+        return Ok(());
+    }
+    let what =
+        found.map_or("no program of a known architecture".to_owned(), |a| format!("for {a}"));
+    Err(LabError::usage(format!("{}: is {what}; the guest is {arch}", path.display())))
+}
