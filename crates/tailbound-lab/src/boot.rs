@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::error::LabError;
 use crate::qemu::{Emulator, Lines, Running, Setup, quoted};
 use crate::qmp::{Heard, Qmp};
+use crate::store::unique;
 
 /// How often the guest is looked at.
 const LOOK: Duration = Duration::from_millis(250);
@@ -245,7 +246,7 @@ impl Watch<'_> {
 
     /// Writes the machine's state beside `path` and renames it there.
     fn save(&mut self, path: &Path) -> Result<(), LabError> {
-        let part = path.with_extension(format!("part-{}", std::process::id()));
+        let part = path.with_extension(format!("part-{}", unique()));
         let uri = format!("exec:cat > {}", quoted(&part)?);
         self.qmp.ask("migrate", &json!({ "uri": uri }))?;
         loop {

@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 pub mod arch;
+pub mod ask;
 pub mod boot;
 pub mod cell;
 pub mod cpio;
@@ -16,18 +17,24 @@ pub mod error;
 pub mod hash;
 pub mod kernel;
 pub mod machine;
+pub mod pool;
 pub mod program;
 pub mod qemu;
 mod qmp;
+pub mod repeat;
 pub mod run;
 pub mod store;
+pub mod target;
 
 pub use arch::Arch;
+pub use ask::{Asked, Labelled};
 pub use boot::Progress;
 pub use cell::Cell;
 pub use error::LabError;
 pub use kernel::{Kernel, KernelName};
 pub use machine::Machine;
+pub use pool::{Happened, run_all};
 pub use qemu::Emulator;
 pub use run::{Made, Means, run};
 pub use store::Store;
+pub use target::Target;

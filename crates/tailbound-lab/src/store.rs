@@ -88,9 +88,7 @@ impl Store {
     /// # Errors
     /// It cannot be made.
     pub fn beside(&self, room: &str) -> Result<Beside, LabError> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = self.room(room)?.join(format!("{PART}{}-{number}", std::process::id()));
+        let path = self.room(room)?.join(format!("{PART}{}", unique()));
         fs::create_dir_all(&path).map_err(|e| LabError::file(&path, &e))?;
         Ok(Beside { path })
     }
@@ -112,11 +110,17 @@ impl Store {
     /// It cannot be written.
     pub fn write_whole(&self, path: &Path, bytes: &[u8]) -> Result<(), LabError> {
         let mut beside = path.as_os_str().to_owned();
-        beside.push(format!(".{}.new", std::process::id()));
+        beside.push(format!(".{}.new", unique()));
         let beside = PathBuf::from(beside);
         fs::write(&beside, bytes).map_err(|e| LabError::file(&beside, &e))?;
         fs::rename(&beside, path).map_err(|e| LabError::file(path, &e))
     }
+}
+
+/// A name that nobody else has: neither another process nor another thread of this one.
+pub(crate) fn unique() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Names of things half made.

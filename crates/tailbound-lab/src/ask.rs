@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What people ask the lab for, and the cells it comes to: systems times loads.
+//!
+//! Context: COLD. Units: MiB, s. A *system* is a kernel and what is added to its command
+//! line; a *load* is what runs beside the measurement, several joined by commas.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use tailbound_core::lab::{Job, Tester};
+use tailbound_core::plan::Campaign;
+use tailbound_core::units;
+
+use crate::arch::Arch;
+use crate::cell::Cell;
+use crate::elf;
+use crate::error::LabError;
+use crate::kernel::{Kernel, KernelName};
+use crate::machine::Machine;
+
+/// Cycles of a run where nobody says how many.
+pub const CYCLES: u64 = 3000;
+/// Their interval.
+pub const INTERVAL: &str = "250us";
+/// Virtual time costs host time: a short warm-up is enough where nothing is noisy.
+const WARM_UP: &str = "100ms";
+const MEMORY_MIB: u32 = 768;
+/// Patience with a job beyond three times its length, in its own time.
+const SLACK_S: u64 = 60;
+
+/// A kernel and what is added to its command line.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct System {
+    /// Its name, as [`KernelName`] reads it.
+    pub kernel: String,
+    /// Added to the command line.
+    #[serde(default)]
+    pub append: String,
+    /// What people call it; the kernel's name and the added words otherwise.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+impl System {
+    /// What people call it.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match (&self.name, self.append.trim()) {
+            (Some(name), _) => name.clone(),
+            (None, "") => self.kernel.clone(),
+            (None, append) => format!("{} {append}", self.kernel),
+        }
+    }
+}
+
+/// What was asked for, by file or by flags; the words of both are the same.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Asked {
+    /// Kernels, each with each of `append`.
+    pub kernels: Vec<String>,
+    /// What is added to command lines.
+    pub append: Vec<String>,
+    /// Systems one by one, where not every kernel has every option.
+    #[serde(rename = "system")]
+    pub systems: Vec<System>,
+    /// Loads; each entry may be several, joined by commas.
+    pub loads: Vec<String>,
+    /// Architecture of the guests.
+    pub arch: Option<String>,
+    /// Machine model.
+    pub machine: Option<String>,
+    /// CPUs.
+    pub smp: Option<u32>,
+    /// Memory.
+    pub memory_mib: Option<u32>,
+    /// One instruction is 2^shift ns.
+    pub shift: Option<u8>,
+    /// Seed.
+    pub seed: Option<u32>,
+    /// KVM instead of virtual time.
+    pub kvm: bool,
+    /// Programs added to the guest, at the path they have here, with their libraries.
+    pub with: Vec<PathBuf>,
+    /// Another program measures.
+    pub tester: Option<Tester>,
+    /// Everything else about the measurement.
+    pub campaign: Campaign,
+    /// The guest's program.
+    #[serde(skip)]
+    pub guest: Option<PathBuf>,
+}
+
+/// One cell with the words people know it by.
+#[derive(Clone, Debug)]
+pub struct Labelled {
+    /// The system's.
+    pub system: String,
+    /// The load's.
+    pub load: String,
+    /// The cell.
+    pub cell: Cell,
+}
+
+impl Asked {
+    /// Reads a matrix file.
+    ///
+    /// # Errors
+    /// The TOML error with its line and column.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|e| e.to_string())
+    }
+
+    /// The architecture.
+    ///
+    /// # Errors
+    /// An unknown word.
+    pub fn arch(&self) -> Result<Arch, LabError> {
+        self.arch.as_deref().map_or(Ok(Arch::X86_64), |text| {
+            text.parse().map_err(|e| LabError::usage(format!("--arch: {e}")))
+        })
+    }
+
+    /// All systems: those one by one, then every kernel with every added line.
+    #[must_use]
+    pub fn all_systems(&self) -> Vec<System> {
+        let none = [String::new()];
+        let appends = if self.append.is_empty() { &none[..] } else { &self.append };
+        let crossed = self.kernels.iter().flat_map(|kernel| {
+            appends.iter().map(|append| System {
+                kernel: kernel.clone(),
+                append: append.clone(),
+                name: None,
+            })
+        });
+        self.systems.iter().cloned().chain(crossed).collect()
+    }
+
+    /// Every cell: loads outside, systems inside, so that neighbours boot different snapshots.
+    /// `obtain` finds a kernel by its name.
+    ///
+    /// # Errors
+    /// Words that cannot be.
+    pub fn cells(
+        &self,
+        obtain: &mut dyn FnMut(&KernelName, Arch) -> Result<Kernel, LabError>,
+    ) -> Result<Vec<Labelled>, LabError> {
+        let arch = self.arch()?;
+        let machine = Machine::choose(arch, self.machine.as_deref(), self.kvm)?;
+        let systems = self.all_systems();
+        if systems.is_empty() {
+            return Err(LabError::usage("no kernel: give --kernel, such as debian:6.12-rt"));
+        }
+        let mut kernels: BTreeMap<String, Kernel> = BTreeMap::new();
+        for system in &systems {
+            if !kernels.contains_key(&system.kernel) {
+                let name: KernelName = system
+                    .kernel
+                    .parse()
+                    .map_err(|e| LabError::usage(format!("--kernel {}: {e}", system.kernel)))?;
+                kernels.insert(system.kernel.clone(), obtain(&name, arch)?);
+            }
+        }
+        let default = ["hackbench".to_owned()];
+        let loads = if self.loads.is_empty() { &default[..] } else { &self.loads };
+        let mut cells = Vec::new();
+        for load in loads {
+            for system in &systems {
+                let Some(kernel) = kernels.get(&system.kernel) else { continue };
+                let cell = self.cell(kernel, &machine, &system.append, load)?;
+                cells.push(Labelled { system: system.label(), load: load.clone(), cell });
+            }
+        }
+        Ok(cells)
+    }
+
+    fn cell(
+        &self,
+        kernel: &Kernel,
+        machine: &Machine,
+        append: &str,
+        load: &str,
+    ) -> Result<Cell, LabError> {
+        let shift = self.shift.unwrap_or(0);
+        if shift > 10 {
+            return Err(LabError::usage(format!("--shift {shift}: QEMU's limit is 10")));
+        }
+        let smp = self.smp.unwrap_or(1);
+        if !(1..=64).contains(&smp) {
+            return Err(LabError::usage(format!("--smp {smp}: 1 to 64")));
+        }
+        let mut files = BTreeMap::new();
+        for program in &self.with {
+            let path = std::path::absolute(program).map_err(|e| LabError::file(program, &e))?;
+            let there = path.to_str().ok_or_else(|| {
+                LabError::usage(format!("--with {}: not a name in UTF-8", path.display()))
+            })?;
+            files.extend(elf::libraries(&path, kernel.arch, &[])?);
+            files.insert(there.to_owned(), path);
+        }
+        Ok(Cell {
+            kernel: kernel.clone(),
+            machine: machine.clone(),
+            smp,
+            memory_mib: self.memory_mib.unwrap_or(MEMORY_MIB),
+            shift,
+            seed: self.seed.unwrap_or(1),
+            kvm: self.kvm,
+            append: append.trim().to_owned(),
+            files,
+            modules: Vec::new(),
+            guest: self.guest.clone(),
+            job: self.job(load)?,
+        })
+    }
+
+    fn job(&self, load: &str) -> Result<Job, LabError> {
+        let loads: Vec<String> = vec![load.to_owned()];
+        let mut campaign = self.campaign.clone();
+        campaign.interval.get_or_insert_with(|| INTERVAL.to_owned());
+        campaign.warm_up.get_or_insert_with(|| WARM_UP.to_owned());
+        if campaign.loops.is_none() && campaign.duration.is_none() {
+            campaign.loops = Some(CYCLES);
+        }
+        campaign.load = Some(loads.clone());
+        let time = |word: &str, text: &Option<String>| -> Result<i64, LabError> {
+            let Some(text) = text else { return Ok(0) };
+            units::parse_ns(text).map_err(|e| LabError::usage(format!("{word}: {e}")))
+        };
+        let interval = time("--interval", &campaign.interval)?;
+        let cycles = i64::try_from(campaign.loops.unwrap_or(0)).unwrap_or(i64::MAX);
+        let length = time("--duration", &campaign.duration)?
+            .max(interval.saturating_mul(cycles))
+            .saturating_add(time("--warm-up", &campaign.warm_up)?);
+        let length_s = u64::try_from(length / 1_000_000_000).unwrap_or(0);
+        let arguments = match &self.tester {
+            Some(_) if load != "none" => loads,
+            _ => Vec::new(),
+        };
+        Ok(Job {
+            campaign: toml::to_string(&campaign).map_err(LabError::cannot)?,
+            arguments,
+            tester: self.tester.clone(),
+            settings: Vec::new(),
+            limit_s: length_s.saturating_mul(3).saturating_add(SLACK_S),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_file_says_where_it_is_wrong_and_crosses_what_it_holds() {
+        let text = "kernels = [\"debian:6.12\", \"debian:6.12-rt\"]\nappend = [\"\", \"threadirqs\"]\n\
+                    loads = [\"none\", \"hackbench\"]\nsmp = 1\n[campaign]\nloops = 10\n\
+                    [[system]]\nkernel = \"build:x\"\nname = \"mine\"\n";
+        let asked = Asked::parse(text).unwrap();
+        let labels: Vec<String> = asked.all_systems().iter().map(System::label).collect();
+        assert_eq!(
+            labels,
+            [
+                "mine",
+                "debian:6.12",
+                "debian:6.12 threadirqs",
+                "debian:6.12-rt",
+                "debian:6.12-rt threadirqs"
+            ]
+        );
+        let wrong = Asked::parse("kernels = []\nlaods = []\n").unwrap_err();
+        assert!(wrong.contains("line 2") && wrong.contains("laods"), "{wrong}");
+    }
+
+    #[test]
+    fn a_job_has_time_for_what_it_does() {
+        let mut asked = Asked::default();
+        asked.campaign.loops = Some(4000);
+        asked.campaign.interval = Some("1ms".to_owned());
+        let job = asked.job("hackbench").unwrap();
+        assert_eq!(job.limit_s, 4 * 3 + SLACK_S);
+        let campaign = Campaign::parse(&job.campaign).unwrap();
+        assert_eq!(campaign.load, Some(vec!["hackbench".to_owned()]));
+        asked.campaign.interval = Some("1".to_owned());
+        assert!(asked.job("none").is_err());
+    }
+}
