@@ -9,7 +9,9 @@
 
 pub mod arm;
 pub mod collect;
+pub mod observe;
 pub mod selfcost;
 
 pub use arm::{Armed, Finished, Home, ProbeError, Running, Seat, allowed, arm, seats};
 pub use collect::{Collector, Fresh};
+pub use observe::{ObserveError, Observed, Observer};

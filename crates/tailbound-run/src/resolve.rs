@@ -7,7 +7,8 @@
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{
-    Campaign, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, LoadSpec, Means, Plan,
+    Campaign, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, LoadSpec, Means, Observe,
+    Plan,
 };
 use tailbound_core::policy::Policy;
 use tailbound_core::requirement::{Class, Rate, Requirement};
@@ -133,6 +134,7 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         tailbound_load::check(load).map_err(usage("--load"))?;
     }
     let cpu_dma_latency_us = w.cpu_dma_latency.as_deref().map(dma_latency).transpose()?;
+    let observe = w.observe.as_deref().map(|word| observe(word, root, clock, means)).transpose()?;
     let plan = Plan {
         name: w.name.clone(),
         probe: "cyclic".to_owned(),
@@ -148,9 +150,16 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         cpu_dma_latency_us,
         raw: w.raw.unwrap_or(false),
         paranoid: asked.paranoid,
-        observe: None,
+        observe,
     };
     Ok(Resolved { plan, findings, loads_by_default })
+}
+
+fn observe(word: &str, root: &Root, clock: Clock, means: Means) -> Result<Observe, RunError> {
+    tailbound_probe::observe::choose(word, root, clock, means).map_err(|e| {
+        let text = format!("--observe: {e}");
+        if e.is_usage() { RunError::Usage(text) } else { RunError::Cannot(text) }
+    })
 }
 
 fn parse_or<T: std::str::FromStr<Err = String>>(

@@ -17,7 +17,7 @@ use tailbound_core::plan::Plan;
 use tailbound_core::record::{End, Fact, Header, Line, Run, SCHEMA, ThreadRecord, WarmUp};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
-use tailbound_probe::{Collector, Finished, Running, arm};
+use tailbound_probe::{Collector, Finished, ObserveError, Observer, Running, arm};
 use tailbound_rt::Ended;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, dma_latency, limits, mem, sched};
@@ -71,7 +71,10 @@ pub fn run(
     for finding in &session.findings {
         journal.finding(finding.clone());
     }
-    let (mut loads, held, running) = match session.start(&mut journal, show) {
+    let begun = session
+        .observe(&mut journal, signals)
+        .and_then(|observer| Ok((observer, session.start(&mut journal, show)?)));
+    let (mut observer, (mut loads, held, running)) = match begun {
         Ok(started) => started,
         Err(e) => {
             // Nothing was measured: a run file without a run would only be in the way.
@@ -83,6 +86,9 @@ pub fn run(
         session.self_cost(&mut journal);
         journal.run.header.machine = session.inventory();
         journal.begin();
+    }
+    if let Some(observer) = &mut observer {
+        observer.begin(&running, &session.plan);
     }
     // Lets other observers of the same clock lay their records beside these.
     journal.event(0, "clock-start", &running.start_ns().to_string());
@@ -96,8 +102,10 @@ pub fn run(
         },
     );
     let mut supervisor = Supervisor::new(&session, running, watch, journal, &mut loads);
+    supervisor.observer = observer;
     supervisor.watch_over(signals, show);
-    let Watched { mut journal, threads, watch, interrupted } = supervisor.into_watched()?;
+    let Watched { mut journal, threads, watch, observed, interrupted } =
+        supervisor.into_watched()?;
     drop(held);
     let ends = loads.stop();
     for end in ends {
@@ -110,6 +118,12 @@ pub fn run(
             finding.id = format!("{}-{}", finding.id, i + 1);
         }
         journal.finding(finding);
+    }
+    if let Some(observed) = observed {
+        journal.run.self_cost.extend(observed.self_cost);
+        observed.findings.into_iter().for_each(|f| journal.finding(f));
+        // Before the threads' own: the order of the way of a wake-up.
+        observed.threads.into_iter().for_each(|t| journal.line(Line::Thread(Box::new(t))));
     }
     session.conclude(&mut journal, threads, watch, interrupted)?;
     journal.end()
@@ -180,6 +194,33 @@ impl Session {
             .and_then(tailbound_probe::Armed::release)
             .map_err(|e| RunError::Cannot(e.to_string()))?;
         Ok((loads, held, running))
+    }
+
+    /// The kernel's tracing, set up and off; hwlat has looked already.
+    fn observe(
+        &self,
+        journal: &mut Journal,
+        signals: &Signals,
+    ) -> Result<Option<Observer>, RunError> {
+        let cannot = |e: ObserveError| RunError::Cannot(format!("--observe: {e}"));
+        let mut observer = Observer::prepare(&self.root, &self.plan, &self.exe).map_err(cannot)?;
+        if let Some(observer) = &mut observer {
+            for note in observer.take_notes() {
+                journal.event(-self.plan.warm_up_ns, "observe", &note);
+            }
+            let mut ended = false;
+            let mut pause = |ms| {
+                ended = signals.wait(ms).is_some();
+                ended
+            };
+            observer.look_alone(&self.plan, &mut pause).map_err(cannot)?;
+            if ended {
+                return Err(RunError::Cannot(
+                    "ended by a signal before the measurement".to_owned(),
+                ));
+            }
+        }
+        Ok(observer)
     }
 
     fn inventory(&self) -> BTreeMap<String, Fact> {

@@ -15,7 +15,7 @@ use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Watch;
 use tailbound_load::Loads;
-use tailbound_probe::{Collector, Home, Running};
+use tailbound_probe::{Collector, Home, Observed, Observer, Running};
 use tailbound_stats::{P2, Quantile, Windows, quantile};
 use tailbound_sys::limits;
 use tailbound_sys::signal::{self, Signals};
@@ -34,7 +34,7 @@ const EXCEEDANCES_A_STEP: u64 = 4096;
 const P2_PERCENTILES: [f64; 6] = [0.05, 0.5, 0.95, 0.99, 0.999, 0.99999];
 /// Raw samples a line.
 const RAW_CHUNK: usize = 65_536;
-/// How often the raw ring of 16 Ki samples is emptied.
+/// How often the raw ring of 16 Ki samples and the kernel's trace are emptied.
 const RAW_REFRESH_MS: u32 = 100;
 
 /// Everything the supervisor keeps of one thread.
@@ -63,6 +63,8 @@ pub(crate) struct Watched {
     pub(crate) journal: Journal,
     pub(crate) threads: Vec<WatchedThread>,
     pub(crate) watch: Watch,
+    /// What the kernel's tracing saw.
+    pub(crate) observed: Option<Observed>,
     /// The signal that ended it before its time.
     pub(crate) interrupted: Option<&'static str>,
 }
@@ -72,6 +74,8 @@ pub(crate) struct Supervisor<'a> {
     running: Running,
     watch: Watch,
     journal: Journal,
+    /// The kernel's tracing, if it was asked for.
+    pub(crate) observer: Option<Observer>,
     loads: &'a mut Loads,
     followers: Vec<Follower>,
     rates: Vec<(String, f64, String)>,
@@ -107,6 +111,7 @@ impl<'a> Supervisor<'a> {
             running,
             watch,
             journal,
+            observer: None,
             loads,
             followers,
             rates: Vec::new(),
@@ -122,7 +127,7 @@ impl<'a> Supervisor<'a> {
     pub(crate) fn watch_over(&mut self, signals: &Signals, show: &mut dyn FnMut(View<'_>)) {
         let live = self.session.refresh_ms > 0;
         let mut period_ms = if live { self.session.refresh_ms } else { 1000 };
-        if self.session.plan.raw {
+        if self.session.plan.raw || self.observer.is_some() {
             period_ms = period_ms.min(RAW_REFRESH_MS);
         }
         let live_frames = period_ms < 1000;
@@ -163,6 +168,7 @@ impl<'a> Supervisor<'a> {
         self.flush_raw(true);
         self.journal.flush();
         let raw = self.session.plan.raw;
+        let observed = self.observer.take().map(Observer::end);
         let home = self.running.join().map_err(|e| RunError::Cannot(e.to_string()))?;
         let threads = self.followers.into_iter().zip(home).map(|(follower, home)| {
             let p2 = if raw { follower.p2.estimates() } else { Vec::new() };
@@ -172,6 +178,7 @@ impl<'a> Supervisor<'a> {
             threads: threads.collect(),
             journal: self.journal,
             watch: self.watch,
+            observed,
             interrupted: self.interrupted,
         })
     }
@@ -209,6 +216,9 @@ impl<'a> Supervisor<'a> {
                 follower.p2.add(*sample as f64);
             }
             follower.raw.extend(fresh.raw);
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.poll();
         }
         self.flush_seconds();
         self.flush_raw(false);

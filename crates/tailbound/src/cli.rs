@@ -49,6 +49,12 @@ pub(crate) enum Command {
     /// One load, started by `run` and `load` in a process of its own
     #[command(hide = true)]
     LoadWorker(WorkerArgs),
+    /// Removes the trace instance of a run that was killed; started by `run --observe`
+    #[command(hide = true)]
+    TraceGuard {
+        /// The instance
+        instance: String,
+    },
 }
 
 /// Probes that can run bare.
@@ -124,6 +130,9 @@ pub(crate) struct PlanArgs {
     /// Confine the measured threads to the system calls they need; any other kills the run
     #[arg(long, help_heading = "Measurement")]
     pub(crate) paranoid: bool,
+    /// Let the kernel's tracing split the way of a wake-up: `timerlat`, `osnoise`, `hwlat`, `tracepoints`, `auto` (timerlat where the kernel has it, else tracepoints); needs root
+    #[arg(long, value_name = "HOW", help_heading = "Measurement")]
+    pub(crate) observe: Option<String>,
     /// Read the plan from a TOML file whose words are these flags'; flags given here win
     #[arg(short, long, value_name = "FILE", help_heading = "Measurement")]
     pub(crate) campaign: Option<PathBuf>,

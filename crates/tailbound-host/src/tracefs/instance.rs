@@ -91,6 +91,24 @@ impl Instance {
         Ok(())
     }
 
+    /// Switches a word of a shared list on; `back` is the word that undoes it at the end.
+    ///
+    /// # Errors
+    /// [`TracefsError`].
+    pub fn set_option(&mut self, path: &str, word: &str, back: &str) -> Result<(), TracefsError> {
+        self.tracefs.write(path, word)?;
+        self.put_back_later(path, back);
+        Ok(())
+    }
+
+    /// Reads a setting that all instances share.
+    ///
+    /// # Errors
+    /// [`crate::Missing`].
+    pub fn read_shared(&self, path: &str) -> Found<String> {
+        self.tracefs.read(path)
+    }
+
     /// Reads a file of the instance.
     ///
     /// # Errors

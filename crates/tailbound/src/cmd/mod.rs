@@ -26,6 +26,11 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::LoadWorker(args) => {
             Ok(tailbound_load::worker_main(&args.spec, tailbound_load::STATUS_FD))
         }
+        Command::TraceGuard { instance } => {
+            let root = tailbound_host::Root::real();
+            let status = tailbound_host::tracefs::guard_main(&root, &instance, std::io::stdin());
+            Ok(ExitCode::from(status))
+        }
         Command::Report(args) => report::report(&args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),

@@ -96,6 +96,7 @@ fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
     over(&mut words.means, args.means.as_ref());
     over(&mut words.cpu_dma_latency, args.cpu_dma_latency.as_ref());
     over(&mut words.raw, args.raw.then_some(&true));
+    over(&mut words.observe, args.observe.as_ref());
     Ok(Asked { words, paranoid: args.paranoid, bare: false })
 }
 

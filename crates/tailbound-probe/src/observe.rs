@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's own tracing beside a run: where on its way from the timer to the user a
+//! wake-up loses its time.
+//!
+//! Context: SETUP (`choose`, `prepare`, `begin`), COLD (`poll`, `end`). Units: ns.
+//! The trace is the binary ring buffer of an instance of our own, read by the supervisor;
+//! what it costs the reader is counted, what it costs the measured threads shows only
+//! beside a run without it (docs/observe.md).
+//! Not here: tracefs (`tailbound-host`), what the records say (`tailbound-trace`).
+//! Source: Documentation/trace/{timerlat-tracer,osnoise-tracer,hwlat_detector,events}.rst.
+
+mod fold;
+mod setup;
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use tailbound_core::Finding;
+use tailbound_core::finding::Impact;
+use tailbound_core::plan::{Clock, Means, Observe, Plan};
+use tailbound_core::record::{SelfCost, ThreadRecord};
+use tailbound_core::units::grouped;
+use tailbound_host::tracefs::Guard;
+use tailbound_host::{Instance, Missing, Root, Tracefs, TracefsError};
+use tailbound_sys::clock;
+use tailbound_trace::{Counts, Decoder, FormatError, Merge, PageError, PageLayout, Sample};
+
+use crate::arm::{Running, clock_id};
+use fold::Fold;
+
+/// Most pages taken of one CPU in one look, so that a look ends even if the trace outruns it.
+const PAGES_A_LOOK: usize = 8192;
+
+/// Why the kernel's tracing cannot be used for this run.
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    /// No such word.
+    #[error("`{0}` is not one of auto, {words}", words = Observe::WORDS.join(", "))]
+    Word(String),
+    /// The words do not fit together.
+    #[error("{0}")]
+    Unfit(String),
+    /// Tracefs refuses.
+    #[error(transparent)]
+    Tracefs(#[from] TracefsError),
+    /// This kernel lacks it.
+    #[error("this kernel has no {what}: it needs {option}{instead}")]
+    Lacking {
+        /// What.
+        what: String,
+        /// The option to build it with.
+        option: &'static str,
+        /// What to do without.
+        instead: &'static str,
+    },
+    /// The kernel's description of its trace is not understood.
+    #[error("the kernel's trace cannot be read here: {0}")]
+    Format(String),
+}
+
+impl ObserveError {
+    /// Are the words wrong, and not the machine?
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Word(_) | Self::Unfit(_))
+    }
+}
+
+impl From<FormatError> for ObserveError {
+    fn from(e: FormatError) -> Self {
+        Self::Format(e.to_string())
+    }
+}
+
+impl From<PageError> for ObserveError {
+    fn from(e: PageError) -> Self {
+        Self::Format(e.to_string())
+    }
+}
+
+/// From the word to what this machine can do; `auto` is timerlat where the kernel has it,
+/// else tracepoints.
+///
+/// # Errors
+/// [`ObserveError`]: wrong words, no tracefs, not root, no such tracer.
+pub fn choose(
+    word: &str,
+    root: &Root,
+    clock: Clock,
+    means: Means,
+) -> Result<Observe, ObserveError> {
+    let wanted = match word {
+        "auto" => None,
+        _ => Some(word.parse::<Observe>().map_err(|_| ObserveError::Word(word.to_owned()))?),
+    };
+    let tracefs = Tracefs::find(root)?;
+    let has = |tracer: &str| {
+        tracefs.has_tracer(tracer).map_err(|e| ObserveError::Format(e.reason().to_owned()))
+    };
+    let how = match wanted {
+        Some(how) => how,
+        None if has("timerlat")? => Observe::Timerlat,
+        None => Observe::Tracepoints,
+    };
+    if how == Observe::Tracepoints {
+        setup::formats(&tracefs, how)?;
+        if means == Means::NanosleepRelative || clock == Clock::Realtime {
+            return Err(ObserveError::Unfit(format!(
+                "--observe tracepoints knows a thread's timers by their due times: they have to be absolute and on a clock that the trace can run on, not --means {means} with --clock {clock}"
+            )));
+        }
+        return Ok(how);
+    }
+    if !has(&how.to_string())? {
+        let (option, instead) = match how {
+            Observe::Timerlat => {
+                ("CONFIG_TIMERLAT_TRACER", "; --observe tracepoints works without")
+            }
+            Observe::Osnoise => ("CONFIG_OSNOISE_TRACER", ""),
+            _ => ("CONFIG_HWLAT_TRACER", ""),
+        };
+        let what = format!("{how} tracer");
+        return Err(ObserveError::Lacking { what, option, instead });
+    }
+    tracefs.free_for_tracer()?;
+    Ok(how)
+}
+
+/// The trace of one run.
+pub struct Observer {
+    how: Observe,
+    clock: Clock,
+    // Readers before the instance: it cannot be removed while one is open.
+    readers: Vec<(u32, File)>,
+    instance: Instance,
+    guard: Option<Guard>,
+    layout: PageLayout,
+    decoder: Decoder,
+    page: Vec<u8>,
+    merge: Merge,
+    fold: Fold,
+    records: u64,
+    lost_uncounted: bool,
+    unreadable: Option<String>,
+    read_ns: i64,
+    notes: Vec<String>,
+    findings: Vec<Finding>,
+}
+
+/// What a trace came to.
+#[derive(Debug, Default)]
+pub struct Observed {
+    /// One record a thread and context.
+    pub threads: Vec<ThreadRecord>,
+    /// What the reader must know.
+    pub findings: Vec<Finding>,
+    /// What reading it cost.
+    pub self_cost: SelfCost,
+}
+
+impl Observer {
+    /// Makes the instance, with everything set that does not depend on the threads; `None` when
+    /// the plan wants no trace. `exe trace-guard` is started to remove it if this process is killed.
+    ///
+    /// # Errors
+    /// [`ObserveError`]; nothing is left behind then.
+    pub fn prepare(root: &Root, plan: &Plan, exe: &Path) -> Result<Option<Self>, ObserveError> {
+        let Some(how) = plan.observe else { return Ok(None) };
+        let tracefs = Tracefs::find(root)?;
+        let mut notes: Vec<String> = tracefs
+            .remove_leftovers()
+            .iter()
+            .map(|name| format!("removed the trace instance {name} of a run that was killed"))
+            .collect();
+        if how != Observe::Tracepoints {
+            tracefs.free_for_tracer()?;
+        }
+        let unread = |e: Missing| ObserveError::Format(e.reason().to_owned());
+        let layout = PageLayout::parse(&tracefs.read("events/header_page").map_err(unread)?)?;
+        let decoder = Decoder::new(&setup::formats(&tracefs, how)?)?;
+        let mut instance = Instance::make(tracefs)?;
+        let mut findings = vec![setup::cost_finding(how)];
+        let mut guard = match Guard::start(exe, &instance) {
+            Ok(guard) => Some(guard),
+            Err(e) => {
+                findings.push(Finding::new(
+                    "no-trace-guard",
+                    Impact::Notice,
+                    format!("nobody would remove the trace if this run were killed: {e}"),
+                ));
+                None
+            }
+        };
+        notes.extend(setup::instance(&mut instance, how, plan)?);
+        if let Some(guard) = &mut guard {
+            guard.tell(&instance);
+        }
+        let readers = plan.cpus.iter().map(|cpu| Ok((cpu, instance.open_raw(cpu)?)));
+        let readers = readers.collect::<Result<Vec<_>, TracefsError>>()?;
+        Ok(Some(Self {
+            how,
+            clock: plan.clock,
+            readers,
+            instance,
+            guard,
+            page: vec![0; layout.size],
+            layout,
+            decoder,
+            merge: Merge::default(),
+            fold: Fold::new(how, plan),
+            records: 0,
+            lost_uncounted: false,
+            unreadable: None,
+            read_ns: 0,
+            notes,
+            findings,
+        }))
+    }
+
+    /// What was done on the way that a reader of the run should know.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// A look that must be alone, before loads and threads: hwlat keeps interrupts off for half of
+    /// each second. `pause` waits so many ms and says whether the run is to end.
+    ///
+    /// # Errors
+    /// [`ObserveError`].
+    pub fn look_alone(
+        &mut self,
+        plan: &Plan,
+        pause: &mut dyn FnMut(i32) -> bool,
+    ) -> Result<(), ObserveError> {
+        if self.how != Observe::Hwlat {
+            return Ok(());
+        }
+        let length_ns = setup::alone_ns(plan);
+        let id = setup::trace_clock(self.clock).1;
+        let begin = clock::now_ns(id);
+        self.fold.window(begin, begin.saturating_add(length_ns));
+        self.instance.set("tracing_on", "1")?;
+        self.instance.set("current_tracer", "hwlat")?;
+        while clock::now_ns(id) < begin.saturating_add(length_ns) && !pause(100) {
+            self.poll();
+        }
+        self.fold.looked(clock::now_ns(id).saturating_sub(begin));
+        self.instance.set("tracing_on", "0")?;
+        self.poll();
+        self.instance.set("current_tracer", "nop")?;
+        Ok(())
+    }
+
+    /// Lets the trace run beside the threads. What is refused is a finding: the threads run already.
+    pub fn begin(&mut self, running: &Running, plan: &Plan) {
+        if self.how == Observe::Hwlat {
+            return;
+        }
+        let id = setup::trace_clock(self.clock).1;
+        // The trace may have to run on another clock than the schedule.
+        let apart = clock::now_ns(id).saturating_sub(clock::now_ns(clock_id(self.clock)));
+        let start = running.start_ns().saturating_add(if self.how == Observe::Tracepoints {
+            0
+        } else {
+            apart
+        });
+        self.fold.window(start, start.saturating_add(plan.duration_ns()));
+        let threads: Vec<_> =
+            running.recorders().map(|(seat, _)| seat).zip(running.tids()).collect();
+        self.fold.threads(&threads, running.start_ns());
+        let tids: Vec<i32> = threads.iter().map(|(_, tid)| *tid).collect();
+        if let Err(e) = setup::switch_on(&self.instance, self.how, &tids) {
+            self.findings.push(
+                Finding::new("not-observed", Impact::Notice, format!("--observe {}: {e}", self.how))
+                    .meaning("The run has the figures of the measured threads, and none of the kernel's tracing."),
+            );
+        }
+    }
+
+    /// Takes what the trace holds. To be called several times a second.
+    pub fn poll(&mut self) {
+        let before = clock::now_ns(clock::CLOCK_THREAD_CPUTIME_ID);
+        let until = clock::now_ns(setup::trace_clock(self.clock).1);
+        for (cpu, file) in &mut self.readers {
+            for _ in 0..PAGES_A_LOOK {
+                let got = match file.read(&mut self.page) {
+                    Ok(0) => break,
+                    Ok(got) => got,
+                    Err(e)
+                        if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
+                    {
+                        break;
+                    }
+                    Err(e) => {
+                        self.unreadable.get_or_insert_with(|| format!("CPU {cpu}: {e}"));
+                        break;
+                    }
+                };
+                let page = self.page.get(..got).unwrap_or(&self.page);
+                let (decoder, merge) = (&self.decoder, &mut self.merge);
+                let held = self.layout.records(page, |t_ns, bytes| {
+                    if let Some((pid, record)) = decoder.decode(bytes) {
+                        merge.add(Sample { t_ns, cpu: *cpu, pid, record });
+                    }
+                });
+                match held {
+                    Ok(held) => {
+                        self.records = self.records.saturating_add(held.records);
+                        self.lost_uncounted |= held.lost_uncounted;
+                    }
+                    Err(e) => {
+                        self.unreadable.get_or_insert_with(|| format!("CPU {cpu}: {e}"));
+                    }
+                }
+            }
+        }
+        for sample in self.merge.take(until.max(0).cast_unsigned()) {
+            self.fold.sample(&sample);
+        }
+        self.read_ns += clock::now_ns(clock::CLOCK_THREAD_CPUTIME_ID).saturating_sub(before);
+    }
+
+    /// Ends the trace, takes the rest, and removes it.
+    #[must_use]
+    pub fn end(mut self) -> Observed {
+        drop(self.instance.set("tracing_on", "0"));
+        self.poll();
+        for sample in self.merge.take(u64::MAX) {
+            self.fold.sample(&sample);
+        }
+        let mut lost = 0u64;
+        let cpus: Vec<u32> = self.readers.iter().map(|(cpu, _)| *cpu).collect();
+        for cpu in cpus {
+            let counts = self.instance.read(&format!("per_cpu/cpu{cpu}/stats"));
+            let here = counts.map_or(0, |text| Counts::parse(&text).lost());
+            self.fold.lost(cpu, here);
+            lost = lost.saturating_add(here);
+        }
+        self.readers.clear();
+        let mut findings = self.findings;
+        if lost > 0 || self.lost_uncounted {
+            findings.push(
+                Finding::new(
+                    "trace-lost",
+                    Impact::Notice,
+                    format!(
+                        "{} trace events were overwritten before they were read",
+                        grouped(lost)
+                    ),
+                )
+                .meaning("The kernel's columns lack them; the threads' own figures are whole.")
+                .remedy(
+                    "Choose a longer interval, or leave the supervisor a CPU that is not measured.",
+                ),
+            );
+        }
+        if let Some(why) = &self.unreadable {
+            findings.push(
+                Finding::new(
+                    "trace-unreadable",
+                    Impact::Notice,
+                    format!("a part of the trace could not be read: {why}"),
+                )
+                .meaning("The kernel's columns lack it; the threads' own figures are whole."),
+            );
+        }
+        match self.instance.remove() {
+            Ok(()) => self.guard.into_iter().for_each(Guard::dismiss),
+            Err(e) => findings.push(
+                Finding::new(
+                    "trace-left",
+                    Impact::Notice,
+                    format!(
+                        "the trace instance {} could not be removed: {e}",
+                        self.instance.name()
+                    ),
+                )
+                .remedy("Whoever reads it has to close it; the next run tries again."),
+            ),
+        }
+        let mut self_cost = SelfCost::new();
+        if self.records > 0 {
+            #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
+            self_cost.insert("trace_read_ns".to_owned(), self.read_ns as f64 / self.records as f64);
+        }
+        Observed { threads: self.fold.end(), findings, self_cost }
+    }
+}
