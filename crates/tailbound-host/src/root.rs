@@ -21,6 +21,8 @@ use tailbound_core::record::Fact;
 pub const TEXT_MAX: u64 = 4 << 20;
 /// Longest file read as one value, in bytes.
 pub const VALUE_MAX: u64 = 64 << 10;
+/// Room for the first read of a file, in bytes.
+const FIRST_READ: usize = 4096;
 /// Most entries read of one directory.
 pub const ENTRIES_MAX: usize = 1 << 20;
 
@@ -109,7 +111,9 @@ impl Root {
     /// # Errors
     /// [`Missing`], also when the file is longer.
     pub fn bytes(&self, path: &str, limit: u64) -> Found<Vec<u8>> {
-        let mut bytes = Vec::new();
+        // With room from the start: tracefs' events/header_page gives all to the first read, and
+        // nothing to later ones.
+        let mut bytes = Vec::with_capacity(FIRST_READ);
         File::open(self.path(path))
             .and_then(|f| f.take(limit.saturating_add(1)).read_to_end(&mut bytes))
             .map_err(|e| missing(path, &e))?;
