@@ -96,12 +96,37 @@ pub struct Asked {
 /// One cell with the words people know it by.
 #[derive(Clone, Debug)]
 pub struct Labelled {
-    /// The system's.
-    pub system: String,
-    /// The load's.
+    /// The system's name, or its kernel's.
+    pub kernel: String,
+    /// What was added to its command line, where the name does not stand for it.
+    pub append: String,
+    /// The load.
     pub load: String,
     /// The cell.
     pub cell: Cell,
+}
+
+impl Labelled {
+    /// `debian:6.12 preempt=none, hackbench`
+    #[must_use]
+    pub fn title(&self) -> String {
+        let space = if self.append.is_empty() { "" } else { " " };
+        format!("{}{space}{}, {}", self.kernel, self.append, self.load)
+    }
+
+    /// The same as the stem of a file's name.
+    #[must_use]
+    pub fn stem(&self) -> String {
+        let mut stem = String::new();
+        for c in self.title().chars() {
+            match c {
+                'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '_' | '=' | '+' => stem.push(c),
+                _ if stem.ends_with('-') => {}
+                _ => stem.push('-'),
+            }
+        }
+        format!("lab-{}", stem.trim_matches('-'))
+    }
 }
 
 impl Asked {
@@ -170,7 +195,11 @@ impl Asked {
             for system in &systems {
                 let Some(kernel) = kernels.get(&system.kernel) else { continue };
                 let cell = self.cell(kernel, &machine, &system.append, load)?;
-                cells.push(Labelled { system: system.label(), load: load.clone(), cell });
+                let (kernel, append) = match &system.name {
+                    Some(name) => (name.clone(), String::new()),
+                    None => (system.kernel.clone(), cell.append.clone()),
+                };
+                cells.push(Labelled { kernel, append, load: load.clone(), cell });
             }
         }
         Ok(cells)

@@ -36,8 +36,9 @@ impl Emulator {
     pub fn find(arch: Arch, asked: Option<&Path>) -> Result<Self, LabError> {
         let name = format!("qemu-system-{arch}");
         let package = if arch == Arch::X86_64 { "qemu-system-x86" } else { "qemu-system-arm" };
-        let program = match asked {
-            Some(path) => path.to_owned(),
+        let named = std::env::var_os("TAILBOUND_QEMU").filter(|v| !v.is_empty()).map(PathBuf::from);
+        let program = match asked.map(Path::to_owned).or(named) {
+            Some(path) => path,
             None => on_path(&name).ok_or_else(|| {
                 LabError::cannot(format!(
                     "no {name} on this machine: install Debian's {package}, or give --qemu PROGRAM"

@@ -41,6 +41,9 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
     Import(ImportArgs),
+    /// Real kernels in QEMU, in virtual time: the same figures on any host
+    #[command(subcommand)]
+    Lab(crate::cli_lab::Lab),
     /// Print the completions of a shell
     Completions {
         /// Which shell

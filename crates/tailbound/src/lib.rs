@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 mod cli;
+mod cli_lab;
 mod cmd;
 mod input;
 mod live;

@@ -5,6 +5,7 @@
 
 mod compare;
 mod import;
+mod lab;
 mod load;
 mod report;
 mod run;
@@ -35,6 +36,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Import(args) => import::import(&args),
+        Command::Lab(lab) => lab::lab(&lab),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tailbound", &mut text);

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words of `tailbound lab`.
+//!
+//! Context: COLD.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::ColorArg;
+
+/// What the lab can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Lab {
+    /// Boot one or more kernels in QEMU and measure in each; the same bytes on any host
+    Run(LabRunArgs),
+    /// Make a lab run again from its own record and compare the files byte for byte
+    Repeat(LabRepeatArgs),
+    /// Every kernel with every load: a run file each, one table, one report; goes on where it was interrupted
+    Matrix(LabMatrixArgs),
+}
+
+/// What guests are made of.
+#[derive(Debug, Args)]
+pub(crate) struct GuestArgs {
+    /// Architecture of the guest: `x86_64`, `aarch64`, `arm` [default: x86_64]
+    #[arg(long, value_name = "ARCH", help_heading = "Guest")]
+    pub(crate) arch: Option<String>,
+    /// QEMU's machine model: `pc`, `q35`; `virt`; `vexpress-a9` [default: pc, virt, vexpress-a9]
+    #[arg(long, value_name = "MODEL", help_heading = "Guest")]
+    pub(crate) machine: Option<String>,
+    /// CPUs of the guest; more than one take turns, see docs/virtual-time.md [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Guest")]
+    pub(crate) smp: Option<u32>,
+    /// Memory of the guest in MiB [default: 768]
+    #[arg(long, value_name = "MIB", help_heading = "Guest")]
+    pub(crate) memory: Option<u32>,
+    /// One instruction lasts 2^N ns [default: 0]
+    #[arg(long, value_name = "N", help_heading = "Guest")]
+    pub(crate) shift: Option<u8>,
+    /// Seed of everything random in the guest: another one is another, equally repeatable run [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Guest")]
+    pub(crate) seed: Option<u32>,
+    /// Use KVM: fast, in the host's time, noisy; figures are labelled so
+    #[arg(long, help_heading = "Guest")]
+    pub(crate) kvm: bool,
+    /// Add a program with its libraries to the guest, at the same path
+    #[arg(long, value_name = "FILE", help_heading = "Guest")]
+    pub(crate) with: Vec<PathBuf>,
+}
+
+/// What is measured in guests.
+#[derive(Debug, Args)]
+pub(crate) struct ProbeArgs {
+    /// What measures [default: cyclic]
+    #[arg(long, value_name = "PROBE", value_parser = ["cyclic"], help_heading = "Measurement")]
+    pub(crate) probe: Option<String>,
+    /// How many activations [default: 3000]
+    #[arg(
+        short = 'l',
+        long,
+        visible_alias = "loops",
+        value_name = "N",
+        help_heading = "Measurement"
+    )]
+    pub(crate) cycles: Option<u64>,
+    /// From one activation to the next, in the guest's time [default: 250us]
+    #[arg(short, long, value_name = "TIME", help_heading = "Measurement")]
+    pub(crate) interval: Option<String>,
+    /// Discarded before [default: 100ms]
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
+    pub(crate) warm_up: Option<String>,
+    /// The latest acceptable wake-up, in virtual time
+    #[arg(short = 'd', long, value_name = "TIME", help_heading = "Measurement")]
+    pub(crate) deadline: Option<String>,
+    /// Everything else about the measurement, from a campaign file
+    #[arg(short, long, value_name = "FILE", help_heading = "Measurement")]
+    pub(crate) campaign: Option<PathBuf>,
+    /// Another program measures, in our place: a command line, with --with for its file
+    #[arg(long, value_name = "CMD", help_heading = "Measurement")]
+    pub(crate) tester: Option<String>,
+    /// Format of the tester's answer, where its content does not tell
+    #[arg(long, value_name = "FORMAT", requires = "tester", help_heading = "Measurement")]
+    pub(crate) format: Option<String>,
+    /// The file the tester writes its answer to, in the guest, where that is not its standard output
+    #[arg(long, value_name = "FILE", requires = "tester", help_heading = "Measurement")]
+    pub(crate) tester_file: Option<String>,
+}
+
+/// How guests are run, which no figure depends on.
+#[derive(Debug, Args)]
+pub(crate) struct HostArgs {
+    /// Guests at a time [default: one a core]
+    #[arg(short, long, value_name = "N", help_heading = "Host")]
+    pub(crate) jobs: Option<usize>,
+    /// The QEMU program [default: $TAILBOUND_QEMU, or qemu-system-ARCH on the path]
+    #[arg(long, value_name = "PROGRAM", help_heading = "Host")]
+    pub(crate) qemu: Option<PathBuf>,
+    /// The tailbound for the guest [default: this one, or the one beside it for the guest's architecture]
+    #[arg(long, value_name = "FILE", help_heading = "Host")]
+    pub(crate) guest: Option<PathBuf>,
+    /// Boot each time instead of resuming from a snapshot after boot
+    #[arg(long, help_heading = "Host")]
+    pub(crate) no_snapshot: bool,
+    /// Seconds of this host's time that one guest may take
+    #[arg(long, value_name = "S", default_value_t = 3600, help_heading = "Host")]
+    pub(crate) host_limit: u64,
+    /// Ask apt again what a kernel's name means today
+    #[arg(long, help_heading = "Host")]
+    pub(crate) refresh: bool,
+    /// Print the answer as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// No progress
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) color: ColorArg,
+}
+
+/// Arguments of `lab run`.
+#[derive(Debug, Args)]
+pub(crate) struct LabRunArgs {
+    /// `debian:6.12-rt`, `debian:6.12`, `path:VMLINUZ[,MODULES]`, `build:NAME`; several are set side by side
+    #[arg(
+        short,
+        long,
+        value_name = "KERNEL",
+        required_unless_present = "target",
+        help_heading = "Guest"
+    )]
+    pub(crate) kernel: Vec<String>,
+    /// A target description (TOML): kernel, files, options and tester of a dual kernel
+    #[arg(short, long, value_name = "FILE", help_heading = "Guest")]
+    pub(crate) target: Vec<PathBuf>,
+    /// Added to the kernel's command line
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true, help_heading = "Guest")]
+    pub(crate) append: Option<String>,
+    /// Loads beside the measurement; `none` is none [default: hackbench]
+    #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Measurement")]
+    pub(crate) load: Vec<String>,
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
+    #[command(flatten)]
+    pub(crate) probe: ProbeArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// Where the run file goes; a folder for several kernels [default: named after kernel and load]
+    #[arg(short, long, value_name = "PATH", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Also make an HTML report
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+    /// Overwrite existing files
+    #[arg(long, help_heading = "Output")]
+    pub(crate) force: bool,
+}
+
+/// Arguments of `lab repeat`.
+#[derive(Debug, Args)]
+pub(crate) struct LabRepeatArgs {
+    /// A run file made in the lab
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Keep the new run file here
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long, help_heading = "Output")]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+}
+
+/// Arguments of `lab matrix`.
+#[derive(Debug, Args)]
+pub(crate) struct LabMatrixArgs {
+    /// A TOML file: kernels, append, system, loads, campaign; flags given here win
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Kernels, separated by spaces or given several times
+    #[arg(short, long, value_name = "KERNELS", value_delimiter = ' ', help_heading = "Guest")]
+    pub(crate) kernels: Vec<String>,
+    /// Loads, separated by spaces or given several times; commas join what runs together
+    #[arg(
+        short = 'L',
+        long,
+        value_name = "LOADS",
+        value_delimiter = ' ',
+        help_heading = "Measurement"
+    )]
+    pub(crate) loads: Vec<String>,
+    /// Added to the kernels' command lines; several times for several systems; '' is none
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true, help_heading = "Guest")]
+    pub(crate) append: Vec<String>,
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
+    #[command(flatten)]
+    pub(crate) probe: ProbeArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// The folder of the run files and the report
+    #[arg(short, long, value_name = "FOLDER", default_value = "matrix", help_heading = "Output")]
+    pub(crate) out: PathBuf,
+    /// Make cells again whose files are of other words
+    #[arg(long, help_heading = "Output")]
+    pub(crate) force: bool,
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From flags to what the lab is asked.
+//!
+//! Context: COLD.
+
+use tailbound_core::lab::Tester;
+use tailbound_core::plan::Campaign;
+use tailbound_lab::Asked;
+
+use crate::cli_lab::{GuestArgs, HostArgs, ProbeArgs};
+use crate::say::Failure;
+
+/// Lays the flags over `asked`.
+pub(super) fn lay(
+    asked: &mut Asked,
+    guest: &GuestArgs,
+    probe: &ProbeArgs,
+    host: &HostArgs,
+) -> Result<(), Failure> {
+    fn over<T: Clone>(file: &mut Option<T>, flag: Option<&T>) {
+        if let Some(value) = flag {
+            *file = Some(value.clone());
+        }
+    }
+    over(&mut asked.arch, guest.arch.as_ref());
+    over(&mut asked.machine, guest.machine.as_ref());
+    over(&mut asked.smp, guest.smp.as_ref());
+    over(&mut asked.memory_mib, guest.memory.as_ref());
+    over(&mut asked.shift, guest.shift.as_ref());
+    over(&mut asked.seed, guest.seed.as_ref());
+    asked.kvm |= guest.kvm;
+    if !guest.with.is_empty() {
+        asked.with.clone_from(&guest.with);
+    }
+    asked.guest.clone_from(&host.guest);
+    if let Some(path) = &probe.campaign {
+        let at = |e: &dyn std::fmt::Display| {
+            Failure::usage(format!("--campaign {}: {e}", path.display()))
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| at(&e))?;
+        asked.campaign = Campaign::parse(&text).map_err(|e| at(&e))?;
+    }
+    let words = &mut asked.campaign;
+    if probe.cycles.is_some() {
+        (words.loops, words.duration) = (None, None);
+    }
+    over(&mut words.loops, probe.cycles.as_ref());
+    over(&mut words.interval, probe.interval.as_ref());
+    over(&mut words.warm_up, probe.warm_up.as_ref());
+    over(&mut words.deadline, probe.deadline.as_ref());
+    if let Some(line) = &probe.tester {
+        asked.tester = Some(Tester {
+            command: line.split_ascii_whitespace().map(str::to_owned).collect(),
+            format: probe.format.clone(),
+            file: probe.tester_file.clone(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes cells and hands each over as it is done; Ctrl-C ends the guests.
+//!
+//! Context: COLD.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tailbound_core::record::Run;
+use tailbound_core::runfile;
+use tailbound_lab::kernel;
+use tailbound_lab::{
+    Arch, Cell, Emulator, Happened, Kernel, KernelName, LabError, Made, Means, Store, run_all,
+};
+use tailbound_sys::signal::Signals;
+
+use super::progress::Shown;
+use crate::cli_lab::HostArgs;
+use crate::say::{self, Failure};
+
+/// What the work needs besides the cells.
+pub(super) struct Bench<'a> {
+    pub(super) store: Store,
+    host: &'a HostArgs,
+    stop: AtomicBool,
+    signals: Signals,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn open(host: &'a HostArgs) -> Result<Self, Failure> {
+        Ok(Self {
+            store: Store::of_user()?,
+            host,
+            stop: AtomicBool::new(false),
+            signals: Signals::block_and_open().map_err(Failure::cannot)?,
+        })
+    }
+
+    /// Finds a kernel, saying what takes time.
+    pub(super) fn obtain(&self, name: &KernelName, arch: Arch) -> Result<Kernel, LabError> {
+        let mut note = |text: &str| {
+            if !self.host.quiet {
+                say::note(text);
+            }
+        };
+        if self.host.refresh {
+            kernel::refresh(name, arch, &self.store, &mut note)
+        } else {
+            kernel::obtain(name, arch, &self.store, &mut note)
+        }
+    }
+
+    pub(super) fn emulator(&self, arch: Arch) -> Result<Emulator, Failure> {
+        Ok(Emulator::find(arch, self.host.qemu.as_deref())?)
+    }
+
+    /// Makes `cells`; `done` is called with each as it comes and yields what is said about it.
+    pub(super) fn make(
+        &self,
+        cells: &[Cell],
+        emulator: &Emulator,
+        done: &mut dyn FnMut(usize, Result<Made, LabError>) -> String,
+    ) -> Result<(), Failure> {
+        let means = Means {
+            emulator,
+            store: &self.store,
+            snapshots: !self.host.no_snapshot,
+            host_limit_s: self.host.host_limit,
+            stop: &self.stop,
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut shown = Shown::new(self.host.quiet, cells.len());
+        run_all(cells, &means, self.host.jobs.unwrap_or(cores), &mut |what| {
+            match what {
+                Happened::Progress(cell, progress) => shown.progress(cell, progress),
+                Happened::Done(cell, made) => {
+                    let note = done(cell, *made);
+                    shown.done(cell, &note);
+                }
+                Happened::Tick => {}
+            }
+            if self.signals.wait(0).is_some() {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        });
+        shown.clear();
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Failure {
+                status: 130,
+                text: "interrupted; what was done is kept".to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of a run's file.
+pub(super) fn bytes(run: &Run) -> Result<Vec<u8>, Failure> {
+    runfile::write_run(run, Vec::new()).map_err(Failure::cannot)
+}
+
+/// One line about a run that was made.
+pub(super) fn said(title: &str, made: &Made) -> String {
+    let from = if made.cost.resumed { "from a snapshot" } else { "from power-on" };
+    let rate = made.cost.instructions.map_or_else(String::new, |n| {
+        let seconds = made.cost.host.as_secs_f64().max(0.001);
+        let millions = i64::try_from(n / 1_000_000).unwrap_or(i64::MAX);
+        format!(
+            ", {:.2} G instructions",
+            f64::from(i32::try_from(millions).unwrap_or(i32::MAX)) / 1000.0
+        ) + &format!(" at {seconds:.1} s")
+    });
+    format!("{title}: done {from} in {:.1} s{rate}", made.cost.host.as_secs_f64())
+}

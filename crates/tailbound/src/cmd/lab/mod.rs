@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `lab`: kernels in virtual time.
+//!
+//! Context: COLD.
+
+mod asked;
+mod cells;
+mod matrix;
+mod progress;
+mod repeat;
+mod run;
+
+use std::process::ExitCode;
+
+use crate::cli_lab::Lab;
+use crate::say::Failure;
+
+/// `tailbound lab`
+pub(crate) fn lab(lab: &Lab) -> Result<ExitCode, Failure> {
+    match lab {
+        Lab::Run(args) => run::run(args),
+        Lab::Repeat(args) => repeat::repeat(args),
+        Lab::Matrix(args) => matrix::matrix(args),
+    }
+}
+
+impl From<tailbound_lab::LabError> for Failure {
+    fn from(e: tailbound_lab::LabError) -> Self {
+        Self { status: e.exit_status(), text: e.to_string() }
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `lab run`: one run a kernel, and side by side where there are several.
+//!
+//! Context: COLD.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tailbound_lab::{Asked, Labelled};
+use tailbound_report::matrix;
+
+use super::asked;
+use super::cells::{self, Bench};
+use crate::cli_lab::LabRunArgs;
+use crate::input;
+use crate::say::{self, Failure};
+
+/// `tailbound lab run`
+pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
+    let mut words = Asked { kernels: args.kernel.clone(), ..Asked::default() };
+    words.append.extend(args.append.clone());
+    if !args.load.is_empty() {
+        words.loads = vec![args.load.join(",")];
+    }
+    asked::lay(&mut words, &args.guest, &args.probe, &args.host)?;
+    let bench = Bench::open(&args.host)?;
+    let emulator = bench.emulator(words.arch()?)?;
+    let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
+    let files: Vec<PathBuf> = labelled.iter().map(|l| file(args, l, labelled.len())).collect();
+    for path in files.iter().chain(&args.report) {
+        if path.exists() && !args.force && path != Path::new("-") {
+            return Err(Failure::usage(format!(
+                "{} exists already: choose another --out, or give --force to overwrite it",
+                path.display()
+            )));
+        }
+    }
+    let mut runs: Vec<Option<Result<tailbound_core::Run, String>>> = Vec::new();
+    runs.resize_with(labelled.len(), || None);
+    let mut broken = None;
+    let mut write = |at: usize, made: Result<tailbound_lab::Made, tailbound_lab::LabError>| {
+        let (Some(l), Some(path)) = (labelled.get(at), files.get(at)) else { return String::new() };
+        let (run, note) = match made {
+            Ok(made) => {
+                let note = cells::said(&l.title(), &made);
+                match keep(path, &made.run, &made.console, args.force) {
+                    Ok(()) => (Ok(made.run), note),
+                    Err(e) => {
+                        let text = e.text.clone();
+                        broken = Some(e);
+                        (Ok(made.run), text)
+                    }
+                }
+            }
+            Err(e) => (Err(e.to_string()), format!("{}: failed", l.title())),
+        };
+        if let Some(place) = runs.get_mut(at) {
+            *place = Some(run);
+        }
+        note
+    };
+    let all: Vec<_> = labelled.iter().map(|l| l.cell.clone()).collect();
+    bench.make(&all, &emulator, &mut write)?;
+    if let Some(failure) = broken {
+        return Err(failure);
+    }
+    let made: Vec<matrix::Cell> = labelled
+        .iter()
+        .zip(runs)
+        .zip(&files)
+        .map(|((l, run), path)| {
+            let run = run.unwrap_or_else(|| Err("not made".to_owned()));
+            cell(l, run, &input::name(path))
+        })
+        .collect();
+    if let Some(report) = &args.report {
+        input::write(report, &page(&made), args.force)?;
+    }
+    answer(args, &made, &files)
+}
+
+/// A cell as the report knows it.
+pub(super) fn cell(
+    l: &Labelled,
+    run: Result<tailbound_core::Run, String>,
+    file: &str,
+) -> matrix::Cell {
+    let load = if l.load == "none" { String::new() } else { l.load.clone() };
+    matrix::Cell {
+        labels: matrix::Labels { kernel: l.kernel.clone(), load, append: l.append.clone() },
+        file: run.is_ok().then(|| file.to_owned()),
+        run,
+    }
+}
+
+fn page(made: &[matrix::Cell]) -> String {
+    match made {
+        [matrix::Cell { run: Ok(run), file, .. }] => {
+            let name = file.clone().unwrap_or_else(|| run.header.id.clone());
+            tailbound_report::html(std::slice::from_ref(run), &[name])
+        }
+        _ => matrix::html(made),
+    }
+}
+
+fn answer(
+    args: &LabRunArgs,
+    made: &[matrix::Cell],
+    files: &[PathBuf],
+) -> Result<ExitCode, Failure> {
+    let style = say::style(&args.host.color.when);
+    let to_stdout = files.first().is_some_and(|f| f == Path::new("-"));
+    match made {
+        [matrix::Cell { run: Err(why), .. }] => return Err(Failure::cannot(why)),
+        _ if to_stdout => {}
+        _ if args.host.json && made.len() > 1 => say::answer_json(&matrix::json(made))?,
+        [matrix::Cell { run: Ok(run), .. }] if args.host.json => {
+            say::answer_json(&tailbound_report::json(run))?;
+        }
+        [matrix::Cell { run: Ok(run), .. }] => {
+            say::answer(&tailbound_report::text(run, style))?;
+        }
+        _ => say::answer(&matrix::text(made, style))?,
+    }
+    if !args.host.json && !to_stdout {
+        let mut text = String::from("\n");
+        for (path, cell) in files.iter().zip(made) {
+            match &cell.run {
+                Ok(_) => text.push_str(&format!("Run file  {}\n", path.display())),
+                Err(why) => text.push_str(&format!("Failed    {why}\n")),
+            }
+        }
+        if let Some(report) = &args.report {
+            text.push_str(&format!("Report    {}\n", report.display()));
+        }
+        say::answer(&text)?;
+    }
+    Ok(status(made))
+}
+
+/// The worst of the cells' exit statuses: failed, not met, undecided, met.
+pub(super) fn status(made: &[matrix::Cell]) -> ExitCode {
+    const WORST_FIRST: [u8; 4] = [3, 1, 5, 0];
+    let all: Vec<u8> = made
+        .iter()
+        .map(|c| match &c.run {
+            Ok(run) => run.verdict.as_ref().map_or(0, |v| v.outcome.exit_status()),
+            Err(_) => 3,
+        })
+        .collect();
+    ExitCode::from(WORST_FIRST.into_iter().find(|s| all.contains(s)).unwrap_or(4))
+}
+
+fn file(args: &LabRunArgs, l: &Labelled, count: usize) -> PathBuf {
+    let name = format!("{}.tailbound.jsonl", l.stem());
+    match &args.out {
+        Some(out) if count == 1 && !out.is_dir() => out.clone(),
+        Some(folder) => folder.join(name),
+        None => PathBuf::from(name),
+    }
+}
+
+/// Writes the run and, beside it, the console.
+pub(super) fn keep(
+    path: &Path,
+    run: &tailbound_core::Run,
+    console: &[u8],
+    force: bool,
+) -> Result<(), Failure> {
+    let text = String::from_utf8(cells::bytes(run)?).map_err(Failure::cannot)?;
+    if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Failure::cannot(format!("{}: {e}", folder.display())))?;
+    }
+    input::write(path, &text, force)?;
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let beside = input::sibling(path, ".console");
+    std::fs::write(&beside, console)
+        .map_err(|e| Failure::cannot(format!("{}: {e}", beside.display())))
+}
