@@ -109,6 +109,9 @@ pub fn text(runs: &[Run], names: &[String], style: Style) -> String {
         page.text(&compared.label, "  ", Ink::Bold);
         let ink = outcome_ink(label::outcome(run));
         page.text(&format!("  {}", digest::headline(run)), "  ", ink);
+        if let Some(words) = digest::virtual_time(run) {
+            page.text(&format!("  {words}"), "  ", Ink::Plain);
+        }
     }
     page.gap();
     let lines = table(&c).text(page.width());

@@ -68,6 +68,27 @@ pub fn set_up(run: &Run) -> String {
     )
 }
 
+/// For a run of the lab: what its times are, and what they are not.
+#[must_use]
+pub fn virtual_time(run: &Run) -> Option<String> {
+    let lab = run.header.lab.as_ref()?;
+    Some(match lab.accelerator.as_str() {
+        "tcg" => instruction(lab.shift),
+        other => format!(
+            "made in a virtual machine ({other}): its times are those of a noisy host, not virtual time"
+        ),
+    })
+}
+
+/// What an instruction stands for in virtual time of `shift`.
+fn instruction(shift: u8) -> String {
+    let ns = 1u64.checked_shl(shift.into()).unwrap_or(u64::MAX);
+    format!(
+        "virtual time: 1 executed instruction = {} ns; path length, not caches, buses or firmware",
+        grouped(ns)
+    )
+}
+
 /// What one load did over the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadTotal {

@@ -77,11 +77,13 @@ pub fn quantile(q: Option<Quantile>) -> String {
     }
 }
 
-fn whole(v: Option<i64>) -> String {
+/// A time, or that it is not known.
+pub(crate) fn whole(v: Option<i64>) -> String {
     v.map_or_else(|| "unknown".to_owned(), format_ns_i64)
 }
 
-fn real(v: Option<f64>) -> String {
+/// A computed time, or that it is not known.
+pub(crate) fn real(v: Option<f64>) -> String {
     v.map_or_else(|| "unknown".to_owned(), format_ns)
 }
 

@@ -16,6 +16,7 @@
 //! | `windows` | a list, one a thread and length: `thread`, `window_s`, `last` |
 //! | `plan`, `machine`, `after`, `self_cost_ns`, `events` | as in the run file |
 //! | `lost` | a list of sentences: what is missing from the figures |
+//! | `lab`, `virtual_time` | for a run of the lab, all that it is a function of and what its times are; else `null` |
 //!
 //! A summary is [`tailbound_stats::Summary`]; its `quantiles` are pairs of probability and
 //! `{kind: value, ns, low_ns, high_ns}`, `{kind: needs, more}`, `{kind: at-least, ns}` or `{kind: unknown}`.
@@ -70,6 +71,8 @@ pub fn json(run: &Run) -> Value {
         "self_cost_ns": run.self_cost,
         "events": run.events,
         "lost": digest::losses(run),
+        "lab": header.lab,
+        "virtual_time": digest::virtual_time(run),
     })
 }
 
@@ -94,7 +97,8 @@ fn threads(run: &Run) -> Vec<Value> {
     run.threads.iter().map(one).collect()
 }
 
-fn totals(run: &Run) -> Vec<Value> {
+/// All threads of each context together.
+pub(crate) fn totals(run: &Run) -> Vec<Value> {
     let one = |context: &str| {
         let (wakeup, due) = run.total(context);
         json!({

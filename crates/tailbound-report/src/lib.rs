@@ -20,6 +20,7 @@ pub mod html;
 pub mod json;
 pub mod label;
 pub mod live;
+pub mod matrix;
 pub mod pictures;
 pub mod svg;
 pub mod table;

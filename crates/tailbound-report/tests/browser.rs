@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use common::{Shape, run};
 use tailbound_report::html;
+use tailbound_report::matrix::{self, Cell, Labels};
 
 /// Runs in the page before its own script: collects errors, and writes what it saw into the
 /// title when everything has loaded.
@@ -121,7 +122,18 @@ fn light_dark_phone_and_paper() {
     let (bad, good) = (run(&shape()), run(&Shape { early: true, stall_ns: 0, ..shape() }));
     let many = run(&Shape { cpus: 24, per_second: 50, ..shape() });
     let names = ["a.tailbound.jsonl".to_owned(), "b.tailbound.jsonl".to_owned()];
+    let cell = |kernel: &str, load: &str, run: &tailbound_core::Run| {
+        let labels = Labels { kernel: kernel.into(), load: load.into(), append: String::new() };
+        Cell { labels, file: None, run: Ok(run.clone()) }
+    };
+    let mut cells = Vec::new();
+    for load in ["hackbench", "file", "mmap"] {
+        cells.extend([cell("debian:6.12", load, &bad), cell("debian:6.12-rt", load, &good)]);
+    }
+    let long = "a reason that goes on and on until it would not fit on any telephone".to_owned();
+    cells.push(Cell { run: Err(long), ..cell("debian:6.1", "mmap", &bad) });
     let pages = [
+        ("matrix", matrix::html(&cells)),
         ("one", html(std::slice::from_ref(&bad), &names)),
         ("many", html(&[many], &names)),
         ("two", html(&[good, bad], &names)),

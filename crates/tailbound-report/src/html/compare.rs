@@ -27,6 +27,9 @@ pub(super) fn overview(page: &mut Page, runs: &[Run], names: &[String]) {
             xml(&label::sentence(run))
         );
         page.text("soft", &digest::set_up(run));
+        if let Some(words) = digest::virtual_time(run) {
+            page.text("virtual", &words);
+        }
     }
     let series = pictures::totals(runs, names);
     let deadline = pictures::common_deadline(runs);

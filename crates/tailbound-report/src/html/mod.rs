@@ -64,28 +64,28 @@ pub fn html(runs: &[Run], names: &[String]) -> String {
 
 /// A page under construction.
 #[derive(Debug, Default)]
-struct Page {
-    body: String,
+pub(crate) struct Page {
+    pub(crate) body: String,
     figures: Map<String, Value>,
 }
 
 impl Page {
-    fn push(&mut self, markup: &str) {
+    pub(crate) fn push(&mut self, markup: &str) {
         self.body.push_str(markup);
     }
 
     /// A paragraph of plain text.
-    fn text(&mut self, class: &str, text: &str) {
+    pub(crate) fn text(&mut self, class: &str, text: &str) {
         let _ = write!(self.body, "<p class=\"{class}\">{}</p>", xml(text));
     }
 
     /// A heading of plain text.
-    fn heading(&mut self, text: &str) {
+    pub(crate) fn heading(&mut self, text: &str) {
         let _ = write!(self.body, "<h2>{}</h2>", xml(text));
     }
 
     /// A list of plain texts.
-    fn list(&mut self, items: &[String]) {
+    pub(crate) fn list(&mut self, items: &[String]) {
         self.push("<ul>");
         for i in items {
             let _ = write!(self.body, "<li>{}</li>", xml(i));
@@ -94,22 +94,25 @@ impl Page {
     }
 
     /// A picture, its numbers in a table and for the script.
-    fn figure(&mut self, f: &Figure, prefix: &str) {
+    pub(crate) fn figure(&mut self, f: &Figure, prefix: &str) {
         let key = format!("{prefix}-{}", f.id);
+        let caption = match f.caption.as_str() {
+            "" => String::new(),
+            words => format!("<figcaption>{}</figcaption>", xml(words)),
+        };
         let _ = write!(
             self.body,
             "<figure data-figure=\"{key}\"><h3>{}</h3>{}{}<p class=\"readout\" aria-live=\"off\"></p>\
-             <figcaption>{}</figcaption><details><summary>The numbers</summary>{}</details></figure>",
+             {caption}<details><summary>The numbers</summary>{}</details></figure>",
             xml(&f.title),
             f.wide,
             f.narrow,
-            xml(&f.caption),
             f.table.html()
         );
         self.figures.insert(key, f.series.clone());
     }
 
-    fn finish(self, title: &str, reports: &[Value]) -> String {
+    pub(crate) fn finish(self, title: &str, reports: &[Value]) -> String {
         let figures = script_json(&Value::Object(self.figures));
         let reports = script_json(&json!(reports));
         format!(

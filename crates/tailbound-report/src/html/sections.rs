@@ -77,6 +77,9 @@ pub(super) fn verdict(page: &mut Page, run: &Run) {
         xml(&label::sentence(run))
     );
     page.text("soft", &digest::set_up(run));
+    if let Some(words) = digest::virtual_time(run) {
+        page.text("virtual", &words);
+    }
     let machine = label::machine(run);
     if !machine.is_empty() {
         page.text("soft", &machine);

@@ -8,7 +8,7 @@
 
 use tailbound_core::units::{format_ns_i64, grouped};
 
-use super::{Figure, Series, points_json};
+use super::{Figure, Multiple, Series, points_json};
 use crate::bins::{Bins, PER_DECADE};
 use crate::svg::scale::round_125;
 use crate::svg::{Layout, Plot, Scale, Unit};
@@ -17,17 +17,37 @@ use crate::table::Table;
 /// Below one, so that a bin of one count has a height.
 pub(super) const FLOOR: f64 = 0.5;
 
+/// What a reader must know to read one.
+pub const EXPLANATION: &str = "Activations by how late they were; both axes are logarithmic. A dot marks \
+    a bin that stands alone or holds a single activation, and the latest of each line.";
+
 /// The histogram of late activations of every series; `None` if there are none.
 #[must_use]
 pub fn late(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
+    late_in(series, deadline_ns, None)
+}
+
+/// The same as one of several pictures with axes in common.
+#[must_use]
+pub fn late_multiple(
+    series: &[Series],
+    deadline_ns: Option<i64>,
+    multiple: &Multiple,
+) -> Option<Figure> {
+    late_in(series, deadline_ns, Some(multiple))
+}
+
+fn late_in(
+    series: &[Series],
+    deadline_ns: Option<i64>,
+    multiple: Option<&Multiple>,
+) -> Option<Figure> {
     let shown: Vec<Shown> =
         series.iter().map(|s| Shown { series: s, bins: Bins::late(&s.due, PER_DECADE) }).collect();
     let missed: u64 = series.iter().map(|s| s.due.n.saturating_sub(s.wakeup.n)).sum();
     let early: u64 = series.iter().map(|s| s.due.early.total()).sum();
-    let mut caption =
-        "Activations by how late they were; both axes are logarithmic. A dot marks a bin \
-                       that stands alone or holds a single activation, and the latest of each line."
-            .to_owned();
+    // Of several pictures the explanation stands once, above them all.
+    let mut caption = if multiple.is_some() { "" } else { EXPLANATION }.to_owned();
     if missed > 0 {
         caption.push_str(&format!(
             " {} missed activations are counted with the lateness they would have had.",
@@ -35,7 +55,9 @@ pub fn late(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
         ));
     }
     if early > 0 {
-        caption.push_str(&format!(" {} early ones have a picture of their own.", grouped(early)));
+        let where_to =
+            if multiple.is_some() { "are not drawn" } else { "have a picture of their own" };
+        caption.push_str(&format!(" {} early ones {where_to}.", grouped(early)));
     }
     for s in &shown {
         if let Some((n, from)) = s.bins.unbinned {
@@ -48,7 +70,8 @@ pub fn late(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
         }
     }
     let rule = deadline_ns.map(|d| (d, format!("deadline {}", crate::digest::exactly(d))));
-    figure("histogram", "How late, how often", &caption, "lateness", &shown, rule.as_ref())
+    let words = Words { id: "histogram", title: "How late, how often", x_name: "lateness" };
+    figure(&words, caption.trim_start(), &shown, rule.as_ref(), multiple)
 }
 
 /// The histogram of early activations; `None` if nothing was early.
@@ -61,7 +84,8 @@ pub fn early(series: &[Series], limit_ns: Option<i64>) -> Option<Figure> {
         .collect();
     let rule = limit_ns.map(|d| (d, format!("too early from {}", crate::digest::exactly(d))));
     let caption = "Activations that came before their due time, by how much.";
-    figure("early", "How early, how often", caption, "earliness", &shown, rule.as_ref())
+    let words = Words { id: "early", title: "How early, how often", x_name: "earliness" };
+    figure(&words, caption, &shown, rule.as_ref(), None)
 }
 
 struct Shown<'a> {
@@ -69,17 +93,24 @@ struct Shown<'a> {
     bins: Bins,
 }
 
-fn figure(
+struct Words {
     id: &'static str,
-    title: &str,
+    title: &'static str,
+    x_name: &'static str,
+}
+
+fn figure(
+    words: &Words,
     caption: &str,
-    x_name: &str,
     shown: &[Shown],
     rule: Option<&(i64, String)>,
+    multiple: Option<&Multiple>,
 ) -> Option<Figure> {
+    let Words { id, title, x_name } = *words;
     let spans = || shown.iter().filter_map(|s| s.bins.span());
     let low = spans().map(|s| s.0).min()? as f64;
     let high = spans().map(|s| s.1).max()? as f64;
+    let (low, high) = multiple.map_or((low, high), |m| (low.min(m.low_ns), high.max(m.high_ns)));
     let limit = rule.map(|r| r.0 as f64);
     // The deadline belongs into the picture unless it is so far off that the data would shrink.
     let limit_near = limit.filter(|d| *d < high * 1e3 && *d > low * 1e-3);
@@ -89,6 +120,7 @@ fn figure(
         Unit::Ns,
     );
     let peak = shown.iter().map(|s| s.bins.peak()).max().unwrap_or(1) as f64;
+    let peak = multiple.map_or(peak, |m| peak.max(m.peak));
     let y = Scale::log(FLOOR, round_125(peak.max(9.0) * 1.1, true), Unit::Count);
     let words = format!("{title}: {}", names(shown));
     let draw = |layout: Layout| {
@@ -113,7 +145,7 @@ fn figure(
         id,
         title: title.to_owned(),
         caption: caption.to_owned(),
-        wide: draw(Layout::WIDE),
+        wide: draw(multiple.map_or(Layout::WIDE, |m| m.layout)),
         narrow: draw(Layout::NARROW),
         table: table(shown),
         series: series.collect(),

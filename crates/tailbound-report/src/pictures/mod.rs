@@ -11,12 +11,14 @@ mod timeline;
 use serde_json::{Value, json};
 use tailbound_core::{Distribution, Run};
 
+use crate::bins::{Bins, PER_DECADE};
 use crate::label;
+use crate::svg::Layout;
 use crate::svg::plot::{self, Look};
 use crate::table::Table;
 
-pub use histogram::{early, late};
-pub use survival::survival;
+pub use histogram::{EXPLANATION as HISTOGRAM_EXPLANATION, early, late, late_multiple};
+pub use survival::{EXPLANATION as SURVIVAL_EXPLANATION, survival, survival_multiple};
 pub use timeline::{loads, maxima, window_table, windows};
 
 /// A picture with everything that belongs to it.
@@ -43,6 +45,35 @@ impl Figure {
     #[must_use]
     pub fn standalone(&self) -> String {
         plot::standalone(&self.wide)
+    }
+}
+
+/// One of several pictures that are to be compared by eye: its size, and what the axes of
+/// all of them must reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Multiple {
+    /// Size for wide screens.
+    pub layout: Layout,
+    low_ns: f64,
+    high_ns: f64,
+    peak: f64,
+    least_share: f64,
+}
+
+impl Multiple {
+    /// Axes that hold every one of `series`; `None` if there is nothing to draw.
+    #[must_use]
+    pub fn of(series: &[Series], layout: Layout) -> Option<Self> {
+        let bins: Vec<Bins> = series.iter().map(|s| Bins::late(&s.due, PER_DECADE)).collect();
+        let spans = || bins.iter().filter_map(Bins::span);
+        let greatest = series.iter().map(|s| s.due.n).max().unwrap_or(1).max(1);
+        Some(Self {
+            layout,
+            low_ns: spans().map(|s| s.0).min()? as f64,
+            high_ns: spans().map(|s| s.1).max()? as f64,
+            peak: bins.iter().map(Bins::peak).max().unwrap_or(1) as f64,
+            least_share: 1.0 / greatest as f64,
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use tailbound_core::Distribution;
 use tailbound_core::units::format_ns_i64;
 use tailbound_stats::quantile;
 
-use super::{Figure, Series, points_json};
+use super::{Figure, Multiple, Series, points_json};
 use crate::svg::plot::Look;
 use crate::svg::scale::round_125;
 use crate::svg::{Layout, Plot, Scale, Unit};
@@ -29,13 +29,35 @@ struct Curve {
     max_ns: Option<i64>,
 }
 
+/// What a reader must know to read them.
+pub const EXPLANATION: &str = "The share of activations that were later than a value; every line ends in a dot \
+    at its latest activation, exactly. Where a line meets the deadline, its height is the share that came too late.";
+
 /// The survival curves; `None` if no series has one.
 #[must_use]
 pub fn survival(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
+    survival_in(series, deadline_ns, None)
+}
+
+/// The same as one of several pictures with axes in common.
+#[must_use]
+pub fn survival_multiple(
+    series: &[Series],
+    deadline_ns: Option<i64>,
+    multiple: &Multiple,
+) -> Option<Figure> {
+    survival_in(series, deadline_ns, Some(multiple))
+}
+
+fn survival_in(
+    series: &[Series],
+    deadline_ns: Option<i64>,
+    multiple: Option<&Multiple>,
+) -> Option<Figure> {
     let mut curves = Vec::new();
     let mut without = Vec::new();
     // One line seen in two ways tells more than every line in two ways.
-    let both = |s: &Series| s.look == Look::Total || series.len() == 1;
+    let both = |s: &Series| s.look == Look::Total || (series.len() == 1 && multiple.is_none());
     let twice = |s: &Series| both(s) && s.due.n != s.wakeup.n;
     for s in series {
         let name =
@@ -52,6 +74,9 @@ pub fn survival(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
     let low = curves.iter().filter_map(|c| c.points.first()).map(|p| p.0).reduce(f64::min)?;
     let high = curves.iter().filter_map(|c| c.points.last()).map(|p| p.0).reduce(f64::max)?;
     let least = curves.iter().filter_map(|c| c.points.last()).map(|p| p.1).reduce(f64::min)?;
+    let (low, high, least) = multiple.map_or((low, high, least), |m| {
+        (low.min(m.low_ns), high.max(m.high_ns), least.min(m.least_share))
+    });
     let near = deadline_ns.map(|d| d as f64).filter(|d| *d < high * 1e3 && *d > low * 1e-3);
     let x = Scale::log(
         round_125(near.map_or(low, |d| d.min(low)), false),
@@ -75,9 +100,7 @@ pub fn survival(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
         }
         plot.finish(words)
     };
-    let mut caption = "The share of activations that were later than a value; every line ends in a dot at its \
-                       latest activation, exactly. Where a line meets the deadline, its height is the share that came too late."
-        .to_owned();
+    let mut caption = if multiple.is_some() { "" } else { EXPLANATION }.to_owned();
     if !without.is_empty() {
         caption.push_str(&format!(
             " No curve for {}: its source does not tell where all values lie.",
@@ -87,8 +110,8 @@ pub fn survival(series: &[Series], deadline_ns: Option<i64>) -> Option<Figure> {
     Some(Figure {
         id: "survival",
         title: "How often later than".to_owned(),
-        caption,
-        wide: draw(Layout::WIDE),
+        caption: caption.trim_start().to_owned(),
+        wide: draw(multiple.map_or(Layout::WIDE, |m| m.layout)),
         narrow: draw(Layout::NARROW),
         table: table(&curves, deadline_ns),
         series: curves

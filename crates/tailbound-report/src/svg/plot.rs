@@ -27,6 +27,8 @@ pub struct Layout {
 impl Layout {
     /// For screens and paper.
     pub const WIDE: Self = Self { width: 720.0, area_height: 280.0, variant: "wide" };
+    /// For one of two beside each other.
+    pub const HALF: Self = Self { width: 520.0, area_height: 230.0, variant: "wide" };
     /// For phones: the same letters on a smaller picture.
     pub const NARROW: Self = Self { width: 344.0, area_height: 240.0, variant: "narrow" };
 
@@ -42,6 +44,13 @@ impl Layout {
 pub enum Look {
     /// The `n`th of several.
     Nth(usize),
+    /// One of several in two respects: a colour for the first, a dash for the second.
+    Pair {
+        /// Number of the colour.
+        colour: usize,
+        /// Number of the dash, 0 for a solid line.
+        dash: usize,
+    },
     /// All together.
     Total,
     /// All together, seen another way: as `Total`, dashed.
@@ -49,16 +58,21 @@ pub enum Look {
 }
 
 impl Look {
-    fn class(self) -> String {
+    /// Classes of a line of this look.
+    #[must_use]
+    pub fn class(self) -> String {
         match self {
-            Self::Nth(i) => style::class(i),
+            Self::Nth(i) | Self::Pair { colour: i, .. } => style::class(i),
             Self::Total => "total thick".to_owned(),
             Self::TotalDashed => "total".to_owned(),
         }
     }
-    fn dash(self) -> String {
+    /// Its dash pattern as an attribute, empty for a solid line.
+    #[must_use]
+    pub fn dash(self) -> String {
         match self {
             Self::Nth(i) => style::dash(i),
+            Self::Pair { dash, .. } => style::nth_dash(dash),
             Self::Total => String::new(),
             Self::TotalDashed => " stroke-dasharray=\"3 3\"".to_owned(),
         }

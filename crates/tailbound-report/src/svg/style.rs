@@ -22,6 +22,13 @@ pub fn class(i: usize) -> String {
     format!("c{}", i % COLOURS)
 }
 
+/// Dash pattern `n` as an attribute, empty for a solid line.
+#[must_use]
+pub fn nth_dash(n: usize) -> String {
+    let pattern = DASHES.get(n % DASHES.len()).copied().unwrap_or("");
+    if pattern.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{pattern}\"") }
+}
+
 /// Dash pattern of series `i` as an attribute, empty for a solid line.
 ///
 /// The second series is dashed already: two CPUs are the commonest case, and in print
@@ -29,6 +36,5 @@ pub fn class(i: usize) -> String {
 #[must_use]
 pub fn dash(i: usize) -> String {
     let turn = i / COLOURS;
-    let pattern = DASHES.get((turn + i % 2) % DASHES.len()).copied().unwrap_or("");
-    if pattern.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{pattern}\"") }
+    nth_dash(turn + i % 2)
 }

@@ -94,6 +94,9 @@ pub fn text(run: &Run, style: Style) -> String {
     }
     page.gap();
     page.text(&digest::set_up(run), "  ", Ink::Dim);
+    if let Some(words) = digest::virtual_time(run) {
+        page.text(&words, "  ", Ink::Bold);
+    }
     let machine = label::machine(run);
     if !machine.is_empty() {
         page.text(&machine, "  ", Ink::Dim);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a reader of a matrix must mind: which cells failed, what kind of time it is, and in
+//! what the cells differ besides kernel and load.
+//!
+//! Context: COLD. Not here: figures.
+
+use std::collections::BTreeMap;
+
+use tailbound_core::Run;
+use tailbound_core::units::format_ns_i64;
+
+use super::grid::{Grid, Place, context, load_name};
+use crate::digest;
+
+/// `12 of 12 cells measured. …`: how late each kernel was at worst.
+pub(super) fn headline(grid: &Grid) -> String {
+    let all = grid.variants.len() * grid.loads.len();
+    let measured = grid.places().filter(|(_, _, p)| p.measured().is_some()).count();
+    let mut worst: Vec<(i64, String)> = Vec::new();
+    for (variant, row) in grid.variants.iter().zip(&grid.rows) {
+        let known: Vec<i64> = row.iter().filter_map(|p| p.measured()?.summary.max_ns).collect();
+        let Some(max) = known.iter().max() else { continue };
+        let of = match row.len() {
+            all if all == known.len() => String::new(),
+            all => format!(" ({} of {all} loads)", known.len()),
+        };
+        worst.push((*max, format!("{} on {}{of}", format_ns_i64(*max), variant.name())));
+    }
+    worst.sort_by_key(|w| w.0);
+    let mut words: Vec<String> = worst.into_iter().map(|w| w.1).collect();
+    if words.len() > 4 {
+        let between = words.len() - 2;
+        words.splice(1..=between, [format!("{between} kernels between")]);
+    }
+    let cells = if all == 1 { "cell" } else { "cells" };
+    let counted = format!("{measured} of {all} {cells} measured.");
+    if words.is_empty() {
+        return counted;
+    }
+    let loads = match grid.loads.as_slice() {
+        [one] => format!("Under {}", load_name(one)),
+        many => format!("Over {} loads", many.len()),
+    };
+    format!("{counted} {loads} the latest activation was late by {}.", words.join(", "))
+}
+
+/// What kind of time all runs were made in; `None` where there is no lab run, or not one answer.
+pub(super) fn virtual_time(grid: &Grid) -> Option<String> {
+    let mut all = grid.runs().map(digest::virtual_time);
+    let first = all.next()??;
+    all.all(|w| w.as_ref() == Some(&first)).then_some(first)
+}
+
+/// A sentence for everything else.
+pub(super) fn notes(grid: &Grid) -> Vec<String> {
+    let mut out = Vec::new();
+    for (variant, load, place) in grid.places() {
+        let under = format!("{} under {}", variant.name(), load_name(load));
+        match place {
+            Place::Measured(_) => {}
+            Place::Failed(reason) => out.push(format!("{under}: failed: {reason}")),
+            Place::NotRun => out.push(format!("{under}: not run")),
+        }
+    }
+    if grid.repeated > 0 {
+        out.push(format!(
+            "Cells with the labels of an earlier one: {}; the first of each place is shown.",
+            grid.repeated
+        ));
+    }
+    let times = kinds(grid, |r| {
+        digest::virtual_time(r).unwrap_or_else(|| "measured on a machine, in its own time".into())
+    });
+    if times.len() > 1 {
+        out.push(format!(
+            "Not all cells are of one kind of time, and their figures must not be compared: {}.",
+            counted(&times)
+        ));
+    }
+    let plans = kinds(grid, plan);
+    if plans.len() > 1 {
+        out.push(format!("The cells do not share one plan: {}.", counted(&plans)));
+    }
+    for (what, of) in PINNED {
+        let values = kinds(grid, |r| of(r).unwrap_or_else(|| "not recorded".to_owned()));
+        if values.len() > 1 && grid.runs().any(|r| r.header.lab.is_some()) {
+            out.push(format!("The cells differ in {what}: {}.", counted(&values)));
+        }
+    }
+    let mut hidden: Vec<&str> = grid
+        .runs()
+        .flat_map(|r| r.contexts().into_iter().filter(|c| Some(*c) != context(r)))
+        .collect();
+    hidden.sort_unstable();
+    hidden.dedup();
+    if !hidden.is_empty() {
+        out.push(format!(
+            "Shown is the reaction of the user's thread; the runs also hold {}.",
+            hidden.join(", ")
+        ));
+    }
+    out
+}
+
+/// What a lab run is a function of, besides kernel and load.
+type Pinned = (&'static str, fn(&Run) -> Option<String>);
+const PINNED: [Pinned; 6] = [
+    ("architecture", |r| Some(r.header.lab.as_ref()?.arch.clone())),
+    ("machine model", |r| Some(r.header.lab.as_ref()?.machine.clone())),
+    ("CPU model", |r| Some(r.header.lab.as_ref()?.cpu.clone())),
+    ("number of CPUs", |r| Some(r.header.lab.as_ref()?.smp.to_string())),
+    ("seed", |r| Some(r.header.lab.as_ref()?.seed.to_string())),
+    ("QEMU", |r| Some(r.header.lab.as_ref()?.qemu.clone())),
+];
+
+fn plan(run: &Run) -> String {
+    let p = &run.header.plan;
+    format!(
+        "{} every {}, {} times, {}, {} on clock {}",
+        p.probe,
+        digest::exactly(p.interval_ns),
+        tailbound_core::units::grouped(p.activations),
+        p.policy,
+        p.means,
+        p.clock
+    )
+}
+
+/// How many runs there are of each kind.
+fn kinds(grid: &Grid, kind: impl Fn(&Run) -> String) -> BTreeMap<String, usize> {
+    let mut out = BTreeMap::new();
+    grid.runs().for_each(|r| *out.entry(kind(r)).or_default() += 1);
+    out
+}
+
+fn counted(kinds: &BTreeMap<String, usize>) -> String {
+    let one = |(what, n): (&String, &usize)| format!("{what} ({n})");
+    kinds.iter().map(one).collect::<Vec<_>>().join("; ")
+}
