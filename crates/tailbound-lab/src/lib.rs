@@ -9,6 +9,7 @@
 pub mod arch;
 pub mod ask;
 pub mod boot;
+pub mod build;
 pub mod cell;
 pub mod cpio;
 pub mod diagnose;

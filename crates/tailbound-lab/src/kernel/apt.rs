@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::tool::Tool;
 use super::version;
 use crate::arch::Arch;
@@ -27,7 +29,7 @@ pub(crate) struct Apt {
 }
 
 /// A package of the archive, as its index describes it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) version: String,
@@ -64,13 +66,18 @@ impl Apt {
         Self::make(folder, "system.conf", &cache, false, &format!("{QUIET}{}", cache_words(&cache)))
     }
 
-    /// apt on lists of its own for `arch`, with `sources` (deb822 or one line each) in place
-    /// of the machine's where given.
+    /// apt on lists of its own for `arch`: of the machine's sources, or of `suite` in the
+    /// same archives.
     ///
     /// # Errors
-    /// The folder cannot be written.
-    pub(crate) fn private(folder: &Path, arch: Arch) -> Result<Self, LabError> {
-        let own = folder.join(arch.debian());
+    /// The folder cannot be written; for a suite, no archive of Debian is among the sources.
+    pub(crate) fn private(
+        folder: &Path,
+        arch: Arch,
+        suite: Option<&str>,
+    ) -> Result<Self, LabError> {
+        let at = suite.map(|s| format!("@{s}")).unwrap_or_default();
+        let own = folder.join(format!("{}{at}", arch.debian()));
         let (state, cache) = (own.join("state"), own.join("cache"));
         let lists = state.join("lists/partial");
         fs::create_dir_all(&lists).map_err(|e| LabError::file(&lists, &e))?;
@@ -78,7 +85,7 @@ impl Apt {
         if !status.exists() {
             fs::write(&status, "").map_err(|e| LabError::file(&status, &e))?;
         }
-        let text = format!(
+        let mut text = format!(
             "{QUIET}{}Dir::State \"{}\";\nDir::State::lists \"{}\";\nDir::State::status \"{}\";\n\
              APT::Architecture \"{arch}\";\n#clear APT::Architectures;\nAPT::Architectures {{ \"{arch}\"; }};\n",
             cache_words(&cache),
@@ -87,7 +94,37 @@ impl Apt {
             status.display(),
             arch = arch.debian(),
         );
+        if let Some(suite) = suite {
+            let sources = own.join("sources.list");
+            let lines = Self::of_system(folder)?.sources_of(suite)?;
+            fs::write(&sources, lines).map_err(|e| LabError::file(&sources, &e))?;
+            text.push_str(&format!(
+                "Dir::Etc::SourceList \"{}\";\nDir::Etc::SourceParts \"/dev/null\";\n",
+                sources.display()
+            ));
+        }
         Self::make(&own, "apt.conf", &cache, true, &text)
+    }
+
+    /// When the lists were last fetched: the time of this file.
+    pub(crate) fn stamp(&self) -> PathBuf {
+        self.config.with_file_name("fetched")
+    }
+
+    /// Lines of a sources.list for `suite`, from the archives of Debian this machine uses.
+    fn sources_of(&self, suite: &str) -> Result<String, LabError> {
+        let format = "$(ORIGIN) $(REPO_URI) $(RELEASE)";
+        let text = self
+            .tool("apt-get")
+            .args(["indextargets", "--format", format, "Created-By: Packages"])
+            .succeed()?;
+        let lines = suite_lines(&text, suite);
+        if lines.is_empty() {
+            return Err(LabError::cannot(
+                "none of this machine's apt sources is an archive of Debian with package lists",
+            ));
+        }
+        Ok(lines)
     }
 
     fn make(
@@ -181,6 +218,30 @@ fn cache_words(cache: &Path) -> String {
     )
 }
 
+/// The archive's keys of all suites, where the package debian-archive-keyring puts them.
+const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// `ORIGIN URI RELEASE` of the machine's sources, turned to another suite: what has security
+/// updates keeps to those.
+fn suite_lines(text: &str, suite: &str) -> String {
+    let signed =
+        if Path::new(KEYS).exists() { format!("[signed-by={KEYS}] ") } else { String::new() };
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let (Some("Debian"), Some(uri), Some(release)) = (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let security = if release.ends_with("-security") { "-security" } else { "" };
+        let made = format!("deb {signed}{uri} {suite}{security} main\n");
+        if !lines.contains(&made) {
+            lines.push(made);
+        }
+    }
+    lines.concat()
+}
+
 /// `name | version | source`, the latest version first.
 fn madison(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -237,6 +298,18 @@ fn dependencies(value: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_suite_comes_from_the_same_archives() {
+        let text = "Debian http://archive.example/debian/ bookworm\n\
+                    Debian http://archive.example/debian/ bookworm-updates\n\
+                    Debian http://archive.example/security/ bookworm-security\n\
+                    Other http://other.example/ stable\n http://bare.example/ x\n";
+        let lines = suite_lines(text, "trixie");
+        assert_eq!(lines.lines().count(), 2, "{lines}");
+        assert!(lines.contains("http://archive.example/debian/ trixie main"), "{lines}");
+        assert!(lines.contains("http://archive.example/security/ trixie-security main"), "{lines}");
+    }
 
     #[test]
     fn apts_answers_are_read() {

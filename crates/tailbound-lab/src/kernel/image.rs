@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel image: its hash, and which architecture it boots.
+//! A kernel image: which architecture it boots.
 //!
-//! Context: COLD. Source: Documentation/arch/x86/boot.rst (`HdrS` at 0x202),
+//! Context: COLD. Not here: hashes (`hash`). Source: Documentation/arch/x86/boot.rst (`HdrS` at 0x202),
 //! arch/arm64/booting.rst (`ARM\x64` at 56), arch/arm/boot/compressed/head.S (0x016f2818 at
 //! 36), elf(5).
 
@@ -9,39 +9,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
 use crate::arch::Arch;
 use crate::error::LabError;
-
-/// SHA-256 of a file, in hexadecimal.
-///
-/// # Errors
-/// It cannot be read.
-pub(crate) fn sha256_of(path: &Path) -> Result<String, LabError> {
-    let failed = |e: std::io::Error| LabError::file(path, &e);
-    let mut file = File::open(path).map_err(failed)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 256 * 1024];
-    loop {
-        let got = file.read(&mut buffer).map_err(failed)?;
-        if got == 0 {
-            return Ok(hex(&hash.finalize()));
-        }
-        hash.update(buffer.get(..got).unwrap_or_default());
-    }
-}
-
-/// Bytes as lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::new();
-    for b in bytes {
-        // Writing to a string cannot fail.
-        let _infallible = write!(text, "{b:02x}");
-    }
-    text
-}
 
 /// Checks that `image` is something QEMU boots on `arch`.
 ///

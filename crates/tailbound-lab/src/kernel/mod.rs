@@ -3,15 +3,16 @@
 //!
 //! Context: COLD.
 
-mod apt;
+pub(crate) mod apt;
 pub mod config;
 mod debian;
-mod image;
+pub(crate) mod image;
+pub(crate) mod lists;
 pub mod modules;
-mod name;
-mod obtain;
-mod package;
-mod tool;
+pub(crate) mod name;
+pub(crate) mod obtain;
+pub(crate) mod package;
+pub(crate) mod tool;
 mod version;
 
 use std::path::PathBuf;

@@ -14,7 +14,8 @@ use crate::error::LabError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelName {
     /// A kernel of Debian, after the colon: `6.12-rt`, `6.1-cloud`, `rt`, `stock`,
-    /// `6.12.117+deb12-rt-amd64`, `linux-image-rt-amd64`, `PACKAGE=VERSION`.
+    /// `6.12.117+deb12-rt-amd64`, `linux-image-rt-amd64`, `PACKAGE=VERSION`; `@SUITE` behind
+    /// it asks another suite of the same archives.
     Debian(String),
     /// A kernel image of the user's own, and its `lib/modules/<release>`.
     Path {
@@ -40,7 +41,7 @@ impl FromStr for KernelName {
         };
         match kind {
             "debian" => {
-                let plain = |c: char| c.is_ascii_alphanumeric() || "+-.~=:_".contains(c);
+                let plain = |c: char| c.is_ascii_alphanumeric() || "+-.~=:_@".contains(c);
                 if rest.is_empty() || rest.starts_with('-') || !rest.chars().all(plain) {
                     return Err(wrong(
                         "after `debian:` stands a version, a flavour or both (6.12, rt, 6.12-rt), or PACKAGE=VERSION",
@@ -102,6 +103,7 @@ mod tests {
         for text in [
             "debian:6.12-rt",
             "debian:6.12.117+deb12-rt-amd64",
+            "debian:6.12-rt@trixie",
             "debian:linux-image-6.1.0-47-amd64=6.1.170-3",
             "path:/boot/vmlinuz",
             "path:bzImage,out/lib/modules/6.1",

@@ -10,9 +10,11 @@ use std::path::Path;
 use tailbound_core::lab::KernelRecord;
 
 use super::apt::{Apt, Package};
+use super::lists::{self, Note, Question};
 use super::{Kernel, KernelName, debian, image, package};
 use crate::arch::Arch;
 use crate::error::LabError;
+use crate::hash;
 use crate::store::Store;
 
 /// The kernel called `name`, for `arch`, fetched where it is not in the store yet.
@@ -35,7 +37,7 @@ pub fn obtain(
             fetch(debian_name, arch, store, false, note)
         }
         KernelName::Path { image, modules } => of_path(name, image, modules.as_deref(), arch),
-        KernelName::Build(_) => Err(LabError::usage(format!("{name}: there is no such build"))),
+        KernelName::Build(build) => crate::build::kernel(build, arch, store),
     }
 }
 
@@ -67,54 +69,36 @@ fn fetch(
     if !fresh && let Some(kernel) = package::remembered(store, name, arch)? {
         return Ok(kernel);
     }
-    let folder = store.room("apt")?;
-    let mut tried = Vec::new();
-    if arch == Arch::of_host() && !fresh {
-        match Apt::of_system(&folder).and_then(|apt| through(&apt, name, arch, store, note)) {
-            Ok(kernel) => return Ok(kernel),
-            Err(e) => tried.push(format!("with the system's package lists: {e}")),
-        }
+    let (short, suite) = split_suite(name)?;
+    let what = format!("debian:{name}");
+    let question = Question { what: &what, arch, suite, fresh };
+    lists::ask(question, store, note, &mut |apt, note| through(apt, name, short, arch, store, note))
+}
+
+/// `6.12-rt@trixie` as name and suite.
+pub(crate) fn split_suite(name: &str) -> Result<(&str, Option<&str>), LabError> {
+    let Some((short, suite)) = name.split_once('@') else { return Ok((name, None)) };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+    if short.is_empty() || suite.is_empty() || suite.starts_with('-') || !suite.chars().all(plain) {
+        return Err(LabError::usage(format!("debian:{name}: after `@` stands a suite: trixie")));
     }
-    let mut apt = Apt::private(&folder, arch)?;
-    note(&format!("fetching package lists for {}", arch.debian()));
-    apt.update().map_err(|e| {
-        LabError::cannot(format!(
-            "debian:{name} is not in the store ({}), and {e}: on a machine without apt use path:VMLINUZ",
-            store.folder().display()
-        ))
-    })?;
-    for complaint in &apt.complaints {
-        note(&format!("apt: {complaint}"));
-    }
-    match through(&apt, name, arch, store, note) {
-        Ok(kernel) => Ok(kernel),
-        Err(LabError::Usage(text)) if apt.complaints.is_empty() => Err(LabError::Usage(text)),
-        Err(LabError::Interrupted) => Err(LabError::Interrupted),
-        Err(e) => {
-            tried.push(format!("with fresh lists in {}: {e}", folder.display()));
-            tried.extend(apt.complaints.iter().map(|c| format!("apt said: {c}")));
-            Err(LabError::cannot(format!(
-                "debian:{name} for {} is not in the store, and was not to be had\n  {}",
-                arch.debian(),
-                tried.join("\n  ")
-            )))
-        }
-    }
+    Ok((short, Some(suite)))
 }
 
 /// Resolves, downloads and unpacks by this apt.
 fn through(
     apt: &Apt,
     name: &str,
+    short: &str,
     arch: Arch,
     store: &Store,
-    note: &mut dyn FnMut(&str),
+    note: &mut Note<'_>,
 ) -> Result<Kernel, LabError> {
     let known = debian::known(apt)?;
-    let package = debian::resolve(apt, &known, name, arch)?.ok_or_else(|| {
+    let package = debian::resolve(apt, &known, short, arch)?.ok_or_else(|| {
         LabError::usage(format!(
             "debian:{name}: no such kernel; {}",
-            debian::candidates(&known, name, arch)
+            debian::candidates(&known, short, arch)
         ))
     })?;
     let folder = package::folder(store, &package.sha256)?;
@@ -135,7 +119,7 @@ fn through(
 fn download(apt: &Apt, package: &Package, arch: Arch, store: &Store) -> Result<(), LabError> {
     let beside = store.beside("kernels")?;
     let deb = apt.download(package, beside.path())?;
-    let got = image::sha256_of(&deb)?;
+    let got = hash::of_file(&deb)?;
     if got != package.sha256 {
         return Err(LabError::cannot(format!(
             "{}: SHA-256 is {got}, the archive's index says {}",
@@ -170,7 +154,7 @@ fn of_path(
         record: KernelRecord {
             name: name.to_string(),
             package: None,
-            sha256: image::sha256_of(file)?,
+            sha256: hash::of_file(file)?,
         },
         arch,
         image: absolute(file)?,

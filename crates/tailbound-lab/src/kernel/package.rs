@@ -19,6 +19,7 @@ use super::image;
 use super::tool::Tool;
 use crate::arch::Arch;
 use crate::error::LabError;
+use crate::hash;
 use crate::store::Store;
 
 /// Where an unpacked kernel came from.
@@ -191,7 +192,7 @@ fn arrange(all: &Path, whole: &Path, package: &Package, arch: Arch) -> Result<Ma
         version: package.version.clone(),
         architecture: arch.debian().to_owned(),
         deb_sha256: package.sha256.clone(),
-        image_sha256: image::sha256_of(&image_path)?,
+        image_sha256: hash::of_file(&image_path)?,
         image: file,
         release,
     })

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs the kernel's own makefile: short targets at once, builds with progress and a log.
+//!
+//! Context: COLD. Reproducible: time, user, host and number of the build are fixed, and the
+//! release is `-tailbound` whatever the tree. A build runs at nice 19 and ends with us.
+//! Source: Documentation/kbuild/reproducible-builds.rst, Documentation/kbuild/kbuild.rst.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tailbound_sys::process::{self, SIGTERM};
+use tailbound_sys::spawn::Spawn;
+
+use super::toolchain::{Toolchain, on_path};
+use crate::arch::Arch;
+use crate::error::LabError;
+use crate::kernel::lists::Note;
+use crate::kernel::tool::{Said, Tool};
+
+/// How often progress is told.
+const TELL: Duration = Duration::from_secs(2);
+/// How often the end is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// One output folder of one source tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Make {
+    pub(crate) source: PathBuf,
+    pub(crate) out: PathBuf,
+    pub(crate) arch: Arch,
+    pub(crate) toolchain: Toolchain,
+    /// Everything a compilation sees is under this folder (for ccache).
+    pub(crate) base: PathBuf,
+}
+
+/// How a build ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Built {
+    pub(crate) seconds: f64,
+    /// Files compiled, assembled, linked.
+    pub(crate) objects: u64,
+}
+
+impl Make {
+    fn variables(&self) -> Vec<String> {
+        vec![
+            "LC_ALL=C".into(),
+            "KBUILD_BUILD_TIMESTAMP=@0".into(),
+            "KBUILD_BUILD_USER=tailbound".into(),
+            "KBUILD_BUILD_HOST=lab".into(),
+            "KBUILD_BUILD_VERSION=1".into(),
+            "CCACHE_NOHASHDIR=1".into(),
+            format!("CCACHE_BASEDIR={}", self.base.display()),
+        ]
+    }
+
+    fn words(&self, targets: &[&str]) -> Vec<String> {
+        let mut words = vec![
+            "-C".into(),
+            self.source.display().to_string(),
+            format!("O={}", self.out.display()),
+            format!("ARCH={}", make_arch(self.arch)),
+            format!("CC={}", self.toolchain.cc()),
+            format!("HOSTCC={}", self.toolchain.host_cc()),
+            "LOCALVERSION=-tailbound".into(),
+        ];
+        if !self.toolchain.cross.is_empty() {
+            words.push(format!("CROSS_COMPILE={}", self.toolchain.cross));
+        }
+        words.extend(targets.iter().map(|&t| t.to_owned()));
+        words
+    }
+
+    /// A target of seconds (a configuration, a question), with more variables.
+    ///
+    /// # Errors
+    /// make is missing or failed; what it said.
+    pub(crate) fn ask(&self, targets: &[&str], more: &[String]) -> Result<Said, LabError> {
+        fs::create_dir_all(&self.out).map_err(|e| LabError::file(&self.out, &e))?;
+        let said = Tool::new("env")
+            .args(self.variables())
+            .args(more)
+            .args(["make", "--no-print-directory", "-s"])
+            .args(self.words(targets))
+            .run()?;
+        if said.success {
+            return Ok(said);
+        }
+        Err(LabError::cannot(format!(
+            "make {}: {}",
+            targets.join(" "),
+            reason(&format!("{}{}", said.out, said.err))
+        )))
+    }
+
+    /// A target of minutes. Progress goes to `note` every 2 s, all output to `log`.
+    ///
+    /// # Errors
+    /// Cannot: the first error of a compiler with its file, and where the log is;
+    /// interrupted: `stop` was set.
+    pub(crate) fn build(
+        &self,
+        targets: &[&str],
+        jobs: u32,
+        log: &Path,
+        note: &mut Note<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Built, LabError> {
+        let file = File::create(log).map_err(|e| LabError::file(log, &e))?;
+        let null =
+            File::open("/dev/null").map_err(|e| LabError::file(Path::new("/dev/null"), &e))?;
+        let mut arguments: Vec<OsString> =
+            self.variables().into_iter().map(OsString::from).collect();
+        arguments.extend(["nice", "-n", "19", "make", "--no-print-directory"].map(OsString::from));
+        arguments.push(format!("-j{jobs}").into());
+        arguments.extend(self.words(targets).into_iter().map(OsString::from));
+        let env = on_path("env").ok_or_else(|| LabError::cannot("`env` is not installed"))?;
+        let begun = Instant::now();
+        let pid = Spawn {
+            program: &env,
+            arguments: &arguments,
+            descriptors: &[(null.as_fd(), 0), (file.as_fd(), 1), (file.as_fd(), 2)],
+            pid_namespace: false,
+            new_session: true,
+            death_signal: SIGTERM,
+            cpus: &[],
+        }
+        .start()
+        .map_err(LabError::cannot)?;
+        let mut told = Instant::now();
+        let mut reader = LogReader::open(log)?;
+        let status = loop {
+            if let Some(status) = process::try_wait(pid).map_err(LabError::cannot)? {
+                break status;
+            }
+            if stop.load(Ordering::Relaxed) {
+                // make passes it on to its compilers and ends when they did.
+                let _gone = process::kill(pid, SIGTERM);
+                while let Ok(None) = process::try_wait(pid) {
+                    std::thread::park_timeout(LOOK);
+                }
+                return Err(LabError::Interrupted);
+            }
+            if told.elapsed() >= TELL {
+                told = Instant::now();
+                reader.more();
+                note(&format!(
+                    "{:>5} s  {:>6} objects  {}",
+                    begun.elapsed().as_secs(),
+                    reader.objects,
+                    reader.last
+                ));
+            }
+            std::thread::park_timeout(LOOK);
+        };
+        reader.more();
+        let seconds = begun.elapsed().as_secs_f64();
+        if status.success() {
+            return Ok(Built { seconds, objects: reader.objects });
+        }
+        let text = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
+        Err(LabError::cannot(format!(
+            "make {} failed after {seconds:.0} s ({}): {}\n  the whole log: {}",
+            targets.join(" "),
+            process::ended(status),
+            reason(&text),
+            log.display()
+        )))
+    }
+}
+
+/// ARCH= as the makefile wants it; `x86` alone would ask for the word size.
+fn make_arch(arch: Arch) -> &'static str {
+    if arch == Arch::X86_64 { "x86_64" } else { arch.kbuild() }
+}
+
+/// Counts what a build has done from its log.
+struct LogReader {
+    file: File,
+    at: u64,
+    objects: u64,
+    last: String,
+}
+
+impl LogReader {
+    fn open(log: &Path) -> Result<Self, LabError> {
+        let file = File::open(log).map_err(|e| LabError::file(log, &e))?;
+        Ok(Self { file, at: 0, objects: 0, last: String::new() })
+    }
+
+    fn more(&mut self) {
+        let mut bytes = Vec::new();
+        let read = self
+            .file
+            .seek(SeekFrom::Start(self.at))
+            .and_then(|_| self.file.read_to_end(&mut bytes));
+        // Whole lines only; a log that cannot be read costs the progress, nothing else.
+        let (Ok(_), Some(end)) = (read, bytes.iter().rposition(|&b| b == b'\n')) else { return };
+        let text = String::from_utf8_lossy(bytes.get(..=end).unwrap_or_default()).into_owned();
+        self.at += end as u64 + 1;
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            if line.starts_with("  ")
+                && let (Some(verb), Some(file)) = (words.next(), words.next())
+            {
+                if matches!(verb, "CC" | "AS" | "LD" | "AR" | "HOSTCC" | "HOSTLD") {
+                    self.objects += 1;
+                }
+                self.last = file.to_owned();
+            }
+        }
+    }
+}
+
+/// The first error in a build's output: the compiler's with its file, else the linker's,
+/// else make's own.
+pub(crate) fn reason(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    let first = |found: &dyn Fn(&str) -> bool| lines.iter().position(|l| found(l));
+    let compiler = first(&|l| l.contains(": error: ") || l.contains(": fatal error: "));
+    let linker =
+        || first(&|l| l.contains("undefined reference to") || l.contains("multiple definition of"));
+    let other =
+        || first(&|l| l.starts_with("***") || l.contains("*** ") || l.starts_with("ERROR: "));
+    let Some(at) = compiler.or_else(linker).or_else(other) else {
+        let tail = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default();
+        return if tail.is_empty() { "without a word".to_owned() } else { tail.join("; ") };
+    };
+    // gcc's excerpt of the source follows: indented, with a bar.
+    let excerpt = lines.iter().skip(at + 1).take(2).filter(|l| l.contains(" | "));
+    let mut text = lines.get(at).map_or(String::new(), |l| l.trim().to_owned());
+    for line in excerpt {
+        text.push_str("\n    ");
+        text.push_str(line.trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_error_is_found_among_the_noise() {
+        let log = "  CC      a.o\nIn file included from b.c:1:\n../kernel/b.c:12:5: error: 'x' undeclared\n   12 |     x = 1;\n      |     ^\n\
+                   make[3]: *** [scripts/Makefile.build:243: b.o] Error 1\n";
+        let text = reason(log);
+        assert!(text.starts_with("../kernel/b.c:12:5: error: 'x' undeclared\n"), "{text}");
+        assert!(text.contains("12 |     x = 1;") && !text.contains("make["), "{text}");
+        assert_eq!(
+            reason("ld: a.o: undefined reference to `y'\nmake: *** [x] Error 1"),
+            "ld: a.o: undefined reference to `y'"
+        );
+        assert!(reason("***\n*** The source tree is not clean\n").contains("***"));
+        assert_eq!(reason(""), "without a word");
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels built from source: patched, configured, checked, compiled, kept.
+//!
+//! Context: COLD. Not here: booting them.
+
+mod configure;
+mod fragment;
+mod git;
+mod kconfig;
+mod make;
+mod product;
+mod request;
+mod series;
+mod source;
+mod suite;
+mod toolchain;
+mod work;
+
+pub use self::fragment::{FRAGMENTS, Fragment};
+pub use self::product::{BuildManifest, builds, kernel};
+pub use self::request::{BuildTest, Request, Source};
+pub use self::series::PatchRecord;
+pub use self::source::SourceRecord;
+pub use self::suite::{TestResult, table};
+pub use self::work::Workshop;

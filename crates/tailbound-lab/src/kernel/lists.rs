@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Puts a question to apt: first on lists that are at hand, then on fresh ones.
+//!
+//! Context: COLD. Not here: what is asked (`obtain`, `build::source`).
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::apt::Apt;
+use crate::arch::Arch;
+use crate::error::LabError;
+use crate::store::Store;
+
+/// Private lists younger than this are asked before they are fetched again.
+const YOUNG: Duration = Duration::from_secs(3600);
+
+/// What is asked for, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    /// As the user wrote it, for messages.
+    pub(crate) what: &'a str,
+    pub(crate) arch: Arch,
+    /// A suite that the machine's sources need not name, from the same archives.
+    pub(crate) suite: Option<&'a str>,
+    /// Fetch the lists anew whatever is at hand.
+    pub(crate) fresh: bool,
+}
+
+/// What is said to people while it takes time.
+pub(crate) type Note<'a> = dyn FnMut(&str) + 'a;
+
+/// Asks `question` of one apt after another until one has the answer.
+///
+/// # Errors
+/// Usage when all lists are complete and there is no such thing; otherwise what was tried.
+pub(crate) fn ask<T>(
+    question: Question<'_>,
+    store: &Store,
+    note: &mut Note<'_>,
+    through: &mut dyn FnMut(&Apt, &mut Note<'_>) -> Result<T, LabError>,
+) -> Result<T, LabError> {
+    let Question { what, arch, suite, fresh } = question;
+    let folder = store.room("apt")?;
+    let mut tried = Vec::new();
+    if arch == Arch::of_host() && !fresh && suite.is_none() {
+        match Apt::of_system(&folder).and_then(|apt| through(&apt, note)) {
+            Ok(answer) => return Ok(answer),
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            Err(e) => tried.push(format!("with the system's package lists: {e}")),
+        }
+    }
+    let mut apt = Apt::private(&folder, arch, suite).map_err(|e| without_apt(what, store, &e))?;
+    let stamp = apt.stamp();
+    if !fresh && is_young(&stamp) {
+        match through(&apt, note) {
+            Ok(answer) => return Ok(answer),
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            Err(_) => {}
+        }
+    }
+    let of_suite = suite.map(|s| format!(" of {s}")).unwrap_or_default();
+    note(&format!("fetching package lists{of_suite} for {}", arch.debian()));
+    apt.update().map_err(|e| without_apt(what, store, &e))?;
+    for complaint in &apt.complaints {
+        note(&format!("apt: {complaint}"));
+    }
+    store.write_whole(&stamp, b"")?;
+    match through(&apt, note) {
+        Ok(answer) => Ok(answer),
+        Err(LabError::Usage(text)) if apt.complaints.is_empty() => Err(LabError::Usage(text)),
+        Err(LabError::Interrupted) => Err(LabError::Interrupted),
+        Err(e) => {
+            tried.push(format!("with fresh lists in {}: {e}", folder.display()));
+            tried.extend(apt.complaints.iter().map(|c| format!("apt said: {c}")));
+            Err(LabError::cannot(format!(
+                "{what} for {} is not in the store, and was not to be had\n  {}",
+                arch.debian(),
+                tried.join("\n  ")
+            )))
+        }
+    }
+}
+
+fn without_apt(what: &str, store: &Store, e: &LabError) -> LabError {
+    LabError::cannot(format!(
+        "{what} is not in the store ({}), and {e}: on a machine without apt use path:VMLINUZ",
+        store.folder().display()
+    ))
+}
+
+fn is_young(stamp: &Path) -> bool {
+    let made = fs::metadata(stamp).and_then(|m| m.modified());
+    made.is_ok_and(|m| SystemTime::now().duration_since(m).is_ok_and(|age| age < YOUNG))
+}
