@@ -26,7 +26,7 @@ pub struct Labels {
 pub struct Cell {
     /// Where it belongs.
     pub labels: Labels,
-    /// Its run file, if there is one.
+    /// Its run file, or what a failed one left; if there is anything.
     pub file: Option<String>,
     /// Its run, or why there is none.
     pub run: Result<Run, String>,
@@ -54,7 +54,7 @@ pub(super) fn name(labels: &Labels) -> String {
 
 /// A load for people.
 pub(super) fn load_name(load: &str) -> &str {
-    if load.is_empty() { "no load" } else { load }
+    if ["", "none"].contains(&load) { "no load" } else { load }
 }
 
 /// What stands in a place.
@@ -157,6 +157,12 @@ impl<'a> Grid<'a> {
     /// The run of a measured place.
     pub(super) fn run(&self, m: &Measured) -> Option<&'a Run> {
         self.cells.get(m.cell)?.run.as_ref().ok()
+    }
+
+    /// The file of a place.
+    pub(super) fn file(&self, variant: &Variant, load: &str) -> Option<&'a str> {
+        let labels = Labels { load: load.to_owned(), ..variant.labels.clone() };
+        self.cells.iter().find(|c| c.labels == labels)?.file.as_deref()
     }
 
     /// All runs.

@@ -16,18 +16,21 @@ use crate::digest;
 pub(super) fn headline(grid: &Grid) -> String {
     let all = grid.variants.len() * grid.loads.len();
     let measured = grid.places().filter(|(_, _, p)| p.measured().is_some()).count();
-    let mut worst: Vec<(i64, String)> = Vec::new();
+    let mut worst: Vec<(bool, i64, String)> = Vec::new();
     for (variant, row) in grid.variants.iter().zip(&grid.rows) {
         let known: Vec<i64> = row.iter().filter_map(|p| p.measured()?.summary.max_ns).collect();
         let Some(max) = known.iter().max() else { continue };
-        let of = match row.len() {
-            all if all == known.len() => String::new(),
-            all => format!(" ({} of {all} loads)", known.len()),
+        // A kernel without its worst load must not seem to win.
+        let partly = known.len() < row.len();
+        let of = if partly {
+            format!(" ({} of {} loads)", known.len(), row.len())
+        } else {
+            String::new()
         };
-        worst.push((*max, format!("{} on {}{of}", format_ns_i64(*max), variant.name())));
+        worst.push((partly, *max, format!("{} on {}{of}", format_ns_i64(*max), variant.name())));
     }
-    worst.sort_by_key(|w| w.0);
-    let mut words: Vec<String> = worst.into_iter().map(|w| w.1).collect();
+    worst.sort_by_key(|w| (w.0, w.1));
+    let mut words: Vec<String> = worst.into_iter().map(|w| w.2).collect();
     if words.len() > 4 {
         let between = words.len() - 2;
         words.splice(1..=between, [format!("{between} kernels between")]);

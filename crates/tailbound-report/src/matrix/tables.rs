@@ -74,9 +74,9 @@ pub(super) fn statistics(grid: &Grid, load: usize) -> Table {
     table
 }
 
-/// How each cell came out: verdict, what the loads achieved, what casts doubt, its file.
+/// How each cell came out: verdict, what the loads achieved, what casts doubt, its file (of a failed one, whatever it left).
 pub(super) fn cells(grid: &Grid) -> Table {
-    let head = ["kernel", "load", "outcome", "load achieved", "what casts doubt", "run file"];
+    let head = ["kernel", "load", "outcome", "load achieved", "what casts doubt", "file"];
     let mut table = Table::new(&head).with_words(&[1, 2, 3, 4, 5]);
     for (variant, load, place) in grid.places() {
         let mut cells = vec![variant.name(), load_name(load).to_owned()];
@@ -87,9 +87,10 @@ pub(super) fn cells(grid: &Grid) -> Table {
                     Place::Failed(reason) => format!("failed: {reason}"),
                     other => without(other).to_owned(),
                 });
-                cells.extend(["none", "not applicable", "none"].map(str::to_owned));
+                cells.extend(["none", "not applicable"].map(str::to_owned));
+                cells.push(grid.file(variant, load).unwrap_or("none").to_owned());
             }
-            Some((m, run)) => {
+            Some((_, run)) => {
                 cells.push(label::outcome(run).word().to_owned());
                 let rates: Vec<String> = digest::loads(run).iter().map(rate).collect();
                 cells.push(match (rates.is_empty(), run.header.plan.loads.is_empty()) {
@@ -104,8 +105,7 @@ pub(super) fn cells(grid: &Grid) -> Table {
                 } else {
                     doubts.join("; ")
                 });
-                let file = grid.cells.get(m.cell).and_then(|c| c.file.clone());
-                cells.push(file.unwrap_or_else(|| run.header.id.clone()));
+                cells.push(grid.file(variant, load).unwrap_or(&run.header.id).to_owned());
             }
         }
         table.row(cells);
