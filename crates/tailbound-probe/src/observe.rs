@@ -321,6 +321,14 @@ impl Observer {
         self.read_ns += clock::now_ns(clock::CLOCK_THREAD_CPUTIME_ID).saturating_sub(before);
     }
 
+    /// What was seen so far, for a run that may be cut off.
+    #[must_use]
+    pub fn so_far(&self) -> Vec<ThreadRecord> {
+        let mut threads = self.fold.clone().end();
+        threads.iter_mut().for_each(|t| "running".clone_into(&mut t.ended));
+        threads
+    }
+
     /// Ends the trace, takes the rest, and removes it.
     #[must_use]
     pub fn end(mut self) -> Observed {

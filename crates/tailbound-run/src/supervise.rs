@@ -305,6 +305,10 @@ impl<'a> Supervisor<'a> {
         if t >= self.next_checkpoint_ns {
             // Densely at first, then every five minutes: a young run is all there is.
             self.next_checkpoint_ns = t.saturating_add(t.min(CHECKPOINT_MAX_NS));
+            // First the kernel's: the order of the way of a wake-up.
+            for record in self.observer.iter().flat_map(Observer::so_far) {
+                self.journal.line(Line::Thread(Box::new(record)));
+            }
             for ((seat, recorders), follower) in self.running.recorders().zip(&self.followers) {
                 let record = thread_record(&follower.collector, seat, recorders, None);
                 self.journal.line(Line::Thread(Box::new(record)));

@@ -57,7 +57,7 @@ enum State {
     Expired { due_ns: i64 },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Follow {
     schedule: Schedule,
     state: State,
@@ -65,7 +65,7 @@ struct Follow {
 }
 
 /// Follows several threads; wants samples in the order of their times.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Split {
     threads: BTreeMap<i32, Follow>,
     timers: BTreeMap<u64, i32>,

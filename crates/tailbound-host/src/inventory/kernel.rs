@@ -162,7 +162,12 @@ fn tracing(sheet: &mut Sheet<'_>) {
         root.list("/sys/kernel/tracing/instances")
             .or_else(|_| root.list("/sys/kernel/debug/tracing/instances"))
     });
-    sheet.put("kernel.trace_instances", instances);
+    // Our own says something of this run, not of the machine.
+    let own = format!("{}{}-", crate::tracefs::NAME_PREFIX, std::process::id());
+    let others = |names: Vec<String>| -> Vec<String> {
+        names.into_iter().filter(|n| !n.starts_with(&own)).collect()
+    };
+    sheet.put("kernel.trace_instances", instances.map(others));
 }
 
 fn load(sheet: &mut Sheet<'_>) {

@@ -21,7 +21,7 @@ const MISSED_MAX: i64 = 1 << 20;
 const US: u64 = 1000;
 
 /// Everything a trace said so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Fold {
     how: Observe,
     from_ns: i64,
@@ -34,7 +34,7 @@ pub(super) struct Fold {
 }
 
 /// What was seen on one CPU.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Cpu {
     irq: Distribution,
     thread: Distribution,
