@@ -21,6 +21,8 @@ use tailbound_sys::limits::{self, Usage};
 use tailbound_sys::mem::Prefaulted;
 use tailbound_sys::sched::{self, Attributes};
 use tailbound_sys::thread::{self, Birth, Thread};
+use tailbound_sys::cobalt::Cobalt;
+use tailbound_sys::evl::Evl;
 use tailbound_sys::timer::{PosixTimer, Timerfd};
 
 /// From the moment all threads wait to the first due activation.
@@ -412,6 +414,8 @@ impl Work {
             Means::PosixTimer => {
                 self.with(PosixTimer::new(self.clock, first, self.interval_ns)?, first)
             }
+            Means::Cobalt => self.with(Cobalt::new(self.clock)?, first),
+            Means::Evl => self.with(Evl::new(self.clock)?, first),
         }
     }
 

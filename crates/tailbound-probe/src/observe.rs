@@ -16,11 +16,11 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use tailbound_core::Finding;
 use tailbound_core::finding::Impact;
 use tailbound_core::plan::{Clock, Means, Observe, Plan};
 use tailbound_core::record::{SelfCost, ThreadRecord};
 use tailbound_core::units::grouped;
+use tailbound_core::{CpuSet, Finding};
 use tailbound_host::tracefs::Guard;
 use tailbound_host::{Instance, Missing, Root, Tracefs, TracefsError};
 use tailbound_sys::clock;
@@ -131,6 +131,7 @@ pub fn choose(
 pub struct Observer {
     how: Observe,
     clock: Clock,
+    cpus: CpuSet,
     // Readers before the instance: it cannot be removed while one is open.
     readers: Vec<(u32, File)>,
     instance: Instance,
@@ -196,12 +197,11 @@ impl Observer {
         if let Some(guard) = &mut guard {
             guard.tell(&instance);
         }
-        let readers = plan.cpus.iter().map(|cpu| Ok((cpu, instance.open_raw(cpu)?)));
-        let readers = readers.collect::<Result<Vec<_>, TracefsError>>()?;
         Ok(Some(Self {
             how,
             clock: plan.clock,
-            readers,
+            cpus: plan.cpus.clone(),
+            readers: Vec::new(),
             instance,
             guard,
             page: vec![0; layout.size],
@@ -240,15 +240,25 @@ impl Observer {
         let id = setup::trace_clock(self.clock).1;
         let begin = clock::now_ns(id);
         self.fold.window(begin, begin.saturating_add(length_ns));
-        self.instance.set("tracing_on", "1")?;
-        self.instance.set("current_tracer", "hwlat")?;
+        self.switch_on(&[])?;
         while clock::now_ns(id) < begin.saturating_add(length_ns) && !pause(100) {
             self.poll();
         }
         self.fold.looked(clock::now_ns(id).saturating_sub(begin));
         self.instance.set("tracing_on", "0")?;
         self.poll();
+        self.readers.clear();
         self.instance.set("current_tracer", "nop")?;
+        Ok(())
+    }
+
+    /// Lets it run and opens it for reading, in this order: a tracer cannot be chosen while
+    /// somebody reads.
+    fn switch_on(&mut self, tids: &[i32]) -> Result<(), TracefsError> {
+        setup::switch_on(&self.instance, self.how, tids)?;
+        for cpu in self.cpus.iter() {
+            self.readers.push((cpu, self.instance.open_raw(cpu)?));
+        }
         Ok(())
     }
 
@@ -270,7 +280,7 @@ impl Observer {
             running.recorders().map(|(seat, _)| seat).zip(running.tids()).collect();
         self.fold.threads(&threads, running.start_ns());
         let tids: Vec<i32> = threads.iter().map(|(_, tid)| *tid).collect();
-        if let Err(e) = setup::switch_on(&self.instance, self.how, &tids) {
+        if let Err(e) = self.switch_on(&tids) {
             self.findings.push(
                 Finding::new("not-observed", Impact::Notice, format!("--observe {}: {e}", self.how))
                     .meaning("The run has the figures of the measured threads, and none of the kernel's tracing."),
@@ -338,8 +348,7 @@ impl Observer {
             self.fold.sample(&sample);
         }
         let mut lost = 0u64;
-        let cpus: Vec<u32> = self.readers.iter().map(|(cpu, _)| *cpu).collect();
-        for cpu in cpus {
+        for cpu in self.cpus.iter() {
             let counts = self.instance.read(&format!("per_cpu/cpu{cpu}/stats"));
             let here = counts.map_or(0, |text| Counts::parse(&text).lost());
             self.fold.lost(cpu, here);
