@@ -71,6 +71,10 @@ words! {
         Timerfd = "timerfd",
         /// A periodic timer_create(2) timer and sigwaitinfo(2).
         PosixTimer = "posix-timer",
+        /// The sleep of Xenomai 3's Cobalt core, to an absolute time; docs/dual-kernels.md.
+        Cobalt = "cobalt",
+        /// The sleep of Xenomai 4's EVL core, to an absolute time; docs/dual-kernels.md.
+        Evl = "evl",
     }
 }
 

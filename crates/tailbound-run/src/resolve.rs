@@ -78,6 +78,24 @@ fn usage<E: ToString>(flag: &str) -> impl FnOnce(E) -> RunError + '_ {
     move |e| RunError::Usage(format!("{flag}: {}", e.to_string()))
 }
 
+/// What a second kernel's sleep needs.
+fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), RunError> {
+    if !matches!(means, Means::Cobalt | Means::Evl) {
+        return Ok(());
+    }
+    if paranoid {
+        return Err(RunError::Usage(format!(
+            "--paranoid cannot be given with --means {means}: a second kernel's system calls are not Linux's to filter"
+        )));
+    }
+    if !matches!(policy, Policy::Fifo(_)) {
+        return Err(RunError::Usage(format!(
+            "--means {means} needs a real-time priority, for the second kernel too: --policy fifo:N"
+        )));
+    }
+    Ok(())
+}
+
 /// Makes the plan.
 ///
 /// # Errors
@@ -105,6 +123,7 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
     let requirement = requirement(w, clock)?;
     let cpus = cpus(w.cpus.as_deref().unwrap_or("all"), root)?;
     let policy = policy(w.policy.as_deref(), &mut findings)?;
+    second_kernel(means, policy, asked.paranoid)?;
     if let (Policy::Deadline { period_ns, .. }, true) = (policy, w.cpus.is_some()) {
         return Err(RunError::Usage(format!(
             "--cpus cannot be given with --policy {policy}: the kernel refuses to pin SCHED_DEADLINE threads (one with a period of {} runs per online CPU, unpinned)",

@@ -36,6 +36,13 @@ pub fn now_ns(clock: clockid_t) -> i64 {
     (t.tv_sec as i64).wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64)
 }
 
+/// Is this machine's clock read without a system call (vDSO)? Unknown sources count as not.
+pub(crate) fn is_read_without_a_call() -> bool {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    std::fs::read_to_string(path)
+        .is_ok_and(|source| matches!(source.trim(), "tsc" | "tsc-early" | "arch_sys_counter"))
+}
+
 /// The clock's resolution: 1 ns with high-resolution timers, a tick without.
 ///
 /// # Errors

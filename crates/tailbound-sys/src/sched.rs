@@ -132,6 +132,18 @@ pub fn affinity(tid: i32) -> Result<Vec<u32>, SysError> {
     Ok((0..MAX_CPUS).filter(|i| set(*i)).filter_map(|i| u32::try_from(i).ok()).collect())
 }
 
+/// The calling thread's SCHED_FIFO priority, for a second kernel that is to have the same.
+pub(crate) fn own_fifo_priority(who: &'static str) -> Result<i32, SysError> {
+    let own = get(0)?;
+    match i32::try_from(own.priority) {
+        Ok(priority) if own.policy == SCHED_FIFO && priority > 0 => Ok(priority),
+        _ => {
+            let what = format!("a thread under SCHED_FIFO is needed, not {}", describe(&own));
+            Err(SysError::code(who, what, libc::EINVAL))
+        }
+    }
+}
+
 /// The calling thread's id.
 #[must_use]
 pub fn gettid() -> i32 {

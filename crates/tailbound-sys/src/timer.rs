@@ -173,7 +173,7 @@ impl Port for PosixTimer {
 }
 
 #[cold]
-fn errno_wake() -> Wake {
+pub(crate) fn errno_wake() -> Wake {
     match std::io::Error::last_os_error().raw_os_error() {
         Some(libc::EINTR) => Wake::Interrupted,
         errno => Wake::Failed(errno.unwrap_or(0)),

@@ -121,7 +121,7 @@ pub(crate) struct PlanArgs {
     /// Clock of the schedule: `monotonic`, `tai`, `boottime`, `realtime` [default: monotonic]
     #[arg(long, value_name = "CLOCK", help_heading = "Measurement")]
     pub(crate) clock: Option<String>,
-    /// How the threads sleep: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer` [default: nanosleep]
+    /// How the threads sleep: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer`, `cobalt`, `evl` [default: nanosleep]
     #[arg(long, value_name = "MEANS", help_heading = "Measurement")]
     pub(crate) means: Option<String>,
     /// Hold /dev/cpu_dma_latency at this for the time of the run (changes the system: off unless given)
