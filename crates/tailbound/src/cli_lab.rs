@@ -18,11 +18,17 @@ pub(crate) enum Lab {
     Repeat(LabRepeatArgs),
     /// Every kernel with every load: a run file each, one table, one report; goes on where it was interrupted
     Matrix(LabMatrixArgs),
+    /// Kernels by name: list, fetch, build from source
+    #[command(subcommand)]
+    Kernel(crate::cli_lab_kernel::LabKernel),
 }
 
 /// What guests are made of.
 #[derive(Debug, Args)]
 pub(crate) struct GuestArgs {
+    /// A target description (TOML) in the place of a kernel: image, files, options and testers of a dual kernel, see docs/dual-kernels.md
+    #[arg(short, long, value_name = "FILE", help_heading = "Guest")]
+    pub(crate) target: Vec<PathBuf>,
     /// Architecture of the guest: `x86_64`, `aarch64`, `arm` [default: x86_64]
     #[arg(long, value_name = "ARCH", help_heading = "Guest")]
     pub(crate) arch: Option<String>,
@@ -76,7 +82,7 @@ pub(crate) struct ProbeArgs {
     /// Everything else about the measurement, from a campaign file
     #[arg(short, long, value_name = "FILE", help_heading = "Measurement")]
     pub(crate) campaign: Option<PathBuf>,
-    /// Another program measures, in our place: a command line, with --with for its file
+    /// Another program measures in our place: a command line beginning with its path, with --with for its file; or the names of a --target's testers, separated by commas; `own` is our loop, `all` is everything
     #[arg(long, value_name = "CMD", help_heading = "Measurement")]
     pub(crate) tester: Option<String>,
     /// Format of the tester's answer, where its content does not tell
@@ -130,9 +136,6 @@ pub(crate) struct LabRunArgs {
         help_heading = "Guest"
     )]
     pub(crate) kernel: Vec<String>,
-    /// A target description (TOML): kernel, files, options and tester of a dual kernel
-    #[arg(short, long, value_name = "FILE", help_heading = "Guest")]
-    pub(crate) target: Vec<PathBuf>,
     /// Added to the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true, help_heading = "Guest")]
     pub(crate) append: Option<String>,
@@ -162,6 +165,9 @@ pub(crate) struct LabRepeatArgs {
     /// A run file made in the lab
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
+    /// The target description, for a run that was made on one
+    #[arg(short, long, value_name = "FILE", help_heading = "Guest")]
+    pub(crate) target: Option<PathBuf>,
     /// Keep the new run file here
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,

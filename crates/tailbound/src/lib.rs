@@ -8,6 +8,7 @@
 
 mod cli;
 mod cli_lab;
+mod cli_lab_kernel;
 mod cmd;
 mod input;
 mod live;

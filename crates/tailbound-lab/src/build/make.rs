@@ -10,7 +10,6 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tailbound_sys::process::{self, SIGTERM};
@@ -19,7 +18,6 @@ use tailbound_sys::spawn::Spawn;
 use super::toolchain::{Toolchain, on_path};
 use crate::arch::Arch;
 use crate::error::LabError;
-use crate::kernel::lists::Note;
 use crate::kernel::tool::{Said, Tool};
 
 /// How often progress is told.
@@ -36,6 +34,17 @@ pub(crate) struct Make {
     pub(crate) toolchain: Toolchain,
     /// Everything a compilation sees is under this folder (for ccache).
     pub(crate) base: PathBuf,
+}
+
+/// Where a compilation is.
+#[derive(Clone, Copy, Debug)]
+pub struct Compiling<'a> {
+    /// Since it began.
+    pub seconds: u64,
+    /// Files compiled, assembled, linked.
+    pub objects: u64,
+    /// The last one.
+    pub file: &'a str,
 }
 
 /// How a build ended.
@@ -98,18 +107,18 @@ impl Make {
         )))
     }
 
-    /// A target of minutes. Progress goes to `note` every 2 s, all output to `log`.
+    /// A target of minutes. `progress` is told every 2 s, all output to `log`.
     ///
     /// # Errors
     /// Cannot: the first error of a compiler with its file, and where the log is;
-    /// interrupted: `stop` was set.
+    /// interrupted: `stop` said so.
     pub(crate) fn build(
         &self,
         targets: &[&str],
         jobs: u32,
         log: &Path,
-        note: &mut Note<'_>,
-        stop: &AtomicBool,
+        progress: &mut dyn FnMut(&Compiling),
+        stop: &dyn Fn() -> bool,
     ) -> Result<Built, LabError> {
         let file = File::create(log).map_err(|e| LabError::file(log, &e))?;
         let null =
@@ -138,7 +147,7 @@ impl Make {
             if let Some(status) = process::try_wait(pid).map_err(LabError::cannot)? {
                 break status;
             }
-            if stop.load(Ordering::Relaxed) {
+            if stop() {
                 // make passes it on to its compilers and ends when they did.
                 let _gone = process::kill(pid, SIGTERM);
                 while let Ok(None) = process::try_wait(pid) {
@@ -149,12 +158,11 @@ impl Make {
             if told.elapsed() >= TELL {
                 told = Instant::now();
                 reader.more();
-                note(&format!(
-                    "{:>5} s  {:>6} objects  {}",
-                    begun.elapsed().as_secs(),
-                    reader.objects,
-                    reader.last
-                ));
+                progress(&Compiling {
+                    seconds: begun.elapsed().as_secs(),
+                    objects: reader.objects,
+                    file: &reader.last,
+                });
             }
             std::thread::park_timeout(LOOK);
         };

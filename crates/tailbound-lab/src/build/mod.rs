@@ -17,6 +17,7 @@ mod toolchain;
 mod work;
 
 pub use self::fragment::{FRAGMENTS, Fragment};
+pub use self::make::Compiling;
 pub use self::product::{BuildManifest, builds, kernel};
 pub use self::request::{BuildTest, Request, Source};
 pub use self::series::PatchRecord;

@@ -45,6 +45,7 @@ impl Workshop<'_> {
     /// # Errors
     /// The source or compiler is missing; interrupted.
     pub fn test(&mut self, tests: &[BuildTest]) -> Result<Vec<TestResult>, LabError> {
+        let _lock = self.store.lock(&format!("work/{}", self.request.name), self.note)?;
         let (base, wanted) = self.begin()?;
         let mut results = Vec::new();
         for test in tests {
@@ -65,7 +66,7 @@ impl Workshop<'_> {
             let done = self.settle(&make, test, &wanted).and_then(|config| {
                 result.options = config.iter().count();
                 let jobs = self.request.jobs;
-                make.build(&["all"], jobs, &log, self.note, self.stop)
+                make.build(&["all"], jobs, &log, self.progress, self.stop)
             });
             result.seconds = begun.elapsed().as_secs_f64();
             match done {

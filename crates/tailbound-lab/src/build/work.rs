@@ -5,11 +5,10 @@
 //! what is wrong with the configuration before anything is compiled.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 use super::configure::configure;
 use super::fragment::Wanted;
-use super::make::Make;
+use super::make::{Compiling, Make};
 use super::product::{self, BuildManifest};
 use super::request::Request;
 use super::source::{self, SourceRecord};
@@ -25,10 +24,12 @@ pub struct Workshop<'a> {
     pub request: &'a Request,
     /// Where the result and everything on the way to it go.
     pub store: &'a Store,
-    /// Gets a line whenever something takes time, every 2 s while it compiles.
+    /// Gets a line whenever something takes time or is worth knowing.
     pub note: &'a mut dyn FnMut(&str),
-    /// Set it, and the work ends.
-    pub stop: &'a AtomicBool,
+    /// Every 2 s while it compiles.
+    pub progress: &'a mut dyn FnMut(&Compiling),
+    /// Asked some times a second; when it says yes, the work ends.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
 impl Workshop<'_> {
@@ -56,6 +57,9 @@ impl Workshop<'_> {
         let toolchain = Toolchain::find(request.arch)?;
         let work = self.folder()?;
         let prepared = source::prepare(request, self.store, &work, self.note)?;
+        if (self.stop)() {
+            return Err(LabError::Interrupted);
+        }
         let make = Make {
             source: prepared.root,
             out: work.join("out"),
@@ -93,7 +97,7 @@ impl Workshop<'_> {
             config.iter().filter(|(_, v)| matches!(*v, "y" | "m")).count()
         ));
         let log = self.folder()?.join("build.log");
-        let built = make.build(&targets, request.jobs, &log, self.note, self.stop)?;
+        let built = make.build(&targets, request.jobs, &log, self.progress, self.stop)?;
         let manifest = BuildManifest {
             name: request.name.clone(),
             arch: request.arch.to_string(),

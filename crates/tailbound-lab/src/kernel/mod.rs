@@ -21,7 +21,7 @@ use tailbound_core::lab::KernelRecord;
 
 pub use self::config::Config;
 pub use self::name::KernelName;
-pub use self::obtain::{obtain, refresh};
+pub use self::obtain::{Available, available, obtain, refresh};
 pub use self::package::{Manifest, in_store};
 use crate::arch::Arch;
 

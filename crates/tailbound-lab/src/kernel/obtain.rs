@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::Path;
 
+use serde::Serialize;
 use tailbound_core::lab::KernelRecord;
 
 use super::apt::{Apt, Package};
@@ -73,6 +74,51 @@ fn fetch(
     let what = format!("debian:{name}");
     let question = Question { what: &what, arch, suite, fresh };
     lists::ask(question, store, note, &mut |apt, note| through(apt, name, short, arch, store, note))
+}
+
+/// A kernel that can be had by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Available {
+    /// `debian:6.12-rt`.
+    pub name: String,
+    /// The package it means today; this may only point to the one with the kernel.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// What the name means in the store, where it was fetched.
+    pub fetched: Option<String>,
+}
+
+/// Kernels of Debian for `arch`, of the machine's sources or of `suite`.
+///
+/// # Errors
+/// There is no apt, or there are no lists and none can be fetched.
+pub fn available(
+    arch: Arch,
+    suite: Option<&str>,
+    store: &Store,
+    fresh: bool,
+    note: &mut dyn FnMut(&str),
+) -> Result<Vec<Available>, LabError> {
+    let at = suite.map(|s| format!("@{s}")).unwrap_or_default();
+    // The suite has to be a plain word here, too.
+    split_suite(&format!("any{at}"))?;
+    let what = format!("a kernel of Debian{at}");
+    let known =
+        lists::ask(Question { what: &what, arch, suite, fresh }, store, note, &mut |apt, _| {
+            let known = debian::known(apt)?;
+            if known.is_empty() {
+                return Err(LabError::usage(format!("apt knows no kernel for {}", arch.debian())));
+            }
+            Ok(known)
+        })?;
+    let mut all = Vec::new();
+    for (short, (package, version)) in debian::short_names(&known, arch) {
+        let name = format!("{short}{at}");
+        let fetched = package::remembered(store, &name, arch)?.and_then(|k| k.record.package);
+        all.push(Available { name: format!("debian:{name}"), package, version, fetched });
+    }
+    Ok(all)
 }
 
 /// `6.12-rt@trixie` as name and suite.

@@ -5,6 +5,7 @@
 
 mod asked;
 mod cells;
+mod kernel;
 mod matrix;
 mod progress;
 mod repeat;
@@ -21,6 +22,7 @@ pub(crate) fn lab(lab: &Lab) -> Result<ExitCode, Failure> {
         Lab::Run(args) => run::run(args),
         Lab::Repeat(args) => repeat::repeat(args),
         Lab::Matrix(args) => matrix::matrix(args),
+        Lab::Kernel(what) => kernel::kernel(what),
     }
 }
 

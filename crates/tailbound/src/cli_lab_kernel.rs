@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words of `tailbound lab kernel`.
+//!
+//! Context: COLD.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// What can be done about kernels.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabKernel {
+    /// Which kernels can be had by name, which are in the store, and which were built
+    List(KernelListArgs),
+    /// Fetch kernels into the store, so that runs need no network
+    Fetch(KernelFetchArgs),
+    /// Patch, configure, check and compile a kernel for the lab
+    Build(KernelBuildArgs),
+}
+
+/// Arguments of `lab kernel list`.
+#[derive(Debug, Args)]
+pub(crate) struct KernelListArgs {
+    /// Architecture: `x86_64`, `aarch64`, `arm` [default: x86_64]
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
+    /// Of another suite of the same archives: `trixie`
+    #[arg(long, value_name = "SUITE")]
+    pub(crate) suite: Option<String>,
+    /// Fetch the package lists anew
+    #[arg(long)]
+    pub(crate) refresh: bool,
+    /// Only what is in the store, without asking apt
+    #[arg(long, conflicts_with_all = ["suite", "refresh"])]
+    pub(crate) local: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No notes about what takes time
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Arguments of `lab kernel fetch`.
+#[derive(Debug, Args)]
+pub(crate) struct KernelFetchArgs {
+    /// `debian:6.12-rt`, `debian:6.1-cloud`, `debian:rt`, `debian:6.12@trixie`, `debian:PACKAGE=VERSION`
+    #[arg(required = true, value_name = "KERNEL")]
+    pub(crate) kernels: Vec<String>,
+    /// Architecture: `x86_64`, `aarch64`, `arm` [default: x86_64]
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
+    /// Ask apt again what the names mean today
+    #[arg(long)]
+    pub(crate) refresh: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No notes about what takes time
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Every fragment with what it is, for `--help` and the man page.
+fn fragments_help() -> String {
+    let mut text = String::from("Fragments:");
+    for fragment in tailbound_lab::build::FRAGMENTS {
+        text.push_str(&format!("\n  {:<12} {}", fragment.name, fragment.about));
+    }
+    text.push_str(
+        "\n\nWithout --config our small guest configuration is the base; see docs/kernels.md.",
+    );
+    text
+}
+
+/// Arguments of `lab kernel build`.
+#[derive(Debug, Args)]
+#[command(after_help = fragments_help())]
+pub(crate) struct KernelBuildArgs {
+    /// `debian:linux-source-6.12` (or `…@SUITE`, `…=VERSION`), a folder, a git tree or an archive
+    #[arg(long, value_name = "SOURCE", help_heading = "Source")]
+    pub(crate) source: String,
+    /// A patch (also .gz, .xz), in order; `package:FILE` is one that Debian's package brings
+    #[arg(long, value_name = "FILE", help_heading = "Source")]
+    pub(crate) patch: Vec<String>,
+    /// For a git tree: move the series (commits that REF lacks, and the patches) onto REF, on the branch tailbound/NAME
+    #[arg(long, value_name = "REF", help_heading = "Source")]
+    pub(crate) rebase_onto: Option<String>,
+
+    /// Pieces of configuration by name or file, separated by commas; the later wins
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Configuration")]
+    pub(crate) fragment: Vec<String>,
+    /// Begin with this whole configuration in place of our small guest's
+    #[arg(long, value_name = "FILE", help_heading = "Configuration")]
+    pub(crate) config: Option<PathBuf>,
+    /// Architecture: `x86_64`, `aarch64`, `arm` [default: x86_64]
+    #[arg(long, value_name = "ARCH", help_heading = "Configuration")]
+    pub(crate) arch: Option<String>,
+
+    /// Do not keep a kernel, but try these: `allmodconfig`, `allyesconfig`, `allnoconfig`, `randconfig:SEED`, `guest`
+    #[arg(long, value_name = "TESTS", value_delimiter = ',', help_heading = "Build")]
+    pub(crate) test: Vec<String>,
+    /// What the kernel is called afterwards: `build:NAME`
+    #[arg(long, value_name = "NAME", help_heading = "Build")]
+    pub(crate) name: String,
+    /// Compilers at a time [default: one a core]
+    #[arg(short, long, value_name = "N", help_heading = "Build", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) jobs: Option<u32>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// No progress
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}

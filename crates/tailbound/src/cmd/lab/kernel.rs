@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `lab kernel`: kernels listed, fetched, built.
+//!
+//! Context: COLD.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use serde_json::json;
+use tailbound_lab::build::{self, BuildManifest, BuildTest, Compiling, Request, Workshop};
+use tailbound_lab::kernel::{self, Manifest};
+use tailbound_lab::{Arch, Kernel, KernelName, Store};
+use tailbound_sys::signal::Signals;
+
+use crate::cli_lab_kernel::{KernelBuildArgs, KernelFetchArgs, KernelListArgs, LabKernel};
+use crate::say::{self, Failure};
+
+/// `tailbound lab kernel`
+pub(super) fn kernel(what: &LabKernel) -> Result<ExitCode, Failure> {
+    match what {
+        LabKernel::List(args) => list(args),
+        LabKernel::Fetch(args) => fetch(args),
+        LabKernel::Build(args) => build(args),
+    }
+}
+
+fn arch(word: Option<&str>) -> Result<Arch, Failure> {
+    word.map_or(Ok(Arch::X86_64), |w| w.parse().map_err(|e| Failure::usage(format!("--arch: {e}"))))
+}
+
+fn list(args: &KernelListArgs) -> Result<ExitCode, Failure> {
+    let store = Store::of_user()?;
+    let arch = arch(args.arch.as_deref())?;
+    let mut note = |text: &str| {
+        if !args.quiet {
+            say::note(text);
+        }
+    };
+    let stored: Vec<Manifest> =
+        kernel::in_store(&store)?.into_iter().filter(|m| m.architecture == arch.debian()).collect();
+    let built: Vec<BuildManifest> =
+        build::builds(&store)?.into_iter().filter(|b| b.arch == arch.name()).collect();
+    let available = if args.local {
+        Vec::new()
+    } else {
+        kernel::available(arch, args.suite.as_deref(), &store, args.refresh, &mut note)?
+    };
+    if args.json {
+        say::answer_json(&json!({"available": available, "stored": stored, "built": built}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    for one in &available {
+        let fetched = one.fetched.as_ref().map(|f| format!("  fetched: {f}")).unwrap_or_default();
+        text.push_str(&format!("{:<20} {:<40} {}{fetched}\n", one.name, one.package, one.version));
+    }
+    if args.local {
+        for one in &stored {
+            text.push_str(&format!("debian:{}={}\n", one.package, one.version));
+        }
+    }
+    for one in &built {
+        text.push_str(&format!(
+            "{:<20} {:<40} {}\n",
+            format!("build:{}", one.name),
+            one.source.name,
+            one.release
+        ));
+    }
+    if text.is_empty() {
+        text.push_str("none in the store yet: tailbound lab kernel fetch, or build\n");
+    }
+    say::answer(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn fetch(args: &KernelFetchArgs) -> Result<ExitCode, Failure> {
+    let store = Store::of_user()?;
+    let arch = arch(args.arch.as_deref())?;
+    let names: Vec<KernelName> =
+        args.kernels.iter().map(|k| k.parse()).collect::<Result<_, tailbound_lab::LabError>>()?;
+    let mut note = |text: &str| {
+        if !args.quiet {
+            say::note(text);
+        }
+    };
+    let mut all = Vec::new();
+    for name in &names {
+        let found = if args.refresh {
+            kernel::refresh(name, arch, &store, &mut note)?
+        } else {
+            kernel::obtain(name, arch, &store, &mut note)?
+        };
+        if !args.json {
+            say::answer(&described(&found))?;
+        }
+        all.push(json!({
+            "kernel": found.record, "arch": arch.name(), "image": found.image,
+            "modules": found.modules, "config": found.config,
+        }));
+    }
+    if args.json {
+        say::answer_json(&all.into())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn described(kernel: &Kernel) -> String {
+    format!(
+        "{} is {}, image {}, SHA-256 {}",
+        kernel.record.name,
+        kernel.record.package.as_deref().unwrap_or("a file"),
+        kernel.image.display(),
+        kernel.record.sha256
+    )
+}
+
+fn build(args: &KernelBuildArgs) -> Result<ExitCode, Failure> {
+    let cores =
+        std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1));
+    let request = Request {
+        name: args.name.clone(),
+        arch: arch(args.arch.as_deref())?,
+        source: args.source.parse()?,
+        patches: args.patch.clone(),
+        rebase_onto: args.rebase_onto.clone(),
+        fragments: args.fragment.clone(),
+        config: args.config.clone(),
+        jobs: args.jobs.unwrap_or(cores),
+    };
+    let tests: Vec<BuildTest> =
+        args.test.iter().map(|t| t.parse()).collect::<Result<_, tailbound_lab::LabError>>()?;
+    let store = Store::of_user()?;
+    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let redrawn = io::stderr().is_terminal();
+    let quiet = args.quiet;
+    let mut workshop = Workshop {
+        request: &request,
+        store: &store,
+        note: &mut |text| {
+            if !quiet {
+                if redrawn {
+                    drop(write!(io::stderr(), "\r\x1b[K"));
+                }
+                say::note(text);
+            }
+        },
+        progress: &mut |at: &Compiling<'_>| {
+            if !quiet {
+                let line = format!("{:>5} s {:>6} objects  {}", at.seconds, at.objects, at.file);
+                if redrawn {
+                    drop(write!(io::stderr(), "\r\x1b[K{line}"));
+                } else {
+                    say::note(&line);
+                }
+            }
+        },
+        stop: &|| signals.wait(0).is_some(),
+    };
+    if tests.is_empty() {
+        let made = workshop.build()?;
+        (workshop.note)("done");
+        answer_build(&made, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let results = workshop.test(&tests)?;
+    (workshop.note)("done");
+    if args.json {
+        say::answer_json(&json!(results))?;
+    } else {
+        say::answer(&build::table(&results))?;
+    }
+    Ok(ExitCode::from(u8::from(results.iter().any(|r| !r.passed))))
+}
+
+fn answer_build(made: &BuildManifest, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return say::answer_json(&json!(made));
+    }
+    say::answer(&format!(
+        "build:{} is {} for {} from {}: {} objects in {:.0} s, image SHA-256 {}\nTry: tailbound lab run --kernel build:{}",
+        made.name,
+        made.release,
+        made.arch,
+        made.source.name,
+        made.objects,
+        made.seconds,
+        made.image_sha256,
+        made.name
+    ))
+}
