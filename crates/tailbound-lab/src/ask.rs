@@ -18,6 +18,7 @@ use crate::elf;
 use crate::error::LabError;
 use crate::kernel::{Kernel, KernelName};
 use crate::machine::Machine;
+use crate::target::Target;
 
 /// Cycles of a run where nobody says how many.
 pub const CYCLES: u64 = 3000;
@@ -30,11 +31,18 @@ const MEMORY_MIB: u32 = 768;
 const SLACK_S: u64 = 60;
 
 /// A kernel and what is added to its command line.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct System {
-    /// Its name, as [`KernelName`] reads it.
+    /// Its name, as [`KernelName`] reads it; left out where a target brings its own.
+    #[serde(default)]
     pub kernel: String,
+    /// A target description, in the place of a kernel.
+    #[serde(default)]
+    pub target: Option<PathBuf>,
+    /// Which of the target's testers measures; our own loop otherwise.
+    #[serde(default)]
+    pub tester: Option<String>,
     /// Added to the command line.
     #[serde(default)]
     pub append: String,
@@ -63,6 +71,12 @@ pub struct Asked {
     pub kernels: Vec<String>,
     /// What is added to command lines.
     pub append: Vec<String>,
+    /// Target descriptions.
+    #[serde(skip)]
+    pub targets: Vec<PathBuf>,
+    /// The targets' testers by name; `all` is every one and our own loop.
+    #[serde(skip)]
+    pub testers: Vec<String>,
     /// Systems one by one, where not every kernel has every option.
     #[serde(rename = "system")]
     pub systems: Vec<System>,
@@ -104,6 +118,8 @@ pub struct Labelled {
     pub load: String,
     /// The cell.
     pub cell: Cell,
+    /// What could not be checked before the boot, and why.
+    pub unchecked: Vec<String>,
 }
 
 impl Labelled {
@@ -157,10 +173,79 @@ impl Asked {
             appends.iter().map(|append| System {
                 kernel: kernel.clone(),
                 append: append.clone(),
-                name: None,
+                ..System::default()
             })
         });
         self.systems.iter().cloned().chain(crossed).collect()
+    }
+
+    /// Those of the targets: each with its testers that were asked for.
+    fn targets(&self, systems: &[System]) -> Result<Vec<(System, Target)>, LabError> {
+        let mut all = Vec::new();
+        for path in &self.targets {
+            let target = Target::read(path)?;
+            let mut testers: Vec<Option<String>> = Vec::new();
+            for word in &self.testers {
+                match word.as_str() {
+                    "all" => {
+                        testers.push(None);
+                        testers.extend(target.testers.keys().cloned().map(Some));
+                    }
+                    "own" => testers.push(None),
+                    name => testers.push(target.tester(name).map(|_| Some(name.to_owned()))?),
+                }
+            }
+            if testers.is_empty() {
+                testers.push(None);
+            }
+            for tester in testers {
+                let system = System { tester, target: Some(path.clone()), ..System::default() };
+                all.push((system, target.clone()));
+            }
+        }
+        for system in systems {
+            if let Some(path) = &system.target {
+                all.push((system.clone(), Target::read(path)?));
+            }
+        }
+        Ok(all)
+    }
+
+    /// A cell on a target of the user's own.
+    fn on_target(
+        &self,
+        system: &System,
+        target: &Target,
+        load: &str,
+        obtain: &mut dyn FnMut(&KernelName, Arch) -> Result<Kernel, LabError>,
+    ) -> Result<Labelled, LabError> {
+        let mut kernel = obtain(&target.kernel, target.arch)?;
+        if let Some(config) = &target.config {
+            kernel.config = Some(config.clone());
+        }
+        let unchecked = target.checks(&kernel.image, kernel.config.as_deref())?;
+        let machine = Machine::choose(target.arch, self.machine.as_deref(), self.kvm)?;
+        let append = format!("{} {}", target.append, system.append);
+        let tester = system.tester.as_deref().map(|t| target.tester(t).cloned()).transpose()?;
+        let asked = Self { tester, ..self.clone() };
+        let mut cell = asked.cell(&kernel, &machine, &append, load)?;
+        cell.files.extend(target.files.clone());
+        cell.modules.clone_from(&target.modules);
+        cell.job.settings.clone_from(&target.settings);
+        if cell.job.tester.is_none() {
+            cell.job.arguments.clone_from(&target.arguments);
+        }
+        let own = || {
+            let tester = system.tester.as_deref().map_or(String::new(), |t| format!(" {t}"));
+            format!("{}{tester}", target.name)
+        };
+        Ok(Labelled {
+            kernel: system.name.clone().unwrap_or_else(own),
+            append: system.append.clone(),
+            load: load.to_owned(),
+            cell,
+            unchecked,
+        })
     }
 
     /// Every cell: loads outside, systems inside, so that neighbours boot different snapshots.
@@ -175,7 +260,10 @@ impl Asked {
         let arch = self.arch()?;
         let machine = Machine::choose(arch, self.machine.as_deref(), self.kvm)?;
         let systems = self.all_systems();
-        if systems.is_empty() {
+        let targets = self.targets(&systems)?;
+        let systems: Vec<System> =
+            systems.into_iter().filter(|system| system.target.is_none()).collect();
+        if systems.is_empty() && targets.is_empty() {
             return Err(LabError::usage("no kernel: give --kernel, such as debian:6.12-rt"));
         }
         let mut kernels: BTreeMap<String, Kernel> = BTreeMap::new();
@@ -192,6 +280,9 @@ impl Asked {
         let loads = if self.loads.is_empty() { &default[..] } else { &self.loads };
         let mut cells = Vec::new();
         for load in loads {
+            for (system, target) in &targets {
+                cells.push(self.on_target(system, target, load, obtain)?);
+            }
             for system in &systems {
                 let Some(kernel) = kernels.get(&system.kernel) else { continue };
                 let cell = self.cell(kernel, &machine, &system.append, load)?;
@@ -199,7 +290,8 @@ impl Asked {
                     Some(name) => (name.clone(), String::new()),
                     None => (system.kernel.clone(), cell.append.clone()),
                 };
-                cells.push(Labelled { kernel, append, load: load.clone(), cell });
+                let unchecked = Vec::new();
+                cells.push(Labelled { kernel, append, load: load.clone(), cell, unchecked });
             }
         }
         Ok(cells)

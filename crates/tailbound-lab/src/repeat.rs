@@ -14,6 +14,7 @@ use crate::error::LabError;
 use crate::hash;
 use crate::kernel::{Kernel, KernelName};
 use crate::machine::Machine;
+use crate::target::Target;
 
 /// The cell that `record` describes.
 ///
@@ -23,6 +24,7 @@ use crate::machine::Machine;
 pub fn cell(
     record: &LabRecord,
     guest: Option<PathBuf>,
+    target: Option<&Target>,
     obtain: &mut dyn FnMut(&KernelName, Arch) -> Result<Kernel, LabError>,
 ) -> Result<Cell, LabError> {
     let arch: Arch = record.arch.parse().map_err(LabError::usage)?;
@@ -33,7 +35,12 @@ pub fn cell(
     for (path, sha256) in &record.files {
         // Programs stand in the guest where they stood here.
         let here = PathBuf::from(path);
-        let host = if here.is_file() { here } else { system_file(path)? };
+        let of_target = target.and_then(|t| t.files.get(path)).cloned();
+        let host = match of_target {
+            Some(host) => host,
+            None if here.is_file() => here,
+            None => system_file(path)?,
+        };
         let found = hash::of_file(&host)?;
         if found != *sha256 {
             return Err(LabError::cannot(format!(
@@ -55,7 +62,7 @@ pub fn cell(
         kvm,
         append: record.append.clone(),
         files,
-        modules: Vec::new(),
+        modules: target.map_or_else(Vec::new, |t| t.modules.clone()),
         guest,
         job: record.job.clone(),
     })
@@ -101,7 +108,7 @@ fn system_file(path: &str) -> Result<PathBuf, LabError> {
         .iter()
         .map(|folder| PathBuf::from(folder).join(name))
         .find(|p| p.is_file())
-        .ok_or_else(|| LabError::cannot(format!("{path}, which was in that guest, is not here")))
+        .ok_or_else(|| LabError::cannot(format!("{path}, which was in that guest, is not here; give --target for a run that was made on one")))
 }
 
 fn short(sha256: &str) -> &str {

@@ -48,7 +48,13 @@ pub(super) fn lay(
     over(&mut words.interval, probe.interval.as_ref());
     over(&mut words.warm_up, probe.warm_up.as_ref());
     over(&mut words.deadline, probe.deadline.as_ref());
-    if let Some(line) = &probe.tester {
+    asked.targets.clone_from(&guest.target);
+    // A command has a path; a tester that a target brings has a name.
+    let named = !guest.target.is_empty() && probe.tester.as_ref().is_some_and(|t| !t.contains('/'));
+    if named {
+        let names = probe.tester.as_deref().unwrap_or_default().split(',');
+        asked.testers = names.map(str::to_owned).collect();
+    } else if let Some(line) = &probe.tester {
         asked.tester = Some(Tester {
             command: line.split_ascii_whitespace().map(str::to_owned).collect(),
             format: probe.format.clone(),

@@ -9,7 +9,8 @@ use tailbound_core::record::Run;
 use tailbound_core::runfile;
 use tailbound_lab::kernel;
 use tailbound_lab::{
-    Arch, Cell, Emulator, Happened, Kernel, KernelName, LabError, Made, Means, Store, run_all,
+    Arch, Cell, Emulator, Happened, Kernel, KernelName, LabError, Labelled, Made, Means, Store,
+    run_all,
 };
 use tailbound_sys::signal::Signals;
 
@@ -46,6 +47,17 @@ impl<'a> Bench<'a> {
             kernel::refresh(name, arch, &self.store, &mut note)
         } else {
             kernel::obtain(name, arch, &self.store, &mut note)
+        }
+    }
+
+    /// Says once what could not be checked before the boot.
+    pub(super) fn say_unchecked(&self, labelled: &[Labelled]) {
+        let all: std::collections::BTreeSet<String> = labelled
+            .iter()
+            .flat_map(|l| l.unchecked.iter().map(|what| format!("{}: {what}", l.kernel)))
+            .collect();
+        for what in all.iter().filter(|_| !self.host.quiet) {
+            say::note(what);
         }
     }
 
@@ -101,13 +113,8 @@ pub(super) fn bytes(run: &Run) -> Result<Vec<u8>, Failure> {
 /// One line about a run that was made.
 pub(super) fn said(title: &str, made: &Made) -> String {
     let from = if made.cost.resumed { "from a snapshot" } else { "from power-on" };
-    let rate = made.cost.instructions.map_or_else(String::new, |n| {
-        let seconds = made.cost.host.as_secs_f64().max(0.001);
-        let millions = i64::try_from(n / 1_000_000).unwrap_or(i64::MAX);
-        format!(
-            ", {:.2} G instructions",
-            f64::from(i32::try_from(millions).unwrap_or(i32::MAX)) / 1000.0
-        ) + &format!(" at {seconds:.1} s")
+    let count = made.cost.instructions.map_or_else(String::new, |n| {
+        format!(", at {}.{:02} G instructions", n / 1_000_000_000, n / 10_000_000 % 100)
     });
-    format!("{title}: done {from} in {:.1} s{rate}", made.cost.host.as_secs_f64())
+    format!("{title}: done {from} in {:.1} s{count}", made.cost.host.as_secs_f64())
 }

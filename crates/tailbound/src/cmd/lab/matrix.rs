@@ -22,6 +22,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     let bench = Bench::open(&args.host)?;
     let emulator = bench.emulator(words.arch()?)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
+    bench.say_unchecked(&labelled);
     let files: Vec<PathBuf> =
         labelled.iter().map(|l| args.out.join(format!("{}.tailbound.jsonl", l.stem()))).collect();
     let mut runs: Vec<Option<Result<Run, String>>> = Vec::new();

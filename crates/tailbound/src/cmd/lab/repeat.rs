@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use tailbound_lab::repeat;
+use tailbound_lab::target::Target;
 
 use super::cells::{self, Bench};
 use super::run::keep;
@@ -25,8 +26,10 @@ pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
     let bench = Bench::open(&args.host)?;
     let arch = record.arch.parse().map_err(Failure::usage)?;
     let emulator = bench.emulator(arch)?;
+    let target = args.target.as_deref().map(Target::read).transpose()?;
+    let guest = args.host.guest.clone();
     let cell =
-        repeat::cell(record, args.host.guest.clone(), &mut |name, arch| bench.obtain(name, arch))?;
+        repeat::cell(record, guest, target.as_ref(), &mut |name, arch| bench.obtain(name, arch))?;
     let mut result = None;
     bench.make(&[cell], &emulator, &mut |_, made| {
         let note =

@@ -26,6 +26,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     let bench = Bench::open(&args.host)?;
     let emulator = bench.emulator(words.arch()?)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
+    bench.say_unchecked(&labelled);
     let files: Vec<PathBuf> = labelled.iter().map(|l| file(args, l, labelled.len())).collect();
     for path in files.iter().chain(&args.report) {
         if path.exists() && !args.force && path != Path::new("-") {
