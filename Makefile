@@ -20,10 +20,11 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 build: ## the tool, for this machine: target/release/tailbound
-	@scripts/deps demo
+	@scripts/deps build
 	@$(CARGO) build --release -p tailbound
 
 demo: build ## measure this machine under load for about a minute; ends with the report's path
+	@scripts/deps demo
 	@scripts/demo "$(TAILBOUND)" "$(DURATION)" "$(LOAD)" "$(DEMO_OUT)" $(DEMO_ARGS)
 
 test: ## everything CI runs; as root, installs the Debian packages it lacks
@@ -34,11 +35,11 @@ deps: ## only install what the tests need
 	@scripts/deps test
 
 static: ## a static program for this architecture, in dist/
-	@scripts/deps demo
+	@scripts/deps build
 	@$(CARGO) xtask build static
 
 arm: ## static programs for 64-bit and 32-bit ARM, in dist/
-	@scripts/deps demo
+	@scripts/deps build
 	@$(CARGO) xtask build arm64 arm32
 
 man: ## man pages, one a command, in dist/man

@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::bail;
 
 use super::tally::Tally;
-use super::{libtest, lints, product};
+use super::{lab, libtest, lints, product};
 use crate::root;
 
 type Work = fn(&Path) -> anyhow::Result<Tally>;
@@ -28,6 +28,7 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("fuzz", "the fuzz targets compile", lints::fuzz),
     ("static", "the static program, alone in an empty root directory", product::static_binary),
     ("arm", "ARM programs under emulation", product::arm),
+    ("lab", "real kernels in virtual time", lab::all),
 ];
 
 /// `cargo xtask test [--list | STAGE...]`.

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The lab with real kernels: the same bytes twice, exact figures, failures that explain
+//! themselves, and the ARM boards.
+//!
+//! Context: COLD. Exact figures are asserted here and only here: virtual time is the same
+//! on every host. They belong to kernel images by hash (`golden.json`); when the archive
+//! has moved on to newer ones, that is said, and everything else is still checked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
+
+use super::tally::Tally;
+use crate::cross::Target;
+use crate::{exec, root, schema};
+
+/// The longest any of these runs may take, on a loaded machine.
+const LIMIT: Duration = Duration::from_secs(900);
+
+/// Kernels of one source, with and without PREEMPT_RT.
+const STOCK: &str = "debian:6.12";
+const RT: &str = "debian:6.12-rt";
+
+/// Architecture, emulator, kernel, the program's build.
+type Board = (&'static str, &'static str, &'static str, fn() -> Target);
+const BOARDS: &[Board] = &[
+    ("aarch64", "qemu-system-aarch64", "debian:6.1-rt", Target::arm64),
+    ("arm", "qemu-system-arm", "debian:6.1-rt-armmp", Target::arm32),
+];
+
+struct Lab {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+/// The stage.
+pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
+    let mut tally = Tally::default();
+    let program = Target::native().product(project);
+    if !program.is_file() {
+        tally.skip("lab", "static", "there is no static program: run the stage `static` first");
+        return Ok(tally);
+    }
+    if !exec::exists("qemu-system-x86_64") {
+        let why = "there is no qemu-system-x86_64 (Debian package qemu-system-x86)";
+        tally.skip("lab", "lab", why);
+        return Ok(tally);
+    }
+    let folder = root::target(project).join("xtask/lab");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    let lab = Lab { program, folder };
+    if let Err(e) = lab.fetch(&["lab", "kernel", "fetch", STOCK, RT]) {
+        tally.skip("lab", "kernels", &format!("Debian's kernels cannot be had: {e:#}"));
+        return Ok(tally);
+    }
+    tally.add(
+        "the same bytes from power-on, and from a snapshot on a loaded host",
+        lab.same_bytes(),
+    );
+    tally.add(
+        "repeated from its own record",
+        lab.answers(&["lab", "repeat", "a.jsonl"], 0).map(drop),
+    );
+    tally.add("its run file", schema::check_run(project, &lab.folder.join("a.jsonl")).map(drop));
+    tally.add("an altered record is another run", lab.altered());
+    tally.absorb(lab.golden(project)?);
+    tally.add("a matrix goes on where it was", lab.matrix());
+    tally.add("a guest that dies says why", lab.deaths());
+    tally.add("a guest that does not end is ended", lab.hang());
+    tally.absorb(lab.ordinary_user());
+    for board in BOARDS {
+        tally.absorb(lab.board(project, board)?);
+    }
+    Ok(tally)
+}
+
+impl Lab {
+    fn command(&self, words: &[&str]) -> Command {
+        let mut c = exec::command(&self.program);
+        c.args(words).current_dir(&self.folder);
+        c
+    }
+
+    /// Runs it; wants this exit status; yields what it said.
+    fn answers(&self, words: &[&str], status: i32) -> anyhow::Result<String> {
+        self.ends(&mut self.command(words), status)
+    }
+
+    fn ends(&self, c: &mut Command, status: i32) -> anyhow::Result<String> {
+        let log = self.folder.join("output.txt");
+        let line = exec::shown(c);
+        let ended = exec::limited(c, &log, LIMIT)?;
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        match ended {
+            Some(s) if s.code() == Some(status) => Ok(said),
+            Some(s) => bail!("`{line}`: {s}, expected {status}:\n{said}"),
+            None => bail!("`{line}` still ran after {} s:\n{said}", LIMIT.as_secs()),
+        }
+    }
+
+    fn fetch(&self, words: &[&str]) -> anyhow::Result<()> {
+        self.answers(words, 0).map(drop)
+    }
+
+    fn run(&self, kernel: &str, out: &str, more: &[&str]) -> anyhow::Result<()> {
+        let words = ["lab", "run", "--quiet", "-k", kernel, "-l", "1000", "-o", out];
+        self.answers(&[&words, more].concat(), 0).map(drop)
+    }
+
+    fn same_bytes(&self) -> anyhow::Result<()> {
+        self.run(RT, "a.jsonl", &["--no-snapshot"])?;
+        let busy = Busy::start()?;
+        // The first makes the snapshot and goes on from it, the second begins there.
+        self.run(RT, "b.jsonl", &[])?;
+        self.run(RT, "c.jsonl", &[])?;
+        drop(busy);
+        let read = |name: &str| fs::read(self.folder.join(name));
+        let a = read("a.jsonl")?;
+        ensure!(a == read("b.jsonl")?, "the run that made a snapshot differs: a.jsonl, b.jsonl");
+        ensure!(a == read("c.jsonl")?, "the run from a snapshot differs: a.jsonl, c.jsonl");
+        Ok(())
+    }
+
+    fn altered(&self) -> anyhow::Result<()> {
+        let text = fs::read_to_string(self.folder.join("a.jsonl"))?;
+        let altered = text.replacen("\"seed\":1,", "\"seed\":2,", 1);
+        ensure!(altered != text, "the record has no seed");
+        fs::write(self.folder.join("altered.jsonl"), altered)?;
+        let said = self.answers(&["lab", "repeat", "--quiet", "altered.jsonl"], 1)?;
+        ensure!(said.contains("Different, from line"), "{said}");
+        Ok(())
+    }
+
+    /// Exact figures of two kernels.
+    fn golden(&self, project: &Path) -> anyhow::Result<Tally> {
+        let mut tally = Tally::default();
+        let path = project.join("xtask/src/stages/golden.json");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let golden: Value = serde_json::from_str(&text)?;
+        let mut now = serde_json::Map::new();
+        for kernel in [STOCK, RT] {
+            let out = format!("golden{}.jsonl", kernel.replace(':', "-"));
+            if let Err(e) = self.run(kernel, &out, &["-L", "none"]) {
+                tally.add(kernel, Err(e));
+                return Ok(tally);
+            }
+            now.insert(kernel.to_owned(), figures(&self.folder.join(&out))?);
+        }
+        fs::write(self.folder.join("golden.json"), format!("{:#}\n", Value::Object(now.clone())))?;
+        for (kernel, found) in &now {
+            let wanted = golden.get(kernel).cloned().unwrap_or_default();
+            let name = format!("golden figures of {kernel}");
+            if wanted.get("sha256") == found.get("sha256") {
+                tally.add(&name, golden_same(&wanted, found));
+            } else {
+                let why = format!(
+                    "the archive has moved on from {} to {}; copy {} over xtask/src/stages/golden.json to pin the new ones",
+                    wanted.get("package").and_then(Value::as_str).unwrap_or("nothing"),
+                    found.get("package").and_then(Value::as_str).unwrap_or("another image"),
+                    self.folder.join("golden.json").display()
+                );
+                tally.skip(&name, "golden", &why);
+            }
+        }
+        Ok(tally)
+    }
+
+    fn matrix(&self) -> anyhow::Result<()> {
+        let words =
+            ["lab", "matrix", "-k", RT, "-k", STOCK, "-L", "none", "-l", "200", "-o", "matrix"];
+        self.answers(&words, 0)?;
+        let first = fs::read(self.folder.join("matrix/matrix.html"))?;
+        fs::remove_file(self.folder.join("matrix/lab-debian-6.12-none.tailbound.jsonl"))?;
+        let said = self.answers(&words, 0)?;
+        ensure!(said.contains("1 of 2 cells were made before"), "{said}");
+        ensure!(first == fs::read(self.folder.join("matrix/matrix.html"))?, "the report differs");
+        Ok(())
+    }
+
+    fn deaths(&self) -> anyhow::Result<()> {
+        let cases: [(&[&str], &str); 3] = [
+            (&["--append", "rdinit=/nothing"], "Unable to mount root fs"),
+            (&["--memory", "64"], "--memory"),
+            (&["--append", "tailbound.results=/dev/ttyS7"], "results line is missing"),
+        ];
+        for (more, meaning) in cases {
+            let words = ["lab", "run", "--quiet", "--no-snapshot", "-k", RT, "-o", "dead.jsonl"];
+            let said = self.answers(&[&words, more].concat(), 3)?;
+            ensure!(said.contains(meaning), "{more:?} does not explain itself:\n{said}");
+            ensure!(!self.folder.join("dead.jsonl").exists(), "{more:?} left a run file");
+        }
+        Ok(())
+    }
+
+    fn hang(&self) -> anyhow::Result<()> {
+        let words = [
+            "lab",
+            "run",
+            "--quiet",
+            "-k",
+            RT,
+            "-l",
+            "4000000",
+            "--host-limit",
+            "4",
+            "-o",
+            "h.jsonl",
+        ];
+        let said = self.answers(&words, 3)?;
+        ensure!(said.contains("--host-limit"), "{said}");
+        Ok(())
+    }
+
+    /// Everything without network and without rights.
+    fn ordinary_user(&self) -> Tally {
+        let name = "an ordinary user without network";
+        let user = ["unshare", "-n", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        let mut try_it = exec::command(user[0]);
+        let can = exec::output(try_it.args(&user[1..]).arg("true"));
+        if !can.is_ok_and(|o| o.status.success()) {
+            let mut tally = Tally::default();
+            tally.skip(name, "root", "only root can become somebody else without network");
+            return tally;
+        }
+        Tally::one(name, self.as_user(&user))
+    }
+
+    fn as_user(&self, user: &[&str]) -> anyhow::Result<()> {
+        // A store and a program that anyone may use: this checkout may be root's alone.
+        let open = tempfile::Builder::new().prefix("tailbound-lab").tempdir()?;
+        let folder = open.path();
+        fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o777))?;
+        let program = folder.join("tailbound");
+        fs::copy(&self.program, &program)?;
+        let out = self.answers(&["lab", "kernel", "fetch", "--quiet", "--json", RT], 0)?;
+        let image = image_of(&out).context("`lab kernel fetch --json` names no image")?;
+        fs::copy(image, folder.join("vmlinuz"))?;
+        let mut c = exec::command(user[0]);
+        c.args(&user[1..]).arg(&program).current_dir(folder);
+        c.env("TAILBOUND_LAB", folder.join("store")).env("HOME", folder);
+        c.args([
+            "lab",
+            "run",
+            "--quiet",
+            "-k",
+            "path:vmlinuz",
+            "-l",
+            "200",
+            "-L",
+            "none",
+            "-o",
+            "u.jsonl",
+        ]);
+        self.ends(&mut c, 0).map(drop)
+    }
+
+    fn board(&self, project: &Path, board: &Board) -> anyhow::Result<Tally> {
+        let (arch, emulator, kernel, target) = board;
+        let mut tally = Tally::default();
+        let name = format!("{kernel} on {arch}, twice");
+        let program = target().product(project);
+        if !program.is_file() {
+            let why = format!("{} is missing: run the stage `arm` first", program.display());
+            tally.skip(&name, arch, &why);
+        } else if !exec::exists(emulator) {
+            let why = format!("there is no {emulator} (Debian package qemu-system-arm)");
+            tally.skip(&name, "lab-arm", &why);
+        } else if let Err(e) = self.fetch(&["lab", "kernel", "fetch", "--arch", arch, kernel]) {
+            tally.skip(&name, "kernels", &format!("{kernel} for {arch} cannot be had: {e:#}"));
+        } else {
+            tally.add(&name, self.on_board(arch, kernel, &program));
+        }
+        Ok(tally)
+    }
+
+    fn on_board(&self, arch: &str, kernel: &str, program: &Path) -> anyhow::Result<()> {
+        let program = program.display().to_string();
+        let out = format!("{arch}.jsonl");
+        self.run(kernel, &out, &["--arch", arch, "--guest", &program, "-L", "none"])?;
+        self.answers(&["lab", "repeat", "--guest", &program, &out], 0).map(drop)
+    }
+}
+
+/// Kernel and exact figures of a run file.
+fn figures(path: &Path) -> anyhow::Result<Value> {
+    let text = fs::read_to_string(path)?;
+    let mut found = json!({});
+    for line in text.lines() {
+        let value: Value = serde_json::from_str(line)?;
+        match value.get("type").and_then(Value::as_str) {
+            Some("header") => {
+                let kernel = value.pointer("/lab/kernel").context("no kernel in the header")?;
+                found["package"] = kernel.get("package").cloned().unwrap_or_default();
+                found["sha256"] = kernel.get("sha256").cloned().unwrap_or_default();
+            }
+            Some("thread") => {
+                let due = value.get("wakeup").context("a thread without figures")?;
+                found["n"] = due.get("n").cloned().unwrap_or_default();
+                found["min_ns"] = due.get("min_ns").cloned().unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+fn golden_same(wanted: &Value, found: &Value) -> anyhow::Result<()> {
+    ensure!(
+        wanted == found,
+        "the shortest way from timer to thread has changed\n  pinned: {wanted}\n  now:    {found}"
+    );
+    Ok(())
+}
+
+/// The image's path in what `lab kernel fetch --json` says.
+fn image_of(text: &str) -> Option<PathBuf> {
+    let value: Value = serde_json::from_str(text.get(text.find('[')?..)?).ok()?;
+    value.pointer("/0/image").and_then(Value::as_str).map(PathBuf::from)
+}
+
+/// Loops on every core until dropped.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn start() -> anyhow::Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let mut children = Vec::new();
+        for _ in 0..cores {
+            children.push(exec::command("sh").args(["-c", "while :; do :; done"]).spawn()?);
+        }
+        Ok(Self(children))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // A child that is gone already is as ended as it can be.
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
