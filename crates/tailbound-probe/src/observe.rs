@@ -94,6 +94,9 @@ pub fn choose(
         "auto" => None,
         _ => Some(word.parse::<Observe>().map_err(|_| ObserveError::Word(word.to_owned()))?),
     };
+    if wanted == Some(Observe::Tracepoints) {
+        absolute(clock, means)?;
+    }
     let tracefs = Tracefs::find(root)?;
     let has = |tracer: &str| {
         tracefs.has_tracer(tracer).map_err(|e| ObserveError::Format(e.reason().to_owned()))
@@ -104,12 +107,8 @@ pub fn choose(
         None => Observe::Tracepoints,
     };
     if how == Observe::Tracepoints {
+        absolute(clock, means)?;
         setup::formats(&tracefs, how)?;
-        if means == Means::NanosleepRelative || clock == Clock::Realtime {
-            return Err(ObserveError::Unfit(format!(
-                "--observe tracepoints knows a thread's timers by their due times: they have to be absolute and on a clock that the trace can run on, not --means {means} with --clock {clock}"
-            )));
-        }
         return Ok(how);
     }
     if !has(&how.to_string())? {
@@ -125,6 +124,17 @@ pub fn choose(
     }
     tracefs.free_for_tracer()?;
     Ok(how)
+}
+
+/// Tracepoints tell a thread's timers by their due times.
+fn absolute(clock: Clock, means: Means) -> Result<(), ObserveError> {
+    let linux = matches!(means, Means::Nanosleep | Means::Timerfd | Means::PosixTimer);
+    if linux && clock != Clock::Realtime {
+        return Ok(());
+    }
+    Err(ObserveError::Unfit(format!(
+        "--observe tracepoints knows a thread's timers by their due times: they have to be absolute and on a clock that the trace can run on, not --means {means} with --clock {clock}"
+    )))
 }
 
 /// The trace of one run.

@@ -17,8 +17,9 @@ use crate::observe::ObserveError;
 const SECOND_NS: i64 = 1_000_000_000;
 /// Limits of osnoise/timerlat_period_us.
 const TIMERLAT_PERIOD_US: (i64, i64) = (100, 1_000_000);
-/// osnoise: one sample a second, looking all the time, as the kernel's defaults are.
-const OSNOISE_PERIOD_US: &str = "1000000";
+/// osnoise looks all the time, as by the kernel's defaults, and says so ten times in the
+/// measurement, within these limits.
+const OSNOISE_PERIOD_US: (i64, i64) = (10_000, 1_000_000);
 /// hwlat looks for a tenth of the measurement, within these limits.
 const ALONE_NS: (i64, i64) = (2 * SECOND_NS, 60 * SECOND_NS);
 /// Buffer of a CPU: what comes in three seconds, in this range.
@@ -116,8 +117,17 @@ pub(super) fn instance(
             }
         }
         Observe::Osnoise => {
-            instance.set_shared("osnoise/period_us", OSNOISE_PERIOD_US)?;
-            instance.set_shared("osnoise/runtime_us", OSNOISE_PERIOD_US)?;
+            let period =
+                (plan.duration_ns() / 10_000).clamp(OSNOISE_PERIOD_US.0, OSNOISE_PERIOD_US.1);
+            // The runtime may never be longer than the period, on the way to the new values too.
+            let now = instance.read_shared("osnoise/period_us").unwrap_or_default();
+            let mut order = ["osnoise/runtime_us", "osnoise/period_us"];
+            if now.parse::<i64>().is_ok_and(|now| now < period) {
+                order.reverse();
+            }
+            for path in order {
+                instance.set_shared(path, &period.to_string())?;
+            }
         }
         Observe::Hwlat => notes.push(format!(
             "hwlat looks alone for {} before anything else",

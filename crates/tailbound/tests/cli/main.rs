@@ -6,6 +6,7 @@
 //! words.rs    what is refused, and how          ends.rs     Ctrl-C, kill, full disks
 //! measure.rs  what a measurement must hold      omission.rs coordinated omission
 //! files.rs    show, report, compare, import     ground.rs   other users, namespaces
+//! observe.rs  the kernel's tracing beside a run
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "skips are said on standard output")]
@@ -15,6 +16,7 @@ mod ends;
 mod files;
 mod ground;
 mod measure;
+mod observe;
 mod omission;
 mod words;
 
