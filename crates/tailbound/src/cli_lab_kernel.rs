@@ -97,6 +97,9 @@ pub(crate) struct KernelBuildArgs {
     #[arg(long, value_name = "ARCH", help_heading = "Configuration")]
     pub(crate) arch: Option<String>,
 
+    /// Only patch, configure and check; compile nothing
+    #[arg(long, conflicts_with = "test", help_heading = "Build")]
+    pub(crate) check: bool,
     /// Do not keep a kernel, but try these: `allmodconfig`, `allyesconfig`, `allnoconfig`, `randconfig:SEED`, `guest`
     #[arg(long, value_name = "TESTS", value_delimiter = ',', help_heading = "Build")]
     pub(crate) test: Vec<String>,

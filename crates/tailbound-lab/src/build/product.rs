@@ -48,6 +48,9 @@ pub struct BuildManifest {
     pub ccache: bool,
     /// How long the compilation took.
     pub seconds: f64,
+    /// Processor time of all compilers together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
     /// Files compiled, assembled and linked; those ccache had are counted too.
     pub objects: u64,
 }

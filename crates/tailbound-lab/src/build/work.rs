@@ -15,6 +15,7 @@ use super::source::{self, SourceRecord};
 use super::toolchain::Toolchain;
 use crate::error::LabError;
 use crate::hash;
+use crate::kernel::Config;
 use crate::kernel::name::check_build_name;
 use crate::store::Store;
 
@@ -70,6 +71,21 @@ impl Workshop<'_> {
         Ok((make, wanted, prepared.record))
     }
 
+    /// Makes the source and configuration ready, and checks them; how many options are on.
+    ///
+    /// # Errors
+    /// As [`Self::build`], but for what compiling can bring.
+    pub fn check(&mut self) -> Result<usize, LabError> {
+        let _lock = self.store.lock(&format!("work/{}", self.request.name), self.note)?;
+        let (make, wanted, _) = self.begin_recorded()?;
+        Ok(on(&self.configured(&make, &wanted)?))
+    }
+
+    fn configured(&mut self, make: &Make, wanted: &Wanted) -> Result<Config, LabError> {
+        (self.note)("configuring");
+        configure(make, wanted, self.request.config.as_deref(), self.note)
+    }
+
     /// Configures, compiles and keeps the kernel.
     ///
     /// # Errors
@@ -79,8 +95,7 @@ impl Workshop<'_> {
         let _lock = self.store.lock(&format!("work/{}", self.request.name), self.note)?;
         let (make, wanted, source) = self.begin_recorded()?;
         let request = self.request;
-        (self.note)("configuring");
-        let config = configure(&make, &wanted, request.config.as_deref(), self.note)?;
+        let config = self.configured(&make, &wanted)?;
         let modules = config.is_builtin("CONFIG_MODULES");
         let (_, target) = product::image_of(request.arch);
         let mut targets = vec![target];
@@ -94,7 +109,7 @@ impl Workshop<'_> {
             "compiling with {}{}, {} options on",
             make.toolchain.compiler,
             if make.toolchain.ccache { ", through ccache" } else { "" },
-            config.iter().filter(|(_, v)| matches!(*v, "y" | "m")).count()
+            on(&config)
         ));
         let log = self.folder()?.join("build.log");
         let built = make.build(&targets, request.jobs, &log, self.progress, self.stop)?;
@@ -111,9 +126,15 @@ impl Workshop<'_> {
             compiler: make.toolchain.compiler.clone(),
             ccache: make.toolchain.ccache,
             seconds: built.seconds,
+            cpu_seconds: built.cpu_seconds,
             objects: built.objects,
         };
         let _lock = self.store.lock("builds", self.note)?;
         product::keep(self.store, &make, manifest, modules)
     }
+}
+
+/// Options that are on.
+fn on(config: &Config) -> usize {
+    config.iter().filter(|(_, v)| matches!(*v, "y" | "m")).count()
 }

@@ -56,9 +56,15 @@ impl Tree {
         };
         let unmet = unmet(definition, config, enough);
         if !unmet.is_empty() {
-            let parts: Vec<String> =
-                unmet.iter().take(4).map(|e| self.part(e, config, depth)).collect();
-            return format!("it depends on {} ({})", parts.join("; "), definition.place);
+            // Only the first is followed further: the others mostly wait for the same.
+            let parts: Vec<String> = unmet
+                .iter()
+                .take(4)
+                .enumerate()
+                .map(|(i, e)| self.part(e, config, if i == 0 { depth } else { DEPTH_MAX }))
+                .collect();
+            let place = if depth == 0 { format!(" ({})", definition.place) } else { String::new() };
+            return format!("it depends on {}{place}", parts.join("; on "));
         }
         if definition.prompt.is_none() {
             let all: Vec<&str> = symbol.selected_by.iter().map(|(by, _)| by.as_str()).collect();
@@ -93,7 +99,7 @@ impl Tree {
             Expression::Symbol(name) => {
                 let now = config.option(name).map_or("off".to_owned(), |v| format!("only {v}"));
                 let deeper = match self.symbols.get(name) {
-                    Some(symbol) if !symbol.definitions.is_empty() && depth + 1 < DEPTH_MAX => {
+                    Some(symbol) if depth + 1 < DEPTH_MAX && !symbol.definitions.is_empty() => {
                         format!(": {}", self.why_off(name, symbol, "y", config, depth + 1))
                     }
                     Some(symbol) if !symbol.definitions.is_empty() => String::new(),

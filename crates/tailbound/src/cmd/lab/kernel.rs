@@ -157,6 +157,15 @@ fn build(args: &KernelBuildArgs) -> Result<ExitCode, Failure> {
         },
         stop: &|| signals.wait(0).is_some(),
     };
+    if args.check {
+        let options = workshop.check()?;
+        if args.json {
+            say::answer_json(&json!({"options_on": options}))?;
+        } else {
+            say::answer(&format!("Every wanted option is granted; {options} options are on."))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     if tests.is_empty() {
         let made = workshop.build()?;
         (workshop.note)("done");
@@ -177,8 +186,10 @@ fn answer_build(made: &BuildManifest, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return say::answer_json(&json!(made));
     }
+    let cpu =
+        made.cpu_seconds.map_or_else(String::new, |s| format!(" ({s:.0} s of processor time)"));
     say::answer(&format!(
-        "build:{} is {} for {} from {}: {} objects in {:.0} s, image SHA-256 {}\nTry: tailbound lab run --kernel build:{}",
+        "build:{} is {} for {} from {}: {} objects in {:.0} s{cpu}, image SHA-256 {}\nTry: tailbound lab run --kernel build:{}",
         made.name,
         made.release,
         made.arch,
