@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels from the machine's own apt, really fetched, and from files.
+//! Kernels from the machine's own apt, really fetched, from files and from source.
 //!
 //! Context: COLD. Needs apt and its archive for the first (`apt` in TAILBOUND_REQUIRE).
 
 #![expect(clippy::print_stdout, reason = "a test that cannot run says why")]
+#![expect(clippy::disallowed_methods, reason = "QEMU under timeout(1), waited for")]
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
+use tailbound_lab::build::{Request, Workshop};
 use tailbound_lab::kernel::{self, Config, KernelName};
 use tailbound_lab::{Arch, LabError, Store};
 
@@ -72,4 +75,48 @@ fn what_is_no_kernel_is_refused() {
     }
     let e = kernel::modules::closure(Path::new("/no/such"), &["veth"]).unwrap_err();
     assert!(e.to_string().contains("modules.dep"), "{e}");
+}
+
+#[test]
+#[ignore = "fetches a kernel's source and compiles it twice: half an hour of processor time"]
+fn one_source_is_built_with_and_without_rt_and_boots() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::at(folder.path());
+    for (name, fragments, rt) in [("rt", vec!["rt".to_owned()], true), ("stock", vec![], false)] {
+        let request = Request {
+            name: name.to_owned(),
+            arch: Arch::X86_64,
+            source: "debian:linux-source-6.12".parse().expect("a source"),
+            patches: Vec::new(),
+            rebase_onto: None,
+            fragments,
+            config: None,
+            jobs: 2,
+        };
+        let made = Workshop {
+            request: &request,
+            store: &store,
+            note: &mut |line| println!("{line}"),
+            progress: &mut |_| {},
+            stop: &|| false,
+        }
+        .build()
+        .expect("built");
+        assert!(made.release.ends_with("-tailbound"), "{}", made.release);
+        let kernel = obtain(&format!("build:{name}"), Arch::X86_64, &store).expect("a kernel");
+        let config = Config::read(kernel.config.as_deref().expect("its config")).expect("read");
+        assert_eq!(config.is_builtin("CONFIG_PREEMPT_RT"), rt);
+        // Without an initramfs it boots as far as it can: to its complaint about that.
+        let out = Command::new("timeout")
+            .args(["300", "qemu-system-x86_64", "-M", "pc", "-accel", "tcg", "-m", "256"])
+            .args(["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"])
+            .args(["-append", "console=ttyS0 panic=-1", "-kernel"])
+            .arg(&kernel.image)
+            .output()
+            .expect("qemu-system-x86_64");
+        let console = String::from_utf8_lossy(&out.stdout);
+        assert!(console.contains(&format!("Linux version {}", made.release)), "{console}");
+        assert_eq!(console.contains("PREEMPT_RT"), rt, "{console}");
+        assert!(console.contains("Unable to mount root"), "{console}");
+    }
 }

@@ -263,21 +263,5 @@ pub(crate) fn reason(log: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_error_is_found_among_the_noise() {
-        let log = "  CC      a.o\nIn file included from b.c:1:\n../kernel/b.c:12:5: error: 'x' undeclared\n   12 |     x = 1;\n      |     ^\n\
-                   make[3]: *** [scripts/Makefile.build:243: b.o] Error 1\n";
-        let text = reason(log);
-        assert!(text.starts_with("../kernel/b.c:12:5: error: 'x' undeclared\n"), "{text}");
-        assert!(text.contains("12 |     x = 1;") && !text.contains("make["), "{text}");
-        assert_eq!(
-            reason("ld: a.o: undefined reference to `y'\nmake: *** [x] Error 1"),
-            "ld: a.o: undefined reference to `y'"
-        );
-        assert!(reason("***\n*** The source tree is not clean\n").contains("***"));
-        assert_eq!(reason(""), "without a word");
-    }
-}
+#[path = "make_tests.rs"]
+mod tests;
