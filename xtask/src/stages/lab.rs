@@ -2,9 +2,12 @@
 //! The lab with real kernels: the same bytes twice, exact figures, failures that explain
 //! themselves, and the ARM boards.
 //!
-//! Context: COLD. Exact figures are asserted here and only here: virtual time is the same
-//! on every host. They belong to kernel images by hash (`golden.json`); when the archive
-//! has moved on to newer ones, that is said, and everything else is still checked.
+//! Context: COLD. Figures are asserted here and only here: virtual time is the same on every
+//! host. `golden.json` pins them to kernel images, QEMU and our own program by hash. With all
+//! three the same they must be equal. Another build of our program moves the shortest way
+//! from timer to thread by a few instructions (seen: 4 of 3431), so then it may differ by 1 %.
+//! When the archive has moved on to other kernels, that is said and counted as skipped, and
+//! everything else is still checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +27,9 @@ const LIMIT: Duration = Duration::from_secs(900);
 /// Kernels of one source, with and without PREEMPT_RT.
 const STOCK: &str = "debian:6.12";
 const RT: &str = "debian:6.12-rt";
+
+/// A load whose paths in the kernel a stock kernel does not leave for anyone.
+const LOAD: &str = "mmap";
 
 /// Architecture, emulator, kernel, the program's build.
 type Board = (&'static str, &'static str, &'static str, fn() -> Target);
@@ -138,7 +144,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Exact figures of two kernels.
+    /// Pinned figures of two kernels, idle and under a load that tells them apart.
     fn golden(&self, project: &Path) -> anyhow::Result<Tally> {
         let mut tally = Tally::default();
         let path = project.join("xtask/src/stages/golden.json");
@@ -146,29 +152,38 @@ impl Lab {
         let golden: Value = serde_json::from_str(&text)?;
         let mut now = serde_json::Map::new();
         for kernel in [STOCK, RT] {
-            let out = format!("golden{}.jsonl", kernel.replace(':', "-"));
-            if let Err(e) = self.run(kernel, &out, &["-L", "none"]) {
-                tally.add(kernel, Err(e));
-                return Ok(tally);
+            let mut found = json!({});
+            for load in ["none", LOAD] {
+                let out = format!("golden-{}-{load}.jsonl", kernel.replace(':', "-"));
+                if let Err(e) = self.run(kernel, &out, &["-L", load]) {
+                    tally.add(kernel, Err(e));
+                    return Ok(tally);
+                }
+                figures(&self.folder.join(&out), load, &mut found)?;
             }
-            now.insert(kernel.to_owned(), figures(&self.folder.join(&out))?);
+            now.insert(kernel.to_owned(), found);
         }
-        fs::write(self.folder.join("golden.json"), format!("{:#}\n", Value::Object(now.clone())))?;
+        let kept = self.folder.join("golden.json");
+        fs::write(&kept, format!("{:#}\n", Value::Object(now.clone())))?;
         for (kernel, found) in &now {
             let wanted = golden.get(kernel).cloned().unwrap_or_default();
             let name = format!("golden figures of {kernel}");
-            if wanted.get("sha256") == found.get("sha256") {
+            if wanted.get("kernel_sha256") == found.get("kernel_sha256") {
                 tally.add(&name, golden_same(&wanted, found));
             } else {
+                let package = |v: &Value| {
+                    v.get("package").and_then(Value::as_str).unwrap_or("no package").to_owned()
+                };
                 let why = format!(
-                    "the archive has moved on from {} to {}; copy {} over xtask/src/stages/golden.json to pin the new ones",
-                    wanted.get("package").and_then(Value::as_str).unwrap_or("nothing"),
-                    found.get("package").and_then(Value::as_str).unwrap_or("another image"),
-                    self.folder.join("golden.json").display()
+                    "the archive has moved on from {} to {}; copy {} to xtask/src/stages to pin the new figures",
+                    package(&wanted),
+                    package(found),
+                    kept.display()
                 );
                 tally.skip(&name, "golden", &why);
             }
         }
+        tally.add("PREEMPT_RT bounds what the stock kernel does not", shape(&now));
         Ok(tally)
     }
 
@@ -288,34 +303,52 @@ impl Lab {
     }
 }
 
-/// Kernel and exact figures of a run file.
-fn figures(path: &Path) -> anyhow::Result<Value> {
+/// Adds what a run file says of kernel, QEMU, program, and the figures under `load`.
+fn figures(path: &Path, load: &str, found: &mut Value) -> anyhow::Result<()> {
     let text = fs::read_to_string(path)?;
-    let mut found = json!({});
     for line in text.lines() {
         let value: Value = serde_json::from_str(line)?;
+        let at = |pointer: &str| value.pointer(pointer).cloned().unwrap_or_default();
         match value.get("type").and_then(Value::as_str) {
             Some("header") => {
-                let kernel = value.pointer("/lab/kernel").context("no kernel in the header")?;
-                found["package"] = kernel.get("package").cloned().unwrap_or_default();
-                found["sha256"] = kernel.get("sha256").cloned().unwrap_or_default();
+                found["package"] = at("/lab/kernel/package");
+                found["kernel_sha256"] = at("/lab/kernel/sha256");
+                found["guest_sha256"] = at("/lab/guest_sha256");
+                found["qemu"] = at("/lab/qemu");
             }
             Some("thread") => {
-                let due = value.get("wakeup").context("a thread without figures")?;
-                found["n"] = due.get("n").cloned().unwrap_or_default();
-                found["min_ns"] = due.get("min_ns").cloned().unwrap_or_default();
+                found[load] = json!({"n": at("/wakeup/n"), "missed": at("/missed/n"),
+                    "min_ns": at("/wakeup/min_ns"), "max_ns": at("/wakeup/max_ns")});
             }
             _ => {}
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn golden_same(wanted: &Value, found: &Value) -> anyhow::Result<()> {
+    let same = |key: &str| wanted.get(key) == found.get(key);
+    if same("guest_sha256") && same("qemu") {
+        ensure!(wanted == found, "pinned: {wanted}\n  now:    {found}");
+        return Ok(());
+    }
+    let least = |v: &Value| v.pointer("/none/min_ns").and_then(Value::as_i64);
+    let (before, now) = (least(wanted).context("nothing pinned")?, least(found).context("no run")?);
     ensure!(
-        wanted == found,
-        "the shortest way from timer to thread has changed\n  pinned: {wanted}\n  now:    {found}"
+        (before - now).abs() * 100 <= before,
+        "the shortest way from timer to thread was {before} instructions and is {now}"
     );
+    Ok(())
+}
+
+/// What the founding texts found: without the load both alike, under it far apart.
+fn shape(now: &serde_json::Map<String, Value>) -> anyhow::Result<()> {
+    let latest = |kernel: &str, load: &str| {
+        let found = now.get(kernel).and_then(|v| v.pointer(&format!("/{load}/max_ns")));
+        found.and_then(Value::as_i64).with_context(|| format!("{kernel} under {load}: no figure"))
+    };
+    let (stock, rt) = (latest(STOCK, LOAD)?, latest(RT, LOAD)?);
+    ensure!(stock > 10 * rt, "under {LOAD} the latest was {stock} ns stock, {rt} ns PREEMPT_RT");
     Ok(())
 }
 
