@@ -6,6 +6,7 @@
 //! words.rs    what is refused, and how          ends.rs     Ctrl-C, kill, full disks
 //! measure.rs  what a measurement must hold      omission.rs coordinated omission
 //! files.rs    show, report, compare, import     ground.rs   other users, namespaces
+//! lab.rs      what the lab refuses
 //! observe.rs  the kernel's tracing beside a run
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -15,6 +16,7 @@
 mod ends;
 mod files;
 mod ground;
+mod lab;
 mod measure;
 mod observe;
 mod omission;
