@@ -21,6 +21,8 @@ use crate::store::unique;
 const LOOK: Duration = Duration::from_millis(250);
 /// Without one instruction executed for that long, a guest is stuck.
 const STANDSTILL: Duration = Duration::from_secs(60);
+/// A kernel that KVM runs is up within that time.
+const KVM_BOOT_S: u64 = 60;
 /// Times a panicking kernel is let go on, to print and restart.
 const PANICS_MAX: u32 = 8;
 
@@ -37,6 +39,8 @@ pub enum Ended {
     HostLimit(u64),
     /// It executed nothing any more.
     Standstill,
+    /// KVM did not bring it up in these seconds.
+    KvmSilent(u64),
     /// QEMU ended by itself: what it said.
     Quit(String),
 }
@@ -90,6 +94,7 @@ struct Watch<'a> {
     begun: Instant,
     limits: Limits,
     shift: u8,
+    kvm: bool,
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(Progress),
     instructions: Option<u64>,
@@ -126,6 +131,7 @@ pub(crate) fn boot(
         begun,
         limits,
         shift: setup.shift,
+        kvm: setup.kvm,
         stop,
         progress,
         instructions: None,
@@ -221,8 +227,9 @@ impl Watch<'_> {
             return Err(LabError::Interrupted);
         }
         let now = match self.qmp.ask("query-replay", &json!({})) {
-            Ok(answer) => answer.get("icount").and_then(Value::as_u64),
-            // KVM has none; a QEMU that is ending does not answer, which the next look hears.
+            // KVM counts nothing and answers 0.
+            Ok(answer) => answer.get("icount").and_then(Value::as_u64).filter(|_| !self.kvm),
+            // A QEMU that is ending does not answer, which the next look hears.
             Err(_) => None,
         };
         if now.is_none() || now != self.instructions {
@@ -235,6 +242,8 @@ impl Watch<'_> {
         let Limits { virtual_s, host_s } = self.limits;
         Ok(if virtual_ns.is_some_and(|ns| ns / 1_000_000_000 > virtual_s) {
             Some(Ended::VirtualLimit(virtual_s))
+        } else if self.kvm && self.ready.is_none() && host.as_secs() > KVM_BOOT_S {
+            Some(Ended::KvmSilent(KVM_BOOT_S))
         } else if host.as_secs() > host_s {
             Some(Ended::HostLimit(host_s))
         } else if self.moved.elapsed() > STANDSTILL {

@@ -62,13 +62,17 @@ pub fn explain(ended: &Ended, console: &str, words: &[String]) -> String {
             "the guest executed nothing for a minute: it waits for something that never comes"
                 .to_owned()
         }
+        Ended::KvmSilent(s) => format!("KVM did not bring the kernel up within {s} s"),
         Ended::Quit(said) if said.is_empty() => "QEMU ended by itself".to_owned(),
         Ended::Quit(said) => format!("QEMU ended by itself: {said}"),
     };
     let mut text = what;
     let meaning = SIGNS.iter().find(|(sign, _)| console.contains(sign)).map(|(_, m)| *m);
     let silent = console.trim().is_empty();
-    let meaning = meaning.or_else(|| {
+    let kvm = matches!(ended, Ended::KvmSilent(_)).then_some(
+        "KVM is here but does not run this kernel, as happens inside another hypervisor: leave --kvm away.",
+    );
+    let meaning = kvm.or(meaning).or_else(|| {
         silent.then_some(
             "The kernel said nothing: the image is for another architecture or machine, or it has no serial console (CONFIG_SERIAL_8250_CONSOLE, CONFIG_SERIAL_AMBA_PL011_CONSOLE). `--append 'loglevel=7 earlycon'` may show more.",
         )

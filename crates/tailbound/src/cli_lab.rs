@@ -132,7 +132,6 @@ pub(crate) struct LabRunArgs {
         short,
         long,
         value_name = "KERNEL",
-        required_unless_present = "target",
         help_heading = "Guest"
     )]
     pub(crate) kernel: Vec<String>,
