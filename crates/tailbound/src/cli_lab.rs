@@ -79,6 +79,15 @@ pub(crate) struct ProbeArgs {
     /// The latest acceptable wake-up, in virtual time
     #[arg(short = 'd', long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) deadline: Option<String>,
+    /// Policy of the measured thread [default: fifo:95]
+    #[arg(short, long, value_name = "POLICY", help_heading = "Measurement")]
+    pub(crate) policy: Option<String>,
+    /// How the thread sleeps, as in `run --help`; `cobalt` and `evl` on their kernels
+    #[arg(long, value_name = "MEANS", help_heading = "Measurement")]
+    pub(crate) means: Option<String>,
+    /// Which of the kernel's tracers watches beside it: see docs/observe.md
+    #[arg(long, value_name = "TRACER", help_heading = "Measurement")]
+    pub(crate) observe: Option<String>,
     /// Everything else about the measurement, from a campaign file
     #[arg(short, long, value_name = "FILE", help_heading = "Measurement")]
     pub(crate) campaign: Option<PathBuf>,

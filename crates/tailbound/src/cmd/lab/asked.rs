@@ -48,6 +48,9 @@ pub(super) fn lay(
     over(&mut words.interval, probe.interval.as_ref());
     over(&mut words.warm_up, probe.warm_up.as_ref());
     over(&mut words.deadline, probe.deadline.as_ref());
+    over(&mut words.policy, probe.policy.as_ref());
+    over(&mut words.means, probe.means.as_ref());
+    over(&mut words.observe, probe.observe.as_ref());
     asked.targets.clone_from(&guest.target);
     // A command has a path; a tester that a target brings has a name.
     let named = !guest.target.is_empty() && probe.tester.as_ref().is_some_and(|t| !t.contains('/'));
