@@ -26,6 +26,9 @@ const PINNED: &str = "panic=-1 nokaslr norandmaps random.trust_cpu=off random.tr
 /// Modules that the house's loads and probes use, where the kernel has them as modules.
 const MODULES: &[&str] = &["veth"];
 
+/// Folders of the guest that something is mounted on, so that added files would not be seen.
+const HIDDEN: &[&str] = &["/dev/", "/proc/", "/run/", "/sys/", "/tmp/"];
+
 /// What was asked for.
 #[derive(Clone, Debug)]
 pub struct Cell {
@@ -162,6 +165,11 @@ impl Cell {
         tree.file("modules.list", list.into_bytes());
         let mut hashes = BTreeMap::new();
         for (path, host) in &self.files {
+            if let Some(folder) = HIDDEN.iter().find(|folder| path.starts_with(*folder)) {
+                return Err(LabError::usage(format!(
+                    "{path} cannot be added to the guest: something else is mounted on {folder} there; put the file elsewhere, such as /usr/local/bin"
+                )));
+            }
             let bytes = read(host)?;
             hashes.insert(path.clone(), hash::of_bytes(&bytes));
             tree.file(path, bytes);

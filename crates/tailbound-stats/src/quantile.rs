@@ -54,7 +54,7 @@ impl Quantile {
     }
 }
 
-/// The bucket where values are densest.
+/// The stretch where values are densest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mode {
     /// Its middle, or the source's own value where the source is coarse.
@@ -221,22 +221,60 @@ pub fn median(d: &Distribution) -> Quantile {
     quantile(d, 0.5)
 }
 
-/// The bucket with the most values per ns; of equals, the lowest.
+/// Where most values are: the stretch of one width that holds the most; of equals, the lowest.
+///
+/// The width is that of Freedman and Diaconis, twice the interquartile range over the cube
+/// root of n, and at least a bucket of the histogram or a step of the source. With the
+/// narrowest buckets alone a single value in one of 1 ns would outweigh the body of a
+/// distribution whose buckets are wider.
 #[must_use]
 pub fn mode(d: &Distribution) -> Option<Mode> {
-    let mut best: Option<(f64, Cell)> = None;
-    for mut cell in cells(d) {
-        // The values of a coarse source stand for a whole step of it.
-        cell.width_ns = cell.width_ns.max(d.resolution_ns);
-        let density = cell.count as f64 / cell.width_ns as f64;
-        if best.is_none_or(|(most, _)| density > most) {
-            best = Some((density, cell));
+    let all: Vec<Cell> = cells(d)
+        .map(|mut cell| {
+            // The values of a coarse source stand for a whole step of it.
+            cell.width_ns = cell.width_ns.max(d.resolution_ns);
+            cell
+        })
+        .collect();
+    let width_ns = stretch_ns(&all);
+    let mut best: Option<(f64, usize, usize)> = None;
+    let (mut end, mut held) = (0, 0u64);
+    for (first, cell) in all.iter().enumerate() {
+        // From the lower edge of one bucket; a bucket that is wider is a stretch by itself.
+        let width = width_ns.max(cell.width_ns);
+        let limit_ns = cell.low_ns.saturating_add_unsigned(width - 1);
+        while let Some(next) = all.get(end).filter(|c| end <= first || c.high_ns <= limit_ns) {
+            held = held.saturating_add(next.count);
+            end += 1;
         }
+        let density = held as f64 / width as f64;
+        if best.is_none_or(|(most, ..)| density > most) {
+            best = Some((density, first, end - 1));
+        }
+        held = held.saturating_sub(cell.count);
     }
-    best.map(|(_, cell)| {
-        let ns = if d.resolution_ns > 1 { source_value(d, cell) } else { cell.middle() };
-        Mode { ns, width_ns: cell.width_ns }
-    })
+    let (_, first, last) = best?;
+    let (first, last) = (all.get(first)?, all.get(last)?);
+    if first.low_ns == last.low_ns {
+        let ns = if d.resolution_ns > 1 { source_value(d, *first) } else { first.middle() };
+        return Some(Mode { ns, width_ns: first.width_ns });
+    }
+    Some(Mode { ns: f64::midpoint(first.low_ns as f64, last.high_ns as f64), width_ns })
+}
+
+/// The width of Freedman and Diaconis over `all`; at least 1 ns.
+fn stretch_ns(all: &[Cell]) -> u64 {
+    let n: u64 = all.iter().map(|c| c.count).sum();
+    let at = |share: f64| {
+        let rank = round_up(share * n as f64).max(1);
+        let mut below = 0u64;
+        let found = all.iter().find(|c| {
+            below = below.saturating_add(c.count);
+            below >= rank
+        });
+        found.map_or(0.0, Cell::middle)
+    };
+    round_up(2.0 * (at(0.75) - at(0.25)) / (n as f64).cbrt()).max(1)
 }
 
 /// The probability of being later than a value, as steps at the buckets' upper edges.

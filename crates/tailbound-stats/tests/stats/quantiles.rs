@@ -92,6 +92,17 @@ proptest! {
 }
 
 #[test]
+fn a_lone_value_in_a_narrow_bucket_is_no_mode() {
+    // 100 ns wide at 100 µs, 1 ns wide below 2 µs: a body of 3000 values, and one below it.
+    let mut values: Vec<i64> = (0..3000).map(|i| 100_000 + i * i % 7919).collect();
+    values.push(900);
+    let got = mode(&of(&values)).map(|m| m.ns);
+    assert!(got.is_some_and(|m| (100_000.0..108_000.0).contains(&m)), "{got:?}");
+    // Values that are all alike are their own mode, to the nanosecond.
+    assert_eq!(mode(&of(&[3650; 100])).map(|m| (m.ns, m.width_ns)), Some((3650.5, 2)));
+}
+
+#[test]
 fn a_quantile_takes_ten_values_beyond_it() {
     let thresholds: Vec<u64> = STANDARD.iter().map(|p| needed(*p)).collect();
     assert_eq!(thresholds, [200, 20, 100, 200, 1000, 10_000, 100_000, 1_000_000]);
