@@ -122,12 +122,14 @@ impl Tracefs {
         self.read(&format!("events/{system}/{event}/format"))
     }
 
-    /// Somebody's trace that uses the threads and settings of timerlat, osnoise and hwlat.
+    /// Does nobody's trace use the threads and settings of timerlat, osnoise and hwlat? What dead
+    /// predecessors of ours left does not count: [`Self::remove_leftovers`] removes it.
     ///
     /// # Errors
     /// [`TracefsError::Busy`].
     pub fn free_for_tracer(&self) -> Result<(), TracefsError> {
-        let instances = self.instances().into_iter().map(|i| format!("instances/{i}/"));
+        let others = self.instances().into_iter().filter(|name| !self.is_leftover(name));
+        let instances = others.map(|i| format!("instances/{i}/"));
         for place in std::iter::once(String::new()).chain(instances) {
             let tracer = self.read(&format!("{place}current_tracer")).unwrap_or_default();
             if EXCLUSIVE.contains(&tracer.as_str()) {
@@ -143,17 +145,18 @@ impl Tracefs {
 
     /// Removes the instances of predecessors that are gone without having done so; their names.
     pub fn remove_leftovers(&self) -> Vec<String> {
-        let dead = |name: &String| {
-            name.strip_prefix(NAME_PREFIX).is_some_and(|who| !self.owner_lives(who))
-        };
         self.instances()
             .into_iter()
-            .filter(dead)
+            .filter(|name| self.is_leftover(name))
             .filter(|name| {
                 // One that is still read belongs to somebody whom we cannot see: it stays.
                 Instance::adopt(self.clone(), name.clone()).remove().is_ok()
             })
             .collect()
+    }
+
+    fn is_leftover(&self, name: &str) -> bool {
+        name.strip_prefix(NAME_PREFIX).is_some_and(|who| !self.owner_lives(who))
     }
 
     /// `PID-STARTTIME`: a number alone could by now be somebody else's.
@@ -228,9 +231,13 @@ mod tests {
         let (_dir, root) = tree(&[
             ("sys/kernel/tracing/current_tracer", "function\n"),
             ("sys/kernel/tracing/instances/rtla/current_tracer", "timerlat\n"),
+            ("sys/kernel/tracing/instances/tailbound-9-9/current_tracer", "timerlat\n"),
         ]);
         let why = Tracefs::find(&root).and_then(|t| t.free_for_tracer()).map_err(|e| e.to_string());
         assert!(why.is_err_and(|w| w.contains("timerlat") && w.contains("instances/rtla")));
+        fs::remove_dir_all(root.path("/sys/kernel/tracing/instances/rtla")).expect("removed");
+        let why = Tracefs::find(&root).and_then(|t| t.free_for_tracer());
+        assert_eq!(why, Ok(()), "a dead one's leftover is in nobody's way");
     }
 
     #[test]

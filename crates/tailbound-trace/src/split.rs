@@ -44,7 +44,7 @@ pub struct Way {
     pub thread: Distribution,
     /// Timers of the schedule that were set.
     pub started: u64,
-    /// Timers that ran out before the thread had gone to sleep: there was no going over to it.
+    /// Timers that ran out before the thread had gone to sleep: the CPU was its own already.
     pub awake: u64,
     /// Timers whose end was not seen: events were lost, or the run ended first.
     pub unseen: u64,
@@ -102,15 +102,17 @@ impl Split {
                 if let State::Set { due_ns, .. } = follow.state {
                     follow.way.irq.add(now_ns.saturating_sub(due_ns));
                     follow.state = State::Expired { due_ns };
+                    // The interrupt came to the thread itself: it will not sleep any more. Such
+                    // timers are late ones as a rule, and must not be missing from the column.
+                    if sample.pid == pid {
+                        follow.way.awake += 1;
+                        follow.reached(sample.t_ns);
+                    }
                 }
             }
             Record::SwitchTo { pid } => {
                 let Some(follow) = self.threads.get_mut(&pid) else { return };
-                if let State::Expired { due_ns } = follow.state {
-                    let now = i64::try_from(sample.t_ns).unwrap_or(i64::MAX);
-                    follow.way.thread.add(now.saturating_sub(due_ns));
-                    follow.state = State::Idle;
-                }
+                follow.reached(sample.t_ns);
             }
             Record::Timerlat { .. } | Record::Osnoise { .. } | Record::Hwlat { .. } => {}
         }
@@ -125,12 +127,19 @@ impl Split {
 }
 
 impl Follow {
+    /// The CPU is the thread's.
+    fn reached(&mut self, t_ns: u64) {
+        if let State::Expired { due_ns } = self.state {
+            let now = i64::try_from(t_ns).unwrap_or(i64::MAX);
+            self.way.thread.add(now.saturating_sub(due_ns));
+            self.state = State::Idle;
+        }
+    }
+
     /// Whatever was open stays open: says so.
     fn close(&mut self) {
-        match self.state {
-            State::Idle => {}
-            State::Set { .. } => self.way.unseen += 1,
-            State::Expired { .. } => self.way.awake += 1,
+        if self.state != State::Idle {
+            self.way.unseen += 1;
         }
         self.state = State::Idle;
     }
@@ -183,14 +192,17 @@ mod tests {
         let expire = |now_ns| Record::TimerExpire { timer: TIMER, now_ns };
         let way = split(&[
             (1, 7, start(1000)),
-            (1005, 7, expire(1004)), // the thread was still awake
-            (1010, 7, start(1100)),  // its end was lost
+            (1050, 7, expire(1049)), // the thread was still awake
+            (1060, 7, start(1100)),  // its end was lost
             (1210, 7, start(1300)),
-            (1301, 7, expire(1301)),
+            (1301, 0, expire(1301)),
             (1302, 0, Record::SwitchTo { pid: 7 }),
-            (1310, 7, start(1400)), // the run ended first
+            (1310, 7, start(1400)),
+            (1401, 0, expire(1401)), // the switch was lost
+            (1410, 7, start(1500)),  // the run ended first
         ]);
-        assert_eq!((way.started, way.awake, way.unseen), (4, 1, 2));
-        assert_eq!((way.irq.n, way.thread.n), (2, 1));
+        assert_eq!((way.started, way.awake, way.unseen), (5, 1, 3));
+        assert_eq!((way.irq.n, way.thread.n), (3, 2));
+        assert_eq!(way.thread.max_ns, Some(50), "late, and not left out");
     }
 }

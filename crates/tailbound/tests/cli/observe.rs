@@ -121,7 +121,9 @@ fn tracepoints_split_the_way_of_each_wake_up() {
         assert!(irq.wakeup.n > 0 && count("timers_set") <= 1000);
         if lost == 0 {
             assert!(count("timers_unseen") <= 1, "{:?}", way.counters);
-            assert_eq!(irq.wakeup.n, way.wakeup.n + count("timers_awake"));
+            assert!(irq.wakeup.n.abs_diff(way.wakeup.n) <= 1, "{:?}", way.counters);
+            // Nothing comes before the interrupt: a late one is late in every column.
+            assert!(way.wakeup.max_ns >= irq.wakeup.max_ns);
         }
         // The kernel's end of the way comes before the user's.
         let earliest = |t: &ThreadRecord| t.wakeup.min_ns.unwrap();
