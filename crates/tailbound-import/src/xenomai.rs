@@ -6,9 +6,11 @@
 //! cell its centre and its count *plus one*, the right edge of the last cell and 1.
 //! Standard output: `RTT|` (as the first line above), `RTD|` once a second, `HSD|avg| lo - hi | n`
 //! cells of samples (`min` and `max` are of seconds), `RTS|` the whole run.
+//! The summary leaves out the last second where that was not whole; the cells hold it.
 //! The last cell also holds everything beyond; negative values were folded by their magnitude;
 //! overruns are counted but are in no cell; a first second is discarded.
-//! Source: output of Xenomai 3.3.1.
+//! Standard output numbers cells by their place: with `-B` they are not µs, and it is refused.
+//! Source: output of Xenomai 3.3 on Cobalt and of 3.3.1 on Mercury.
 
 use tailbound_core::Policy;
 use tailbound_core::plan::{Clock, Means};
@@ -138,6 +140,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<Draft, Fault> {
             "no histogram of the samples is in the output: run latency with -h or -g and import that",
         ));
     }
+    cells_are_of_a_microsecond(&found)?;
     if samples.is_some_and(|s| s != binned) {
         draft.doubt(
             "source-inconsistent",
@@ -148,6 +151,28 @@ pub(crate) fn text(bytes: &[u8]) -> Result<Draft, Fault> {
     }
     finish(&mut draft, found)?;
     Ok(draft)
+}
+
+/// Standard output numbers the cells without saying how wide they are: with `-B` not 1 µs.
+/// Only told by the average; the extremes are of whole seconds, the cells hold the last, broken
+/// one too.
+fn cells_are_of_a_microsecond(found: &Found) -> Result<(), Fault> {
+    let (mut weighted, mut n) = (0i128, 0i128);
+    for (low, count) in &found.cells {
+        weighted = weighted.saturating_add(i128::from(*low).saturating_mul(i128::from(*count)));
+        n = n.saturating_add(i128::from(*count));
+    }
+    let Some(mean) = weighted.checked_div(n) else { return Ok(()) };
+    // Early wake-ups are in the cell of their magnitude: with those the average tells nothing.
+    let told = found.mean_ns.filter(|_| found.min_ns.is_some_and(|m| m >= 0));
+    #[expect(clippy::cast_precision_loss, reason = "compared within a third")]
+    let fits = told.is_none_or(|t| mean as f64 <= t * 4.0 / 3.0 + 1000.0);
+    if fits {
+        return Ok(());
+    }
+    Err(Fault::file(
+        "the cells lie above the average: they are not 1 µs wide (-B), and how wide they are the output does not say; run latency with -g FILE and import that",
+    ))
 }
 
 /// `00:00:05 (periodic user-mode task, 1000 us period, priority 99)`
@@ -162,8 +187,9 @@ fn task(draft: &mut Draft, found: &mut Found, text: &str) {
             draft.policy = p.map(Policy::Fifo);
         } else {
             found.context = match part {
-                p if p.contains("kernel") => "thread",
+                // "in-kernel timer handler" is both.
                 p if p.contains("timer") || p.contains("handler") => "irq",
+                p if p.contains("kernel") => "thread",
                 _ => "user",
             };
         }
@@ -214,10 +240,13 @@ fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
             d.add_many(*low, *n);
         }
     }
+    // The summary ends with the last whole second, the cells do not.
+    let beyond_summary = last.and_then(|i| found.cells.get(i)).map(|c| c.0);
+    let missing = beyond_summary.filter(|low| found.max_ns.is_some_and(|m| m < *low));
     let told = Told {
         n: Some(all),
         min_ns: found.min_ns,
-        max_ns: found.max_ns,
+        max_ns: missing.or(found.max_ns),
         mean_ns: found.mean_ns,
         resolution_ns: found.width_ns.unsigned_abs(),
         beyond_ns,
@@ -235,6 +264,18 @@ fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
                 .to_owned(),
             "How many were early, and how many late, cannot be told apart.",
             "Measure with a tool that keeps the sign.",
+        );
+    }
+    if let (Some(low), Some(max)) = (missing, found.max_ns) {
+        draft.doubt(
+            "source-inconsistent",
+            format!(
+                "The histogram holds a value of {} or more, the summary's greatest is {}: it came in the last second, which the tool does not sum up.",
+                tailbound_core::units::format_ns_i64(low),
+                tailbound_core::units::format_ns_i64(max)
+            ),
+            "The greatest value is known only by the lower edge of its cell.",
+            "Measure longer, or with narrower cells (-B 100).",
         );
     }
     if found.switches > 0 {

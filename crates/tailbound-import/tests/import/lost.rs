@@ -136,6 +136,7 @@ fn what_cannot_be_imported_gets_advice() {
         ("near/rt-migrate-test-2.4.json", "rt-migrate-test"),
         ("near/pi_stress-2.4.json", "pi_stress"),
         ("near/jitterdebugger.stdout.txt", "samples.raw"),
+        ("near/xenomai-cobalt-latency-B100.stdout.txt", "not 1 µs wide (-B)"),
     ] {
         let e = import(name, &bytes(name)).unwrap_err().to_string();
         assert!(e.contains(advice), "{e}");
