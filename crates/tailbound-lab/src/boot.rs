@@ -83,6 +83,9 @@ pub struct Booted {
     pub ended: Ended,
     /// Instructions executed as last seen; `None` under KVM.
     pub instructions: Option<u64>,
+    /// Instructions that this QEMU executed and the CPU time it took for them, as last seen
+    /// together.
+    pub work: Option<(u64, Duration)>,
     /// The host's time until the guest took its job.
     pub ready: Option<Duration>,
     /// The host's time until the end.
@@ -91,6 +94,7 @@ pub struct Booted {
 
 struct Watch<'a> {
     qmp: Qmp,
+    running: &'a Running,
     begun: Instant,
     limits: Limits,
     shift: u8,
@@ -98,6 +102,9 @@ struct Watch<'a> {
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(Progress),
     instructions: Option<u64>,
+    /// Those of the snapshot, which another QEMU executed.
+    inherited: u64,
+    work: Option<(u64, Duration)>,
     moved: Instant,
     ready: Option<Duration>,
 }
@@ -128,6 +135,7 @@ pub(crate) fn boot(
     })?;
     let mut watch = Watch {
         qmp: opened,
+        running: &running,
         begun,
         limits,
         shift: setup.shift,
@@ -135,6 +143,8 @@ pub(crate) fn boot(
         stop,
         progress,
         instructions: None,
+        inherited: 0,
+        work: None,
         moved: begun,
         ready: None,
     };
@@ -153,6 +163,7 @@ pub(crate) fn boot(
     let booted = Booted {
         ended,
         instructions: watch.instructions,
+        work: watch.work,
         ready: watch.ready,
         host: begun.elapsed(),
     };
@@ -171,6 +182,8 @@ impl Watch<'_> {
             self.look()?;
             let _ = self.qmp.hear(Duration::from_millis(20));
         }
+        self.look()?;
+        self.inherited = self.instructions.unwrap_or(0);
         self.go_on()
     }
 
@@ -236,6 +249,9 @@ impl Watch<'_> {
             self.moved = Instant::now();
         }
         self.instructions = now.or(self.instructions);
+        if let (Some(now), Some(cpu)) = (now, self.running.cpu()) {
+            self.work = Some((now.saturating_sub(self.inherited), cpu));
+        }
         let virtual_ns = self.instructions.map(|n| n << self.shift.min(10));
         let host = self.begun.elapsed();
         (self.progress)(Progress { at_work: self.ready.is_some(), virtual_ns, host });

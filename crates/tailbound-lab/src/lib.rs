@@ -36,6 +36,6 @@ pub use kernel::{Kernel, KernelName};
 pub use machine::Machine;
 pub use pool::{Happened, run_all};
 pub use qemu::Emulator;
-pub use run::{Made, Means, run};
+pub use run::{Cost, Made, Means, run};
 pub use store::Store;
 pub use target::Target;

@@ -9,7 +9,9 @@ use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use tailbound_sys::hostinfo;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::Spawn;
 
@@ -201,6 +203,15 @@ impl Running {
         };
         let pid = spawn.start().map_err(LabError::cannot)?;
         Ok((Self { pid, ended: false, errors: lines.errors.to_owned() }, ours))
+    }
+
+    /// CPU time it has used so far, all its threads together.
+    pub(crate) fn cpu(&self) -> Option<Duration> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?;
+        // The name in brackets may hold anything; state is the first field behind it.
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+        let mut ticks = || fields.next()?.parse::<u64>().ok();
+        Some(Duration::from_millis((ticks()? + ticks()?) * 1000 / hostinfo::ticks_per_second()))
     }
 
     /// What QEMU itself complained of.

@@ -60,8 +60,12 @@ pub struct Cost {
     pub ready: Option<Duration>,
     /// Until the end.
     pub host: Duration,
-    /// Instructions the guest executed, as last seen.
+    /// Instructions the guest executed since power-on, as last seen.
     pub instructions: Option<u64>,
+    /// Those that were executed for this run, without a snapshot's.
+    pub executed: Option<u64>,
+    /// CPU time of QEMU for them, its own start included.
+    pub cpu: Option<Duration>,
     /// Did it begin from a snapshot?
     pub resumed: bool,
 }
@@ -112,6 +116,8 @@ pub fn run(
         ready: booted.ready,
         host: booted.host,
         instructions: booted.instructions,
+        executed: booted.work.map(|w| w.0),
+        cpu: booted.work.map(|w| w.1),
         resumed: there,
     };
     Ok(Made { run, console, cost })

@@ -137,12 +137,7 @@ pub(crate) struct HostArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LabRunArgs {
     /// `debian:6.12-rt`, `debian:6.12`, `path:VMLINUZ[,MODULES]`, `build:NAME`; several are set side by side
-    #[arg(
-        short,
-        long,
-        value_name = "KERNEL",
-        help_heading = "Guest"
-    )]
+    #[arg(short, long, value_name = "KERNEL", help_heading = "Guest")]
     pub(crate) kernel: Vec<String>,
     /// Added to the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true, help_heading = "Guest")]
@@ -216,7 +211,20 @@ pub(crate) struct LabMatrixArgs {
     /// The folder of the run files and the report
     #[arg(short, long, value_name = "FOLDER", default_value = "matrix", help_heading = "Output")]
     pub(crate) out: PathBuf,
+    /// Also one picture of all kernels under one load: `histogram=FILE` or `survival=FILE`
+    #[arg(long, value_name = "KIND=FILE", value_parser = picture, help_heading = "Output")]
+    pub(crate) svg: Vec<(String, PathBuf)>,
     /// Make cells again whose files are of other words
     #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
+}
+
+/// `survival=FILE`
+fn picture(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((kind @ ("histogram" | "survival"), file)) if !file.is_empty() => {
+            Ok((kind.to_owned(), PathBuf::from(file)))
+        }
+        _ => Err("expected histogram=FILE or survival=FILE".to_owned()),
+    }
 }

@@ -8,17 +8,19 @@
 //!
 //! ```text
 //! grid.rs     cells in their places, looks     notes.rs   what a reader must mind
-//! tables.rs   the figures as tables            text.rs, html.rs, json.rs   the renderings
+//! tables.rs   the figures as tables            text.rs, html.rs, json.rs, picture.rs   the renderings
 //! ```
 
 mod grid;
 mod html;
 mod json;
 mod notes;
+mod picture;
 mod tables;
 mod text;
 
 pub use grid::{Cell, Labels};
 pub use html::html;
 pub use json::{SCHEMA, json};
+pub use picture::svg;
 pub use text::text;

@@ -4,13 +4,15 @@
 //! Context: COLD.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use serde_json::{Value, json};
 use tailbound_core::record::Run;
 use tailbound_core::runfile;
 use tailbound_lab::kernel;
 use tailbound_lab::{
-    Arch, Cell, Emulator, Happened, Kernel, KernelName, LabError, Labelled, Made, Means, Store,
-    run_all,
+    Arch, Cell, Cost, Emulator, Happened, Kernel, KernelName, LabError, Labelled, Made, Means,
+    Store, run_all,
 };
 use tailbound_sys::signal::Signals;
 
@@ -108,6 +110,26 @@ impl<'a> Bench<'a> {
 /// The bytes of a run's file.
 pub(super) fn bytes(run: &Run) -> Result<Vec<u8>, Failure> {
     runfile::write_run(run, Vec::new()).map_err(Failure::cannot)
+}
+
+/// What a run cost the host, for scripts. It stands beside a run and never in its file,
+/// which is the same on every host.
+pub(super) fn cost(cost: &Cost) -> Value {
+    let seconds = |d: Option<Duration>| d.map(|d| d.as_secs_f64());
+    let rate = match (cost.executed, seconds(cost.cpu)) {
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people and tables")]
+        (Some(n), Some(s)) if s > 0.0 => Some(n as f64 / s),
+        _ => None,
+    };
+    json!({
+        "resumed": cost.resumed,
+        "ready_s": seconds(cost.ready),
+        "host_s": cost.host.as_secs_f64(),
+        "cpu_s": seconds(cost.cpu),
+        "instructions": cost.instructions,
+        "executed": cost.executed,
+        "executed_per_cpu_s": rate,
+    })
 }
 
 /// One line about a run that was made.

@@ -80,19 +80,31 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
             run::cell(l, run, &input::name(path))
         })
         .collect();
+    show(args, &made)?;
+    Ok(run::status(&made))
+}
+
+/// Pictures, report and answer.
+fn show(args: &LabMatrixArgs, made: &[matrix::Cell]) -> Result<(), Failure> {
+    for (kind, file) in &args.svg {
+        let svg = matrix::svg(made, kind).ok_or_else(|| {
+            Failure::cannot(format!("{}: nothing was measured to draw", file.display()))
+        })?;
+        input::write(file, &svg, true)?;
+    }
     let report = args.out.join("matrix.html");
-    input::write(&report, &matrix::html(&made), true)?;
+    input::write(&report, &matrix::html(made), true)?;
     if args.host.json {
-        say::answer_json(&matrix::json(&made))?;
+        say::answer_json(&matrix::json(made))?;
     } else {
-        say::answer(&matrix::text(&made, say::style(&args.host.color.when)))?;
+        say::answer(&matrix::text(made, say::style(&args.host.color.when)))?;
         say::answer(&format!(
             "\nRun files  {}\nReport     {}",
             args.out.display(),
             report.display()
         ))?;
     }
-    Ok(run::status(&made))
+    Ok(())
 }
 
 fn words(args: &LabMatrixArgs) -> Result<Asked, Failure> {
@@ -115,5 +127,11 @@ fn words(args: &LabMatrixArgs) -> Result<Asked, Failure> {
         words.append.clone_from(&args.append);
     }
     asked::lay(&mut words, &args.guest, &args.probe, &args.host)?;
+    if !args.svg.is_empty() && words.loads.len() > 1 {
+        return Err(Failure::usage(format!(
+            "--svg draws one load, and there are {}: choose it with --loads",
+            words.loads.len()
+        )));
+    }
     Ok(words)
 }

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use serde_json::Value;
 use tailbound_lab::{Asked, Labelled};
 use tailbound_report::matrix;
 
@@ -38,12 +39,16 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     }
     let mut runs: Vec<Option<Result<tailbound_core::Run, String>>> = Vec::new();
     runs.resize_with(labelled.len(), || None);
+    let mut costs = vec![Value::Null; labelled.len()];
     let mut broken = None;
     let mut write = |at: usize, made: Result<tailbound_lab::Made, tailbound_lab::LabError>| {
         let (Some(l), Some(path)) = (labelled.get(at), files.get(at)) else { return String::new() };
         let (run, note) = match made {
             Ok(made) => {
                 let note = cells::said(&l.title(), &made);
+                if let Some(place) = costs.get_mut(at) {
+                    *place = cells::cost(&made.cost);
+                }
                 match keep(path, &made.run, &made.console, args.force) {
                     Ok(()) => (Ok(made.run), note),
                     Err(e) => {
@@ -77,7 +82,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     if let Some(report) = &args.report {
         input::write(report, &page(&made), args.force)?;
     }
-    answer(args, &made, &files)
+    answer(args, &made, &files, costs)
 }
 
 /// A cell as the report knows it.
@@ -108,15 +113,25 @@ fn answer(
     args: &LabRunArgs,
     made: &[matrix::Cell],
     files: &[PathBuf],
+    costs: Vec<Value>,
 ) -> Result<ExitCode, Failure> {
     let style = say::style(&args.host.color.when);
     let to_stdout = files.first().is_some_and(|f| f == Path::new("-"));
     match made {
         [matrix::Cell { run: Err(why), .. }] => return Err(Failure::cannot(why)),
         _ if to_stdout => {}
-        _ if args.host.json && made.len() > 1 => say::answer_json(&matrix::json(made))?,
+        _ if args.host.json && made.len() > 1 => {
+            let mut answer = matrix::json(made);
+            let cells = answer.get_mut("cells").and_then(Value::as_array_mut);
+            for (cell, cost) in cells.into_iter().flatten().zip(costs) {
+                cell["lab_cost"] = cost;
+            }
+            say::answer_json(&answer)?;
+        }
         [matrix::Cell { run: Ok(run), .. }] if args.host.json => {
-            say::answer_json(&tailbound_report::json(run))?;
+            let mut answer = tailbound_report::json(run);
+            answer["lab_cost"] = costs.into_iter().next().unwrap_or_default();
+            say::answer_json(&answer)?;
         }
         [matrix::Cell { run: Ok(run), .. }] => {
             say::answer(&tailbound_report::text(run, style))?;
