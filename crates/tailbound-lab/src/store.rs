@@ -21,7 +21,8 @@ impl Store {
     /// The store in `folder`.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
+        // apt, make and QEMU run in other folders. Without a working folder nothing relative is.
+        Self { folder: std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()) }
     }
 
     /// `$TAILBOUND_LAB`, or `tailbound/lab` in the user's cache (XDG base directories).
@@ -36,7 +37,7 @@ impl Store {
             .ok_or_else(|| {
                 LabError::cannot("there is no HOME: set TAILBOUND_LAB to a folder for kernels")
             })?;
-        Ok(Self { folder })
+        Ok(Self::at(&folder))
     }
 
     /// The folder itself.
