@@ -242,10 +242,11 @@ impl Watch<'_> {
         let now = match self.qmp.ask("query-replay", &json!({})) {
             // KVM counts nothing and answers 0.
             Ok(answer) => answer.get("icount").and_then(Value::as_u64).filter(|_| !self.kvm),
-            // A QEMU that is ending does not answer, which the next look hears.
-            Err(_) => None,
+            // A QEMU that is ending does not answer, which the next look hears; one that hangs
+            // does not either, and stands still.
+            Err(_) => self.instructions,
         };
-        if now.is_none() || now != self.instructions {
+        if self.kvm || now != self.instructions {
             self.moved = Instant::now();
         }
         self.instructions = now.or(self.instructions);

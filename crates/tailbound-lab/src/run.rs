@@ -100,15 +100,13 @@ pub fn run(
         None => Snapshot::None,
     };
     let limits = Limits { virtual_s: cell.job.limit_s + BOOT_S, host_s: means.host_limit_s };
-    let booted = boot::boot(
-        means.emulator,
-        &prepared.setup,
-        &lines,
-        snapshot,
-        limits,
-        means.stop,
-        progress,
-    )?;
+    let (emulator, setup, stop) = (means.emulator, &prepared.setup, means.stop);
+    let mut booted = boot::boot(emulator, setup, &lines, snapshot, limits, stop, progress)?;
+    if booted.ended == Ended::Standstill {
+        // An emulator that hangs (seen once in some hundred boots) says nothing about the
+        // guest: what it executes is the same the second time, or it stands still again.
+        booted = boot::boot(emulator, setup, &lines, Snapshot::None, limits, stop, progress)?;
+    }
     let console = fs::read(&console).unwrap_or_default();
     let envelope = envelope::read(&fs::read(&results).unwrap_or_default());
     let run = read(&prepared, &envelope, &booted.ended, &console)?;

@@ -79,8 +79,6 @@ pub fn make_raw(line: &File) -> Result<(), SysError> {
         match libc::tcgetattr(line.as_raw_fd(), &raw mut t) {
             0 => {
                 libc::cfmakeraw(&raw mut t);
-                libc::cfsetispeed(&raw mut t, libc::B115200);
-                libc::cfsetospeed(&raw mut t, libc::B115200);
                 libc::tcsetattr(line.as_raw_fd(), libc::TCSANOW, &raw const t)
             }
             failed => failed,
