@@ -71,27 +71,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     if let Some(failure) = broken {
         return Err(failure);
     }
-    let made: Vec<matrix::Cell> = labelled
-        .iter()
-        .zip(runs)
-        .zip(&files)
-        .map(|((l, run), path)| {
-            let run = run.unwrap_or_else(|| Err("not made".to_owned()));
-            run::cell(l, run, &input::name(path))
-        })
-        .collect();
-    show(args, &made)?;
-    Ok(run::status(&made))
-}
-
-/// Pictures, report and answer.
-fn show(args: &LabMatrixArgs, made: &[matrix::Cell]) -> Result<(), Failure> {
-    for (kind, file) in &args.svg {
-        let svg = matrix::svg(made, kind).ok_or_else(|| {
-            Failure::cannot(format!("{}: nothing was measured to draw", file.display()))
-        })?;
-        input::write(file, &svg, true)?;
-    }
+    let made = run::as_cells(&labelled, runs, &files);
     let report = args.out.join("matrix.html");
     input::write(&report, &matrix::html(made), true)?;
     if args.host.json {

@@ -70,27 +70,28 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     if let Some(failure) = broken {
         return Err(failure);
     }
-    let made: Vec<matrix::Cell> = labelled
-        .iter()
-        .zip(runs)
-        .zip(&files)
-        .map(|((l, run), path)| {
-            let run = run.unwrap_or_else(|| Err("not made".to_owned()));
-            cell(l, run, &input::name(path))
-        })
-        .collect();
+    let made = as_cells(&labelled, runs, &files);
     if let Some(report) = &args.report {
         input::write(report, &page(&made), args.force)?;
     }
     answer(args, &made, &files, costs)
 }
 
-/// A cell as the report knows it.
-pub(super) fn cell(
-    l: &Labelled,
-    run: Result<tailbound_core::Run, String>,
-    file: &str,
-) -> matrix::Cell {
+/// What was made, as the report knows it.
+pub(super) fn as_cells(
+    labelled: &[Labelled],
+    runs: Vec<Option<Result<tailbound_core::Run, String>>>,
+    files: &[PathBuf],
+) -> Vec<matrix::Cell> {
+    let made = labelled.iter().zip(runs).zip(files);
+    made.map(|((l, run), path)| {
+        let run = run.unwrap_or_else(|| Err("not made".to_owned()));
+        cell(l, run, &input::name(path))
+    })
+    .collect()
+}
+
+fn cell(l: &Labelled, run: Result<tailbound_core::Run, String>, file: &str) -> matrix::Cell {
     let load = if l.load == "none" { String::new() } else { l.load.clone() };
     matrix::Cell {
         labels: matrix::Labels { kernel: l.kernel.clone(), load, append: l.append.clone() },
