@@ -72,6 +72,18 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
         return Err(failure);
     }
     let made = run::as_cells(&labelled, runs, &files);
+    show(args, &made)?;
+    Ok(run::status(&made))
+}
+
+/// Pictures, report and answer.
+fn show(args: &LabMatrixArgs, made: &[matrix::Cell]) -> Result<(), Failure> {
+    for (kind, file) in &args.svg {
+        let svg = matrix::svg(made, kind).ok_or_else(|| {
+            Failure::cannot(format!("{}: nothing was measured to draw", file.display()))
+        })?;
+        input::write(file, &svg, true)?;
+    }
     let report = args.out.join("matrix.html");
     input::write(&report, &matrix::html(made), true)?;
     if args.host.json {
