@@ -80,6 +80,7 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Made, LabError> {
     let prepared = cell.prepare(means.emulator, means.store)?;
+    means.store.sweep("boots");
     let folder = means.store.beside("boots")?;
     let path = |name: &str| folder.path().join(name);
     let (console, results, job, errors) =

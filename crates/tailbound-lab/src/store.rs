@@ -94,6 +94,20 @@ impl Store {
         Ok(Beside { path })
     }
 
+    /// Removes from a room that nobody locks what processes that are gone left half made.
+    pub fn sweep(&self, room: &str) {
+        let folder = self.folder.join(room);
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let owner = name.strip_prefix(PART).and_then(|rest| rest.split('-').next());
+            let gone = owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+            if gone {
+                // What cannot be removed is in nobody's way.
+                let _left = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
     /// Puts a finished folder where it belongs, in place of what was there.
     ///
     /// # Errors
