@@ -39,7 +39,7 @@ impl LabError {
         match self {
             Self::Usage(_) => 2,
             Self::Cannot(_) => 3,
-            Self::Interrupted => 130,
+            Self::Interrupted => 5,
         }
     }
 }

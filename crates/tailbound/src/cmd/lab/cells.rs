@@ -99,7 +99,7 @@ impl<'a> Bench<'a> {
         shown.clear();
         if self.stop.load(Ordering::Relaxed) {
             return Err(Failure {
-                status: 130,
+                status: 5,
                 text: "interrupted; what was done is kept".to_owned(),
             });
         }
