@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::error::LabError;
 use crate::qemu::{Emulator, Lines, Running, Setup, quoted};
-use crate::qmp::{Heard, Qmp};
+use crate::qmp::{ENDING, Heard, Qmp};
 use crate::store::unique;
 
 /// How often the guest is looked at.
@@ -198,7 +198,7 @@ impl Watch<'_> {
         make: Option<&Path>,
         console: &Path,
     ) -> Result<Ended, LabError> {
-        let (mut panics, mut restarted) = (0, false);
+        let (mut panics, mut restarted): (u32, Option<Instant>) = (0, None);
         loop {
             match self.qmp.hear(LOOK) {
                 Heard::Event(event) => match event.as_str() {
@@ -216,12 +216,19 @@ impl Watch<'_> {
                         // It has not printed yet: its last words come when it goes on.
                         self.qmp.ask("cont", &json!({}))?;
                     }
-                    "SHUTDOWN" => restarted = true,
+                    "SHUTDOWN" => restarted = Some(Instant::now()),
                     _ => {}
                 },
                 Heard::Closed if panics > 0 => return Ok(Ended::Panicked),
-                Heard::Closed if restarted => return Ok(Ended::Restarted),
+                Heard::Closed if restarted.is_some() => return Ok(Ended::Restarted),
                 Heard::Closed => return Ok(Ended::Quit(String::new())),
+                // Everything was sent before; QEMU 7.2 waits for itself for ever where a question
+                // meets its end, so it is asked no more, and ended.
+                Heard::Silence if restarted.is_some() => {
+                    if restarted.is_some_and(|since| since.elapsed() > ENDING) {
+                        return Ok(if panics > 0 { Ended::Panicked } else { Ended::Restarted });
+                    }
+                }
                 Heard::Silence => {
                     if !stops && self.ready.is_none() && is_ready(console) {
                         self.ready = Some(self.begun.elapsed());
