@@ -5,7 +5,7 @@
 //! priority and affinity, duration, overruns, min/avg/max latency, sample count), of which the
 //! pasted kernel version may run over lines without `#`; then `cell count` from the first to
 //! the last cell that is not empty, the last marked `199+` when it also holds all beyond.
-//! Source: libevl r27 and r47, as described; no output of a real EVL kernel was at hand.
+//! Source: libevl r27 and r47, as described; output of EVL (ABI 32) on Linux 5.10.
 
 use tailbound_core::Policy;
 use tailbound_core::plan::{Clock, Means};
@@ -24,6 +24,8 @@ struct Found {
     told: Told,
     overruns: u64,
     said: bool,
+    /// Head start of the timers in the interrupt, kernel and user context.
+    gravity: [i64; 3],
 }
 
 pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
@@ -79,6 +81,23 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
     let d = draft.settle("The task", d, told);
     let context = found.context.unwrap_or_else(|| "user".to_owned());
     draft.thread(0, found.cpu, &context, d)?;
+    let [irq, kernel, user] = found.gravity;
+    let head_start_ns = match context.as_str() {
+        "irq" => irq,
+        "thread" => kernel,
+        _ => user,
+    };
+    if head_start_ns != 0 {
+        let head_start = tailbound_core::units::format_ns_i64(head_start_ns);
+        draft.doubt(
+            "source-gravity",
+            format!(
+                "The core's timers fired {head_start} before their time on purpose (clock gravity)."
+            ),
+            "Each wake-up is later than it looks by up to that much.",
+            "Write `0i 0k 0u` to the clock's `gravity` and measure again.",
+        );
+    }
     draft.clock = Some(Clock::Monotonic);
     draft.means = Some(Means::Timerfd);
     draft.warm_up_ns = 1_000_000_000;
@@ -104,6 +123,13 @@ fn head(draft: &mut Draft, found: &mut Found, line: &str, n: u64) -> Result<(), 
         "sampling period" => {
             let us = value.split_whitespace().next().unwrap_or("");
             draft.interval_ns = Some(text::ns(us, 1000, n, "the period")?).filter(|i| *i > 0);
+        }
+        "clock gravity" => {
+            for (slot, letter) in found.gravity.iter_mut().zip(['i', 'k', 'u']) {
+                let mut words = value.split_whitespace();
+                let number = words.find_map(|w| w.strip_suffix(letter)?.parse().ok());
+                *slot = number.unwrap_or(0);
+            }
         }
         "clocksource" => draft.fact("clock.source", Some(value)),
         "context" => {

@@ -281,6 +281,21 @@ fn a_last_second_that_xenomai_does_not_sum_up_is_not_lost() {
 }
 
 #[test]
+fn latmus_on_evl_itself() {
+    let r = run(Format::Latmus, "latmus-evl-5.10.gnuplot");
+    assert_eq!(of(&r, 0), (12_002, Some(3628), Some(3816), 0));
+    let t = &r.threads[0];
+    assert_eq!((t.cpu, t.context.as_str()), (Some(0), "user"));
+    assert_eq!(r.header.plan.interval_ns, 250 * US);
+    // Its timers had no head start; those of the other file had, which hides latency.
+    assert!(!r.findings.iter().any(|f| f.id == "source-gravity"));
+    let hidden = run(Format::Latmus, "handmade_latmus.gnuplot");
+    assert!(
+        hidden.findings.iter().any(|f| f.id == "source-gravity" && f.title.contains("fired 3.5"))
+    );
+}
+
+#[test]
 fn latmus_and_stress_ng() {
     let r = run(Format::Latmus, "handmade_latmus.gnuplot");
     assert_eq!(of(&r, 0), (60_000, Some(205), Some(251_510), 3));

@@ -2,7 +2,7 @@
 //! What must hold before a target is booted: said now, instead of a guest that hangs.
 //!
 //! Context: COLD. A check that cannot be made is a note ("unknown: why"), never passed.
-//! What goes wrong without them: a Cobalt kernel without a clock it trusts stops in its boot;
+//! What goes wrong without them: a dual kernel without a clock it trusts stops in its boot;
 //! an SMP kernel refuses a library built without SMP, and the reverse; a library of another
 //! ABI revision ends the tester at its first call; a module of another kernel is not loaded.
 //! Source: Xenomai 3 `--dump-config` (its libraries carry the `CONFIG_SMP=` line and
@@ -136,10 +136,9 @@ impl Target {
 
     fn boot_options(&self, f: &mut Findings) {
         let has = |word: &str| self.append.split_whitespace().any(|w| w == word);
-        let pipelined = matches!(self.check.core, Some(Core::Cobalt | Core::Rtai));
-        if pipelined && self.arch == Arch::X86_64 && !has("tsc=reliable") {
+        if self.check.core.is_some() && self.arch == Arch::X86_64 && !has("tsc=reliable") {
             f.wrong.push(
-                "append: tsc=reliable is needed: without it the kernel distrusts the emulated clock, and Cobalt stops in its boot"
+                "append: tsc=reliable is needed: without it the kernel distrusts the emulated clock, and stops in its boot"
                     .to_owned(),
             );
         }
@@ -321,7 +320,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_checked_is_unknown_and_not_passed_in_silence() {
-        let notes = checked("[check]\ncore = \"evl\"\n", "", b"").unwrap();
+        let notes =
+            checked("append = \"tsc=reliable\"\n[check]\ncore = \"evl\"\n", "", b"").unwrap();
         assert!(notes.iter().any(|n| n.contains("options are unknown")), "{notes:?}");
         let text = "[[file]]\nhost = \"lib\"\nguest = \"/usr/lib/libevl.so.2\"\n[check]\ncontains = [{ file = \"libevl.so.2\", text = \"ABI 26\" }]\n";
         assert!(checked(text, "", b"libevl ABI 26").unwrap().len() == 1);
