@@ -30,11 +30,16 @@ pub(super) fn headline(grid: &Grid) -> String {
         worst.push((partly, *max, format!("{} on {}{of}", format_ns_i64(*max), variant.name())));
     }
     worst.sort_by_key(|w| (w.0, w.1));
-    let mut words: Vec<String> = worst.into_iter().map(|w| w.2).collect();
-    if words.len() > 4 {
-        let between = words.len() - 2;
-        words.splice(1..=between, [format!("{between} kernels between")]);
-    }
+    // Partly known ones stand last whatever their figure: then there is no "from, to".
+    let short = worst.len() > 4 && !worst.iter().any(|w| w.0);
+    let words: Vec<String> = worst.into_iter().map(|w| w.2).collect();
+    let late = match words.as_slice() {
+        [first, between @ .., last] if short => {
+            format!("from {first} to {last}, {} kernels between them", between.len())
+        }
+        [all @ .., last] if !all.is_empty() => format!("by {} and {last}", all.join(", ")),
+        _ => format!("by {}", words.join("")),
+    };
     let cells = if all == 1 { "cell" } else { "cells" };
     let counted = format!("{measured} of {all} {cells} measured.");
     if words.is_empty() {
@@ -44,7 +49,7 @@ pub(super) fn headline(grid: &Grid) -> String {
         [one] => format!("Under {}", load_name(one)),
         many => format!("Over {} loads", many.len()),
     };
-    format!("{counted} {loads} the latest activation was late by {}.", words.join(", "))
+    format!("{counted} {loads} the latest activation was late {late}.")
 }
 
 /// What kind of time all runs were made in; `None` where there is no lab run, or not one answer.
