@@ -149,14 +149,25 @@ impl Clocks {
             );
         }
         if let (Some(new), Ok(old)) = (&self.new_source, &self.source) {
-            out.push(
-                Finding::new(
-                    "clocksource-changed",
-                    Impact::Unfit,
-                    format!("the kernel changed its clocksource from {old} to {new} during the run"),
+            // The same counter, a second or so after boot: its frequency was measured again.
+            let refined = old == "tsc-early" && new == "tsc";
+            let (impact, meaning, remedy) = if refined {
+                (
+                    Impact::Notice,
+                    "Soon after boot the kernel measures the frequency of the same counter more exactly: times before and after differ by parts per million.",
+                    "Begin a few seconds after boot.",
                 )
-                .meaning("It found its clock unstable, or was told to change it: times before and after were read from different clocks.")
-                .remedy("Read the kernel log for the reason, settle on one clocksource, and repeat the run."),
+            } else {
+                (
+                    Impact::Unfit,
+                    "It found its clock unstable, or was told to change it: times before and after were read from different clocks.",
+                    "Read the kernel log for the reason, settle on one clocksource, and repeat the run.",
+                )
+            };
+            let title =
+                format!("the kernel changed its clocksource from {old} to {new} during the run");
+            out.push(
+                Finding::new("clocksource-changed", impact, title).meaning(meaning).remedy(remedy),
             );
         }
         out

@@ -309,6 +309,12 @@ fn the_clocksource_and_the_kernels_warnings() {
     });
     expect(&found, "clocksource-changed", Impact::Unfit, &["tsc", "hpet"]);
     expect(&found, "kernel-log", Impact::Notice, &["1 warning", "unstable"]);
+    // The same counter before and after its frequency was measured again.
+    let (host, plan) = pc();
+    let source = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+    host.write(source, "tsc-early\n");
+    let (_, found) = run(&host, &plan, |h| h.write(source, "tsc\n"));
+    expect(&found, "clocksource-changed", Impact::Notice, &["tsc-early", "tsc"]);
 }
 
 #[test]
