@@ -56,7 +56,8 @@ for load in "${loads[@]}"; do
             file="$folder/$(tr -c 'a-z0-9.\n' - <<<"$tool-$kernel-$load").tailbound.jsonl"
             if ! "$tailbound" lab run --quiet --force --json -k "$kernel" -L "$load" "${words[@]}" \
                 -o "$file" >"${TMPDIR:-/tmp}/lab-peers.$$.json" 2>"${TMPDIR:-/tmp}/lab-peers.$$.err"; then
-                why=$(grep -m1 'guest:' "${TMPDIR:-/tmp}/lab-peers.$$.err" || tail -1 "${TMPDIR:-/tmp}/lab-peers.$$.err")
+                why=$(grep 'guest:' "${TMPDIR:-/tmp}/lab-peers.$$.err" | grep -vm1 'guest: load:' ||
+                    tail -1 "${TMPDIR:-/tmp}/lab-peers.$$.err")
                 printf '%-16s %-20s %-15s not applicable: %s\n' "$kernel" "$load" "$tool" "${why#*guest: }"
                 continue
             fi

@@ -11,7 +11,7 @@
 # To the first sample: a whole command that measures one activation after no warm-up and under
 # no load, its results and QEMU's end included, so that the figure is never too small. CPU time
 # stands beside it, as other work on the host makes the one longer and hardly the other.
-# Rate: 20,000 cycles under hackbench from a snapshot, instructions executed for the run by the
+# Rate: 10,000 cycles under hackbench from a snapshot, instructions executed for the run by the
 # CPU time of QEMU. Kernels are fetched and the program is warm before anything is timed.
 set -euo pipefail
 rounds=${1:-3}
@@ -40,7 +40,7 @@ for kernel in "${kernels[@]}"; do
     for _ in $(seq "$rounds"); do
         once "$kernel" cold "${first[@]}" --no-snapshot
         once "$kernel" snapshot "${first[@]}"
-        once "$kernel" hackbench -L hackbench:groups=2 --cycles 20000
+        once "$kernel" hackbench -L hackbench:groups=2 --cycles 10000
     done
 done | tee "$dir/figures" >&2
 echo "# load averages $(cut -d' ' -f1-3 /proc/loadavg) at the end"
