@@ -216,3 +216,17 @@ fn no_cells_and_hostile_labels_are_harmless() {
         assert!(!matrix::text(&cells, Style::default()).contains('\u{1b}'));
     }
 }
+
+#[test]
+fn one_picture_of_all_kernels_stands_by_itself() {
+    for kind in ["histogram", "survival"] {
+        let svg = matrix::svg(&cells(), kind).unwrap();
+        assert!(svg.starts_with("<?xml") && svg.contains("<style"), "{kind}: {svg:.200}");
+        for kernel in matrix::json(&cells())["kernels"].as_array().unwrap() {
+            let name = kernel["kernel"].as_str().unwrap();
+            assert!(svg.contains(name), "{kind}: no {name}");
+        }
+    }
+    assert_eq!(matrix::svg(&cells(), "pie"), None);
+    assert_eq!(matrix::svg(&[], "survival"), None);
+}
