@@ -2,7 +2,7 @@
 //! What `lab` refuses before anything is booted, and how it says so. Real kernels are the
 //! business of `cargo xtask test lab`.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::{call, folder, status, stderr};
@@ -36,6 +36,9 @@ fn words_that_cannot_be_are_refused_with_what_can() {
     refused(&["run", "-k", "debian:6.12", "--arch", "vax"], 2, &["vax", "aarch64"]);
     refused(&["run", "-t", "/nowhere.toml"], 2, &["/nowhere.toml"]);
     refused(&["matrix", "/nowhere.toml"], 2, &["/nowhere.toml"]);
+    let two = ["matrix", "-k", "debian:6.12", "-L", "none cpu", "--svg", "survival=x.svg"];
+    refused(&two, 2, &["--svg", "one load", "--loads"]);
+    refused(&["matrix", "-k", "debian:6.12", "--svg", "pie=x.svg"], 2, &["histogram=FILE"]);
 }
 
 #[test]
