@@ -52,9 +52,9 @@ impl Emulator {
         let out = out.map_err(|e| LabError::file(&program, &e))?;
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         let version = text.lines().next().unwrap_or_default().trim().to_owned();
-        if version.is_empty() {
+        if !version.contains("QEMU") {
             return Err(LabError::cannot(format!(
-                "{} --version says nothing: is it QEMU?",
+                "{} --version does not speak of QEMU: is it QEMU?",
                 program.display()
             )));
         }
