@@ -67,6 +67,8 @@ formats! {
     XenomaiGnuplot = "xenomai-gnuplot", "Xenomai latency -g file";
     /// Xenomai `latency` on standard output.
     XenomaiText = "xenomai-text", "Xenomai latency on standard output (RTD/RTS/HSD lines)";
+    /// RTAI's latency and display.
+    RtaiText = "rtai-text", "RTAI latency, as its display prints it: extremes and average only";
     /// latmus `-g`.
     Latmus = "latmus", "EVL latmus -g file";
     /// stress-ng `--cyclic`.
@@ -185,6 +187,8 @@ fn by_lines(head: &[u8]) -> Result<Format, String> {
             Some(Format::Latmus)
         } else if begins("# ----lat min|") {
             Some(Format::XenomaiGnuplot)
+        } else if begins("RTH|    lat min|") || begins("RTAI testsuite") {
+            Some(Format::RtaiText)
         } else if begins("RTH|----lat min|") || begins("RTD|") {
             Some(Format::XenomaiText)
         } else if has(&["stress-ng:", "cyclic:"]) {
@@ -215,10 +219,6 @@ fn near_miss(line: &str) -> Option<&'static str> {
         Some("rtla's `top` screen: run `rtla osnoise hist` and import that")
     } else if line.starts_with("stress-ng-version:") {
         Some("stress-ng's YAML, which holds no latencies: import its standard output instead")
-    } else if line.starts_with("RTH|    lat min|") {
-        Some(
-            "RTAI's latency display, whose columns and units differ from Xenomai's: it is not read",
-        )
     } else if line.starts_with("# tracer:") {
         Some("a kernel trace, not a histogram or a list of latencies")
     } else {

@@ -29,6 +29,7 @@ mod latmus;
 mod missed;
 mod oslat;
 mod read;
+mod rtai;
 mod rteval;
 mod rtla;
 mod rttests;

@@ -10,7 +10,8 @@ use crate::draft::Draft;
 use crate::error::{Fault, ImportError, Place};
 use crate::format::Format;
 use crate::{
-    column, cyclictest, jitterdebugger, latmus, oslat, rteval, rtla, rttests, stressng, xenomai,
+    column, cyclictest, jitterdebugger, latmus, oslat, rtai, rteval, rtla, rttests, stressng,
+    xenomai,
 };
 
 /// What the user knows and the file may not say.
@@ -98,6 +99,7 @@ fn whole_lines(format: Format, bytes: &[u8]) -> (&[u8], bool) {
             | Format::RtlaOsnoise
             | Format::XenomaiGnuplot
             | Format::XenomaiText
+            | Format::RtaiText
             | Format::Latmus
             | Format::StressNg
     );
@@ -125,6 +127,7 @@ fn parse(format: Format, bytes: &[u8], options: &Options) -> Result<Draft, Fault
         Format::RtevalXml => rteval::parse(bytes, options),
         Format::XenomaiGnuplot => xenomai::gnuplot(bytes),
         Format::XenomaiText => xenomai::text(bytes),
+        Format::RtaiText => rtai::parse(bytes),
         Format::Latmus => latmus::parse(bytes),
         Format::StressNg => stressng::parse(bytes),
         Format::Column => column::parse(bytes, options),

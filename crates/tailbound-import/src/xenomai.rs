@@ -108,7 +108,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<Draft, Fault> {
             "RTH" if !rest.contains("----lat min") => {
                 return Err(Fault::line(
                     n,
-                    "RTAI's layout, whose columns and units differ: it is not read",
+                    "RTAI's layout, whose columns and units differ: import it as rtai-text",
                 ));
             }
             "RTD" => {

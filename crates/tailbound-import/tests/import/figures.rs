@@ -296,6 +296,15 @@ fn latmus_on_evl_itself() {
 }
 
 #[test]
+fn rtai_is_in_ns_and_has_no_histogram() {
+    let r = run(Format::RtaiText, "rtai-5.3.4-latency.stdout.txt");
+    // Five rows of a second, every 100 µs: 50,000 values, of which only the extremes are there.
+    assert_eq!(of(&r, 0), (50_000, Some(1884), Some(2094), 50_000));
+    assert_eq!(r.header.plan.interval_ns, 100 * US);
+    assert!(r.findings.iter().any(|f| f.id == "source-no-histogram"), "{:?}", r.findings);
+}
+
+#[test]
 fn latmus_and_stress_ng() {
     let r = run(Format::Latmus, "handmade_latmus.gnuplot");
     assert_eq!(of(&r, 0), (60_000, Some(205), Some(251_510), 3));
