@@ -12,6 +12,8 @@ use tailbound_sys::{boot, ipc, netns};
 /// Until a kernel that has just booted has ended what it still does behind: work of half a
 /// second that no load of ours caused. Virtual time in which nothing runs costs the host nothing.
 const SETTLE_MS: i32 = 3000;
+/// The word that makes it another time.
+const SETTLE: &str = "tailbound.settle_ms";
 /// Modules to load, one path a line, in order; written by the lab.
 const MODULES: &str = "/modules.list";
 
@@ -62,11 +64,13 @@ pub(crate) fn prepare(words: &mut Vec<String>) -> Result<Ground, String> {
     if let Err(e) = netns::loopback_up() {
         words.push(format!("no loopback network: {e}"));
     }
-    if let Err(e) = ipc::wait_readable(&[], SETTLE_MS) {
+    let command_line = fs::read_to_string("/proc/cmdline").map_err(|e| format!("/proc: {e}"))?;
+    let ground = Ground { command_line };
+    let settle_ms = ground.word(SETTLE).and_then(|ms| ms.parse().ok()).unwrap_or(SETTLE_MS);
+    if let Err(e) = ipc::wait_readable(&[], settle_ms) {
         words.push(e.to_string());
     }
-    let command_line = fs::read_to_string("/proc/cmdline").map_err(|e| format!("/proc: {e}"))?;
-    Ok(Ground { command_line })
+    Ok(ground)
 }
 
 impl Ground {

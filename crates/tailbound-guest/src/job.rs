@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the guest's job comes from.
 //!
-//! Context: SETUP. With `tailbound.job=fw_cfg` the guest stops at one instruction, the
-//! same each time, and reads its job when its host lets it go on: so that everything up
-//! to there can be a snapshot, and a run from it is the run without it. Otherwise the job
-//! is a file of the initramfs.
+//! Context: SETUP. With `tailbound.job=fw_cfg` the guest is stopped at one instant of its
+//! time, the same each time, and reads its job when its host lets it go on: so that
+//! everything up to there can be a snapshot, and a run from it is the run without it.
+//! Otherwise the job is a file of the initramfs.
+//! The instant is the end of a watchdog's time, in the middle of a long sleep. A processor
+//! that executes cannot be stopped that exactly: QEMU's threads race for who is told first.
 //! Source: QEMU docs/specs/fw_cfg.txt (selector 0x19 is the directory; numbers in it are
 //! big-endian).
 
 use std::fs;
 
 use tailbound_core::lab::Job;
-use tailbound_sys::boot;
+use tailbound_sys::{boot, ipc};
 
 use crate::ground::Ground;
 
 /// Name of the job among the host's fw_cfg files.
 const NAME: &str = "opt/tailbound/job";
+/// Twice the watchdog's two seconds.
+const ASLEEP_MS: i32 = 4000;
 const DIRECTORY: u16 = 0x19;
 /// size (4), selector (2), reserved (2), name (56).
 const ENTRY_BYTES: usize = 64;
@@ -26,10 +30,11 @@ const ENTRIES_MAX: u32 = 4096;
 pub(crate) fn take(ground: &Ground) -> Result<Job, String> {
     let text = match ground.word("tailbound.job").as_deref() {
         Some("fw_cfg") => {
-            boot::allow_ports(boot::PVPANIC_PORT, 1).map_err(|e| e.to_string())?;
+            boot::allow_ports(boot::WATCHDOG_PORT, 1).map_err(|e| e.to_string())?;
             boot::allow_ports(boot::FW_CFG_PORT, 2).map_err(|e| e.to_string())?;
             crate::say("ready");
-            boot::pause_machine();
+            boot::start_watchdog();
+            ipc::wait_readable(&[], ASLEEP_MS).map_err(|e| e.to_string())?;
             from_host()?
         }
         _ => {

@@ -3,7 +3,11 @@
 //! job, and every way it can end.
 //!
 //! Context: COLD. Units: ns of the guest (instructions × 2^shift), s of the host.
-//! Two watchdogs: the guest's own time, read as QEMU's instruction count, and the host's.
+//! While a guest runs nobody asks it anything: a question wakes QEMU's main loop, which then
+//! runs timers at a moment that the host chooses, and some boots on a loaded host were others (seen on
+//! 7.2). Its instructions are counted where it stands still: at its stop and at its end.
+//! The guest's own watchdogs are its first process and the kernel's lockup detector, both in
+//! its own time; the host's are its patience, and a guest that executes nothing.
 //! Source: QEMU qapi/replay.json (`query-replay`), qapi/run-state.json, qapi/migration.json.
 
 use std::path::Path;
@@ -14,17 +18,17 @@ use serde_json::{Value, json};
 
 use crate::error::LabError;
 use crate::qemu::{Emulator, Lines, Running, Setup, quoted};
-use crate::qmp::{ENDING, Heard, Qmp};
+use crate::qmp::{Heard, Qmp};
 use crate::store::unique;
 
 /// How often the guest is looked at.
 const LOOK: Duration = Duration::from_millis(250);
-/// Without one instruction executed for that long, a guest is stuck.
+/// Without any processor time for that long, a guest is stuck: idle time is skipped.
 const STANDSTILL: Duration = Duration::from_secs(60);
 /// A kernel that KVM runs is up within that time.
 const KVM_BOOT_S: u64 = 60;
-/// Times a panicking kernel is let go on, to print and restart.
-const PANICS_MAX: u32 = 8;
+/// What the guest says before it takes its job.
+const READY: &str = "tailbound guest: ready";
 
 /// How a boot ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +37,6 @@ pub enum Ended {
     Restarted,
     /// The kernel panicked.
     Panicked,
-    /// Its virtual time was over.
-    VirtualLimit(u64),
     /// The host's patience was over.
     HostLimit(u64),
     /// It executed nothing any more.
@@ -50,19 +52,10 @@ pub enum Ended {
 pub struct Progress {
     /// Did the guest take its job?
     pub at_work: bool,
-    /// Its time since power-on; `None` under KVM.
-    pub virtual_ns: Option<u64>,
+    /// Processor time it took.
+    pub cpu: Duration,
     /// The host's time since the start.
     pub host: Duration,
-}
-
-/// Patience with a guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Its own time, from power-on.
-    pub virtual_s: u64,
-    /// The host's.
-    pub host_s: u64,
 }
 
 /// A snapshot after boot.
@@ -96,8 +89,7 @@ struct Watch<'a> {
     qmp: Qmp,
     running: &'a Running,
     begun: Instant,
-    limits: Limits,
-    shift: u8,
+    host_limit_s: u64,
     kvm: bool,
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(Progress),
@@ -105,6 +97,7 @@ struct Watch<'a> {
     /// Those of the snapshot, which another QEMU executed.
     inherited: u64,
     work: Option<(u64, Duration)>,
+    cpu: Duration,
     moved: Instant,
     ready: Option<Duration>,
 }
@@ -118,7 +111,7 @@ pub(crate) fn boot(
     setup: &Setup,
     lines: &Lines<'_>,
     snapshot: Snapshot<'_>,
-    limits: Limits,
+    host_limit_s: u64,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Booted, LabError> {
@@ -137,19 +130,21 @@ pub(crate) fn boot(
         qmp: opened,
         running: &running,
         begun,
-        limits,
-        shift: setup.shift,
+        host_limit_s,
         kvm: setup.kvm,
         stop,
         progress,
         instructions: None,
         inherited: 0,
         work: None,
+        cpu: Duration::ZERO,
         moved: begun,
         ready: None,
     };
     if incoming.is_some() {
         watch.resume()?;
+    } else {
+        watch.qmp.ask("cont", &json!({}))?;
     }
     let make = match snapshot {
         Snapshot::Make(path) => Some(path),
@@ -182,7 +177,7 @@ impl Watch<'_> {
             self.look()?;
             let _ = self.qmp.hear(Duration::from_millis(20));
         }
-        self.look()?;
+        self.count();
         self.inherited = self.instructions.unwrap_or(0);
         self.go_on()
     }
@@ -198,39 +193,32 @@ impl Watch<'_> {
         make: Option<&Path>,
         console: &Path,
     ) -> Result<Ended, LabError> {
-        let (mut panics, mut restarted): (u32, Option<Instant>) = (0, None);
         loop {
             match self.qmp.hear(LOOK) {
                 Heard::Event(event) => match event.as_str() {
-                    "GUEST_PANICKED" if stops && self.ready.is_none() && is_ready(console) => {
-                        if let Some(path) = make {
-                            self.save(path)?;
+                    "WATCHDOG" if stops && self.ready.is_none() => {
+                        self.asleep()?;
+                        match make {
+                            Some(path) => self.save(path)?,
+                            // Saving brings some devices up to date, which the guest could see:
+                            // so a run without a snapshot is saved as well, to nowhere.
+                            None if !self.kvm => self.migrate("exec:cat > /dev/null")?,
+                            None => {}
                         }
+                        self.count();
                         self.go_on()?;
                     }
-                    "GUEST_PANICKED" => {
-                        panics += 1;
-                        if panics > PANICS_MAX {
-                            return Ok(Ended::Panicked);
-                        }
-                        // It has not printed yet: its last words come when it goes on.
-                        self.qmp.ask("cont", &json!({}))?;
+                    // It is stopped there, and has sent everything.
+                    "SHUTDOWN" => {
+                        self.count();
+                        let panicked = said(console, "Kernel panic - not syncing");
+                        return Ok(if panicked { Ended::Panicked } else { Ended::Restarted });
                     }
-                    "SHUTDOWN" => restarted = Some(Instant::now()),
                     _ => {}
                 },
-                Heard::Closed if panics > 0 => return Ok(Ended::Panicked),
-                Heard::Closed if restarted.is_some() => return Ok(Ended::Restarted),
                 Heard::Closed => return Ok(Ended::Quit(String::new())),
-                // Everything was sent before; QEMU 7.2 waits for itself for ever where a question
-                // meets its end, so it is asked no more, and ended.
-                Heard::Silence if restarted.is_some() => {
-                    if restarted.is_some_and(|since| since.elapsed() > ENDING) {
-                        return Ok(if panics > 0 { Ended::Panicked } else { Ended::Restarted });
-                    }
-                }
                 Heard::Silence => {
-                    if !stops && self.ready.is_none() && is_ready(console) {
+                    if !stops && self.ready.is_none() && said(console, READY) {
                         self.ready = Some(self.begun.elapsed());
                     }
                     if let Some(ended) = self.look()? {
@@ -241,36 +229,46 @@ impl Watch<'_> {
         }
     }
 
-    /// The watchdogs' look.
-    fn look(&mut self) -> Result<Option<Ended>, LabError> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
+    /// Was the guest asleep when it was stopped? Only then was that the same instant as always.
+    fn asleep(&mut self) -> Result<(), LabError> {
+        let words = json!({"command-line": "info registers"});
+        let answer = self.qmp.ask("human-monitor-command", &words)?;
+        let awake = answer.as_str().is_some_and(|text| text.contains("HLT=0"));
+        if awake && !self.kvm {
+            return Err(LabError::cannot(
+                "the guest was not asleep when it was to be stopped, and would not repeat: move that instant with `--append tailbound.settle_ms=3100`",
+            ));
         }
-        let now = match self.qmp.ask("query-replay", &json!({})) {
-            // KVM counts nothing and answers 0.
-            Ok(answer) => answer.get("icount").and_then(Value::as_u64).filter(|_| !self.kvm),
-            // A QEMU that is ending does not answer, which the next look hears; one that hangs
-            // does not either, and stands still.
-            Err(_) => self.instructions,
-        };
-        if self.kvm || now != self.instructions {
-            self.moved = Instant::now();
-        }
+        Ok(())
+    }
+
+    /// Reads QEMU's instruction count; only while the guest is stopped.
+    fn count(&mut self) {
+        // KVM counts nothing and answers 0.
+        let answer = self.qmp.ask("query-replay", &json!({})).ok().filter(|_| !self.kvm);
+        let now = answer.and_then(|a| a.get("icount").and_then(Value::as_u64));
         self.instructions = now.or(self.instructions);
         if let (Some(now), Some(cpu)) = (now, self.running.cpu()) {
             self.work = Some((now.saturating_sub(self.inherited), cpu));
         }
-        let virtual_ns = self.instructions.map(|n| n << self.shift.min(10));
+    }
+
+    /// The watchdogs' look, from outside.
+    fn look(&mut self) -> Result<Option<Ended>, LabError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        let cpu = self.running.cpu().unwrap_or_default();
+        if cpu != self.cpu {
+            (self.cpu, self.moved) = (cpu, Instant::now());
+        }
         let host = self.begun.elapsed();
-        (self.progress)(Progress { at_work: self.ready.is_some(), virtual_ns, host });
-        let Limits { virtual_s, host_s } = self.limits;
-        Ok(if virtual_ns.is_some_and(|ns| ns / 1_000_000_000 > virtual_s) {
-            Some(Ended::VirtualLimit(virtual_s))
-        } else if self.kvm && self.ready.is_none() && host.as_secs() > KVM_BOOT_S {
+        (self.progress)(Progress { at_work: self.ready.is_some(), cpu, host });
+        Ok(if self.kvm && self.ready.is_none() && host.as_secs() > KVM_BOOT_S {
             Some(Ended::KvmSilent(KVM_BOOT_S))
-        } else if host.as_secs() > host_s {
-            Some(Ended::HostLimit(host_s))
-        } else if self.moved.elapsed() > STANDSTILL {
+        } else if host.as_secs() > self.host_limit_s {
+            Some(Ended::HostLimit(self.host_limit_s))
+        } else if !self.kvm && self.moved.elapsed() > STANDSTILL {
             Some(Ended::Standstill)
         } else {
             None
@@ -280,17 +278,20 @@ impl Watch<'_> {
     /// Writes the machine's state beside `path` and renames it there.
     fn save(&mut self, path: &Path) -> Result<(), LabError> {
         let part = path.with_extension(format!("part-{}", unique()));
-        let uri = format!("exec:cat > {}", quoted(&part)?);
+        let saved = self.migrate(&format!("exec:cat > {}", quoted(&part)?));
+        saved.inspect_err(|_| drop(std::fs::remove_file(&part)))?;
+        std::fs::rename(&part, path).map_err(|e| LabError::file(path, &e))
+    }
+
+    fn migrate(&mut self, uri: &str) -> Result<(), LabError> {
         self.qmp.ask("migrate", &json!({ "uri": uri }))?;
         loop {
             let state = self.qmp.ask("query-migrate", &json!({}))?;
             match state.get("status").and_then(Value::as_str) {
-                Some("completed") => break,
+                Some("completed") => return Ok(()),
                 Some("failed") => {
-                    drop(std::fs::remove_file(&part));
                     return Err(LabError::cannot(format!(
-                        "no snapshot could be written to {}: is the disk full?",
-                        part.display()
+                        "the guest's state could not be saved ({uri}): is the disk full?"
                     )));
                 }
                 _ => {}
@@ -298,11 +299,10 @@ impl Watch<'_> {
             self.look()?;
             let _ = self.qmp.hear(Duration::from_millis(20));
         }
-        std::fs::rename(&part, path).map_err(|e| LabError::file(path, &e))
     }
 }
 
-fn is_ready(console: &Path) -> bool {
-    std::fs::read(console)
-        .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("tailbound guest: ready"))
+/// Does the console hold this?
+fn said(console: &Path, words: &str) -> bool {
+    std::fs::read(console).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(words))
 }

@@ -20,8 +20,9 @@ use crate::{elf, program};
 /// What randomness, addresses and the console are pinned to on every guest's command line.
 ///
 /// No entropy from CPU or loader, no address randomisation (so that kernels compare), a
-/// console that says only what ends a kernel, restart at once after a panic.
-const PINNED: &str = "panic=-1 nokaslr norandmaps random.trust_cpu=off random.trust_bootloader=off loglevel=3 rdinit=/init";
+/// console that says only what ends a kernel, restart at once after a panic, and panic where a
+/// CPU did not schedule for 20 s of its own time.
+const PINNED: &str = "panic=-1 softlockup_panic=1 nokaslr norandmaps random.trust_cpu=off random.trust_bootloader=off loglevel=3 rdinit=/init";
 
 /// Modules that the house's loads and probes use, where the kernel has them as modules.
 const MODULES: &[&str] = &["veth"];

@@ -54,7 +54,6 @@ pub fn explain(ended: &Ended, console: &str, words: &[String]) -> String {
     let what = match ended {
         Ended::Restarted => "the guest ended without a result".to_owned(),
         Ended::Panicked => "the guest's kernel panicked".to_owned(),
-        Ended::VirtualLimit(s) => format!("the guest was not done after {s} s of its own time"),
         Ended::HostLimit(s) => {
             format!("the guest was not done after {s} s of this host's time (--host-limit)")
         }
@@ -74,7 +73,7 @@ pub fn explain(ended: &Ended, console: &str, words: &[String]) -> String {
     );
     let meaning = kvm.or(meaning).or_else(|| {
         silent.then_some(
-            "The kernel said nothing: the image is for another architecture or machine, or it has no serial console (CONFIG_SERIAL_8250_CONSOLE, CONFIG_SERIAL_AMBA_PL011_CONSOLE). `--append 'loglevel=7 earlycon'` may show more.",
+            "The kernel said nothing: the image is for another architecture or machine, the guest has too little --memory, or the kernel has no serial console (CONFIG_SERIAL_8250_CONSOLE, CONFIG_SERIAL_AMBA_PL011_CONSOLE). `--append 'loglevel=7 earlycon'` may show more.",
         )
     });
     if let Some(meaning) = meaning {

@@ -27,7 +27,7 @@ pub struct Machine {
     pub results: &'static str,
     /// Devices the results need.
     devices: &'static [&'static str],
-    /// Can the guest stop itself at one instruction, and read a job given after that?
+    /// Can the guest be stopped at one instant of its time, and read a job given after that?
     pub stops: bool,
     /// The device tree a board needs, by file name.
     device_tree: Option<&'static str>,
@@ -77,7 +77,7 @@ impl Machine {
             cpu: "qemu64,+ssse3,+sse4.1,+sse4.2,-rdrand,-rdseed".to_owned(),
             console: "ttyS0",
             results: "/dev/ttyS1",
-            devices: &["-device", "pvpanic"],
+            devices: &["-device", "ib700"],
             stops: true,
             device_tree: None,
         }

@@ -130,9 +130,11 @@ impl Setup {
             word(flag);
             word(&value);
         }
-        // A guest that panics stops at that instruction; the host lets it print and restart.
+        // A guest stands still where its watchdog expires, and where it is done.
         word("-action");
-        word("panic=pause");
+        word("watchdog=pause,shutdown=pause");
+        // Not before its control line is open.
+        word("-S");
         let files = [("-kernel", Some(&self.image)), ("-initrd", Some(&self.initramfs))];
         for (flag, path) in files.into_iter().chain([("-dtb", self.device_tree.as_ref())]) {
             if let Some(path) = path {

@@ -18,7 +18,7 @@ use crate::error::LabError;
 /// How long an answer may take: on a loaded host QEMU's main loop is not at once there.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long one that said it ends may take to do so.
-pub(crate) const ENDING: Duration = Duration::from_secs(5);
+const ENDING: Duration = Duration::from_secs(5);
 
 /// The line.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use tailbound_core::lab::Tester;
 use tailbound_core::record::Run;
 use tailbound_core::runfile;
 
-use crate::boot::{self, Ended, Limits, Progress, Snapshot};
+use crate::boot::{self, Ended, Progress, Snapshot};
 use crate::cell::{Cell, Prepared};
 use crate::diagnose;
 use crate::error::LabError;
@@ -22,8 +22,6 @@ use crate::hash;
 use crate::qemu::{Emulator, Lines};
 use crate::store::Store;
 
-/// What a guest may take of its own time besides its job: boot, and sending the results.
-const BOOT_S: u64 = 120;
 /// Snapshots kept; each is about as large as what the guest's memory holds.
 const SNAPSHOTS_MAX: usize = 24;
 
@@ -100,13 +98,13 @@ pub fn run(
         Some(path) => Snapshot::Make(path),
         None => Snapshot::None,
     };
-    let limits = Limits { virtual_s: cell.job.limit_s + BOOT_S, host_s: means.host_limit_s };
+    let patience = means.host_limit_s;
     let (emulator, setup, stop) = (means.emulator, &prepared.setup, means.stop);
-    let mut booted = boot::boot(emulator, setup, &lines, snapshot, limits, stop, progress)?;
+    let mut booted = boot::boot(emulator, setup, &lines, snapshot, patience, stop, progress)?;
     if booted.ended == Ended::Standstill {
         // An emulator that hangs (seen once in some hundred boots) says nothing about the
         // guest: what it executes is the same the second time, or it stands still again.
-        booted = boot::boot(emulator, setup, &lines, Snapshot::None, limits, stop, progress)?;
+        booted = boot::boot(emulator, setup, &lines, Snapshot::None, patience, stop, progress)?;
     }
     let console = fs::read(&console).unwrap_or_default();
     let envelope = envelope::read(&fs::read(&results).unwrap_or_default());

@@ -16,13 +16,13 @@ use tailbound_core::policy::Policy;
 use tailbound_rt::cyclic::{self, Ended, Port, Schedule};
 use tailbound_rt::recorder::Recorder;
 use tailbound_sys::clock::{self, Nanosleep, NanosleepRelative};
+use tailbound_sys::cobalt::Cobalt;
 use tailbound_sys::error::SysError;
+use tailbound_sys::evl::Evl;
 use tailbound_sys::limits::{self, Usage};
 use tailbound_sys::mem::Prefaulted;
 use tailbound_sys::sched::{self, Attributes};
 use tailbound_sys::thread::{self, Birth, Thread};
-use tailbound_sys::cobalt::Cobalt;
-use tailbound_sys::evl::Evl;
 use tailbound_sys::timer::{PosixTimer, Timerfd};
 
 /// From the moment all threads wait to the first due activation.

@@ -3,7 +3,7 @@
 //! I/O ports by which a guest of QEMU talks to its host without an interrupt.
 //!
 //! Context: SETUP, COLD. Source: mount(2), finit_module(2), reboot(2), ioperm(2),
-//! tcsetattr(3); QEMU docs/specs/pvpanic.txt, docs/specs/fw_cfg.txt.
+//! tcsetattr(3); QEMU hw/watchdog (ib700), docs/specs/fw_cfg.txt.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -119,18 +119,20 @@ pub fn allow_ports(_first: u16, _count: u16) -> Result<(), SysError> {
     Err(SysError::code("ioperm", "no I/O ports on this architecture", libc::ENOSYS))
 }
 
-/// QEMU's pvpanic port: a write of 1 stops the machine at this very instruction, where
-/// it was started with `-action panic=pause`.
-pub const PVPANIC_PORT: u16 = 0x505;
+/// The IB700 watchdog's port that starts it.
+pub const WATCHDOG_PORT: u16 = 0x443;
 /// QEMU's fw_cfg selector; the data port follows it.
 pub const FW_CFG_PORT: u16 = 0x510;
 
-/// Stops the machine until its host lets it go on. Needs [`allow_ports`].
-pub fn pause_machine() {
+/// Starts the IB700 watchdog, to expire in two seconds. Needs [`allow_ports`].
+pub fn start_watchdog() {
+    /// Its table of seconds begins with 30 and goes down by 2.
+    #[cfg(target_arch = "x86_64")]
+    const TWO_SECONDS: u8 = 14;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the port was allowed, or this faults; writing it touches no memory of ours.
     unsafe {
-        std::arch::asm!("out dx, al", in("dx") PVPANIC_PORT, in("al") 1u8, options(nomem, nostack));
+        std::arch::asm!("out dx, al", in("dx") WATCHDOG_PORT, in("al") TWO_SECONDS, options(nomem, nostack));
     }
 }
 

@@ -38,6 +38,7 @@ const BOARDS: &[Board] = &[
     ("arm", "qemu-system-arm", "debian:6.1-rt-armmp", Target::arm32),
 ];
 
+/// The tool alone, and what it does in real kernels.
 struct Lab {
     program: PathBuf,
     folder: PathBuf,

@@ -81,9 +81,5 @@ impl Shown {
 
 fn words(p: Progress) -> String {
     let what = if p.at_work { "at work" } else { "booting" };
-    let own = p.virtual_ns.map_or_else(
-        || "in the host's time".to_owned(),
-        |ns| format!("at {}.{:01} s of its time", ns / 1_000_000_000, ns / 100_000_000 % 10),
-    );
-    format!("{what}, {own} ({} s here)", p.host.as_secs())
+    format!("{what}, {} s of processor time ({} s here)", p.cpu.as_secs(), p.host.as_secs())
 }
