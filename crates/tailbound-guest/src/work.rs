@@ -5,6 +5,7 @@
 //! The measuring process and this one run with low real-time priorities: hundreds of load
 //! tasks would starve a normal one, and the run would end long after its measurement.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
@@ -26,6 +27,8 @@ const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
 /// What loads need to take their memory and start their tasks.
 const LOADS_START_MS: i32 = 2000;
+/// What they have for ending.
+const LOADS_END_S: u64 = 10;
 /// Longest answer of a tester that is sent.
 const TESTER_BYTES_MAX: u64 = 64 << 20;
 
@@ -54,7 +57,7 @@ fn measure(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
             .to_vec();
     arguments.extend(job.arguments.iter().map(OsString::from));
     let own = start(Path::new(PROGRAM), &arguments, "/run/out", words)?;
-    let ended = wait(own, job.limit_s)?;
+    let ended = wait(own, job.limit_s, &mut BTreeMap::new())?;
     let mut files = Vec::new();
     collect(&mut files, "run", Path::new("/run/out"));
     collect(&mut files, "stderr", Path::new("/run/out.stderr"));
@@ -80,10 +83,16 @@ fn with_tester(job: &Job, tester: &Tester, words: &mut Vec<String>) -> Result<Wo
     }
     let arguments: Vec<OsString> = rest.iter().map(OsString::from).collect();
     let own = start(Path::new(program), &arguments, "/run/out", words)?;
-    let ended = wait(own, job.limit_s)?;
+    let mut others = BTreeMap::new();
+    let ended = wait(own, job.limit_s, &mut others)?;
     if let Some(load) = load {
-        drop(process::kill(load, SIGTERM));
-        words.push(format!("load: {}", wait(load, 10)?));
+        match others.remove(&load.0) {
+            Some(how) => words.push(format!("the load ended before the tester: {how}")),
+            None => {
+                drop(process::kill(load, SIGTERM));
+                words.push(format!("load: {}", wait(load, LOADS_END_S, &mut others)?));
+            }
+        }
     }
     let mut files = Vec::new();
     let answer = tester.file.as_deref().unwrap_or("/run/out");
@@ -121,8 +130,8 @@ fn start(
     Ok(pid)
 }
 
-/// Waits for `pid`, at most `limit_s`; everything else that ends is collected on the way.
-fn wait(pid: Pid, limit_s: u64) -> Result<String, String> {
+/// Waits for `pid`, at most `limit_s`; how everything else ended on the way is in `others`.
+fn wait(pid: Pid, limit_s: u64, others: &mut BTreeMap<i32, String>) -> Result<String, String> {
     let signals = ChildSignals::open().map_err(|e| e.to_string())?;
     let begun = std::time::Instant::now();
     loop {
@@ -130,6 +139,7 @@ fn wait(pid: Pid, limit_s: u64) -> Result<String, String> {
             if ended == pid {
                 return Ok(process::ended(status));
             }
+            others.insert(ended.0, process::ended(status));
         }
         let left = limit_s.saturating_sub(begun.elapsed().as_secs());
         if left == 0 {

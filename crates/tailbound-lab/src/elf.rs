@@ -68,7 +68,7 @@ impl<'a> Elf<'a> {
             .map(|i| {
                 let at = table.checked_add(i.checked_mul(size)?)?;
                 let field = |wide: usize, narrow: usize| {
-                    self.place(at + if self.wide { wide } else { narrow }, self.wide)
+                    self.place(at.checked_add(if self.wide { wide } else { narrow })?, self.wide)
                 };
                 Some((self.number(at, 4)?, field(8, 4)?, field(16, 8)?, field(32, 16)?))
             })
@@ -85,7 +85,7 @@ impl<'a> Elf<'a> {
         let in_file = |address: usize| {
             segments.iter().find_map(|(kind, offset, start, size)| {
                 let inside = address.checked_sub(*start).filter(|at| at < size)?;
-                (*kind == SEGMENT_LOAD).then_some(offset + inside)
+                (*kind == SEGMENT_LOAD).then_some(offset.checked_add(inside)?)
             })
         };
         let mut needs = Needs::default();
@@ -96,8 +96,9 @@ impl<'a> Elf<'a> {
                     let word = if self.wide { 8 } else { 4 };
                     let tags: Vec<(u64, usize)> = (0..size / (2 * word))
                         .map_while(|i| {
-                            let at = offset + i * 2 * word;
-                            Some((self.number(at, word)?, self.place(at + word, self.wide)?))
+                            let at = offset.checked_add(i.checked_mul(2 * word)?)?;
+                            let value = at.checked_add(word)?;
+                            Some((self.number(at, word)?, self.place(value, self.wide)?))
                         })
                         .collect();
                     let strings = tags.iter().find(|(t, _)| *t == TAG_STRINGS);
@@ -234,6 +235,16 @@ mod tests {
         let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         for length in (0..4096).chain([bytes.len() / 2]) {
             let _ = needs(bytes.get(..length).unwrap_or_default());
+        }
+        // Every field of the program header's table at its greatest.
+        let mut lying = bytes.get(..4096).unwrap_or_default().to_vec();
+        lying.iter_mut().skip(64).for_each(|b| *b = 0xff);
+        for kind in [SEGMENT_LOAD, SEGMENT_DYNAMIC] {
+            lying.iter_mut().skip(64).step_by(56).for_each(|b| *b = u8::try_from(kind).unwrap());
+            for at in (64..4000).step_by(56) {
+                lying.iter_mut().skip(at + 1).take(3).for_each(|b| *b = 0);
+            }
+            let _ = needs(&lying);
         }
         assert_eq!(needs(b"#!/bin/sh\n"), None);
     }
