@@ -74,9 +74,9 @@ pub(crate) fn prepare(words: &mut Vec<String>) -> Result<Ground, String> {
 }
 
 impl Ground {
-    /// The value of `name=value` on the kernel's command line.
+    /// The value of `name=value` on the kernel's command line; the last one counts.
     pub(crate) fn word(&self, name: &str) -> Option<String> {
-        let mut words = self.command_line.split_ascii_whitespace();
+        let mut words = self.command_line.split_ascii_whitespace().rev();
         words.find_map(|w| w.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
     }
 }
