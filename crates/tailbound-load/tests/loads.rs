@@ -189,7 +189,10 @@ fn nothing_is_left_after_a_normal_end() {
         }
         let mark = format!("end-{}-{spec}", std::process::id());
         let out: Output = load_command(&mark).args(["--duration", "600ms", spec]).output().unwrap();
-        assert!(out.status.success(), "{spec}: {}", String::from_utf8_lossy(&out.stdout));
+        let said = String::from_utf8_lossy(&out.stdout);
+        // Beside the storms of the other tests a load may not get to anything in this time; it
+        // says so, and has to clean up all the same.
+        assert!(out.status.success() || said.contains("load-idle"), "{spec}: {said}");
         // Not eventually: once it has ended, everything has.
         assert_eq!(marked(&mark), Vec::<String>::new(), "left behind by {spec}");
         nothing_left(&mark, spec);
