@@ -52,13 +52,11 @@ pub struct System {
 }
 
 impl System {
-    /// What people call it.
-    #[must_use]
-    pub fn label(&self) -> String {
-        match (&self.name, self.append.trim()) {
-            (Some(name), _) => name.clone(),
-            (None, "") => self.kernel.clone(),
-            (None, append) => format!("{} {append}", self.kernel),
+    /// What people call it, and what was added where that name does not stand for it.
+    fn called(&self) -> (String, String) {
+        match &self.name {
+            Some(name) => (name.clone(), String::new()),
+            None => (self.kernel.clone(), self.append.trim().to_owned()),
         }
     }
 }
@@ -211,12 +209,11 @@ impl Asked {
         Ok(all)
     }
 
-    /// A cell on a target of the user's own.
+    /// What a target of the user's own comes to, without a load.
     fn on_target(
         &self,
         system: &System,
         target: &Target,
-        load: &str,
         obtain: &mut dyn FnMut(&KernelName, Arch) -> Result<Kernel, LabError>,
     ) -> Result<Labelled, LabError> {
         let mut kernel = obtain(&target.kernel, target.arch)?;
@@ -227,14 +224,14 @@ impl Asked {
         let machine = Machine::choose(target.arch, self.machine.as_deref(), self.kvm)?;
         let append = format!("{} {}", target.append, system.append);
         let tester = system.tester.as_deref().map(|t| target.tester(t).cloned()).transpose()?;
-        let asked = Self { tester, ..self.clone() };
-        let mut cell = asked.cell(&kernel, &machine, &append, load)?;
+        let mut cell = self.cell(&kernel, &machine, &append)?;
         cell.files.extend(target.files.clone());
         cell.modules.clone_from(&target.modules);
         cell.job.settings.clone_from(&target.settings);
-        if cell.job.tester.is_none() {
+        if tester.is_none() {
             cell.job.arguments.clone_from(&target.arguments);
         }
+        cell.job.tester = tester;
         let own = || {
             let tester = system.tester.as_deref().map_or(String::new(), |t| format!(" {t}"));
             format!("{}{tester}", target.name)
@@ -242,7 +239,7 @@ impl Asked {
         Ok(Labelled {
             kernel: system.name.clone().unwrap_or_else(own),
             append: system.append.clone(),
-            load: load.to_owned(),
+            load: String::new(),
             cell,
             unchecked,
         })
@@ -276,34 +273,33 @@ impl Asked {
                 kernels.insert(system.kernel.clone(), obtain(&name, arch)?);
             }
         }
+        let mut bases = Vec::new();
+        for (system, target) in &targets {
+            bases.push(self.on_target(system, target, obtain)?);
+        }
+        for system in &systems {
+            let Some(kernel) = kernels.get(&system.kernel) else { continue };
+            let mut cell = self.cell(kernel, &machine, &system.append)?;
+            cell.job.tester.clone_from(&self.tester);
+            let (kernel, append) = system.called();
+            let (load, unchecked) = (String::new(), Vec::new());
+            bases.push(Labelled { kernel, append, load, cell, unchecked });
+        }
         let default = ["hackbench".to_owned()];
         let loads = if self.loads.is_empty() { &default[..] } else { &self.loads };
         let mut cells = Vec::new();
         for load in loads {
-            for (system, target) in &targets {
-                cells.push(self.on_target(system, target, load, obtain)?);
-            }
-            for system in &systems {
-                let Some(kernel) = kernels.get(&system.kernel) else { continue };
-                let cell = self.cell(kernel, &machine, &system.append, load)?;
-                let (kernel, append) = match &system.name {
-                    Some(name) => (name.clone(), String::new()),
-                    None => (system.kernel.clone(), cell.append.clone()),
-                };
-                let unchecked = Vec::new();
-                cells.push(Labelled { kernel, append, load: load.clone(), cell, unchecked });
+            for base in &bases {
+                let mut labelled = Labelled { load: load.clone(), ..base.clone() };
+                labelled.cell.job = self.job(load, &base.cell.job)?;
+                cells.push(labelled);
             }
         }
         Ok(cells)
     }
 
-    fn cell(
-        &self,
-        kernel: &Kernel,
-        machine: &Machine,
-        append: &str,
-        load: &str,
-    ) -> Result<Cell, LabError> {
+    /// Everything but the job, which is another with each load.
+    fn cell(&self, kernel: &Kernel, machine: &Machine, append: &str) -> Result<Cell, LabError> {
         let shift = self.shift.unwrap_or(0);
         if shift > 10 {
             return Err(LabError::usage(format!("--shift {shift}: QEMU's limit is 10")));
@@ -333,11 +329,12 @@ impl Asked {
             files,
             modules: Vec::new(),
             guest: self.guest.clone(),
-            job: self.job(load)?,
+            job: Job::default(),
         })
     }
 
-    fn job(&self, load: &str) -> Result<Job, LabError> {
+    /// The job under `load`; tester, settings and arguments are those of `base`.
+    fn job(&self, load: &str, base: &Job) -> Result<Job, LabError> {
         let loads: Vec<String> = vec![load.to_owned()];
         let mut campaign = self.campaign.clone();
         campaign.interval.get_or_insert_with(|| INTERVAL.to_owned());
@@ -356,16 +353,15 @@ impl Asked {
             .max(interval.saturating_mul(cycles))
             .saturating_add(time("--warm-up", &campaign.warm_up)?);
         let length_s = u64::try_from(length / 1_000_000_000).unwrap_or(0);
-        let arguments = match &self.tester {
+        let arguments = match &base.tester {
             Some(_) if load != "none" => loads,
-            _ => Vec::new(),
+            _ => base.arguments.clone(),
         };
         Ok(Job {
             campaign: toml::to_string(&campaign).map_err(LabError::cannot)?,
             arguments,
-            tester: self.tester.clone(),
-            settings: Vec::new(),
             limit_s: length_s.saturating_mul(3).saturating_add(SLACK_S),
+            ..base.clone()
         })
     }
 }
@@ -380,7 +376,12 @@ mod tests {
                     loads = [\"none\", \"hackbench\"]\nsmp = 1\n[campaign]\nloops = 10\n\
                     [[system]]\nkernel = \"build:x\"\nname = \"mine\"\n";
         let asked = Asked::parse(text).unwrap();
-        let labels: Vec<String> = asked.all_systems().iter().map(System::label).collect();
+        let labels: Vec<String> = asked
+            .all_systems()
+            .iter()
+            .map(System::called)
+            .map(|(kernel, append)| format!("{kernel} {append}").trim_end().to_owned())
+            .collect();
         assert_eq!(
             labels,
             [
@@ -400,11 +401,11 @@ mod tests {
         let mut asked = Asked::default();
         asked.campaign.loops = Some(4000);
         asked.campaign.interval = Some("1ms".to_owned());
-        let job = asked.job("hackbench").unwrap();
+        let job = asked.job("hackbench", &Job::default()).unwrap();
         assert_eq!(job.limit_s, 4 * 3 + SLACK_S);
         let campaign = Campaign::parse(&job.campaign).unwrap();
         assert_eq!(campaign.load, Some(vec!["hackbench".to_owned()]));
         asked.campaign.interval = Some("1".to_owned());
-        assert!(asked.job("none").is_err());
+        assert!(asked.job("none", &Job::default()).is_err());
     }
 }

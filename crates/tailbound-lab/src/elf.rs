@@ -194,7 +194,8 @@ pub fn libraries(
     Ok(found)
 }
 
-fn system(arch: Arch) -> Vec<PathBuf> {
+/// Where this system keeps libraries of `arch`, in the order of looking.
+pub(crate) fn system(arch: Arch) -> Vec<PathBuf> {
     let triple = match arch {
         Arch::X86_64 => "x86_64-linux-gnu",
         Arch::Aarch64 => "aarch64-linux-gnu",

@@ -25,7 +25,7 @@ pub struct Machine {
     pub console: &'static str,
     /// The line the results come back over.
     pub results: &'static str,
-    /// Devices the results need.
+    /// Devices beyond the model's own: the watchdog that stops it, the line of the results.
     devices: &'static [&'static str],
     /// Can the guest be stopped at one instant of its time, and read a job given after that?
     pub stops: bool,

@@ -17,8 +17,6 @@ use crate::error::LabError;
 
 /// How long an answer may take: on a loaded host QEMU's main loop is not at once there.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long one that said it ends may take to do so.
-const ENDING: Duration = Duration::from_secs(5);
 
 /// The line.
 #[derive(Debug)]
@@ -85,16 +83,12 @@ impl Qmp {
     }
 
     fn answer(&mut self, command: &str, is_it: impl Fn(&Value) -> bool) -> Result<Value, LabError> {
-        let mut until = Instant::now() + PATIENCE;
+        let until = Instant::now() + PATIENCE;
         loop {
             match self.read(until) {
                 Ok(Some(value)) if is_it(&value) => return Ok(value),
                 Ok(Some(value)) => {
                     let event = value.get("event").and_then(Value::as_str).map(str::to_owned);
-                    // A QEMU that ends may leave the question it just read unanswered.
-                    if event.as_deref() == Some("SHUTDOWN") {
-                        until = until.min(Instant::now() + ENDING);
-                    }
                     self.events.extend(event);
                 }
                 Ok(None) => {

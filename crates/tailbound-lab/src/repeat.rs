@@ -10,6 +10,7 @@ use tailbound_core::lab::LabRecord;
 
 use crate::arch::Arch;
 use crate::cell::Cell;
+use crate::elf;
 use crate::error::LabError;
 use crate::hash;
 use crate::kernel::{Kernel, KernelName};
@@ -39,7 +40,7 @@ pub fn cell(
         let host = match of_target {
             Some(host) => host,
             None if here.is_file() => here,
-            None => system_file(path)?,
+            None => system_file(path, arch)?,
         };
         let found = hash::of_file(&host)?;
         if found != *sha256 {
@@ -102,13 +103,11 @@ fn kernel(
     )))
 }
 
-fn system_file(path: &str) -> Result<PathBuf, LabError> {
+/// A library that stood in the guest's `/lib`, where this system keeps it.
+fn system_file(path: &str, arch: Arch) -> Result<PathBuf, LabError> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib", "/lib64"]
-        .iter()
-        .map(|folder| PathBuf::from(folder).join(name))
-        .find(|p| p.is_file())
-        .ok_or_else(|| LabError::cannot(format!("{path}, which was in that guest, is not here; give --target for a run that was made on one")))
+    let mut places = elf::system(arch).into_iter().map(|folder| folder.join(name));
+    places.find(|p| p.is_file()).ok_or_else(|| LabError::cannot(format!("{path}, which was in that guest, is not here; give --target for a run that was made on one")))
 }
 
 fn short(sha256: &str) -> &str {
