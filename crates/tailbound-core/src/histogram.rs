@@ -2,7 +2,8 @@
 //! A histogram at rest: H2 buckets with 64-bit counts, mergeable without loss.
 //!
 //! Context: COLD. Units: ns. In the run file only non-empty buckets are written, as two
-//! arrays of equal length (`index`, `count`), which jq, pandas and DuckDB read as they are.
+//! arrays of equal length (`index`, `count`), which jq, pandas and DuckDB read as they are;
+//! [`SparseHistogram`] keeps that form in memory, for the hundreds of short stretches of a run.
 //! Not here: the live histogram (`tailbound_rt::recorder`), quantiles (`tailbound-stats`).
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,133 @@ struct Sparse {
     precision: u32,
     index: Vec<u32>,
     count: Vec<u64>,
+}
+
+/// The non-empty buckets of an H2 histogram, ascending: what a short stretch of a run fills.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Sparse", into = "Sparse")]
+pub struct SparseHistogram {
+    precision: u32,
+    index: Vec<u32>,
+    count: Vec<u64>,
+    total: u64,
+}
+
+impl SparseHistogram {
+    /// Without any value.
+    #[must_use]
+    pub fn empty(precision: u32) -> Self {
+        Self { precision: precision.clamp(1, 16), index: Vec::new(), count: Vec::new(), total: 0 }
+    }
+
+    /// What the cumulative `now` has more than `before`; both of one precision, which the
+    /// result has too (of two, `now`'s, and `before` counts as empty).
+    #[must_use]
+    pub fn between(before: &Histogram, now: &Histogram) -> Self {
+        let mut out = Self::empty(now.precision);
+        let same = before.precision == now.precision;
+        for (i, &b) in now.counts.iter().enumerate() {
+            let a = if same { before.counts.get(i).copied().unwrap_or(0) } else { 0 };
+            out.push(u32::try_from(i).unwrap_or(u32::MAX), b.saturating_sub(a));
+        }
+        out
+    }
+
+    fn push(&mut self, index: u32, count: u64) {
+        if count > 0 {
+            self.index.push(index);
+            self.count.push(count);
+            self.total = self.total.saturating_add(count);
+        }
+    }
+
+    /// The grouping power.
+    #[must_use]
+    pub fn precision(&self) -> u32 {
+        self.precision
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Bucket index and count of every non-empty bucket, ascending.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = (u32, u64)> + '_ {
+        self.index.iter().copied().zip(self.count.iter().copied())
+    }
+
+    /// The non-empty buckets in ascending order.
+    pub fn buckets(&self) -> impl DoubleEndedIterator<Item = Bucket> + '_ {
+        self.entries().map(|(i, count)| {
+            let (low_ns, width_ns) = h2::bounds(i as usize, self.precision);
+            Bucket { low_ns, width_ns, count }
+        })
+    }
+
+    /// Adds all of it to `to`; exact where `to` has the same or a lower precision.
+    pub fn add_to(&self, to: &mut Histogram) {
+        for (i, c) in self.entries() {
+            if to.precision == self.precision {
+                to.add_at(i as usize, c);
+            } else {
+                to.add(h2::bounds(i as usize, self.precision).0, c);
+            }
+        }
+    }
+}
+
+impl From<&Histogram> for SparseHistogram {
+    fn from(h: &Histogram) -> Self {
+        let mut out = Self::empty(h.precision);
+        for (i, &c) in h.counts.iter().enumerate() {
+            out.push(u32::try_from(i).unwrap_or(u32::MAX), c);
+        }
+        out
+    }
+}
+
+impl TryFrom<Sparse> for SparseHistogram {
+    type Error = String;
+    fn try_from(s: Sparse) -> Result<Self, String> {
+        check(&s)?;
+        let mut out = Self::empty(s.precision);
+        let mut last = None;
+        for (&i, &c) in s.index.iter().zip(&s.count) {
+            if last.is_some_and(|l| i <= l) {
+                return Err(format!("histogram index {i} does not ascend"));
+            }
+            last = Some(i);
+            out.push(i, c);
+        }
+        Ok(out)
+    }
+}
+
+impl From<SparseHistogram> for Sparse {
+    fn from(h: SparseHistogram) -> Self {
+        Self { precision: h.precision, index: h.index, count: h.count }
+    }
+}
+
+/// A precision that exists, arrays of one length, indices within the last bucket.
+fn check(s: &Sparse) -> Result<(), String> {
+    if !(1..=16).contains(&s.precision) {
+        return Err(format!("histogram precision {} is not 1 to 16", s.precision));
+    }
+    if s.index.len() != s.count.len() {
+        return Err(format!(
+            "histogram has {} indices and {} counts",
+            s.index.len(),
+            s.count.len()
+        ));
+    }
+    let last = h2::buckets(s.precision).saturating_sub(1);
+    match s.index.iter().find(|i| **i as usize > last) {
+        Some(i) => Err(format!("histogram index {i} is beyond the last bucket {last}")),
+        None => Ok(()),
+    }
 }
 
 /// One non-empty bucket.
@@ -112,24 +240,9 @@ impl Histogram {
 impl TryFrom<Sparse> for Histogram {
     type Error = String;
     fn try_from(s: Sparse) -> Result<Self, String> {
-        if !(1..=16).contains(&s.precision) {
-            return Err(format!("histogram precision {} is not 1 to 16", s.precision));
-        }
-        if s.index.len() != s.count.len() {
-            return Err(format!(
-                "histogram has {} indices and {} counts",
-                s.index.len(),
-                s.count.len()
-            ));
-        }
+        check(&s)?;
         let mut h = Self::new(s.precision);
         for (&i, &c) in s.index.iter().zip(&s.count) {
-            if i as usize >= h.counts.len() {
-                return Err(format!(
-                    "histogram index {i} is beyond the last bucket {}",
-                    h.counts.len() - 1
-                ));
-            }
             h.add_at(i as usize, c);
         }
         Ok(h)
@@ -176,6 +289,25 @@ mod tests {
             r#"{"precision":40,"index":[],"count":[]}"#,
         ] {
             assert!(serde_json::from_str::<Histogram>(bad).is_err(), "{bad}");
+            assert!(serde_json::from_str::<SparseHistogram>(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_stretch_is_what_came_between() {
+        let mut before = Histogram::new(7);
+        before.add(3001, 5);
+        let mut now = before.clone();
+        now.add(3001, 2);
+        now.add(90, 1);
+        let stretch = SparseHistogram::between(&before, &now);
+        assert_eq!(stretch.total(), 3);
+        let mut again = before.clone();
+        stretch.add_to(&mut again);
+        assert_eq!(again, now);
+        let text = serde_json::to_string(&stretch).unwrap_or_default();
+        assert_eq!(serde_json::from_str::<SparseHistogram>(&text).ok(), Some(stretch));
+        let backwards = r#"{"precision":7,"index":[90,80],"count":[1,1]}"#;
+        assert!(serde_json::from_str::<SparseHistogram>(backwards).is_err());
     }
 }

@@ -11,9 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 use crate::finding::Finding;
+use crate::histogram::SparseHistogram;
 use crate::lab::LabRecord;
 use crate::plan::Plan;
+use crate::sums_as_text;
 use crate::verdict::Verdict;
+use tailbound_rt::sums::Sums;
 
 /// Version of the run file's vocabulary; readers accept every one up to this.
 pub const SCHEMA: &str = "tailbound-run/1";
@@ -82,6 +85,27 @@ pub struct Header {
     /// where the accelerator is `tcg`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<Box<LabRecord>>,
+    /// Its place among runs that were made in turn, to be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<Round>,
+}
+
+/// The place of a run among those made in turn with it: each round runs every variant once,
+/// in a random order, so that what drifts drifts for all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// Identity of the series.
+    pub series: String,
+    /// Which of the things compared.
+    pub variant: String,
+    /// Which round, from 0.
+    pub round: u32,
+    /// How many were planned.
+    pub rounds: u32,
+    /// Position within the round, from 0.
+    pub place: u32,
+    /// Seed of the orders.
+    pub seed: u64,
 }
 
 /// Origin of an imported run and what the origin could not tell.
@@ -144,6 +168,28 @@ pub struct WindowRecord {
     /// Name to value: min, max, mean, sd, skewness, kurtosis, p5, p50, p95, p99, p99.9, …
     /// A statistic the count does not support is absent.
     pub values: BTreeMap<String, f64>,
+}
+
+/// All due activations of one thread in a stretch of the schedule: what intervals, changes
+/// within a run and comparisons of single runs are made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BlockRecord {
+    /// Which thread.
+    pub thread: u32,
+    /// First second of the schedule in it.
+    pub second: u64,
+    /// Number of seconds in it.
+    pub seconds: u64,
+    /// Due activations, woken and missed.
+    pub n: u64,
+    /// Their exact power sums.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "sums_as_text")]
+    pub sums: Option<Sums>,
+    /// Those at or after their due time.
+    pub late: SparseHistogram,
+    /// Those before it, by how much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early: Option<SparseHistogram>,
 }
 
 /// One wake-up later than the threshold.
@@ -270,6 +316,8 @@ pub enum Line {
     Second(SecondRecord),
     /// Now and then.
     Window(WindowRecord),
+    /// Once a stretch of the schedule and thread.
+    Block(BlockRecord),
     /// Whenever it happens.
     Exceedance(ExceedanceRecord),
     /// Once a second and load.
@@ -307,6 +355,8 @@ pub struct Run {
     pub seconds: Vec<SecondRecord>,
     /// Moving statistics.
     pub windows: Vec<WindowRecord>,
+    /// Stretches of the schedule, in file order.
+    pub blocks: Vec<BlockRecord>,
     /// Exceedances.
     pub exceedances: Vec<ExceedanceRecord>,
     /// Achieved load.
@@ -336,6 +386,7 @@ impl Run {
             events: Vec::new(),
             seconds: Vec::new(),
             windows: Vec::new(),
+            blocks: Vec::new(),
             exceedances: Vec::new(),
             loads: Vec::new(),
             raw: Vec::new(),
@@ -356,6 +407,7 @@ impl Run {
             Line::Event(e) => self.events.push(e),
             Line::Second(s) => self.seconds.push(s),
             Line::Window(w) => self.windows.push(w),
+            Line::Block(b) => self.blocks.push(b),
             Line::Exceedance(e) => self.exceedances.push(e),
             Line::Load(l) => self.loads.push(l),
             Line::Raw(r) => self.raw.push(r),
@@ -384,6 +436,7 @@ impl Run {
             .chain(self.events.iter().cloned().map(Line::Event))
             .chain(self.seconds.iter().cloned().map(Line::Second))
             .chain(self.windows.iter().cloned().map(Line::Window))
+            .chain(self.blocks.iter().cloned().map(Line::Block))
             .chain(self.exceedances.iter().cloned().map(Line::Exceedance))
             .chain(self.loads.iter().cloned().map(Line::Load))
             .chain(self.raw.iter().cloned().map(Line::Raw))

@@ -160,6 +160,7 @@ fn parse_line(bytes: &[u8]) -> Result<Option<Line>, String> {
         "event",
         "second",
         "window",
+        "block",
         "exceedance",
         "load",
         "raw",

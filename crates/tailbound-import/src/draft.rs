@@ -271,6 +271,7 @@ impl Draft {
             plan,
             machine: self.machine,
             lab: None,
+            round: None,
             source: Some(Source {
                 tool,
                 format: if self.variant.is_empty() {

@@ -38,8 +38,10 @@ impl Journal {
             self.output.line(&line);
         }
         // What only the report needs is read back from the file when the run is over.
-        let bulky =
-            matches!(line, Line::Window(_) | Line::Exceedance(_) | Line::Load(_) | Line::Raw(_));
+        let bulky = matches!(
+            line,
+            Line::Window(_) | Line::Block(_) | Line::Exceedance(_) | Line::Load(_) | Line::Raw(_)
+        );
         if !(bulky && self.begun && self.output.holds()) {
             self.run.absorb(line);
         }

@@ -166,6 +166,7 @@ impl Session {
             machine: BTreeMap::new(),
             source: None,
             lab: None,
+            round: None,
         }
     }
 

@@ -16,6 +16,7 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Watch;
 use tailbound_load::Loads;
 use tailbound_probe::{Collector, Home, Observed, Observer, Running};
+use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_stats::{P2, Quantile, Windows, quantile};
 use tailbound_sys::limits;
 use tailbound_sys::signal::{self, Signals};
@@ -41,6 +42,9 @@ const RAW_REFRESH_MS: u32 = 100;
 struct Follower {
     collector: Collector,
     windows: Windows,
+    blocks: Blocks,
+    /// The newest complete second.
+    newest: u64,
     seconds: VecDeque<SecondRecord>,
     exceedances: u64,
     raw: Vec<i64>,
@@ -99,6 +103,8 @@ impl<'a> Supervisor<'a> {
             .map(|(seat, _)| Follower {
                 collector: Collector::new(seat.thread, running.start_ns()),
                 windows: Windows::new(seat.thread, &[1, 10, 60]),
+                blocks: Blocks::new(seat.thread, length_s(session.plan.duration_ns())),
+                newest: 0,
                 seconds: VecDeque::new(),
                 exceedances: 0,
                 raw: Vec::new(),
@@ -166,6 +172,7 @@ impl<'a> Supervisor<'a> {
     /// What there is when every thread has ended: its last records were taken by the last look.
     pub(crate) fn into_watched(mut self) -> Result<Watched, RunError> {
         self.flush_raw(true);
+        self.flush_last_block();
         self.journal.flush();
         let raw = self.session.plan.raw;
         let observed = self.observer.take().map(Observer::end);
@@ -266,6 +273,24 @@ impl<'a> Supervisor<'a> {
             for record in follower.windows.push(newest, &due, &sums, c.early(), extremes) {
                 self.journal.line(Line::Window(record));
             }
+            if follower.blocks.due(newest) {
+                let block = follower.blocks.cut(newest, &due, c.early(), &sums);
+                block.into_iter().for_each(|b| self.journal.line(Line::Block(b)));
+            }
+            follower.newest = newest;
+        }
+    }
+
+    /// The stretch that the end of the run cut short.
+    fn flush_last_block(&mut self) {
+        for ((_, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
+            let c = &follower.collector;
+            let mut due = c.late().clone();
+            due.merge(c.missed());
+            let (mut sums, missed) = recorders.measured.sums();
+            sums.merge(&missed);
+            let block = follower.blocks.cut(follower.newest, &due, c.early(), &sums);
+            block.into_iter().for_each(|b| self.journal.line(Line::Block(b)));
         }
     }
 

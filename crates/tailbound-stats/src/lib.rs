@@ -3,14 +3,15 @@
 //! it holds, and whether that meets a requirement.
 //!
 //! Context: COLD. Units: ns, signed (negative = early); rates per second.
-//! Rules of the room: no input or output, no clock, no randomness, so the same run gives the
-//! same figures everywhere; what the data does not support is a value of its own
+//! Rules of the room: no input or output, no clock, no randomness but from a named seed, so the
+//! same run gives the same figures everywhere; what the data does not support is a value of its own
 //! ([`Quantile::Needs`], [`Quantile::Unknown`], an absent moment), never a number.
 //! Not here: recording (`tailbound-rt`), words and pictures (`tailbound-report`), and bounds
 //! that extrapolate beyond what was seen.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod blocks;
 pub mod chi;
 pub mod compare;
 pub mod exceed;
@@ -18,6 +19,7 @@ pub mod int256;
 pub mod moments;
 pub mod p2;
 pub mod quantile;
+pub mod random;
 pub mod rates;
 pub mod summary;
 mod tally;
@@ -25,6 +27,7 @@ pub mod verdict;
 pub mod windows;
 mod words;
 
+pub use blocks::Blocks;
 pub use compare::{Comparison, compare};
 pub use moments::{Accumulator, Moments};
 pub use p2::P2;

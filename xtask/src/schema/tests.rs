@@ -69,6 +69,14 @@ fn lines() -> Vec<Value> {
         plan: serde_json::from_value(plan()).unwrap(),
         machine: facts(),
         lab: None,
+        round: Some(record::Round {
+            series: "s".into(),
+            variant: "v".into(),
+            round: 0,
+            rounds: 30,
+            place: 1,
+            seed: 7,
+        }),
         source: Some(record::Source {
             tool: "t".into(),
             format: "f".into(),
@@ -107,12 +115,16 @@ fn lines() -> Vec<Value> {
         }))
         .unwrap(),
     ];
+    let distribution_json = serde_json::to_value(distribution()).unwrap();
     out.extend([
         json!({"type": "event", "t_ns": -5, "event": "e", "text": "t"}),
         json!({"type": "second", "thread": 0, "second": 1, "n": 2, "max_ns": -3, "argmax": 4,
                "min_ns": -5, "sum_ns": -8, "missed": 0}),
         json!({"type": "window", "thread": 0, "window_s": 10, "second": 9, "n": 5,
                "values": {"mean": 1.5}}),
+        json!({"type": "block", "thread": 0, "second": 10, "seconds": 10, "n": 5,
+               "sums": distribution_json["sums"], "late": {"precision": 7, "index": [1], "count": [4]},
+               "early": {"precision": 7, "index": [1], "count": [1]}}),
         json!({"type": "exceedance", "thread": 0, "activation": 1, "error_ns": 2, "t_ns": 3,
                "missed": 4}),
         json!({"type": "load", "load": 0, "name": "memory", "t_ns": 1, "span_ns": 2, "count": 3,
@@ -171,7 +183,7 @@ fn every_type_of_line_is_in_the_schema() {
         assert!(read(&line), "the reader refuses its own {line}");
         assert_eq!(schema.errors(&line), Vec::<String>::new(), "{line}");
     }
-    assert_eq!(lines().len(), 13, "one line of each type");
+    assert_eq!(lines().len(), 14, "one line of each type");
 }
 
 #[test]

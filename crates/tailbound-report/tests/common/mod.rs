@@ -127,6 +127,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
         machine: machine(),
         source: None,
         lab: None,
+        round: None,
     });
     run.events.push(Event { t_ns: 0, event: "warm-up-over".into(), text: String::new() });
     for thread in 0..shape.cpus {

@@ -43,6 +43,7 @@ pub(crate) fn run_of(plan: Plan, threads: Vec<ThreadRecord>) -> Run {
         machine: Default::default(),
         source: None,
         lab: None,
+        round: None,
     });
     run.threads = threads;
     run
