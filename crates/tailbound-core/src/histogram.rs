@@ -4,6 +4,8 @@
 //! Context: COLD. Units: ns. In the run file only non-empty buckets are written, as two
 //! arrays of equal length (`index`, `count`), which jq, pandas and DuckDB read as they are;
 //! [`SparseHistogram`] keeps that form in memory, for the hundreds of short stretches of a run.
+//! In memory a [`Histogram`] ends with its last non-empty bucket: a run whose latest wake-up took
+//! 100 µs needs 62 kB instead of 205 kB.
 //! Not here: the live histogram (`tailbound_rt::recorder`), quantiles (`tailbound-stats`).
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,7 @@ use tailbound_rt::h2;
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
     precision: u32,
+    /// By bucket index, up to the last one that is not empty.
     counts: Vec<u64>,
     total: u64,
 }
@@ -168,7 +171,7 @@ impl Histogram {
     #[must_use]
     pub fn new(precision: u32) -> Self {
         let precision = precision.clamp(1, 16);
-        Self { precision, counts: vec![0; h2::buckets(precision)], total: 0 }
+        Self { precision, counts: Vec::new(), total: 0 }
     }
 
     /// The grouping power.
@@ -177,10 +180,18 @@ impl Histogram {
         self.precision
     }
 
-    /// All counts, by bucket index.
+    /// Number of values in bucket `index`; none is beyond the last bucket.
     #[must_use]
-    pub fn counts(&self) -> &[u64] {
-        &self.counts
+    pub fn count_at(&self, index: usize) -> u64 {
+        self.counts.get(index).copied().unwrap_or(0)
+    }
+
+    /// The buckets, by index, that hold more than they did in `before`, of the same precision
+    /// and at an earlier time; and how much more.
+    pub fn since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = (usize, u64)> + 'a {
+        self.counts.iter().enumerate().filter_map(|(i, &now)| {
+            now.checked_sub(before.count_at(i)).filter(|more| *more > 0).map(|more| (i, more))
+        })
     }
 
     /// Number of values.
@@ -197,8 +208,14 @@ impl Histogram {
 
     /// Adds `count` values to bucket `index`; an index past the end goes to the top bucket.
     pub fn add_at(&mut self, index: usize, count: u64) {
-        let last = self.counts.len() - 1;
-        if let Some(c) = self.counts.get_mut(index.min(last)) {
+        if count == 0 {
+            return;
+        }
+        let index = index.min(h2::buckets(self.precision) - 1);
+        if self.counts.len() <= index {
+            self.counts.resize(index + 1, 0);
+        }
+        if let Some(c) = self.counts.get_mut(index) {
             *c = c.saturating_add(count);
             self.total = self.total.saturating_add(count);
         }
@@ -241,7 +258,9 @@ impl TryFrom<Sparse> for Histogram {
     type Error = String;
     fn try_from(s: Sparse) -> Result<Self, String> {
         check(&s)?;
+        let last = s.index.iter().max().map_or(0, |i| *i as usize + 1);
         let mut h = Self::new(s.precision);
+        h.counts.reserve_exact(last);
         for (&i, &c) in s.index.iter().zip(&s.count) {
             h.add_at(i as usize, c);
         }
@@ -274,6 +293,22 @@ mod tests {
         a.merge(&b);
         assert_eq!((a.precision(), a.total()), (7, 25));
         assert_eq!(a.buckets().count(), 5);
+    }
+
+    #[test]
+    fn histograms_of_different_reach_compare_and_subtract() {
+        let (mut small, mut large) = (Histogram::new(7), Histogram::new(7));
+        small.add(5, 2);
+        for (v, n) in [(5, 3), (1 << 33, 4), (9, 0)] {
+            large.add(v, n);
+        }
+        let late = h2::index(1 << 33, 7);
+        assert_eq!(large.since(&small).collect::<Vec<_>>(), [(5, 1), (late, 4)]);
+        assert_eq!(small.since(&large).count(), 0);
+        assert_eq!((large.count_at(late), large.count_at(usize::MAX)), (4, 0));
+        small.add(1 << 33, 4);
+        small.add(5, 1);
+        assert_eq!(small, large, "equal values, equal histograms, in whatever order");
     }
 
     #[test]

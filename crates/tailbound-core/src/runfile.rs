@@ -2,47 +2,18 @@
 //! The run file: JSON Lines, append only, one record a line.
 //!
 //! Context: COLD. Layout: line 1 is a `header` with the schema; the last line is an
-//! `end`. Cut off anywhere, what is there is a valid shorter run that says so: the reader
-//! drops a last line that does not end in a newline, and `Run::end` is `None`.
+//! `end`. Cut off anywhere, what is there is a valid shorter run that says so.
+//! Not here: the reader (`read`).
 //! Source: <https://jsonlines.org>.
 
-use std::io::{self, BufRead, Write};
+mod read;
+
+use std::io::{self, Write};
 
 use base64::Engine as _;
 
-use crate::record::{End, Line, RawRecord, Run, SCHEMA};
-
-/// Longest line accepted: a histogram of every bucket is below 1 MiB.
-pub const LINE_MAX: usize = 64 << 20;
-
-/// Why a run file could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The file could not be read.
-    #[error("line {line}: {source}")]
-    Io {
-        /// Where.
-        line: u64,
-        /// Why.
-        source: io::Error,
-    },
-    /// A line is not what it should be.
-    #[error("line {line}: {reason}")]
-    Line {
-        /// Where.
-        line: u64,
-        /// Why.
-        reason: String,
-    },
-    /// Nothing in it.
-    #[error("the file is empty")]
-    Empty,
-    /// A schema of a later version.
-    #[error(
-        "schema `{0}` is not known to this version (it reads up to `{SCHEMA}`): use a newer tailbound"
-    )]
-    Schema(String),
-}
+use crate::record::{End, Line, RawRecord, Run};
+pub use read::{LINE_MAX, ReadError, read_run, read_run_without};
 
 /// Writes records as lines, and knows how many it wrote.
 #[derive(Debug)]
@@ -99,86 +70,6 @@ pub fn write_run<W: Write>(run: &Run, out: W) -> io::Result<W> {
     let (reason, measured_ns) =
         run.end.as_ref().map_or(("cut-off", run.measured_ns()), |e| (&e.reason, e.measured_ns));
     w.end(reason, measured_ns)
-}
-
-/// Reads a whole run.
-///
-/// # Errors
-/// [`ReadError`] with the line number. A file that was cut off is not an error:
-/// `Run::end` is `None`. Line types of a later minor version are passed over.
-pub fn read_run(mut input: impl BufRead) -> Result<Run, ReadError> {
-    let mut run: Option<Run> = None;
-    let mut bytes = Vec::new();
-    for line in 1u64.. {
-        bytes.clear();
-        let got = io::Read::take(&mut input, LINE_MAX as u64)
-            .read_until(b'\n', &mut bytes)
-            .map_err(|source| ReadError::Io { line, source })?;
-        if got == 0 {
-            break;
-        }
-        let whole = bytes.ends_with(b"\n");
-        if !whole && got >= LINE_MAX {
-            return Err(ReadError::Line {
-                line,
-                reason: format!("longer than {} MiB", LINE_MAX >> 20),
-            });
-        }
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        let parsed = parse_line(&bytes);
-        match (&mut run, parsed) {
-            // A last line without its newline was cut off, unless it happens to be whole.
-            (Some(_), Err(_)) if !whole => break,
-            (_, Err(reason)) => return Err(ReadError::Line { line, reason }),
-            (Some(run), Ok(Some(record))) => run.absorb(record),
-            (Some(_), Ok(None)) => {}
-            (None, Ok(Some(Line::Header(header)))) => {
-                if header.schema != SCHEMA {
-                    return Err(ReadError::Schema(header.schema));
-                }
-                run = Some(Run::new(*header));
-            }
-            (None, Ok(_)) => {
-                return Err(ReadError::Line {
-                    line,
-                    reason: "the first line is not a header".to_owned(),
-                });
-            }
-        }
-    }
-    run.ok_or(ReadError::Empty)
-}
-
-/// One line; `None` is a type this version does not know.
-fn parse_line(bytes: &[u8]) -> Result<Option<Line>, String> {
-    let value: serde_json::Value =
-        serde_json::from_slice(bytes).map_err(|e| format!("not JSON: {e}"))?;
-    let known = [
-        "header",
-        "event",
-        "second",
-        "window",
-        "block",
-        "exceedance",
-        "load",
-        "raw",
-        "thread",
-        "self-cost",
-        "after",
-        "finding",
-        "verdict",
-        "end",
-    ];
-    match value.get("type").and_then(serde_json::Value::as_str) {
-        None => Err("no `type` in this line".to_owned()),
-        Some(kind) if !known.contains(&kind) => Ok(None),
-        Some(kind) => {
-            let kind = kind.to_owned();
-            serde_json::from_value(value).map(Some).map_err(|e| format!("bad `{kind}` line: {e}"))
-        }
-    }
 }
 
 /// Packs samples for a [`RawRecord`]: zigzag varints, zlib, base64.

@@ -374,10 +374,8 @@ impl<'a> Supervisor<'a> {
             });
         }
         let mut recent = Histogram::new(tailbound_rt::h2::PRECISION);
-        for (i, (now, before)) in histogram.counts().iter().zip(self.shown.counts()).enumerate() {
-            if now > before {
-                recent.add_at(i, now - before);
-            }
+        for (i, more) in histogram.since(&self.shown) {
+            recent.add_at(i, more);
         }
         self.shown = histogram.clone();
         Progress {

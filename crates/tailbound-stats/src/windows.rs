@@ -62,8 +62,8 @@ impl Sparse {
     /// What `now` has more than `before`, both at [`PRECISION`].
     fn between(before: &Histogram, now: &Histogram) -> Self {
         let mut out = Self::default();
-        for (i, (a, b)) in before.counts().iter().zip(now.counts()).enumerate() {
-            let (Ok(i), mut more) = (u16::try_from(i), b.saturating_sub(*a)) else { continue };
+        for (i, mut more) in now.since(before) {
+            let Ok(i) = u16::try_from(i) else { continue };
             // More than 2^32 in one bucket takes several entries, so that nothing is lost.
             while more > 0 {
                 let part = u32::try_from(more).unwrap_or(u32::MAX);

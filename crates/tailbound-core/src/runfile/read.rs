@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reading run files back: each line once, straight into its record.
+//!
+//! Context: COLD. Our own lines begin with their type, so that it is known without parsing
+//! the line; lines of others are parsed once more to find it. A thread's record is written
+//! again and again while a run goes on and only its last one counts, so only that is parsed.
+//! A last line that does not end in a newline is dropped unless it happens to be whole.
+//! Not here: the writer (`runfile`).
+
+use std::io::{self, BufRead};
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use crate::record::{Facts, Line, Run, SCHEMA, SelfCost};
+
+/// Longest line accepted: a histogram of every bucket is below 1 MiB.
+pub const LINE_MAX: usize = 64 << 20;
+
+/// Why a run file could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file could not be read.
+    #[error("line {line}: {source}")]
+    Io {
+        /// Where.
+        line: u64,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line is not what it should be.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// Where.
+        line: u64,
+        /// Why.
+        reason: String,
+    },
+    /// Nothing in it.
+    #[error("the file is empty")]
+    Empty,
+    /// A schema of a later version.
+    #[error(
+        "schema `{0}` is not known to this version (it reads up to `{SCHEMA}`): use a newer tailbound"
+    )]
+    Schema(String),
+}
+
+/// Reads a whole run.
+///
+/// # Errors
+/// [`ReadError`] with the line number. A file that was cut off is not an error:
+/// `Run::end` is `None`. Line types of a later minor version are passed over.
+pub fn read_run(input: impl BufRead) -> Result<Run, ReadError> {
+    read_run_without(input, &[])
+}
+
+/// Reads a run without the line types in `skip` (`window`, `raw`, …), which are passed over
+/// unparsed: for callers that read many runs and need little of each.
+///
+/// # Errors
+/// As [`read_run`]; what is wrong in a line that was passed over is not noticed.
+pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, ReadError> {
+    let mut run: Option<Run> = None;
+    let mut threads = Threads::default();
+    let mut bytes = Vec::new();
+    for line in 1u64.. {
+        bytes.clear();
+        let got = io::Read::take(&mut input, LINE_MAX as u64)
+            .read_until(b'\n', &mut bytes)
+            .map_err(|source| ReadError::Io { line, source })?;
+        if got == 0 {
+            break;
+        }
+        let whole = bytes.ends_with(b"\n");
+        if !whole && got >= LINE_MAX {
+            return Err(ReadError::Line {
+                line,
+                reason: format!("longer than {} MiB", LINE_MAX >> 20),
+            });
+        }
+        if bytes.iter().all(u8::is_ascii_whitespace)
+            || run.is_some() && kind_of(&bytes).is_some_and(|kind| skip.contains(&kind))
+            || run.is_some() && whole && threads.keep(line, &mut bytes)
+        {
+            continue;
+        }
+        let parsed = parse_line(&bytes);
+        match (&mut run, parsed) {
+            // A last line without its newline was cut off, unless it happens to be whole.
+            (Some(_), Err(_)) if !whole => break,
+            (_, Err(reason)) => return Err(ReadError::Line { line, reason }),
+            (Some(run), Ok(Some(record))) => {
+                if matches!(record, Line::Thread(_)) {
+                    threads.absorb_into(run)?;
+                }
+                run.absorb(record);
+            }
+            (Some(_), Ok(None)) => {}
+            (None, Ok(Some(Line::Header(header)))) => {
+                if header.schema != SCHEMA {
+                    return Err(ReadError::Schema(header.schema));
+                }
+                run = Some(Run::new(*header));
+            }
+            (None, Ok(_)) => {
+                return Err(ReadError::Line {
+                    line,
+                    reason: "the first line is not a header".to_owned(),
+                });
+            }
+        }
+    }
+    let mut run = run.ok_or(ReadError::Empty)?;
+    threads.absorb_into(&mut run)?;
+    Ok(run)
+}
+
+/// The last record of each thread and context, not yet parsed.
+#[derive(Default)]
+struct Threads {
+    /// Length of what names thread and context at the line's beginning, line number, line.
+    lines: Vec<(usize, u64, Vec<u8>)>,
+}
+
+impl Threads {
+    /// Keeps `bytes` in the place of an earlier record of the same thread, if it is a
+    /// thread's line as we write it; then `bytes` is left with other content.
+    fn keep(&mut self, line: u64, bytes: &mut Vec<u8>) -> bool {
+        const NAMED: &[u8] = b",\"wakeup\":";
+        if kind_of(bytes) != Some("thread") {
+            return false;
+        }
+        let head = bytes.get(..256).unwrap_or(bytes);
+        let Some(named) = head.windows(NAMED.len()).position(|w| w == NAMED) else {
+            return false;
+        };
+        let same = |(n, _, old): &&mut (usize, u64, Vec<u8>)| {
+            *n == named && old.get(..named) == bytes.get(..named)
+        };
+        match self.lines.iter_mut().find(same) {
+            Some((_, at, old)) => {
+                *at = line;
+                std::mem::swap(old, bytes);
+            }
+            None => self.lines.push((named, line, std::mem::take(bytes))),
+        }
+        true
+    }
+
+    fn absorb_into(&mut self, run: &mut Run) -> Result<(), ReadError> {
+        for (_, line, bytes) in self.lines.drain(..) {
+            let record =
+                parse_line(&bytes).map_err(|reason| ReadError::Line { line, reason })?;
+            record.into_iter().for_each(|r| run.absorb(r));
+        }
+        Ok(())
+    }
+}
+
+/// The type of a line that begins with it, as ours do.
+fn kind_of(line: &[u8]) -> Option<&str> {
+    let rest = line.strip_prefix(b"{\"type\":\"")?;
+    let head = rest.get(..32).unwrap_or(rest);
+    let end = head.iter().position(|b| *b == b'"' || *b == b'\\')?;
+    (head.get(end) == Some(&b'"')).then(|| std::str::from_utf8(head.get(..end)?).ok())?
+}
+
+/// One line; `None` is a type this version does not know.
+fn parse_line(bytes: &[u8]) -> Result<Option<Line>, String> {
+    #[derive(Deserialize)]
+    struct Tag {
+        #[serde(rename = "type", default)]
+        kind: serde_json::Value,
+    }
+    #[derive(Deserialize)]
+    struct Costs {
+        values: SelfCost,
+    }
+    #[derive(Deserialize)]
+    struct After {
+        facts: Facts,
+    }
+    let found: Tag;
+    let kind = match kind_of(bytes) {
+        Some(kind) => kind,
+        None => {
+            found = serde_json::from_slice(bytes).map_err(|e| reason("", &e))?;
+            found.kind.as_str().ok_or("no `type` in this line")?
+        }
+    };
+    Ok(Some(match kind {
+        "header" => Line::Header(of(kind, bytes)?),
+        "event" => Line::Event(of(kind, bytes)?),
+        "second" => Line::Second(of(kind, bytes)?),
+        "window" => Line::Window(of(kind, bytes)?),
+        "block" => Line::Block(of(kind, bytes)?),
+        "exceedance" => Line::Exceedance(of(kind, bytes)?),
+        "load" => Line::Load(of(kind, bytes)?),
+        "raw" => Line::Raw(of(kind, bytes)?),
+        "thread" => Line::Thread(of(kind, bytes)?),
+        "self-cost" => Line::SelfCost { values: of::<Costs>(kind, bytes)?.values },
+        "after" => Line::After { facts: of::<After>(kind, bytes)?.facts },
+        "finding" => Line::Finding(of(kind, bytes)?),
+        "verdict" => Line::Verdict(of(kind, bytes)?),
+        "end" => Line::End(of(kind, bytes)?),
+        _ => {
+            serde_json::from_slice::<IgnoredAny>(bytes).map_err(|e| reason(kind, &e))?;
+            return Ok(None);
+        }
+    }))
+}
+
+fn of<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|e| reason(kind, &e))
+}
+
+fn reason(kind: &str, error: &serde_json::Error) -> String {
+    if error.is_data() && !kind.is_empty() {
+        format!("bad `{kind}` line: {error}")
+    } else if error.is_data() {
+        "no `type` in this line".to_owned()
+    } else {
+        format!("not JSON: {error}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = concat!(
+        r#"{"type":"header","schema":"tailbound-run/1","tool":"t","id":"i","started":"s","command":[],"#,
+        r#""plan":{"probe":"cyclic","interval_ns":1000000,"activations":9,"warm_up_ns":0,"cpus":"0","#,
+        r#""policy":"other","clock":"monotonic","means":"nanosleep","loads":[],"requirement":{}},"machine":{}}"#
+    );
+
+    fn thread(thread: u32, n: u64) -> String {
+        let line = crate::record::ThreadRecord {
+            thread,
+            context: "user".into(),
+            wakeup: crate::Distribution { n, ..crate::Distribution::default() },
+            ..crate::record::ThreadRecord::default()
+        };
+        serde_json::to_string(&Line::Thread(Box::new(line))).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_last_record_of_a_thread_counts_and_a_torn_one_does_not() {
+        // Written by another program: the type is not first.
+        let other = thread(1, 7).replacen(r#""type":"thread","thread":1"#, r#""thread":1,"type":"thread""#, 1);
+        let torn = thread(0, 9);
+        let torn = torn.get(..torn.len() - 20).unwrap_or_default();
+        let file = [HEADER, &thread(0, 1), &thread(1, 2), &thread(0, 3), &other, torn].join("\n");
+        let run = read_run(file.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+        let found: Vec<_> = run.threads.iter().map(|t| (t.thread, t.wakeup.n)).collect();
+        assert_eq!(found, [(0, 3), (1, 7)]);
+        let file = [HEADER, &other, &thread(1, 8), ""].join("\n");
+        let run = read_run(file.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(run.threads.iter().map(|t| t.wakeup.n).collect::<Vec<_>>(), [8]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let bad_thread = thread(0, 1).replace(r#""n":1"#, r#""n":-1"#);
+        for (line, words) in [
+            (r#"{"type":"second","thread":0}"#, "line 2: bad `second` line: missing field"),
+            (r#"{"type":"second","thread":"#, "line 2: not JSON"),
+            (r#"{"type":"from-later""#, "line 2: not JSON"),
+            (r#"{"n":1}"#, "line 2: no `type`"),
+            (r#"{"type":7}"#, "line 2: no `type`"),
+            ("[]", "line 2: no `type`"),
+            (&bad_thread, "line 2: bad `thread` line"),
+        ] {
+            let file = format!("{HEADER}\n{line}\n");
+            let got = read_run(file.as_bytes()).map(|_| ()).map_err(|e| e.to_string());
+            assert!(got.as_ref().is_err_and(|e| e.contains(words)), "{line}: {got:?}");
+        }
+    }
+
+    #[test]
+    fn skipped_lines_are_not_parsed() {
+        let file = format!(
+            "{HEADER}\n{{\"type\":\"window\",oops}}\n{{\"type\":\"event\",\"t_ns\":1,\"event\":\"e\"}}\n"
+        );
+        let run = read_run_without(file.as_bytes(), &["window", "header"]);
+        assert!(run.is_ok_and(|r| r.events.len() == 1));
+        assert!(read_run(file.as_bytes()).is_err());
+    }
+}
