@@ -5,16 +5,22 @@
 //! Context: COLD.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use tailbound_core::record::Run;
 use tailbound_core::runfile;
 
-use crate::say::Failure;
+use crate::say::{self, Failure};
 
 /// Largest file of another tool that is read into memory.
 const FOREIGN_MAX: u64 = 4 << 30;
+
+/// From one word about the progress to the next.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
 /// The bytes of `path`; `-` is standard input.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -30,13 +36,70 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// A run file, or another tool's file, which is imported.
 pub(crate) fn run(path: &Path) -> Result<Run, Failure> {
-    let bytes = bytes(path)?;
-    // Only our own files begin so; everything else is another tool's.
-    let head = bytes.get(..64).unwrap_or(&bytes);
-    let mut run = if head.starts_with(b"{\"type\":\"header\"") {
-        runfile::read_run(bytes.as_slice())
-            .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?
+    run_without(path, &[])
+}
+
+/// Several of them, in the order of `paths`, read on every CPU.
+pub(crate) fn runs(paths: &[PathBuf]) -> Result<Vec<Run>, Failure> {
+    runs_without(paths, &[])
+}
+
+/// Several of them without the line types in `skip` (`window`, `raw`, …), which the caller
+/// does not need; a verdict is kept or made as in [`run`]. Says how far it is where that takes
+/// more than two seconds.
+pub(crate) fn runs_without(paths: &[PathBuf], skip: &[&str]) -> Result<Vec<Run>, Failure> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(paths.len());
+    let next = AtomicUsize::new(0);
+    let said = Mutex::new(Instant::now());
+    let work = || {
+        let mut mine = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(path) = paths.get(at) else { return mine };
+            let read = run_without(path, skip);
+            let failed = read.is_err();
+            mine.push((at, read));
+            if failed {
+                // Nobody begins another file; those begun are finished.
+                next.store(paths.len(), Ordering::Relaxed);
+            }
+            if let Ok(mut last) = said.try_lock()
+                && last.elapsed() > PROGRESS_EVERY
+            {
+                *last = Instant::now();
+                say::note(&format!("read {} of {} files", at + 1, paths.len()));
+            }
+        }
+    };
+    let mut all = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let mut all = work();
+        // A panic of another thread is ours.
+        others.into_iter().for_each(|t| match t.join() {
+            Ok(theirs) => all.extend(theirs),
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        all
+    });
+    all.sort_unstable_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, run)| run).collect()
+}
+
+fn run_without(path: &Path, skip: &[&str]) -> Result<Run, Failure> {
+    let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
+    let source: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin().lock())
     } else {
+        Box::new(File::open(path).map_err(|e| failed(&e))?)
+    };
+    let mut source = BufReader::with_capacity(1 << 16, source);
+    // Only our own files begin so; everything else is another tool's.
+    let ours = source.fill_buf().map_err(|e| failed(&e))?.starts_with(b"{\"type\":\"header\"");
+    let mut run = if ours {
+        runfile::read_run_without(source, skip).map_err(|e| failed(&e))?
+    } else {
+        let mut bytes = Vec::new();
+        source.take(FOREIGN_MAX).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
         tailbound_import::import(&name(path), &bytes).map_err(Failure::usage)?
     };
     judge(&mut run);

@@ -150,8 +150,7 @@ impl Threads {
 
     fn absorb_into(&mut self, run: &mut Run) -> Result<(), ReadError> {
         for (_, line, bytes) in self.lines.drain(..) {
-            let record =
-                parse_line(&bytes).map_err(|reason| ReadError::Line { line, reason })?;
+            let record = parse_line(&bytes).map_err(|reason| ReadError::Line { line, reason })?;
             record.into_iter().for_each(|r| run.absorb(r));
         }
         Ok(())
@@ -248,7 +247,11 @@ mod tests {
     #[test]
     fn the_last_record_of_a_thread_counts_and_a_torn_one_does_not() {
         // Written by another program: the type is not first.
-        let other = thread(1, 7).replacen(r#""type":"thread","thread":1"#, r#""thread":1,"type":"thread""#, 1);
+        let other = thread(1, 7).replacen(
+            r#""type":"thread","thread":1"#,
+            r#""thread":1,"type":"thread""#,
+            1,
+        );
         let torn = thread(0, 9);
         let torn = torn.get(..torn.len() - 20).unwrap_or_default();
         let file = [HEADER, &thread(0, 1), &thread(1, 2), &thread(0, 3), &other, torn].join("\n");

@@ -11,7 +11,7 @@ use crate::say::{self, Failure};
 
 /// `tailbound compare`
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
-    let runs = args.runs.iter().map(|p| input::run(p)).collect::<Result<Vec<_>, _>>()?;
+    let runs = input::runs(&args.runs)?;
     let names: Vec<String> = args.runs.iter().map(|p| input::name(p)).collect();
     if let Some(out) = &args.out {
         input::write(out, &tailbound_report::html(&runs, &names), args.force)?;

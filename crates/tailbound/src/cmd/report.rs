@@ -11,7 +11,7 @@ use crate::say::{self, Failure};
 
 /// `tailbound report`
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
-    let runs = args.runs.iter().map(|p| input::run(p)).collect::<Result<Vec<_>, _>>()?;
+    let runs = input::runs(&args.runs)?;
     let names: Vec<String> = args.runs.iter().map(|p| input::name(p)).collect();
     let out = match (&args.out, args.runs.first()) {
         (Some(out), _) => out.clone(),
