@@ -22,7 +22,7 @@ fn stirling_error(a: f64) -> f64 {
 }
 
 /// ln Γ(a+1) for positive `a`.
-fn ln_gamma_1p(a: f64) -> f64 {
+pub(crate) fn ln_gamma_1p(a: f64) -> f64 {
     let (mut a, mut product) = (a, 1.0);
     while a < 15.0 {
         a += 1.0;

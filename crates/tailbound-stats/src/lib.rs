@@ -21,6 +21,7 @@ pub mod p2;
 pub mod quantile;
 pub mod random;
 pub mod rates;
+pub mod student;
 pub mod summary;
 mod tally;
 pub mod verdict;

@@ -6,6 +6,8 @@
 
 mod certified;
 mod comparison;
+mod differences;
 mod quantiles;
+mod rounds;
 mod verdicts;
 mod windows;

@@ -2,10 +2,10 @@
 //! Two or more runs side by side: the standard figures of each context and their ratio to the
 //! first run's.
 //!
-//! Context: COLD. Units: ns, ratios without.
-//! This is a table, not a test: the statistics of a difference need rounds that alternate
-//! between the things compared, and drift alone was measured to move tail quantiles of one
-//! configuration by a factor of four between the halves of a run. The notes say so.
+//! Context: COLD. Units: ns; skewness, kurtosis and ratios without.
+//! This is a table, not a test: the statistics of a difference need units that can be resampled
+//! ([`super::difference`]), and drift alone was measured to move tail quantiles of one
+//! configuration by a factor of four between the halves of a run.
 //! Not here: rendering (`tailbound-report`); intervals, permutation test and margins.
 
 use std::collections::BTreeSet;
@@ -59,8 +59,10 @@ pub struct ComparedContext {
 pub struct Row {
     /// The context.
     pub context: String,
-    /// `min`, `mean`, `sd`, `p50`, …, `max`.
+    /// `min`, `mean`, `sd`, `skewness`, `kurtosis`, `mode`, `p50`, …, `max`.
     pub statistic: String,
+    /// `ns`, or `none` for skewness and kurtosis, whose `value` is then without unit.
+    pub unit: &'static str,
     /// One cell a run, in the order of the runs.
     pub cells: Vec<Cell>,
 }
@@ -138,13 +140,17 @@ fn rows_of(context: &str, runs: &[ComparedRun]) -> Vec<Row> {
             Row {
                 context: context.to_owned(),
                 statistic: name.clone(),
+                unit: if BARE.contains(&name.as_str()) { "none" } else { "ns" },
                 cells: values.into_iter().map(cell).collect(),
             }
         })
         .collect()
 }
 
-/// The figures of a summary that are times, by name.
+/// Figures that are no times.
+const BARE: [&str; 2] = ["skewness", "kurtosis"];
+
+/// The figures of a summary, by name.
 fn figures(s: &Summary) -> Vec<(String, Quantile)> {
     let exact = |ns: Option<f64>| {
         ns.map_or(Quantile::Unknown, |ns| Quantile::Value { ns, low_ns: ns, high_ns: ns })
@@ -158,6 +164,8 @@ fn figures(s: &Summary) -> Vec<(String, Quantile)> {
         ("min".to_owned(), whole(s.min_ns)),
         ("mean".to_owned(), exact(s.mean_ns)),
         ("sd".to_owned(), exact(s.sd_ns)),
+        ("skewness".to_owned(), exact(s.skewness)),
+        ("kurtosis".to_owned(), exact(s.kurtosis)),
         ("mode".to_owned(), mode),
     ];
     before
@@ -168,12 +176,7 @@ fn figures(s: &Summary) -> Vec<(String, Quantile)> {
 }
 
 fn notes(runs: &[(&str, &Run)], compared: &[ComparedRun], contexts: &[&str]) -> Vec<String> {
-    let mut out = vec![
-        "The statistics of a difference are not computed yet: a ratio here has no interval."
-            .to_owned(),
-        "The runs were not interleaved: drift of the machine between them is part of every ratio."
-            .to_owned(),
-    ];
+    let mut out = Vec::new();
     let mut differs = |what: &str, of: &dyn Fn(&Run) -> String| {
         let values: Vec<String> = runs.iter().map(|(_, run)| of(run)).collect();
         if values.iter().collect::<BTreeSet<_>>().len() > 1 {

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One unit of a comparison: what one system did in one round, in one run, or in one stretch of
+//! a run.
+//!
+//! Context: COLD. Units: ns, signed. Only occupied buckets are held, so that a thousand runs fit
+//! in memory and every later step is proportional to what was seen.
+//! Not here: which stretches make a block ([`super::stretches`]).
+
+use std::collections::BTreeMap;
+
+use tailbound_core::histogram::SparseHistogram;
+use tailbound_core::record::BlockRecord;
+use tailbound_core::{Distribution, Histogram};
+
+/// Values of `low_ns` to `low_ns + width_ns - 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Least value.
+    pub low_ns: i64,
+    /// Number of ns it spans.
+    pub width_ns: u64,
+    /// Values in it.
+    pub count: u64,
+}
+
+/// One unit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Due activations.
+    pub n: u64,
+    /// The latest, exactly where the source has it.
+    pub max_ns: Option<i64>,
+    /// Those later than the deadline, where one is asked about; a bucket that the deadline cuts
+    /// counts as in time.
+    pub beyond: Option<u64>,
+    /// Occupied buckets, ascending.
+    pub cells: Vec<Cell>,
+}
+
+impl Block {
+    /// The unit that `due` is, in buckets of `precision` at most.
+    ///
+    /// # Errors
+    /// Values that are in no bucket: nothing can be resampled that is not known.
+    pub fn of(
+        due: &Distribution,
+        precision: u32,
+        deadline_ns: Option<i64>,
+    ) -> Result<Self, String> {
+        if due.unbinned > 0 {
+            return Err(format!("{} values are in no bucket of its source", due.unbinned));
+        }
+        let mut block = Self::of_histograms(&due.late, &due.early, precision);
+        if block.n < due.n {
+            return Err(format!("{} values are in no bucket of its source", due.n - block.n));
+        }
+        block.max_ns = due.max_ns.or(block.max_ns);
+        block.beyond = deadline_ns.map(|limit| due.beyond(limit).0);
+        Ok(block)
+    }
+
+    /// The unit that several stretches are together.
+    #[must_use]
+    pub fn of_records(
+        records: &[&BlockRecord],
+        max_ns: Option<i64>,
+        deadline_ns: Option<i64>,
+    ) -> Self {
+        let precision = records.iter().map(|r| r.late.precision()).min().unwrap_or(1);
+        let early = records.iter().filter_map(|r| r.early.as_ref());
+        let mut all = Distribution {
+            late: Histogram::new(precision),
+            early: Histogram::new(early.clone().map(SparseHistogram::precision).min().unwrap_or(1)),
+            ..Distribution::default()
+        };
+        records.iter().for_each(|r| r.late.add_to(&mut all.late));
+        early.for_each(|h| h.add_to(&mut all.early));
+        all.n = all.late.total().saturating_add(all.early.total());
+        let mut block = Self::of_histograms(&all.late, &all.early, u32::MAX);
+        block.beyond = deadline_ns.map(|limit| all.beyond(limit).0);
+        block.max_ns = max_ns.or(block.max_ns);
+        block
+    }
+
+    fn of_histograms(late: &Histogram, early: &Histogram, precision: u32) -> Self {
+        let coarser = |h: &Histogram| (h.precision() > precision).then(|| h.coarsened(precision));
+        let (coarse_late, coarse_early) = (coarser(late), coarser(early));
+        let (late, early) =
+            (coarse_late.as_ref().unwrap_or(late), coarse_early.as_ref().unwrap_or(early));
+        let before = early.buckets().rev().map(|b| Cell {
+            low_ns: -(b.low_ns + b.width_ns - 1).cast_signed(),
+            width_ns: b.width_ns,
+            count: b.count,
+        });
+        let after = late.buckets().map(|b| Cell {
+            low_ns: b.low_ns.cast_signed(),
+            width_ns: b.width_ns,
+            count: b.count,
+        });
+        let cells: Vec<Cell> = before.chain(after).collect();
+        Self {
+            n: cells.iter().map(|c| c.count).sum(),
+            max_ns: cells.last().map(|c| c.low_ns.saturating_add_unsigned(c.width_ns - 1)),
+            beyond: None,
+            cells,
+        }
+    }
+
+    /// A unit of exact values, for tests and studies.
+    #[must_use]
+    pub fn of_values(values: impl IntoIterator<Item = i64>) -> Self {
+        let mut d = Distribution::default();
+        values.into_iter().for_each(|v| d.add(v));
+        Self::of(&d, u32::MAX, None).unwrap_or_default()
+    }
+
+    /// All that `self` and `other` hold.
+    #[must_use]
+    pub fn merged(&self, other: &Self) -> Self {
+        let mut cells: BTreeMap<i64, Cell> = BTreeMap::new();
+        for cell in self.cells.iter().chain(&other.cells) {
+            cells.entry(cell.low_ns).and_modify(|c| c.count += cell.count).or_insert(*cell);
+        }
+        Self {
+            n: self.n.saturating_add(other.n),
+            max_ns: self.max_ns.max(other.max_ns),
+            beyond: self.beyond.zip(other.beyond).map(|(a, b)| a.saturating_add(b)),
+            cells: cells.into_values().collect(),
+        }
+    }
+}

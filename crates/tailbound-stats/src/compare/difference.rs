@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One system against another: every figure with its intervals and its word, one permutation
+//! p, distance, dominance and exceedances, and the answer in one word.
+//!
+//! Context: COLD. Units: ns, ratios of the second system to the first.
+//! The unit of everything is the round (or run, or stretch): what happens within one is
+//! correlated, and tests that take each wake-up for an independent one measure how many there
+//! were.
+//! Not here: where units come from ([`super::block`], [`super::stretches`]), sentences
+//! ([`super::sentence`]).
+
+use serde::Serialize;
+
+use super::block::Block;
+use super::distance::wasserstein_ns;
+use super::exceedance::{self, Exceedance};
+use super::interval::{Interval, deviation, intervals, quantile_sorted, widening};
+use super::margin::{Word, judge, more_units};
+use super::matrix::weigh;
+use super::resample::{Figures, Resampler};
+use super::settings::{PROBABILITIES, Settings};
+use super::shift::{self, ShiftPoint};
+use crate::quantile::{label, needed};
+use crate::random::Random;
+
+/// What the units are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// Rounds: both systems in each, in random order. Drift cancels.
+    Rounds,
+    /// Several runs of each system. Drift between them is part of the difference.
+    Runs,
+    /// Stretches of one run of each system. Drift between them is part of the difference.
+    Stretches,
+}
+
+impl Design {
+    /// Fewest units of each system from which intervals are given: below, no exchange of labels
+    /// of six rounds could be rare enough to be 5 %, and stretches are not quite independent.
+    #[must_use]
+    pub fn units_min(self) -> usize {
+        match self {
+            Self::Rounds => 6,
+            Self::Runs | Self::Stretches => 8,
+        }
+    }
+    /// What one unit is called.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Rounds => "round",
+            Self::Runs => "run",
+            Self::Stretches => "stretch",
+        }
+    }
+    /// Does drift of the machine cancel?
+    #[must_use]
+    pub fn is_paired(self) -> bool {
+        self == Self::Rounds
+    }
+}
+
+/// One figure of both systems.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Feature {
+    /// `p50`, …, `block maximum` (the median over the units of each unit's latest).
+    pub name: String,
+    /// Its probability, for a quantile.
+    pub probability: Option<f64>,
+    /// Of the first system.
+    pub a_ns: f64,
+    /// Of the second.
+    pub b_ns: f64,
+    /// Second to first; absent where one of them is not always late.
+    pub ratio: Option<Interval>,
+    /// Second less first.
+    pub difference_ns: Interval,
+    /// What can be said.
+    pub word: Word,
+    /// About how many more units would decide it, if it is inconclusive; absent where the
+    /// difference is too close to the margin for any number.
+    pub more_units: Option<u64>,
+}
+
+/// On which side every quantile lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dominance {
+    /// The second system is later at every quantile judged.
+    Later,
+    /// It is earlier at every one.
+    Earlier,
+}
+
+/// One system against another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// What the units are.
+    pub design: Design,
+    /// How many of each system.
+    pub units: [usize; 2],
+    /// The answer: a regression of any figure is one.
+    pub word: Word,
+    /// The figures.
+    pub features: Vec<Feature>,
+    /// Quantiles that so few activations do not have, with how many more it takes.
+    pub unsupported: Vec<(String, u64)>,
+    /// Share of exchanges of labels that differ as much; exact for rounds. Absent where no
+    /// figure has a ratio.
+    pub p: Option<f64>,
+    /// Wasserstein's distance.
+    pub wasserstein_ns: f64,
+    /// What 95 % of the exchanges of labels stay below.
+    pub wasserstein_by_chance_ns: f64,
+    /// Whether one system is later everywhere.
+    pub dominance: Option<Dominance>,
+    /// How often each is later than the deadline, where there is one and every unit knows.
+    pub exceedance: Option<Exceedance>,
+    /// The ratio over the whole range of probabilities.
+    pub shift: Vec<ShiftPoint>,
+}
+
+/// Compares `b` with `a`; of [`Design::Rounds`], unit k of both is round k.
+///
+/// # Errors
+/// Too few units, or a unit without activations: a sentence that says how many it takes.
+pub fn difference(
+    a: &[Block],
+    b: &[Block],
+    design: Design,
+    deadline_ns: Option<i64>,
+    settings: &Settings,
+) -> Result<Difference, String> {
+    check(a, b, design)?;
+    let paired = design.is_paired();
+    let n = |units: &[Block]| units.iter().map(|u| u.n).sum::<u64>();
+    let n = n(a).min(n(b));
+    let (judged, unsupported): (Vec<f64>, Vec<f64>) =
+        PROBABILITIES.iter().partition(|p| needed(**p) <= n);
+    let family = Resampler::new(a, b, paired, &judged);
+    let units = [a.len(), b.len()];
+    let wider = widening(units[0].min(units[1]), settings.confidence);
+    let estimate = family.estimate();
+    let grid = shift::probabilities(n);
+    let along = Resampler::new(a, b, paired, &grid);
+
+    let mut random = Random::new(settings.seed);
+    let mut replicates = Vec::with_capacity(settings.replicates);
+    let mut curves = Vec::with_capacity(settings.replicates);
+    let mut rates = Vec::with_capacity(settings.replicates);
+    for _ in 0..settings.replicates {
+        let weights = family.draw(&mut random);
+        replicates.push(family.weighted(&weights));
+        curves.push(along.weighted(&weights));
+        rates.push(exceedance::log_ratio(a, b, &weights));
+    }
+    let features = features(&judged, &estimate, &replicates, wider, units, settings);
+    let (p, by_chance) = exchange(&family, &estimate, &features, settings, &mut random);
+    let mut sums = [vec![0.0; family.matrix.buckets()], vec![0.0; family.matrix.buckets()]];
+    for (sum, rows) in sums.iter_mut().zip(&family.matrix.rows) {
+        weigh(rows, &vec![1.0; rows.len()], sum);
+    }
+    let mut exceeded = deadline_ns.and_then(|limit| exceedance::counts(a, b, limit));
+    if let Some(e) = exceeded.as_mut().filter(|e| e.beyond != [0, 0]) {
+        let ones = super::resample::Weights { a: vec![1.0; a.len()], b: vec![1.0; b.len()] };
+        let estimate = exceedance::log_ratio(a, b, &ones);
+        e.ratio = exceedance::interval(estimate, rates, wider, settings.confidence);
+    }
+    Ok(Difference {
+        design,
+        units,
+        word: overall(&features),
+        dominance: dominance(&features),
+        features,
+        unsupported: unsupported.iter().map(|p| (label(*p), needed(*p) - n)).collect(),
+        p,
+        wasserstein_ns: wasserstein_ns(&family.matrix, &sums[0], &sums[1]),
+        wasserstein_by_chance_ns: by_chance,
+        exceedance: exceeded,
+        shift: shift::points(&grid, &along.estimate(), &curves, wider, settings.confidence),
+    })
+}
+
+fn check(a: &[Block], b: &[Block], design: Design) -> Result<(), String> {
+    let (have, need) = (a.len().min(b.len()), design.units_min());
+    if have < need {
+        let unit = design.unit();
+        return Err(format!(
+            "{have} {unit}{} of each system {} too few for intervals: it takes {need}",
+            match (have, design) {
+                (1, _) => "",
+                (_, Design::Stretches) => "es",
+                _ => "s",
+            },
+            if have == 1 { "is" } else { "are" },
+        ));
+    }
+    if design.is_paired() && a.len() != b.len() {
+        return Err(format!("{} rounds of one and {} of the other", a.len(), b.len()));
+    }
+    if a.iter().chain(b).any(|u| u.n == 0) {
+        return Err(format!("a {} holds no activation at all", design.unit()));
+    }
+    Ok(())
+}
+
+fn column(of: &[Figures], at: usize, f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    let one = |x: &Figures| {
+        f(x.a.get(at).copied().unwrap_or(f64::NAN), x.b.get(at).copied().unwrap_or(f64::NAN))
+    };
+    of.iter().map(one).collect()
+}
+
+fn features(
+    judged: &[f64],
+    estimate: &Figures,
+    replicates: &[Figures],
+    wider: f64,
+    units: [usize; 2],
+    settings: &Settings,
+) -> Vec<Feature> {
+    let count = estimate.a.len();
+    let pair = |i: usize| {
+        (estimate.a.get(i).copied().unwrap_or(0.0), estimate.b.get(i).copied().unwrap_or(0.0))
+    };
+    // There is no ratio to nothing or to an early value.
+    let positive = |i: &usize| {
+        let of = |f: &Figures| {
+            f.a.get(*i).is_some_and(|v| *v > 0.0) && f.b.get(*i).is_some_and(|v| *v > 0.0)
+        };
+        of(estimate) && replicates.iter().all(of)
+    };
+    let with_ratio: Vec<usize> = (0..count).filter(positive).collect();
+    let logs: Vec<f64> = with_ratio.iter().map(|i| pair(*i)).map(|(a, b)| (b / a).ln()).collect();
+    let columns: Vec<Vec<f64>> =
+        with_ratio.iter().map(|i| column(replicates, *i, |a, b| (b / a).ln())).collect();
+    let ratios = intervals(&logs, &columns, wider, settings.confidence);
+    let differences: Vec<f64> = (0..count).map(pair).map(|(a, b)| b - a).collect();
+    let columns: Vec<Vec<f64>> = (0..count).map(|i| column(replicates, i, |a, b| b - a)).collect();
+    let differences = intervals(&differences, &columns, wider, settings.confidence);
+    let one = |(i, difference_ns): (usize, Interval)| {
+        let (a_ns, b_ns) = pair(i);
+        let at = with_ratio.iter().position(|k| *k == i);
+        let ratio = at.and_then(|k| ratios.get(k)).map(|r| r.map(f64::exp));
+        let word = judge(ratio.as_ref(), &difference_ns, &settings.margin);
+        let more = ratio
+            .filter(|_| word == Word::Inconclusive)
+            .and_then(|r| more_units(&r, a_ns, &settings.margin, units[0].min(units[1])));
+        let probability = judged.get(i).copied();
+        Feature {
+            name: probability.map_or_else(|| "block maximum".to_owned(), label),
+            probability,
+            a_ns,
+            b_ns,
+            ratio,
+            difference_ns,
+            word,
+            more_units: more,
+        }
+    };
+    differences.into_iter().enumerate().map(one).collect()
+}
+
+/// The p-value of the greatest difference of any figure with a ratio, each in units of its
+/// deviation under exchange, which does not depend on the labels: so the test is exact. And
+/// what Wasserstein's distance comes to by chance.
+fn exchange(
+    family: &Resampler<'_>,
+    estimate: &Figures,
+    features: &[Feature],
+    settings: &Settings,
+    random: &mut Random,
+) -> (Option<f64>, f64) {
+    let mut exchanged = Vec::with_capacity(settings.permutations);
+    let mut distances = Vec::with_capacity(settings.permutations);
+    for _ in 0..settings.permutations {
+        let (figures, [a, b]) = family.exchanged(random);
+        distances.push(wasserstein_ns(&family.matrix, &a, &b));
+        exchanged.push(figures);
+    }
+    distances.sort_unstable_by(f64::total_cmp);
+    let by_chance = quantile_sorted(&distances, settings.confidence);
+    let mut greatest = vec![0.0f64; exchanged.len()];
+    let mut seen = 0.0f64;
+    let mut any = false;
+    for i in features.iter().enumerate().filter(|(_, f)| f.ratio.is_some()).map(|(i, _)| i) {
+        let column = column(&exchanged, i, |a, b| (b / a).ln());
+        let Some((a, b)) = estimate.a.get(i).zip(estimate.b.get(i)) else { continue };
+        // A figure that exchange makes early has no logarithm.
+        if column.iter().any(|v| !v.is_finite()) {
+            continue;
+        }
+        let sd = deviation(&column);
+        let scale = if sd > 0.0 { sd } else { 1.0 };
+        any = true;
+        seen = seen.max(((b / a).ln() / scale).abs());
+        greatest.iter_mut().zip(&column).for_each(|(g, v)| *g = g.max((v / scale).abs()));
+    }
+    // An exchange that comes to the same thing must count, whatever the order of its sums.
+    let as_great = greatest.iter().filter(|g| **g >= seen * (1.0 - 1e-12)).count();
+    (any.then(|| (1.0 + as_great as f64) / (1.0 + greatest.len() as f64)), by_chance)
+}
+
+fn overall(features: &[Feature]) -> Word {
+    let any = |word| features.iter().any(|f| f.word == word);
+    if any(Word::Regression) {
+        Word::Regression
+    } else if any(Word::Improvement) {
+        Word::Improvement
+    } else if any(Word::Inconclusive) || features.is_empty() {
+        Word::Inconclusive
+    } else {
+        Word::Equivalent
+    }
+}
+
+fn dominance(features: &[Feature]) -> Option<Dominance> {
+    let quantiles = || features.iter().filter(|f| f.probability.is_some());
+    let all = |side: fn([f64; 2]) -> bool| {
+        quantiles().count() > 0 && quantiles().all(|f| side(f.difference_ns.simultaneous))
+    };
+    if all(|[low, _]| low > 0.0) {
+        Some(Dominance::Later)
+    } else if all(|[_, high]| high < 0.0) {
+        Some(Dominance::Earlier)
+    } else {
+        None
+    }
+}

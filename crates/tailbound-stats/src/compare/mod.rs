@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two or more systems side by side: the plain table, and the statistics of their difference.
+//!
+//! Context: COLD. Units: ns, ratios without.
+//!
+//! ```text
+//! units   block (a round, run or stretch), stretches (of a single run)
+//! figures matrix (units × buckets) → resample (bootstrap, exchange of labels)
+//! answer  interval → margin (a word) → difference → sentence
+//! beside  table (plain figures), shift and bands (pictures)
+//! ```
+//! Method and measured error rates: `docs/compare.md`.
+//! Not here: rendering, and what else differs between two machines (`tailbound-report`).
+
+pub mod bands;
+pub mod block;
+pub mod difference;
+mod distance;
+pub mod exceedance;
+pub mod interval;
+pub mod margin;
+mod matrix;
+mod resample;
+pub mod sentence;
+pub mod settings;
+pub mod shift;
+pub mod stretches;
+pub mod table;
+
+pub use block::Block;
+pub use difference::{Design, Difference, Feature, difference};
+pub use margin::{Margin, Word};
+pub use settings::Settings;
+pub use table::{Cell, ComparedContext, ComparedRun, Comparison, Row, compare};
