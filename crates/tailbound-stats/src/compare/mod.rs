@@ -25,10 +25,12 @@ pub mod sentence;
 pub mod settings;
 pub mod shift;
 pub mod stretches;
+pub mod systems;
 pub mod table;
 
 pub use block::Block;
 pub use difference::{Design, Difference, Feature, difference};
 pub use margin::{Margin, Word};
 pub use settings::Settings;
+pub use systems::{System, Systems};
 pub use table::{Cell, ComparedContext, ComparedRun, Comparison, Row, compare};
