@@ -12,12 +12,14 @@
 #![deny(missing_docs)]
 
 pub mod blocks;
+pub mod anytime;
 pub mod chi;
 pub mod compare;
 pub mod exceed;
 pub mod int256;
 pub mod moments;
 pub mod p2;
+pub mod planning;
 pub mod quantile;
 pub mod random;
 pub mod rates;
