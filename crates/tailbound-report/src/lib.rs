@@ -22,6 +22,7 @@ pub mod label;
 pub mod live;
 pub mod matrix;
 pub mod pictures;
+pub mod planning;
 pub mod svg;
 pub mod table;
 pub mod text;

@@ -11,8 +11,8 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod blocks;
 pub mod anytime;
+pub mod blocks;
 pub mod chi;
 pub mod compare;
 pub mod exceed;

@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
     Import(ImportArgs),
+    /// How long must be measured to show a rate, a share, a quantile or a mean
+    Plan(crate::cli_plan::PlanVerbArgs),
     /// Real kernels in QEMU, in virtual time: the same figures on any host
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),

@@ -9,6 +9,7 @@
 mod cli;
 mod cli_lab;
 mod cli_lab_kernel;
+mod cli_plan;
 mod cmd;
 mod input;
 mod live;

@@ -7,6 +7,7 @@ mod compare;
 mod import;
 mod lab;
 mod load;
+mod plan;
 mod report;
 mod run;
 mod show;
@@ -36,6 +37,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Import(args) => import::import(&args),
+        Command::Plan(args) => plan::plan(&args),
         Command::Lab(lab) => lab::lab(&lab),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How long must be measured, as sentences a person can act on and tables beneath them.
+//!
+//! Context: COLD. Units: ns and seconds in; people's units out, rounded to the safe side: a
+//! length that suffices up, a statement that holds down.
+//! Not here: the numbers (`tailbound_stats::planning`), the words of the command line.
+
+use serde_json::{Value, json};
+use tailbound_core::requirement::Rate;
+use tailbound_core::units::{exact, format_ns_i64, format_span, grouped};
+use tailbound_stats::planning::{self, Demonstration, Given, METHOD, QuantilePlan, ShareInTime};
+use tailbound_stats::rates::{at_least, at_most, percent};
+
+use crate::table::Table;
+use crate::text::Style;
+use crate::text::ink::Ink;
+use crate::text::report::Page;
+
+/// Version of the JSON.
+pub const SCHEMA: &str = "tailbound-plan/1";
+
+/// What is measured with: it turns time into activations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Means {
+    /// The deadline, to name what must be rare.
+    pub deadline_ns: Option<i64>,
+    /// From one activation to the next.
+    pub interval_ns: i64,
+    /// Machines measured beside each other.
+    pub machines: u32,
+    /// Confidence of the statements.
+    pub confidence: f64,
+}
+
+/// One answer: sentences, tables with their headings, and the same for scripts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    /// Sentences.
+    pub sentences: Vec<String>,
+    /// Heading and table.
+    pub tables: Vec<(String, Table)>,
+    /// Name of the answer in the JSON, and the answer.
+    pub json: (&'static str, Value),
+}
+
+impl Means {
+    fn exceedances(&self) -> String {
+        self.deadline_ns.map_or_else(
+            || "exceedances".to_owned(),
+            |d| format!("exceedances of {}", format_ns_i64(d)),
+        )
+    }
+    fn activations(&self, seconds: f64) -> u64 {
+        whole(seconds * 1e9 / self.interval_ns.max(1) as f64)
+    }
+    fn level(&self) -> String {
+        percent(self.confidence)
+    }
+}
+
+fn whole(x: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates; counts beyond 2^64 are nobody's plan"
+    )]
+    let n = (x * (1.0 - 1e-12)).ceil().max(0.0) as u64;
+    n
+}
+
+fn per(rate: Rate) -> String {
+    let time = format_span(rate.per_ns);
+    if rate.count == 1 { format!("one per {time}") } else { format!("{} per {time}", rate.count) }
+}
+
+/// How to show a rate.
+#[must_use]
+pub fn rate(means: &Means, rate: Rate, plan: &Demonstration) -> Section {
+    let clean = plan.needed.first().map_or(f64::INFINITY, |n| n.each_s);
+    let (what, level) = (means.exceedances(), means.level());
+    let beside = if means.machines > 1 {
+        format!(" on each of {} machines", means.machines)
+    } else {
+        String::new()
+    };
+    let mut sentences = vec![
+        format!(
+            "To show at {level} confidence that {what} are rarer than {}, measure {}{beside} without one ({} activations at an interval of {}).",
+            per(rate),
+            at_most(clean),
+            grouped(means.activations(clean)),
+            exact(means.interval_ns),
+        ),
+        "A shorter interval does not shorten it: the future is judged by time, not by samples. More machines do, where they are alike: their times add up.".to_owned(),
+        format!(
+            "Whoever looks on the way and may stop when it suits needs {}{beside} without one: that is the limit `run --until anytime` goes by.",
+            at_most(plan.anytime_each_s)
+        ),
+    ];
+    if means.machines == 1 && clean > 86_400.0 {
+        let machines = (clean / 43_200.0).ceil();
+        sentences.push(format!(
+            "In 12 h: {machines:.0} machines beside each other (--machines {machines:.0})."
+        ));
+    }
+    let mut allowed =
+        Table::new(&["seconds with an exceedance", "measure at least", "activations"]);
+    for n in &plan.needed {
+        allowed.row(vec![
+            grouped(n.allowed),
+            at_most(n.each_s),
+            grouped(means.activations(n.each_s)),
+        ]);
+    }
+    let mut tables = vec![("If some are seen".to_owned(), allowed)];
+    if !plan.shorter.is_empty() {
+        let mut shorter = Table::new(&["a clean run of", "shows: rarer than one per"]);
+        for s in &plan.shorter {
+            shorter.row(vec![at_most(s.length_s), at_least(s.one_per_s)]);
+        }
+        tables.push((format!("What a shorter one shows at {level}"), shorter));
+    }
+    Section {
+        sentences,
+        tables,
+        json: (
+            "rate",
+            json!({"rate": rate.to_string(), "unit": "seconds of schedule with an exceedance", "plan": plan}),
+        ),
+    }
+}
+
+/// What a clean run of a length shows.
+#[must_use]
+pub fn length(means: &Means, length_s: f64) -> Section {
+    let shown = planning::shown(length_s, means.confidence, means.machines);
+    let activations = means.activations(length_s);
+    let beside = if means.machines > 1 {
+        format!(" on each of {} machines", means.machines)
+    } else {
+        String::new()
+    };
+    let all = activations as f64 * f64::from(means.machines);
+    let probability = planning::given(all, 0.5, means.confidence).clean_shows;
+    Section {
+        sentences: vec![
+            format!(
+                "A run of {}{beside} without one ({} activations at an interval of {}) shows at {} confidence that {} are rarer than one per {}.",
+                at_most(length_s),
+                grouped(activations),
+                exact(means.interval_ns),
+                means.level(),
+                means.exceedances(),
+                at_least(shown.one_per_s),
+            ),
+            format!(
+                "Per activation that is a probability of at most {probability:.1e}, where activations are late independently of each other."
+            ),
+        ],
+        tables: Vec::new(),
+        json: (
+            "length",
+            json!({"activations": activations, "clean_shows_per_activation": probability, "shown": shown}),
+        ),
+    }
+}
+
+/// How to show a share of activations in time.
+#[must_use]
+pub fn share(means: &Means, plan: &ShareInTime) -> Section {
+    let level = means.level();
+    let clean = plan.needed.first().map_or(f64::INFINITY, |n| n.exposure);
+    let mut sentences = vec![format!(
+        "To show at {level} confidence that {} of the activations are in time, measure {} of them without a late one ({} at an interval of {}).",
+        percent(plan.share),
+        grouped(whole(clean)),
+        at_most(plan.needed.first().map_or(f64::INFINITY, |n| n.each_s)),
+        exact(means.interval_ns),
+    )];
+    if let Some(given) = &plan.given {
+        sentences.push(given_words(plan.share, given, &level));
+    }
+    sentences.push("This counts late activations that are independent of each other: where they come in clusters, count each cluster once.".to_owned());
+    let mut table = Table::new(&["late activations", "of at least", "in"]);
+    for n in &plan.needed {
+        table.row(vec![grouped(n.allowed), grouped(whole(n.exposure)), at_most(n.each_s)]);
+    }
+    Section {
+        sentences,
+        tables: vec![("If some are late".to_owned(), table)],
+        json: ("share", json!(plan)),
+    }
+}
+
+fn given_words(share: f64, given: &Given, level: &str) -> String {
+    let n = grouped(whole(given.activations));
+    match given.allowed {
+        Some(allowed) => format!(
+            "Of {n} activations, at most {} may be late ({:.0} would be, if {} were just reached); without a late one they show a probability of at most {:.1e}.",
+            grouped(allowed),
+            given.expected,
+            percent(share),
+            given.clean_shows
+        ),
+        None => format!(
+            "{n} activations cannot show it at {level}: even without a late one they show a probability of at most {:.1e}.",
+            given.clean_shows
+        ),
+    }
+}
+
+/// What a quantile takes; `design_effect`: activations of a pilot run worth one independent one.
+#[must_use]
+pub fn quantile(means: &Means, plan: &QuantilePlan, design_effect: Option<f64>) -> Section {
+    let name = tailbound_stats::quantile::label(plan.quantile);
+    let time = |n: f64| at_most(n * means.interval_ns as f64 / 1e9 / f64::from(means.machines));
+    let mut sentences = vec![
+        format!(
+            "An upper limit of {name} at {} confidence takes {} independent activations ({} at an interval of {}).",
+            means.level(),
+            grouped(whole(plan.finite)),
+            time(plan.finite),
+            exact(means.interval_ns),
+        ),
+        format!(
+            "To know the share beyond it to ±{} takes {} ({}).",
+            percent(plan.precision),
+            grouped(whole(plan.precise)),
+            time(plan.precise),
+        ),
+    ];
+    match design_effect {
+        Some(effect) => sentences.push(format!(
+            "In the pilot run {effect:.1} activations were worth one independent one: {} and {} of measurement.",
+            time(plan.finite * effect),
+            time(plan.precise * effect),
+        )),
+        None => sentences.push("Activations of a real machine depend on each other; a pilot run (--pilot RUN) tells how many are worth one.".to_owned()),
+    }
+    Section {
+        sentences,
+        tables: Vec::new(),
+        json: ("quantile", json!({"plan": plan, "design_effect": design_effect})),
+    }
+}
+
+/// All answers as text.
+#[must_use]
+pub fn text(sections: &[Section], style: Style) -> String {
+    let mut page = Page::new(style);
+    for section in sections {
+        page.gap();
+        for (i, s) in section.sentences.iter().enumerate() {
+            page.text(s, "  ", if i == 0 { Ink::Bold } else { Ink::Plain });
+        }
+        for (heading, table) in &section.tables {
+            page.heading(heading);
+            let lines = table.text(page.width());
+            page.raw(lines, Ink::Plain);
+        }
+    }
+    page.gap();
+    page.text(
+        "These lengths assume that the future is like the run and one second does not depend on the next; what did not happen during the run is not covered.",
+        "  ",
+        Ink::Dim,
+    );
+    page.finish()
+}
+
+/// All answers for scripts.
+#[must_use]
+pub fn json(means: &Means, sections: &[Section]) -> Value {
+    let mut out = json!({
+        "schema": SCHEMA,
+        "method": METHOD,
+        "deadline_ns": means.deadline_ns,
+        "interval_ns": means.interval_ns,
+        "machines": means.machines,
+        "confidence": means.confidence,
+    });
+    for s in sections {
+        if let Some(members) = out.as_object_mut() {
+            let mut answer = s.json.1.clone();
+            if let Some(answer) = answer.as_object_mut() {
+                answer.insert("sentences".to_owned(), json!(s.sentences));
+            }
+            members.insert(s.json.0.to_owned(), answer);
+        }
+    }
+    out
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `plan`: how long must be measured.
+//!
+//! Context: COLD. Nothing is measured here, and no machine is looked at.
+
+use std::process::ExitCode;
+
+use tailbound_core::plan::{DURATION_MAX_NS, INTERVAL_MAX_NS};
+use tailbound_core::requirement::Rate;
+use tailbound_core::units::parse_ns;
+use tailbound_report::planning::{self as words, Means, Section};
+use tailbound_stats::planning;
+
+use crate::cli_plan::PlanVerbArgs;
+use crate::say::{self, Failure};
+
+/// `tailbound plan`
+pub(crate) fn plan(args: &PlanVerbArgs) -> Result<ExitCode, Failure> {
+    let means = means(args)?;
+    let sections = sections(args, &means)?;
+    if sections.is_empty() {
+        return Err(Failure::usage(
+            "plan: say what is to be shown: --rate 1/24h, --share 99.999%, --quantile p99.999, or --duration 12h for what a run of that length shows",
+        ));
+    }
+    if args.json {
+        say::answer_json(&words::json(&means, &sections))?;
+    } else {
+        say::answer(&words::text(&sections, say::style(&args.color.when)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn time(text: &str, flag: &str, most: i64) -> Result<i64, Failure> {
+    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
+    if !(1..=most).contains(&ns) {
+        return Err(Failure::usage(format!(
+            "{flag}: {text} is not between 1 ns and {}",
+            tailbound_core::units::format_span(most)
+        )));
+    }
+    Ok(ns)
+}
+
+/// `99.999%`, `0.99999` or `p99.999`: more than 0 and less than 1.
+pub(crate) fn share(text: &str, flag: &str) -> Result<f64, Failure> {
+    let t = text.trim();
+    let hundredths = t.strip_suffix('%').or_else(|| t.strip_prefix('p'));
+    let value = match hundredths {
+        Some(number) => number.trim().parse::<f64>().map(|v| v / 100.0),
+        None => t.parse::<f64>(),
+    };
+    value.ok().filter(|v| *v > 0.0 && *v < 1.0).ok_or_else(|| {
+        Failure::usage(format!(
+            "{flag}: `{text}` is not a share between 0 and 1: write for example `99.999%` or `0.99999`"
+        ))
+    })
+}
+
+fn means(args: &PlanVerbArgs) -> Result<Means, Failure> {
+    if !(0.5..1.0).contains(&args.confidence) {
+        return Err(Failure::usage(format!(
+            "--confidence: {} is not between 0.5 and 1, for example 0.95",
+            args.confidence
+        )));
+    }
+    if args.machines == 0 {
+        return Err(Failure::usage("--machines: 0 machines measure nothing"));
+    }
+    let deadline = args.deadline.as_deref().map(|d| time(d, "--deadline", i64::MAX)).transpose()?;
+    Ok(Means {
+        deadline_ns: deadline,
+        interval_ns: time(&args.interval, "--interval", INTERVAL_MAX_NS)?,
+        machines: args.machines,
+        confidence: args.confidence,
+    })
+}
+
+fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure> {
+    let mut out = Vec::new();
+    if let Some(text) = &args.rate {
+        let rate: Rate =
+            text.parse().map_err(|e: String| Failure::usage(format!("--rate: {e}")))?;
+        let per_s = f64::from(rate.count) / (per_ns(rate.per_ns) / 1e9);
+        let plan = planning::demonstration(per_s, means.confidence, means.machines);
+        out.push(words::rate(means, rate, &plan));
+    }
+    let interval_s = per_ns(means.interval_ns) / 1e9;
+    let length_s = match (&args.duration, args.loops) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::usage(
+                "--duration and --loops: give one of them, the other follows from the interval",
+            ));
+        }
+        (Some(text), None) => Some(per_ns(time(text, "--duration", DURATION_MAX_NS)?) / 1e9),
+        (None, Some(0)) => return Err(Failure::usage("--loops: 0 loops measure nothing")),
+        (None, Some(loops)) => Some(count(loops) * interval_s),
+        (None, None) => None,
+    };
+    if let Some(text) = &args.share {
+        let share = share(text, "--share")?;
+        let activations = args
+            .loops
+            .map(count)
+            .or(length_s.map(|s| (s / interval_s).floor()))
+            .map(|n| n * f64::from(means.machines));
+        let plan = planning::share_in_time(
+            share,
+            means.confidence,
+            interval_s,
+            means.machines,
+            activations,
+        );
+        out.push(words::share(means, &plan));
+    }
+    if let Some(length_s) = length_s {
+        out.push(words::length(means, length_s));
+    }
+    if let Some(text) = &args.quantile {
+        let p = share(text, "--quantile")?;
+        let precision = share(args.precision.as_deref().unwrap_or("10%"), "--precision")?;
+        let plan = planning::quantile_plan(p, precision, means.confidence);
+        out.push(words::quantile(means, &plan, None));
+    }
+    Ok(out)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "lengths are planned, not accounted for")]
+fn per_ns(ns: i64) -> f64 {
+    ns as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are planned, not accounted for")]
+fn count(n: u64) -> f64 {
+    n as f64
+}
