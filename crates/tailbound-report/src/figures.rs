@@ -7,9 +7,10 @@
 
 use tailbound_core::Run;
 use tailbound_core::units::{format_ns, format_ns_i64, grouped};
-use tailbound_stats::{Quantile, Summary};
+use tailbound_stats::{Precision, Quantile, Summary};
 
 use crate::label;
+use crate::precision;
 use crate::table::Table;
 
 /// One row: who, counted how, and the figures.
@@ -27,6 +28,9 @@ pub struct Row {
     pub p2: Vec<(String, f64)>,
 }
 
+/// Rows of the compact table up to which each has its half-widths beneath it; of more, the last.
+const WIDTHS_ROWS_MAX: usize = 4;
+
 /// Counted by wake-ups.
 pub const WAKEUP: &str = "per wake-up";
 /// Counted by due activations.
@@ -38,12 +42,14 @@ pub fn rows(run: &Run) -> Vec<Row> {
     let mut out = Vec::new();
     for t in &run.threads {
         let p2 = t.p2.iter().map(|(k, v)| (k.clone(), *v)).collect();
-        push(&mut out, &label::thread(run, t), &t.wakeup, &t.due(), p2);
+        let known = precision::of(run, &t.context, Some(t.thread));
+        push(&mut out, &label::thread(run, t), [&t.wakeup, &t.due()], p2, known);
     }
     for context in run.contexts() {
         if run.threads.iter().filter(|t| t.context == context).count() > 1 {
             let (wakeup, due) = run.total(context);
-            push(&mut out, &label::total(run, context), &wakeup, &due, Vec::new());
+            let known = precision::of(run, context, None);
+            push(&mut out, &label::total(run, context), [&wakeup, &due], Vec::new(), known);
         }
     }
     out
@@ -52,17 +58,17 @@ pub fn rows(run: &Run) -> Vec<Row> {
 fn push(
     out: &mut Vec<Row>,
     name: &str,
-    wakeup: &tailbound_core::Distribution,
-    due: &tailbound_core::Distribution,
+    [wakeup, due]: [&tailbound_core::Distribution; 2],
     p2: Vec<(String, f64)>,
+    known: Precision,
 ) {
     let missed = due.n.saturating_sub(wakeup.n);
     let row = |counted, summary, p2| Row { name: name.to_owned(), counted, summary, missed, p2 };
     if missed == 0 {
-        out.push(row("", Summary::of(wakeup), p2));
+        out.push(row("", Summary::of(wakeup).with_precision(known), p2));
     } else {
         out.push(row(WAKEUP, Summary::of(wakeup), p2));
-        out.push(row(DUE, Summary::of(due), Vec::new()));
+        out.push(row(DUE, Summary::of(due).with_precision(known), Vec::new()));
     }
 }
 
@@ -120,7 +126,9 @@ pub fn compact_needs(run: &Run) -> bool {
 #[must_use]
 pub fn compact(run: &Run) -> Table {
     let mut t = Table::new(&["", "n", "min", "mean", "p50", "p99", "p99.9", "max", "missed"]);
-    for r in rows(run) {
+    let all = rows(run);
+    let few = all.len() <= WIDTHS_ROWS_MAX;
+    for (i, r) in all.iter().enumerate() {
         // "CPU 0 due" rather than "CPU 0 per due activation": eighty columns are few.
         let name = match r.counted {
             DUE => format!("{} due", r.name),
@@ -139,8 +147,28 @@ pub fn compact(run: &Run) -> Table {
             whole(s.max_ns),
             grouped(r.missed),
         ]);
+        let known = s.precision.as_ref().is_some_and(|p| p.why_not.is_none());
+        if known && (few || i + 1 == all.len()) {
+            let mean_ns = s.precision.as_ref().and_then(|p| p.mean_ns);
+            let mut row = vec![format!("  {}", precision::NAME), String::new(), String::new()];
+            row.push(precision::time(mean_ns));
+            row.extend([0.5, 0.99, 0.999].map(|p| precision::quantile(s, p)));
+            t.row(row);
+        }
     }
     t
+}
+
+/// The half-widths of a row, in the full table.
+fn widths(r: &Row, columns: usize) -> Option<Vec<String>> {
+    let known = r.summary.precision.as_ref().filter(|p| p.why_not.is_none())?;
+    let mut row = vec![r.name.clone(), precision::NAME.to_owned()];
+    row.extend([String::new(), String::new(), String::new()]);
+    row.extend([precision::time(known.mean_ns), precision::time(known.sd_ns)]);
+    row.extend([precision::bare(known.skewness), precision::bare(known.kurtosis), String::new()]);
+    row.extend(tailbound_stats::STANDARD.iter().map(|p| precision::quantile(&r.summary, *p)));
+    row.resize(columns, String::new());
+    Some(row)
 }
 
 /// Every figure; columns of P² only if there are any.
@@ -181,6 +209,8 @@ pub fn full(run: &Run) -> Table {
             row.push(v.map_or_else(|| "not estimated".to_owned(), format_ns));
         }
         table.row(row);
+        let columns = table.head.len();
+        widths(r, columns).into_iter().for_each(|w| table.row(w));
     }
     table
 }

@@ -20,6 +20,7 @@
 //!
 //! A summary is [`tailbound_stats::Summary`]; its `quantiles` are pairs of probability and
 //! `{kind: value, ns, low_ns, high_ns}`, `{kind: needs, more}`, `{kind: at-least, ns}` or `{kind: unknown}`.
+//! In those of `due`, `precision` has the half-width of every figure at 95 % confidence, or why there is none.
 //! Not here: the run itself (the run file has every record).
 
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ use tailbound_core::Run;
 use tailbound_core::record::WindowRecord;
 use tailbound_stats::Summary;
 
-use crate::{digest, label};
+use crate::{digest, label, precision};
 
 /// Version of the shape.
 pub const SCHEMA: &str = "tailbound-report/1";
@@ -86,7 +87,8 @@ fn threads(run: &Run) -> Vec<Value> {
             "context": t.context,
             "missed": t.missed.n,
             "wakeup": Summary::of(&t.wakeup),
-            "due": Summary::of(&due),
+            "due": Summary::of(&due)
+                .with_precision(precision::of(run, &t.context, Some(t.thread))),
             "warm_up": t.warm_up,
             "counters": t.counters,
             "dropped": t.dropped,
@@ -105,7 +107,7 @@ pub(crate) fn totals(run: &Run) -> Vec<Value> {
             "context": context,
             "missed": due.n.saturating_sub(wakeup.n),
             "wakeup": Summary::of(&wakeup),
-            "due": Summary::of(&due),
+            "due": Summary::of(&due).with_precision(precision::of(run, context, None)),
         })
     };
     run.contexts().into_iter().map(one).collect()

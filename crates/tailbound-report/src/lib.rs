@@ -23,6 +23,7 @@ pub mod live;
 pub mod matrix;
 pub mod pictures;
 pub mod planning;
+pub mod precision;
 pub mod svg;
 pub mod table;
 pub mod text;

@@ -7,7 +7,7 @@
 //! activations they hold, and machines measured beside each other add up. A *share* or a
 //! *quantile* ("99.999 % in time") needs activations, as many as would be independent; where
 //! late ones come in clusters, every cluster counts as one.
-//! Not here: limits themselves ([`crate::rates`]), what a run achieved.
+//! Not here: limits themselves ([`crate::rates`]), what a run achieved ([`crate::precision`]).
 //! Source: Hanley and Lippman-Hand 1983; Garwood 1936; McKenney, "Is Parallel Programming Hard",
 //! section on validation (T = -(1/n)·ln(1-P)).
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 use tailbound_core::Distribution;
 
 use crate::moments::Moments;
+use crate::precision::Precision;
 use crate::quantile::{Mode, Quantile, STANDARD, mode, quantile};
 
 /// The standard figures of one distribution.
@@ -46,6 +47,9 @@ pub struct Summary {
     pub unbinned: u64,
     /// Step of the source's values.
     pub resolution_ns: u64,
+    /// How well the figures are known, where somebody asked; it says why where they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
 }
 
 impl Summary {
@@ -71,7 +75,14 @@ impl Summary {
             over_range: d.over_range,
             unbinned: d.unbinned,
             resolution_ns: d.resolution_ns,
+            precision: None,
         }
+    }
+
+    /// The same with how well they are known.
+    #[must_use]
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Self { precision: Some(precision), ..self }
     }
 
     /// The quantile of probability `p`, if it is one of [`STANDARD`].

@@ -14,7 +14,7 @@ use super::Page;
 use crate::escape::{shell, xml};
 use crate::svg::Unit;
 use crate::table::Table;
-use crate::{digest, figures, label, pictures};
+use crate::{digest, figures, label, pictures, precision};
 
 /// Everything about `run`; `prefix` keeps names apart where several runs share a page.
 pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
@@ -144,6 +144,10 @@ fn statistics(page: &mut Page, run: &Run) {
         "A quantile is given only where at least ten activations lie beyond it. Kurtosis is the excess over \
          that of a normal distribution. The mode is the middle of the densest bucket.",
     );
+    if let Some(words) = precision::sentence(run) {
+        let open = "open: too few activations lie beyond for a limit.";
+        page.text("note", &format!("{words}. They are those of all due activations, by batch means and design effects; {open}"));
+    }
     let mut counters = Table::new(&["", "counter", "value"]).with_words(&[1]);
     for t in &run.threads {
         for (k, v) in &t.counters {

@@ -12,7 +12,7 @@ use super::ink::{Ink, paint};
 use crate::escape::{shell, terminal};
 use crate::svg::Unit;
 use crate::table::wrap;
-use crate::{digest, figures, label};
+use crate::{digest, figures, label, precision};
 
 /// How text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,9 @@ pub fn text(run: &Run, style: Style) -> String {
     if figures::compact_needs(run) {
         let words = "needs: so many more activations before that quantile can be given";
         page.text(words, "  ", Ink::Dim);
+    }
+    if let Some(words) = precision::sentence(run) {
+        page.text(&words, "  ", Ink::Dim);
     }
     histogram(run, &mut page);
     statements(run, &mut page);

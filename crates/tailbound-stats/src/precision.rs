@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How well the figures of a run are known: the 95 % half-width of every one, from the stretches
+//! it was cut into.
+//!
+//! Context: COLD. Units: ns; shares and counts without.
+//! Activations depend on each other, so their number says little: of one real run 4.5 million
+//! were worth a thousand independent ones for the median, and half a million for p99.9. Here
+//! the stretches are the unit. Moments: each stretch's influence on the figure, and their spread
+//! (batch means; for the mean exactly that). Quantiles: the spread of the counts beyond the
+//! quantile against what independent activations would have, which is the design effect of that
+//! quantile; then the binomial order statistics of so many activations less.
+//! Needs eight stretches; with fewer, [`Precision::why_not`] says so.
+//! Not here: cutting a run ([`crate::blocks`]), how long would be enough ([`crate::planning`]).
+//! Source: Law and Kelton on batch means; Kish 1965 on design effects; Efron 1982 on influence.
+
+pub mod series;
+mod widths;
+
+use serde::Serialize;
+use tailbound_core::record::BlockRecord;
+
+pub use series::Series;
+
+/// Version of the method, part of every answer.
+pub const METHOD: &str = "batch-means/1";
+
+/// Confidence of every half-width.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Stretches below which nothing is said.
+pub const STRETCHES_MIN: usize = 8;
+
+/// Length to which shorter stretches are put together where the run is long enough.
+pub const STRETCH_S: u64 = 10;
+
+/// What is known of one quantile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct QuantileWidth {
+    /// Its probability.
+    pub p: f64,
+    /// Activations that are worth one independent one, for this quantile.
+    pub design_effect: f64,
+    /// Independent activations that the run is worth, for this quantile.
+    pub n_effective: f64,
+    /// Lower end of the interval; `None`: not bounded by what was seen.
+    pub low_ns: Option<f64>,
+    /// Upper end; `None`: not bounded by what was seen.
+    pub high_ns: Option<f64>,
+    /// Half of the interval; `None` where an end is missing.
+    pub half_ns: Option<f64>,
+}
+
+/// How well the figures of one distribution are known.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Precision {
+    /// [`METHOD`].
+    pub method: &'static str,
+    /// [`CONFIDENCE`].
+    pub confidence: f64,
+    /// Stretches that it comes from.
+    pub stretches: usize,
+    /// Length of each.
+    pub stretch_s: u64,
+    /// Why there is nothing.
+    pub why_not: Option<String>,
+    /// Half-width of the mean.
+    pub mean_ns: Option<f64>,
+    /// Of the standard deviation.
+    pub sd_ns: Option<f64>,
+    /// Of the skewness.
+    pub skewness: Option<f64>,
+    /// Of the excess kurtosis.
+    pub kurtosis: Option<f64>,
+    /// Of every standard quantile.
+    pub quantiles: Vec<QuantileWidth>,
+    /// Decimals of a µs to which the mean is known: the half-width is at most half of the last
+    /// one. `None`: not even whole µs, or not known.
+    pub mean_decimals_us: Option<u32>,
+}
+
+impl Precision {
+    /// Nothing is known, and why.
+    #[must_use]
+    pub fn absent(why: impl Into<String>) -> Self {
+        Self {
+            method: METHOD,
+            confidence: CONFIDENCE,
+            stretches: 0,
+            stretch_s: 0,
+            why_not: Some(why.into()),
+            mean_ns: None,
+            sd_ns: None,
+            skewness: None,
+            kurtosis: None,
+            quantiles: Vec::new(),
+            mean_decimals_us: None,
+        }
+    }
+
+    /// What the stretches of `thread` say (`None`: of all threads together) of the quantiles
+    /// `probabilities`.
+    #[must_use]
+    pub fn of(blocks: &[BlockRecord], thread: Option<u32>, probabilities: &[f64]) -> Self {
+        Self::of_series(&Series::of(blocks, thread), probabilities)
+    }
+
+    /// What a series of stretches says.
+    #[must_use]
+    pub fn of_series(series: &Series, probabilities: &[f64]) -> Self {
+        let series = series.grouped(STRETCH_S, STRETCHES_MIN);
+        let stretches = series.stretches.len();
+        if stretches < STRETCHES_MIN {
+            return Self {
+                stretches,
+                stretch_s: series.length_s,
+                ..Self::absent(match stretches {
+                    0 => "the run file has no stretches of the schedule".to_owned(),
+                    n => format!(
+                        "{n} stretches of the schedule are too few, it takes {STRETCHES_MIN}"
+                    ),
+                })
+            };
+        }
+        let [mean_ns, sd_ns, skewness, kurtosis] = widths::moments(&series, CONFIDENCE);
+        Self {
+            method: METHOD,
+            confidence: CONFIDENCE,
+            stretches,
+            stretch_s: series.length_s,
+            why_not: None,
+            mean_ns,
+            sd_ns,
+            skewness,
+            kurtosis,
+            quantiles: widths::quantiles(&series, probabilities, CONFIDENCE),
+            mean_decimals_us: mean_ns.and_then(decimals_us),
+        }
+    }
+
+    /// What is known of the quantile `p`.
+    #[must_use]
+    pub fn quantile(&self, p: f64) -> Option<&QuantileWidth> {
+        self.quantiles.iter().find(|q| (q.p - p).abs() < 1e-12)
+    }
+
+    /// `the mean is known to ±0.012 µs at 95 %: one decimal of a µs`.
+    #[must_use]
+    pub fn mean_sentence(&self) -> Option<String> {
+        let half_ns = self.mean_ns?;
+        let decimals = match self.mean_decimals_us {
+            None => "not even whole µs".to_owned(),
+            Some(0) => "whole µs".to_owned(),
+            Some(1) => "one decimal of a µs".to_owned(),
+            Some(2) => "two decimals of a µs".to_owned(),
+            Some(n) => format!("{n} decimals of a µs"),
+        };
+        let digits = usize::from(half_ns < 9950.0) + 2 * usize::from(half_ns < 995.0);
+        Some(format!(
+            "the mean is known to ±{:.digits$} µs at 95 % confidence: {decimals}",
+            half_ns / 1e3
+        ))
+    }
+}
+
+/// The most decimals of a µs of which the last one is right: half of it is not exceeded.
+#[must_use]
+pub fn decimals_us(half_ns: f64) -> Option<u32> {
+    let half = half_ns.max(1e-3);
+    (0..=6).rev().find(|d| half <= 500.0 / 10f64.powi(i32::try_from(*d).unwrap_or(0)))
+}
