@@ -7,9 +7,10 @@
 
 use serde_json::{Value, json};
 use tailbound_core::requirement::Rate;
-use tailbound_core::units::{exact, format_ns_i64, format_span, grouped};
+use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
 use tailbound_stats::planning::{self, Demonstration, Given, METHOD, QuantilePlan, ShareInTime};
 use tailbound_stats::rates::{at_least, at_most, percent};
+use tailbound_stats::{Precision, Summary};
 
 use crate::table::Table;
 use crate::text::Style;
@@ -69,7 +70,14 @@ fn whole(x: f64) -> u64 {
 }
 
 fn per(rate: Rate) -> String {
-    let time = format_span(rate.per_ns);
+    let hours = rate.per_ns / 3_600_000_000_000;
+    let whole = rate.per_ns % 3_600_000_000_000 == 0;
+    // A day's rate is asked for as `1/24h`, and `one per 1 d` reads like a slip.
+    let time = if whole && (2..=72).contains(&hours) {
+        format!("{hours} h")
+    } else {
+        format_span(rate.per_ns)
+    };
     if rate.count == 1 { format!("one per {time}") } else { format!("{} per {time}", rate.count) }
 }
 
@@ -89,7 +97,7 @@ pub fn rate(means: &Means, rate: Rate, plan: &Demonstration) -> Section {
             per(rate),
             at_most(clean),
             grouped(means.activations(clean)),
-            exact(means.interval_ns),
+            format_ns_i64(means.interval_ns),
         ),
         "A shorter interval does not shorten it: the future is judged by time, not by samples. More machines do, where they are alike: their times add up.".to_owned(),
         format!(
@@ -148,7 +156,7 @@ pub fn length(means: &Means, length_s: f64) -> Section {
                 "A run of {}{beside} without one ({} activations at an interval of {}) shows at {} confidence that {} are rarer than one per {}.",
                 at_most(length_s),
                 grouped(activations),
-                exact(means.interval_ns),
+                format_ns_i64(means.interval_ns),
                 means.level(),
                 means.exceedances(),
                 at_least(shown.one_per_s),
@@ -175,7 +183,7 @@ pub fn share(means: &Means, plan: &ShareInTime) -> Section {
         percent(plan.share),
         grouped(whole(clean)),
         at_most(plan.needed.first().map_or(f64::INFINITY, |n| n.each_s)),
-        exact(means.interval_ns),
+        format_ns_i64(means.interval_ns),
     )];
     if let Some(given) = &plan.given {
         sentences.push(given_words(plan.share, given, &level));
@@ -220,7 +228,7 @@ pub fn quantile(means: &Means, plan: &QuantilePlan, design_effect: Option<f64>) 
             means.level(),
             grouped(whole(plan.finite)),
             time(plan.finite),
-            exact(means.interval_ns),
+            format_ns_i64(means.interval_ns),
         ),
         format!(
             "To know the share beyond it to ±{} takes {} ({}).",
@@ -242,6 +250,90 @@ pub fn quantile(means: &Means, plan: &QuantilePlan, design_effect: Option<f64>) 
         tables: Vec::new(),
         json: ("quantile", json!({"plan": plan, "design_effect": design_effect})),
     }
+}
+
+/// What a pilot run tells of how long the mean and the quantiles take.
+///
+/// The half-width shrinks with the root of the length: half of it takes four times as long.
+#[must_use]
+pub fn pilot(means: &Means, pilot: &Pilot<'_>) -> Section {
+    let (known, length_s) = (pilot.known, pilot.length_s);
+    if let Some(why) = &known.why_not {
+        return Section {
+            sentences: vec![format!("The pilot run tells nothing of precision: {why}.")],
+            tables: Vec::new(),
+            json: ("pilot", json!({"length_s": length_s, "precision": known})),
+        };
+    }
+    let longer =
+        |half: f64, wanted: f64| length_s * (half / wanted).powi(2) / f64::from(means.machines);
+    let mut sentences = Vec::new();
+    let mut mean = None;
+    if let (Some(decimals), Some(half_ns)) = (pilot.decimals, known.mean_ns) {
+        let wanted_ns = 500.0 / 10f64.powi(i32::try_from(decimals.min(9)).unwrap_or(0));
+        let each_s = longer(half_ns, wanted_ns);
+        let named = if decimals == 1 { "decimal" } else { "decimals" };
+        sentences.push(if half_ns <= wanted_ns {
+            format!(
+                "The pilot run of {} knows its mean to ±{} already: {decimals} {named} of a µs (±{}) are reached.",
+                at_least(length_s), format_ns(half_ns), format_ns(wanted_ns)
+            )
+        } else {
+            format!(
+                "To know the mean to {decimals} {named} of a µs (±{}) at 95 % confidence, measure {}: the pilot run of {} knows it to ±{}.",
+                format_ns(wanted_ns), at_most(each_s), at_least(length_s), format_ns(half_ns)
+            )
+        });
+        mean = Some(
+            json!({"decimals_us": decimals, "wanted_half_ns": wanted_ns, "half_ns": half_ns, "each_s": each_s}),
+        );
+    }
+    let share = percent(pilot.precision);
+    let mut table = Table::new(&["", "pilot's value", "95 % ±", "one in", "length for ±"]);
+    if let Some(head) = table.head.last_mut() {
+        *head = format!("length for ±{share}");
+    }
+    let mut rows = Vec::new();
+    for q in &known.quantiles {
+        let Some(value) = pilot.summary.quantile(q.p).and_then(|q| q.ns()) else { continue };
+        let wanted = value.abs() * pilot.precision;
+        let each_s = q.half_ns.filter(|_| wanted > 0.0).map(|half| longer(half, wanted));
+        let ask = || "a longer pilot run tells".to_owned();
+        table.row(vec![
+            tailbound_stats::quantile::label(q.p),
+            format_ns(value),
+            q.half_ns.map_or_else(|| "open".to_owned(), format_ns),
+            format!("{:.1}", q.design_effect),
+            each_s.map_or_else(ask, at_most),
+        ]);
+        rows.push(json!({"p": q.p, "value_ns": value, "half_ns": q.half_ns, "design_effect": q.design_effect, "each_s": each_s}));
+    }
+    sentences.push(
+        "One in: so many activations of the pilot run were worth one independent one.".to_owned(),
+    );
+    Section {
+        sentences,
+        tables: vec![(format!("How long until a quantile is known to ±{share}"), table)],
+        json: (
+            "pilot",
+            json!({"length_s": length_s, "precision": known, "wanted": pilot.precision, "mean": mean, "quantiles": rows}),
+        ),
+    }
+}
+
+/// A run that was made to see how long the real one must be.
+#[derive(Clone, Copy, Debug)]
+pub struct Pilot<'a> {
+    /// Its figures, of all due activations.
+    pub summary: &'a Summary,
+    /// How well it knows them.
+    pub known: &'a Precision,
+    /// Its length.
+    pub length_s: f64,
+    /// Decimals of a µs wanted of the mean.
+    pub decimals: Option<u32>,
+    /// Half-width wanted of quantiles, as a share of their value.
+    pub precision: f64,
 }
 
 /// All answers as text.

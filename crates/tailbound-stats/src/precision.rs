@@ -30,6 +30,9 @@ pub const CONFIDENCE: f64 = 0.95;
 /// Stretches below which nothing is said.
 pub const STRETCHES_MIN: usize = 8;
 
+/// Stretches that must remain when shorter ones are put together.
+pub const GROUPED_MIN: usize = 20;
+
 /// Length to which shorter stretches are put together where the run is long enough.
 pub const STRETCH_S: u64 = 10;
 
@@ -107,7 +110,7 @@ impl Precision {
     /// What a series of stretches says.
     #[must_use]
     pub fn of_series(series: &Series, probabilities: &[f64]) -> Self {
-        let series = series.grouped(STRETCH_S, STRETCHES_MIN);
+        let series = series.grouped(STRETCH_S, GROUPED_MIN);
         let stretches = series.stretches.len();
         if stretches < STRETCHES_MIN {
             return Self {

@@ -130,7 +130,8 @@ fn merged(a: &[(i64, u64)], b: &[(i64, u64)]) -> Vec<(i64, u64)> {
         let next = match (a.peek(), b.peek()) {
             (Some(x), Some(y)) if x.0 == y.0 => {
                 let sum = (x.0, x.1.saturating_add(y.1));
-                (a.next(), b.next());
+                a.next();
+                b.next();
                 Some(sum)
             }
             (Some(x), Some(y)) if x.0 < y.0 => a.next(),

@@ -12,6 +12,7 @@ use tailbound_report::planning::{self as words, Means, Section};
 use tailbound_stats::planning;
 
 use crate::cli_plan::PlanVerbArgs;
+use crate::input;
 use crate::say::{self, Failure};
 
 /// `tailbound plan`
@@ -116,11 +117,35 @@ fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure>
     if let Some(length_s) = length_s {
         out.push(words::length(means, length_s));
     }
+    let precision = share(args.precision.as_deref().unwrap_or("10%"), "--precision")?;
+    let pilot = args.pilot.as_deref().map(input::run).transpose()?;
+    let known = |p: f64| {
+        let run = pilot.as_ref()?;
+        Some(tailbound_stats::Precision::of(&run.blocks, None, &[p]))
+    };
     if let Some(text) = &args.quantile {
         let p = share(text, "--quantile")?;
-        let precision = share(args.precision.as_deref().unwrap_or("10%"), "--precision")?;
         let plan = planning::quantile_plan(p, precision, means.confidence);
-        out.push(words::quantile(means, &plan, None));
+        let effect = known(p).and_then(|k| k.quantile(p).map(|q| q.design_effect));
+        out.push(words::quantile(means, &plan, effect));
+    }
+    if let Some(run) = &pilot {
+        let contexts = run.contexts();
+        let context = contexts.iter().find(|c| **c == "user").or(contexts.last());
+        let (_, due) = run.total(context.copied().unwrap_or("user"));
+        let known = tailbound_report::precision::of(run, context.copied().unwrap_or("user"), None);
+        let pilot = words::Pilot {
+            summary: &tailbound_stats::Summary::of(&due),
+            known: &known,
+            length_s: per_ns(run.measured_ns()) / 1e9,
+            decimals: args.decimals,
+            precision,
+        };
+        out.push(words::pilot(means, &pilot));
+    } else if args.decimals.is_some() {
+        return Err(Failure::usage(
+            "--decimals: only a run of the machine tells how much its mean varies: give one with --pilot RUN",
+        ));
     }
     Ok(out)
 }
