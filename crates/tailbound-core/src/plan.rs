@@ -213,6 +213,12 @@ pub struct Campaign {
     pub raw: Option<bool>,
     /// `--observe`
     pub observe: Option<String>,
+    /// `--tasks`
+    pub tasks: Option<u32>,
+    /// `--work`, one entry a work
+    pub work: Option<Vec<String>>,
+    /// `--repeat`
+    pub repeat: Option<u32>,
 }
 
 impl Campaign {
@@ -223,6 +229,15 @@ impl Campaign {
     pub fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|e| e.to_string())
     }
+}
+
+/// Works whose cost is measured after the latencies: docs/decide.md.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkPlan {
+    /// The works, in the order in which each repetition goes through them.
+    pub works: Vec<LoadSpec>,
+    /// How many times each is done.
+    pub repeat: u32,
 }
 
 /// What a run is to do.
@@ -263,6 +278,12 @@ pub struct Plan {
     /// The kernel's own tracing beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observe: Option<Observe>,
+    /// So many measured threads that are not pinned, all due together, instead of one a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<u32>,
+    /// Works measured afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkPlan>,
 }
 
 impl Plan {

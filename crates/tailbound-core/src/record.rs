@@ -224,6 +224,42 @@ pub struct LoadRecord {
     pub unit: String,
 }
 
+/// What a work did in an interval of its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkInterval {
+    /// End of the interval, since the work began.
+    pub t_ns: i64,
+    /// Units done in it.
+    pub count: u64,
+}
+
+/// One repetition of a work: what it cost, as time(1) tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkRecord {
+    /// Its name: `arithmetic`, `messages`, `cmd`, …
+    pub work: String,
+    /// The whole specification; only like ones may be compared.
+    pub spec: String,
+    /// Which repetition, from 1.
+    pub repetition: u32,
+    /// From its start to its end.
+    pub real_ns: i64,
+    /// Processor time in user mode, of the work and everything it waited for.
+    pub user_ns: i64,
+    /// Processor time in the kernel.
+    pub sys_ns: i64,
+    /// Units of work done.
+    pub count: u64,
+    /// What is counted.
+    pub unit: String,
+    /// The counts over time, where the work counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<WorkInterval>,
+    /// Why it came to no end: its times are no cost then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
 /// All samples of one thread in their order, from one point on: zlib over zigzag varints, base64.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawRecord {
@@ -322,6 +358,8 @@ pub enum Line {
     Exceedance(ExceedanceRecord),
     /// Once a second and load.
     Load(LoadRecord),
+    /// After the measurement, once a repetition of a work.
+    Work(WorkRecord),
     /// When asked for.
     Raw(RawRecord),
     /// Once a thread and context: now and then as it stands, and at the end.
@@ -361,6 +399,8 @@ pub struct Run {
     pub exceedances: Vec<ExceedanceRecord>,
     /// Achieved load.
     pub loads: Vec<LoadRecord>,
+    /// Works and what they cost.
+    pub works: Vec<WorkRecord>,
     /// Raw samples, still packed.
     pub raw: Vec<RawRecord>,
     /// Threads and contexts.
@@ -389,6 +429,7 @@ impl Run {
             blocks: Vec::new(),
             exceedances: Vec::new(),
             loads: Vec::new(),
+            works: Vec::new(),
             raw: Vec::new(),
             threads: Vec::new(),
             self_cost: SelfCost::new(),
@@ -410,6 +451,7 @@ impl Run {
             Line::Block(b) => self.blocks.push(b),
             Line::Exceedance(e) => self.exceedances.push(e),
             Line::Load(l) => self.loads.push(l),
+            Line::Work(w) => self.works.push(w),
             Line::Raw(r) => self.raw.push(r),
             Line::Thread(t) => {
                 let same =
@@ -448,6 +490,7 @@ impl Run {
             .chain((!self.after.is_empty()).then(|| Line::After { facts: self.after.clone() }))
             .chain(self.findings.iter().cloned().map(Line::Finding))
             .chain(self.verdict.iter().cloned().map(Line::Verdict))
+            .chain(self.works.iter().cloned().map(Line::Work))
     }
 
     /// Contexts in the order they appear (`user`; `irq`, `thread`, `user`; …).

@@ -256,6 +256,8 @@ impl Draft {
             raw: !self.raw.is_empty(),
             paranoid: false,
             observe: None,
+            tasks: None,
+            work: None,
         };
         let measured_ns =
             self.duration_ns.unwrap_or_else(|| plan.duration_ns().max(self.spanned_ns()));

@@ -196,6 +196,7 @@ fn parse_line(bytes: &[u8]) -> Result<Option<Line>, String> {
         "block" => Line::Block(of(kind, bytes)?),
         "exceedance" => Line::Exceedance(of(kind, bytes)?),
         "load" => Line::Load(of(kind, bytes)?),
+        "work" => Line::Work(of(kind, bytes)?),
         "raw" => Line::Raw(of(kind, bytes)?),
         "thread" => Line::Thread(of(kind, bytes)?),
         "self-cost" => Line::SelfCost { values: of::<Costs>(kind, bytes)?.values },

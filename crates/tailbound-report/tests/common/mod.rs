@@ -82,6 +82,8 @@ fn plan(shape: &Shape, interval_ns: i64) -> Plan {
         raw: false,
         paranoid: false,
         observe: None,
+        tasks: None,
+        work: None,
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) fn plan(deadline_ns: Option<i64>) -> Plan {
         raw: false,
         paranoid: false,
         observe: None,
+        tasks: None,
+        work: None,
     }
 }
 
