@@ -19,6 +19,7 @@ use crate::error::LabError;
 use crate::kernel::{Kernel, KernelName};
 use crate::machine::Machine;
 use crate::target::Target;
+use crate::works;
 
 /// Cycles of a run where nobody says how many.
 pub const CYCLES: u64 = 3000;
@@ -343,6 +344,9 @@ impl Asked {
             campaign.loops = Some(CYCLES);
         }
         campaign.load = Some(loads.clone());
+        if let Some(asked) = &campaign.work {
+            campaign.work = Some(works::in_guest(asked)?);
+        }
         let time = |word: &str, text: &Option<String>| -> Result<i64, LabError> {
             let Some(text) = text else { return Ok(0) };
             units::parse_ns(text).map_err(|e| LabError::usage(format!("{word}: {e}")))
@@ -360,7 +364,10 @@ impl Asked {
         Ok(Job {
             campaign: toml::to_string(&campaign).map_err(LabError::cannot)?,
             arguments,
-            limit_s: length_s.saturating_mul(3).saturating_add(SLACK_S),
+            limit_s: length_s
+                .saturating_mul(3)
+                .saturating_add(SLACK_S)
+                .saturating_add(works::limit_s(&campaign)),
             ..base.clone()
         })
     }

@@ -26,6 +26,7 @@ pub mod repeat;
 pub mod run;
 pub mod store;
 pub mod target;
+mod works;
 
 pub use arch::Arch;
 pub use ask::{Asked, Labelled};

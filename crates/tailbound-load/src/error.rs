@@ -13,6 +13,9 @@ pub enum LoadError {
     /// No load of that name.
     #[error("`{0}` is not a load: choose {names}", names = names())]
     UnknownLoad(String),
+    /// No work of that name.
+    #[error("`{0}` is not a work: choose {names}", names = works())]
+    UnknownWork(String),
     /// The load has no such option.
     #[error("load `{load}` has no option `{option}`: it has {known}")]
     UnknownOption {
@@ -73,4 +76,8 @@ pub enum LoadError {
 
 fn names() -> String {
     CATALOGUE.iter().map(|k| k.name).collect::<Vec<_>>().join(", ")
+}
+
+fn works() -> String {
+    crate::works::WORKS.iter().map(|w| w.name).collect::<Vec<_>>().join(", ")
 }

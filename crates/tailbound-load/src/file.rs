@@ -68,12 +68,11 @@ pub(crate) fn start(
         units::grouped(bytes as u64),
         dir.display()
     ));
-    let sync = options.sync;
-    storm::start(tasks, |slot, count| churn(&dir, bytes, sync, slot, count))
+    storm::start(tasks, |slot, count| churn(&dir, bytes, options, slot, count))
 }
 
 /// The first folder in which a file can be made: memory, what TMPDIR names, a disk.
-fn first_writable() -> Result<PathBuf, String> {
+pub(crate) fn first_writable() -> Result<PathBuf, String> {
     let named = std::env::var_os("TMPDIR").map(PathBuf::from).filter(|p| p.is_absolute());
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
     folders.splice(1..1, named);
@@ -88,7 +87,7 @@ fn first_writable() -> Result<PathBuf, String> {
 }
 
 /// A new file in `dir`, and whether it never had a name.
-fn make(dir: &Path) -> io::Result<(File, bool)> {
+pub(crate) fn make(dir: &Path) -> io::Result<(File, bool)> {
     let error = match scratch::nameless(dir) {
         Ok(file) => return Ok((file, true)),
         Err(e) => e,
@@ -145,7 +144,7 @@ fn pattern(seed: usize) -> Vec<u8> {
 fn churn(
     dir: &Path,
     bytes: usize,
-    sync: bool,
+    options: &Options,
     slot: usize,
     count: &dyn Fn(u64),
 ) -> Result<(), String> {
@@ -167,14 +166,16 @@ fn churn(
         count(rest as u64 >> 10);
         rest &= 1023;
     };
-    loop {
+    let mut left = options.loops;
+    while left != Some(0) {
+        left = left.map(|n| n - 1);
         let (file, _) = make(dir).map_err(|e| failed("open", e))?;
         for at in (0..bytes).step_by(CHUNK_BYTES) {
             let part = chunk.get(..CHUNK_BYTES.min(bytes - at)).unwrap_or(&chunk);
             file.write_all_at(part, at as u64).map_err(|e| failed("write", e))?;
             tell(part.len());
         }
-        if sync {
+        if options.sync {
             file.sync_all().map_err(|e| failed("fsync", e))?;
         }
         for at in (0..bytes).step_by(CHUNK_BYTES) {
@@ -189,6 +190,7 @@ fn churn(
         // The second half goes here, the first with the file.
         file.set_len(bytes as u64 / 2).map_err(|e| failed("ftruncate", e))?;
     }
+    Ok(())
 }
 
 #[cfg(test)]

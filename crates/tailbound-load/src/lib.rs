@@ -18,15 +18,19 @@
 //! fork.rs       processes that end at once       machine.rs   memory and caches to size by
 //! mmap.rs       mappings touched and dropped     storm.rs     what fork, mmap, file share
 //! file.rs       files written, read, dropped     command.rs   a shell command
+//! compile.rs    C made up and compiled           works.rs     loads with an end, by name
+//! work.rs       one of them, done and timed      launch.rs    starts a worker
 //! ```
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 mod command;
+mod compile;
 mod error;
 mod file;
 mod fork;
 mod hackbench;
+mod launch;
 mod loads;
 mod machine;
 mod memory;
@@ -36,9 +40,13 @@ mod ping;
 mod protocol;
 mod spin;
 mod storm;
+mod work;
 mod worker;
+mod works;
 
 pub use error::LoadError;
 pub use loads::{LoadEnd, LoadSample, Loads, StartOptions};
 pub use options::{CATALOGUE, LoadKind, check};
+pub use work::do_work;
 pub use worker::{STATUS_FD, worker_main};
+pub use works::{WORKS, WorkKind, work};

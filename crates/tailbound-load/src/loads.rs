@@ -8,7 +8,7 @@
 //! a worker when the *thread* that started it ends. Source: prctl(2) PR_SET_PDEATHSIG.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -19,13 +19,12 @@ use tailbound_core::plan::LoadSpec;
 use tailbound_core::record::LoadRecord;
 use tailbound_core::{CpuSet, Finding, Impact, units};
 use tailbound_sys::process::{self, Pid};
-use tailbound_sys::spawn::Spawn;
 use tailbound_sys::{SysError, clock, ipc};
 
 use crate::error::LoadError;
+use crate::launch;
 use crate::options::{self, LoadKind, Parsed};
 use crate::protocol::{Lines, Report, STOP};
-use crate::worker::STATUS_FD;
 
 /// How long a worker may take to end by itself before it is killed.
 const STOP_GRACE: Duration = Duration::from_millis(700);
@@ -273,7 +272,7 @@ impl Drop for Loads {
     }
 }
 
-fn check_cpus(one: &Parsed) -> Result<(), LoadError> {
+pub(crate) fn check_cpus(one: &Parsed) -> Result<(), LoadError> {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").ok();
     let online = online.and_then(|text| text.trim().parse::<CpuSet>().ok());
     let (Some(cpus), Some(online)) = (&one.cpus, online) else { return Ok(()) };
@@ -291,35 +290,7 @@ fn check_cpus(one: &Parsed) -> Result<(), LoadError> {
 
 impl Running {
     fn start(spec: &LoadSpec, parsed: &Parsed, how: &StartOptions) -> Result<Self, SysError> {
-        let failed = |call, e: std::io::Error| {
-            SysError::code(call, "", e.raw_os_error().unwrap_or_default())
-        };
-        let (ours, theirs) = UnixStream::pair().map_err(|e| failed("socketpair", e))?;
-        ours.set_nonblocking(true).map_err(|e| failed("fcntl", e))?;
-        let null = File::options()
-            .read(true)
-            .write(true)
-            .open("/dev/null")
-            .map_err(|e| failed("open /dev/null", e))?;
-        let mut arguments = how.arguments.clone();
-        arguments.push(spec.to_string().into());
-        let cpus = parsed.cpus.as_ref().or(how.cpus.as_ref());
-        let cpus: Vec<u32> = cpus.map(|c| c.iter().collect()).unwrap_or_default();
-        let start = |pid_namespace| {
-            Spawn {
-                program: &how.exe,
-                arguments: &arguments,
-                descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (theirs.as_fd(), STATUS_FD)],
-                pid_namespace,
-                new_session: true,
-                // Without a namespace the worker must live to end what it started.
-                death_signal: if pid_namespace { process::SIGKILL } else { process::SIGTERM },
-                cpus: &cpus,
-            }
-            .start()
-        };
-        // No right to a namespace, or a kernel without them: the worker cleans up by itself.
-        let pid = start(true).or_else(|e| if e.call == "clone" { start(false) } else { Err(e) })?;
+        let (pid, ours) = launch::worker(&spec.to_string(), parsed.cpus.as_ref(), how)?;
         let now = clock::now_ns(clock::CLOCK_MONOTONIC);
         Ok(Self {
             spec: spec.clone(),

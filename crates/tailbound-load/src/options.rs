@@ -77,7 +77,13 @@ pub const CATALOGUE: &[LoadKind] = &[
         name: "cpu",
         unit: "loops",
         about: "arithmetic without a pause, one thread per CPU",
-        options: &[CPUS],
+        options: &[
+            (
+                "loops",
+                "thousands of steps in each of one process per CPU, then end (default: until stopped)",
+            ),
+            CPUS,
+        ],
     },
     LoadKind {
         name: "fork",
@@ -121,6 +127,17 @@ pub const CATALOGUE: &[LoadKind] = &[
             ),
             ("tasks", "processes, each with a file at a time (default: 1 per CPU)"),
             ("sync", "no: without fsync (default yes)"),
+            ("loops", "files of each process, then end (default: until stopped)"),
+            CPUS,
+        ],
+    },
+    LoadKind {
+        name: "compile",
+        unit: "files",
+        about: "compiles C that it makes up, with the machine's cc: what building software costs",
+        options: &[
+            ("jobs", "compilers at a time (default: 1 per CPU)"),
+            ("loops", "files, then end (default: until stopped)"),
             CPUS,
         ],
     },
@@ -166,6 +183,7 @@ pub(crate) struct FileIo {
     pub(crate) size: Option<usize>,
     pub(crate) tasks: Option<usize>,
     pub(crate) sync: bool,
+    pub(crate) loops: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,7 +192,8 @@ pub(crate) enum Work {
     Memory { block: Option<usize> },
     Ping { flows: u16, veth: bool, payload: usize },
     Clock,
-    Cpu,
+    Cpu { loops: Option<u64> },
+    Compile { jobs: Option<usize>, loops: Option<u64> },
     Fork { tasks: Option<usize>, exec: bool },
     Mmap(Mmap),
     File(FileIo),
@@ -286,7 +305,11 @@ pub(crate) fn parse(spec: &LoadSpec) -> Result<Parsed, LoadError> {
             payload: r.count("size", 0, 65_507)?.unwrap_or(56),
         },
         "clock" => Work::Clock,
-        "cpu" => Work::Cpu,
+        "cpu" => Work::Cpu { loops: r.number("loops", 1, LOOPS_MAX)? },
+        "compile" => Work::Compile {
+            jobs: r.count("jobs", 1, STORM_TASKS_MAX)?,
+            loops: r.number("loops", 1, LOOPS_MAX)?,
+        },
         "fork" => Work::Fork {
             tasks: r.count("tasks", 1, STORM_TASKS_MAX)?,
             exec: r.word("exec", &yes_no)?.unwrap_or(false),
@@ -325,7 +348,7 @@ fn hackbench(r: &Reader<'_>) -> Result<Hackbench, LoadError> {
         threads: r.word("mode", &[("process", false), ("thread", true)])?.unwrap_or(false),
         size: r.count("size", 1, 1 << 20)?.unwrap_or(100),
         fds: r.count("fds", 1, 1000)?.unwrap_or(20),
-        loops: r.number("loops", 1, 1_000_000_000)?,
+        loops: r.number("loops", 1, LOOPS_MAX)?,
     };
     if let Some(groups) = it.groups
         && groups * it.fds * 2 > TASKS_MAX
@@ -362,9 +385,12 @@ fn file(r: &Reader<'_>) -> Result<FileIo, LoadError> {
         size: r.bytes("size")?,
         tasks: r.count("tasks", 1, STORM_TASKS_MAX)?,
         sync: r.word("sync", &[("yes", true), ("no", false)])?.unwrap_or(true),
+        loops: r.number("loops", 1, LOOPS_MAX)?,
     })
 }
 
+/// Most loops of a load with an end.
+const LOOPS_MAX: u64 = 1_000_000_000;
 /// Most tasks of a fork, mmap or file load.
 const STORM_TASKS_MAX: u32 = 1000;
 /// Most tasks of one hackbench: Linux's default limit of process numbers is 32768.
@@ -401,7 +427,7 @@ mod tests {
         assert!(message("mmap:size=4X").contains("64M"));
         assert!(message("mmap:shootdown=yes,tasks=1").contains("at least 2"));
         assert!(message("file:path=here").contains("beginning with /"));
-        assert!(message("file:folder=/tmp").contains("path, size, tasks, sync"));
+        assert!(message("file:folder=/tmp").contains("path, size, tasks, sync, loops"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tailbound_sys::ipc::SharedCounters;
 use tailbound_sys::process::Pid;
 use tailbound_sys::sched;
 
+use crate::storm;
 use crate::worker::{Load, Turn};
 
 /// Threads at work; also the base of other loads that want threads.
@@ -73,10 +74,23 @@ pub(crate) fn start(work: fn(&dyn Fn(u64)) -> Result<(), String>) -> Result<Box<
     Ok(Box::new(threads))
 }
 
-/// Integer and floating-point arithmetic that depends on itself; counts every 1000 steps.
+/// Arithmetic with an end: so many thousand steps in a process on each CPU this one may use.
+pub(crate) fn start_finite(loops: u64) -> Result<Box<dyn Load>, String> {
+    let tasks = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    storm::start(tasks, |_, count| steps(Some(loops), count))
+}
+
+/// Integer and floating-point arithmetic that depends on itself, without an end.
 pub(crate) fn arithmetic(count: &dyn Fn(u64)) -> Result<(), String> {
+    steps(None, count)
+}
+
+/// The same, `loops` times 1000 steps where there is an end; counts every 1000.
+fn steps(loops: Option<u64>, count: &dyn Fn(u64)) -> Result<(), String> {
     let (mut x, mut y) = (0x9e37_79b9_7f4a_7c15_u64, 1.0_f64);
-    loop {
+    let mut left = loops;
+    while left != Some(0) {
+        left = left.map(|n| n - 1);
         for _ in 0..1000 {
             x ^= x << 13;
             x ^= x >> 7;
@@ -87,6 +101,7 @@ pub(crate) fn arithmetic(count: &dyn Fn(u64)) -> Result<(), String> {
         black_box((x, y));
         count(1);
     }
+    Ok(())
 }
 
 /// Bursts of clock reads and sleeps of 20 to 260 µs; counts the sleeps.

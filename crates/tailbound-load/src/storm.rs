@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::process::ExitStatus;
+use std::time::Instant;
 
 use tailbound_sys::ipc::{self, SharedCounters};
 use tailbound_sys::process::{self, Pid};
@@ -20,26 +21,26 @@ use crate::worker::{Load, Turn};
 /// Tasks at work.
 pub(crate) struct Tasks {
     pids: HashSet<Pid>,
+    started: Instant,
     counters: SharedCounters,
     last_words: (PipeReader, PipeWriter),
 }
 
 /// Starts `tasks` processes, each of which runs `work` with its number and a way to count
-/// what it did. `work` returns only when it cannot go on.
+/// what it did. `work` returns an error when it cannot go on, and nothing at an end of its own.
 pub(crate) fn start(
     tasks: usize,
     work: impl Fn(usize, &dyn Fn(u64)) -> Result<(), String>,
 ) -> Result<Box<dyn Load>, String> {
     let mut it = Tasks {
         pids: HashSet::new(),
+        started: Instant::now(),
         counters: SharedCounters::new(tasks).map_err(|e| e.to_string())?,
         last_words: io::pipe().map_err(|e| format!("pipe: {e}"))?,
     };
     for slot in 0..tasks {
         let task = || {
-            let reason = work(slot, &|n| it.counters.add(slot, n))
-                .err()
-                .unwrap_or_else(|| "it had an end".to_owned());
+            let Err(reason) = work(slot, &|n| it.counters.add(slot, n)) else { return 0 };
             // Lost words leave the exit status, which is reported as well.
             let _lost = (&it.last_words.1).write_all(format!("{reason}\n").as_bytes());
             1
@@ -75,11 +76,17 @@ impl Load for Tasks {
     }
 
     fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
-        match ended.iter().find(|(pid, _)| self.pids.contains(pid)) {
-            None => Ok(Turn::Going),
-            Some((_, status)) => Err(self
-                .said()
-                .unwrap_or_else(|| format!("a task ended with {}", process::ended(*status)))),
+        for (pid, status) in ended {
+            if self.pids.remove(pid) && !status.success() {
+                return Err(self
+                    .said()
+                    .unwrap_or_else(|| format!("a task ended with {}", process::ended(*status))));
+            }
         }
+        if self.pids.is_empty() {
+            let elapsed_ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            return Ok(Turn::Done { elapsed_ns });
+        }
+        Ok(Turn::Going)
     }
 }

@@ -21,12 +21,16 @@ use tailbound_sys::{clock, ipc};
 
 use crate::options::{self, Work as Kind};
 use crate::protocol::Report;
-use crate::{command, file, fork, hackbench, memory, mmap, ping, spin};
+use crate::{command, compile, file, fork, hackbench, memory, mmap, ping, spin};
 
 /// The descriptor a worker finds its end of the socket at.
 pub const STATUS_FD: i32 = 3;
 
 const REPORT_EVERY: Duration = Duration::from_millis(250);
+/// A work is over sooner than a load, and its rate over time is a result.
+const REPORT_WORK_EVERY: Duration = Duration::from_millis(100);
+/// What the specification of a work is told from a load's by.
+pub(crate) const WORK: &str = "work ";
 /// Under memory pressure the load goes first, not the measurement.
 const OOM_SCORE_ADJ: &str = "500";
 /// The supervisor sleeps but for a few lines a second; behind hundreds of runnable tasks
@@ -98,6 +102,10 @@ fn supervise(spec: &str, mut channel: Channel) -> ExitCode {
 
 fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
     channel.stream.set_nonblocking(true).map_err(|e| format!("its socket: {e}"))?;
+    let (spec, every) = match spec.strip_prefix(WORK) {
+        Some(work) => (work, REPORT_WORK_EVERY),
+        None => (spec, REPORT_EVERY),
+    };
     let parsed = spec.parse::<LoadSpec>()?;
     let parsed = options::parse(&parsed).map_err(|e| e.to_string())?;
     let signals = ChildSignals::open().map_err(|e| e.to_string())?;
@@ -111,7 +119,9 @@ fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
         Kind::Memory { block } => memory::start(block, &mut note)?,
         Kind::Ping { flows, veth, payload } => ping::start(flows, veth, payload, &mut note)?,
         Kind::Clock => spin::start(spin::clock)?,
-        Kind::Cpu => spin::start(spin::arithmetic)?,
+        Kind::Cpu { loops: None } => spin::start(spin::arithmetic)?,
+        Kind::Cpu { loops: Some(loops) } => spin::start_finite(loops)?,
+        Kind::Compile { jobs, loops } => compile::start(jobs, loops)?,
         Kind::Fork { tasks, exec } => fork::start(tasks, exec)?,
         Kind::Mmap(options) => mmap::start(&options, &mut note)?,
         Kind::File(options) => file::start(&options, &mut note)?,
@@ -120,13 +130,14 @@ fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
     // After the load's tasks were made, which keep nice 0. Without the right to it, stopping
     // takes longer.
     let _slower = process::set_nice(SUPERVISOR_NICE);
-    attend(load.as_mut(), channel, &signals)
+    attend(load.as_mut(), channel, &signals, every)
 }
 
 fn attend(
     load: &mut dyn Load,
     channel: &mut Channel,
     signals: &ChildSignals,
+    every: Duration,
 ) -> Result<(), String> {
     let mut due = Instant::now();
     loop {
@@ -145,7 +156,7 @@ fn attend(
         if over || now >= due {
             let at_ns = clock::now_ns(clock::CLOCK_MONOTONIC);
             channel.say(&Report::Count { total: load.count(), at_ns });
-            due = now + REPORT_EVERY;
+            due = now + every;
         }
         if told {
             channel.flush_whole();

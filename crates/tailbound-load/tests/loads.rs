@@ -150,6 +150,43 @@ fn stop(loads: &mut Loads) -> LoadEnd {
 }
 
 #[test]
+fn a_work_comes_to_its_end_is_timed_and_leaves_nothing_when_interrupted() {
+    let how = StartOptions::new(example());
+    let cases = [
+        ("arithmetic:loops=2000,cpus=0", 2000),
+        ("messages:groups=1,fds=5,loops=20", 500),
+        ("file:loops=2,size=64K,tasks=1", 256),
+        ("cmd:sleep 0.1", 1),
+    ];
+    for (text, count) in cases {
+        let spec = tailbound_load::work(text).unwrap();
+        let done = tailbound_load::do_work(&spec, 7, &how, &mut || false).unwrap().unwrap();
+        assert_eq!((done.failed, done.count, done.repetition), (None, count, 7), "{text}");
+        let told: u64 = done.intervals.iter().map(|i| i.count).sum();
+        assert_eq!(told, count, "{text}");
+        assert!(done.real_ns > 0 && done.user_ns >= 0 && done.sys_ns >= 0, "{text}");
+        if text.starts_with("arithmetic") {
+            assert!(done.user_ns > done.sys_ns, "{text}");
+        }
+        if text.starts_with("cmd") {
+            assert!(done.real_ns >= 100_000_000, "{text}: {}", done.real_ns);
+        }
+    }
+    let failing = tailbound_load::work("cmd:exit 3").unwrap();
+    let failed = tailbound_load::do_work(&failing, 1, &how, &mut || false).unwrap().unwrap();
+    assert!(failed.failed.is_some_and(|why| why.contains("exit status 3")));
+    let long = tailbound_load::work("cmd:sleep 1017 & sleep 1017").unwrap();
+    let interrupted = tailbound_load::do_work(&long, 1, &how, &mut || true);
+    assert_eq!(interrupted, Ok(None));
+    let left = || {
+        fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+            fs::read(entry.path().join("cmdline")).unwrap_or_default() == b"sleep\01017\0"
+        })
+    };
+    assert!(eventually(Duration::from_secs(10), || !left()), "sleep 1017 lives on");
+}
+
+#[test]
 fn every_load_works_counts_and_stops() {
     for spec in SPECS {
         if !spec_works_here(spec) {

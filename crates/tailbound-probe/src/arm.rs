@@ -59,15 +59,19 @@ pub enum ProbeError {
 pub struct Seat {
     /// Number of the thread, from 0.
     pub thread: u32,
-    /// The CPU it is pinned to; `None`: not pinned (SCHED_DEADLINE).
+    /// The CPU it is pinned to; `None`: not pinned (SCHED_DEADLINE, a plan with tasks).
     pub cpu: Option<u32>,
     /// Its activations fall due this much after those of thread 0.
     pub phase_ns: i64,
 }
 
-/// One seat a CPU of the plan, phased over one interval.
+/// One seat a CPU of the plan, phased over one interval; or as many as the plan has tasks, not
+/// pinned and all due together: what parallel sleepers do to each other is the question then.
 #[must_use]
 pub fn seats(plan: &Plan) -> Vec<Seat> {
+    if let Some(tasks) = plan.tasks {
+        return (0..tasks).map(|thread| Seat { thread, cpu: None, phase_ns: 0 }).collect();
+    }
     let n = i64::try_from(plan.cpus.len().max(1)).unwrap_or(1);
     let pinned = !matches!(plan.policy, Policy::Deadline { .. });
     plan.cpus
@@ -117,15 +121,11 @@ pub fn attributes(policy: Policy) -> Attributes {
 /// # Errors
 /// What the kernel refused, and what it would need.
 pub fn allowed(policy: Policy) -> Result<(), SysError> {
-    thread::spawn(birth(policy, None), || ())?.join()
+    thread::spawn(birth(policy, Vec::new()), || ())?.join()
 }
 
-fn birth(policy: Policy, cpu: Option<u32>) -> Birth {
-    Birth {
-        attributes: attributes(policy),
-        cpus: cpu.into_iter().collect(),
-        stack_bytes: STACK_BYTES,
-    }
+fn birth(policy: Policy, cpus: Vec<u32>) -> Birth {
+    Birth { attributes: attributes(policy), cpus, stack_bytes: STACK_BYTES }
 }
 
 /// Where the threads wait for the epoch.
@@ -262,8 +262,12 @@ pub fn arm(plan: &Plan, seats: &[Seat], stop: &'static AtomicBool) -> Result<Arm
             stop,
         };
         shared.running.fetch_add(1, Ordering::Relaxed);
-        let thread =
-            thread::spawn(birth(plan.policy, seat.cpu), move || work.run()).map_err(fail)?;
+        // Tasks that are not pinned still keep to the measured CPUs, which their creator has left.
+        let cpus = match (seat.cpu, plan.tasks) {
+            (None, Some(_)) => plan.cpus.iter().collect(),
+            (cpu, _) => cpu.into_iter().collect(),
+        };
+        let thread = thread::spawn(birth(plan.policy, cpus), move || work.run()).map_err(fail)?;
         armed.members.push(Member { seat, recorders, thread, tid });
     }
     Ok(armed)

@@ -13,6 +13,7 @@
 //! | `totals` | a list, one a context: `context`, `missed`, `wakeup`, `due` |
 //! | `findings` | a list, gravest first: `id`, `impact`, `title`, `meaning`, `remedy` |
 //! | `loads` | a list: `name`, `unit`, `count`, `span_ns`, `rate_per_s`, `least_per_s` |
+//! | `works` | a list: the repetitions of works, as in the run file |
 //! | `windows` | a list, one a thread and length: `thread`, `window_s`, `last` |
 //! | `plan`, `machine`, `after`, `self_cost_ns`, `events` | as in the run file |
 //! | `lost` | a list of sentences: what is missing from the figures |
@@ -65,6 +66,7 @@ pub fn json(run: &Run) -> Value {
         "totals": totals(run),
         "findings": label::findings(run),
         "loads": digest::loads(run),
+        "works": run.works,
         "windows": windows(run),
         "plan": header.plan,
         "machine": header.machine,

@@ -13,6 +13,7 @@
 
 pub mod bins;
 pub mod compare;
+pub mod decide;
 pub mod digest;
 pub mod escape;
 pub mod figures;

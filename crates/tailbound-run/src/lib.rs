@@ -14,9 +14,11 @@ pub mod resolve;
 pub mod session;
 mod supervise;
 pub mod view;
+mod works;
 
 pub use error::RunError;
 pub use output::Output;
 pub use resolve::{Asked, Resolved, resolve, split_loads};
 pub use session::{Session, run};
 pub use view::View;
+pub use works::measure_works;

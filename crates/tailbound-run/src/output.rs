@@ -161,7 +161,7 @@ impl Output {
 
 /// About what a plan's run file will hold: header and ends, a line a second and thread, raw samples.
 fn estimate_bytes(plan: &Plan) -> u64 {
-    let threads = plan.cpus.len().max(1) as u64;
+    let threads = plan.tasks.map_or(plan.cpus.len().max(1) as u64, u64::from);
     let seconds = u64::try_from(plan.duration_ns() / 1_000_000_000).unwrap_or(0);
     let raw = if plan.raw { plan.activations.saturating_mul(4) } else { 0 };
     let lines = seconds.saturating_mul(400).saturating_add(512 << 10);

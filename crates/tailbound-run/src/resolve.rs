@@ -8,7 +8,7 @@ use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{
     Campaign, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, LoadSpec, Means, Observe,
-    Plan,
+    Plan, WorkPlan,
 };
 use tailbound_core::policy::Policy;
 use tailbound_core::requirement::{Class, Rate, Requirement};
@@ -18,6 +18,11 @@ use tailbound_sys::clock;
 
 use crate::error::RunError;
 
+/// Most repetitions of a work.
+const REPEAT_MAX: u32 = 10_000;
+/// Most measured threads that are not pinned: each keeps a histogram in locked memory.
+const TASKS_MAX: u32 = 256;
+
 /// Defaults of a plan, in the words of the command line.
 pub mod defaults {
     /// `--interval`
@@ -26,6 +31,8 @@ pub mod defaults {
     pub const DURATION: &str = "60s";
     /// `--warm-up`
     pub const WARM_UP: &str = "1s";
+    /// `--repeat`: how many times a work is done
+    pub const REPEAT: u32 = 3;
     /// `--policy`, where it is allowed
     pub const POLICY_PRIORITY: u8 = 95;
     /// `--load` of a run: an idle machine says little about how late it can be.
@@ -152,6 +159,8 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
     for load in &loads {
         tailbound_load::check(load).map_err(usage("--load"))?;
     }
+    let work = work(w)?;
+    let tasks = tasks(w.tasks, policy)?;
     let cpu_dma_latency_us = w.cpu_dma_latency.as_deref().map(dma_latency).transpose()?;
     let observe = w.observe.as_deref().map(|word| observe(word, root, clock, means)).transpose()?;
     let plan = Plan {
@@ -170,8 +179,64 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         raw: w.raw.unwrap_or(false),
         paranoid: asked.paranoid,
         observe,
+        tasks,
+        work,
     };
     Ok(Resolved { plan, findings, loads_by_default })
+}
+
+/// The works that were asked for, their amounts filled in.
+///
+/// # Errors
+/// [`RunError::Usage`]: no such work, or no number of repetitions.
+pub fn work(w: &Campaign) -> Result<Option<WorkPlan>, RunError> {
+    let texts: Vec<String> = w.work.iter().flatten().flat_map(|text| split_works(text)).collect();
+    if texts.is_empty() {
+        return match w.repeat {
+            None => Ok(None),
+            Some(_) => Err(RunError::Usage(
+                "--repeat: there is no work to repeat; name one with --work".to_owned(),
+            )),
+        };
+    }
+    let repeat = w.repeat.unwrap_or(defaults::REPEAT);
+    if !(1..=REPEAT_MAX).contains(&repeat) {
+        return Err(RunError::Usage(format!("--repeat: {repeat} is not from 1 to {REPEAT_MAX}")));
+    }
+    let works = texts.iter().map(|text| tailbound_load::work(text).map_err(usage("--work")));
+    let works: Vec<LoadSpec> = works.collect::<Result<_, _>>()?;
+    if let Some(twice) =
+        works.iter().enumerate().find(|(i, w)| works.iter().take(*i).any(|o| o == *w))
+    {
+        return Err(RunError::Usage(format!(
+            "--work: {} is given twice; --repeat says how many times it is done",
+            twice.1
+        )));
+    }
+    Ok(Some(WorkPlan { works, repeat }))
+}
+
+/// As [`split_loads`]; a command takes the rest of the line with it.
+fn split_works(text: &str) -> Vec<String> {
+    match text.split_once("cmd:") {
+        Some((before, line)) => {
+            split_loads(before).into_iter().chain([format!("cmd:{line}")]).collect()
+        }
+        None => split_loads(text),
+    }
+}
+
+fn tasks(tasks: Option<u32>, policy: Policy) -> Result<Option<u32>, RunError> {
+    let Some(n) = tasks else { return Ok(None) };
+    if !(1..=TASKS_MAX).contains(&n) {
+        return Err(RunError::Usage(format!("--tasks: {n} is not from 1 to {TASKS_MAX}")));
+    }
+    if matches!(policy, Policy::Deadline { .. }) {
+        return Err(RunError::Usage(format!(
+            "--tasks cannot be given with --policy {policy}: there is one such thread an online CPU"
+        )));
+    }
+    Ok(Some(n))
 }
 
 fn observe(word: &str, root: &Root, clock: Clock, means: Means) -> Result<Observe, RunError> {
@@ -341,6 +406,25 @@ mod tests {
             split_loads("hackbench:groups=4,ipc=inet,memory:cpus=0,2,clock"),
             ["hackbench:groups=4,ipc=inet", "memory:cpus=0,2", "clock"]
         );
+    }
+
+    #[test]
+    fn works_are_named_once_and_a_command_keeps_its_commas() {
+        let works = |list: &[&str], repeat| {
+            let list = list.iter().map(|t| (*t).to_owned()).collect();
+            work(&Campaign { work: Some(list), repeat, ..Campaign::default() })
+                .map(|w| w.map(|w| (w.works.len(), w.repeat)))
+                .map_err(|e| e.to_string())
+        };
+        assert_eq!(
+            works(&["arithmetic,messages:groups=1,fds=2", "cmd:true a,b"], None),
+            Ok(Some((3, 3)))
+        );
+        assert_eq!(works(&[], None), Ok(None));
+        assert!(works(&[], Some(2)).is_err_and(|e| e.contains("--work")));
+        assert!(works(&["arithmetic,arithmetic"], None).is_err_and(|e| e.contains("twice")));
+        assert!(works(&["arithmetic"], Some(0)).is_err_and(|e| e.contains("--repeat")));
+        assert!(works(&["arithmetics"], None).is_err_and(|e| e.contains("choose arithmetic")));
     }
 
     #[test]

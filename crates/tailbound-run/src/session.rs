@@ -27,6 +27,7 @@ use crate::journal::Journal;
 use crate::output::Output;
 use crate::supervise::{Supervisor, Watched, WatchedThread};
 use crate::view::View;
+use crate::works;
 
 /// Time the loads have until somebody is told that they take their time, and until they fail.
 const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
@@ -126,6 +127,12 @@ pub fn run(
         observed.threads.into_iter().for_each(|t| journal.line(Line::Thread(Box::new(t))));
     }
     session.conclude(&mut journal, threads, watch, interrupted)?;
+    // Everything measured is in the file by now: a long work that is killed takes nothing along.
+    journal.flush();
+    match interrupted {
+        None => works::all(&session, &mut journal, signals, show),
+        Some(_) => works::none(&session, &mut journal),
+    }
     journal.end()
 }
 
@@ -146,7 +153,7 @@ impl Drop for Held {
 }
 
 impl Session {
-    fn header(&self) -> Header {
+    pub(crate) fn header(&self) -> Header {
         let now = clock::now_ns(clock::CLOCK_REALTIME);
         let stamp = clock::utc(now);
         let host = self.root.read_trimmed("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -224,7 +231,7 @@ impl Session {
         Ok(observer)
     }
 
-    fn inventory(&self) -> BTreeMap<String, Fact> {
+    pub(crate) fn inventory(&self) -> BTreeMap<String, Fact> {
         let mut facts = tailbound_host::inventory(&self.root);
         let slack =
             limits::timer_slack_ns().map_or_else(|e| Fact::Unknown(e.to_string()), Fact::of);

@@ -15,6 +15,7 @@ pub mod anytime;
 pub mod blocks;
 pub mod chi;
 pub mod compare;
+pub mod decide;
 pub mod exceed;
 pub mod int256;
 pub mod moments;

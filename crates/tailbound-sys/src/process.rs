@@ -75,6 +75,33 @@ fn wait_one(pid: i32, flags: i32) -> Result<Option<(Pid, ExitStatus)>, SysError>
     Ok((got > 0).then(|| (Pid(got), ExitStatus::from_raw(status))))
 }
 
+/// Processor time of a process that has ended and of all its descendants that were waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChildTimes {
+    /// In user mode, ns.
+    pub user_ns: i64,
+    /// In the kernel, ns.
+    pub sys_ns: i64,
+}
+
+/// Collects `pid`, a child of the caller, once it has ended, with what it cost; `None` while
+/// it lives, unless `block` asks to wait for its end.
+///
+/// # Errors
+/// ECHILD when it is not a child of the caller.
+pub fn wait_times(pid: Pid, block: bool) -> Result<Option<(ExitStatus, ChildTimes)>, SysError> {
+    let mut status = 0;
+    // SAFETY: all-zero bytes are a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let flags = if block { 0 } else { libc::WNOHANG };
+    // SAFETY: wait4(2) writes one live int and one live rusage.
+    let got = unsafe { libc::wait4(pid.0, &raw mut status, flags, &raw mut usage) };
+    check(got, "wait4", "")?;
+    let ns = |t: libc::timeval| i64::from(t.tv_sec) * 1_000_000_000 + i64::from(t.tv_usec) * 1000;
+    let times = ChildTimes { user_ns: ns(usage.ru_utime), sys_ns: ns(usage.ru_stime) };
+    Ok((got > 0).then(|| (ExitStatus::from_raw(status), times)))
+}
+
 /// How a process ended, for people: `exit status 3`, `signal 9`.
 #[must_use]
 pub fn ended(status: ExitStatus) -> String {

@@ -67,6 +67,8 @@ pub(crate) enum Command {
 pub(crate) enum Measure {
     /// Sleep to absolute deadlines and record how late the thread woke
     Cyclic(MeasureArgs),
+    /// What works cost, without a latency measurement: real, user and sys of each repetition
+    Work(crate::cli_decide::MeasureWorkArgs),
 }
 
 /// Whether to colour, the same everywhere.
@@ -123,6 +125,9 @@ pub(crate) struct PlanArgs {
     /// Clock of the schedule: `monotonic`, `tai`, `boottime`, `realtime` [default: monotonic]
     #[arg(long, value_name = "CLOCK", help_heading = "Measurement")]
     pub(crate) clock: Option<String>,
+    /// So many measured threads that are not pinned and all due together, instead of one a CPU
+    #[arg(long, value_name = "N", help_heading = "Measurement")]
+    pub(crate) tasks: Option<u32>,
     /// How the threads sleep: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer`, `cobalt`, `evl` [default: nanosleep]
     #[arg(long, value_name = "MEANS", help_heading = "Measurement")]
     pub(crate) means: Option<String>,
@@ -171,6 +176,8 @@ pub(crate) struct RunArgs {
     /// Any shell command as a load; it is ended with the run
     #[arg(long, value_name = "CMD", help_heading = "Load")]
     pub(crate) load_cmd: Option<String>,
+    #[command(flatten)]
+    pub(crate) work: crate::cli_decide::WorkWords,
     /// Where the HTML report goes [default: beside the run file]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,

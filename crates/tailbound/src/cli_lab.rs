@@ -146,6 +146,8 @@ pub(crate) struct LabRunArgs {
     #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Measurement")]
     pub(crate) load: Vec<String>,
     #[command(flatten)]
+    pub(crate) work: crate::cli_decide::WorkWords,
+    #[command(flatten)]
     pub(crate) guest: GuestArgs,
     #[command(flatten)]
     pub(crate) probe: ProbeArgs,

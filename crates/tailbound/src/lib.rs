@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 mod cli;
+mod cli_decide;
 mod cli_lab;
 mod cli_lab_kernel;
 mod cli_plan;

@@ -11,6 +11,7 @@ mod plan;
 mod report;
 mod run;
 mod show;
+mod work;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Measure(Measure::Cyclic(args)) => run::measure(&args),
+        Command::Measure(Measure::Work(args)) => work::measure(&args),
         Command::Load(args) => load::load(&args),
         Command::LoadWorker(args) => {
             Ok(tailbound_load::worker_main(&args.spec, tailbound_load::STATUS_FD))

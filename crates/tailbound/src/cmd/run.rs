@@ -23,6 +23,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if !args.load.is_empty() {
         asked.words.load = Some(args.load.clone());
     }
+    args.work.lay_over(&mut asked.words);
     asked.words.load_cmd = args.load_cmd.clone().or(asked.words.load_cmd);
     let out = args.plan.out.clone().unwrap_or_else(default_out);
     let to_stdout = out == Path::new("-");
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         let shown = |p: &Path| {
             std::path::absolute(p).unwrap_or_else(|_| p.to_owned()).display().to_string()
         };
+        say::answer(&tailbound_report::decide::works::text(&run))?;
         let run_file = path.map(|p| format!("Run file  {}\n", shown(&p))).unwrap_or_default();
         let report = report.map(|p| format!("Report    {}\n", shown(&p))).unwrap_or_default();
         say::answer(&format!("\n{run_file}{report}"))?;
@@ -97,6 +99,7 @@ fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
     over(&mut words.cpu_dma_latency, args.cpu_dma_latency.as_ref());
     over(&mut words.raw, args.raw.then_some(&true));
     over(&mut words.observe, args.observe.as_ref());
+    over(&mut words.tasks, args.tasks.as_ref());
     Ok(Asked { words, paranoid: args.paranoid, bare: false })
 }
 
@@ -114,7 +117,9 @@ fn session(
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let mut live = Live::new(args.quiet, &args.color.when);
-    let exe = if resolved.plan.loads.is_empty() || resolved.loads_by_default {
+    let exe = if (resolved.plan.loads.is_empty() || resolved.loads_by_default)
+        && resolved.plan.work.is_none()
+    {
         // Without /proc there is no path, and no default load: the session says so.
         std::env::current_exe().unwrap_or_default()
     } else {
@@ -155,7 +160,7 @@ fn status(run: &Run) -> ExitCode {
 }
 
 /// `tailbound-20261121T221503Z.tailbound.jsonl` in this folder.
-fn default_out() -> PathBuf {
+pub(crate) fn default_out() -> PathBuf {
     let now = tailbound_sys::clock::utc(tailbound_sys::clock::now_ns(
         tailbound_sys::clock::CLOCK_REALTIME,
     ));

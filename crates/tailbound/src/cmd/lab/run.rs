@@ -24,6 +24,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         words.loads = vec![args.load.join(",")];
     }
     asked::lay(&mut words, &args.guest, &args.probe, &args.host)?;
+    args.work.lay_over(&mut words.campaign);
     let bench = Bench::open(&args.host)?;
     let emulator = bench.emulator(words.arch()?)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;

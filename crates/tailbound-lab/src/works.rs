@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Works in a guest: which of them there can be, and how much of each.
+//!
+//! Context: COLD. Units: s of the guest's time. Virtual time is executed instructions: a work's
+//! times there are the instructions it took, and what a desk machine does in a second takes
+//! a minute of the host. Not here: the works themselves (`tailbound-load`).
+
+use tailbound_core::plan::Campaign;
+
+use crate::error::LabError;
+
+/// Name, and the amount where none is given: some 50 to 200 ms of virtual time.
+const WORKS: [(&str, &str); 3] =
+    [("arithmetic", "loops=5000"), ("file", "size=1M,loops=16"), ("messages", "groups=1,loops=40")];
+/// Patience with one repetition of one work.
+const WORK_S: u64 = 30;
+/// How many there are where nobody says.
+const REPEAT: u64 = 3;
+
+/// The works as the guest is told them.
+///
+/// # Errors
+/// A work that a guest cannot do, and why.
+pub(crate) fn in_guest(asked: &[String]) -> Result<Vec<String>, LabError> {
+    let mut works = Vec::new();
+    for text in asked {
+        if text.contains("cmd:") || text.split([',', ':']).any(|word| word == "compile") {
+            return Err(LabError::usage(format!(
+                "--work {text}: a guest holds one program, tailbound, and neither a shell nor a compiler; choose arithmetic, file or messages, or measure on the machine itself with `tailbound run --work`"
+            )));
+        }
+        // Options name nothing else: `messages:groups=1,loops=5` stays together.
+        for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let option = part.contains('=') && !part.contains(':');
+            match works.last_mut() {
+                Some(last) if option => *last = format!("{last},{part}"),
+                _ => works.push(part.to_owned()),
+            }
+        }
+    }
+    for work in &mut works {
+        let amount = WORKS.iter().find(|(name, _)| name == work).map(|(_, amount)| amount);
+        if let Some(amount) = amount {
+            *work = format!("{work}:{amount}");
+        }
+    }
+    Ok(works)
+}
+
+/// What the guest's patience grows by.
+pub(crate) fn limit_s(campaign: &Campaign) -> u64 {
+    let works = campaign.work.as_ref().map_or(0, |w| w.len() as u64);
+    let repeat = campaign.repeat.map_or(REPEAT, u64::from);
+    works.saturating_mul(repeat).saturating_mul(WORK_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_fit_a_guest_and_what_it_lacks_is_refused() {
+        let asked = |texts: &[&str]| {
+            in_guest(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>())
+                .map_err(|e| e.to_string())
+        };
+        assert_eq!(
+            asked(&["arithmetic,messages:groups=2,loops=9", "file"]),
+            Ok(vec![
+                "arithmetic:loops=5000".to_owned(),
+                "messages:groups=2,loops=9".to_owned(),
+                "file:size=1M,loops=16".to_owned()
+            ])
+        );
+        for text in ["cmd:make -j8", "compile", "file,compile:jobs=2"] {
+            assert!(asked(&[text]).is_err_and(|e| e.contains("neither a shell")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine's C compiler at work on sources made up here: many short processes, much
+//! memory touched once, some arithmetic; what building software does.
+//!
+//! Context: the compilers are the load; SETUP elsewhere. Units: files compiled.
+//! Nothing is left behind: the source is a file without a name, which each compiler opens anew
+//! as its standard input, and the object goes to /dev/null.
+//! Not here: builds of other things (`cmd:`).
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Instant;
+
+use tailbound_sys::process::{self, Pid};
+use tailbound_sys::sched;
+use tailbound_sys::spawn::Spawn;
+
+use crate::file;
+use crate::worker::{Load, Turn};
+
+/// The shell finds the compiler on the path and becomes it.
+const COMMAND: &str = "exec cc -pipe -O2 -w -x c -c -o /dev/null -";
+/// Functions in a source: about a third of a second of a desk machine's compiler.
+const FUNCTIONS: usize = 40;
+
+struct Compile {
+    source: File,
+    null: File,
+    /// Files that are still to be begun; `None`: without end.
+    left: Option<u64>,
+    running: HashSet<Pid>,
+    done: u64,
+    started: Instant,
+}
+
+pub(crate) fn start(jobs: Option<usize>, loops: Option<u64>) -> Result<Box<dyn Load>, String> {
+    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let dir = file::first_writable()?;
+    let failed = |e: std::io::Error| format!("{}: {e}", dir.display());
+    let (mut source, _) = file::make(&dir).map_err(failed)?;
+    source.write_all(program().as_bytes()).map_err(failed)?;
+    let null = File::options().read(true).write(true).open("/dev/null");
+    let mut it = Compile {
+        source,
+        null: null.map_err(|e| format!("/dev/null: {e}"))?,
+        left: loops,
+        running: HashSet::new(),
+        done: 0,
+        started: Instant::now(),
+    };
+    for _ in 0..jobs.unwrap_or(cpus) {
+        it.begin()?;
+    }
+    Ok(Box::new(it))
+}
+
+impl Compile {
+    /// One more compiler, if there is still a file to compile.
+    fn begin(&mut self) -> Result<(), String> {
+        if self.left == Some(0) {
+            return Ok(());
+        }
+        self.left = self.left.map(|n| n - 1);
+        // Opened anew: compilers that shared one offset would share out the text.
+        let path = format!("/proc/self/fd/{}", self.source.as_raw_fd());
+        let input = File::open(&path).map_err(|e| format!("the source, {path}: {e}"))?;
+        let null = self.null.as_fd();
+        let pid = Spawn {
+            program: Path::new("/bin/sh"),
+            arguments: &["-c".into(), COMMAND.into()],
+            descriptors: &[(input.as_fd(), 0), (null, 1), (null, 2)],
+            pid_namespace: false,
+            new_session: false,
+            death_signal: process::SIGKILL,
+            cpus: &[],
+        }
+        .start()
+        .map_err(|e| e.to_string())?;
+        self.running.insert(pid);
+        Ok(())
+    }
+}
+
+impl Load for Compile {
+    fn count(&self) -> u64 {
+        self.done
+    }
+
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+        for (pid, status) in ended {
+            if !self.running.remove(pid) {
+                continue;
+            }
+            if !status.success() {
+                let how = process::ended(*status);
+                return Err(format!(
+                    "cc ended with {how}: is a C compiler installed, and `cc` on the path?"
+                ));
+            }
+            self.done += 1;
+            self.begin()?;
+        }
+        if self.running.is_empty() {
+            let elapsed_ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            return Ok(Turn::Done { elapsed_ns });
+        }
+        Ok(Turn::Going)
+    }
+}
+
+/// C that needs no header, the same in every run: loops, branches, tables, calls.
+fn program() -> String {
+    let mut text =
+        String::from("typedef unsigned long long u64;\nstruct s { u64 a[8]; double d; };\n");
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    for n in 0..FUNCTIONS {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        let (a, b) = (seed >> 48, seed >> 32 & 0xffff);
+        let _infallible = write!(
+            text,
+            "u64 f{n}(struct s *p, int k) {{ u64 x = {a}ull; for (int i = 0; i < k; i++) {{ \
+             switch ((x >> 3) & 7) {{ case 0: x += p->a[i & 7]; break; case 1: x ^= x << 5; break; \
+             case 2: p->d = p->d * 1.5 + (double)i; break; case 3: x -= {b}ull; break; \
+             case 4: p->a[(i + 1) & 7] = x; break; default: x = x * 33 + (u64)k; }} }} \
+             for (int i = 0; i < 8; i++) p->a[i] += x >> i; return x + {}; }}\n",
+            if n == 0 { "0".to_owned() } else { format!("f{}(p, k - 1)", n - 1) }
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_is_the_same_each_time_and_not_trivial() {
+        assert_eq!(program(), program());
+        assert!(program().len() > 10_000 && program().contains("f39("));
+    }
+}
