@@ -84,6 +84,18 @@ pub fn gamma_p(a: f64, x: f64) -> f64 {
     gamma_pq(a, x).0
 }
 
+/// Q(a, x) = 1 - P(a, x), the probability of more than `x`, with its own digits.
+#[must_use]
+pub fn gamma_q(a: f64, x: f64) -> f64 {
+    gamma_pq(a, x).1
+}
+
+/// The probability that a chi-square variable of `dof` degrees of freedom is above `x`.
+#[must_use]
+pub fn chi_square_above(dof: f64, x: f64) -> f64 {
+    gamma_q(dof / 2.0, x / 2.0)
+}
+
 /// The x of which P(a, x) = `p`, for positive `a`; 0 at p <= 0 and infinity at p >= 1.
 #[must_use]
 pub fn gamma_quantile(a: f64, p: f64) -> f64 {

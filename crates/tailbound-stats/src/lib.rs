@@ -13,12 +13,16 @@
 
 pub mod anytime;
 pub mod blocks;
+pub mod bound;
 pub mod chi;
 pub mod compare;
 pub mod decide;
 pub mod exceed;
+pub mod extremal;
 pub mod int256;
 pub mod moments;
+pub mod normal;
+mod optimise;
 pub mod p2;
 pub mod planning;
 pub mod precision;

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The procedure on a plain series of block maxima: gate, threshold, fit, limits; the greatest
+//! of the three is the bound.
+//!
+//! Context: COLD. Units: those of the values.
+//! Everything in here sees only numbers in the order of time; what is known about the run
+//! beside them is judged before ([`super::refuse`]).
+//! Source: docs/bound.md.
+
+use serde::Serialize;
+
+use super::gate::{Gate, regroup};
+use super::gpd::{Excesses, Gpd, SHAPE_MIN};
+use super::limits;
+use super::threshold::{self, Spread, Threshold};
+use crate::random::Random;
+
+/// Fewest blocks: 50 exceedances of 5 %.
+pub const BLOCKS_MIN: usize = 1000;
+
+/// Level of each of the three limits at which their greatest reaches 95 %.
+///
+/// Calibrated on tails of known shape: the likelihood of a few dozen exceedances alone holds
+/// less often than it says. docs/bound.md has the study.
+pub const INTERNAL_LEVEL: f64 = 0.975;
+
+/// Numbers of blocks that are taken together until the gate is passed.
+pub const FACTORS: [usize; 6] = [1, 2, 5, 10, 30, 60];
+
+/// Ties among the exceedances from which on the step of the source matters.
+const TIES_MAX: f64 = 0.1;
+
+/// Largest step of the source, as a share of the scale.
+const STEP_MAX: f64 = 0.01;
+
+/// Why there is no bound.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stop {
+    /// Fewer blocks than [`BLOCKS_MIN`].
+    Few,
+    /// No usable block length passes the gate; the last one tried.
+    Gate(Gate),
+    /// At no threshold does the fit hold.
+    NoThreshold(Gate),
+    /// The exceedances come in bursts.
+    Bursts(Gate, Threshold, Spread),
+    /// Values in steps that are coarse against the scale.
+    Coarse {
+        /// Gate.
+        gate: Gate,
+        /// Threshold.
+        threshold: Threshold,
+        /// The fitted scale.
+        scale: f64,
+    },
+    /// The shape may be 1 or more.
+    NoMean(Gate, Threshold, Gpd),
+    /// What is asked for lies inside the data.
+    Inside,
+}
+
+/// The three limits of one level.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Limits {
+    /// Best value, with every shape.
+    pub point: f64,
+    /// Limit with every shape.
+    pub free: f64,
+    /// Limit without credit for an end of the tail.
+    pub no_end: f64,
+    /// Limit of an exponential tail.
+    pub exponential: f64,
+}
+
+impl Limits {
+    /// The greatest of them.
+    #[must_use]
+    pub fn bound(&self) -> f64 {
+        self.free.max(self.no_end).max(self.exponential)
+    }
+}
+
+/// What the procedure found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// How many of the given blocks were taken together.
+    pub factor: usize,
+    /// The tests.
+    pub gate: Gate,
+    /// The threshold.
+    pub threshold: Threshold,
+    /// Exceedances in time.
+    pub spread: Spread,
+    /// The fit.
+    pub fit: Gpd,
+    /// Upper limit of its shape at [`INTERNAL_LEVEL`].
+    pub shape_upper: f64,
+    /// Standard deviation over mean of the excesses.
+    pub variation: f64,
+    /// The limits, as values (not excesses).
+    pub limits: Limits,
+    /// The excesses, for what is asked afterwards.
+    pub(crate) excesses: Vec<f64>,
+    /// Blocks after they were taken together.
+    pub blocks: usize,
+}
+
+/// Bounds the level that a block exceeds with probability `q`.
+///
+/// `values` are block maxima in the order of time; `step` is that of their source, 0 if they
+/// are exact; `seed` is for spreading values over their step.
+///
+/// # Errors
+/// Why there is none.
+pub fn extrapolate(values: &[f64], q: f64, step: f64, seed: u64) -> Result<Fitted, Stop> {
+    if values.len() < BLOCKS_MIN {
+        return Err(Stop::Few);
+    }
+    let mut random = Random::new(seed);
+    let spread_out: Vec<f64> =
+        values.iter().map(|v| if step > 1.0 { v + step * random.uniform() } else { *v }).collect();
+    let (factor, series, gate) = stationary(&spread_out)?;
+    let descending = descending(&series);
+    let threshold = threshold::choose(&descending).ok_or(Stop::NoThreshold(gate))?;
+    let spread = Spread::of(&series, threshold.value);
+    if !spread.passed() {
+        return Err(Stop::Bursts(gate, threshold, spread));
+    }
+    let k = threshold.exceedances;
+    let excesses = threshold::excesses(&descending, k).ok_or(Stop::NoThreshold(gate))?;
+    let q = 1.0 - (1.0 - q).powf(factor as f64);
+    let r = k as f64 / series.len() as f64 / q;
+    if r.is_nan() || r <= 1.0 {
+        return Err(Stop::Inside);
+    }
+    let (free, fit) = limits::by_profile(&excesses, r, INTERNAL_LEVEL, SHAPE_MIN);
+    if step > 1.0 && step >= STEP_MAX * fit.scale && ties(&regroup(values, factor), k) > TIES_MAX {
+        return Err(Stop::Coarse { gate, threshold, scale: fit.scale });
+    }
+    let shape_upper = limits::shape_upper(&excesses, &fit, INTERNAL_LEVEL)
+        .ok_or(Stop::NoMean(gate, threshold, fit))?;
+    let (no_end, _) = limits::by_profile(&excesses, r, INTERNAL_LEVEL, 0.0);
+    let exponential = limits::by_exponential(&excesses, r, INTERNAL_LEVEL);
+    let base = threshold.value;
+    Ok(Fitted {
+        factor,
+        gate,
+        threshold,
+        spread,
+        fit,
+        shape_upper,
+        variation: excesses.variation(),
+        limits: Limits {
+            point: base + free.point,
+            free: base + free.upper,
+            no_end: base + no_end.upper,
+            exponential: base + exponential.upper,
+        },
+        excesses: excesses.values().to_vec(),
+        blocks: series.len(),
+    })
+}
+
+impl Fitted {
+    /// The limits at another probability `q` of a given (not regrouped) block; `None` inside
+    /// the data.
+    #[must_use]
+    pub fn at(&self, q: f64) -> Option<Limits> {
+        let excesses = Excesses::new(self.excesses.iter().copied())?;
+        self.limits_of(&excesses, q, self.threshold.exceedances as f64, self.blocks as f64)
+    }
+
+    /// The limits if the largest observation had not been made.
+    #[must_use]
+    pub fn without_largest(&self, q: f64) -> Option<Limits> {
+        let excesses = Excesses::new(self.excesses.iter().copied())?.without_largest()?;
+        let k = self.threshold.exceedances.saturating_sub(1) as f64;
+        self.limits_of(&excesses, q, k, self.blocks as f64 - 1.0)
+    }
+
+    fn limits_of(&self, excesses: &Excesses, q: f64, k: f64, blocks: f64) -> Option<Limits> {
+        let q = 1.0 - (1.0 - q).powf(self.factor as f64);
+        let r = k / blocks / q;
+        if r.is_nan() || r <= 1.0 {
+            return None;
+        }
+        let base = self.threshold.value;
+        let (free, _) = limits::by_profile(excesses, r, INTERNAL_LEVEL, SHAPE_MIN);
+        let (no_end, _) = limits::by_profile(excesses, r, INTERNAL_LEVEL, 0.0);
+        Some(Limits {
+            point: base + free.point,
+            free: base + free.upper,
+            no_end: base + no_end.upper,
+            exponential: base + limits::by_exponential(excesses, r, INTERNAL_LEVEL).upper,
+        })
+    }
+}
+
+/// The first number of blocks taken together that passes the gate.
+fn stationary(values: &[f64]) -> Result<(usize, Vec<f64>, Gate), Stop> {
+    let mut last = None;
+    for factor in FACTORS {
+        let series = regroup(values, factor);
+        if series.len() < BLOCKS_MIN {
+            break;
+        }
+        let gate = Gate::of(&series);
+        if gate.passed() {
+            return Ok((factor, series, gate));
+        }
+        last = Some(gate);
+    }
+    Err(last.map_or(Stop::Few, Stop::Gate))
+}
+
+pub(crate) fn descending(values: &[f64]) -> Vec<f64> {
+    let mut out = values.to_vec();
+    out.sort_by(|a, b| b.total_cmp(a));
+    out
+}
+
+/// The share of the `k` greatest values that equal their neighbour.
+fn ties(values: &[f64], k: usize) -> f64 {
+    let descending = descending(values);
+    let top = descending.get(..k).unwrap_or(&descending);
+    let equal = top.windows(2).filter(|w| w[0].total_cmp(&w[1]).is_eq()).count();
+    equal as f64 / top.len().max(1) as f64
+}
