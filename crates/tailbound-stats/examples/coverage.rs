@@ -32,7 +32,11 @@ fn words() -> Result<Words, String> {
             "--seed" => out.seed = u64::from(number()?),
             "--extrapolate" => out.extrapolate = f64::from(number()?.max(1)),
             "--json" => out.json = true,
-            _ => return Err(format!("`{word}` is not known: --repetitions, --seed, --extrapolate, --json")),
+            _ => {
+                return Err(format!(
+                    "`{word}` is not known: --repetitions, --seed, --extrapolate, --json"
+                ));
+            }
         }
     }
     Ok(out)
@@ -48,7 +52,8 @@ fn outcomes(case: Case, number: u64, words: &Words, done: &AtomicUsize) -> Vec<O
             if i >= words.repetitions {
                 return drawn;
             }
-            let seed = words.seed.wrapping_mul(1_000_003).wrapping_add(number * 100_000_007 + i as u64);
+            let seed =
+                words.seed.wrapping_mul(1_000_003).wrapping_add(number * 100_000_007 + i as u64);
             drawn.push((i, case.once(seed, words.extrapolate)));
             done.fetch_add(1, Ordering::Relaxed);
         }

@@ -12,11 +12,8 @@ pub const GAPS_MIN: usize = 20;
 /// The extremal index of exceedances at the ascending `times`; `None` below [`GAPS_MIN`] gaps.
 #[must_use]
 pub fn extremal_index(times: &[u64]) -> Option<f64> {
-    let gaps: Vec<f64> = times
-        .iter()
-        .zip(times.iter().skip(1))
-        .map(|(a, b)| b.saturating_sub(*a) as f64)
-        .collect();
+    let gaps: Vec<f64> =
+        times.iter().zip(times.iter().skip(1)).map(|(a, b)| b.saturating_sub(*a) as f64).collect();
     if gaps.len() < GAPS_MIN {
         return None;
     }

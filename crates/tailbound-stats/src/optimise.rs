@@ -119,13 +119,13 @@ mod tests {
     fn greatest_values_and_crossings() {
         let (x, v) = maximise(0.0, 10.0, 1e-9, |x: f64| x.ln() - x / 3.0);
         assert!((x - 3.0).abs() < 1e-6 && (v - (3f64.ln() - 1.0)).abs() < 1e-12, "{x}");
-        let (x, _) = maximise(-4.0, 4.0, 1e-9, |x: f64| {
-            if x < 1.0 { f64::NEG_INFINITY } else { -x }
-        });
+        let (x, _) =
+            maximise(-4.0, 4.0, 1e-9, |x: f64| if x < 1.0 { f64::NEG_INFINITY } else { -x });
         assert!((x - 1.0).abs() < 1e-6, "{x}");
         let x = root(0.0, 100.0, 1e-12, |x: f64| x * x - 2.0);
         assert!((x - 2f64.sqrt()).abs() < 1e-9, "{x}");
-        let x = root(0.0, 5.0, 1e-10, |x: f64| if x < 1.0 { f64::NEG_INFINITY } else { x.ln() + 1e-9 });
+        let x =
+            root(0.0, 5.0, 1e-10, |x: f64| if x < 1.0 { f64::NEG_INFINITY } else { x.ln() + 1e-9 });
         assert!((x - 1.0).abs() < 1e-6, "{x}");
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn scale_of_level(shape: f64, z: f64, r: f64) -> f64 {
 }
 
 /// Excesses above a threshold, with what the likelihood needs of them again and again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Excesses {
     values: Vec<f64>,
     sum: f64,
@@ -76,8 +76,7 @@ impl Excesses {
     /// Of the positive ones of `values`; `None` if there are fewer than two.
     #[must_use]
     pub fn new(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let values: Vec<f64> =
-            values.into_iter().filter(|y| *y > 0.0 && y.is_finite()).collect();
+        let values: Vec<f64> = values.into_iter().filter(|y| *y > 0.0 && y.is_finite()).collect();
         let sum = values.iter().sum();
         let max = values.iter().copied().fold(0.0, f64::max);
         (values.len() >= 2).then_some(Self { values, sum, max })
@@ -178,8 +177,7 @@ impl Excesses {
         points.dedup();
         let at: Vec<f64> =
             points.iter().map(|t| self.profile(*t, shape_min, shape_max).0).collect();
-        let exponential =
-            Gpd { shape: 0.0, scale: mean, log_likelihood: -k * mean.ln() - k };
+        let exponential = Gpd { shape: 0.0, scale: mean, log_likelihood: -k * mean.ln() - k };
         let best = at.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(i, _)| i);
         let point = |i: usize| points.get(i).copied();
         let (Some(here), Some(&at_here)) = (point(best), at.get(best)) else { return exponential };

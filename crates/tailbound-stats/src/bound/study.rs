@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::extrapolate::{Stop, extrapolate};
 use super::gate::at_quantile;
-use crate::optimise::root;
 use crate::normal;
+use crate::optimise::root;
 use crate::random::Random;
 
 /// Seconds of a series: an hour.
@@ -43,8 +43,11 @@ pub enum Tail {
     Frechet,
     /// Pareto of shape 0.3.
     Pareto,
-    /// Lognormal, and with probability 1/1000 Pareto of index 2.5.
+    /// Lognormal, and with probability 1/1000 Pareto of index 2.5 from 3 on: it has most of the
+    /// great seconds.
     Mixture,
+    /// The same from 1 on: one great second in two or three is still lognormal.
+    Sparse,
     /// Fréchet of shape 0.25 whose great values come in groups of three (ARMAX).
     Clustered,
 }
@@ -57,7 +60,7 @@ pub enum Fault {
     Drift,
     /// Ten minutes with a load, ten minutes without: values a fifth greater.
     Phases,
-    /// Every tenth second is a fifth greater.
+    /// Every tenth second is half as great again.
     Periodic,
 }
 
@@ -71,7 +74,7 @@ pub struct Case {
 }
 
 /// Every case of the study: tails to be bounded, then series to be refused.
-pub const CASES: [Case; 17] = {
+pub const CASES: [Case; 18] = {
     const fn sound(tail: Tail) -> Case {
         Case { tail, fault: None }
     }
@@ -86,6 +89,7 @@ pub const CASES: [Case; 17] = {
         sound(Tail::Frechet),
         sound(Tail::Pareto),
         sound(Tail::Mixture),
+        sound(Tail::Sparse),
         sound(Tail::Clustered),
         faulty(Tail::Exponential, Fault::Drift),
         faulty(Tail::Lognormal, Fault::Drift),
@@ -110,9 +114,15 @@ impl Tail {
             Self::Bounded => "bounded, shape -0.3",
             Self::Frechet => "Fréchet maxima, shape 0.25",
             Self::Pareto => "Pareto, shape 0.3",
-            Self::Mixture => "lognormal + 1/1000 Pareto 2.5",
+            Self::Mixture => "lognormal + 1/1000 Pareto 2.5 from 3 on",
+            Self::Sparse => "lognormal + 1/1000 Pareto 2.5 from 1 on",
             Self::Clustered => "clustered (ARMAX, extremal index 0.3)",
         }
+    }
+
+    /// Least value of the heavy part of a mixture.
+    fn overtakes(self) -> f64 {
+        if self == Self::Sparse { 1.0 } else { 3.0 }
     }
 
     /// The value that one activation exceeds with probability `p`.
@@ -124,10 +134,10 @@ impl Tail {
             Self::Bounded => (p.powf(0.3) - 1.0) / -0.3,
             Self::Frechet | Self::Clustered => (-(-p).ln_1p()).powf(-0.25),
             Self::Pareto => (p.powf(-0.3) - 1.0) / 0.3,
-            Self::Mixture => {
+            Self::Mixture | Self::Sparse => {
                 let above = |x: f64| {
                     let body = normal::above(x.ln() / 0.5);
-                    let far = x.max(1.0).powf(-2.5);
+                    let far = (x / self.overtakes()).max(1.0).powf(-2.5);
                     0.999 * body + 0.001 * far
                 };
                 root(-3.0, 40.0, 1e-10, |x| p.ln() - above(x.exp()).ln()).exp()
@@ -195,7 +205,7 @@ impl Fault {
         match self {
             Self::Drift => "drift +20 %",
             Self::Phases => "load phases of 10 min, +20 %",
-            Self::Periodic => "every 10th second +20 %",
+            Self::Periodic => "every 10th second +50 %",
         }
     }
 
@@ -206,7 +216,7 @@ impl Fault {
             *v *= match self {
                 Self::Drift => 1.0 + 0.2 * i as f64 / n,
                 Self::Phases if i / 600 % 2 == 1 => 1.2,
-                Self::Periodic if i % 10 == 0 => 1.2,
+                Self::Periodic if i % 10 == 0 => 1.5,
                 Self::Phases | Self::Periodic => 1.0,
             };
         }
@@ -233,10 +243,9 @@ impl Case {
         }
         let q = 1.0 / (extrapolate_by * f64::from(BLOCKS));
         match extrapolate(&values, q, 0.0, seed) {
-            Ok(found) => Outcome {
-                ratio: Some(found.limits.bound() / self.tail.truth(q)),
-                refused: None,
-            },
+            Ok(found) => {
+                Outcome { ratio: Some(found.limits.bound() / self.tail.truth(q)), refused: None }
+            }
             Err(stop) => Outcome { ratio: None, refused: Some(step(&stop)) },
         }
     }
@@ -303,14 +312,47 @@ impl Row {
     }
 
     /// Is the target met? Tails: held in 93 % or more of those answered, and 5 % or fewer
-    /// refused where seconds are independent; faults: 99 % or more refused.
+    /// refused; faults: 99 % or more refused. The sparse mixture may be refused more often: a
+    /// tail of two kinds is what refusing is for.
     #[must_use]
     pub fn good(&self) -> bool {
         match self.case.fault {
             Some(_) => self.refusals() >= 0.99,
             None => {
-                let few = self.case.tail == Tail::Clustered || self.refusals() <= 0.05;
+                let few = self.case.tail == Tail::Sparse || self.refusals() <= 0.05;
                 few && self.holds().is_some_and(|h| h >= 0.93)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn truths_are_those_of_the_draws() {
+        for tail in [Tail::Exponential, Tail::Sparse, Tail::Frechet, Tail::Clustered] {
+            // The median of a second, where an hour of draws knows it well.
+            let truth = tail.truth(0.5);
+            let drawn = tail.draw(&mut Random::new(4));
+            let above = drawn.iter().filter(|v| **v > truth).count() as f64 / drawn.len() as f64;
+            assert!((above - 0.5).abs() < 0.04, "{tail:?}: {above}");
+        }
+    }
+
+    /// A quick version of the study: fixed seeds, so it cannot fail by chance.
+    #[test]
+    fn bounds_hold_and_faults_are_refused() {
+        for case in CASES {
+            let outcomes: Vec<Outcome> = (0..40).map(|seed| case.once(seed, 10.0)).collect();
+            let row = Row::of(case, &outcomes);
+            match case.fault {
+                Some(_) => assert!(row.refusals() >= 0.97, "{row:?}"),
+                None => {
+                    assert!(row.holds().unwrap_or(0.0) >= 0.9, "{row:?}");
+                    assert!(row.refusals() <= 0.2, "{row:?}");
+                }
             }
         }
     }

@@ -62,8 +62,8 @@ fn an_independent_implementation_agrees() {
         same("exc_time", found.spread.uniform_p, &gate["exc_time"], 0.02);
         let mut descending = values;
         descending.sort_by(|a, b| b.total_cmp(a));
-        let excesses = threshold::excesses(&descending, found.threshold.exceedances)
-            .expect("enough of them");
+        let excesses =
+            threshold::excesses(&descending, found.threshold.exceedances).expect("enough of them");
         let fit = excesses.fit(gpd::SHAPE_MIN, gpd::SHAPE_MAX);
         same("A²", anderson::statistic(&excesses, &fit), &v["ad"], digits);
         same("A² p", anderson::p_value(&excesses, &fit), &v["ad_p"], 1e-5);
