@@ -8,13 +8,14 @@
 
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{
-    End, Event, Fact, Facts, RawRecord, SecondRecord, Source, ThreadRecord,
+    BlockRecord, End, Event, Fact, Facts, RawRecord, SecondRecord, Source, ThreadRecord,
 };
 use tailbound_core::units::{format_span, grouped};
 use tailbound_core::{CpuSet, Distribution, Finding, Impact, Plan, Policy, Requirement, Run};
 
 use crate::error::{Fault, excerpt};
 use crate::format::Format;
+use crate::samples::{KEPT_MAX, Recorded};
 use crate::text::THREADS_MAX;
 
 /// A run while it is being imported.
@@ -38,12 +39,15 @@ pub(crate) struct Draft {
     pub(crate) machine: Facts,
     pub(crate) threads: Vec<ThreadRecord>,
     pub(crate) seconds: Vec<SecondRecord>,
+    pub(crate) blocks: Vec<BlockRecord>,
     pub(crate) raw: Vec<RawRecord>,
     pub(crate) events: Vec<Event>,
     pub(crate) lost: Vec<String>,
     pub(crate) findings: Vec<Finding>,
     /// The source ends before it says all it has to say.
     pub(crate) cut_off: bool,
+    /// The import was stopped before the end of the file.
+    pub(crate) stopped: bool,
     /// The tool keeps no schedule: interval and missed periods do not apply.
     pub(crate) no_schedule: bool,
 }
@@ -151,6 +155,28 @@ impl Draft {
         Ok(())
     }
 
+    /// Adds a thread whose samples were seen one by one.
+    ///
+    /// # Errors
+    /// More than [`THREADS_MAX`] of them.
+    pub(crate) fn recorded(
+        &mut self,
+        thread: u32,
+        cpu: Option<u32>,
+        all: Recorded,
+    ) -> Result<(), Fault> {
+        if all.raw.is_empty() && all.distribution.n > 0 {
+            self.lose(format!(
+                "The single samples are not kept, for there are more than {}; every figure is of all of them.",
+                grouped(KEPT_MAX)
+            ));
+        }
+        self.seconds.extend(all.seconds);
+        self.blocks.extend(all.blocks);
+        self.raw.extend(all.raw);
+        self.thread(thread, cpu, "user", all.distribution)
+    }
+
     /// Brings buckets and what was told beside them together; `who` names the thread.
     pub(crate) fn settle(&mut self, who: &str, mut d: Distribution, told: Told) -> Distribution {
         let binned = d.n;
@@ -227,7 +253,7 @@ impl Draft {
     }
 
     /// The run.
-    pub(crate) fn finish(mut self, format: Format, file: &str, bytes: &[u8]) -> Run {
+    pub(crate) fn finish(mut self, format: Format, file: &str, identity: u64) -> Run {
         self.say_what_is_assumed();
         let tool = match &self.version {
             Some(v) => format!("{} {v}", self.tool),
@@ -264,7 +290,7 @@ impl Draft {
         let mut run = Run::new(tailbound_core::record::Header {
             schema: tailbound_core::record::SCHEMA.to_owned(),
             tool: tool.clone(),
-            id: format!("imported-{:016x}", fingerprint(bytes)),
+            id: format!("imported-{identity:016x}"),
             started: self.started_s.map_or_else(
                 || "unknown: the source does not say when the run began".to_owned(),
                 crate::time::rfc3339,
@@ -287,12 +313,14 @@ impl Draft {
         });
         run.threads = self.threads;
         run.seconds = self.seconds;
+        run.blocks = self.blocks;
         run.raw = self.raw;
         run.events = self.events;
         run.findings = self.findings;
-        if !self.cut_off {
+        if self.stopped || !self.cut_off {
             let lines = run.lines().count() as u64;
-            run.end = Some(End { reason: "complete".to_owned(), measured_ns, lines });
+            let reason = if self.stopped { "interrupted" } else { "complete" };
+            run.end = Some(End { reason: reason.to_owned(), measured_ns, lines });
         }
         run
     }
@@ -345,11 +373,4 @@ impl Draft {
 /// Something of the source, cut short and clean, for a sentence.
 pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", excerpt(text))
-}
-
-/// FNV-1a over 64 bits: the same file has the same identity wherever it is imported.
-fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -68,14 +68,18 @@ impl Fault {
     pub(crate) fn line(line: u64, reason: impl Into<String>) -> Self {
         Self { place: Place::Line(line), reason: reason.into() }
     }
-    pub(crate) fn byte(byte: usize, reason: impl Into<String>) -> Self {
-        Self { place: Place::Byte(byte as u64), reason: reason.into() }
+    pub(crate) fn byte(byte: u64, reason: impl Into<String>) -> Self {
+        Self { place: Place::Byte(byte), reason: reason.into() }
     }
     pub(crate) fn path(path: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { place: Place::Path(path.into()), reason: reason.into() }
     }
     pub(crate) fn file(reason: impl Into<String>) -> Self {
         Self { place: Place::File, reason: reason.into() }
+    }
+    /// With the file's name and format: what people are told.
+    pub(crate) fn of(self, name: &str, format: Format) -> ImportError {
+        ImportError::Bad { file: excerpt(name), format, place: self.place, reason: self.reason }
     }
 }
 

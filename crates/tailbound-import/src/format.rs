@@ -73,6 +73,10 @@ formats! {
     Latmus = "latmus", "EVL latmus -g file";
     /// stress-ng `--cyclic`.
     StressNg = "stress-ng", "stress-ng --cyclic on standard output, with --cyclic-dist for the histogram";
+    /// Plain numbers of 32 bits.
+    RawU32 = "raw-u32", "plain little-endian numbers of 32 bits, without header; never guessed: the format must be given, and --unit where it is not ns";
+    /// Plain numbers of 64 bits.
+    RawU64 = "raw-u64", "the same of 64 bits";
     /// Plain numbers.
     Column = "column", "plain numbers, one a line; the unit in a header line (`# latency_us`) or given as an option";
 }
@@ -101,7 +105,13 @@ impl Format {
         Self::ALL.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Finds the format by the content.
+    /// Is a file of it read piece by piece, in bounded memory, however long it is?
+    #[must_use]
+    pub fn streams(self) -> bool {
+        matches!(self, Self::RawU32 | Self::RawU64 | Self::JitterdebuggerRaw | Self::Column)
+    }
+
+    /// Finds the format by the content, of which the first 64 KiB are enough.
     ///
     /// # Errors
     /// What the content looks like instead, in words for the user.
@@ -115,7 +125,7 @@ impl Format {
         }
         if head.contains(&0) {
             return Err(
-                "a binary file, but not the 28-byte records of jitterdebugger's samples.raw"
+                "a binary file, but not the 28-byte records of jitterdebugger's samples.raw; plain binary numbers are imported with --format raw-u32 or raw-u64, and --interval for their times"
                     .to_owned(),
             );
         }

@@ -13,7 +13,9 @@
 //! Context: COLD. Units: ns; sources that count µs keep `resolution_ns` 1000 and values
 //! stand at the lower edge of their step.
 //! Not here: statistics and verdicts (`tailbound-stats`), reading files (the caller).
-//! Limits: memory is bounded by the file and by [`JSON_MAX`] and 1024 threads times contexts.
+//! Formats that list every sample ([`Format::streams`]) are read piece by piece by [`import_from`],
+//! in bounded memory.
+//! Limits: memory is otherwise bounded by the file and by [`JSON_MAX`] and 1024 threads times contexts.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -28,11 +30,14 @@ mod json;
 mod latmus;
 mod missed;
 mod oslat;
+mod raw_column;
 mod read;
 mod rtai;
 mod rteval;
 mod rtla;
 mod rttests;
+mod samples;
+mod stream;
 mod stressng;
 mod text;
 mod time;
@@ -41,4 +46,4 @@ mod xenomai;
 pub use error::{ImportError, Place};
 pub use format::Format;
 pub use json::JSON_MAX;
-pub use read::{Options, import, import_as, import_with};
+pub use read::{Options, import, import_as, import_from, import_with};

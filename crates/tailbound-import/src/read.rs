@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The way in: a file's bytes, a format found or given, a run out.
+//! The way in: a file or its bytes, a format found or given, a run out.
 //!
 //! Context: COLD. Units: ns.
 
+use std::io::Read;
+
 use tailbound_core::Run;
 use tailbound_core::runfile::{ReadError, read_run};
+use tailbound_core::units::grouped;
 
 use crate::draft::Draft;
-use crate::error::{Fault, ImportError, Place};
+use crate::error::{Fault, ImportError, Place, excerpt};
 use crate::format::Format;
+use crate::stream::{Fingerprint, State, Stream};
 use crate::{
-    column, cyclictest, jitterdebugger, latmus, oslat, rtai, rteval, rtla, rttests, stressng,
-    xenomai,
+    column, cyclictest, jitterdebugger, latmus, oslat, raw_column, rtai, rteval, rtla, rttests,
+    stressng, xenomai,
 };
+
+/// What is enough to know a format by.
+const HEAD: u64 = 64 << 10;
+/// Longest file that is read as a whole.
+const WHOLE_MAX: u64 = 4 << 30;
 
 /// What the user knows and the file may not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,28 +62,95 @@ pub fn import_with(
     bytes: &[u8],
     options: &Options,
 ) -> Result<Run, ImportError> {
-    let file = crate::error::excerpt(name);
-    let format = match format {
-        Some(format) => format,
-        None => Format::detect(bytes)
-            .map_err(|hint| ImportError::Unknown { file: file.clone(), hint })?,
-    };
-    let bad = |fault: Fault| ImportError::Bad {
-        file: file.clone(),
-        format,
-        place: fault.place,
-        reason: fault.reason,
-    };
+    let format = known(format, name, bytes)?;
+    if format.streams() {
+        return streamed(format, name, &mut &*bytes, options, &mut |_| true);
+    }
+    let bad = |fault: Fault| fault.of(name, format);
     if format == Format::Own {
         return read_run(bytes).map_err(|e| bad(own(e)));
     }
     let (whole, torn) = whole_lines(format, bytes);
     let mut draft = parse(format, whole, options).map_err(bad)?;
     draft.cut_off |= torn;
+    finish(draft, format, name, Fingerprint::of(bytes))
+}
+
+/// Imports what `source` gives. Formats that list every sample ([`Format::streams`]) are read
+/// piece by piece, in bounded memory; of other formats a file of more than 4 GiB is refused.
+///
+/// `watch` is told now and then how many bytes were read; when it returns `false`, a stream
+/// ends there, and the run says that it was interrupted.
+///
+/// # Errors
+/// [`ImportError`], with the place in the file.
+pub fn import_from(
+    format: Option<Format>,
+    name: &str,
+    source: &mut (dyn Read + Send),
+    options: &Options,
+    watch: &mut dyn FnMut(u64) -> bool,
+) -> Result<Run, ImportError> {
+    let mut bytes = Vec::new();
+    let mut read = |bytes: &mut Vec<u8>, most: u64| {
+        (&mut *source).take(most).read_to_end(bytes).map_err(|e| ImportError::Unknown {
+            file: excerpt(name),
+            hint: format!("it cannot be read: {e}"),
+        })
+    };
+    read(&mut bytes, HEAD)?;
+    let format = known(format, name, &bytes)?;
+    if format.streams() {
+        return streamed(format, name, &mut bytes.as_slice().chain(source), options, watch);
+    }
+    read(&mut bytes, WHOLE_MAX)?;
+    if bytes.len() as u64 > WHOLE_MAX {
+        let reason = format!("longer than {} GiB", WHOLE_MAX >> 30);
+        return Err(Fault::file(reason).of(name, format));
+    }
+    import_with(Some(format), name, &bytes, options)
+}
+
+fn known(format: Option<Format>, name: &str, head: &[u8]) -> Result<Format, ImportError> {
+    format
+        .map_or_else(|| Format::detect(head), Ok)
+        .map_err(|hint| ImportError::Unknown { file: excerpt(name), hint })
+}
+
+fn streamed(
+    format: Format,
+    name: &str,
+    source: &mut (dyn Read + Send),
+    options: &Options,
+    watch: &mut dyn FnMut(u64) -> bool,
+) -> Result<Run, ImportError> {
+    let state = State::default();
+    let mut stream = Stream::new(source, watch, &state);
+    let parsed = match format {
+        Format::RawU32 => raw_column::u32s(&mut stream, options),
+        Format::RawU64 => raw_column::u64s(&mut stream, options),
+        Format::JitterdebuggerRaw => jitterdebugger::raw::parse(&mut stream, options),
+        _ => column::parse(&mut stream, options),
+    };
+    let mut draft = parsed.map_err(|fault| fault.of(name, format))?;
+    if stream.stopped() {
+        draft.stopped = true;
+        draft.doubt(
+            "source-cut-off",
+            format!("The import was stopped after {} bytes of the file.", grouped(stream.bytes())),
+            "What comes after is unknown, the latest wake-up included.",
+            "Import the whole file.",
+        );
+    }
+    let identity = stream.identity();
+    finish(draft, format, name, identity)
+}
+
+/// What is the same for every format at the end.
+fn finish(mut draft: Draft, format: Format, name: &str, identity: u64) -> Result<Run, ImportError> {
     if draft.threads.is_empty() {
-        return Err(bad(Fault::file(
-            "no thread with samples was found: the file was cut off, or the tool never got to measure",
-        )));
+        let reason = "no thread with samples was found: the file was cut off, or the tool never got to measure";
+        return Err(Fault::file(reason).of(name, format));
     }
     if draft.cut_off {
         draft.doubt(
@@ -84,7 +160,7 @@ pub fn import_with(
             "Import the whole file, or measure again.",
         );
     }
-    Ok(draft.finish(format, name, bytes))
+    Ok(draft.finish(format, name, identity))
 }
 
 /// A tool ends its last line: one without its end may have lost digits and is not read. A
@@ -112,7 +188,11 @@ fn whole_lines(format: Format, bytes: &[u8]) -> (&[u8], bool) {
 
 fn parse(format: Format, bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     match format {
-        Format::Own => Err(Fault::file("our own run files are not drafts")),
+        Format::Own
+        | Format::RawU32
+        | Format::RawU64
+        | Format::JitterdebuggerRaw
+        | Format::Column => Err(Fault::file("this is no format that is read as a whole")),
         Format::CyclictestJson => cyclictest::json::parse(bytes, options),
         Format::CyclictestHistogram => cyclictest::histogram::parse(bytes, options),
         Format::CyclictestStatus => cyclictest::status::parse(bytes, options),
@@ -123,14 +203,12 @@ fn parse(format: Format, bytes: &[u8], options: &Options) -> Result<Draft, Fault
         Format::RtlaTimerlat => rtla::parse(bytes, rtla::Kind::Timerlat, options),
         Format::RtlaOsnoise => rtla::parse(bytes, rtla::Kind::Osnoise, options),
         Format::JitterdebuggerJson => jitterdebugger::results::parse(bytes, options),
-        Format::JitterdebuggerRaw => jitterdebugger::raw::parse(bytes, options),
         Format::RtevalXml => rteval::parse(bytes, options),
         Format::XenomaiGnuplot => xenomai::gnuplot(bytes),
         Format::XenomaiText => xenomai::text(bytes),
         Format::RtaiText => rtai::parse(bytes),
         Format::Latmus => latmus::parse(bytes),
         Format::StressNg => stressng::parse(bytes),
-        Format::Column => column::parse(bytes, options),
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         )));
     }
     let xml = std::str::from_utf8(bytes)
-        .map_err(|e| Fault::byte(e.valid_up_to(), "not UTF-8"))?
+        .map_err(|e| Fault::byte(e.valid_up_to() as u64, "not UTF-8"))?
         .trim_start_matches('\u{feff}');
     let doc = Document::parse_with_options(
         xml,

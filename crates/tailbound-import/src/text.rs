@@ -12,6 +12,8 @@ use crate::error::{Fault, excerpt};
 
 /// Longest line that is looked at.
 pub(crate) const LINE_MAX: usize = 16 << 20;
+/// What is said of a longer one.
+pub(crate) const TOO_LONG: &str = "longer than 16 MiB: this is not the text of a tool";
 /// Most threads times contexts of one file: more is not a measurement but an accident.
 pub(crate) const THREADS_MAX: usize = 1024;
 
@@ -43,17 +45,14 @@ impl<'a> Iterator for Lines<'a> {
         self.rest = rest;
         if line.len() > LINE_MAX {
             self.rest = &[];
-            return Some(Err(Fault::line(
-                self.line,
-                format!("longer than {} MiB: this is not the text of a tool", LINE_MAX >> 20),
-            )));
+            return Some(Err(Fault::line(self.line, TOO_LONG)));
         }
         Some(Ok((self.line, clean(line))))
     }
 }
 
 /// A line without control sequences and the carriage return; bytes that are not UTF-8 become `U+FFFD`.
-fn clean(line: &[u8]) -> Cow<'_, str> {
+pub(crate) fn clean(line: &[u8]) -> Cow<'_, str> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if !line.contains(&0x1b) {
         return String::from_utf8_lossy(line);

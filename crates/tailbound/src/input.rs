@@ -13,26 +13,14 @@ use std::time::{Duration, Instant};
 
 use tailbound_core::record::Run;
 use tailbound_core::runfile;
+use tailbound_import::{Format, Options};
+use tailbound_sys::signal::Signals;
 
+use crate::reading::Reading;
 use crate::say::{self, Failure};
-
-/// Largest file of another tool that is read into memory.
-const FOREIGN_MAX: u64 = 4 << 30;
 
 /// From one word about the progress to the next.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
-
-/// The bytes of `path`; `-` is standard input.
-pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        io::stdin().lock().take(FOREIGN_MAX).read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|f| f.take(FOREIGN_MAX).read_to_end(&mut bytes))
-    };
-    read.map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
-    Ok(bytes)
-}
 
 /// A run file, or another tool's file, which is imported.
 pub(crate) fn run(path: &Path) -> Result<Run, Failure> {
@@ -86,24 +74,69 @@ pub(crate) fn runs_without(paths: &[PathBuf], skip: &[&str]) -> Result<Vec<Run>,
 }
 
 fn run_without(path: &Path, skip: &[&str]) -> Result<Run, Failure> {
-    let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
-    let source: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(File::open(path).map_err(|e| failed(&e))?)
-    };
-    let mut source = BufReader::with_capacity(1 << 16, source);
+    let mut source = open(path)?;
     // Only our own files begin so; everything else is another tool's.
-    let ours = source.fill_buf().map_err(|e| failed(&e))?.starts_with(b"{\"type\":\"header\"");
+    let ours =
+        source.fill_buf().map_err(|e| failed(path, &e))?.starts_with(b"{\"type\":\"header\"");
     let mut run = if ours {
-        runfile::read_run_without(source, skip).map_err(|e| failed(&e))?
+        runfile::read_run_without(source, skip).map_err(|e| failed(path, &e))?
     } else {
-        let mut bytes = Vec::new();
-        source.take(FOREIGN_MAX).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
-        tailbound_import::import(&name(path), &bytes).map_err(Failure::usage)?
+        imported(path, source, None, &Options::default(), None)?
     };
     judge(&mut run);
     Ok(run)
+}
+
+/// Another tool's file, or one of ours, of a given or found format; one of `signals` ends the
+/// reading of a long list of samples, and what was read so far is the run.
+pub(crate) fn import(
+    path: &Path,
+    format: Option<Format>,
+    options: &Options,
+    signals: Option<&Signals>,
+) -> Result<Run, Failure> {
+    imported(path, open(path)?, format, options, signals)
+}
+
+type Source = BufReader<Box<dyn Read + Send>>;
+
+fn open(path: &Path) -> Result<Source, Failure> {
+    let source: Box<dyn Read + Send> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(|e| failed(path, &e))?)
+    };
+    Ok(BufReader::with_capacity(1 << 16, source))
+}
+
+fn imported(
+    path: &Path,
+    mut source: Source,
+    format: Option<Format>,
+    options: &Options,
+    signals: Option<&Signals>,
+) -> Result<Run, Failure> {
+    let name = name(path);
+    let mut reading = Reading::new(&name, length(path), signals);
+    let mut watch = |bytes| reading.at(bytes);
+    tailbound_import::import_from(format, &name, &mut source, options, &mut watch)
+        .map_err(Failure::usage)
+}
+
+/// All bytes of `path`; `-` is standard input.
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes).map_err(|e| failed(path, &e))?;
+    Ok(bytes)
+}
+
+/// Number of bytes of `path`, where it is a file that knows them.
+pub(crate) fn length(path: &Path) -> Option<u64> {
+    path.metadata().ok().filter(std::fs::Metadata::is_file).map(|m| m.len())
+}
+
+fn failed(path: &Path, e: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!("{}: {e}", path.display()))
 }
 
 /// Gives a run its verdict where it has none: imported, or cut off before it.

@@ -14,6 +14,7 @@ mod cli_plan;
 mod cmd;
 mod input;
 mod live;
+mod reading;
 mod say;
 
 use std::process::ExitCode;

@@ -15,9 +15,9 @@ use tailbound_core::units::grouped;
 use crate::cyclictest::unit;
 use crate::draft::Draft;
 use crate::error::Fault;
-use crate::jitterdebugger::samples::Samples;
 use crate::missed;
 use crate::read::Options;
+use crate::samples::Samples;
 use crate::text::{Lines, THREADS_MAX};
 
 /// Thread, cycle, value and whether more follows.
@@ -123,13 +123,10 @@ fn finish(
     draft.clock = Some(Clock::Monotonic);
     draft.lose("The clock is not in the file; cyclictest takes monotonic unless told otherwise.");
     let (mut passed, mut back) = (0u64, 0u64);
-    for (number, (mut samples, gaps)) in threads {
+    for (number, (samples, gaps)) in threads {
         passed = passed.saturating_add(gaps.passed);
         back += gaps.back;
-        samples.distribution.resolution_ns = unit_ns;
-        let (d, raw) = samples.finish();
-        draft.raw.extend(raw);
-        draft.thread(number, preamble.cpus.get(&number).copied(), "user", d)?;
+        draft.recorded(number, preamble.cpus.get(&number).copied(), samples.finish(unit_ns)?)?;
     }
     if passed > 0 || back > 0 {
         draft.doubt(

@@ -6,7 +6,6 @@
 
 pub(crate) mod raw;
 pub(crate) mod results;
-pub(crate) mod samples;
 
 use tailbound_core::Policy;
 use tailbound_core::plan::{Clock, Means};

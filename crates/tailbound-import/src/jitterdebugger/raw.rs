@@ -6,18 +6,19 @@
 //! or ns: the file does not say). 32-bit builds have shorter records, which are not read.
 //! The unit follows from the records: wake-up time minus latency is the due time, and due
 //! times of one thread are equally far apart only in the right unit; with too few records it
-//! has to be given. Source: output of jitterdebugger 0.3.1.
+//! has to be given. Read as a stream: unit and interval come from the first records. Source: output of jitterdebugger 0.3.1.
 
 use std::collections::BTreeMap;
 
-use tailbound_core::record::SecondRecord;
 use tailbound_core::units::{format_ns_i64, grouped};
 
 use crate::draft::Draft;
 use crate::error::Fault;
-use crate::jitterdebugger::samples::Samples;
 use crate::missed;
+use crate::raw_column::torn;
 use crate::read::Options;
+use crate::samples::{KEPT_MAX, Samples};
+use crate::stream::{Records, Stream};
 use crate::text::THREADS_MAX;
 
 const RECORD: usize = 28;
@@ -30,7 +31,7 @@ struct Sample {
     value: u64,
 }
 
-fn read(record: &[u8]) -> Option<Sample> {
+fn read(record: &[u8; RECORD]) -> Option<Sample> {
     let (thread, rest) = record.split_first_chunk::<4>()?;
     let (s, rest) = rest.split_first_chunk::<8>()?;
     let (ns, rest) = rest.split_first_chunk::<8>()?;
@@ -46,75 +47,101 @@ fn read(record: &[u8]) -> Option<Sample> {
 pub(crate) fn looks_like_it(bytes: &[u8]) -> bool {
     bytes.contains(&0)
         && bytes.len() >= RECORD
-        && bytes.chunks_exact(RECORD).take(8).all(|r| read(r).is_some_and(|s| s.value < 1 << 40))
+        && bytes.as_chunks().0.iter().take(8).all(|r| read(r).is_some_and(|s| s.value < 1 << 40))
 }
 
-pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
+pub(crate) fn parse(stream: &mut Stream<'_>, options: &Options) -> Result<Draft, Fault> {
     let mut draft = Draft::new("jitterdebugger", "samples.raw");
     super::always(&mut draft);
-    let records = bytes.chunks_exact(RECORD);
-    if !records.remainder().is_empty() {
-        draft.lose(format!(
-            "The last {} bytes are no whole record and were passed over.",
-            records.remainder().len()
-        ));
-        draft.cut_off = true;
-    }
-    let all = || {
-        bytes.chunks_exact(RECORD).enumerate().map(|(i, r)| {
-            read(r).ok_or_else(|| {
-                Fault::byte(
-                    i * RECORD,
-                    "not a record of thread index, time and latency: damaged, or written by a 32-bit build",
-                )
+    let mut records = Records::<RECORD>::new();
+    let mut all: Option<Threads> = None;
+    stream.pieces(
+        |feed, out| {
+            records.piece(feed, out, |record, place| {
+                read(record).ok_or_else(|| {
+                    Fault::byte(
+                        place,
+                        "not a record of thread index, time and latency: damaged, or written by a 32-bit build",
+                    )
+                })
             })
-        })
-    };
-    let unit_ns = match options.unit_ns.filter(|u| *u > 0) {
-        Some(unit) => unit,
-        None => {
-            let first = |unit| steps(all().filter_map(Result::ok), unit);
-            find_unit(&first(1), &first(1000))?
-        }
-    };
-    // Options are given in µs, and due times cut to µs are no finer.
-    draft.interval_ns = at_quarter(&steps(all().filter_map(Result::ok), unit_ns), 2)
-        .map(|step| step.saturating_add(500) / 1000 * 1000)
-        .filter(|i| *i > 0);
-    draft.lose(format!(
-        "The unit is not in the file; wake-up times and latencies agree with {unit_ns} ns."
-    ));
-    let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
-    let mut epoch = None;
-    for (i, sample) in all().enumerate() {
-        let sample = sample?;
-        if threads.len() >= THREADS_MAX && !threads.contains_key(&sample.thread) {
-            return Err(Fault::byte(i * RECORD, format!("more than {THREADS_MAX} threads")));
-        }
-        let error_ns = i64::try_from(sample.value)
-            .ok()
-            .and_then(|v| v.checked_mul(i64::try_from(unit_ns).ok()?))
-            .ok_or_else(|| {
-                Fault::byte(i * RECORD + 20, "the latency is not a time within 292 years")
-            })?;
-        let due_ns = sample.wake_ns.saturating_sub(error_ns);
-        let epoch = *epoch.get_or_insert(due_ns);
-        threads
-            .entry(sample.thread)
-            .or_insert_with(|| Thread::new(sample.thread))
-            .add(due_ns.saturating_sub(epoch), error_ns);
-    }
+        },
+        |piece| match &mut all {
+            Some(all) => all.add(piece),
+            None => all.insert(Threads::new(piece, options, &mut draft)?).add(piece),
+        },
+    )?;
+    torn(&mut draft, records.torn, "record");
+    let Some(Threads { threads, unit_ns, .. }) = all else { return Ok(draft) };
     draft.cut_values(unit_ns);
     finish(&mut draft, threads, unit_ns, options)?;
     Ok(draft)
 }
 
+/// All threads, by their number.
+struct Threads {
+    threads: Vec<Option<Thread>>,
+    known: usize,
+    n: u64,
+    unit_ns: u64,
+    epoch_ns: Option<i64>,
+}
+
+impl Threads {
+    /// Finds unit and interval from the first piece of the file.
+    fn new(first: &[Sample], options: &Options, draft: &mut Draft) -> Result<Self, Fault> {
+        let unit_ns = match options.unit_ns.filter(|u| *u > 0) {
+            Some(unit) => unit,
+            None => find_unit(&steps(first, 1), &steps(first, 1000))?,
+        };
+        // Options are given in µs, and due times cut to µs are no finer.
+        draft.interval_ns = at_quarter(&steps(first, unit_ns), 2)
+            .map(|step| step.saturating_add(500) / 1000 * 1000)
+            .filter(|i| *i > 0);
+        draft.lose(format!(
+            "The unit is not in the file; wake-up times and latencies agree with {unit_ns} ns."
+        ));
+        Ok(Self { threads: Vec::new(), known: 0, n: 0, unit_ns, epoch_ns: None })
+    }
+
+    fn add(&mut self, piece: &[Sample]) -> Result<(), Fault> {
+        let unit = i64::try_from(self.unit_ns).unwrap_or(i64::MAX);
+        for sample in piece {
+            let place = self.n * RECORD as u64;
+            let error_ns = i64::try_from(sample.value).ok().and_then(|v| v.checked_mul(unit));
+            let error_ns = error_ns.ok_or_else(|| {
+                Fault::byte(place + 20, "the latency is not a time within 292 years")
+            })?;
+            let due_ns = sample.wake_ns.saturating_sub(error_ns);
+            let epoch_ns = *self.epoch_ns.get_or_insert(due_ns);
+            let at = sample.thread as usize;
+            if self.threads.len() <= at {
+                self.threads.resize_with(at + 1, || None);
+            }
+            let Some(slot) = self.threads.get_mut(at) else { continue };
+            if slot.is_none() {
+                self.known += 1;
+                if self.known > THREADS_MAX {
+                    return Err(Fault::byte(place, format!("more than {THREADS_MAX} threads")));
+                }
+            }
+            let thread = slot.get_or_insert_with(|| Thread::new(sample.thread, self.n < KEPT_MAX));
+            thread.add(due_ns.saturating_sub(epoch_ns), error_ns);
+            self.n += 1;
+            if self.n == KEPT_MAX + 1 {
+                self.threads.iter_mut().flatten().for_each(|t| t.samples.forget());
+            }
+        }
+        Ok(())
+    }
+}
+
 /// How far apart the due times of each thread are in `unit`, in ascending order.
-fn steps(samples: impl Iterator<Item = Sample>, unit: u64) -> Vec<i64> {
+fn steps(samples: &[Sample], unit: u64) -> Vec<i64> {
     let unit = i64::try_from(unit).unwrap_or(i64::MAX);
     let mut last: BTreeMap<u32, i64> = BTreeMap::new();
     let mut out = Vec::new();
-    for s in samples.take(20_000) {
+    for s in samples.iter().take(20_000) {
         let late = i64::try_from(s.value).unwrap_or(i64::MAX).saturating_mul(unit);
         let due = s.wake_ns.saturating_sub(late);
         out.extend(last.insert(s.thread, due).map(|before| due.saturating_sub(before)));
@@ -141,67 +168,36 @@ fn find_unit(ns: &[i64], us: &[i64]) -> Result<u64, Fault> {
 
 struct Thread {
     samples: Samples,
-    open: Option<SecondRecord>,
-    closed: Vec<SecondRecord>,
     back: u64,
     first_ns: i64,
     last_ns: i64,
 }
 
 impl Thread {
-    fn new(thread: u32) -> Self {
-        Self {
-            samples: Samples::new(thread),
-            open: None,
-            closed: Vec::new(),
-            back: 0,
-            first_ns: i64::MAX,
-            last_ns: i64::MIN,
+    fn new(thread: u32, keep: bool) -> Self {
+        let mut samples = Samples::new(thread);
+        if !keep {
+            samples.forget();
         }
+        Self { samples, back: 0, first_ns: i64::MAX, last_ns: i64::MIN }
     }
 
     fn add(&mut self, due_ns: i64, error_ns: i64) {
-        let activation = self.samples.n();
-        self.samples.add(error_ns);
+        self.samples.add_due(due_ns, error_ns);
         self.back += u64::from(due_ns < self.last_ns);
         self.first_ns = self.first_ns.min(due_ns);
         self.last_ns = self.last_ns.max(due_ns);
-        let second = u64::try_from(due_ns.max(0) / SECOND).unwrap_or(0);
-        let thread = self.samples.thread();
-        match &mut self.open {
-            Some(s) if s.second >= second => {
-                s.n += 1;
-                s.sum_ns = s.sum_ns.saturating_add(error_ns);
-                s.min_ns = s.min_ns.min(error_ns);
-                if error_ns > s.max_ns {
-                    (s.max_ns, s.argmax) = (error_ns, activation);
-                }
-            }
-            open => {
-                let fresh = SecondRecord {
-                    thread,
-                    second,
-                    n: 1,
-                    max_ns: error_ns,
-                    argmax: activation,
-                    min_ns: error_ns,
-                    sum_ns: error_ns,
-                    missed: 0,
-                };
-                self.closed.extend(open.replace(fresh));
-            }
-        }
     }
 }
 
 fn finish(
     draft: &mut Draft,
-    threads: BTreeMap<u32, Thread>,
+    threads: Vec<Option<Thread>>,
     unit_ns: u64,
     options: &Options,
 ) -> Result<(), Fault> {
     let (mut back, mut holes) = (0u64, 0u64);
-    for (number, t) in threads {
+    for (number, t) in threads.into_iter().enumerate().filter_map(|(i, t)| Some((i, t?))) {
         back += t.back;
         let span = t.last_ns.saturating_sub(t.first_ns).max(0);
         if let Some(interval) = draft.interval_ns {
@@ -209,13 +205,8 @@ fn finish(
             let due = u64::try_from(span.saturating_add(interval / 2) / interval).unwrap_or(0);
             holes = holes.saturating_add(due.saturating_add(1).saturating_sub(t.samples.n()));
         }
-        draft.seconds.extend(t.closed);
-        draft.seconds.extend(t.open);
-        let mut samples = t.samples;
-        samples.distribution.resolution_ns = unit_ns;
-        let (d, raw) = samples.finish();
-        draft.raw.extend(raw);
-        draft.thread(number, None, "user", d)?;
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        draft.recorded(number, None, t.samples.finish(unit_ns)?)?;
     }
     if let Some(interval) = draft.interval_ns {
         draft.lose(format!(

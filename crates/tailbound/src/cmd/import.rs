@@ -8,14 +8,17 @@ use std::process::ExitCode;
 
 use tailbound_core::{runfile, units};
 use tailbound_import::{Format, Options};
+use tailbound_sys::signal::Signals;
 
 use crate::cli::ImportArgs;
 use crate::input;
 use crate::say::{self, Failure};
 
+/// Files of more bytes are read for long enough that somebody may want to end it.
+const LONG: u64 = 32 << 20;
+
 /// `tailbound import`
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
-    let bytes = input::bytes(&args.file)?;
     let fail = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", args.file.display()));
     let time = |text: &Option<String>, flag: &str| {
         text.as_deref()
@@ -35,8 +38,10 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
         interval_ns: time(&args.interval, "--interval")?,
         duration_ns: time(&args.duration, "--duration")?,
     };
-    let mut run = tailbound_import::import_with(format, &input::name(&args.file), &bytes, &options)
-        .map_err(Failure::usage)?;
+    // A short file is read before anyone could end it, and then Ctrl-C should do as always.
+    let long = input::length(&args.file).is_none_or(|bytes| bytes > LONG);
+    let signals = long.then(Signals::block_and_open).transpose().map_err(Failure::cannot)?;
+    let mut run = input::import(&args.file, format, &options, signals.as_ref())?;
     if let Some(deadline) = time(&args.deadline, "--deadline")? {
         run.header.plan.requirement.deadline_ns = Some(deadline);
         run.verdict = None;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How far the reading of a long file is: on a terminal one line redrawn in place, into a pipe
+//! a line now and then; nothing about a file that is read within two seconds.
+//!
+//! Context: COLD. Units: bytes. Drawn to standard error: standard output is for the answer.
+//! Not here: the progress of a run (`live`).
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use tailbound_sys::signal::Signals;
+
+/// Before this nothing is said.
+const QUIET: Duration = Duration::from_secs(2);
+/// From one line to the next, on a terminal and into a pipe.
+const EVERY: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
+
+/// Watches a file being read.
+pub(crate) struct Reading<'a> {
+    name: &'a str,
+    total: Option<u64>,
+    signals: Option<&'a Signals>,
+    terminal: bool,
+    began: Instant,
+    said: Option<Instant>,
+}
+
+impl<'a> Reading<'a> {
+    /// Of the file `name` of `total` bytes, if that is known; one of `signals` ends it.
+    pub(crate) fn new(name: &'a str, total: Option<u64>, signals: Option<&'a Signals>) -> Self {
+        let terminal = io::stderr().is_terminal();
+        Self { name, total, signals, terminal, began: Instant::now(), said: None }
+    }
+
+    /// After `bytes` of it; whether to go on.
+    pub(crate) fn at(&mut self, bytes: u64) -> bool {
+        let elapsed = self.began.elapsed();
+        let every = if self.terminal { EVERY[0] } else { EVERY[1] };
+        if elapsed >= QUIET && self.said.is_none_or(|at| at.elapsed() >= every) {
+            self.said = Some(Instant::now());
+            let line = line(self.name, bytes, self.total, elapsed);
+            let mut out = io::stderr().lock();
+            drop(if self.terminal {
+                write!(out, "\r\x1b[K{line}").and_then(|()| out.flush())
+            } else {
+                writeln!(out, "{line}")
+            });
+        }
+        self.signals.is_none_or(|s| s.wait(0).is_none())
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        if self.terminal && self.said.is_some() {
+            // What was drawn in place makes room for the answer.
+            drop(write!(io::stderr().lock(), "\r\x1b[K"));
+        }
+    }
+}
+
+/// `read 0.80 of 1.73 GB of x.raw, 430 MB/s, 2 s left`
+fn line(name: &str, bytes: u64, total: Option<u64>, elapsed: Duration) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    let (done, total) = (bytes as f64, total.map(|t| t as f64));
+    let rate = done / elapsed.as_secs_f64().max(1e-3);
+    let of = total.map_or_else(String::new, |t| format!(" of {:.2}", t / 1e9));
+    let left = total.map_or_else(String::new, |t| {
+        format!(", {:.0} s left", ((t - done) / rate.max(1.0)).max(0.0))
+    });
+    format!("read {:.2}{of} GB of {name}, {:.0} MB/s{left}", done / 1e9, rate / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_how_far_how_fast_and_how_long() {
+        let two = Duration::from_secs(2);
+        let text = line("x.raw", 800_000_000, Some(1_728_000_000), two);
+        assert_eq!(text, "read 0.80 of 1.73 GB of x.raw, 400 MB/s, 2 s left");
+        assert_eq!(line("-", 800_000_000, None, two), "read 0.80 GB of -, 400 MB/s");
+    }
+}
