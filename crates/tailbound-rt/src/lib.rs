@@ -20,10 +20,12 @@
 
 pub mod cyclic;
 pub mod h2;
+pub mod jobs;
 pub mod recorder;
 pub mod ring;
 pub mod sums;
 
 pub use cyclic::{Ended, Port, Schedule, Wake};
+pub use jobs::Jobs;
 pub use recorder::{Exceedance, Recorder, Second};
 pub use sums::Sums;

@@ -356,6 +356,14 @@ impl<'r> Writer<'r> {
         r.n.store(r.n.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
+    /// Records `missed` activations that a loop of somebody else's left out: the k-th of them,
+    /// had it been served when it could be, would have been `error_ns - k * interval` late.
+    pub fn skipped(&mut self, error_ns: i64, missed: u64) {
+        if missed > 0 {
+            self.miss(error_ns, missed);
+        }
+    }
+
     /// The `missed` activations after one that was `error_ns` late: the k-th of them, had it
     /// been served at that wake-up, would have been `error_ns - k * interval` late.
     #[cold]

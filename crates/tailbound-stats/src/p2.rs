@@ -17,8 +17,10 @@ pub struct P2 {
     ignored: u64,
 }
 
+/// The estimator of one quantile: plain memory, laid out for C as it stands here.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Estimator {
+#[repr(C)]
+pub struct Estimator {
     p: f64,
     count: u64,
     heights: [f64; 5],
@@ -30,13 +32,7 @@ impl P2 {
     /// Estimators of the quantiles `probabilities`, each clamped to 0 to 1.
     #[must_use]
     pub fn new(probabilities: &[f64]) -> Self {
-        let estimator = |p: &f64| Estimator {
-            p: p.clamp(0.0, 1.0),
-            count: 0,
-            heights: [0.0; 5],
-            ranks: [1.0, 2.0, 3.0, 4.0, 5.0],
-        };
-        Self { estimators: probabilities.iter().map(estimator).collect(), ignored: 0 }
+        Self { estimators: probabilities.iter().map(|p| Estimator::new(*p)).collect(), ignored: 0 }
     }
 
     /// Adds one value; one that is not finite is only counted, in [`P2::ignored`].
@@ -62,7 +58,15 @@ impl P2 {
 }
 
 impl Estimator {
-    fn add(&mut self, x: f64) {
+    /// An estimator of the quantile `p`, clamped to 0 to 1.
+    #[must_use]
+    pub fn new(p: f64) -> Self {
+        let ranks = [1.0, 2.0, 3.0, 4.0, 5.0];
+        Self { p: p.clamp(0.0, 1.0), count: 0, heights: [0.0; 5], ranks }
+    }
+
+    /// Adds one value, which must be finite.
+    pub fn add(&mut self, x: f64) {
         let seen = usize::try_from(self.count).unwrap_or(usize::MAX);
         self.count = self.count.saturating_add(1);
         if let Some(height) = self.heights.get_mut(seen) {
@@ -116,7 +120,9 @@ impl Estimator {
         self.ranks[i] += step;
     }
 
-    fn estimate(&self) -> Option<f64> {
+    /// The estimate; `None` before the first value.
+    #[must_use]
+    pub fn estimate(&self) -> Option<f64> {
         if self.count > 5 {
             return Some(self.heights[2]);
         }

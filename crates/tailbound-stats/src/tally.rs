@@ -3,8 +3,9 @@
 //! worst one was, and how many seconds of the schedule held one.
 //!
 //! Context: COLD. Units: ns; `t_s` in seconds of the schedule.
-//! One context is judged: the outermost that the run has (user, else kernel thread, else
-//! interrupt), because that is where a program would be late.
+//! One context is judged: the outermost that the run has (user; completion, else start,
+//! of a program's own loop; else kernel thread, else interrupt), because that is where a
+//! program would be late.
 //! Not here: what follows from it ([`crate::verdict`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +52,7 @@ pub(crate) struct Blocks {
 
 /// The context to judge: the outermost one.
 pub(crate) fn judged_context(threads: &[ThreadRecord]) -> String {
-    ["user", "thread", "irq"]
+    ["user", "completion", "start", "thread", "irq"]
         .into_iter()
         .find(|c| threads.iter().any(|t| t.context == *c))
         .map(str::to_owned)

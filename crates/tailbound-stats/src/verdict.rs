@@ -299,7 +299,7 @@ impl Case<'_> {
                 grouped(tally.found.unknown)
             ));
         }
-        if !matches!(tally.context.as_str(), "user" | "") {
+        if !matches!(tally.context.as_str(), "user" | "completion" | "start" | "") {
             out.push(format!(
                 "Judged where the source measured outermost: `{}`; a program is later than that.",
                 tally.context

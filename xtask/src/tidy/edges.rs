@@ -29,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-trace", &["core"]),
     ("tailbound-lab", &["sys", "core", "host", "import"]),
     ("tailbound-guest", &["sys", "core"]),
+    ("tailbound-capi", &["rt", "sys", "core", "stats", "host"]),
     (
         "tailbound",
         &[

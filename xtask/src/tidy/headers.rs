@@ -13,6 +13,7 @@ const LINES_MAX: usize = 1000;
 /// Folders with `unsafe` in them, and why.
 const UNSAFE_HOMES: &[(&str, &str)] = &[
     ("crates/tailbound-sys/", "the home of system calls"),
+    ("crates/tailbound-capi/", "the border to C: raw pointers come in"),
     ("crates/tailbound-rt/tests/link-probe/", "declares the two system calls without libc"),
 ];
 

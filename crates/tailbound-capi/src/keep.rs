@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the library keeps of one loop: its set-up, and all that was taken out of its recorders.
+//!
+//! Context: COLD. Units: ns; `t_ns` counts from the first due activation.
+//! The loop writes into rings and 32-bit counters; whoever asks for figures, or polls, takes
+//! them over into memory that grows (64 bytes a second and context). Rings that nobody empties
+//! fill up and count what they drop.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tailbound_core::record::{Event, ExceedanceRecord, SecondRecord, SelfCost};
+use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_core::{Distribution, Histogram, Policy};
+use tailbound_rt::h2;
+use tailbound_rt::jobs::{Counts, Progress};
+use tailbound_rt::recorder::{Extremes, Recorder};
+use tailbound_sys::mem::Prefaulted;
+
+/// Exceedances kept before the threshold doubles: a bounded file, whatever happens.
+const EXCEEDANCES_A_STEP: u64 = 4096;
+
+/// What is required of one latency, and from what lateness on a cycle is kept one by one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) late_ns: Option<i64>,
+    pub(crate) early_ns: Option<i64>,
+    pub(crate) threshold_ns: Option<i64>,
+}
+
+impl Limits {
+    pub(crate) fn required(&self) -> bool {
+        self.late_ns.is_some() || self.early_ns.is_some()
+    }
+}
+
+/// What the program said of its loop.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) name: String,
+    pub(crate) period_ns: i64,
+    pub(crate) clock: i32,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) cpu: Option<u32>,
+    pub(crate) confidence: f64,
+    pub(crate) opened_realtime_ns: i64,
+    pub(crate) self_cost: SelfCost,
+}
+
+/// One latency of the loop: its recorder and what was taken from it.
+#[derive(Debug)]
+pub(crate) struct Side {
+    /// Its number in the run file; per-second records are told apart by it.
+    pub(crate) thread: u32,
+    /// `start` or `completion`.
+    pub(crate) context: &'static str,
+    pub(crate) limits: Limits,
+    pub(crate) recorder: Prefaulted<Recorder>,
+    late: Fold,
+    missed: Fold,
+    early: Fold,
+    pub(crate) seconds: Vec<SecondRecord>,
+    pub(crate) exceedances: Vec<ExceedanceRecord>,
+    since_step: u64,
+}
+
+/// A histogram that follows a wrapping 32-bit one.
+#[derive(Debug)]
+struct Fold {
+    seen: Vec<u32>,
+    total: Histogram,
+}
+
+impl Fold {
+    fn new(precision: u32) -> Self {
+        Self { seen: vec![0; h2::buckets(precision)], total: Histogram::new(precision) }
+    }
+    fn follow(&mut self, live: &[AtomicU32]) {
+        for (i, (seen, now)) in self.seen.iter_mut().zip(live).enumerate() {
+            let now = now.load(Ordering::Relaxed);
+            if now != *seen {
+                self.total.add_at(i, u64::from(now.wrapping_sub(*seen)));
+                *seen = now;
+            }
+        }
+    }
+}
+
+impl Side {
+    pub(crate) fn new(
+        thread: u32,
+        context: &'static str,
+        limits: Limits,
+        recorder: Prefaulted<Recorder>,
+    ) -> Self {
+        if let Some(threshold) = limits.threshold_ns.or(limits.late_ns) {
+            recorder.set_threshold_ns(threshold);
+        }
+        Self {
+            thread,
+            context,
+            limits,
+            recorder,
+            late: Fold::new(h2::PRECISION),
+            missed: Fold::new(h2::PRECISION),
+            early: Fold::new(h2::PRECISION_EARLY),
+            seconds: Vec::new(),
+            exceedances: Vec::new(),
+            since_step: 0,
+        }
+    }
+
+    /// Takes everything new; tells when the threshold had to rise.
+    fn collect(&mut self, first_due_ns: i64) -> Option<String> {
+        self.late.follow(self.recorder.late_buckets());
+        self.missed.follow(self.recorder.missed_buckets());
+        self.early.follow(self.recorder.early_buckets());
+        let thread = self.thread;
+        while let Some(s) = self.recorder.pop_second() {
+            self.seconds.push(SecondRecord {
+                thread,
+                second: s.second,
+                n: s.n,
+                max_ns: s.max_ns,
+                argmax: s.argmax,
+                min_ns: s.min_ns,
+                sum_ns: s.sum_ns,
+                missed: s.missed,
+            });
+        }
+        while let Some(e) = self.recorder.pop_exceedance() {
+            self.since_step += 1;
+            self.exceedances.push(ExceedanceRecord {
+                thread,
+                activation: e.activation,
+                error_ns: e.error_ns,
+                t_ns: e.wake_ns.saturating_sub(first_due_ns),
+                missed: e.missed,
+            });
+        }
+        if self.since_step < EXCEEDANCES_A_STEP {
+            return None;
+        }
+        let threshold = self.recorder.threshold_ns().unwrap_or(0);
+        let next = threshold.saturating_mul(2).max(1000);
+        self.recorder.set_threshold_ns(next);
+        let many = std::mem::take(&mut self.since_step);
+        Some(format!(
+            "{}: {} cycles above {} are kept; from here on only those above {} (the histogram has all)",
+            self.context,
+            grouped(many),
+            format_ns_i64(threshold),
+            format_ns_i64(next)
+        ))
+    }
+
+    /// Served and missed activations. Exact when the loop has finished; before, the sums are
+    /// those of the last full second.
+    pub(crate) fn distributions(&self) -> (Distribution, Distribution) {
+        let (sums, missed_sums) = self.recorder.sums();
+        let build = |e: Extremes, late: &Histogram, early: Option<&Histogram>, sums| {
+            let mut d = Distribution {
+                // The loop goes on while it is read: count what was taken.
+                n: late.total().saturating_add(early.map_or(0, Histogram::total)),
+                min_ns: e.min_ns,
+                max_ns: e.max_ns,
+                sums: Some(sums),
+                late: late.clone(),
+                over_range: e.over_range,
+                ..Distribution::default()
+            };
+            if let Some(early) = early {
+                d.early = early.clone();
+            }
+            d
+        };
+        (
+            build(self.recorder.wakeups(), &self.late.total, Some(&self.early.total), sums),
+            build(self.recorder.missed(), &self.missed.total, None, missed_sums),
+        )
+    }
+}
+
+/// All that is kept of one loop. Boxed and shared: its recorders stay where they are.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) setup: Setup,
+    pub(crate) counts: Box<Counts>,
+    pub(crate) start: Side,
+    pub(crate) completion: Side,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Kept {
+    /// Takes everything new out of the recorders.
+    pub(crate) fn collect(&mut self) -> Progress {
+        let progress = self.counts.progress();
+        let first = progress.first_due_ns.unwrap_or(0);
+        let now = tailbound_sys::clock::now_ns(self.setup.clock);
+        for side in [&mut self.start, &mut self.completion] {
+            if let Some(text) = side.collect(first) {
+                let event =
+                    Event { t_ns: now.saturating_sub(first), event: "threshold".to_owned(), text };
+                self.events.push(event);
+            }
+        }
+        progress
+    }
+
+    /// The latencies that the loop has told: completion only if it ever ended a cycle.
+    pub(crate) fn sides(&self) -> Vec<&Side> {
+        let completion = self.completion.recorder.wakeups().n > 0;
+        std::iter::once(&self.start).chain(completion.then_some(&self.completion)).collect()
+    }
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A loop as a run: what `tailbound show`, `report`, `compare` and `bound` read.
+//!
+//! Context: COLD. Units: ns. The two latencies are contexts of their own, `start` (thread 0) and
+//! `completion` (thread 1); each is judged by its own limits, and the graver verdict is the run's.
+//! What the library cannot know (how the loop sleeps, what else ran) stands in `source.lost`.
+
+use tailbound_core::plan::{Clock, Means};
+use tailbound_core::record::{End, Event, Facts, Header, Run, SCHEMA, Source, ThreadRecord};
+use tailbound_core::units::{exact, grouped};
+use tailbound_core::{CpuSet, Finding, Impact, Outcome, Plan, Policy, Requirement, Verdict};
+use tailbound_rt::jobs::Progress;
+use tailbound_sys::clock;
+
+use crate::keep::{Kept, Side};
+
+/// Everything known of the loop so far.
+pub(crate) fn of(kept: &mut Kept, machine: Facts) -> Run {
+    let progress = kept.collect();
+    let plan = plan(kept, &progress);
+    let measured_ns = plan.duration_ns();
+    let mut run = Run::new(header(kept, plan, machine));
+    run.events = events(kept, &progress);
+    for side in kept.sides() {
+        run.seconds.extend(side.seconds.iter().cloned());
+        run.exceedances.extend(side.exceedances.iter().cloned());
+        run.threads.push(thread(side, kept.setup.cpu, progress.finished));
+    }
+    run.seconds.sort_by_key(|s| (s.second, s.thread));
+    run.exceedances.sort_by_key(|e| e.t_ns);
+    run.self_cost = kept.setup.self_cost.clone();
+    run.findings = findings(&progress);
+    let reason = if progress.finished { "complete" } else { "interrupted" };
+    run.verdict = Some(verdict(kept, &run, reason, measured_ns));
+    run.end = Some(End { reason: reason.to_owned(), measured_ns, lines: 0 });
+    run
+}
+
+fn requirement(side: &Side, confidence: f64) -> Requirement {
+    Requirement {
+        deadline_ns: side.limits.late_ns,
+        early_ns: side.limits.early_ns,
+        confidence,
+        ..Requirement::default()
+    }
+}
+
+/// The latency whose limits the plan names: the outermost that has any.
+fn judged(kept: &Kept) -> &Side {
+    let sides = kept.sides();
+    let required = sides.iter().rev().copied().find(|s| s.limits.required());
+    required.or(sides.last().copied()).unwrap_or(&kept.start)
+}
+
+fn plan(kept: &Kept, progress: &Progress) -> Plan {
+    let setup = &kept.setup;
+    Plan {
+        name: Some(setup.name.clone()),
+        probe: "library".to_owned(),
+        interval_ns: setup.period_ns,
+        activations: progress.activations,
+        warm_up_ns: 0,
+        cpus: setup.cpu.into_iter().collect::<CpuSet>(),
+        policy: setup.policy.unwrap_or(Policy::Other),
+        clock: match setup.clock {
+            clock::CLOCK_TAI => Clock::Tai,
+            clock::CLOCK_BOOTTIME => Clock::Boottime,
+            clock::CLOCK_REALTIME => Clock::Realtime,
+            _ => Clock::Monotonic,
+        },
+        means: Means::Nanosleep,
+        loads: Vec::new(),
+        requirement: requirement(judged(kept), setup.confidence),
+        cpu_dma_latency_us: None,
+        raw: false,
+        paranoid: false,
+        observe: None,
+    }
+}
+
+fn header(kept: &Kept, plan: Plan, machine: Facts) -> Header {
+    let setup = &kept.setup;
+    let started = clock::utc(setup.opened_realtime_ns);
+    let letters = |text: &str| -> String {
+        let tame = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        text.chars().map(tame).take(32).collect()
+    };
+    let compact: String = started.chars().filter(char::is_ascii_alphanumeric).collect();
+    let command: Vec<String> =
+        std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    let program = command.first().map_or("the program", |c| c.rsplit('/').next().unwrap_or(c));
+    let mut lost = vec![
+        "How the loop sleeps is not known to the library; `nanosleep` stands for it.".to_owned(),
+        "What else ran on the machine is not known: no load was started by the tool.".to_owned(),
+        "The library does not watch for what spoils a run (throttling, stolen time, frequency)."
+            .to_owned(),
+    ];
+    lost.push(match setup.policy {
+        None => "The program did not say under which scheduling policy its loop runs; `other` stands for it.".to_owned(),
+        Some(_) => "The scheduling policy is the one the program declared.".to_owned(),
+    });
+    Header {
+        schema: SCHEMA.to_owned(),
+        tool: concat!("libtailbound ", env!("CARGO_PKG_VERSION")).to_owned(),
+        id: format!("{compact}-{}-{}", letters(&setup.name), std::process::id()),
+        started,
+        source: Some(Source {
+            tool: concat!("libtailbound ", env!("CARGO_PKG_VERSION")).to_owned(),
+            format: "a program's own loop".to_owned(),
+            file: program.to_owned(),
+            lost,
+        }),
+        command,
+        plan,
+        machine,
+        lab: None,
+    }
+}
+
+fn events(kept: &Kept, progress: &Progress) -> Vec<Event> {
+    let mut out = Vec::new();
+    let mut say = |event: &str, text: String| {
+        out.push(Event { t_ns: 0, event: event.to_owned(), text });
+    };
+    if let Some(first) = progress.first_due_ns {
+        say("clock-start", first.to_string());
+    }
+    for side in kept.sides() {
+        let limit = |ns: Option<i64>, what: &str| ns.map(|ns| format!("{} {what}", exact(ns)));
+        let words: Vec<String> = [
+            limit(side.limits.late_ns, "after the due time"),
+            limit(side.limits.early_ns, "before it"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let words = if words.is_empty() { "none".to_owned() } else { words.join(", ") };
+        say("limits", format!("{}: {words}", side.context));
+    }
+    out.extend(kept.events.iter().cloned());
+    out
+}
+
+fn thread(side: &Side, cpu: Option<u32>, finished: bool) -> ThreadRecord {
+    let (wakeup, missed) = side.distributions();
+    let (exceedances, seconds, _) = side.recorder.dropped();
+    let dropped = [("exceedances", exceedances), ("seconds", seconds)];
+    ThreadRecord {
+        thread: side.thread,
+        cpu,
+        context: side.context.to_owned(),
+        wakeup,
+        missed,
+        dropped: dropped
+            .into_iter()
+            .filter(|(_, n)| *n > 0)
+            .map(|(name, n)| (name.to_owned(), n))
+            .collect(),
+        ended: if finished { "complete" } else { "running" }.to_owned(),
+        ..ThreadRecord::default()
+    }
+}
+
+fn findings(progress: &Progress) -> Vec<Finding> {
+    let mut out = Vec::new();
+    if progress.unended > 0 {
+        let title = format!(
+            "{} of {} cycles were started and never ended",
+            grouped(progress.unended),
+            grouped(progress.activations)
+        );
+        out.push(
+            Finding::new("cycles-not-ended", Impact::Doubt, title)
+                .meaning(
+                    "Their completion is not known; the figures of `completion` leave them out.",
+                )
+                .remedy("Call tb_cycle_end on every way out of the cycle."),
+        );
+    }
+    if progress.refused > 0 {
+        let title = format!("{} calls of the loop were refused", grouped(progress.refused));
+        out.push(
+            Finding::new("calls-refused", Impact::Doubt, title)
+                .meaning("A due time was not after the one before, or an end had no start: those cycles are not in the figures.")
+                .remedy("Look at what tb_cycle_start and tb_cycle_end return."),
+        );
+    }
+    out
+}
+
+/// How grave a verdict is: the graver of two is the run's.
+fn gravity(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Measured => 0,
+        Outcome::Met => 1,
+        Outcome::Undecided => 2,
+        Outcome::NotMet => 3,
+        Outcome::Unfit => 4,
+    }
+}
+
+/// Each latency judged by its own limits; the graver verdict, of equal ones the outer.
+fn verdict(kept: &Kept, run: &Run, reason: &str, measured_ns: i64) -> Verdict {
+    let mut all: Vec<(&str, Verdict)> = Vec::new();
+    for side in kept.sides() {
+        let plan = Plan {
+            requirement: requirement(side, kept.setup.confidence),
+            ..run.header.plan.clone()
+        };
+        let threads: Vec<ThreadRecord> =
+            run.threads.iter().filter(|t| t.thread == side.thread).cloned().collect();
+        let one = tailbound_stats::verdict(
+            &plan,
+            &threads,
+            &side.seconds,
+            &run.findings,
+            reason,
+            measured_ns,
+        );
+        all.push((side.context, one));
+    }
+    let Some((context, mut gravest)) = all
+        .iter()
+        .max_by_key(|(_, v)| gravity(v.outcome))
+        .map(|(context, v)| ((*context).to_owned(), v.clone()))
+    else {
+        return tailbound_stats::verdict(&run.header.plan, &[], &[], &[], reason, measured_ns);
+    };
+    gravest.sentence = about(&gravest.sentence, &context);
+    gravest.statements = all
+        .into_iter()
+        .flat_map(|(c, v)| {
+            let own = (c != context).then(|| about(&v.sentence, c));
+            own.into_iter().chain(v.statements.into_iter().map(move |s| format!("{c}: {s}")))
+        })
+        .collect();
+    gravest
+}
+
+/// `Met: none of …` of one context: `Met: start: none of …`.
+fn about(sentence: &str, context: &str) -> String {
+    match sentence.split_once(": ") {
+        Some((outcome, rest)) => format!("{outcome}: {context}: {rest}"),
+        None => format!("{context}: {sentence}"),
+    }
+}
