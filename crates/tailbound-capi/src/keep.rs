@@ -8,12 +8,13 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tailbound_core::record::{Event, ExceedanceRecord, SecondRecord, SelfCost};
+use tailbound_core::record::{BlockRecord, Event, ExceedanceRecord, SecondRecord, SelfCost};
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Distribution, Histogram, Policy};
 use tailbound_rt::h2;
 use tailbound_rt::jobs::{Counts, Progress};
 use tailbound_rt::recorder::{Extremes, Recorder};
+use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_sys::mem::Prefaulted;
 
 /// Exceedances kept before the threshold doubles: a bounded file, whatever happens.
@@ -61,6 +62,11 @@ pub(crate) struct Side {
     pub(crate) seconds: Vec<SecondRecord>,
     pub(crate) exceedances: Vec<ExceedanceRecord>,
     since_step: u64,
+    cutter: Blocks,
+    /// The schedule in stretches, as long as it was between two looks at least.
+    pub(crate) blocks: Vec<BlockRecord>,
+    /// Seconds of the schedule that are in a stretch.
+    cut_s: u64,
 }
 
 /// A histogram that follows a wrapping 32-bit one.
@@ -106,6 +112,9 @@ impl Side {
             seconds: Vec::new(),
             exceedances: Vec::new(),
             since_step: 0,
+            cutter: Blocks::new(thread, 1),
+            blocks: Vec::new(),
+            cut_s: 0,
         }
     }
 
@@ -151,6 +160,23 @@ impl Side {
             format_ns_i64(threshold),
             format_ns_i64(next)
         ))
+    }
+
+    /// Ends a stretch when it is long enough for the length the run has come to (how long it will
+    /// be, nobody said), or when the loop is over.
+    fn cut(&mut self, finished: bool) {
+        let Some(newest) = self.seconds.last().map(|s| s.second) else { return };
+        let passed = newest.saturating_add(1);
+        let run_ns = i64::try_from(passed).unwrap_or(i64::MAX).saturating_mul(1_000_000_000);
+        if passed.saturating_sub(self.cut_s) < length_s(run_ns) && !finished {
+            return;
+        }
+        self.cut_s = passed;
+        let mut late = self.late.total.clone();
+        late.merge(&self.missed.total);
+        let (mut sums, missed) = self.recorder.sums();
+        sums.merge(&missed);
+        self.blocks.extend(self.cutter.cut(newest, &late, &self.early.total, &sums));
     }
 
     /// Served and missed activations. Exact when the loop has finished; before, the sums are
@@ -202,6 +228,7 @@ impl Kept {
                     Event { t_ns: now.saturating_sub(first), event: "threshold".to_owned(), text };
                 self.events.push(event);
             }
+            side.cut(progress.finished);
         }
         progress
     }

@@ -23,6 +23,7 @@ pub(crate) fn of(kept: &mut Kept, machine: Facts) -> Run {
     run.events = events(kept, &progress);
     for side in kept.sides() {
         run.seconds.extend(side.seconds.iter().cloned());
+        run.blocks.extend(side.blocks.iter().cloned());
         run.exceedances.extend(side.exceedances.iter().cloned());
         run.threads.push(thread(side, kept.setup.cpu, progress.finished));
     }
@@ -75,6 +76,8 @@ fn plan(kept: &Kept, progress: &Progress) -> Plan {
         raw: false,
         paranoid: false,
         observe: None,
+        tasks: None,
+        work: None,
     }
 }
 
@@ -114,6 +117,7 @@ fn header(kept: &Kept, plan: Plan, machine: Facts) -> Header {
         plan,
         machine,
         lab: None,
+        round: None,
     }
 }
 
