@@ -4,6 +4,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 DESTDIR ?=
+LIBDIR ?= $(PREFIX)/lib
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 TAILBOUND = $(TARGET_DIR)/release/tailbound
 
@@ -14,7 +15,7 @@ DEMO_OUT ?= demo.tailbound.jsonl
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test deps static arm man completions bench install clean
+.PHONY: help build demo test deps static arm man completions bench install install-lib clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -65,6 +66,11 @@ install: build man completions ## into $(DESTDIR)$(PREFIX)
 	install -d "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d"
 	install -m 644 dist/completions/tailbound.fish \
 		"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/"
+
+install-lib: ## libtailbound for C and C++ into $(DESTDIR)$(PREFIX), with pkg-config and CMake files
+	@scripts/deps build
+	@$(CARGO) build --release -p tailbound-capi
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" LIBDIR="$(LIBDIR)" scripts/install-lib "$(TARGET_DIR)/release"
 
 clean: ## remove build products (target/ and dist/)
 	$(CARGO) clean

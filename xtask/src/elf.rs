@@ -83,15 +83,24 @@ impl<'a> Elf<'a> {
 
 /// Named symbols of an object file, the empty and the section ones left out.
 pub(crate) fn symbols(object: &[u8]) -> anyhow::Result<Vec<Symbol>> {
-    const SYMTAB: usize = 2;
+    symbols_in(object, 2)
+}
+
+/// Named symbols of a shared library that programs are linked with.
+pub(crate) fn dynamic_symbols(library: &[u8]) -> anyhow::Result<Vec<Symbol>> {
+    symbols_in(library, 11)
+}
+
+/// The symbols in the section of this type: SHT_SYMTAB or SHT_DYNSYM.
+fn symbols_in(object: &[u8], wanted: usize) -> anyhow::Result<Vec<Symbol>> {
     let elf = Elf::new(object)?;
     if !elf.wide {
-        bail!("only 64-bit object files are read");
+        bail!("only 64-bit files are read for symbols");
     }
     let (table, size, count) = (elf.number(40, 8)?, elf.half(58, 0)?, elf.half(60, 0)?);
     let mut out = Vec::new();
     for section in (0..count).map(|i| table + i * size) {
-        if elf.number(section + 4, 4)? != SYMTAB {
+        if elf.number(section + 4, 4)? != wanted {
             continue;
         }
         let (from, bytes) = (elf.number(section + 24, 8)?, elf.number(section + 32, 8)?);

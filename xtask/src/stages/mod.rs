@@ -4,10 +4,12 @@
 //! Context: COLD. Each stage says how many of its checks passed, which failed, and which were
 //! skipped and why; the last line of all is the sum.
 
+mod capi;
 mod lab;
 mod libtest;
 mod lints;
 mod product;
+mod python;
 mod run;
 mod tally;
 

@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::bail;
 
 use super::tally::Tally;
-use super::{lab, libtest, lints, product};
+use super::{capi, lab, libtest, lints, product, python};
 use crate::root;
 
 type Work = fn(&Path) -> anyhow::Result<Tally>;
@@ -28,6 +28,8 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("fuzz", "the fuzz targets compile", lints::fuzz),
     ("static", "the static program, alone in an empty root directory", product::static_binary),
     ("arm", "ARM programs under emulation", product::arm),
+    ("capi", "libtailbound installed, and programs in C and C++ with it", capi::all),
+    ("python", "the Python reader", python::all),
     ("lab", "real kernels in virtual time", lab::all),
 ];
 
