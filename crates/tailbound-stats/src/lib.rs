@@ -6,8 +6,7 @@
 //! Rules of the room: no input or output, no clock, no randomness but from a named seed, so the
 //! same run gives the same figures everywhere; what the data does not support is a value of its own
 //! ([`Quantile::Needs`], [`Quantile::Unknown`], an absent moment), never a number.
-//! Not here: recording (`tailbound-rt`), words and pictures (`tailbound-report`), and bounds
-//! that extrapolate beyond what was seen.
+//! Not here: recording (`tailbound-rt`), words and pictures (`tailbound-report`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

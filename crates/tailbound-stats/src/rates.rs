@@ -12,7 +12,7 @@
 //! Source: Garwood 1936 (Poisson limits by chi-square); Hanley and Lippman-Hand 1983 (rule of
 //! three).
 
-use tailbound_core::units::{format_ns, format_span};
+use tailbound_core::units::{format_ns, format_span, grouped};
 
 use crate::chi::gamma_quantile;
 
@@ -156,6 +156,46 @@ pub fn sentence(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option<
     })
 }
 
+/// What `hits` of `seconds` one-second blocks show, zero, few or many, as a sentence a person
+/// can act on; `None` only if the run has no whole second.
+///
+/// Zero and few: how rare it is at least, as [`sentence`]. Where seconds with `what` are common,
+/// also how rare it is at most; where none was without, that seconds cannot tell.
+#[must_use]
+pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option<String> {
+    if seconds == 0 {
+        return None;
+    }
+    let (level, of) = (percent(confidence), grouped(seconds));
+    let exposure = seconds as f64;
+    let upper = rate_upper(hits, exposure, confidence);
+    if hits == 0 {
+        return sentence(what, 0, seconds, confidence)
+            .map(|s| format!("{s} (none in {of} seconds)"));
+    }
+    if hits >= seconds {
+        return Some(format!(
+            "every one of {of} seconds held {what}: how often they come cannot be told by \
+             seconds, only as a share of all activations"
+        ));
+    }
+    let seen = format!("{} of {of} seconds held one", grouped(hits));
+    if upper > COMMON {
+        let lower = rate_lower(hits, exposure, confidence);
+        return Some(format!(
+            "seconds with {what} are common: {seen}; at {level} confidence at least one per {}",
+            at_most(1.0 / lower)
+        ));
+    }
+    Some(format!(
+        "at {level} confidence, seconds with {what} are rarer than one per {} ({seen})",
+        at_least(1.0 / upper)
+    ))
+}
+
+/// Seconds with an exceedance are common above this rate (per second): denser than one per 10 s.
+const COMMON: f64 = 0.1;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,6 +250,29 @@ mod tests {
         // Poisson limits of 10 events, one-sided 95 %: 5.425 and 16.962.
         near(rate_lower(10, 1.0, 0.95), 5.425_405_7, 1e-7);
         near(rate_upper(10, 1.0, 0.95), 16.962_219, 1e-7);
+    }
+
+    #[test]
+    fn every_count_has_a_sentence() {
+        let said =
+            |hits| frequency("wake-ups later than 1 ms", hits, 3600, 0.95).unwrap_or_default();
+        assert!(
+            said(0).ends_with("are rarer than one per 20 min 1 s (none in 3,600 seconds)"),
+            "{}",
+            said(0)
+        );
+        assert!(
+            said(3).contains("rarer than one per 7 min") && said(3).contains("3 of 3,600"),
+            "{}",
+            said(3)
+        );
+        assert!(
+            said(1800).contains("are common") && said(1800).contains("at least one per 3 s"),
+            "{}",
+            said(1800)
+        );
+        assert!(said(3600).starts_with("every one of 3,600 seconds"), "{}", said(3600));
+        assert_eq!(frequency("x", 0, 0, 0.95), None);
     }
 
     #[test]

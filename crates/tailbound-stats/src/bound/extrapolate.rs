@@ -84,11 +84,16 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The greatest of them.
+    /// The greatest of all.
     #[must_use]
     pub fn bound(&self) -> f64 {
-        let three = self.free.max(self.no_end).max(self.exponential);
-        self.higher.map_or(three, |h| h.max(three))
+        self.higher.map_or(self.of_three(), |h| h.max(self.of_three()))
+    }
+
+    /// The greatest of the three at the threshold that was taken.
+    #[must_use]
+    pub fn of_three(&self) -> f64 {
+        self.free.max(self.no_end).max(self.exponential)
     }
 }
 

@@ -48,7 +48,7 @@ fn an_independent_implementation_agrees() {
             ("gpd", found.limits.free, digits),
             ("gpd_pos", found.limits.no_end, digits),
             ("expo", found.limits.exponential, 1e-10),
-            ("bound", found.limits.bound(), digits),
+            ("bound", found.limits.of_three(), digits),
         ] {
             same(&format!("{name} {what}"), got, &v[what], relative);
         }
@@ -68,6 +68,6 @@ fn an_independent_implementation_agrees() {
         same("A²", anderson::statistic(&excesses, &fit), &v["ad"], digits);
         same("A² p", anderson::p_value(&excesses, &fit), &v["ad_p"], 1e-5);
         // The published vectors of the same implementation were made on a grid of 61 shapes.
-        same("coarse", found.limits.bound(), &v["coarse_bound"], 1e-3);
+        same("coarse", found.limits.of_three(), &v["coarse_bound"], 1e-3);
     }
 }

@@ -5,6 +5,7 @@
 //! Context: COLD. Units: ns. One binary, so that linking stays cheap.
 
 mod bound_vectors;
+mod bounds;
 mod certified;
 mod comparison;
 mod differences;
