@@ -289,7 +289,7 @@ pub fn pilot(means: &Means, pilot: &Pilot<'_>) -> Section {
         );
     }
     let share = percent(pilot.precision);
-    let mut table = Table::new(&["", "pilot's value", "95 % ±", "one in", "length for ±"]);
+    let mut table = Table::new(&["", "pilot's value", "95 % ±", "worth one", "length for ±"]);
     if let Some(head) = table.head.last_mut() {
         *head = format!("length for ±{share}");
     }
@@ -308,9 +308,10 @@ pub fn pilot(means: &Means, pilot: &Pilot<'_>) -> Section {
         ]);
         rows.push(json!({"p": q.p, "value_ns": value, "half_ns": q.half_ns, "design_effect": q.design_effect, "each_s": each_s}));
     }
-    sentences.push(
-        "One in: so many activations of the pilot run were worth one independent one.".to_owned(),
-    );
+    if sentences.is_empty() {
+        sentences.push(format!("What the pilot run of {} tells:", at_least(length_s)));
+    }
+    sentences.push("Activations depend on each other: the table says how many of the pilot run's were worth one independent one.".to_owned());
     Section {
         sentences,
         tables: vec![(format!("How long until a quantile is known to ±{share}"), table)],
