@@ -92,6 +92,31 @@ words! {
     }
 }
 
+words! {
+    /// When a run may end before its longest time; docs/duration.md.
+    StopRule {
+        /// At the first exceedance, or when the planned time shows the rate.
+        Demonstrated = "demonstrated",
+        /// When a limit that may be looked at all the time shows the rate.
+        Anytime = "anytime",
+        /// When the chosen quantiles are known well enough.
+        Precision = "precision",
+    }
+}
+
+/// When a run may end before its longest time, with everything the rule needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Until {
+    /// The rule.
+    pub rule: StopRule,
+    /// Half-width wanted, as a share of the quantile (rule `precision`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f64>,
+    /// Probabilities of the quantiles (rule `precision`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<f64>,
+}
+
 /// One load: its name and options, as `hackbench` or `hackbench:groups=4,ipc=inet`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -219,6 +244,10 @@ pub struct Campaign {
     pub work: Option<Vec<String>>,
     /// `--repeat`
     pub repeat: Option<u32>,
+    /// `--until`
+    pub until: Option<String>,
+    /// `--precision`
+    pub precision: Option<String>,
 }
 
 impl Campaign {
@@ -284,6 +313,9 @@ pub struct Plan {
     /// Works measured afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkPlan>,
+    /// May end before its time; `activations` are then the most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
 }
 
 impl Plan {

@@ -67,6 +67,8 @@ pub struct Progress {
     pub recent: Histogram,
     /// Loads: name, rate per second, what is counted.
     pub loads: Vec<(String, f64, String)>,
+    /// What may be said of the requirement so far, however often it is read.
+    pub statement: Option<String>,
     /// Anything else to be said now.
     pub notes: Vec<String>,
 }

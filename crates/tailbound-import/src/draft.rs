@@ -284,6 +284,7 @@ impl Draft {
             observe: None,
             tasks: None,
             work: None,
+            until: None,
         };
         let measured_ns =
             self.duration_ns.unwrap_or_else(|| plan.duration_ns().max(self.spanned_ns()));

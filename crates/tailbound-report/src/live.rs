@@ -37,6 +37,9 @@ pub fn frame(snapshot: &Progress, width: usize, height: usize, color: bool) -> S
     if let Some(line) = loads(snapshot) {
         bottom.push(line);
     }
+    if let Some(words) = &snapshot.statement {
+        bottom.push(InkLine::of(words, Ink::Plain));
+    }
     for note in snapshot.notes.iter().take(2) {
         bottom.push(InkLine::of(&format!("! {note}"), Ink::Warn));
     }

@@ -300,6 +300,7 @@ fn snapshot() -> Progress {
         histogram,
         recent,
         loads: vec![("hackbench".into(), 412_000.4, "messages".into())],
+        statement: None,
         notes: vec!["CPU 1 shares its core with CPU 0".into()],
     }
 }
@@ -345,6 +346,7 @@ fn the_live_view_fits_every_terminal() {
         histogram: Histogram::new(10),
         recent: Histogram::new(10),
         loads: vec![("l".into(), f64::NAN, "u".into())],
+        statement: None,
         notes: vec![],
         deadline_ns: None,
     };

@@ -13,6 +13,7 @@ pub mod output;
 pub mod resolve;
 pub mod session;
 mod supervise;
+mod until;
 pub mod view;
 mod works;
 

@@ -122,12 +122,17 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
             units::format_span(INTERVAL_MAX_NS)
         )));
     }
-    let activations = activations(w, interval_ns)?;
     let warm_up_ns = time(w.warm_up.as_deref().unwrap_or(defaults::WARM_UP), "--warm-up")?;
     if !(0..=DURATION_MAX_NS).contains(&warm_up_ns) {
         return Err(RunError::Usage("--warm-up: write 0s or more".to_owned()));
     }
-    let requirement = requirement(w, clock)?;
+    let mut requirement = requirement(w, clock)?;
+    let until = crate::until::until(w, &mut requirement)?;
+    let longest = crate::until::longest(until.as_ref(), &requirement, w, interval_ns)?;
+    let activations = match longest {
+        Some(n) => n,
+        None => activations(w, interval_ns)?,
+    };
     let cpus = cpus(w.cpus.as_deref().unwrap_or("all"), root)?;
     let policy = policy(w.policy.as_deref(), &mut findings)?;
     second_kernel(means, policy, asked.paranoid)?;
@@ -181,6 +186,7 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         observe,
         tasks,
         work,
+        until,
     };
     Ok(Resolved { plan, findings, loads_by_default })
 }

@@ -105,7 +105,7 @@ pub fn run(
     let mut supervisor = Supervisor::new(&session, running, watch, journal, &mut loads);
     supervisor.observer = observer;
     supervisor.watch_over(signals, show);
-    let Watched { mut journal, threads, watch, observed, interrupted } =
+    let Watched { mut journal, threads, watch, observed, interrupted, by_rule } =
         supervisor.into_watched()?;
     drop(held);
     let ends = loads.stop();
@@ -126,7 +126,8 @@ pub fn run(
         // Before the threads' own: the order of the way of a wake-up.
         observed.threads.into_iter().for_each(|t| journal.line(Line::Thread(Box::new(t))));
     }
-    session.conclude(&mut journal, threads, watch, interrupted)?;
+    let ended = if by_rule { Some("rule") } else { interrupted.map(|_| "interrupted") };
+    session.conclude(&mut journal, threads, watch, ended)?;
     // Everything measured is in the file by now: a long work that is killed takes nothing along.
     journal.flush();
     match interrupted {
@@ -295,7 +296,7 @@ impl Session {
         journal: &mut Journal,
         threads: Vec<WatchedThread>,
         watch: Watch,
-        interrupted: Option<&'static str>,
+        ended: Option<&'static str>,
     ) -> Result<(), RunError> {
         if threads.iter().any(|t| t.home.2.overloaded) {
             return Err(RunError::Cannot(format!(
@@ -338,9 +339,9 @@ impl Session {
             journal.finding(finding);
         }
         let complete = threads.iter().all(|t| t.home.2.ended == Ended::Complete);
-        let reason = match interrupted {
+        let reason = match ended {
             _ if complete => "complete",
-            Some(_) => "interrupted",
+            Some(why) => why,
             None => "failed",
         };
         let measured_ns =

@@ -17,6 +17,7 @@ use tailbound_host::Watch;
 use tailbound_load::Loads;
 use tailbound_probe::{Collector, Home, Observed, Observer, Running};
 use tailbound_stats::blocks::{Blocks, length_s};
+use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, quantile};
 use tailbound_sys::limits;
 use tailbound_sys::signal::{self, Signals};
@@ -45,6 +46,10 @@ struct Follower {
     blocks: Blocks,
     /// The newest complete second.
     newest: u64,
+    /// Stretches of a second, for a rule that needs them.
+    seconds_cut: Blocks,
+    /// Complete seconds.
+    told_s: u64,
     seconds: VecDeque<SecondRecord>,
     exceedances: u64,
     raw: Vec<i64>,
@@ -71,6 +76,8 @@ pub(crate) struct Watched {
     pub(crate) observed: Option<Observed>,
     /// The signal that ended it before its time.
     pub(crate) interrupted: Option<&'static str>,
+    /// Its stopping rule ended it before its longest time.
+    pub(crate) by_rule: bool,
 }
 
 pub(crate) struct Supervisor<'a> {
@@ -88,6 +95,8 @@ pub(crate) struct Supervisor<'a> {
     next_tick_ns: i64,
     next_checkpoint_ns: i64,
     interrupted: Option<&'static str>,
+    stopping: Stopping,
+    by_rule: bool,
 }
 
 impl<'a> Supervisor<'a> {
@@ -105,6 +114,8 @@ impl<'a> Supervisor<'a> {
                 windows: Windows::new(seat.thread, &[1, 10, 60]),
                 blocks: Blocks::new(seat.thread, length_s(session.plan.duration_ns())),
                 newest: 0,
+                seconds_cut: Blocks::new(seat.thread, 1),
+                told_s: 0,
                 seconds: VecDeque::new(),
                 exceedances: 0,
                 raw: Vec::new(),
@@ -126,6 +137,8 @@ impl<'a> Supervisor<'a> {
             next_tick_ns: i64::MIN,
             next_checkpoint_ns: 2 * SECOND_NS,
             interrupted: None,
+            stopping: Stopping::new(&session.plan),
+            by_rule: false,
         }
     }
 
@@ -160,12 +173,38 @@ impl<'a> Supervisor<'a> {
             let finished = self.running.finished();
             self.collect();
             self.tick();
+            self.judge();
             if live {
                 show(View::Progress(&self.progress()));
             }
             if finished {
                 break;
             }
+        }
+        if !self.by_rule && self.interrupted.is_none() {
+            let complete_s = self.complete_s();
+            if let Some(text) = self.stopping.at_end(complete_s) {
+                self.journal.event(self.session.plan.duration_ns(), "until", &text);
+            }
+        }
+    }
+
+    /// Seconds of the schedule that every thread has told of.
+    fn complete_s(&self) -> u64 {
+        self.followers.iter().map(|f| f.told_s).min().unwrap_or(0)
+    }
+
+    /// Ends the run where the plan's rule says so.
+    fn judge(&mut self) {
+        if self.by_rule || self.interrupted.is_some() || limits::STOP.load(Ordering::Relaxed) {
+            return;
+        }
+        let complete_s = self.complete_s();
+        if let Some(stop) = self.stopping.look(complete_s) {
+            self.by_rule = true;
+            self.journal.event(self.running.t_ns(), "until", &stop.text);
+            limits::STOP.store(true, Ordering::Relaxed);
+            self.running.tids().into_iter().for_each(signal::nudge);
         }
     }
 
@@ -187,6 +226,7 @@ impl<'a> Supervisor<'a> {
             watch: self.watch,
             observed,
             interrupted: self.interrupted,
+            by_rule: self.by_rule,
         })
     }
 
@@ -262,6 +302,8 @@ impl<'a> Supervisor<'a> {
                 })
             });
             for second in seconds {
+                self.stopping.second(&second);
+                follower.told_s = second.second + 1;
                 self.journal.line(Line::Second(second));
             }
             // Histograms are as of now: windows end with the newest second.
@@ -272,6 +314,10 @@ impl<'a> Supervisor<'a> {
             sums.merge(&missed);
             for record in follower.windows.push(newest, &due, &sums, c.early(), extremes) {
                 self.journal.line(Line::Window(record));
+            }
+            if self.stopping.wants_stretches() {
+                let cut = follower.seconds_cut.cut(newest, &due, c.early(), &sums);
+                cut.iter().for_each(|b| self.stopping.stretch(b));
             }
             if follower.blocks.due(newest) {
                 let block = follower.blocks.cut(newest, &due, c.early(), &sums);
@@ -343,6 +389,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn progress(&mut self) -> Progress {
+        let complete_s = self.complete_s();
         let plan = &self.session.plan;
         let t = self.running.t_ns();
         let phase = if t < 0 { Phase::WarmUp } else { Phase::Measuring };
@@ -387,6 +434,7 @@ impl<'a> Supervisor<'a> {
             histogram,
             recent,
             loads: self.rates.clone(),
+            statement: self.stopping.statement(complete_s).filter(|_| t >= 0),
             notes: self.journal.run.findings.iter().map(|f| f.title.clone()).collect(),
         }
     }

@@ -28,6 +28,7 @@ pub mod precision;
 pub mod quantile;
 pub mod random;
 pub mod rates;
+pub mod stopping;
 pub mod student;
 pub mod summary;
 mod tally;

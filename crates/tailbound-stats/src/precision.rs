@@ -20,6 +20,7 @@ use serde::Serialize;
 use tailbound_core::record::BlockRecord;
 
 pub use series::Series;
+pub use widths::quantiles as quantile_widths;
 
 /// Version of the method, part of every answer.
 pub const METHOD: &str = "batch-means/1";

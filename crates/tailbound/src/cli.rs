@@ -143,6 +143,12 @@ pub(crate) struct PlanArgs {
     /// Let the kernel's tracing split the way of a wake-up: `timerlat`, `osnoise`, `hwlat`, `tracepoints`, `auto` (timerlat where the kernel has it, else tracepoints); needs root
     #[arg(long, value_name = "HOW", help_heading = "Measurement")]
     pub(crate) observe: Option<String>,
+    /// End before --duration, which is then the longest time: `demonstrated` (at the first exceedance, or when the planned time shows --rate), `anytime` (when a limit that may be looked at all the time shows --rate), `precision` (when quantiles are known well enough)
+    #[arg(long, value_name = "RULE", help_heading = "Measurement")]
+    pub(crate) until: Option<String>,
+    /// Half-width for --until precision, with the quantiles it is wanted of: `5%`, `2%:p50,p99` [default: 5%:p50,p99,p99.9]
+    #[arg(long, value_name = "SHARE[:QUANTILES]", help_heading = "Measurement")]
+    pub(crate) precision: Option<String>,
     /// Read the plan from a TOML file whose words are these flags'; flags given here win
     #[arg(short, long, value_name = "FILE", help_heading = "Measurement")]
     pub(crate) campaign: Option<PathBuf>,

@@ -84,6 +84,7 @@ fn plan(shape: &Shape, interval_ns: i64) -> Plan {
         observe: None,
         tasks: None,
         work: None,
+        until: None,
     }
 }
 

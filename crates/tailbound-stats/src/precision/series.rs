@@ -82,6 +82,31 @@ impl Series {
         Self { length_s, stretches }
     }
 
+    /// Adds a stretch of one thread to the one of its time; a new one if there is none.
+    pub(crate) fn absorb(&mut self, b: &BlockRecord) {
+        let length = self.length_s.max(1);
+        let place = |second: u64| second / length;
+        let stretch = of(b);
+        let same = self.stretches.iter_mut().rev().find(|s| place(s.second) == place(b.second));
+        match same {
+            Some(s) => s.merge(&stretch),
+            None => self.stretches.push(stretch),
+        }
+    }
+
+    /// Two neighbours become one.
+    pub(crate) fn halve(&mut self) {
+        self.length_s = self.length_s.saturating_mul(2);
+        let mut out: Vec<Stretch> = Vec::with_capacity(self.stretches.len() / 2 + 1);
+        for s in std::mem::take(&mut self.stretches) {
+            match out.last_mut().filter(|o| o.second / self.length_s == s.second / self.length_s) {
+                Some(o) => o.merge(&s),
+                None => out.push(s),
+            }
+        }
+        self.stretches = out;
+    }
+
     /// Put together to stretches of about `wanted_s`, as long as `least` remain.
     #[must_use]
     pub fn grouped(&self, wanted_s: u64, least: usize) -> Self {

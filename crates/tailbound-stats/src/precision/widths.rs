@@ -79,12 +79,9 @@ fn half_width(values: &[f64], confidence: f64) -> Option<f64> {
     Some(t * (variance / n).sqrt()).filter(|h| h.is_finite())
 }
 
-/// Intervals of the quantiles `probabilities`.
-pub(super) fn quantiles(
-    series: &Series,
-    probabilities: &[f64],
-    confidence: f64,
-) -> Vec<QuantileWidth> {
+/// Intervals of the quantiles `probabilities`, each at `confidence`.
+#[must_use]
+pub fn quantiles(series: &Series, probabilities: &[f64], confidence: f64) -> Vec<QuantileWidth> {
     let whole = whole(&series.stretches);
     let n: u64 = whole.iter().map(|(_, _, c)| c).sum();
     if n == 0 {

@@ -31,6 +31,7 @@ pub(crate) fn plan(deadline_ns: Option<i64>) -> Plan {
         observe: None,
         tasks: None,
         work: None,
+        until: None,
     }
 }
 

@@ -100,6 +100,8 @@ fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
     over(&mut words.raw, args.raw.then_some(&true));
     over(&mut words.observe, args.observe.as_ref());
     over(&mut words.tasks, args.tasks.as_ref());
+    over(&mut words.until, args.until.as_ref());
+    over(&mut words.precision, args.precision.as_ref());
     Ok(Asked { words, paranoid: args.paranoid, bare: false })
 }
 

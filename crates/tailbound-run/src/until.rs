@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the words of `--until` and `--precision` to a rule, and to the longest time it needs.
+//!
+//! Context: COLD. Units: ns; rates per second.
+//! Not here: the rule at work (`tailbound_stats::stopping`).
+
+use tailbound_core::Requirement;
+use tailbound_core::plan::{Campaign, DURATION_MAX_NS, StopRule, Until};
+use tailbound_core::requirement::Class;
+use tailbound_core::units::{format_span, parse_ns};
+use tailbound_stats::{anytime, rates};
+
+use crate::error::RunError;
+
+/// What `--precision` is when it is not given.
+const PRECISION: &str = "5%:p50,p99,p99.9";
+/// Longest time of a run until its quantiles are precise, when none is given.
+const PRECISE_AT_LAST_NS: i64 = 12 * 3_600_000_000_000;
+/// Exceedances that the longest time of `anytime` forgives, when none is given.
+const FORGIVEN: u64 = 3;
+
+fn usage(text: impl Into<String>) -> RunError {
+    RunError::Usage(text.into())
+}
+
+/// The rule, if one was asked for. A rate to be demonstrated is judged as class safe, unless a
+/// class was given.
+pub(crate) fn until(
+    w: &Campaign,
+    requirement: &mut Requirement,
+) -> Result<Option<Until>, RunError> {
+    let Some(word) = w.until.as_deref() else {
+        return match &w.precision {
+            Some(_) => Err(usage("--precision belongs to a rule: add --until precision")),
+            None => Ok(None),
+        };
+    };
+    let rule: StopRule = word.parse().map_err(|e| usage(format!("--until: {e}")))?;
+    if rule == StopRule::Precision {
+        let (precision, quantiles) = precision(w.precision.as_deref().unwrap_or(PRECISION))?;
+        return Ok(Some(Until { rule, precision: Some(precision), quantiles }));
+    }
+    if w.precision.is_some() {
+        return Err(usage(format!("--precision has no meaning with --until {rule}")));
+    }
+    if requirement.deadline_ns.is_none() || requirement.rate.is_none() {
+        return Err(usage(format!(
+            "--until {rule} needs what is to be shown: add for example --deadline 100us --rate 1/24h"
+        )));
+    }
+    if w.class.is_none() {
+        requirement.class = Class::Safe;
+    }
+    Ok(Some(Until { rule, precision: None, quantiles: Vec::new() }))
+}
+
+/// `5%` or `5%:p50,p99`.
+fn precision(text: &str) -> Result<(f64, Vec<f64>), RunError> {
+    let wrong = || {
+        usage(format!(
+            "--precision: `{text}` is not a half-width: write for example `5%` or `5%:p50,p99,p99.9`"
+        ))
+    };
+    let standard = PRECISION.split_once(':').map_or("", |p| p.1);
+    let (share, quantiles) = text.split_once(':').unwrap_or((text, standard));
+    let hundredths: f64 =
+        share.trim().strip_suffix('%').and_then(|s| s.trim().parse().ok()).ok_or_else(wrong)?;
+    if !(0.01..100.0).contains(&hundredths) {
+        return Err(wrong());
+    }
+    let one = |q: &str| {
+        let p = q.trim().strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
+        p.filter(|p| *p > 0.0 && *p < 100.0).map(|p| p / 100.0)
+    };
+    let quantiles: Option<Vec<f64>> = quantiles.split(',').map(one).collect();
+    Ok((hundredths / 100.0, quantiles.filter(|q| !q.is_empty()).ok_or_else(wrong)?))
+}
+
+/// Activations of the longest time of a run with a rule; `None`: as without one.
+pub(crate) fn longest(
+    until: Option<&Until>,
+    requirement: &Requirement,
+    w: &Campaign,
+    interval_ns: i64,
+) -> Result<Option<u64>, RunError> {
+    let Some(until) = until else { return Ok(None) };
+    let given = w.duration.is_some() || w.loops.is_some();
+    let Some(rate) = requirement.rate.filter(|_| until.rule != StopRule::Precision) else {
+        return Ok((!given).then(|| count(PRECISE_AT_LAST_NS, interval_ns)));
+    };
+    #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+    let per_s = f64::from(rate.count) / (rate.per_ns as f64 / 1e9);
+    let planned_s = rates::exposure_needed(0, per_s, requirement.confidence);
+    let (least_s, longest_s) = match until.rule {
+        StopRule::Demonstrated => (planned_s, planned_s),
+        _ => {
+            let needed =
+                |hits| anytime::time_needed(hits, per_s, planned_s, requirement.confidence);
+            (needed(0), needed(FORGIVEN))
+        }
+    };
+    #[expect(clippy::cast_precision_loss, reason = "compared with a year")]
+    if longest_s.ceil() * 1e9 > DURATION_MAX_NS as f64 {
+        return Err(usage(format!(
+            "--until {}: to show {rate} takes more than a year on one machine; `tailbound plan --rate {rate}` says how long, and on how many",
+            until.rule
+        )));
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "below a year, as checked")]
+    let ns = |s: f64| s.ceil() as i64 * 1_000_000_000;
+    let given_ns = match (&w.duration, w.loops) {
+        (Some(text), _) => parse_ns(text).ok(),
+        (None, Some(loops)) => {
+            Some(i64::try_from(loops).unwrap_or(i64::MAX).saturating_mul(interval_ns))
+        }
+        (None, None) => None,
+    };
+    match given_ns {
+        // The bound is a whole second above: a run of exactly the printed length is let pass.
+        Some(given) if given < ns(least_s) - 1_000_000_000 => Err(usage(format!(
+            "--until {}: {} cannot show {rate}: a clean run takes {}; leave --duration out, or ask for a rate that is denser",
+            until.rule,
+            format_span(given),
+            format_span(ns(least_s)),
+        ))),
+        Some(_) => Ok(None),
+        None => Ok(Some(count(ns(longest_s), interval_ns))),
+    }
+}
+
+fn count(ns: i64, interval_ns: i64) -> u64 {
+    u64::try_from(ns / interval_ns.max(1)).unwrap_or(0).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(until: &str, edit: impl FnOnce(&mut Campaign)) -> Campaign {
+        let mut words = Campaign { until: Some(until.to_owned()), ..Campaign::default() };
+        edit(&mut words);
+        words
+    }
+
+    fn required() -> Requirement {
+        Requirement {
+            deadline_ns: Some(100_000),
+            rate: "1/1h".parse().ok(),
+            ..Requirement::default()
+        }
+    }
+
+    #[test]
+    fn the_planned_time_is_the_longest() {
+        let (w, mut r) = (asked("demonstrated", |_| ()), required());
+        let rule = until(&w, &mut r).expect("a rule");
+        assert_eq!(r.class, Class::Safe, "what is to be shown is judged as such");
+        let n = longest(rule.as_ref(), &r, &w, 1_000_000).expect("a length");
+        assert_eq!(n, Some(10_785_000), "3600 s × ln 20, whole seconds");
+        let w = asked("demonstrated", |w| w.duration = Some("1h".to_owned()));
+        let short = longest(rule.as_ref(), &r, &w, 1_000_000).expect_err("too short");
+        assert!(short.to_string().contains("a clean run takes 2 h 59 min"), "{short}");
+    }
+
+    #[test]
+    fn words_without_meaning_are_refused() {
+        for (words, hint) in [
+            (asked("demonstrated", |_| ()), "--rate"),
+            (asked("tomorrow", |_| ()), "tomorrow"),
+            (asked("precision", |w| w.precision = Some("5".to_owned())), "--precision"),
+            (asked("precision", |w| w.precision = Some("5%:x".to_owned())), "--precision"),
+        ] {
+            let wrong = until(&words, &mut Requirement::default()).expect_err("refused");
+            assert!(wrong.to_string().contains(hint), "{wrong}");
+        }
+        let (share, quantiles) = precision("2%:p50,p99.9").expect("two quantiles");
+        assert!((share - 0.02).abs() < 1e-12 && quantiles.len() == 2);
+    }
+}
