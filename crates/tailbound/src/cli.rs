@@ -66,7 +66,7 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Measure {
     /// Sleep to absolute deadlines and record how late the thread woke
-    Cyclic(MeasureArgs),
+    Cyclic(Box<MeasureArgs>),
     /// What works cost, without a latency measurement: real, user and sys of each repetition
     Work(crate::cli_decide::MeasureWorkArgs),
 }
