@@ -17,6 +17,7 @@ pub mod decide;
 pub mod digest;
 pub mod escape;
 pub mod figures;
+pub mod history;
 pub mod html;
 pub mod json;
 pub mod label;

@@ -13,6 +13,7 @@
 pub mod anytime;
 pub mod blocks;
 pub mod bound;
+pub mod change;
 pub mod chi;
 pub mod compare;
 pub mod decide;

@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
     Import(ImportArgs),
+    /// A series of runs over time: where it changed, and what else changed then
+    History(crate::cli_history::HistoryArgs),
     /// How long must be measured to show a rate, a share, a quantile or a mean
     Plan(crate::cli_plan::PlanVerbArgs),
     /// Real kernels in QEMU, in virtual time: the same figures on any host

@@ -8,6 +8,7 @@
 
 mod cli;
 mod cli_decide;
+mod cli_history;
 mod cli_lab;
 mod cli_lab_kernel;
 mod cli_plan;

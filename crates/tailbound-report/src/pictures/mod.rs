@@ -152,7 +152,7 @@ pub fn of_run(run: &Run) -> Vec<Figure> {
     .collect()
 }
 
-fn points_json(name: &str, kind: &str, points: &[(f64, f64)]) -> Value {
+pub(crate) fn points_json(name: &str, kind: &str, points: &[(f64, f64)]) -> Value {
     // Shares and rates to five digits: the script shows three.
     let short = |v: f64| -> Value {
         let rounded: f64 = format!("{v:.5e}").parse().unwrap_or(v);

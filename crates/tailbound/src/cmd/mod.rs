@@ -4,6 +4,7 @@
 //! Context: COLD.
 
 mod compare;
+mod history;
 mod import;
 mod lab;
 mod load;
@@ -39,6 +40,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Import(args) => import::import(&args),
+        Command::History(args) => history::history(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Lab(lab) => lab::lab(&lab),
         Command::Completions { shell } => {

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Drift and phases within a run: a two-sided CUSUM over the quantiles of its stretches.
+//!
+//! Context: COLD. Units: seconds of the schedule; natural logarithms of ns.
+//! Each stretch of about 10 s gives the logarithm of its median and of its p99. Its level is the
+//! median of the run, its spread that of the differences between neighbours, which a drift does
+//! not blow up. A sum that gathers what exceeds the level by more than half a spread marks a
+//! phase when it reaches five spreads; then the level is learnt anew.
+//! Source: Page 1954; Montgomery, "Introduction to Statistical Quality Control" (k = 0.5, h = 5).
+
+use serde::Serialize;
+use tailbound_core::record::BlockRecord;
+
+use super::series::median;
+use crate::precision::Series;
+
+/// Version of the method, part of every answer.
+pub const METHOD: &str = "cusum/1";
+
+/// Allowance, in spreads.
+const K: f64 = 0.5;
+/// Limit, in spreads.
+const H: f64 = 5.0;
+/// Length of a stretch.
+const STRETCH_S: u64 = 10;
+/// Stretches it takes.
+const STRETCHES_MIN: usize = 20;
+/// Stretches a level is learnt from.
+const LEARN: usize = 8;
+/// Least change that is worth a word: buckets are 0.8 % wide.
+const LEAST: f64 = 0.05;
+
+/// A change within a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Phase {
+    /// First second of the new phase.
+    pub second: u64,
+    /// Which quantile moved most: `p50` or `p99`.
+    pub figure: &'static str,
+    /// After over before.
+    pub ratio: f64,
+}
+
+/// The phases that a run fell into, all threads together: where each but the first begins.
+/// `Err`: why they were not looked for.
+///
+/// # Errors
+/// The run is too short or its file has no stretches.
+pub fn phases(blocks: &[BlockRecord]) -> Result<Vec<Phase>, String> {
+    let series = Series::of(blocks, None).grouped(STRETCH_S, STRETCHES_MIN);
+    let n = series.stretches.len();
+    if n < STRETCHES_MIN {
+        return Err(match n {
+            0 => "the run file has no stretches of the schedule".to_owned(),
+            _ => format!("{n} stretches of the schedule are too few, it takes {STRETCHES_MIN}"),
+        });
+    }
+    let mut found: Vec<Phase> = Vec::new();
+    for (figure, p) in [("p50", 0.5), ("p99", 0.99)] {
+        let values: Option<Vec<f64>> =
+            series.stretches.iter().map(|s| ln_quantile(&s.cells, s.n, p)).collect();
+        let Some(values) = values else { continue };
+        for (at, ratio) in steps(&values) {
+            let Some(second) = series.stretches.get(at).map(|s| s.second) else { continue };
+            // What moves both quantiles is one change.
+            let near = 3 * series.length_s;
+            match found.iter_mut().find(|f| f.second.abs_diff(second) <= near) {
+                Some(f) if f.ratio.ln().abs() >= ratio.ln().abs() => {}
+                Some(f) => *f = Phase { second: f.second.min(second), figure, ratio },
+                None => found.push(Phase { second, figure, ratio }),
+            }
+        }
+    }
+    found.sort_by_key(|f| f.second);
+    Ok(found)
+}
+
+fn ln_quantile(cells: &[(i64, u64)], n: u64, p: f64) -> Option<f64> {
+    let rank = p * n as f64;
+    let mut below = 0.0;
+    for (edge, count) in cells {
+        below += *count as f64;
+        if below >= rank {
+            return (*edge > 0).then(|| (*edge as f64).ln());
+        }
+    }
+    None
+}
+
+/// Where the level of `values` changes, and by what factor.
+fn steps(values: &[f64]) -> Vec<(usize, f64)> {
+    let mut differences: Vec<f64> = values.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
+    // The median difference of two normal values is 0.954 of their standard deviation.
+    let sigma = (median(&mut differences) / 0.954).max(LEAST / 5.0);
+    let mut out = Vec::new();
+    let mut from = 0;
+    while values.len().saturating_sub(from) > LEARN {
+        let level = median(&mut values.iter().skip(from).take(LEARN).copied().collect::<Vec<_>>());
+        let Some(at) = first_alarm(values, from, level, sigma) else { break };
+        let after = median(&mut values.iter().skip(at).take(LEARN).copied().collect::<Vec<_>>());
+        if (after - level).abs() > LEAST {
+            out.push((at, (after - level).exp()));
+        }
+        from = at.max(from + 1);
+    }
+    out
+}
+
+/// The first value of the stretch that drove a sum over the limit.
+fn first_alarm(values: &[f64], from: usize, level: f64, sigma: f64) -> Option<usize> {
+    let (mut up, mut down) = (0.0f64, 0.0f64);
+    let (mut up_from, mut down_from) = (from, from);
+    for (i, v) in values.iter().enumerate().skip(from) {
+        // One wild stretch is an outlier and not a phase: it counts for three spreads.
+        let z = ((v - level) / sigma).clamp(-3.0, 3.0);
+        up = (up + z - K).max(0.0);
+        down = (down - z - K).max(0.0);
+        if up == 0.0 {
+            up_from = i + 1;
+        }
+        if down == 0.0 {
+            down_from = i + 1;
+        }
+        if up > H {
+            return Some(up_from);
+        }
+        if down > H {
+            return Some(down_from);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    fn noisy(n: usize, seed: u64, level: impl Fn(usize) -> f64) -> Vec<f64> {
+        let mut random = Random::new(seed);
+        (0..n)
+            .map(|i| level(i) + (0..12).map(|_| random.uniform()).sum::<f64>() * 0.05 - 0.3)
+            .collect()
+    }
+
+    #[test]
+    fn a_load_that_begins_is_marked_where_it_began() {
+        let found = steps(&noisy(100, 1, |i| if i < 60 { 10.0 } else { 10.4 }));
+        assert!(found.iter().any(|(at, ratio)| at.abs_diff(60) <= 2 && *ratio > 1.2), "{found:?}");
+        assert!(found.len() <= 2, "{found:?}");
+    }
+
+    #[test]
+    fn drift_is_marked_and_a_steady_run_seldom() {
+        assert!(!steps(&noisy(200, 2, |i| 10.0 + 0.005 * i as f64)).is_empty());
+        let alarms = (0..50).filter(|s| !steps(&noisy(100, 10 + s, |_| 10.0)).is_empty()).count();
+        assert!(alarms <= 10, "{alarms} of 50 steady runs");
+    }
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Change points of a series of runs: E-divisive with a permutation test and a margin.
+//!
+//! Context: COLD. Units: natural logarithms of ns.
+//! A figure enters only if every run has it; each is divided by the spread of its differences
+//! from run to run, so that a restless p99.99 does not drown a quiet median. Distances are
+//! computed once; a split of n runs costs one pass over their n² distances, also in each
+//! permutation, of which there are few where a split is clearly nothing.
+//! Source: Matteson and James, "A nonparametric approach for multiple change point analysis of
+//! multivariate data", JASA 2014, with alpha = 1.
+
+use serde::Serialize;
+
+use super::features::{FIGURES, Features};
+use crate::random::Random;
+
+/// Version of the method, part of every answer.
+pub const METHOD: &str = "e-divisive/1";
+
+/// How a series is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Settings {
+    /// Fewest runs between two changes.
+    pub segment_min: usize,
+    /// A split must be better than all but this share of the permutations.
+    pub level: f64,
+    /// Permutations, at most.
+    pub permutations: u32,
+    /// A figure must move by more than this share.
+    pub margin: f64,
+    /// Seed of the permutations.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { segment_min: 5, level: 0.01, permutations: 499, margin: 0.05, seed: 1 }
+    }
+}
+
+/// A figure before and after a change: medians of the two stretches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Moved {
+    /// Which of [`FIGURES`].
+    pub figure: &'static str,
+    /// Median before, ns.
+    pub before_ns: f64,
+    /// Median after, ns.
+    pub after_ns: f64,
+    /// After over before.
+    pub ratio: f64,
+    /// Is that more than the margin?
+    pub beyond_margin: bool,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The first run after it, from 0.
+    pub at: usize,
+    /// Share of the permutations that split as well.
+    pub p: f64,
+    /// All figures used.
+    pub moved: Vec<Moved>,
+    /// A figure beyond the margin became later.
+    pub worse: bool,
+}
+
+/// What a series of runs says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct History {
+    /// [`METHOD`].
+    pub method: &'static str,
+    /// How it was judged.
+    pub settings: Settings,
+    /// Runs.
+    pub runs: usize,
+    /// Figures that every run has: those that were used.
+    pub figures: Vec<&'static str>,
+    /// The changes, in order.
+    pub changes: Vec<Change>,
+    /// Splits that chance does not explain but that moved nothing beyond the margin.
+    pub within_margin: usize,
+    /// Why nothing was looked for.
+    pub why_not: Option<String>,
+}
+
+impl History {
+    /// Did the last change make anything worse?
+    #[must_use]
+    pub fn regressed(&self) -> bool {
+        self.changes.last().is_some_and(|c| c.worse)
+    }
+}
+
+/// Looks for changes in `runs`, which are in the order of time.
+#[must_use]
+pub fn history(runs: &[Features], settings: Settings) -> History {
+    let figures: Vec<usize> =
+        (0..FIGURES.len()).filter(|i| runs.iter().all(|r| r.ln(*i).is_some())).collect();
+    let mut out = History {
+        method: METHOD,
+        settings,
+        runs: runs.len(),
+        figures: figures.iter().filter_map(|i| FIGURES.get(*i).copied()).collect(),
+        changes: Vec::new(),
+        within_margin: 0,
+        why_not: None,
+    };
+    let least = settings.segment_min.max(2) * 2;
+    if runs.len() < least {
+        out.why_not =
+            Some(format!("{} runs are too few: it takes {least} to see a change", runs.len()));
+        return out;
+    }
+    if figures.is_empty() {
+        out.why_not = Some("there is no figure that every run has".to_owned());
+        return out;
+    }
+    let distances = Distances::of(runs, &figures);
+    let mut random = Random::new(settings.seed);
+    let mut found = Vec::new();
+    split(&distances, 0..runs.len(), settings, &mut random, &mut found);
+    found.sort_by_key(|f: &(usize, f64)| f.0);
+    // A split within the margin is no change; its neighbours then border on each other.
+    loop {
+        let ends = bounds(&found, runs.len());
+        let all: Vec<Change> = found
+            .iter()
+            .zip(ends.windows(3))
+            .map(|((at, p), w)| change(runs, &figures, (*at, *p), (w[0], w[2]), settings.margin))
+            .collect();
+        match all.iter().position(|c| !c.moved.iter().any(|m| m.beyond_margin)) {
+            Some(i) => {
+                found.remove(i);
+                out.within_margin += 1;
+            }
+            None => {
+                out.changes = all;
+                return out;
+            }
+        }
+    }
+}
+
+fn bounds(found: &[(usize, f64)], runs: usize) -> Vec<usize> {
+    std::iter::once(0).chain(found.iter().map(|f| f.0)).chain([runs]).collect()
+}
+
+fn change(
+    runs: &[Features],
+    figures: &[usize],
+    (at, p): (usize, f64),
+    (from, to): (usize, usize),
+    margin: f64,
+) -> Change {
+    let side = |range: std::ops::Range<usize>, i: usize| {
+        let mut all: Vec<f64> =
+            runs.get(range).unwrap_or_default().iter().filter_map(|r| r.ln(i)).collect();
+        median(&mut all)
+    };
+    let moved: Vec<Moved> = figures
+        .iter()
+        .filter_map(|i| {
+            let (before, after) = (side(from..at, *i), side(at..to, *i));
+            Some(Moved {
+                figure: FIGURES.get(*i).copied()?,
+                before_ns: before.exp(),
+                after_ns: after.exp(),
+                ratio: (after - before).exp(),
+                beyond_margin: (after - before).abs() > margin.ln_1p(),
+            })
+        })
+        .collect();
+    let worse = moved.iter().any(|m| m.beyond_margin && m.ratio > 1.0);
+    Change { at, p, moved, worse }
+}
+
+/// The median; it reorders. 0 for nothing.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let n = values.len();
+    match (values.get(n / 2), values.get((n / 2).wrapping_sub(1))) {
+        (Some(a), Some(b)) if n % 2 == 0 => f64::midpoint(*a, *b),
+        (Some(a), _) => *a,
+        (None, _) => 0.0,
+    }
+}
+
+/// Distances between all runs.
+struct Distances {
+    n: usize,
+    all: Vec<f64>,
+}
+
+impl Distances {
+    fn of(runs: &[Features], figures: &[usize]) -> Self {
+        let n = runs.len();
+        let columns: Vec<Vec<f64>> = figures
+            .iter()
+            .map(|i| {
+                let values: Vec<f64> = runs.iter().filter_map(|r| r.ln(*i)).collect();
+                let mut steps: Vec<f64> = values.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
+                // At least 0.1 %: buckets are no finer, and equal runs have no spread.
+                let scale = median(&mut steps).max(1e-3);
+                values.into_iter().map(|v| v / scale).collect()
+            })
+            .collect();
+        let mut all = vec![0.0; n * n];
+        for (i, row) in all.chunks_exact_mut(n.max(1)).enumerate() {
+            for (j, cell) in row.iter_mut().enumerate() {
+                let square = |c: &Vec<f64>| Some((c.get(i)? - c.get(j)?).powi(2));
+                *cell = columns.iter().filter_map(square).sum::<f64>().sqrt();
+            }
+        }
+        Self { n, all }
+    }
+
+    fn row(&self, i: usize) -> &[f64] {
+        self.all.get(i * self.n..(i + 1) * self.n).unwrap_or_default()
+    }
+
+    fn at(&self, i: usize, j: usize) -> f64 {
+        self.row(i).get(j).copied().unwrap_or(0.0)
+    }
+}
+
+fn split(
+    d: &Distances,
+    range: std::ops::Range<usize>,
+    settings: Settings,
+    random: &mut Random,
+    found: &mut Vec<(usize, f64)>,
+) {
+    let least = settings.segment_min.max(2);
+    if range.len() < 2 * least {
+        return;
+    }
+    let mut order: Vec<usize> = range.clone().collect();
+    // What a run is away from all others of the range is the same in every order.
+    let to_all: Vec<f64> =
+        range.clone().map(|i| range.clone().map(|j| d.at(i, j)).sum::<f64>()).collect();
+    let away = |i: usize| to_all.get(i - range.start).copied().unwrap_or(0.0);
+    let total = to_all.iter().sum::<f64>() / 2.0;
+    let Some((best, offset)) = best_split(d, &order, &away, total, least) else { return };
+    let (mut as_good, mut drawn) = (0u32, 0u32);
+    let share = |as_good: u32, drawn: u32| f64::from(as_good + 1) / f64::from(drawn + 1);
+    // As soon as chance was as good so often that the rest cannot help, the rest is not drawn.
+    while drawn < settings.permutations && share(as_good, settings.permutations) < settings.level {
+        random.shuffle(&mut order);
+        drawn += 1;
+        let chance = best_split(d, &order, &away, total, least);
+        as_good += u32::from(chance.is_some_and(|(b, _)| b >= best));
+    }
+    let p = share(as_good, drawn);
+    if share(as_good, settings.permutations) < settings.level {
+        let at = range.start + offset;
+        found.push((at, p));
+        split(d, range.start..at, settings, random, found);
+        split(d, at..range.end, settings, random, found);
+    }
+}
+
+/// The greatest energy distance of a split of `order` in two, and where. Sums within and
+/// between the sides follow from those of the split before by the distances of one run;
+/// `away` is a run's distance to all of them, `total` that of all pairs.
+fn best_split(
+    d: &Distances,
+    order: &[usize],
+    away: &dyn Fn(usize) -> f64,
+    total: f64,
+    least: usize,
+) -> Option<(f64, usize)> {
+    let n = order.len();
+    let (mut left, mut between) = (0.0, 0.0);
+    let mut best: Option<(f64, usize)> = None;
+    for (k, i) in order.iter().enumerate() {
+        let row = d.row(*i);
+        let before = order.get(..k).unwrap_or_default();
+        let to_left: f64 = before.iter().filter_map(|j| row.get(*j)).sum();
+        left += to_left;
+        between += away(*i) - 2.0 * to_left;
+        let (a, b) = (k + 1, n - k - 1);
+        if a < least || b < least {
+            continue;
+        }
+        let right = total - left - between;
+        let (m, l) = (a as f64, b as f64);
+        let pairs = |x: f64| x * (x - 1.0) / 2.0;
+        let energy = 2.0 * between / (m * l) - left / pairs(m) - right / pairs(l);
+        let q = m * l / (m + l) * energy;
+        if best.is_none_or(|(most, _)| q > most) {
+            best = Some((q, a));
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs whose figures vary by `noise` around levels given by `of`.
+    fn runs(n: usize, noise: f64, of: impl Fn(usize) -> f64, seed: u64) -> Vec<Features> {
+        let mut random = Random::new(seed);
+        (0..n)
+            .map(|i| {
+                let mut f = Features::default();
+                for (k, place) in f.ns.iter_mut().enumerate() {
+                    let wobble = (random.uniform() + random.uniform() - 1.0) * noise;
+                    *place = Some(10_000.0 * (k + 1) as f64 * of(i) * wobble.exp());
+                }
+                f
+            })
+            .collect()
+    }
+
+    #[test]
+    fn finds_a_step_where_it_is_and_says_which_way() {
+        let h =
+            history(&runs(40, 0.05, |i| if i < 25 { 1.0 } else { 1.2 }, 3), Settings::default());
+        assert_eq!(h.changes.iter().map(|c| c.at).collect::<Vec<_>>(), [25]);
+        assert!(h.regressed());
+        let back = |i: usize| if (15..30).contains(&i) { 1.3 } else { 1.0 };
+        let h = history(&runs(45, 0.05, back, 4), Settings::default());
+        assert_eq!(
+            h.changes.iter().map(|c| (c.at, c.worse)).collect::<Vec<_>>(),
+            [(15, true), (30, false)]
+        );
+        assert!(!h.regressed(), "the last change was for the better");
+    }
+
+    #[test]
+    fn sees_nothing_where_nothing_is() {
+        let mut false_alarms = 0;
+        for seed in 0..100 {
+            let h = history(&runs(40, 0.2, |_| 1.0, 100 + seed), Settings::default());
+            false_alarms += u32::from(!h.changes.is_empty());
+        }
+        assert!(false_alarms <= 5, "{false_alarms} of 100");
+    }
+
+    #[test]
+    fn a_step_within_the_margin_is_no_change() {
+        let h =
+            history(&runs(40, 0.01, |i| if i < 20 { 1.0 } else { 1.02 }, 3), Settings::default());
+        assert!(h.changes.is_empty() && h.within_margin == 1);
+        let same = history(&runs(40, 0.0, |_| 1.0, 3), Settings::default());
+        assert!(same.changes.is_empty());
+    }
+
+    #[test]
+    fn too_few_runs_say_so() {
+        let h = history(&runs(9, 0.01, |_| 1.0, 3), Settings::default());
+        assert!(h.why_not.is_some_and(|w| w.contains("9 runs")));
+        let mut bare = runs(12, 0.01, |_| 1.0, 3);
+        bare.iter_mut().for_each(|f| f.ns = [None; 6]);
+        assert!(history(&bare, Settings::default()).why_not.is_some());
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `history`: a series of runs over time, and where it changed.
+//!
+//! Context: COLD.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tailbound_report::history;
+use tailbound_stats::change::Settings;
+
+use crate::cli_history::HistoryArgs;
+use crate::cmd::plan::share;
+use crate::input;
+use crate::say::{self, Failure};
+
+/// Lines of a run that a series does not look at.
+const UNUSED: [&str; 5] = ["window", "block", "raw", "exceedance", "load"];
+
+/// `tailbound history`
+pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {
+    let margin = share(&args.margin, "--margin")?;
+    let mut paths = Vec::new();
+    for path in &args.runs {
+        if path.is_dir() {
+            paths.extend(folder(path)?);
+        } else {
+            paths.push(path.clone());
+        }
+    }
+    let runs = input::runs_without(&paths, &UNUSED)?;
+    let names: Vec<String> = paths.iter().map(|p| input::name(p)).collect();
+    let settings = Settings { margin, seed: args.seed, ..Settings::default() };
+    let groups = history::groups(&runs, &names, settings);
+    if let Some(out) = &args.out {
+        input::write(out, &history::html(&groups), args.force)?;
+    }
+    if args.svg {
+        let figure = groups.first().and_then(history::figure);
+        let figure = figure
+            .ok_or_else(|| Failure::usage("--svg: no run has enough activations for a quantile"))?;
+        say::answer(&figure.standalone())?;
+    } else if args.json {
+        say::answer_json(&history::json(&groups))?;
+    } else {
+        say::answer(&history::text(&groups, say::style(&args.color.when)))?;
+    }
+    let regressed = groups.iter().any(|g| g.history.regressed());
+    Ok(ExitCode::from(u8::from(regressed)))
+}
+
+/// The run files of a folder, by name.
+fn folder(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |e: std::io::Error| Failure::usage(format!("{}: {e}", path.display()));
+    let mut out = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?.path();
+        if entry.to_string_lossy().ends_with(".tailbound.jsonl") {
+            out.push(entry);
+        }
+    }
+    if out.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: holds no run file (*.tailbound.jsonl)",
+            path.display()
+        )));
+    }
+    out.sort();
+    Ok(out)
+}
