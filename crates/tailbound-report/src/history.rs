@@ -265,7 +265,8 @@ pub fn json(groups: &[Group<'_>]) -> Value {
 #[must_use]
 pub fn figure(g: &Group<'_>) -> Option<Figure> {
     const SHOWN: [usize; 5] = [0, 2, 3, 4, 5];
-    let lines: Vec<(&str, Vec<Option<(f64, f64)>>)> = SHOWN
+    type Points = Vec<Option<(f64, f64)>>;
+    let lines: Vec<(&str, Points)> = SHOWN
         .into_iter()
         .filter_map(|i| {
             let points: Vec<Option<(f64, f64)>> = g

@@ -15,6 +15,7 @@
 //! | `loads` | a list: `name`, `unit`, `count`, `span_ns`, `rate_per_s`, `least_per_s` |
 //! | `works` | a list: the repetitions of works, as in the run file |
 //! | `windows` | a list, one a thread and length: `thread`, `window_s`, `last` |
+//! | `phases` | where the run changed: `method`, `found` (`second`, `figure`, `ratio`), or `why_not` |
 //! | `plan`, `machine`, `after`, `self_cost_ns`, `events` | as in the run file |
 //! | `lost` | a list of sentences: what is missing from the figures |
 //! | `lab`, `virtual_time` | for a run of the lab, all that it is a function of and what its times are; else `null` |
@@ -68,6 +69,7 @@ pub fn json(run: &Run) -> Value {
         "loads": digest::loads(run),
         "works": run.works,
         "windows": windows(run),
+        "phases": crate::phases::json(run),
         "plan": header.plan,
         "machine": header.machine,
         "after": run.after,

@@ -23,6 +23,7 @@ pub mod json;
 pub mod label;
 pub mod live;
 pub mod matrix;
+pub mod phases;
 pub mod pictures;
 pub mod planning;
 pub mod precision;

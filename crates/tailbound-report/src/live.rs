@@ -246,6 +246,7 @@ pub fn plain_line(snapshot: &Progress) -> String {
             if late { "exceeded" } else { "kept so far" }
         ));
     }
+    parts.extend(s.statement.clone());
     parts.extend(loads(s).map(|l| l.render(usize::MAX, false)));
     parts.extend(s.notes.iter().map(|n| format!("note: {n}")));
     crate::escape::terminal(&parts.join("; "))

@@ -35,6 +35,16 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     if later.is_empty() {
         page.text("note", "Unknown: the run file holds no records over time.");
     }
+    let phases = crate::phases::sentences(run);
+    match crate::phases::why_not(run) {
+        Some(why) => {
+            page.text("note", &format!("Whether it changed within the run is unknown: {why}."))
+        }
+        None if phases.is_empty() => {
+            page.text("", "No change within the run was found (CUSUM of p50 and p99).")
+        }
+        None => page.list(&phases),
+    }
     statistics(page, run);
     windows(page, run);
     findings(page, run);

@@ -137,6 +137,7 @@ pub fn maxima(run: &Run) -> Option<Figure> {
         round_125(near.map_or(high, |d| d.max(high)) * 1.05, true),
         Unit::Ns,
     );
+    let marks = crate::phases::marks(run);
     let draw = |layout: Layout| {
         let layout = layout.with_area_height(200.0);
         let mut plot = Plot::new(layout, columns.scale(), y, "time", "latest of each second");
@@ -151,6 +152,9 @@ pub fn maxima(run: &Run) -> Option<Figure> {
         }
         if let Some(d) = deadline {
             plot.rule_y(d, &format!("deadline {}", format_ns(d)));
+        }
+        for (second, words) in &marks {
+            plot.rule_x(*second, words);
         }
         plot.finish("Latest wake-up of each second over the time of the run, by thread")
     };

@@ -113,6 +113,7 @@ pub fn text(run: &Run, style: Style) -> String {
     }
     histogram(run, &mut page);
     statements(run, &mut page);
+    phases(run, &mut page);
     loads(run, &mut page);
     findings(run, &mut page);
     let lost = digest::losses(run);
@@ -159,6 +160,14 @@ fn statements(run: &Run, page: &mut Page) {
     let Some(v) = run.verdict.as_ref().filter(|v| !v.statements.is_empty()) else { return };
     page.heading("What this run shows");
     v.statements.iter().for_each(|s| page.text(&format!("- {s}"), "  ", Ink::Plain));
+}
+
+fn phases(run: &Run, page: &mut Page) {
+    let sentences = crate::phases::sentences(run);
+    if !sentences.is_empty() {
+        page.heading("Changes within the run");
+        sentences.iter().for_each(|s| page.text(&format!("- {s}"), "  ", Ink::Plain));
+    }
 }
 
 fn loads(run: &Run, page: &mut Page) {

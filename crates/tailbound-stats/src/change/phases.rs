@@ -26,7 +26,7 @@ const STRETCH_S: u64 = 10;
 /// Stretches it takes.
 const STRETCHES_MIN: usize = 20;
 /// Stretches a level is learnt from.
-const LEARN: usize = 8;
+const LEARN: usize = 12;
 /// Least change that is worth a word: buckets are 0.8 % wide.
 const LEAST: f64 = 0.05;
 
@@ -98,8 +98,14 @@ fn steps(values: &[f64]) -> Vec<(usize, f64)> {
         let level = median(&mut values.iter().skip(from).take(LEARN).copied().collect::<Vec<_>>());
         let Some(at) = first_alarm(values, from, level, sigma) else { break };
         let after = median(&mut values.iter().skip(at).take(LEARN).copied().collect::<Vec<_>>());
-        if (after - level).abs() > LEAST {
-            out.push((at, (after - level).exp()));
+        // The level was learnt from few: what came before and after must differ themselves.
+        let before: Vec<f64> = values.iter().take(at).skip(from).copied().collect();
+        let counts = (before.len().max(1) as f64, (values.len() - at).clamp(1, LEARN) as f64);
+        let step = after - median(&mut before.clone());
+        // A median varies 1.25 times as much as a mean.
+        let chance = 3.0 * 1.25 * sigma * (1.0 / counts.0 + 1.0 / counts.1).sqrt();
+        if step.abs() > LEAST.max(chance) {
+            out.push((at, step.exp()));
         }
         from = at.max(from + 1);
     }

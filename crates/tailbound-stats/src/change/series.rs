@@ -17,6 +17,12 @@ use crate::random::Random;
 /// Version of the method, part of every answer.
 pub const METHOD: &str = "e-divisive/1";
 
+/// Beginnings of a stretch of runs of which the best split is looked for.
+const BEGINNINGS: usize = 8;
+
+/// Runs above which fewer permutations are drawn.
+const LONG: usize = 300;
+
 /// How a series is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Settings {
@@ -181,7 +187,7 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let n = values.len();
     match (values.get(n / 2), values.get((n / 2).wrapping_sub(1))) {
-        (Some(a), Some(b)) if n % 2 == 0 => f64::midpoint(*a, *b),
+        (Some(a), Some(b)) if n.is_multiple_of(2) => f64::midpoint(*a, *b),
         (Some(a), _) => *a,
         (None, _) => 0.0,
     }
@@ -219,10 +225,6 @@ impl Distances {
     fn row(&self, i: usize) -> &[f64] {
         self.all.get(i * self.n..(i + 1) * self.n).unwrap_or_default()
     }
-
-    fn at(&self, i: usize, j: usize) -> f64 {
-        self.row(i).get(j).copied().unwrap_or(0.0)
-    }
 }
 
 fn split(
@@ -237,23 +239,20 @@ fn split(
         return;
     }
     let mut order: Vec<usize> = range.clone().collect();
-    // What a run is away from all others of the range is the same in every order.
-    let to_all: Vec<f64> =
-        range.clone().map(|i| range.clone().map(|j| d.at(i, j)).sum::<f64>()).collect();
-    let away = |i: usize| to_all.get(i - range.start).copied().unwrap_or(0.0);
-    let total = to_all.iter().sum::<f64>() / 2.0;
-    let Some((best, offset)) = best_split(d, &order, &away, total, least) else { return };
+    let Some((best, offset)) = best_split(d, &order, least) else { return };
+    // Of many runs each permutation costs much; 199 still tell 1 %.
+    let most =
+        if range.len() > LONG { settings.permutations.min(199) } else { settings.permutations };
     let (mut as_good, mut drawn) = (0u32, 0u32);
     let share = |as_good: u32, drawn: u32| f64::from(as_good + 1) / f64::from(drawn + 1);
     // As soon as chance was as good so often that the rest cannot help, the rest is not drawn.
-    while drawn < settings.permutations && share(as_good, settings.permutations) < settings.level {
+    while drawn < most && share(as_good, most) < settings.level {
         random.shuffle(&mut order);
         drawn += 1;
-        let chance = best_split(d, &order, &away, total, least);
-        as_good += u32::from(chance.is_some_and(|(b, _)| b >= best));
+        as_good += u32::from(best_split(d, &order, least).is_some_and(|(b, _)| b >= best));
     }
     let p = share(as_good, drawn);
-    if share(as_good, settings.permutations) < settings.level {
+    if share(as_good, most) < settings.level {
         let at = range.start + offset;
         found.push((at, p));
         split(d, range.start..at, settings, random, found);
@@ -261,30 +260,42 @@ fn split(
     }
 }
 
-/// The greatest energy distance of a split of `order` in two, and where. Sums within and
-/// between the sides follow from those of the split before by the distances of one run;
-/// `away` is a run's distance to all of them, `total` that of all pairs.
-fn best_split(
-    d: &Distances,
-    order: &[usize],
-    away: &dyn Fn(usize) -> f64,
-    total: f64,
-    least: usize,
-) -> Option<(f64, usize)> {
+/// The greatest energy distance of a split in two of `order` or of a beginning of it, and where.
+///
+/// Beginnings are tried because a level that comes and goes again is seen by no split of the
+/// whole: what comes after it is like what came before.
+fn best_split(d: &Distances, order: &[usize], least: usize) -> Option<(f64, usize)> {
+    (1..=BEGINNINGS)
+        .filter_map(|part| split_of(d, order.get(..order.len() * part / BEGINNINGS)?, least))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// The best split of all of `order`. Sums within and between the sides follow from those of the
+/// split before by the distances of one run.
+fn split_of(d: &Distances, order: &[usize], least: usize) -> Option<(f64, usize)> {
     let n = order.len();
-    let (mut left, mut between) = (0.0, 0.0);
-    let mut best: Option<(f64, usize)> = None;
+    if n < 2 * least {
+        return None;
+    }
+    let (mut left, mut between, mut right) = (0.0, 0.0, 0.0);
+    // First all are on the right; then one after another changes sides.
     for (k, i) in order.iter().enumerate() {
         let row = d.row(*i);
-        let before = order.get(..k).unwrap_or_default();
+        right += order.get(..k).unwrap_or_default().iter().filter_map(|j| row.get(*j)).sum::<f64>();
+    }
+    let mut best: Option<(f64, usize)> = None;
+    for (k, i) in order.iter().enumerate().take(n - least) {
+        let row = d.row(*i);
+        let (before, after) = order.split_at(k);
         let to_left: f64 = before.iter().filter_map(|j| row.get(*j)).sum();
+        let to_right: f64 = after.iter().filter_map(|j| row.get(*j)).sum();
         left += to_left;
-        between += away(*i) - 2.0 * to_left;
+        right -= to_right;
+        between += to_right - to_left;
         let (a, b) = (k + 1, n - k - 1);
-        if a < least || b < least {
+        if a < least {
             continue;
         }
-        let right = total - left - between;
         let (m, l) = (a as f64, b as f64);
         let pairs = |x: f64| x * (x - 1.0) / 2.0;
         let energy = 2.0 * between / (m * l) - left / pairs(m) - right / pairs(l);
