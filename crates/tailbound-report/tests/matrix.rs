@@ -11,7 +11,9 @@ use roxmltree::{Document, ParsingOptions};
 use tailbound_core::Run;
 use tailbound_core::lab::{KernelRecord, LabRecord};
 use tailbound_report::matrix::{self, Cell, Labels};
-use tailbound_report::{Style, compare, html, json, text};
+use tailbound_report::compare::Answer;
+use tailbound_report::{Style, html, json, text};
+use tailbound_stats::compare::{Settings, Systems};
 
 const KERNELS: [(&str, f64, i64); 2] =
     [("debian:6.12", 9000.0, 2_857_000), ("debian:6.12-rt", 8000.0, 0)];
@@ -75,11 +77,17 @@ fn virtual_time_is_called_so_in_every_rendering() {
     let wide = Style { color: false, width: 200 };
     let both = [one.clone(), one.clone()];
     let names = ["a".to_owned(), "b".to_owned()];
+    let given = names.clone().map(|name| (name, vec![one.clone()]));
+    let compared = Answer::of(Systems::of(&given, &[]).expect("two"), Settings::default());
+    let several = names.clone().map(|name| (name, vec![one.clone(), one.clone()]));
+    let several = Answer::of(Systems::of(&several, &[]).expect("two"), Settings::default());
     for rendering in [
         text(&one, wide),
         html(std::slice::from_ref(&one), &names),
         json(&one).to_string(),
-        compare::text(&both, &names, wide),
+        compared.text(wide),
+        several.text(wide),
+        several.json().to_string(),
         html(&both, &names),
         matrix::text(&cells(), wide),
         matrix::html(&cells()),

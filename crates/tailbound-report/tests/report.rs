@@ -12,6 +12,14 @@ use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::Fact;
 use tailbound_core::{Histogram, Run};
 use tailbound_report::{Style, compare, html, json, live, pictures, text};
+use tailbound_stats::compare::{Settings, Systems};
+
+/// The comparison of runs, each a system of its own.
+fn compared(runs: Vec<Run>, names: &[&str]) -> compare::Answer {
+    let given: Vec<(String, Vec<Run>)> =
+        names.iter().map(|n| (*n).to_owned()).zip(runs.into_iter().map(|r| vec![r])).collect();
+    compare::Answer::of(Systems::of(&given, &[]).expect("two systems"), Settings::default())
+}
 
 fn small(seconds: u64) -> Run {
     run(&Shape { seconds, per_second: 500, ..Shape::default() })
@@ -170,8 +178,7 @@ fn text_of_a_run_cannot_become_markup_or_move_the_cursor() {
     let plain = text(&run, Style { color: false, width: 80 });
     assert!(!plain.contains('\u{1b}'));
     assert!(
-        !compare::text(&[run.clone(), run], &[evil.to_owned(), "b".into()], Style::default())
-            .contains('\u{1b}')
+        !compared(vec![run.clone(), run], &[evil, "b"]).text(Style::default()).contains('\u{1b}')
     );
 }
 
@@ -266,7 +273,7 @@ fn json_has_the_documented_members() {
     assert_eq!(due.zip(wakeup).map(|(d, w)| d - w), v["totals"][0]["missed"].as_u64());
     assert!(v["totals"][0]["missed"].as_u64() > Some(0));
     assert_eq!(v["findings"][0]["impact"], "doubt", "gravest first");
-    let c = compare::json(&[run.clone(), run], &["a".into(), "b".into()]);
+    let c = compared(vec![run.clone(), run], &["a", "b"]).json();
     assert_eq!(c["verdicts"].as_array().map(Vec::len), Some(2));
 }
 
@@ -323,8 +330,8 @@ fn golden_texts() {
     golden("live-line.txt", &live::plain_line(&snapshot()));
     let good =
         run(&Shape { seed: 11, seconds: 5, stall_ns: 0, tail_ns: 9_000.0, ..Shape::default() });
-    let names = ["good".to_owned(), "bad".to_owned()];
-    golden("compare.txt", &compare::text(&[good, small(5)], &names, Style::default()));
+    let both = compared(vec![good, small(5)], &["good", "bad"]);
+    golden("compare.txt", &both.text(Style::default()));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
-use tailbound_core::record::{End, Fact, Header, Line, Run, SCHEMA, ThreadRecord, WarmUp};
+use tailbound_core::record::{End, Fact, Header, Line, Round, Run, ThreadRecord, WarmUp, SCHEMA};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{Collector, Finished, ObserveError, Observer, Running, arm};
@@ -51,6 +51,8 @@ pub struct Session {
     pub inventory_late: bool,
     /// How often the watcher is shown something; 0 for never.
     pub refresh_ms: u32,
+    /// Its place among runs made in turn, for the record.
+    pub round: Option<Round>,
 }
 
 /// Makes the run. `show` is called with the progress; `signals` end the run early.
@@ -174,7 +176,7 @@ impl Session {
             machine: BTreeMap::new(),
             source: None,
             lab: None,
-            round: None,
+            round: self.round.clone(),
         }
     }
 

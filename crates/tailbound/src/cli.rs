@@ -37,8 +37,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Show a run in the terminal
     Show(ShowArgs),
-    /// Set two or more runs side by side
-    Compare(CompareArgs),
+    /// Compare two or more systems: sentence, intervals, verdict per quantile, exit status for CI
+    Compare(crate::cli_compare::CompareArgs),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
     Import(ImportArgs),
     /// A series of runs over time: where it changed, and what else changed then
@@ -189,6 +189,8 @@ pub(crate) struct RunArgs {
     /// Where the HTML report goes [default: beside the run file]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rounds: crate::cli_compare::RoundsArgs,
 }
 
 /// Arguments of `measure`.
@@ -263,25 +265,6 @@ pub(crate) struct ShowArgs {
     /// Write a picture (SVG) instead: `histogram`, `survival` or `maxima`
     #[arg(long, value_name = "WHICH", value_parser = ["histogram", "survival", "maxima"])]
     pub(crate) svg: Option<String>,
-    #[command(flatten)]
-    pub(crate) color: ColorArg,
-}
-
-/// Arguments of `compare`.
-#[derive(Debug, Args)]
-pub(crate) struct CompareArgs {
-    /// Run files, or files of tools that `import` reads; the first is the reference
-    #[arg(required = true, num_args = 2.., value_name = "RUN")]
-    pub(crate) runs: Vec<PathBuf>,
-    /// Also write the overlaid pictures and tables as one HTML file
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
-    /// Overwrite an existing file
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Print as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) color: ColorArg,
 }

@@ -1,28 +1,80 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first part of a page of several runs: verdicts, overlays, ratios, and in what the
-//! runs and their machines differ.
+//! The first part of a page of several systems: the answer, pictures, intervals, figures, and
+//! in what the systems differ.
 //!
 //! Context: COLD.
 
 use std::fmt::Write as _;
 
-use tailbound_core::Run;
+use tailbound_stats::compare::Word;
 
 use super::Page;
+use crate::compare::{Answer, plain};
 use crate::escape::xml;
-use crate::{compare, digest, label, pictures};
+use crate::{digest, label, pictures};
 
-/// What is said of all runs together.
-pub(super) fn overview(page: &mut Page, runs: &[Run], names: &[String]) {
-    let _ = write!(page.body, "<h1>Tailbound: {} runs compared</h1>", runs.len());
-    for (i, (run, name)) in runs.iter().zip(names).enumerate() {
-        let outcome = label::outcome(run);
+/// What is said of all systems together; `linked`: the runs follow, each with an anchor.
+pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool) {
+    let systems = &answer.systems;
+    let _ = write!(page.body, "<h1>Tailbound: {} systems compared</h1>", systems.systems.len());
+    for (word, words) in answer.sentences() {
+        let (class, shown) = match word {
+            Some(Word::Regression) => ("not-met", "regression"),
+            Some(Word::Improvement) => ("met", "improvement"),
+            Some(Word::Equivalent) => ("met", "equivalent"),
+            Some(Word::Inconclusive) => ("undecided", "inconclusive"),
+            None => ("undecided", "no intervals"),
+        };
         let _ = write!(
             page.body,
-            "<div class=\"verdict {}\"><span class=\"word\"><a href=\"#run-{i}\">{}</a>: {}</span>\
-             <p>{}</p></div>",
+            "<div class=\"verdict {class}\"><span class=\"word\">{shown}</span><p>{}</p></div>",
+            xml(&words)
+        );
+    }
+    for i in 0..answer.differences.len() {
+        if let Some(table) = answer.table(i) {
+            page.push(&table.html());
+        }
+        page.list(&answer.notes(i));
+    }
+    page.list(&answer.common_notes());
+    page.push("<section class=\"pair\">");
+    pictures::compared::all(answer).iter().for_each(|f| page.figure(f, "all"));
+    page.push("</section>");
+    if systems.deadline_ns.is_none() {
+        page.text("note", "No deadline is drawn: the runs have none in common.");
+    }
+    if answer.single_runs() {
+        each(page, answer, linked);
+    }
+    page.heading("Figures and their ratio to the first system");
+    let comparison = plain::comparison(&systems.wholes, &systems.names());
+    let table = plain::table(&comparison).html();
+    page.push(&table);
+    page.heading("In what else they differ");
+    if answer.differing.differing.is_empty() {
+        page.text("", "In nothing that was recorded of plan and machine.");
+    } else {
+        let table = answer.differing.table(&systems.names()).html();
+        let _ = write!(page.body, "<div class=\"facts\">{table}</div>");
+    }
+    if let Some(words) = answer.differing.left_out_words() {
+        page.text("note", &words);
+    }
+}
+
+/// The verdict of each run.
+fn each(page: &mut Page, answer: &Answer, linked: bool) {
+    page.heading("Each run by itself");
+    for (i, (run, system)) in answer.systems.wholes.iter().zip(&answer.systems.systems).enumerate()
+    {
+        let outcome = label::outcome(run);
+        let name = xml(&system.name);
+        let name = if linked { format!("<a href=\"#run-{i}\">{name}</a>") } else { name };
+        let _ = write!(
+            page.body,
+            "<div class=\"verdict {}\"><span class=\"word\">{name}: {}</span><p>{}</p></div>",
             label::outcome_class(outcome),
-            xml(name),
             outcome.word(),
             xml(&label::sentence(run))
         );
@@ -30,30 +82,5 @@ pub(super) fn overview(page: &mut Page, runs: &[Run], names: &[String]) {
         if let Some(words) = digest::virtual_time(run) {
             page.text("virtual", &words);
         }
-    }
-    let series = pictures::totals(runs, names);
-    let deadline = pictures::common_deadline(runs);
-    let both = [pictures::late(&series, deadline), pictures::survival(&series, deadline)];
-    page.push("<section class=\"pair\">");
-    both.iter().flatten().for_each(|f| page.figure(f, "all"));
-    if let Some(early) = pictures::early(&series, None) {
-        page.figure(&early, "all");
-    }
-    page.push("</section>");
-    if deadline.is_none() {
-        page.text("note", "No deadline is drawn: the runs have none in common.");
-    }
-    page.heading("Figures and their ratio to the first run");
-    let comparison = compare::comparison(runs, names);
-    let table = compare::table(&comparison).html();
-    page.push(&table);
-    page.list(&comparison.notes);
-    page.heading("In what the runs differ");
-    let differences = compare::differences(runs, names);
-    if differences.rows.is_empty() {
-        page.text("", "In nothing that was recorded of plan and machine.");
-    } else {
-        let table = differences.html();
-        let _ = write!(page.body, "<div class=\"facts\">{table}</div>");
     }
 }

@@ -15,7 +15,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use tailbound_core::Run;
+use tailbound_stats::compare::{Settings, Systems};
 
+use crate::compare::Answer;
 use crate::escape::{script_json, xml};
 use crate::pictures::Figure;
 use crate::svg::style;
@@ -49,7 +51,15 @@ pub fn html(runs: &[Run], names: &[String]) -> String {
             format!("{}: {name}", crate::label::outcome(run).word())
         }
         _ => {
-            compare::overview(&mut page, runs, &names);
+            let given: Vec<(String, Vec<Run>)> =
+                names.iter().cloned().zip(runs.iter().map(|r| vec![r.clone()])).collect();
+            match Systems::of(&given, &[]) {
+                Ok(systems) => {
+                    let answer = Answer::of(systems, Settings::default());
+                    compare::overview(&mut page, &answer, answer.single_runs());
+                }
+                Err(why) => page.text("note", &format!("Not compared: {why}.")),
+            }
             for (i, (run, name)) in runs.iter().zip(&names).enumerate() {
                 let _ = write!(page.body, "<div class=\"run\" id=\"run-{i}\">");
                 sections::run(&mut page, run, name, &format!("r{i}"));
@@ -60,6 +70,25 @@ pub fn html(runs: &[Run], names: &[String]) -> String {
     };
     let reports: Vec<Value> = runs.iter().map(crate::json::json).collect();
     page.finish(&title, &reports)
+}
+
+/// The page of a comparison; where every system is a single run, those follow.
+#[must_use]
+pub fn comparison(answer: &Answer) -> String {
+    let mut page = Page::default();
+    let single = answer.single_runs();
+    compare::overview(&mut page, answer, single);
+    let mut reports = vec![answer.json()];
+    if single {
+        for (i, run) in answer.systems.wholes.iter().enumerate() {
+            let _ = write!(page.body, "<div class=\"run\" id=\"run-{i}\">");
+            let name = answer.systems.systems.get(i).map_or("", |s| s.name.as_str());
+            sections::run(&mut page, run, name, &format!("r{i}"));
+            page.push("</div>");
+            reports.push(crate::json::json(run));
+        }
+    }
+    page.finish(&format!("comparison of {} systems", answer.systems.systems.len()), &reports)
 }
 
 /// A page under construction.

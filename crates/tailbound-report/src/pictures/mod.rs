@@ -4,6 +4,7 @@
 //! Context: COLD. Each is drawn twice, for wide and for narrow screens, and brings its
 //! numbers as a table and as values for the script. Not here: axes and style (`svg`).
 
+pub mod compared;
 mod histogram;
 mod survival;
 mod timeline;

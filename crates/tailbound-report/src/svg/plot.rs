@@ -177,6 +177,20 @@ impl Plot {
         self.path(&d, look);
     }
 
+    /// Fills the area between a lower and an upper line, given at ascending places.
+    pub fn band(&mut self, points: &[(f64, f64, f64)], look: Look) {
+        let mut d = String::new();
+        let upper = points.iter().map(|(x, _, high)| (*x, *high));
+        let lower = points.iter().rev().map(|(x, low, _)| (*x, *low));
+        for (x, y) in upper.chain(lower) {
+            let letter = if d.is_empty() { 'M' } else { 'L' };
+            let _ = write!(d, "{letter}{} {}", number(self.px(x)), number(self.py(y)));
+        }
+        if !d.is_empty() {
+            let _ = write!(self.area, "<path class=\"fill {}\" d=\"{d}Z\"/>", look.class());
+        }
+    }
+
     fn path(&mut self, d: &str, look: Look) {
         if !d.is_empty() {
             let _ =

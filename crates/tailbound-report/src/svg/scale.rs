@@ -16,6 +16,8 @@ pub enum Unit {
     Count,
     /// A share of one.
     Share,
+    /// One quantity over another.
+    Ratio,
 }
 
 impl Unit {
@@ -27,6 +29,7 @@ impl Unit {
             Self::Seconds => seconds_label(v),
             Self::Count => count_label(v),
             Self::Share => share_label(v),
+            Self::Ratio => format!("× {}", trimmed(v, 3)),
         }
     }
     /// The word the script knows this unit by.
@@ -37,6 +40,7 @@ impl Unit {
             Self::Seconds => "s",
             Self::Count => "count",
             Self::Share => "share",
+            Self::Ratio => "ratio",
         }
     }
 }

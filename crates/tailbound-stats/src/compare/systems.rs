@@ -28,8 +28,6 @@ pub struct System {
     pub name: String,
     /// Number of runs.
     pub runs: usize,
-    /// All runs together, under the header of the first.
-    pub whole: Run,
     /// The units, or why there are none.
     pub units: Result<Vec<Block>, String>,
 }
@@ -41,6 +39,8 @@ pub struct Systems {
     pub design: Design,
     /// The systems.
     pub systems: Vec<System>,
+    /// All runs of each system as one, under the header of its first.
+    pub wholes: Vec<Run>,
     /// The deadline they share.
     pub deadline_ns: Option<i64>,
     /// The context compared: `user`, where there is one.
@@ -93,21 +93,29 @@ impl Systems {
         let context = context(&groups, &mut notes);
         let mut systems: Vec<System> = groups
             .iter()
-            .filter_map(|(name, runs)| {
-                let (first, others) = runs.split_first()?;
-                Some(System {
-                    name: name.clone(),
-                    runs: runs.len(),
-                    whole: together(first, others),
-                    units: Err(String::new()),
-                })
+            .map(|(name, runs)| System {
+                name: name.clone(),
+                runs: runs.len(),
+                units: Err(String::new()),
+            })
+            .collect();
+        let wholes = groups
+            .iter()
+            .filter_map(|(_, runs)| {
+                runs.split_first().map(|(first, others)| together(first, others))
             })
             .collect();
         set_units(&mut systems, &groups, design, &context, deadline_ns, &mut notes);
         for (name, runs) in &groups {
             notes.extend(within(name, runs));
         }
-        Ok(Self { design, systems, deadline_ns, context, notes })
+        Ok(Self { design, systems, wholes, deadline_ns, context, notes })
+    }
+
+    /// The systems' names, in their order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.systems.iter().map(|s| s.name.clone()).collect()
     }
 
     /// Every system but the first compared with it, or why it cannot be.

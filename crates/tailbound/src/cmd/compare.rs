@@ -1,26 +1,136 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `compare`: two or more runs side by side.
+//! `compare`: two or more systems, from files and folders to an answer and an exit status.
 //!
 //! Context: COLD.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::cli::CompareArgs;
+use tailbound_core::Run;
+use tailbound_core::units::parse_ns;
+use tailbound_report::compare::Answer;
+use tailbound_report::pictures::compared;
+use tailbound_stats::compare::{Margin, Settings, Systems};
+
+use crate::cli_compare::{CompareArgs, JudgeArgs};
+use crate::cmd::rounds::series;
 use crate::input;
 use crate::say::{self, Failure};
 
+/// Records that no comparison of many runs needs.
+const UNUSED: [&str; 7] = ["window", "raw", "exceedance", "load", "event", "second", "block"];
+
 /// `tailbound compare`
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
-    let runs = input::runs(&args.runs)?;
-    let names: Vec<String> = args.runs.iter().map(|p| input::name(p)).collect();
-    if let Some(out) = &args.out {
-        input::write(out, &tailbound_report::html(&runs, &names), args.force)?;
+    let settings = settings(&args.judge)?;
+    let mut order = Vec::new();
+    let mut files = Vec::new();
+    for path in &args.runs {
+        if path.is_dir() {
+            order.extend(series::variants(path)?);
+            files.push((path, in_folder(path)?));
+        } else {
+            files.push((path, vec![path.clone()]));
+        }
     }
-    if args.json {
-        say::answer_json(&tailbound_report::compare::json(&runs, &names))?;
+    let all: Vec<PathBuf> = files.iter().flat_map(|(_, f)| f.iter().cloned()).collect();
+    let runs = if all.len() > files.len() {
+        input::runs_without(&all, &UNUSED)?
     } else {
-        let style = say::style(&args.color.when);
-        say::answer(&tailbound_report::compare::text(&runs, &names, style))?;
+        input::runs(&all)?
+    };
+    let mut runs = runs.into_iter();
+    let given: Vec<(String, Vec<Run>)> = files
+        .iter()
+        .map(|(path, f)| (input::name(path), runs.by_ref().take(f.len()).collect()))
+        .collect();
+    let systems = Systems::of(&distinct(given), &order).map_err(Failure::usage)?;
+    let answer = Answer::of(systems, settings);
+    if let Some(which) = &args.svg {
+        let Some(figure) = compared::by_name(&answer, which) else {
+            return Err(Failure::usage(format!(
+                "--svg {which}: there is no such picture of these runs: it takes intervals, and {}",
+                answer.sentences().first().map_or("", |s| &s.1)
+            )));
+        };
+        let svg = figure.standalone();
+        match &args.out {
+            Some(out) => input::write(out, &svg, args.force)?,
+            None => say::answer(&svg)?,
+        }
+    } else {
+        if let Some(out) = &args.out {
+            input::write(out, &tailbound_report::html::comparison(&answer), args.force)?;
+        }
+        print(&answer, args.json, &args.color.when)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(answer.exit_status(args.judge.require_equivalent)))
+}
+
+/// Prints the answer.
+pub(crate) fn print(answer: &Answer, json: bool, color: &str) -> Result<(), Failure> {
+    if json {
+        say::answer_json(&answer.json())
+    } else {
+        say::answer(&answer.text(say::style(color)))
+    }
+}
+
+/// What the words of both verbs ask for.
+pub(crate) fn settings(args: &JudgeArgs) -> Result<Settings, Failure> {
+    let defaults = Settings::default();
+    let relative = match &args.margin {
+        None => defaults.margin.relative,
+        Some(text) => percent(text)?,
+    };
+    let time_ns = match &args.margin_time {
+        None => defaults.margin.time_ns,
+        // A bare 0 has no unit to be wrong about.
+        Some(text) if text.trim() == "0" => 0.0,
+        Some(text) => match parse_ns(text) {
+            #[expect(clippy::cast_precision_loss, reason = "a margin")]
+            Ok(ns) if ns >= 0 => ns as f64,
+            Ok(_) => return Err(Failure::usage("--margin-time: write 0 or more, for example 1us")),
+            Err(e) => return Err(Failure::usage(format!("--margin-time: {e}"))),
+        },
+    };
+    let seed = args.seed.unwrap_or(defaults.seed);
+    Ok(Settings { margin: Margin { relative, time_ns }, seed, ..defaults })
+}
+
+fn percent(text: &str) -> Result<f64, Failure> {
+    let number = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
+    number.filter(|n| (0.0..1000.0).contains(n)).map(|n| n / 100.0).ok_or_else(|| {
+        Failure::usage(format!("--margin: `{text}` is not a percentage from 0%, for example 5%"))
+    })
+}
+
+/// The runs in a folder, by name.
+pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |e: std::io::Error| Failure::usage(format!("{}: {e}", folder.display()));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if input::name(&path).ends_with(".tailbound.jsonl") {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: no run files (*.tailbound.jsonl) in this folder",
+            folder.display()
+        )));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Two files of one name in two folders need two names.
+fn distinct(given: Vec<(String, Vec<Run>)>) -> Vec<(String, Vec<Run>)> {
+    let names: Vec<String> = given.iter().map(|(n, _)| n.clone()).collect();
+    let renamed = |i: usize, name: String| {
+        let same = names.iter().filter(|n| **n == name).count();
+        if same > 1 { format!("{name} ({})", i + 1) } else { name }
+    };
+    given.into_iter().enumerate().map(|(i, (name, runs))| (renamed(i, name), runs)).collect()
 }

@@ -10,6 +10,7 @@ mod lab;
 mod load;
 mod plan;
 mod report;
+mod rounds;
 mod run;
 mod show;
 mod work;

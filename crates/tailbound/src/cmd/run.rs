@@ -7,28 +7,33 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_core::plan::Campaign;
-use tailbound_core::record::Run;
+use tailbound_core::record::{Round, Run};
 use tailbound_host::Root;
 use tailbound_run::{Asked, Output, Session, resolve};
 use tailbound_sys::signal::Signals;
 
 use crate::cli::{MeasureArgs, PlanArgs, RunArgs};
+use crate::cmd::rounds;
 use crate::input;
 use crate::live::Live;
 use crate::say::{self, Failure};
 
 /// `tailbound run`
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
-    let mut asked = asked(&args.plan)?;
-    if !args.load.is_empty() {
-        asked.words.load = Some(args.load.clone());
+    let round = args.rounds.as_round.as_deref().map(rounds::place).transpose()?;
+    if let (Some(n), None) = (args.rounds.rounds, &round) {
+        return rounds::rounds(args, n);
     }
-    args.work.lay_over(&mut asked.words);
-    asked.words.load_cmd = args.load_cmd.clone().or(asked.words.load_cmd);
+    if round.is_none() {
+        without_rounds(args)?;
+    }
+    let asked = asked_of(args)?;
     let out = args.plan.out.clone().unwrap_or_else(default_out);
     let to_stdout = out == Path::new("-");
-    let report =
-        args.report.clone().or_else(|| (!to_stdout).then(|| input::sibling(&out, ".html")));
+    // One of many has no page of its own.
+    let own = !to_stdout && round.is_none();
+    let report = args.report.clone().or_else(|| own.then(|| input::sibling(&out, ".html")));
+    let report = report.filter(|_| round.is_none());
     if let Some(path) =
         report.as_deref().filter(|p| p.exists() && !args.plan.force && *p != Path::new("-"))
     {
@@ -37,7 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
             path.display()
         )));
     }
-    let (run, path) = session(&asked, &args.plan, Some(&out), false)?;
+    let (run, path) = session(&asked, &args.plan, Some(&out), false, round)?;
     if let Some(report) = &report {
         let name = path.as_deref().map_or_else(|| run.header.id.clone(), input::name);
         let html = tailbound_report::html(std::slice::from_ref(&run), &[name]);
@@ -59,9 +64,34 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 /// `tailbound measure cyclic`
 pub(crate) fn measure(args: &MeasureArgs) -> Result<ExitCode, Failure> {
     let asked = Asked { bare: true, ..asked(&args.plan)? };
-    let (run, _) = session(&asked, &args.plan, args.plan.out.as_deref(), true)?;
+    let (run, _) = session(&asked, &args.plan, args.plan.out.as_deref(), true, None)?;
     answer(&run, &args.plan, args.plan.out.as_deref() == Some(Path::new("-")))?;
     Ok(status(&run))
+}
+
+/// Words that mean nothing without `--rounds`.
+fn without_rounds(args: &RunArgs) -> Result<(), Failure> {
+    let judge = &args.rounds.judge;
+    let word = match () {
+        () if !args.rounds.variants.is_empty() => "variants after `--`",
+        () if judge.margin.is_some() => "--margin",
+        () if judge.margin_time.is_some() => "--margin-time",
+        () if judge.require_equivalent => "--require-equivalent",
+        () if judge.seed.is_some() => "--seed",
+        () => return Ok(()),
+    };
+    Err(Failure::usage(format!("{word}: only with --rounds N, for example --rounds 30")))
+}
+
+/// What all words of `run` ask for.
+pub(crate) fn asked_of(args: &RunArgs) -> Result<Asked, Failure> {
+    let mut asked = asked(&args.plan)?;
+    if !args.load.is_empty() {
+        asked.words.load = Some(args.load.clone());
+    }
+    args.work.lay_over(&mut asked.words);
+    asked.words.load_cmd = args.load_cmd.clone().or(asked.words.load_cmd);
+    Ok(asked)
 }
 
 fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
@@ -110,6 +140,7 @@ fn session(
     args: &PlanArgs,
     out: Option<&Path>,
     bare: bool,
+    round: Option<Round>,
 ) -> Result<(Run, Option<PathBuf>), Failure> {
     let root = Root::real();
     let resolved = resolve(asked, &root)?;
@@ -140,6 +171,7 @@ fn session(
         loads_optional: resolved.loads_by_default,
         inventory_late: bare,
         refresh_ms: live.refresh_ms(),
+        round,
     };
     let made = tailbound_run::run(session, output, &signals, &mut |view| live.show(&view));
     live.clear();

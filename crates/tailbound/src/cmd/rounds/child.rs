@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One run of a series, in a process of its own: a run locks memory, arms guards and moves
+//! itself to other CPUs, and the next one must begin as the first did.
+//!
+//! Context: COLD while a child measures: this process sleeps, and looks ten times a second.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+use tailbound_sys::process::{self, SIGTERM};
+use tailbound_sys::signal::Signals;
+use tailbound_sys::spawn::Spawn;
+
+use crate::say::Failure;
+
+/// How a run ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// What it had to say.
+    pub(super) said: String,
+    /// A signal was received meanwhile and handed on.
+    pub(super) interrupted: bool,
+}
+
+/// Makes the run that `words` describe, with what it says in `log`.
+pub(super) fn run(words: &[OsString], log: &Path, signals: &Signals) -> Result<Ended, Failure> {
+    let cannot = |e: &dyn std::fmt::Display| Failure::cannot(format!("a run of its own: {e}"));
+    let exe = std::env::current_exe().map_err(|e| cannot(&e))?;
+    let nothing = File::options().read(true).write(true).open("/dev/null").map_err(|e| cannot(&e))?;
+    let said = File::create(log).map_err(|e| cannot(&e))?;
+    let child = Spawn {
+        program: &exe,
+        arguments: words,
+        descriptors: &[(nothing.as_fd(), 0), (nothing.as_fd(), 1), (said.as_fd(), 2)],
+        pid_namespace: false,
+        // Ctrl-C reaches this process alone, which hands it on once.
+        new_session: true,
+        death_signal: SIGTERM,
+        cpus: &[],
+    };
+    let pid = child.start().map_err(|e| cannot(&e))?;
+    let mut interrupted = false;
+    loop {
+        if process::try_wait(pid).map_err(|e| cannot(&e))?.is_some() {
+            break;
+        }
+        if signals.wait(100).is_some() && !interrupted {
+            interrupted = true;
+            // It may have ended just now.
+            drop(process::kill(pid, SIGTERM));
+        }
+    }
+    let said = std::fs::read_to_string(log).unwrap_or_default();
+    drop(std::fs::remove_file(log));
+    Ok(Ended { said: said.trim().to_owned(), interrupted })
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `run --rounds`: runs of several variants in turn, in random order, and their comparison.
+//!
+//! Context: COLD.
+//!
+//! ```text
+//! words ─► every variant parsed and resolved ─► folder ─► round by round: child ─► compare
+//! ```
+//! Nothing is started before every variant was checked. Runs that are complete are kept, so the
+//! same words with the same folder go on where a series was stopped, or make it longer.
+
+mod child;
+pub(crate) mod series;
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser as _;
+use tailbound_core::Run;
+use tailbound_core::record::Round;
+use tailbound_core::units::format_span;
+use tailbound_host::Root;
+use tailbound_report::compare::Answer;
+use tailbound_run::resolve;
+use tailbound_stats::compare::Systems;
+use tailbound_sys::clock;
+use tailbound_sys::signal::Signals;
+
+use self::series::{Series, Variant};
+use crate::cli::{Cli, Command, RunArgs};
+use crate::cmd::{compare, run};
+use crate::input;
+use crate::say::{self, Failure};
+
+/// What a run takes besides warm-up and measurement, until the first one was timed.
+const OVERHEAD_NS: i64 = 700_000_000;
+
+/// `tailbound run --rounds`
+pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
+    let settings = compare::settings(&args.rounds.judge)?;
+    if rounds == 0 {
+        return Err(Failure::usage("--rounds: write 1 or more, for example 30"));
+    }
+    let common = common_words(std::env::args_os().collect());
+    let variants = args
+        .rounds
+        .variants
+        .iter()
+        .map(|text| variant(text, &common))
+        .collect::<Result<Vec<_>, _>>()?;
+    check(&variants)?;
+    let now = clock::now_ns(clock::CLOCK_REALTIME);
+    let stamp: String = clock::utc(now).chars().filter(char::is_ascii_alphanumeric).collect();
+    let folder =
+        args.plan.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-{stamp}.rounds")));
+    if folder == Path::new("-") {
+        return Err(Failure::usage("--out: rounds need a folder: every run has a file of its own"));
+    }
+    let page = args.report.clone().unwrap_or_else(|| folder.join("compare.html"));
+    let asked_seed = args.rounds.judge.seed;
+    let mut series = Series {
+        id: format!("{stamp}-{}", std::process::id()),
+        seed: asked_seed.unwrap_or(now.unsigned_abs() / 1000 % 1_000_000),
+        rounds,
+        folder,
+        variants,
+    };
+    series.settle(asked_seed, args.plan.force)?;
+    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let interrupted = make(&series, &common, &signals, args.plan.quiet)?;
+    let order: Vec<String> = series.variants.iter().map(|v| v.name.clone()).collect();
+    let runs = input::runs(&compare::in_folder(&series.folder)?)?;
+    // Of a longer series only the rounds asked for.
+    let asked = |r: &Run| r.header.round.as_ref().is_some_and(|x| x.round < rounds);
+    let runs: Vec<Run> = runs.into_iter().filter(asked).collect();
+    let systems = Systems::of(&[(input::name(&series.folder), runs)], &order)
+        .map_err(|why| match interrupted {
+            true => Failure { status: 5, text: format!("ended by a signal: {why}") },
+            false => Failure::usage(why),
+        })?;
+    let answer = Answer::of(systems, settings);
+    input::write(&page, &tailbound_report::html::comparison(&answer), true)?;
+    compare::print(&answer, args.plan.json, &args.plan.color.when)?;
+    if !args.plan.json {
+        let shown = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
+        say::answer(&format!(
+            "\nRuns      {}\nReport    {}",
+            shown(&series.folder).display(),
+            shown(&page).display()
+        ))?;
+    }
+    Ok(ExitCode::from(answer.exit_status(args.rounds.judge.require_equivalent)))
+}
+
+/// The place that `--as-round` gives.
+pub(crate) fn place(text: &str) -> Result<Round, Failure> {
+    serde_json::from_str(text).map_err(|e| Failure::usage(format!("--as-round: {e}")))
+}
+
+/// What stands between `run` and `--`.
+fn common_words(words: Vec<OsString>) -> Vec<OsString> {
+    let end = words.iter().position(|w| w == "--").unwrap_or(words.len());
+    words.into_iter().take(end).skip(2).collect()
+}
+
+/// One variant from its text; every word of it is checked here.
+fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
+    let Some((name, words)) = text.split_once(':') else {
+        return Err(Failure::usage(format!(
+            "variant `{text}`: write 'NAME: FLAGS', for example 'plain:' or 'quiet: --cpu-dma-latency 0'"
+        )));
+    };
+    let name = name.trim().to_owned();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    if name.is_empty() || name.len() > 40 || !name.chars().all(plain) || name.starts_with(['.', '-'])
+    {
+        return Err(Failure::usage(format!(
+            "variant `{text}`: a name is up to 40 of a-z, A-Z, 0-9, `_`, `+`, `.`, `-`, and begins with a letter or digit"
+        )));
+    }
+    let words =
+        split(words).map_err(|why| Failure::usage(format!("variant `{name}`: {why}")))?;
+    let all = common.iter().cloned().chain(words.iter().map(OsString::from));
+    let whole = [OsString::from("tailbound"), OsString::from("run")].into_iter().chain(all);
+    let cli = Cli::try_parse_from(whole)
+        .map_err(|e| Failure::usage(format!("variant `{name}`: {}", first_line(&e.to_string()))))?;
+    let Command::Run(args) = cli.command else {
+        return Err(Failure::usage(format!("variant `{name}`: only flags of `run` belong there")));
+    };
+    let asked = run::asked_of(&args).map_err(|e| named(&name, e))?;
+    let plan = resolve(&asked, &Root::real()).map_err(|e| named(&name, e.into()))?.plan;
+    Ok(Variant { name, words, plan })
+}
+
+fn named(name: &str, e: Failure) -> Failure {
+    Failure { text: format!("variant `{name}`: {}", e.text), ..e }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("").trim_start_matches("error: ")
+}
+
+/// Words as a shell would part them: spaces part, quotes of both kinds keep together.
+fn split(text: &str) -> Result<Vec<String>, String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    if let Some(q) = quote {
+        return Err(format!("a quote {q} is not closed"));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+fn check(variants: &[Variant]) -> Result<(), Failure> {
+    if variants.len() < 2 {
+        return Err(Failure::usage(
+            "--rounds compares two or more variants: add them after `--`, for example -- 'plain:' 'quiet: --cpu-dma-latency 0'",
+        ));
+    }
+    for (i, v) in variants.iter().enumerate() {
+        if variants.iter().skip(i + 1).any(|w| w.name == v.name) {
+            return Err(Failure::usage(format!("two variants are called `{}`", v.name)));
+        }
+    }
+    Ok(())
+}
+
+/// A run file that is whole.
+fn complete(path: &Path) -> bool {
+    path.exists()
+        && input::run(path).is_ok_and(|r| r.end.as_ref().is_some_and(|e| e.reason == "complete"))
+}
+
+/// Makes every run that is not there yet; `true`: ended by a signal.
+fn make(
+    series: &Series,
+    common: &[OsString],
+    signals: &Signals,
+    quiet: bool,
+) -> Result<bool, Failure> {
+    let mut open: Vec<(u32, usize, &Variant, PathBuf)> = Vec::new();
+    for round in 0..series.rounds {
+        for (place, v) in series.order(round).into_iter().enumerate() {
+            let file = series.file(round, v);
+            if !complete(&file) {
+                open.push((round, place, v, file));
+            }
+        }
+    }
+    let mut shown = Shown::new(series, &open.iter().map(|o| o.2).collect::<Vec<_>>(), quiet);
+    for (round, place, v, file) in &open {
+        shown.next(*round, v);
+        let as_round = serde_json::to_string(&series.place(*round, *place, v))
+            .map_err(|e| Failure::cannot(format!("rounds: {e}")))?;
+        let mut words: Vec<OsString> = vec!["run".into()];
+        words.extend(common.iter().cloned());
+        words.extend(v.words.iter().map(OsString::from));
+        words.extend(["--as-round", &as_round, "--quiet", "--force", "--out"].map(OsString::from));
+        words.push(file.clone().into_os_string());
+        let log = series.folder.join("run.log");
+        let ended = child::run(&words, &log, signals)?;
+        if ended.interrupted {
+            shown.clear();
+            say::note("Ended by a signal: the whole rounds so far are compared; the same words with the same --out go on.");
+            return Ok(true);
+        }
+        if !complete(file) {
+            shown.clear();
+            let why = ended.said.trim_start_matches("tailbound: ");
+            let why = if why.is_empty() { "it left no complete run and said nothing" } else { why };
+            return Err(Failure::cannot(format!(
+                "variant `{}`, round {}: {why}",
+                v.name,
+                round + 1
+            )));
+        }
+    }
+    shown.clear();
+    Ok(false)
+}
+
+/// What is shown while the series goes on.
+struct Shown {
+    quiet: bool,
+    terminal: bool,
+    rounds: u32,
+    begun: Instant,
+    done: u32,
+    /// Expected lengths of the runs still to make, the next one first.
+    left_ns: Vec<i64>,
+    expected_ns: i64,
+}
+
+impl Shown {
+    fn new(series: &Series, open: &[&Variant], quiet: bool) -> Self {
+        let length =
+            |v: &&Variant| v.plan.duration_ns().saturating_add(v.plan.warm_up_ns).saturating_add(OVERHEAD_NS);
+        let left_ns: Vec<i64> = open.iter().map(length).collect();
+        let all: i64 = left_ns.iter().sum();
+        if !quiet {
+            let there = series.rounds as usize * series.variants.len() - open.len();
+            let kept = if there > 0 { format!(", {there} of the runs are there already") } else { String::new() };
+            say::note(&format!(
+                "{} rounds of {} variants in random order (seed {}){kept}: about {}; {}",
+                series.rounds,
+                series.variants.len(),
+                series.seed,
+                format_span(all),
+                series.folder.display()
+            ));
+        }
+        Self {
+            quiet,
+            terminal: io::stderr().is_terminal(),
+            rounds: series.rounds,
+            begun: Instant::now(),
+            done: 0,
+            left_ns,
+            expected_ns: 0,
+        }
+    }
+
+    fn next(&mut self, round: u32, variant: &Variant) {
+        let at = usize::try_from(self.done).unwrap_or(usize::MAX);
+        let rest: i64 = self.left_ns.iter().skip(at).sum();
+        let elapsed = self.begun.elapsed();
+        // What was expected of the runs so far, and what they took.
+        let rest = if self.expected_ns > 0 {
+            let slower = elapsed.as_secs_f64() * 1e9 / self.expected_ns as f64;
+            Duration::from_secs_f64((rest as f64 * slower / 1e9).max(0.0))
+        } else {
+            Duration::from_nanos(rest.unsigned_abs())
+        };
+        self.expected_ns += self.left_ns.get(at).copied().unwrap_or(0);
+        self.done += 1;
+        if self.quiet {
+            return;
+        }
+        let span = |d: Duration| format_span(i64::try_from(d.as_secs()).unwrap_or(0) * 1_000_000_000);
+        let text = format!(
+            "round {} of {}, {}: {} over, about {} to go",
+            round + 1,
+            self.rounds,
+            variant.name,
+            span(elapsed),
+            span(rest)
+        );
+        if self.terminal {
+            drop(write!(io::stderr(), "\r\x1b[K{text}"));
+        } else {
+            say::note(&text);
+        }
+    }
+
+    fn clear(&self) {
+        if self.terminal && !self.quiet {
+            drop(write!(io::stderr(), "\r\x1b[K"));
+        }
+    }
+}
