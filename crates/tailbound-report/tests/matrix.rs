@@ -10,8 +10,8 @@ use common::{Shape, run};
 use roxmltree::{Document, ParsingOptions};
 use tailbound_core::Run;
 use tailbound_core::lab::{KernelRecord, LabRecord};
-use tailbound_report::matrix::{self, Cell, Labels};
 use tailbound_report::compare::Answer;
+use tailbound_report::matrix::{self, Cell, Labels};
 use tailbound_report::{Style, html, json, text};
 use tailbound_stats::compare::{Settings, Systems};
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
-use tailbound_core::record::{End, Fact, Header, Line, Round, Run, ThreadRecord, WarmUp, SCHEMA};
+use tailbound_core::record::{End, Fact, Header, Line, Round, Run, SCHEMA, ThreadRecord, WarmUp};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{Collector, Finished, ObserveError, Observer, Running, arm};

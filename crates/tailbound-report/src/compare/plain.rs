@@ -60,7 +60,8 @@ pub fn table(c: &Comparison) -> Table {
                     _ => figures::quantile(Some(cell.value)),
                 });
                 if i > 0 {
-                    cells.push(ratio(row.cells.first(), cell));
+                    let bare = row.unit == "none";
+                    cells.push(if bare { String::new() } else { ratio(row.cells.first(), cell) });
                 }
             }
             table.row(cells);

@@ -8,6 +8,7 @@ use tailbound_core::units::{format_ns, grouped};
 use super::difference::{Design, Difference, Dominance, Feature};
 use super::margin::{Margin, Word};
 use super::settings::Settings;
+use crate::words::exactly;
 
 /// `× 1.22 (1.10 to 1.35)`.
 #[must_use]
@@ -46,7 +47,9 @@ fn signed(ns: f64) -> String {
 pub fn margin_words(m: &Margin) -> String {
     let percent = format!("{:.3}", m.relative * 100.0);
     let percent = percent.trim_end_matches('0').trim_end_matches('.');
-    format!("{percent} % and {}", format_ns(m.time_ns))
+    #[expect(clippy::cast_possible_truncation, reason = "whole ns, from words")]
+    let time_ns = m.time_ns as i64;
+    format!("{percent} % and {}", exactly(time_ns))
 }
 
 /// `p99 × 1.22 (1.10 to 1.35), p99.9 …`
@@ -172,7 +175,7 @@ pub fn notes(d: &Difference) -> Vec<String> {
     if let Some(p) = d.p {
         let kind = match d.design {
             Design::Rounds => "within rounds",
-            Design::Runs | Design::Stretches => "between units, as if they could be exchanged",
+            Design::Runs | Design::Stretches => "between units, as if they could be exchanged,",
         };
         out.push(format!(
             "Exchanging labels at random {kind} gives a difference as great in {}: p = {p:.3}. No verdict rests on it.",
@@ -196,7 +199,7 @@ pub fn notes(d: &Difference) -> Vec<String> {
         );
         out.push(format!(
             "Later than the deadline of {}: {xa} of {na} and {xb} of {nb}; {ratio}.",
-            format_ns(e.deadline_ns as f64)
+            exactly(e.deadline_ns)
         ));
     }
     for (name, more) in &d.unsupported {

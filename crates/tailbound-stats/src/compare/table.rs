@@ -132,7 +132,9 @@ fn rows_of(context: &str, runs: &[ComparedRun]) -> Vec<Row> {
                 .iter()
                 .map(|c| c.iter().find(|(n, _)| n == name).map_or(Quantile::Unknown, |(_, v)| *v))
                 .collect();
-            let first = values.first().and_then(Quantile::ns).filter(|v| *v > 0.0);
+            // Skewness twice as great is nothing that anybody could mean.
+            let bare = BARE.contains(&name.as_str());
+            let first = values.first().and_then(Quantile::ns).filter(|v| *v > 0.0 && !bare);
             let cell = |value: Quantile| Cell {
                 value,
                 ratio: value.ns().zip(first).map(|(value, first)| value / first),
@@ -140,7 +142,7 @@ fn rows_of(context: &str, runs: &[ComparedRun]) -> Vec<Row> {
             Row {
                 context: context.to_owned(),
                 statistic: name.clone(),
-                unit: if BARE.contains(&name.as_str()) { "none" } else { "ns" },
+                unit: if bare { "none" } else { "ns" },
                 cells: values.into_iter().map(cell).collect(),
             }
         })

@@ -42,6 +42,7 @@ pub(crate) fn measure(args: &MeasureWorkArgs) -> Result<ExitCode, Failure> {
         loads_optional: false,
         inventory_late: false,
         refresh_ms: live.refresh_ms(),
+        round: None,
     };
     let made =
         tailbound_run::measure_works(&session, output, &signals, &mut |view| live.show(&view));

@@ -7,6 +7,7 @@
 //! measure.rs  what a measurement must hold      omission.rs coordinated omission
 //! files.rs    show, report, compare, import     ground.rs   other users, namespaces
 //! lab.rs      what the lab refuses
+//! rounds.rs   variants in turn, and compared
 //! observe.rs  the kernel's tracing beside a run
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -20,6 +21,7 @@ mod lab;
 mod measure;
 mod observe;
 mod omission;
+mod rounds;
 mod words;
 
 use std::path::Path;

@@ -28,7 +28,8 @@ pub(super) struct Ended {
 pub(super) fn run(words: &[OsString], log: &Path, signals: &Signals) -> Result<Ended, Failure> {
     let cannot = |e: &dyn std::fmt::Display| Failure::cannot(format!("a run of its own: {e}"));
     let exe = std::env::current_exe().map_err(|e| cannot(&e))?;
-    let nothing = File::options().read(true).write(true).open("/dev/null").map_err(|e| cannot(&e))?;
+    let nothing =
+        File::options().read(true).write(true).open("/dev/null").map_err(|e| cannot(&e))?;
     let said = File::create(log).map_err(|e| cannot(&e))?;
     let child = Spawn {
         program: &exe,

@@ -76,11 +76,13 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
     // Of a longer series only the rounds asked for.
     let asked = |r: &Run| r.header.round.as_ref().is_some_and(|x| x.round < rounds);
     let runs: Vec<Run> = runs.into_iter().filter(asked).collect();
-    let systems = Systems::of(&[(input::name(&series.folder), runs)], &order)
-        .map_err(|why| match interrupted {
-            true => Failure { status: 5, text: format!("ended by a signal: {why}") },
-            false => Failure::usage(why),
-        })?;
+    let systems =
+        Systems::of(&[(input::name(&series.folder), runs)], &order).map_err(
+            |why| match interrupted {
+                true => Failure { status: 5, text: format!("ended by a signal: {why}") },
+                false => Failure::usage(why),
+            },
+        )?;
     let answer = Answer::of(systems, settings);
     input::write(&page, &tailbound_report::html::comparison(&answer), true)?;
     compare::print(&answer, args.plan.json, &args.plan.color.when)?;
@@ -115,14 +117,16 @@ fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
     };
     let name = name.trim().to_owned();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
-    if name.is_empty() || name.len() > 40 || !name.chars().all(plain) || name.starts_with(['.', '-'])
+    if name.is_empty()
+        || name.len() > 40
+        || !name.chars().all(plain)
+        || name.starts_with(['.', '-'])
     {
         return Err(Failure::usage(format!(
             "variant `{text}`: a name is up to 40 of a-z, A-Z, 0-9, `_`, `+`, `.`, `-`, and begins with a letter or digit"
         )));
     }
-    let words =
-        split(words).map_err(|why| Failure::usage(format!("variant `{name}`: {why}")))?;
+    let words = split(words).map_err(|why| Failure::usage(format!("variant `{name}`: {why}")))?;
     let all = common.iter().cloned().chain(words.iter().map(OsString::from));
     let whole = [OsString::from("tailbound"), OsString::from("run")].into_iter().chain(all);
     let cli = Cli::try_parse_from(whole)
@@ -216,7 +220,9 @@ fn make(
         let ended = child::run(&words, &log, signals)?;
         if ended.interrupted {
             shown.clear();
-            say::note("Ended by a signal: the whole rounds so far are compared; the same words with the same --out go on.");
+            say::note(
+                "Ended by a signal: the whole rounds so far are compared; the same words with the same --out go on.",
+            );
             return Ok(true);
         }
         if !complete(file) {
@@ -248,13 +254,18 @@ struct Shown {
 
 impl Shown {
     fn new(series: &Series, open: &[&Variant], quiet: bool) -> Self {
-        let length =
-            |v: &&Variant| v.plan.duration_ns().saturating_add(v.plan.warm_up_ns).saturating_add(OVERHEAD_NS);
+        let length = |v: &&Variant| {
+            v.plan.duration_ns().saturating_add(v.plan.warm_up_ns).saturating_add(OVERHEAD_NS)
+        };
         let left_ns: Vec<i64> = open.iter().map(length).collect();
         let all: i64 = left_ns.iter().sum();
         if !quiet {
             let there = series.rounds as usize * series.variants.len() - open.len();
-            let kept = if there > 0 { format!(", {there} of the runs are there already") } else { String::new() };
+            let kept = if there > 0 {
+                format!(", {there} of the runs are there already")
+            } else {
+                String::new()
+            };
             say::note(&format!(
                 "{} rounds of {} variants in random order (seed {}){kept}: about {}; {}",
                 series.rounds,
@@ -291,7 +302,8 @@ impl Shown {
         if self.quiet {
             return;
         }
-        let span = |d: Duration| format_span(i64::try_from(d.as_secs()).unwrap_or(0) * 1_000_000_000);
+        let span =
+            |d: Duration| format_span(i64::try_from(d.as_secs()).unwrap_or(0) * 1_000_000_000);
         let text = format!(
             "round {} of {}, {}: {} over, about {} to go",
             round + 1,
