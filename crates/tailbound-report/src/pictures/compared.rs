@@ -153,15 +153,16 @@ fn survival(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
             plot.band(&area, s.look);
         }
         for s in systems {
-            let line: Vec<Option<(f64, f64)>> = s
+            let mut line: Vec<Option<(f64, f64)>> = s
                 .bands
                 .iter()
                 .map(|b| (b.later[0] > 0.0).then(|| (b.low_ns.max(1) as f64, b.later[0])))
                 .collect();
-            plot.line(&line, s.look);
             let last = s.bands.last().zip(s.max_ns);
             let dot: Vec<(f64, f64)> =
                 last.map(|(b, max)| (max as f64, b.later[0])).into_iter().collect();
+            line.extend(dot.first().copied().map(Some));
+            plot.line(&line, s.look);
             plot.dots(&dot, s.look, false);
         }
         deadline(&mut plot, deadline_ns);
