@@ -28,12 +28,6 @@ pub(crate) struct Limits {
     pub(crate) threshold_ns: Option<i64>,
 }
 
-impl Limits {
-    pub(crate) fn required(&self) -> bool {
-        self.late_ns.is_some() || self.early_ns.is_some()
-    }
-}
-
 /// What the program said of its loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {

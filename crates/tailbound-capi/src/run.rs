@@ -23,10 +23,11 @@ pub(crate) fn of(kept: &mut Kept, machine: Facts) -> Run {
     run.events = events(kept, &progress);
     for side in kept.sides() {
         run.seconds.extend(side.seconds.iter().cloned());
-        run.blocks.extend(side.blocks.iter().cloned());
         run.exceedances.extend(side.exceedances.iter().cloned());
         run.threads.push(thread(side, kept.setup.cpu, progress.finished));
     }
+    // What is judged is the outermost latency, and a stretch does not say of which it is.
+    run.blocks.clone_from(&outermost(kept).blocks);
     run.seconds.sort_by_key(|s| (s.second, s.thread));
     run.exceedances.sort_by_key(|e| e.t_ns);
     run.self_cost = kept.setup.self_cost.clone();
@@ -46,11 +47,9 @@ fn requirement(side: &Side, confidence: f64) -> Requirement {
     }
 }
 
-/// The latency whose limits the plan names: the outermost that has any.
-fn judged(kept: &Kept) -> &Side {
-    let sides = kept.sides();
-    let required = sides.iter().rev().copied().find(|s| s.limits.required());
-    required.or(sides.last().copied()).unwrap_or(&kept.start)
+/// The latency that readers of a run judge, and whose limits the plan names.
+fn outermost(kept: &Kept) -> &Side {
+    kept.sides().last().copied().unwrap_or(&kept.start)
 }
 
 fn plan(kept: &Kept, progress: &Progress) -> Plan {
@@ -71,7 +70,7 @@ fn plan(kept: &Kept, progress: &Progress) -> Plan {
         },
         means: Means::Nanosleep,
         loads: Vec::new(),
-        requirement: requirement(judged(kept), setup.confidence),
+        requirement: requirement(outermost(kept), setup.confidence),
         cpu_dma_latency_us: None,
         raw: false,
         paranoid: false,

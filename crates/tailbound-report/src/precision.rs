@@ -15,10 +15,14 @@ pub const NAME: &str = "95 % ±";
 /// What is known of `thread` of `context`; `None`: of all of its threads together.
 #[must_use]
 pub fn of(run: &Run, context: &str, thread: Option<u32>) -> Precision {
-    if context != "user" {
+    let own = |t: u32| run.threads.iter().any(|o| o.thread == t && o.context == context);
+    if !matches!(context, "user" | "completion" | "start") {
         return Precision::absent(
             "stretches of the schedule are kept of the measured threads alone",
         );
+    }
+    if context != "user" && !run.blocks.is_empty() && !run.blocks.iter().any(|b| own(b.thread)) {
+        return Precision::absent("stretches of the schedule are kept of the completion alone");
     }
     if run.blocks.is_empty() && run.header.source.is_some() {
         return Precision::absent("the source keeps no stretches of time");

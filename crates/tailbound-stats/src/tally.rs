@@ -157,7 +157,9 @@ fn blocks(
     };
     let hits_min = distinct(0).max(u64::from(found.beyond() > 0));
     let hits_max = distinct(step).saturating_add(unrecorded(judged, seconds, whole)).min(most);
-    Blocks { seconds: whole, hits_min, hits_max: hits_max.max(hits_min) }
+    let hits_max = hits_max.max(hits_min);
+    // What came in the last, partial second counts, and that second with it.
+    Blocks { seconds: whole.max(hits_max), hits_min, hits_max }
 }
 
 /// Seconds of which at least one thread has no record, or not all of it.

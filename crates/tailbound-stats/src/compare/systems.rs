@@ -175,7 +175,9 @@ fn context(groups: &[(String, Vec<&Run>)], notes: &mut Vec<String>) -> String {
             contexts.push(context);
         }
     }
-    let chosen = contexts.iter().find(|c| **c == "user").or(contexts.first()).copied();
+    // Outermost first: of a program's own loop, that is its completion.
+    let outer = ["user", "completion"].iter().find(|c| contexts.contains(c));
+    let chosen = outer.or(contexts.first()).copied();
     let chosen = chosen.unwrap_or("user").to_owned();
     if contexts.len() > 1 {
         notes.push(format!(
