@@ -77,6 +77,7 @@ fn plan(kept: &Kept, progress: &Progress) -> Plan {
         observe: None,
         tasks: None,
         work: None,
+        until: None,
     }
 }
 
