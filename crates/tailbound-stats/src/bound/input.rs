@@ -82,7 +82,10 @@ impl BlockMaxima {
             seconds_lost: seconds.saturating_sub(recorded),
             maxima_ns,
             seconds,
-            changes: Vec::new(),
+            // Where they could not be looked for the gate still sees the maxima themselves.
+            changes: crate::change::phases(&run.blocks)
+                .map(|found| found.iter().map(|p| p.second).collect())
+                .unwrap_or_default(),
             step_ns: judged.iter().map(|t| t.wakeup.resolution_ns).max().unwrap_or(1),
             warm_up_ns: run.header.plan.warm_up_ns,
             missed: judged.iter().fold(0, |n, t| n.saturating_add(t.missed.n)),

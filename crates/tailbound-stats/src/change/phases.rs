@@ -27,6 +27,8 @@ const STRETCH_S: u64 = 10;
 const STRETCHES_MIN: usize = 20;
 /// Stretches a level is learnt from.
 const LEARN: usize = 12;
+/// Stretches that a phase has at least before the next one.
+const BEFORE_MIN: usize = 3;
 /// Least change that is worth a word: buckets are 0.8 % wide.
 const LEAST: f64 = 0.05;
 
@@ -96,24 +98,26 @@ fn steps(values: &[f64]) -> Vec<(usize, f64)> {
     let mut from = 0;
     while values.len().saturating_sub(from) > LEARN {
         let level = median(&mut values.iter().skip(from).take(LEARN).copied().collect::<Vec<_>>());
-        let Some(at) = first_alarm(values, from, level, sigma) else { break };
+        let Some((at, alarm)) = first_alarm(values, from, level, sigma) else { break };
         let after = median(&mut values.iter().skip(at).take(LEARN).copied().collect::<Vec<_>>());
         // The level was learnt from few: what came before and after must differ themselves.
         let before: Vec<f64> = values.iter().take(at).skip(from).copied().collect();
         let counts = (before.len().max(1) as f64, (values.len() - at).clamp(1, LEARN) as f64);
         let step = after - median(&mut before.clone());
         // A median varies 1.25 times as much as a mean.
-        let chance = 3.0 * 1.25 * sigma * (1.0 / counts.0 + 1.0 / counts.1).sqrt();
-        if step.abs() > LEAST.max(chance) {
+        let chance = 4.0 * 1.25 * sigma * (1.0 / counts.0 + 1.0 / counts.1).sqrt();
+        // With next to nothing before it, what was learnt was no level.
+        let known = before.len() >= BEFORE_MIN;
+        if known && step.abs() > LEAST.max(chance) {
             out.push((at, step.exp()));
         }
-        from = at.max(from + 1);
+        from = if known { at } else { alarm.max(from + 1) };
     }
     out
 }
 
-/// The first value of the stretch that drove a sum over the limit.
-fn first_alarm(values: &[f64], from: usize, level: f64, sigma: f64) -> Option<usize> {
+/// The first value of the stretch that drove a sum over the limit, and the one at which it did.
+fn first_alarm(values: &[f64], from: usize, level: f64, sigma: f64) -> Option<(usize, usize)> {
     let (mut up, mut down) = (0.0f64, 0.0f64);
     let (mut up_from, mut down_from) = (from, from);
     for (i, v) in values.iter().enumerate().skip(from) {
@@ -128,10 +132,10 @@ fn first_alarm(values: &[f64], from: usize, level: f64, sigma: f64) -> Option<us
             down_from = i + 1;
         }
         if up > H {
-            return Some(up_from);
+            return Some((up_from, i));
         }
         if down > H {
-            return Some(down_from);
+            return Some((down_from, i));
         }
     }
     None
@@ -159,7 +163,10 @@ mod tests {
     #[test]
     fn drift_is_marked_and_a_steady_run_seldom() {
         assert!(!steps(&noisy(200, 2, |i| 10.0 + 0.005 * i as f64)).is_empty());
-        let alarms = (0..50).filter(|s| !steps(&noisy(100, 10 + s, |_| 10.0)).is_empty()).count();
-        assert!(alarms <= 10, "{alarms} of 50 steady runs");
+        // A first stretch that is wild is no phase, and has no ratio.
+        let wild = steps(&noisy(100, 3, |i| if i < 1 { 14.0 } else { 10.0 }));
+        assert!(wild.iter().all(|(_, ratio)| (0.5..2.0).contains(ratio)), "{wild:?}");
+        let alarms = (0..200).filter(|s| !steps(&noisy(360, 10 + s, |_| 10.0)).is_empty()).count();
+        assert!(alarms <= 10, "{alarms} of 200 steady runs");
     }
 }
