@@ -2,8 +2,24 @@
 //! Real time or real fast? The arithmetic of the choice between two systems: what each costs
 //! in throughput, what each gives in latency, and the length of work at which they are equal.
 //!
-//! Context: COLD. Units: ns and seconds, named so. Pure.
+//! Context: COLD. Units: ns of latency, seconds of work, named so. Pure, without randomness.
 //! Not here: pictures, tables and words for people (`tailbound-report`).
 //! Source: McKenney, "'Real Time' vs. 'Real Fast': How to Choose?", Linux Symposium 2008.
 
+pub mod advantage;
+pub mod breakeven;
+pub mod choice;
+pub mod flow;
+pub mod latency;
+pub mod rates;
 pub mod sample;
+pub mod side;
+pub mod sleepers;
+
+pub use advantage::Advantage;
+pub use breakeven::{Crossing, Line};
+pub use choice::{Choice, METHOD, choose};
+pub use flow::{Advice, Answer, Answers, Known};
+pub use latency::{Figure, Latency};
+pub use sample::Sample;
+pub use side::{Side, WorkCost};

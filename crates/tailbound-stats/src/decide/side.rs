@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One of the two systems: everything its runs, or a published table, tell.
+//!
+//! Context: COLD. Units: seconds of work, ns of latency.
+
+use serde::Serialize;
+use tailbound_core::Run;
+use tailbound_core::record::WorkRecord;
+
+use super::latency::{self, Latency};
+use super::rates::{self, Rate};
+use super::sample::Sample;
+use super::sleepers::{self, Sleepers};
+
+/// What one work costs on one system.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorkCost {
+    /// Its name: `compile`.
+    pub work: String,
+    /// The whole specification; only like ones are compared.
+    pub spec: String,
+    /// Elapsed time of each repetition; empty where only mean and deviation are told.
+    pub real_s: Vec<f64>,
+    /// Processor time in user mode.
+    pub user_s: Vec<f64>,
+    /// Processor time in the kernel.
+    pub sys_s: Vec<f64>,
+    /// Mean and deviation of the first.
+    pub real: Option<Sample>,
+    /// Of the second.
+    pub user: Option<Sample>,
+    /// Of the third.
+    pub sys: Option<Sample>,
+    /// Repetitions that came to no end.
+    pub failed: u32,
+}
+
+/// One of the two systems.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Side {
+    /// What people call it.
+    pub name: String,
+    /// Files it is known from.
+    pub sources: Vec<String>,
+    /// Start latency, where it was measured.
+    pub latency: Option<Latency>,
+    /// Works, in the order they were done first.
+    pub works: Vec<WorkCost>,
+    /// Work done over time, of the works that count.
+    pub rates: Vec<Rate>,
+    /// Parallel sleepers, by their number.
+    pub sleepers: Vec<Sleepers>,
+}
+
+/// The side that `runs` of one system describe.
+#[must_use]
+pub fn of_runs(name: &str, runs: &[(&str, &Run)]) -> Side {
+    let all: Vec<&Run> = runs.iter().map(|(_, run)| *run).collect();
+    // Sleepers are a question of their own: what they do to each other is not the start latency.
+    let alone: Vec<&Run> = all.iter().copied().filter(|r| r.header.plan.tasks.is_none()).collect();
+    let records: Vec<&WorkRecord> = all.iter().flat_map(|r| &r.works).collect();
+    Side {
+        name: name.to_owned(),
+        sources: runs.iter().map(|(file, _)| (*file).to_owned()).collect(),
+        latency: latency::latency(&alone),
+        works: costs(&records),
+        rates: rates::rates(&records),
+        sleepers: sleepers::sleepers(&all),
+    }
+}
+
+/// Costs by specification.
+fn costs(records: &[&WorkRecord]) -> Vec<WorkCost> {
+    let mut specs: Vec<&str> = Vec::new();
+    for r in records {
+        if !specs.contains(&r.spec.as_str()) {
+            specs.push(&r.spec);
+        }
+    }
+    specs
+        .into_iter()
+        .filter_map(|spec| {
+            let of: Vec<&&WorkRecord> = records.iter().filter(|r| r.spec == spec).collect();
+            let ended = || of.iter().filter(|r| r.failed.is_none());
+            let seconds = |ns: fn(&WorkRecord) -> i64| -> Vec<f64> {
+                ended().map(|r| ns(r) as f64 / 1e9).collect()
+            };
+            let [real_s, user_s, sys_s] =
+                [seconds(|r| r.real_ns), seconds(|r| r.user_ns), seconds(|r| r.sys_ns)];
+            Some(WorkCost {
+                work: of.first()?.work.clone(),
+                spec: spec.to_owned(),
+                real: Sample::of(&real_s),
+                user: Sample::of(&user_s),
+                sys: Sample::of(&sys_s),
+                failed: u32::try_from(of.len() - ended().count()).unwrap_or(u32::MAX),
+                real_s,
+                user_s,
+                sys_s,
+            })
+        })
+        .collect()
+}
