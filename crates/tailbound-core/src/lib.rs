@@ -16,6 +16,7 @@ pub mod lab;
 pub mod plan;
 pub mod policy;
 pub mod progress;
+pub mod published;
 pub mod record;
 pub mod requirement;
 pub mod runfile;

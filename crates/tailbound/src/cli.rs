@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Compare two or more systems: sentence, intervals, verdict per quantile, exit status for CI
     Compare(crate::cli_compare::CompareArgs),
+    /// Real time or real fast? What two systems cost and give, and which suits the work
+    Decide(crate::cli_decide::DecideArgs),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
     Import(ImportArgs),
     /// A series of runs over time: where it changed, and what else changed then

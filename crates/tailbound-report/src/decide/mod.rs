@@ -3,4 +3,14 @@
 //!
 //! Context: COLD. Not here: the arithmetic (`tailbound_stats::decide`).
 
+pub mod delay;
+pub mod flow;
+pub mod page;
+pub mod rates;
+pub mod sleepers;
+pub mod tables;
+pub mod text;
 pub mod works;
+
+pub use page::{SCHEMA, figures, html, json};
+pub use text::text;

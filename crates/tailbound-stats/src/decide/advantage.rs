@@ -75,7 +75,8 @@ pub fn advantage(real: &Sample, fast: &Sample, confidence: f64) -> Option<Advant
     if denominator > 0.0 && inner >= 0.0 {
         let (middle, half) = (real.mean * fast.mean, inner.sqrt());
         let (low, high) = ((middle - half) / denominator, (middle + half) / denominator);
-        (it.ratio_low, it.ratio_high) = (Some(low), Some(high));
+        // Times are not negative, whatever the arithmetic of the interval says.
+        (it.ratio_low, it.ratio_high) = (Some(low.max(0.0)), Some(high));
         it.shown = low > 1.0 || high < 1.0;
     } else {
         it.why_not =

@@ -43,6 +43,19 @@ pub struct Latency {
     pub intervals: String,
     /// Every statistic.
     pub figures: Vec<Figure>,
+    /// How often it was later than a deadline, where there is one.
+    pub deadline: Option<Deadline>,
+}
+
+/// What was seen against a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Deadline {
+    /// The deadline.
+    pub ns: i64,
+    /// Activations that were later.
+    pub beyond: u64,
+    /// Those that may have been: their bucket holds the deadline.
+    pub unknown: u64,
 }
 
 impl Latency {
@@ -62,7 +75,7 @@ pub fn context(run: &Run) -> Option<&str> {
 
 /// Start latency over `runs` of one system; `None` where nothing was measured.
 #[must_use]
-pub fn latency(runs: &[&Run]) -> Option<Latency> {
+pub fn latency(runs: &[&Run], deadline_ns: Option<i64>) -> Option<Latency> {
     let mut due = Distribution::default();
     let mut blocks = Vec::new();
     let mut before = 0u64;
@@ -98,7 +111,11 @@ pub fn latency(runs: &[&Run]) -> Option<Latency> {
         ),
         _ => format!("95 %, {}, {} stretches", precision.method, precision.stretches),
     };
-    Some(Latency { n: due.n, intervals, figures })
+    let deadline = deadline_ns.map(|ns| {
+        let (beyond, unknown) = due.beyond(ns);
+        Deadline { ns, beyond, unknown }
+    });
+    Some(Latency { n: due.n, intervals, figures, deadline })
 }
 
 fn mean(due: &Distribution, precision: &Precision) -> Figure {

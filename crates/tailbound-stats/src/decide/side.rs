@@ -52,9 +52,9 @@ pub struct Side {
     pub sleepers: Vec<Sleepers>,
 }
 
-/// The side that `runs` of one system describe.
+/// The side that `runs` of one system describe, each with its file's name.
 #[must_use]
-pub fn of_runs(name: &str, runs: &[(&str, &Run)]) -> Side {
+pub fn of_runs(name: &str, runs: &[(&str, &Run)], deadline_ns: Option<i64>) -> Side {
     let all: Vec<&Run> = runs.iter().map(|(_, run)| *run).collect();
     // Sleepers are a question of their own: what they do to each other is not the start latency.
     let alone: Vec<&Run> = all.iter().copied().filter(|r| r.header.plan.tasks.is_none()).collect();
@@ -62,7 +62,7 @@ pub fn of_runs(name: &str, runs: &[(&str, &Run)]) -> Side {
     Side {
         name: name.to_owned(),
         sources: runs.iter().map(|(file, _)| (*file).to_owned()).collect(),
-        latency: latency::latency(&alone),
+        latency: latency::latency(&alone, deadline_ns),
         works: costs(&records),
         rates: rates::rates(&records),
         sleepers: sleepers::sleepers(&all),

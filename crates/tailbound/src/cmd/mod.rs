@@ -4,6 +4,7 @@
 //! Context: COLD.
 
 mod compare;
+mod decide;
 mod history;
 mod import;
 mod lab;
@@ -40,6 +41,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Report(args) => report::report(&args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Decide(args) => decide::decide(&args),
         Command::Import(args) => import::import(&args),
         Command::History(args) => history::history(&args),
         Command::Plan(args) => plan::plan(&args),

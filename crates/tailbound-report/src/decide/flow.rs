@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The decision flow as a picture: questions down the left, where each yes leads on the right,
+//! the way that was taken drawn strongly.
+//!
+//! Context: COLD. Units: SVG user units. Texts are broken into lines here: SVG does not.
+//! Source: figure 5 of McKenney 2008.
+
+use std::fmt::Write as _;
+
+use tailbound_stats::decide::flow::{Answer, Path, QUESTIONS, Step};
+use tailbound_stats::decide::{Advice, Choice};
+
+use super::text;
+use crate::escape::xml;
+use crate::pictures::Figure;
+use crate::table::{Table, wrap};
+
+/// Height of a question with what is below it.
+const ROW: f64 = 88.0;
+const BOX: f64 = 58.0;
+const LEFT: f64 = 10.0;
+const TOP: f64 = 12.0;
+
+struct Shape {
+    width: f64,
+    box_width: f64,
+    end_width: f64,
+    /// Letters that fit into a box.
+    letters: usize,
+    variant: &'static str,
+}
+
+const WIDE: Shape =
+    Shape { width: 720.0, box_width: 440.0, end_width: 170.0, letters: 68, variant: "wide" };
+const NARROW: Shape =
+    Shape { width: 344.0, box_width: 214.0, end_width: 88.0, letters: 33, variant: "narrow" };
+
+/// The picture of the way through the questions.
+#[must_use]
+pub fn figure(choice: &Choice) -> Figure {
+    let path = &choice.path;
+    let mut table = Table::new(&["question", "answer", "from", "leads to"]).with_words(&[1, 2, 3]);
+    for s in &path.steps {
+        let answer = if s.taken { word(s.known.answer) } else { "not asked" };
+        let end = s.ends_in.map_or("next question", Advice::words);
+        table.row(vec![
+            s.question.to_owned(),
+            answer.to_owned(),
+            s.known.from.clone(),
+            if s.taken { end } else { "" }.to_owned(),
+        ]);
+    }
+    Figure {
+        id: "flow",
+        title: "The way to the recommendation".to_owned(),
+        caption: format!("{} {}", text::headline(path), path.because),
+        wide: draw(path, &WIDE),
+        narrow: draw(path, &NARROW),
+        table,
+        series: serde_json::Value::Array(Vec::new()),
+    }
+}
+
+fn word(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Yes => "yes",
+        Answer::No => "no",
+        Answer::Unknown => "unknown",
+    }
+}
+
+fn draw(path: &Path, shape: &Shape) -> String {
+    let rows = path.steps.len() as f64;
+    let height = TOP + rows * ROW + BOX + 16.0;
+    let mut out = format!(
+        "<svg class=\"tb {}\" role=\"img\" aria-label=\"{}\" width=\"{w}\" height=\"{height}\" viewBox=\"0 0 {w} {height}\"><rect class=\"back\" width=\"100%\" height=\"100%\"/>",
+        shape.variant,
+        xml(&format!("Decision flow; {}", text::headline(path))),
+        w = shape.width,
+    );
+    let last_taken = path.steps.iter().rposition(|s| s.taken);
+    let ended = path.steps.iter().any(|s| s.ends_in.is_some());
+    for (i, step) in path.steps.iter().enumerate() {
+        let top = TOP + i as f64 * ROW;
+        question(&mut out, step, top, shape);
+        branch(&mut out, step, i, top, shape);
+        // On to the next question, or past those that were not asked to the end.
+        let on = last_taken.is_some_and(|last| i < last) || !ended;
+        downward(&mut out, step, top, on, shape);
+    }
+    let top = TOP + rows * ROW;
+    let reached = !ended;
+    node(&mut out, LEFT, top, shape.box_width, reached, true);
+    label(&mut out, LEFT + 12.0, top + 24.0, "Real time", reached, true);
+    label(&mut out, LEFT + 12.0, top + 42.0, "measure it under one's own load", false, false);
+    out.push_str("</svg>");
+    out
+}
+
+fn question(out: &mut String, step: &Step, top: f64, shape: &Shape) {
+    node(out, LEFT, top, shape.box_width, step.taken, false);
+    let bold = shape.letters * 5 / 6;
+    let mut y = top + 18.0;
+    for line in wrap(step.question, bold, "").into_iter().take(2) {
+        label(out, LEFT + 12.0, y, &line, step.taken, true);
+        y += 14.0;
+    }
+    if step.taken {
+        let from =
+            if step.known.from.is_empty() { "neither measured nor said" } else { &step.known.from };
+        let room = ((top + BOX - 4.0 - y) / 13.0).floor().max(0.0);
+        let mut lines = wrap(from, shape.letters, "").into_iter();
+        let mut left = room;
+        while left >= 0.0 {
+            let Some(line) = lines.next() else { break };
+            let line = if left < 1.0 && lines.len() > 0 { format!("{line} …") } else { line };
+            label(out, LEFT + 12.0, y, &line, false, false);
+            y += 13.0;
+            left -= 1.0;
+        }
+    }
+}
+
+/// The way out to the right.
+fn branch(out: &mut String, step: &Step, index: usize, top: f64, shape: &Shape) {
+    // High utilisation leads to the question after barriers, not to an end of its own.
+    let yes = QUESTIONS.get(index).filter(|q| q.id != "utilisation-high").map(|q| q.yes);
+    let Some(yes) = yes else { return };
+    let end = step.ends_in.unwrap_or(yes);
+    let taken = step.ends_in.is_some();
+    let (x0, x1) = (LEFT + shape.box_width, shape.width - 10.0 - shape.end_width);
+    let y = top + BOX / 2.0;
+    edge(out, &format!("M{x0} {y}H{x1}"), taken);
+    let words = if taken { word(step.known.answer) } else { "yes" };
+    label(out, x0 + 4.0, y - 5.0, words, taken, false);
+    node(out, x1, top + 6.0, shape.end_width, taken, true);
+    label(out, x1 + 10.0, y + 4.0, end.words(), taken, true);
+}
+
+fn downward(out: &mut String, step: &Step, top: f64, on: bool, shape: &Shape) {
+    let x = LEFT + shape.box_width / 2.0;
+    edge(out, &format!("M{x} {}V{}", top + BOX, top + ROW), on);
+    let words = match (step.id, step.taken, step.known.answer) {
+        (_, false, _) if on => "not asked",
+        ("utilisation-high", true, Answer::Yes) => "yes",
+        (_, true, Answer::Unknown) if step.ends_in.is_none() => "unknown",
+        _ => "no",
+    };
+    label(out, x + 6.0, top + BOX + 19.0, words, on, false);
+}
+
+fn node(out: &mut String, x: f64, y: f64, width: f64, taken: bool, end: bool) {
+    let (height, round) = if end { (BOX - 12.0, 14) } else { (BOX, 4) };
+    let stroke = if taken { "var(--c0)" } else { "var(--line)" };
+    let thick = if taken { 2.4 } else { 1.0 };
+    let _infallible = write!(
+        out,
+        "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"{round}\" fill=\"var(--panel)\" stroke=\"{stroke}\" stroke-width=\"{thick}\"/>"
+    );
+}
+
+fn edge(out: &mut String, d: &str, taken: bool) {
+    let (stroke, thick) = if taken { ("var(--c0)", 2.4) } else { ("var(--line)", 1.0) };
+    let _infallible =
+        write!(out, "<path d=\"{d}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{thick}\"/>");
+}
+
+fn label(out: &mut String, x: f64, y: f64, words: &str, strong: bool, bold: bool) {
+    let class = if strong { " class=\"name\"" } else { "" };
+    let weight = if bold { " font-weight=\"600\"" } else { "" };
+    let _infallible = write!(out, "<text x=\"{x}\" y=\"{y}\"{class}{weight}>{}</text>", xml(words));
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A choice as one HTML file and as JSON.
+//!
+//! Context: COLD.
+
+use serde_json::{Value, json};
+use tailbound_stats::decide::{Choice, Crossing};
+
+use super::{delay, flow, rates, sleepers, tables, text};
+use crate::html::Page;
+use crate::pictures::Figure;
+
+/// Version of the shape of the JSON.
+pub const SCHEMA: &str = "tailbound-decide/1";
+
+/// Every picture that the data has.
+#[must_use]
+pub fn figures(choice: &Choice) -> Vec<Figure> {
+    let mut out = vec![flow::figure(choice)];
+    out.extend((0..choice.works.len()).filter_map(|i| delay::figure(choice, i)));
+    out.extend(rates::figure(choice));
+    out.extend(sleepers::figure(choice));
+    out
+}
+
+/// The choice for scripts: `schema`, `recommendation` and everything it rests on.
+#[must_use]
+pub fn json(choice: &Choice) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "recommendation": {
+            "advice": choice.path.advice,
+            "words": text::headline(&choice.path),
+            "because": choice.path.because,
+            "certain": choice.path.certain,
+            "would_change": choice.path.would_change,
+        },
+        "choice": choice,
+    })
+}
+
+/// The page.
+#[must_use]
+pub fn html(choice: &Choice) -> String {
+    let mut page = Page::default();
+    page.push("<h1>Tailbound: real time or real fast?</h1><div class=\"verdict measured\">");
+    page.text("word", &format!("{} and {}", choice.real.name, choice.fast.name));
+    page.text("", &text::headline(&choice.path));
+    page.push("</div>");
+    page.text("", &choice.path.because);
+    if !choice.path.would_change.is_empty() {
+        page.heading("What would change it");
+        page.list(&choice.path.would_change);
+    }
+    page.figure(&flow::figure(choice), "decide");
+    if !choice.works.is_empty() {
+        page.heading("Throughput");
+        page.list(&choice.works.iter().map(|w| tables::sentence(w, choice)).collect::<Vec<_>>());
+        for w in &choice.works {
+            page.push("<h3>");
+            page.push(&crate::escape::xml(&w.spec));
+            page.push("</h3>");
+            page.push(&tables::work(w, choice).html());
+        }
+    }
+    if choice.real.latency.is_some() || choice.fast.latency.is_some() {
+        page.heading("Start latency");
+        page.push(&tables::latency(choice).html());
+        for side in [&choice.fast, &choice.real] {
+            if let Some(l) = &side.latency {
+                page.text("soft", &format!("{}: intervals {}.", side.name, l.intervals));
+            }
+        }
+    }
+    delays(&mut page, choice);
+    for figure in [rates::figure(choice), sleepers::figure(choice)].into_iter().flatten() {
+        page.heading(&figure.title);
+        page.figure(&figure, "decide");
+    }
+    if !choice.notes.is_empty() {
+        page.heading("Notes");
+        page.list(&choice.notes);
+    }
+    let title = text::headline(&choice.path);
+    page.finish(title.trim_end_matches('.'), &[json(choice)])
+}
+
+fn delays(page: &mut Page, choice: &Choice) {
+    let crossed = |w: &tailbound_stats::decide::choice::WorkChoice| !w.delays.is_empty();
+    if !choice.works.iter().any(crossed) {
+        return;
+    }
+    page.heading("Total delay over the length of a work item");
+    page.push(&tables::breakeven(choice).html());
+    page.text("soft", text::INTERVALS);
+    let reversed = choice.works.iter().flat_map(|w| &w.delays);
+    if reversed.into_iter().any(|d| matches!(d.crossing, Crossing::Reversed { .. })) {
+        page.text("soft", "Reversed: real fast is done first below that length, real time above.");
+    }
+    for figure in (0..choice.works.len()).filter_map(|i| delay::figure(choice, i)) {
+        page.figure(&figure, "decide");
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A side of the choice from published figures.
+//!
+//! Context: COLD. Units: seconds, ns. Nothing is added to what was published: a latency without
+//! an interval has none here.
+
+use tailbound_core::published::{PublishedSide, Times};
+use tailbound_core::units;
+
+use super::latency::{Figure, Latency, QUANTILES};
+use super::sample::Sample;
+use super::side::{Side, WorkCost};
+use crate::quantile;
+
+/// The side that the figures of `side` describe, found in the file `source`.
+///
+/// # Errors
+/// Which figure is none.
+pub fn of_published(side: &PublishedSide, source: &str) -> Result<Side, String> {
+    let mut known: Vec<String> = QUANTILES.iter().map(|p| quantile::label(*p)).collect();
+    known.insert(0, "mean".to_owned());
+    known.push("worst".to_owned());
+    if let Some(name) = side.latency.keys().find(|k| !known.contains(k)) {
+        let known = known.join(", ");
+        return Err(format!("{}: latency `{name}` is not one of {known}", side.name));
+    }
+    let mut figures = Vec::new();
+    for statistic in known {
+        let Some(text) = side.latency.get(&statistic) else { continue };
+        let ns = units::parse_ns(text)
+            .map_err(|e| format!("{}: latency {statistic}: {e}", side.name))?;
+        figures.push(Figure {
+            statistic,
+            ns: Some(ns as f64),
+            low_ns: None,
+            high_ns: None,
+            more: None,
+        });
+    }
+    let mut works = Vec::new();
+    for w in &side.work {
+        let part = |times: &Times, what: &str| -> Result<(Vec<f64>, Option<Sample>), String> {
+            let (each, sample) = match times {
+                Times::Each(each) => (each.clone(), Sample::of(each)),
+                Times::Told { n, mean, sd } => {
+                    (Vec::new(), Some(Sample { n: *n, mean: *mean, sd: *sd }))
+                }
+            };
+            let fine = |s: &Sample| {
+                s.n > 0 && s.mean.is_finite() && s.mean >= 0.0 && s.sd.is_finite() && s.sd >= 0.0
+            };
+            if !sample.as_ref().is_some_and(fine) || each.iter().any(|s| *s < 0.0) {
+                return Err(format!(
+                    "{}: work `{}`: {what}: write seconds, at least one, none negative",
+                    side.name, w.name
+                ));
+            }
+            Ok((each, sample))
+        };
+        let optional = |times: &Option<Times>, what| {
+            times.as_ref().map_or(Ok((Vec::new(), None)), |t| part(t, what))
+        };
+        let (real_s, real) = part(&w.real, "real")?;
+        let (user_s, user) = optional(&w.user, "user")?;
+        let (sys_s, sys) = optional(&w.sys, "sys")?;
+        works.push(WorkCost {
+            work: w.name.clone(),
+            spec: w.name.clone(),
+            real_s,
+            user_s,
+            sys_s,
+            real,
+            user,
+            sys,
+            failed: 0,
+        });
+    }
+    let latency = (!figures.is_empty()).then(|| Latency {
+        n: side.wakeups.unwrap_or(0),
+        intervals: "none: published without".to_owned(),
+        figures,
+        deadline: None,
+    });
+    Ok(Side {
+        name: side.name.clone(),
+        sources: vec![source.to_owned()],
+        latency,
+        works,
+        ..Side::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tailbound_core::published::Published;
+
+    use super::*;
+    use crate::decide::{Answers, Crossing, choose};
+
+    const PAPER: &str = r#"
+source = "Linux Symposium 2008"
+[real]
+name = "real time"
+wakeups = 10000000
+latency = { "p99.999" = "13us", worst = "20us" }
+[[real.work]]
+name = "kernel build"
+real = { n = 3, mean = 1556.2, sd = 22.4 }
+[fast]
+name = "real fast"
+latency = { worst = "3ms" }
+[[fast.work]]
+name = "kernel build"
+real = { n = 3, mean = 1332.6, sd = 14.6 }
+"#;
+
+    #[test]
+    fn the_paper_of_2008_goes_through() {
+        let paper = Published::parse(PAPER).unwrap();
+        let side = |s| of_published(s, "paper.toml").unwrap();
+        let choice = choose(side(&paper.real), side(&paper.fast), Answers::default(), None);
+        let work = choice.works.first().unwrap();
+        let percent = work.elapsed.as_ref().unwrap().percent;
+        assert!((percent - 16.78).abs() < 0.01, "{percent}");
+        // The worst alone is told of both.
+        assert_eq!(work.delays.len(), 1);
+        let crossing = work.delays.first().map(|d| d.crossing);
+        assert!(
+            matches!(crossing, Some(Crossing::At { ns, low_ns: Some(low), high_ns: Some(high) })
+                if (1.7e7..1.8e7).contains(&ns) && low < ns && ns < high),
+            "{crossing:?}"
+        );
+    }
+
+    #[test]
+    fn a_figure_that_is_none_is_named() {
+        let wrong = |from: &str, to: &str| {
+            let paper = Published::parse(&PAPER.replace(from, to)).unwrap();
+            of_published(&paper.real, "f").unwrap_err()
+        };
+        assert!(wrong("p99.999", "p98").contains("p98"));
+        assert!(wrong("13us", "13").contains("p99.999"));
+        assert!(wrong("mean = 1556.2", "mean = -1.0").contains("kernel build"));
+        assert!(Published::parse("[real]\n").is_err());
+    }
+}

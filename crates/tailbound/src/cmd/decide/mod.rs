@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `decide`: real time or real fast, from run files or published figures.
+//!
+//! Context: COLD.
+
+mod answers;
+mod sides;
+mod sleepers;
+
+use std::process::ExitCode;
+
+use tailbound_core::units;
+use tailbound_report::decide as report;
+use tailbound_stats::decide::choose;
+
+use crate::cli_decide::{Also, DecideArgs};
+use crate::input;
+use crate::say::{self, Failure};
+
+/// Undecided: a question on the way has no answer.
+const OPEN: u8 = 5;
+
+/// `tailbound decide`
+pub(crate) fn decide(args: &DecideArgs) -> Result<ExitCode, Failure> {
+    if let Some(Also::Sleepers(sleepers)) = &args.also {
+        return sleepers::sleepers(sleepers);
+    }
+    let time = |text: &Option<String>, flag: &str| {
+        let ns = text.as_deref().map(units::parse_ns).transpose();
+        ns.map_err(|e| Failure::usage(format!("{flag}: {e}")))
+    };
+    let unit_ns = time(&args.unit_length, "--unit-length")?;
+    if unit_ns.is_some_and(|ns| ns <= 0) {
+        return Err(Failure::usage("--unit-length: must be more than 0"));
+    }
+    let given = sides::Given::read(args, time(&args.deadline, "--deadline")?)?;
+    let known = answers::answers(args, &given)?;
+    #[expect(clippy::cast_precision_loss, reason = "a length of time")]
+    let unit_ns = unit_ns.map(|ns| ns as f64);
+    let known = answers::asked(args, known, unit_ns)?;
+    let mut choice = choose(given.real, given.fast, known, unit_ns);
+    choice.notes.extend(given.notes);
+    if let Some(out) = &args.out {
+        input::write(out, &report::html(&choice), args.force)?;
+    }
+    if let Some(which) = &args.svg {
+        let figures = report::figures(&choice);
+        let found = figures.iter().find(|f| f.id == which).ok_or_else(|| {
+            let there: Vec<&str> = figures.iter().map(|f| f.id).collect();
+            Failure::usage(format!(
+                "--svg {which}: these runs hold no data for it; there is {}",
+                there.join(", ")
+            ))
+        })?;
+        say::answer(&found.standalone())?;
+    } else if args.json {
+        say::answer_json(&report::json(&choice))?;
+    } else {
+        say::answer(&report::text(&choice, say::style(&args.color.when)))?;
+    }
+    Ok(ExitCode::from(if choice.path.certain { 0 } else { OPEN }))
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which file belongs to which of the two systems.
+//!
+//! Context: COLD. A system is a kernel with its preemption model and, in the lab, what was added
+//! to its command line. PREEMPT_RT is the real-time side where one system alone has it.
+
+use std::path::PathBuf;
+
+use tailbound_core::Run;
+use tailbound_core::published::Published;
+use tailbound_core::record::Fact;
+use tailbound_stats::decide::{Side, of_published, of_runs};
+
+use crate::cli_decide::DecideArgs;
+use crate::input;
+use crate::say::Failure;
+
+/// Both sides and what is known of the machine.
+pub(super) struct Given {
+    pub(super) real: Side,
+    pub(super) fast: Side,
+    /// The runs, for the facts of their machine; none of published figures.
+    pub(super) runs: Vec<Run>,
+    /// A deadline that was required or given.
+    pub(super) deadline: Option<String>,
+    /// What the reader must know.
+    pub(super) notes: Vec<String>,
+}
+
+/// A file and its run.
+type Named = (String, Run);
+
+impl Given {
+    /// Reads what was given.
+    pub(super) fn read(args: &DecideArgs, deadline_ns: Option<i64>) -> Result<Self, Failure> {
+        if let Some(path) = &args.published {
+            return published(path);
+        }
+        let named = |paths: &[PathBuf]| -> Result<Vec<Named>, Failure> {
+            let runs = input::runs(paths)?;
+            Ok(paths.iter().map(|p| input::name(p)).zip(runs).collect())
+        };
+        let (mut real, mut fast) = (named(&args.real)?, named(&args.fast)?);
+        let rest = named(&args.runs)?;
+        if real.is_empty() != fast.is_empty() && rest.is_empty() {
+            return Err(Failure::usage("--real and --fast: give files for both sides"));
+        }
+        sort(rest, &mut real, &mut fast)?;
+        let mut notes = Vec::new();
+        for side in [&real, &fast] {
+            let mut systems: Vec<String> = side.iter().map(|(_, run)| system(run)).collect();
+            systems.sort();
+            systems.dedup();
+            if systems.len() > 1 {
+                notes.push(format!(
+                    "One side is made of several systems, put together: {}.",
+                    systems.join("; ")
+                ));
+            }
+        }
+        notes.extend(differences(&real, &fast));
+        let all = || real.iter().chain(&fast).map(|(_, run)| run);
+        let required = all().find_map(|r| r.header.plan.requirement.deadline_ns);
+        let deadline_ns = deadline_ns.or(required);
+        let side = |runs: &[Named]| {
+            let name = runs.first().map(|(_, run)| system(run)).unwrap_or_default();
+            let runs: Vec<(&str, &Run)> = runs.iter().map(|(f, r)| (f.as_str(), r)).collect();
+            of_runs(&name, &runs, deadline_ns)
+        };
+        let (mut a, mut b) = (side(&real), side(&fast));
+        if a.name == b.name {
+            a.name.push_str(" (real time)");
+            b.name.push_str(" (real fast)");
+        }
+        Ok(Self {
+            real: a,
+            fast: b,
+            deadline: deadline_ns.map(tailbound_core::units::exact),
+            notes,
+            runs: real.into_iter().chain(fast).map(|(_, run)| run).collect(),
+        })
+    }
+}
+
+fn published(path: &std::path::Path) -> Result<Given, Failure> {
+    let wrong = |e: String| Failure::usage(format!("--published {}: {e}", path.display()));
+    let text = String::from_utf8(input::bytes(path)?).map_err(|e| wrong(e.to_string()))?;
+    let figures = Published::parse(&text).map_err(wrong)?;
+    let name = figures.source.clone().unwrap_or_else(|| input::name(path));
+    Ok(Given {
+        real: of_published(&figures.real, &name).map_err(wrong)?,
+        fast: of_published(&figures.fast, &name).map_err(wrong)?,
+        runs: Vec::new(),
+        deadline: None,
+        notes: vec![format!("Published figures: {name}.")],
+    })
+}
+
+/// Puts the files that were given without a side where their kernels tell.
+fn sort(rest: Vec<Named>, real: &mut Vec<Named>, fast: &mut Vec<Named>) -> Result<(), Failure> {
+    if rest.is_empty() && !real.is_empty() {
+        return Ok(());
+    }
+    let mut systems: Vec<(String, bool)> = Vec::new();
+    for (_, run) in &rest {
+        let one = (system(run), realtime(run));
+        if !systems.contains(&one) {
+            systems.push(one);
+        }
+    }
+    let named = !real.is_empty() || !fast.is_empty();
+    let names = || systems.iter().map(|s| s.0.as_str()).collect::<Vec<_>>().join("; ");
+    let told = systems.iter().filter(|s| s.1).count();
+    if !named && (systems.len() != 2 || told != 1) {
+        let what = match systems.len() {
+            0 => "no run was given".to_owned(),
+            1 => format!("all runs are of one system ({})", names()),
+            2 if told == 0 => format!("neither system has PREEMPT_RT ({})", names()),
+            2 => format!("both systems have PREEMPT_RT ({})", names()),
+            n => format!("there are {n} systems ({})", names()),
+        };
+        return Err(Failure::usage(format!(
+            "{what}: say which files are which side with --real FILES --fast FILES"
+        )));
+    }
+    for (file, run) in rest {
+        if realtime(&run) { real.push((file, run)) } else { fast.push((file, run)) }
+    }
+    if real.is_empty() || fast.is_empty() {
+        return Err(Failure::usage("--real and --fast: one side is left without a file"));
+    }
+    Ok(())
+}
+
+fn text<'a>(run: &'a Run, fact: &str) -> Option<&'a str> {
+    run.header.machine.get(fact).and_then(Fact::as_str)
+}
+
+/// Does the kernel say that it is PREEMPT_RT?
+fn realtime(run: &Run) -> bool {
+    match text(run, "kernel.preempt") {
+        Some(word) => word == "rt",
+        None => text(run, "kernel.version").is_some_and(|v| v.contains("PREEMPT_RT")),
+    }
+}
+
+/// What people call the system of a run.
+fn system(run: &Run) -> String {
+    if let Some(lab) = &run.header.lab {
+        return format!("{} {}", lab.kernel.name, lab.append).trim_end().to_owned();
+    }
+    let release = text(run, "kernel.release").unwrap_or("kernel unknown");
+    match text(run, "kernel.preempt") {
+        Some("rt") => format!("{release} (PREEMPT_RT)"),
+        Some(word) => format!("{release} (preempt {word})"),
+        None => release.to_owned(),
+    }
+}
+
+/// What else than the kernel differs between the sides and would spoil the comparison.
+fn differences(real: &[Named], fast: &[Named]) -> Vec<String> {
+    type Of = fn(&Run) -> String;
+    let what: [(&str, Of); 4] = [
+        ("processor", |r| text(r, "cpu.model").unwrap_or("unknown").to_owned()),
+        ("CPUs online", |r| text(r, "cpu.online").unwrap_or("unknown").to_owned()),
+        ("interval", |r| tailbound_core::units::exact(r.header.plan.interval_ns)),
+        ("loads", |r| {
+            let loads: Vec<String> = r.header.plan.loads.iter().map(ToString::to_string).collect();
+            if loads.is_empty() { "none".to_owned() } else { loads.join(" + ") }
+        }),
+    ];
+    let mut out = Vec::new();
+    for (name, of) in what {
+        let values = |side: &[Named]| {
+            let mut v: Vec<String> = side.iter().map(|(_, run)| of(run)).collect();
+            v.sort();
+            v.dedup();
+            v.join(", ")
+        };
+        let (a, b) = (values(real), values(fast));
+        if a != b {
+            out.push(format!("The systems differ in {name} too: {a} against {b}."));
+        }
+    }
+    out
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `decide sleepers`: one run for each number of tasks that sleep in parallel.
+//!
+//! Context: COLD. The runs are ordinary run files; `decide` reads them as figure 4.
+
+use std::process::ExitCode;
+
+use tailbound_core::Run;
+use tailbound_core::cpus::CpuSet;
+use tailbound_core::plan::Campaign;
+use tailbound_host::Root;
+use tailbound_report::decide::sleepers as picture;
+use tailbound_run::{Asked, Output, Session, resolve};
+use tailbound_stats::decide::of_runs;
+use tailbound_sys::signal::Signals;
+
+use crate::cli_decide::SleepersArgs;
+use crate::say::{self, Failure};
+
+/// `tailbound decide sleepers`
+pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
+    // A list of numbers, as of CPUs.
+    let numbers: CpuSet =
+        args.tasks.parse().map_err(|e| Failure::usage(format!("--tasks {}: {e}", args.tasks)))?;
+    let root = Root::real();
+    let mut plans = Vec::new();
+    for tasks in numbers.iter() {
+        let words = Campaign {
+            tasks: Some(tasks),
+            loops: Some(args.loops),
+            interval: Some(args.interval.clone()),
+            policy: args.policy.clone(),
+            cpus: args.cpus.clone(),
+            load: Some(vec![args.load.clone()]),
+            ..Campaign::default()
+        };
+        plans.push((tasks, resolve(&Asked { words, ..Asked::default() }, &root)?));
+    }
+    std::fs::create_dir_all(&args.out)
+        .map_err(|e| Failure::cannot(format!("{}: {e}", args.out.display())))?;
+    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let exe = std::env::current_exe().map_err(Failure::cannot)?;
+    let mut runs: Vec<(String, Run)> = Vec::new();
+    let count = plans.len();
+    for (i, (tasks, resolved)) in plans.into_iter().enumerate() {
+        let path = args.out.join(format!("sleepers-{tasks}.tailbound.jsonl"));
+        if !args.quiet {
+            let length = tailbound_core::units::format_span(resolved.plan.duration_ns());
+            say::note(&format!("{tasks} tasks for {length}, run {} of {count}", i + 1));
+        }
+        let output = Output::open(&path, &resolved.plan, args.force)?;
+        let session = Session {
+            plan: resolved.plan,
+            findings: resolved.findings,
+            command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+            root: root.clone(),
+            exe: exe.clone(),
+            loads_optional: false,
+            inventory_late: false,
+            refresh_ms: 0,
+        };
+        let (run, _) = tailbound_run::run(session, output, &signals, &mut |_| ())?;
+        let cut = run.end.as_ref().is_none_or(|e| e.reason != "complete");
+        runs.push((crate::input::name(&path), run));
+        if cut {
+            say::note("ended early: what follows is what was measured until then");
+            break;
+        }
+    }
+    let named: Vec<(&str, &Run)> = runs.iter().map(|(name, run)| (name.as_str(), run)).collect();
+    let side = of_runs("lateness", &named, None);
+    let Some(figure) = picture::of_sides(&[&side]) else {
+        return Err(Failure::cannot("no task woke: there is nothing to show"));
+    };
+    if args.svg {
+        say::answer(&figure.standalone())?;
+    } else if args.json {
+        say::answer_json(&serde_json::json!({
+            "schema": "tailbound-sleepers/1",
+            "method": tailbound_stats::decide::METHOD,
+            "sleepers": side.sleepers,
+        }))?;
+    } else {
+        let mut text = figure.table.text(say::style("never").width).join("\n");
+        text.push_str(&format!("\n\nRun files in {}\n", args.out.display()));
+        say::answer(&text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
