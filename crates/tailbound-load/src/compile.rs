@@ -123,13 +123,13 @@ fn program() -> String {
         seed ^= seed >> 7;
         seed ^= seed << 17;
         let (a, b) = (seed >> 48, seed >> 32 & 0xffff);
-        let _infallible = write!(
+        let _infallible = writeln!(
             text,
             "u64 f{n}(struct s *p, int k) {{ u64 x = {a}ull; for (int i = 0; i < k; i++) {{ \
              switch ((x >> 3) & 7) {{ case 0: x += p->a[i & 7]; break; case 1: x ^= x << 5; break; \
              case 2: p->d = p->d * 1.5 + (double)i; break; case 3: x -= {b}ull; break; \
              case 4: p->a[(i + 1) & 7] = x; break; default: x = x * 33 + (u64)k; }} }} \
-             for (int i = 0; i < 8; i++) p->a[i] += x >> i; return x + {}; }}\n",
+             for (int i = 0; i < 8; i++) p->a[i] += x >> i; return x + {}; }}",
             if n == 0 { "0".to_owned() } else { format!("f{}(p, k - 1)", n - 1) }
         );
     }

@@ -90,6 +90,10 @@ pub struct ChildTimes {
 /// # Errors
 /// ECHILD when it is not a child of the caller.
 pub fn wait_times(pid: Pid, block: bool) -> Result<Option<(ExitStatus, ChildTimes)>, SysError> {
+    /// Their types differ from machine to machine.
+    fn wide(n: impl Into<i64>) -> i64 {
+        n.into()
+    }
     let mut status = 0;
     // SAFETY: all-zero bytes are a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -97,7 +101,7 @@ pub fn wait_times(pid: Pid, block: bool) -> Result<Option<(ExitStatus, ChildTime
     // SAFETY: wait4(2) writes one live int and one live rusage.
     let got = unsafe { libc::wait4(pid.0, &raw mut status, flags, &raw mut usage) };
     check(got, "wait4", "")?;
-    let ns = |t: libc::timeval| i64::from(t.tv_sec) * 1_000_000_000 + i64::from(t.tv_usec) * 1000;
+    let ns = |t: libc::timeval| wide(t.tv_sec) * 1_000_000_000 + wide(t.tv_usec) * 1000;
     let times = ChildTimes { user_ns: ns(usage.ru_utime), sys_ns: ns(usage.ru_stime) };
     Ok((got > 0).then(|| (ExitStatus::from_raw(status), times)))
 }

@@ -52,7 +52,7 @@ pub fn html(choice: &Choice) -> String {
         page.heading("What would change it");
         page.list(&choice.path.would_change);
     }
-    page.figure(&flow::figure(choice), "decide");
+    chart(&mut page, &flow::figure(choice));
     if !choice.works.is_empty() {
         page.heading("Throughput");
         page.list(&choice.works.iter().map(|w| tables::sentence(w, choice)).collect::<Vec<_>>());
@@ -83,6 +83,18 @@ pub fn html(choice: &Choice) -> String {
     }
     let title = text::headline(&choice.path);
     page.finish(title.trim_end_matches('.'), &[json(choice)])
+}
+
+/// A picture without values: there is nothing for the script to read out.
+fn chart(page: &mut Page, figure: &Figure) {
+    page.push("<figure><h3>");
+    page.push(&crate::escape::xml(&figure.title));
+    page.push("</h3>");
+    page.push(&figure.wide);
+    page.push(&figure.narrow);
+    page.push("<details><summary>The answers</summary>");
+    page.push(&figure.table.html());
+    page.push("</details></figure>");
 }
 
 fn delays(page: &mut Page, choice: &Choice) {

@@ -8,12 +8,14 @@
 //! files.rs    show, report, compare, import     ground.rs   other users, namespaces
 //! lab.rs      what the lab refuses
 //! rounds.rs   variants in turn, and compared
+//! decide.rs   works, and the choice between two systems
 //! observe.rs  the kernel's tracing beside a run
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "skips are said on standard output")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
+mod decide;
 mod ends;
 mod files;
 mod ground;

@@ -58,6 +58,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
             loads_optional: false,
             inventory_late: false,
             refresh_ms: 0,
+            round: None,
         };
         let (run, _) = tailbound_run::run(session, output, &signals, &mut |_| ())?;
         let cut = run.end.as_ref().is_none_or(|e| e.reason != "complete");
