@@ -7,6 +7,8 @@
 //! same run gives the same figures everywhere; what the data does not support is a value of its own
 //! ([`Quantile::Needs`], [`Quantile::Unknown`], an absent moment), never a number.
 //! Not here: recording (`tailbound-rt`), words and pictures (`tailbound-report`).
+//!
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

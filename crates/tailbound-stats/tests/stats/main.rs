@@ -9,6 +9,7 @@ mod bounds;
 mod certified;
 mod comparison;
 mod differences;
+mod pure;
 mod quantiles;
 mod rounds;
 mod verdicts;
