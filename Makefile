@@ -53,6 +53,7 @@ bench: build ## what the measuring loop costs, beside other tools (root; some mi
 	@scripts/deps bench
 	@bench/record.sh
 	@bench/cost.sh
+	@bench/library.sh
 
 install: build man completions ## into $(DESTDIR)$(PREFIX)
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/man/man1"
