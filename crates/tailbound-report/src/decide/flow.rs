@@ -91,8 +91,8 @@ fn draw(path: &Path, shape: &Shape) -> String {
     let top = TOP + rows * ROW;
     let reached = !ended;
     node(&mut out, LEFT, top, shape.box_width, reached, true);
-    label(&mut out, LEFT + 12.0, top + 24.0, "Real time", reached, true);
-    label(&mut out, LEFT + 12.0, top + 42.0, "measure it under one's own load", false, false);
+    label(&mut out, LEFT + 12.0, top + 20.0, "Real time", reached, true);
+    label(&mut out, LEFT + 12.0, top + 36.0, "measure it under one's own load", false, false);
     out.push_str("</svg>");
     out
 }

@@ -35,6 +35,23 @@ pub fn text(run: &Run) -> String {
     out
 }
 
+/// The same as part of a page of one run.
+pub(crate) fn section(page: &mut crate::html::Page, run: &Run) {
+    if run.works.is_empty() {
+        return;
+    }
+    page.heading("Works: what the system costs in throughput");
+    for spec in specs(run) {
+        page.text("", spec);
+        page.push(&table(run, spec).html());
+        for w in run.works.iter().filter(|w| w.spec == spec) {
+            if let Some(why) = &w.failed {
+                page.text("soft", &format!("{} failed: {why}", w.repetition));
+            }
+        }
+    }
+}
+
 /// The same for scripts: a list of works with their repetitions, means and deviations.
 #[must_use]
 pub fn json(run: &Run) -> Value {
