@@ -16,6 +16,7 @@
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
 mod decide;
+mod duration;
 mod ends;
 mod files;
 mod ground;
