@@ -77,7 +77,7 @@ fn equal_real_runs_are_seldom_called_different() {
     let (mut small_p, mut words, mut excluded) = (0, 0, 0);
     for seed in 0..repetitions {
         let [x, y] = relabelled(&a, &b, &mut random);
-        let settings = Settings { replicates: 300, permutations: 199, seed, ..Settings::default() };
+        let settings = Settings { replicates: 200, permutations: 99, seed, ..Settings::default() };
         let d = of(&x, &y, &settings);
         small_p += i32::from(d.p.is_some_and(|p| p <= 0.05));
         words += i32::from(matches!(d.word, Word::Regression | Word::Improvement));
