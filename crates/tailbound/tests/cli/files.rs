@@ -137,3 +137,32 @@ fn standard_input_and_a_reader_that_leaves() {
         .unwrap();
     assert!(out.status.success() && !stderr(&out).contains("panicked"), "{}", stderr(&out));
 }
+
+/// A list of samples in binary: imported as a stream into a run with seconds and stretches,
+/// which every other verb reads; a column goes the same way without being imported first.
+#[test]
+fn long_lists_of_samples_are_runs() {
+    let folder = folder();
+    let samples = (0..300_000u32).map(|k| 3000 + k * 7919 % 2000 + if k == 250_000 { 90_000 } else { 0 });
+    let bytes: Vec<u8> = samples.clone().flat_map(u32::to_le_bytes).collect();
+    std::fs::write(folder.path().join("loop.u32"), bytes).unwrap();
+    let lines: String = samples.map(|v| format!("{v}\n")).collect();
+    std::fs::write(folder.path().join("loop.txt"), format!("# latency_ns\n{lines}")).unwrap();
+    let guessed = call(folder.path(), &["show", "loop.u32"]);
+    assert_eq!((status(&guessed), stderr(&guessed).contains("raw-u32")), (2, true));
+    let words = ["import", "loop.u32", "-f", "raw-u32", "-i", "100us"];
+    assert_eq!(status(&call(folder.path(), &words)), 0);
+    let run = read(&folder.path().join("loop.tailbound.jsonl"));
+    assert_eq!((run.seconds.len(), run.blocks.len(), run.threads[0].wakeup.n), (30, 30, 300_000));
+    assert_eq!(run.seconds[25].argmax, 250_000);
+    assert_eq!(run.end.unwrap().measured_ns, 30_000_000_000);
+    let shown = call(folder.path(), &["show", "loop.tailbound.jsonl"]);
+    assert!(stdout(&shown).contains("300,000 activations"), "{}", stdout(&shown));
+    let column = call(folder.path(), &["show", "loop.txt"]);
+    assert!(stdout(&column).contains("300,000"), "{}", stdout(&column));
+    // Two files of the same samples, read at once.
+    let both = call(folder.path(), &["compare", "loop.tailbound.jsonl", "loop.txt", "--json"]);
+    assert!(stdout(&both).contains("loop.txt"), "{}", stderr(&both));
+    let gone = call(folder.path(), &["report", "loop.tailbound.jsonl", "gone.jsonl", "loop.u32"]);
+    assert_eq!((status(&gone), stderr(&gone).contains("gone.jsonl: No such file")), (2, true));
+}
