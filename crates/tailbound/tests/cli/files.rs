@@ -143,7 +143,8 @@ fn standard_input_and_a_reader_that_leaves() {
 #[test]
 fn long_lists_of_samples_are_runs() {
     let folder = folder();
-    let samples = (0..300_000u32).map(|k| 3000 + k * 7919 % 2000 + if k == 250_000 { 90_000 } else { 0 });
+    let samples =
+        (0..300_000u32).map(|k| 3000 + k * 7919 % 2000 + if k == 250_000 { 90_000 } else { 0 });
     let bytes: Vec<u8> = samples.clone().flat_map(u32::to_le_bytes).collect();
     std::fs::write(folder.path().join("loop.u32"), bytes).unwrap();
     let lines: String = samples.map(|v| format!("{v}\n")).collect();
@@ -161,8 +162,11 @@ fn long_lists_of_samples_are_runs() {
     let column = call(folder.path(), &["show", "loop.txt"]);
     assert!(stdout(&column).contains("300,000"), "{}", stdout(&column));
     // Two files of the same samples, read at once.
-    let both = call(folder.path(), &["compare", "loop.tailbound.jsonl", "loop.txt", "--json"]);
-    assert!(stdout(&both).contains("loop.txt"), "{}", stderr(&both));
+    let words = ["report", "loop.tailbound.jsonl", "loop.txt", "-o", "both.html"];
+    let both = call(folder.path(), &words);
+    assert_eq!(status(&both), 0, "{}", stderr(&both));
+    let page = std::fs::read_to_string(folder.path().join("both.html")).unwrap();
+    assert!(page.contains("loop.txt") && page.contains("loop.tailbound.jsonl"));
     let gone = call(folder.path(), &["report", "loop.tailbound.jsonl", "gone.jsonl", "loop.u32"]);
     assert_eq!((status(&gone), stderr(&gone).contains("gone.jsonl: No such file")), (2, true));
 }
