@@ -76,13 +76,17 @@ impl Answer {
             let (a, b) = self.pair(i);
             match d {
                 Ok(d) => (Some(d.word), sentence(d, a, b, &self.settings)),
-                Err(why) => (
-                    None,
+                Err(why) => (None, {
+                    let drift = if self.systems.design.is_paired() {
+                        ""
+                    } else {
+                        ", and drift of the machine between the runs is part of every ratio"
+                    };
                     format!(
                         "Nothing can be said of the difference of {b} from {a}: {why}. The figures below have no \
-                         intervals, and drift of the machine between the runs is part of every ratio."
-                    ),
-                ),
+                             intervals{drift}."
+                    )
+                }),
             }
         };
         self.differences.iter().enumerate().map(one).collect()
