@@ -17,7 +17,7 @@ use super::exceedance::{self, Exceedance};
 use super::interval::{Interval, deviation, intervals, quantile_sorted, widening};
 use super::margin::{Word, judge, more_units};
 use super::matrix::weigh;
-use super::resample::{Figures, Resampler};
+use super::resample::{Figures, Resampler, Weights};
 use super::settings::{PROBABILITIES, Settings};
 use super::shift::{self, ShiftPoint};
 use crate::quantile::{label, needed};
@@ -143,7 +143,7 @@ pub fn difference(
     let wider = widening(units[0].min(units[1]), settings.confidence);
     let estimate = family.estimate();
     let grid = shift::probabilities(n);
-    let along = Resampler::new(a, b, paired, &grid);
+    let ones = Weights { a: vec![1.0; a.len()], b: vec![1.0; b.len()] };
 
     let mut random = Random::new(settings.seed);
     let mut replicates = Vec::with_capacity(settings.replicates);
@@ -151,8 +151,9 @@ pub fn difference(
     let mut rates = Vec::with_capacity(settings.replicates);
     for _ in 0..settings.replicates {
         let weights = family.draw(&mut random);
-        replicates.push(family.weighted(&weights));
-        curves.push(along.weighted(&weights));
+        let (figures, curve) = family.weighted_along(&weights, &grid);
+        replicates.push(figures);
+        curves.push(curve);
         rates.push(exceedance::log_ratio(a, b, &weights));
     }
     let features = features(&judged, &estimate, &replicates, wider, units, settings);
@@ -163,7 +164,6 @@ pub fn difference(
     }
     let mut exceeded = deadline_ns.and_then(|limit| exceedance::counts(a, b, limit));
     if let Some(e) = exceeded.as_mut().filter(|e| e.beyond != [0, 0]) {
-        let ones = super::resample::Weights { a: vec![1.0; a.len()], b: vec![1.0; b.len()] };
         let estimate = exceedance::log_ratio(a, b, &ones);
         e.ratio = exceedance::interval(estimate, rates, wider, settings.confidence);
     }
@@ -178,7 +178,13 @@ pub fn difference(
         wasserstein_ns: wasserstein_ns(&family.matrix, &sums[0], &sums[1]),
         wasserstein_by_chance_ns: by_chance,
         exceedance: exceeded,
-        shift: shift::points(&grid, &along.estimate(), &curves, wider, settings.confidence),
+        shift: shift::points(
+            &grid,
+            &family.weighted_along(&ones, &grid).1,
+            &curves,
+            wider,
+            settings.confidence,
+        ),
     })
 }
 

@@ -67,10 +67,16 @@ impl<'p> Resampler<'p> {
 
     /// The figures under a weighting.
     pub(super) fn weighted(&self, weights: &Weights) -> Figures {
-        let mut out = Figures::default();
+        self.weighted_along(weights, &[]).0
+    }
+
+    /// The figures under a weighting, and the quantiles of a whole grid from the same sums.
+    pub(super) fn weighted_along(&self, weights: &Weights, grid: &[f64]) -> (Figures, Figures) {
+        let (mut out, mut along) = (Figures::default(), Figures::default());
         let mut sum = vec![0.0; self.matrix.buckets()];
-        let sides = [(&weights.a, &mut out.a), (&weights.b, &mut out.b)];
-        for (side, (w, figures)) in sides.into_iter().enumerate() {
+        let sides =
+            [(&weights.a, &mut out.a, &mut along.a), (&weights.b, &mut out.b, &mut along.b)];
+        for (side, (w, figures, curve)) in sides.into_iter().enumerate() {
             let (rows, maxima, order) = match side {
                 0 => (&self.matrix.rows[0], &self.maxima[0], &self.by_maximum[0]),
                 _ => (&self.matrix.rows[1], &self.maxima[1], &self.by_maximum[1]),
@@ -78,8 +84,9 @@ impl<'p> Resampler<'p> {
             weigh(rows, w, &mut sum);
             self.matrix.quantiles(&sum, self.probabilities, figures);
             figures.push(weighted_median(maxima, order, w));
+            self.matrix.quantiles(&sum, grid, curve);
         }
-        out
+        (out, along)
     }
 
     /// One draw of units with replacement.
