@@ -16,7 +16,7 @@ use super::distance::wasserstein_ns;
 use super::exceedance::{self, Exceedance};
 use super::interval::{Interval, deviation, intervals, quantile_sorted, widening};
 use super::margin::{Word, judge, more_units};
-use super::matrix::weigh;
+use super::matrix::{AT_ONCE, weigh};
 use super::resample::{Figures, Resampler, Weights};
 use super::settings::{PROBABILITIES, Settings};
 use super::shift::{self, ShiftPoint};
@@ -149,12 +149,14 @@ pub fn difference(
     let mut replicates = Vec::with_capacity(settings.replicates);
     let mut curves = Vec::with_capacity(settings.replicates);
     let mut rates = Vec::with_capacity(settings.replicates);
-    for _ in 0..settings.replicates {
-        let weights = family.draw(&mut random);
-        let (figures, curve) = family.weighted_along(&weights, &grid);
-        replicates.push(figures);
-        curves.push(curve);
-        rates.push(exceedance::log_ratio(a, b, &weights));
+    while replicates.len() < settings.replicates {
+        let draws = AT_ONCE.min(settings.replicates - replicates.len());
+        let draws: Vec<_> = (0..draws).map(|_| family.draw(&mut random)).collect();
+        for (weights, sums) in draws.iter().zip(family.sums(&draws)) {
+            replicates.push(family.figures(&sums, weights));
+            curves.push(family.along(&sums, &grid));
+            rates.push(exceedance::log_ratio(a, b, weights));
+        }
     }
     let features = features(&judged, &estimate, &replicates, wider, units, settings);
     let (p, by_chance) = exchange(&family, &estimate, &features, settings, &mut random);
@@ -180,7 +182,7 @@ pub fn difference(
         exceedance: exceeded,
         shift: shift::points(
             &grid,
-            &family.weighted_along(&ones, &grid).1,
+            &family.along(&sums, &grid),
             &curves,
             wider,
             settings.confidence,
@@ -280,10 +282,14 @@ fn exchange(
 ) -> (Option<f64>, f64) {
     let mut exchanged = Vec::with_capacity(settings.permutations);
     let mut distances = Vec::with_capacity(settings.permutations);
-    for _ in 0..settings.permutations {
-        let (figures, [a, b]) = family.exchanged(random);
-        distances.push(wasserstein_ns(&family.matrix, &a, &b));
-        exchanged.push(figures);
+    let all = family.total();
+    while exchanged.len() < settings.permutations {
+        let deals = AT_ONCE.min(settings.permutations - exchanged.len());
+        let deals: Vec<_> = (0..deals).map(|_| family.deal(random)).collect();
+        for (figures, [a, b]) in family.exchanged(&deals, &all) {
+            distances.push(wasserstein_ns(&family.matrix, &a, &b));
+            exchanged.push(figures);
+        }
     }
     distances.sort_unstable_by(f64::total_cmp);
     let by_chance = quantile_sorted(&distances, settings.confidence);

@@ -90,6 +90,36 @@ impl Row {
     }
 }
 
+/// Weightings that are summed at once: a row is fetched once for all of them, and with a
+/// thousand units the fetching is what takes long.
+pub(super) const AT_ONCE: usize = 8;
+
+/// The sums of all rows under each of `weightings`. Counts and weights are whole numbers, so the
+/// sums are exact and do not depend on their order.
+pub(super) fn weigh_all(rows: &[Row], weightings: &[&[f64]], buckets: usize) -> Vec<Vec<f64>> {
+    let mut out = Vec::with_capacity(weightings.len());
+    for some in weightings.chunks(AT_ONCE) {
+        let mut sums = vec![[0.0; AT_ONCE]; buckets];
+        for (i, row) in rows.iter().enumerate() {
+            let mut weights = [0.0; AT_ONCE];
+            for (weight, all) in weights.iter_mut().zip(some) {
+                *weight = all.get(i).copied().unwrap_or(0.0);
+            }
+            if weights.iter().all(|w| *w == 0.0) {
+                continue;
+            }
+            for (at, count) in &row.entries {
+                if let Some(sum) = sums.get_mut(*at as usize) {
+                    sum.iter_mut().zip(&weights).for_each(|(s, w)| *s += w * count);
+                }
+            }
+        }
+        let one = |k: usize| sums.iter().map(|s| s.get(k).copied().unwrap_or(0.0)).collect();
+        out.extend((0..some.len()).map(one));
+    }
+    out
+}
+
 /// The sum of all rows, each with its weight.
 pub(super) fn weigh(rows: &[Row], weights: &[f64], sum: &mut [f64]) {
     sum.fill(0.0);

@@ -9,7 +9,7 @@
 //! Source: Davison and Hinkley 1997, 3.8 and 4.3; Good 2005 (exact permutation tests).
 
 use super::block::Block;
-use super::matrix::{Matrix, Row, weigh};
+use super::matrix::{Matrix, weigh_all};
 use crate::random::Random;
 
 /// Both systems' figures: quantiles in the order asked for, then the median block maximum.
@@ -66,27 +66,44 @@ impl<'p> Resampler<'p> {
     }
 
     /// The figures under a weighting.
-    pub(super) fn weighted(&self, weights: &Weights) -> Figures {
-        self.weighted_along(weights, &[]).0
+    fn weighted(&self, weights: &Weights) -> Figures {
+        let sums = self.sums(std::slice::from_ref(weights));
+        sums.first().map(|s| self.figures(s, weights)).unwrap_or_default()
     }
 
-    /// The figures under a weighting, and the quantiles of a whole grid from the same sums.
-    pub(super) fn weighted_along(&self, weights: &Weights, grid: &[f64]) -> (Figures, Figures) {
-        let (mut out, mut along) = (Figures::default(), Figures::default());
-        let mut sum = vec![0.0; self.matrix.buckets()];
-        let sides =
-            [(&weights.a, &mut out.a, &mut along.a), (&weights.b, &mut out.b, &mut along.b)];
-        for (side, (w, figures, curve)) in sides.into_iter().enumerate() {
-            let (rows, maxima, order) = match side {
-                0 => (&self.matrix.rows[0], &self.maxima[0], &self.by_maximum[0]),
-                _ => (&self.matrix.rows[1], &self.maxima[1], &self.by_maximum[1]),
-            };
-            weigh(rows, w, &mut sum);
-            self.matrix.quantiles(&sum, self.probabilities, figures);
-            figures.push(weighted_median(maxima, order, w));
-            self.matrix.quantiles(&sum, grid, curve);
+    /// Both systems' sums over the buckets, under each of `weightings`.
+    pub(super) fn sums(&self, weightings: &[Weights]) -> Vec<[Vec<f64>; 2]> {
+        let buckets = self.matrix.buckets();
+        let [rows_a, rows_b] = &self.matrix.rows;
+        let a: Vec<&[f64]> = weightings.iter().map(|w| w.a.as_slice()).collect();
+        let b: Vec<&[f64]> = weightings.iter().map(|w| w.b.as_slice()).collect();
+        let b = weigh_all(rows_b, &b, buckets);
+        weigh_all(rows_a, &a, buckets).into_iter().zip(b).map(|(a, b)| [a, b]).collect()
+    }
+
+    /// The figures of a weighting and of the sums it comes to.
+    pub(super) fn figures(&self, sums: &[Vec<f64>; 2], weights: &Weights) -> Figures {
+        let mut out = Figures::default();
+        let [maxima_a, maxima_b] = &self.maxima;
+        let [order_a, order_b] = &self.by_maximum;
+        let [sum_a, sum_b] = sums;
+        for (figures, sum, maxima, order, weights) in [
+            (&mut out.a, sum_a, maxima_a, order_a, &weights.a),
+            (&mut out.b, sum_b, maxima_b, order_b, &weights.b),
+        ] {
+            self.matrix.quantiles(sum, self.probabilities, figures);
+            figures.push(weighted_median(maxima, order, weights));
         }
-        (out, along)
+        out
+    }
+
+    /// The quantiles of a whole grid, of the same sums.
+    pub(super) fn along(&self, sums: &[Vec<f64>; 2], grid: &[f64]) -> Figures {
+        let mut out = Figures::default();
+        let [sum_a, sum_b] = sums;
+        self.matrix.quantiles(sum_a, grid, &mut out.a);
+        self.matrix.quantiles(sum_b, grid, &mut out.b);
+        out
     }
 
     /// One draw of units with replacement.
@@ -106,8 +123,9 @@ impl<'p> Resampler<'p> {
         Weights { a: wa, b: wb }
     }
 
-    /// The figures after labels were exchanged at random, and the two sums they come from.
-    pub(super) fn exchanged(&self, random: &mut Random) -> (Figures, [Vec<f64>; 2]) {
+    /// Labels dealt anew: for each unit, those of the first system first, whether it is now of
+    /// the second.
+    pub(super) fn deal(&self, random: &mut Random) -> Vec<bool> {
         let [a, b] = self.units();
         let mut to_b: Vec<bool> = std::iter::repeat_n(false, a).chain(vec![true; b]).collect();
         if self.paired {
@@ -119,27 +137,49 @@ impl<'p> Resampler<'p> {
         } else {
             random.shuffle(&mut to_b);
         }
-        let mut sums = [vec![0.0; self.matrix.buckets()], vec![0.0; self.matrix.buckets()]];
-        let mut maxima = [Vec::new(), Vec::new()];
-        let [sum_a, sum_b] = &mut sums;
-        let rows: Vec<(&Row, f64)> = self
-            .matrix
-            .rows
-            .iter()
-            .zip(&self.maxima)
-            .flat_map(|(rows, maxima)| rows.iter().zip(maxima.iter().copied()))
-            .collect();
-        for ((row, maximum), b) in rows.into_iter().zip(&to_b) {
-            row.add_to(if *b { sum_b } else { sum_a }, 1.0);
-            maxima[usize::from(*b)].push(maximum);
-        }
-        let mut out = Figures::default();
-        self.matrix.quantiles(sum_a, self.probabilities, &mut out.a);
-        self.matrix.quantiles(sum_b, self.probabilities, &mut out.b);
-        let [in_a, in_b] = maxima.map(median);
-        out.a.push(in_a);
-        out.b.push(in_b);
-        (out, sums)
+        to_b
+    }
+
+    /// All units of both systems together.
+    pub(super) fn total(&self) -> Vec<f64> {
+        let [a, b] = self.units();
+        let ones = [Weights { a: vec![1.0; a], b: vec![1.0; b] }];
+        let [all_a, all_b] = self.sums(&ones).pop().unwrap_or_default();
+        all_a.iter().zip(&all_b).map(|(x, y)| x + y).collect()
+    }
+
+    /// The figures under each of some deals of the labels, and the two sums they come from;
+    /// `all` is [`Self::total`].
+    pub(super) fn exchanged(
+        &self,
+        deals: &[Vec<bool>],
+        all: &[f64],
+    ) -> Vec<(Figures, [Vec<f64>; 2])> {
+        let [a, _] = self.units();
+        let moved = |deal: &Vec<bool>| -> Weights {
+            let weight = |b: &bool| if *b { 1.0 } else { 0.0 };
+            Weights {
+                a: deal.iter().take(a).map(weight).collect(),
+                b: deal.iter().skip(a).map(weight).collect(),
+            }
+        };
+        let moved: Vec<Weights> = deals.iter().map(moved).collect();
+        let one = |(deal, [from_a, from_b]): (&Vec<bool>, [Vec<f64>; 2])| {
+            let sum_b: Vec<f64> = from_a.iter().zip(&from_b).map(|(x, y)| x + y).collect();
+            let sum_a: Vec<f64> = all.iter().zip(&sum_b).map(|(x, y)| x - y).collect();
+            let mut maxima = [Vec::new(), Vec::new()];
+            for (maximum, b) in self.maxima.iter().flatten().zip(deal) {
+                maxima[usize::from(*b)].push(*maximum);
+            }
+            let mut out = Figures::default();
+            self.matrix.quantiles(&sum_a, self.probabilities, &mut out.a);
+            self.matrix.quantiles(&sum_b, self.probabilities, &mut out.b);
+            let [in_a, in_b] = maxima.map(median);
+            out.a.push(in_a);
+            out.b.push(in_b);
+            (out, [sum_a, sum_b])
+        };
+        deals.iter().zip(self.sums(&moved)).map(one).collect()
     }
 }
 
