@@ -11,6 +11,7 @@
 //! | `verdict` | `outcome`, `exit_status`, `sentence`, `statements`, `due`, `beyond`, `beyond_unknown` |
 //! | `threads` | a list: `name`, `thread`, `cpu`, `context`, `missed`, `wakeup` and `due` (summaries), `warm_up`, `counters`, `dropped`, `p2_approximate`, `ended` |
 //! | `totals` | a list, one a context: `context`, `missed`, `wakeup`, `due` |
+//! | `bound` | how late it can be: [`tailbound_stats::bound::Statement`]; `null` without threads |
 //! | `findings` | a list, gravest first: `id`, `impact`, `title`, `meaning`, `remedy` |
 //! | `loads` | a list: `name`, `unit`, `count`, `span_ns`, `rate_per_s`, `least_per_s` |
 //! | `works` | a list: the repetitions of works, as in the run file |
@@ -65,6 +66,7 @@ pub fn json(run: &Run) -> Value {
         },
         "threads": threads(run),
         "totals": totals(run),
+        "bound": (!run.threads.is_empty()).then(|| crate::bound::of(run)),
         "findings": label::findings(run),
         "loads": digest::loads(run),
         "works": run.works,

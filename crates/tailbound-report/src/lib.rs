@@ -12,6 +12,7 @@
 )]
 
 pub mod bins;
+pub mod bound;
 pub mod compare;
 pub mod decide;
 pub mod digest;

@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Compare(crate::cli_compare::CompareArgs),
     /// Real time or real fast? What two systems cost and give, and which suits the work
     Decide(crate::cli_decide::DecideArgs),
+    /// How late can it be beyond what was seen? A bound with its procedure, or the refusal and why
+    Bound(crate::cli_bound::BoundArgs),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
     Import(ImportArgs),
     /// A series of runs over time: where it changed, and what else changed then

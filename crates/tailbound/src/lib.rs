@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 mod cli;
+mod cli_bound;
 mod cli_compare;
 mod cli_decide;
 mod cli_history;

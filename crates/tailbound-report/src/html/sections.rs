@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::units::{format_ns, format_span, grouped};
 use tailbound_core::{Outcome, Run};
+use tailbound_stats::bound::{Extrapolation, Reason};
 
 use super::Page;
 use crate::escape::{shell, xml};
@@ -45,6 +46,7 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
         }
         None => page.list(&phases),
     }
+    bound(page, run, prefix);
     statistics(page, run);
     windows(page, run);
     findings(page, run);
@@ -68,6 +70,46 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     machine(page, run);
     plan(page, run);
     repeat(page, run, name, prefix);
+}
+
+/// How late it can be beyond what was seen.
+fn bound(page: &mut Page, run: &Run, prefix: &str) {
+    if run.threads.is_empty() {
+        return;
+    }
+    let statement = crate::bound::of(run);
+    page.heading("How late it can be");
+    let mut lines: Vec<String> = statement.free.iter().map(|l| l.sentence.clone()).collect();
+    lines.extend(statement.free_missing.clone());
+    lines.extend(statement.clustering.as_ref().map(|c| c.sentence.clone()));
+    page.list(&lines);
+    if let Some(figure) = pictures::returns(&statement) {
+        page.figure(&figure, prefix);
+    }
+    match &statement.extrapolation {
+        Extrapolation::Bound(b) => {
+            page.text("", &b.sentence);
+            page.list(&crate::bound::bound_lines(b));
+            if !b.warnings.is_empty() {
+                page.list(&b.warnings);
+            }
+        }
+        Extrapolation::Refused { reasons, modes, .. } => {
+            page.text("", "No bound beyond what was seen is given:");
+            let words = |r: &Reason| format!("{} {}", r.sentence, r.remedy);
+            page.list(&reasons.iter().map(words).collect::<Vec<_>>());
+            let modes = crate::bound::mode_lines(modes);
+            if let Some((first, rest)) = modes.split_first() {
+                page.text("", first);
+                page.list(
+                    &rest.iter().map(|l| l.trim_start_matches("- ").to_owned()).collect::<Vec<_>>(),
+                );
+            }
+        }
+    }
+    let rests: Vec<String> =
+        statement.assumptions.iter().chain(&statement.discarded).cloned().collect();
+    page.text("note", &rests.join(" "));
 }
 
 /// The verdict in a box, in words as well as in colour.

@@ -6,6 +6,7 @@
 
 pub mod compared;
 mod histogram;
+mod returns;
 mod survival;
 mod timeline;
 
@@ -19,6 +20,7 @@ use crate::svg::plot::{self, Look};
 use crate::table::Table;
 
 pub use histogram::{EXPLANATION as HISTOGRAM_EXPLANATION, early, late, late_multiple};
+pub use returns::returns;
 pub use survival::{EXPLANATION as SURVIVAL_EXPLANATION, survival, survival_multiple};
 pub use timeline::{loads, maxima, window_table, windows};
 

@@ -114,6 +114,7 @@ pub fn text(run: &Run, style: Style) -> String {
     histogram(run, &mut page);
     statements(run, &mut page);
     phases(run, &mut page);
+    crate::bound::section(&mut page, run);
     loads(run, &mut page);
     findings(run, &mut page);
     let lost = digest::losses(run);

@@ -3,6 +3,7 @@
 //!
 //! Context: COLD.
 
+mod bound;
 mod compare;
 mod decide;
 mod history;
@@ -44,6 +45,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Decide(args) => decide::decide(&args),
         Command::Import(args) => import::import(&args),
         Command::History(args) => history::history(&args),
+        Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Lab(lab) => lab::lab(&lab),
         Command::Completions { shell } => {

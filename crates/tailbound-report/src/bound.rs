@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How late it can be beyond what was seen, for people and scripts: the lines that hold for
+//! every distribution first, then the bound with all it comes from, or why there is none.
+//!
+//! Context: COLD. Units: ns in, text out.
+//! Not here: the statement itself (`tailbound-stats`), its picture (`pictures`).
+
+use serde_json::{Value, json};
+use tailbound_core::requirement::Rate;
+use tailbound_core::units::{format_ns, grouped};
+use tailbound_core::{Outcome, Run};
+use tailbound_stats::bound::{
+    BlockMaxima, Bound, Extrapolation, Reason, Settings, Statement, TailMode,
+};
+
+use crate::text::Style;
+use crate::text::ink::Ink;
+use crate::text::report::{Page, outcome_ink};
+
+/// The statement of a run as every report has it: 95 %, ten times the run.
+#[must_use]
+pub fn of(run: &Run) -> Statement {
+    tailbound_stats::bound::bound(&BlockMaxima::of(run), &Settings::default())
+}
+
+/// Does the statement show the deadline? In one word, and why.
+///
+/// A deadline is shown by a bound that is within it, or by a demonstrated `rate`.
+#[must_use]
+pub fn outcome(statement: &Statement, rate: Option<Rate>) -> (Outcome, String) {
+    let Some(deadline) = statement.settings.deadline_ns else {
+        return (Outcome::Measured, "No deadline was given: the figures are the answer.".into());
+    };
+    let limit = crate::digest::exactly(deadline);
+    if let Some(max) = statement.observed_max_ns.filter(|m| *m > deadline) {
+        let latest = format_ns(max as f64);
+        return (
+            Outcome::NotMet,
+            format!("Not shown: the latest was {latest}, later than the deadline of {limit}."),
+        );
+    }
+    let line = statement.free.iter().find(|l| l.threshold_ns == deadline);
+    let required = rate.map(|r| (r, f64::from(r.count) / (r.per_ns as f64 / 1e9)));
+    if let (Some((rate, per_s)), Some(line)) = (required, line)
+        && line.rate_upper_per_s <= per_s
+    {
+        return (
+            Outcome::Met,
+            format!("Shown: later than {limit} comes no more often than {rate}."),
+        );
+    }
+    match statement.bound() {
+        Some(b) if b.bound_ns <= deadline as f64 => {
+            let early = if b.warnings.iter().any(|w| w.starts_with("Preliminary")) {
+                " (preliminary: see below)"
+            } else {
+                ""
+            };
+            let bound = format_ns(b.bound_ns);
+            (
+                Outcome::Met,
+                format!("Shown: the bound of {bound} is within the deadline of {limit}{early}."),
+            )
+        }
+        Some(b) => (
+            Outcome::Undecided,
+            format!(
+                "Undecided: nothing was later than {limit}, but the bound is {}.",
+                format_ns(b.bound_ns)
+            ),
+        ),
+        None => (
+            Outcome::Undecided,
+            format!("Undecided: nothing was later than {limit}, but there is no bound."),
+        ),
+    }
+}
+
+/// The statement of one run for a terminal; `name` is the file's.
+#[must_use]
+pub fn text(statement: &Statement, name: &str, rate: Option<Rate>, style: Style) -> String {
+    let mut page = Page::new(style);
+    let (outcome, words) = outcome(statement, rate);
+    page.text(&format!("{name}: {words}"), "  ", outcome_ink(outcome));
+    page.heading("Whatever the distribution");
+    free(&mut page, statement);
+    page.heading("Beyond what was seen");
+    match &statement.extrapolation {
+        Extrapolation::Bound(b) => bound(&mut page, b),
+        Extrapolation::Refused { reasons, modes, .. } => {
+            page.text("No bound is given.", "  ", Ink::Warn);
+            for reason in reasons {
+                refusal(&mut page, reason);
+            }
+            for line in mode_lines(modes) {
+                page.text(&line, "  ", Ink::Plain);
+            }
+        }
+    }
+    page.heading("What this rests on");
+    for line in statement.assumptions.iter().chain(&statement.discarded) {
+        page.text(&format!("- {line}"), "  ", Ink::Dim);
+    }
+    let method = format!("- Method {}, seed {}.", statement.method, statement.settings.seed);
+    page.text(&method, "  ", Ink::Dim);
+    page.finish()
+}
+
+/// The same, short, as a section of a run's report.
+pub(crate) fn section(page: &mut Page, run: &Run) {
+    if run.threads.is_empty() {
+        return;
+    }
+    let statement = of(run);
+    page.heading("How late it can be");
+    free(page, &statement);
+    match &statement.extrapolation {
+        Extrapolation::Bound(b) => bound(page, b),
+        Extrapolation::Refused { reasons, modes, .. } => {
+            if let Some(first) = reasons.first() {
+                let more = reasons.len() - 1;
+                let others = match more {
+                    0 => String::new(),
+                    1 => " (one more reason: tailbound bound)".to_owned(),
+                    n => format!(" ({n} more reasons: tailbound bound)"),
+                };
+                let words = format!(
+                    "- No bound beyond what was seen: {}{others} {}",
+                    first.sentence, first.remedy
+                );
+                page.text(&words, "  ", Ink::Plain);
+            }
+            if modes.len() > 1 {
+                mode_lines(modes).iter().for_each(|l| page.text(l, "  ", Ink::Plain));
+            }
+        }
+    }
+}
+
+fn free(page: &mut Page, statement: &Statement) {
+    for line in &statement.free {
+        page.text(&format!("- {}", line.sentence), "  ", Ink::Plain);
+    }
+    if let Some(why) = &statement.free_missing {
+        page.text(&format!("- {why}"), "  ", Ink::Plain);
+    }
+    if let Some(c) = &statement.clustering {
+        page.text(&format!("- {}", c.sentence), "  ", Ink::Plain);
+    }
+}
+
+fn refusal(page: &mut Page, reason: &Reason) {
+    page.text(&format!("- {}", reason.sentence), "  ", Ink::Plain);
+    page.text(&format!("  Do: {}", reason.remedy), "      ", Ink::Plain);
+}
+
+fn bound(page: &mut Page, b: &Bound) {
+    page.text(&format!("- {}", b.sentence), "  ", Ink::Bold);
+    for line in bound_lines(b) {
+        page.text(&format!("- {line}"), "  ", Ink::Plain);
+    }
+    for warning in &b.warnings {
+        page.text(&format!("- {warning}"), "  ", Ink::Warn);
+    }
+}
+
+/// All figures of a bound, a sentence each.
+pub(crate) fn bound_lines(b: &Bound) -> Vec<String> {
+    let limits = &b.limits;
+    let higher = limits.higher.map_or_else(String::new, |h| {
+        format!(", from the next higher thresholds {}", format_ns(h))
+    });
+    let mut out = vec![
+        format!(
+            "The bound is the greatest of: every shape {}, no credit for an end {}, exponential \
+             {}{higher}. Best value without a margin: {}.",
+            format_ns(limits.free),
+            format_ns(limits.no_end),
+            format_ns(limits.exponential),
+            format_ns(b.point_ns)
+        ),
+        format!(
+            "Tail: {} of {} blocks of {} s, above {}; shape {:.3} ({}), at most {:.2} at 90 %; \
+             scale {}; standard deviation over mean {:.2}; fit p = {}.",
+            b.exceedances,
+            grouped(b.blocks as u64),
+            b.block_s,
+            format_ns(b.threshold_ns),
+            b.shape,
+            b.shape_words,
+            b.shape_upper,
+            format_ns(b.scale_ns),
+            b.variation,
+            fit_p(b.fit_p)
+        ),
+        format!(
+            "Tests passed at 1 %: Ljung–Box p = {:.3}, KPSS {:.3} (below 0.739), runs p = {:.3}, \
+             ten slices p = {:.3}, periods p = {:.3}; exceedances in time: uniform p = {:.3}, \
+             bursts p = {:.3}.",
+            b.gate.ljung_box_p,
+            b.gate.kpss,
+            b.gate.runs_p,
+            b.gate.slices_p,
+            b.gate.period_p,
+            b.spread.uniform_p,
+            b.spread.dispersion_p
+        ),
+    ];
+    if let Some(i) = &b.influence {
+        out.push(format!(
+            "Without the latest wake-up the bound would be {} ({:+.0} %).",
+            format_ns(i.bound_ns),
+            -i.drop * 100.0
+        ));
+    }
+    out
+}
+
+fn fit_p(p: f64) -> String {
+    if p >= 0.75 { "more than 0.5".to_owned() } else { format!("{p:.2}") }
+}
+
+/// Where the great values lie.
+pub(crate) fn mode_lines(modes: &[TailMode]) -> Vec<String> {
+    if modes.is_empty() {
+        return Vec::new();
+    }
+    let mut out =
+        vec!["The greatest values lie here; each heap has a cause of its own:".to_owned()];
+    out.extend(modes.iter().map(|m| {
+        format!(
+            "- {} to {}: {} ({})",
+            format_ns(m.low_ns as f64),
+            format_ns(m.high_ns as f64),
+            if m.count == 1 { "one".to_owned() } else { grouped(m.count) },
+            share(m.share)
+        )
+    }));
+    out
+}
+
+fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 0.01 { format!("{percent:.2} % of all") } else { format!("{share:.1e} of all") }
+}
+
+/// The statements of several runs for scripts, schema `tailbound-bound/1`: `runs`, a list of
+/// `file`, `outcome`, `sentence`, `statement` (as [`Statement`]).
+#[must_use]
+pub fn json(statements: &[(String, Option<Rate>, Statement)]) -> Value {
+    let one = |(name, rate, statement): &(String, Option<Rate>, Statement)| {
+        let (outcome, sentence) = outcome(statement, *rate);
+        json!({
+            "file": name,
+            "outcome": outcome,
+            "exit_status": outcome.exit_status(),
+            "sentence": sentence,
+            "statement": statement,
+        })
+    };
+    json!({"schema": "tailbound-bound/1", "runs": statements.iter().map(one).collect::<Vec<_>>()})
+}

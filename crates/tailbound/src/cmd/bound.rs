@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `bound`: how late it can be beyond what was seen, or why that cannot be said.
+//!
+//! Context: COLD.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tailbound_core::requirement::Rate;
+use tailbound_core::units::parse_ns;
+use tailbound_core::{Outcome, Run};
+use tailbound_import::Options;
+use tailbound_report::{bound as words, pictures};
+use tailbound_stats::bound::{BlockMaxima, Settings, Statement, bound as state};
+
+use crate::cli_bound::BoundArgs;
+use crate::input;
+use crate::say::{self, Failure};
+
+/// `tailbound bound`
+pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
+    let settings = settings(args)?;
+    if args.svg.is_some() && args.runs.len() > 1 {
+        return Err(Failure::usage("--svg: one picture shows one run; give one"));
+    }
+    let mut statements: Vec<(String, Option<Rate>, Statement)> = Vec::new();
+    for path in &args.runs {
+        let run = read(args, path)?;
+        let rate = run.header.plan.requirement.rate;
+        statements.push((input::name(path), rate, state(&BlockMaxima::of(&run), &settings)));
+    }
+    if let (Some(out), [(.., statement)]) = (&args.svg, statements.as_slice()) {
+        let figure = pictures::returns(statement).ok_or_else(|| {
+            Failure::usage("--svg: this run holds no maxima by the second, so there is no picture")
+        })?;
+        input::write(out, &figure.standalone(), args.force)?;
+    }
+    if args.svg.as_deref() == Some(Path::new("-")) {
+        // The picture is the answer.
+    } else if args.json {
+        say::answer_json(&words::json(&statements))?;
+    } else {
+        let style = say::style(&args.color.when);
+        let texts: Vec<String> =
+            statements.iter().map(|(n, rate, s)| words::text(s, n, *rate, style)).collect();
+        say::answer(&texts.join("\n"))?;
+    }
+    let worst = statements
+        .iter()
+        .map(|(_, rate, s)| words::outcome(s, *rate).0)
+        .max_by_key(|o| match o {
+            Outcome::NotMet => 2,
+            Outcome::Undecided | Outcome::Unfit => 1,
+            Outcome::Met | Outcome::Measured => 0,
+        })
+        .unwrap_or(Outcome::Measured);
+    Ok(ExitCode::from(worst.exit_status()))
+}
+
+fn time(text: &str, flag: &str) -> Result<i64, Failure> {
+    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
+    if ns > 0 { Ok(ns) } else { Err(Failure::usage(format!("{flag}: {text} is not above zero"))) }
+}
+
+fn settings(args: &BoundArgs) -> Result<Settings, Failure> {
+    if !(0.5..1.0).contains(&args.confidence) {
+        return Err(Failure::usage(format!(
+            "--confidence: {} is not between 0.5 and 1, for example 0.95",
+            args.confidence
+        )));
+    }
+    let extrapolate: f64 = args.extrapolate.parse().map_err(|_| {
+        Failure::usage(format!("--extrapolate: `{}` is not 10 or 100", args.extrapolate))
+    })?;
+    Ok(Settings {
+        confidence: args.confidence,
+        extrapolate,
+        above_ns: args.above.iter().map(|t| time(t, "--above")).collect::<Result<_, _>>()?,
+        deadline_ns: args.deadline.as_deref().map(|t| time(t, "--deadline")).transpose()?,
+        seed: args.seed,
+    })
+}
+
+fn read(args: &BoundArgs, path: &Path) -> Result<Run, Failure> {
+    if args.interval.is_none() && args.unit.is_none() {
+        return input::run(path);
+    }
+    let unit_ns = args.unit.as_deref().map(|u| match u {
+        "ms" => 1_000_000,
+        "us" => 1000,
+        _ => 1,
+    });
+    let interval_ns = args.interval.as_deref().map(|t| time(t, "--interval")).transpose()?;
+    let options = Options { unit_ns, interval_ns, ..Options::default() };
+    input::import(path, None, &options, None)
+}
