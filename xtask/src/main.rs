@@ -4,6 +4,7 @@
 //! Context: COLD. Not here: anything a user of the tool needs; it works without this.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to a terminal")]
 
+mod coverage;
 mod cross;
 mod elf;
 mod exec;
@@ -25,6 +26,8 @@ Chores of the house.
   cargo xtask test [STAGE...]      everything CI runs, or some stages; --list names them
   cargo xtask build NAME...        static programs into dist/: static, arm64, arm32
   cargo xtask link-probe           what the measuring loop can reach besides its two system calls
+  cargo xtask coverage [--repetitions N] [--json] [--write]
+                                   how often the worst-case bound holds; --write: into docs/bound.md
   cargo xtask schema FILE...       run files against docs/run-file.schema.json
   cargo xtask man [DIR]            man pages, one a command, into dist/man
   cargo xtask completions [DIR]    bash, zsh and fish completions into dist/completions
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::command(),
         ["test", rest @ ..] => stages::command(rest),
         ["build", names @ ..] if !names.is_empty() => cross::command(names),
+        ["coverage", rest @ ..] => coverage::command(rest),
         ["link-probe"] => link_probe::command(),
         ["schema", files @ ..] if !files.is_empty() => schema::command(files),
         ["man", rest @ ..] => pages::command(pages::Kind::Man, rest),

@@ -9,6 +9,7 @@
 //! lab.rs      what the lab refuses
 //! rounds.rs   variants in turn, and compared
 //! decide.rs   works, and the choice between two systems
+//! lab.rs      what the lab refuses           bounds.rs from files to a statement
 //! observe.rs  the kernel's tracing beside a run
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -17,6 +18,7 @@
 
 mod decide;
 mod duration;
+mod bounds;
 mod ends;
 mod files;
 mod ground;
