@@ -182,6 +182,14 @@ pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option
     let seen = format!("{} of {of} seconds held one", grouped(hits));
     if upper > COMMON {
         let lower = rate_lower(hits, exposure, confidence);
+        if lower < RARE {
+            return Some(format!(
+                "{} of {of} seconds held {what}: too short a run to say how rare they are; at \
+                 {level} confidence at least one per {}",
+                grouped(hits),
+                at_most(1.0 / lower)
+            ));
+        }
         return Some(format!(
             "seconds with {what} are common: {seen}; at {level} confidence at least one per {}",
             at_most(1.0 / lower)
@@ -193,8 +201,11 @@ pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option
     ))
 }
 
-/// Seconds with an exceedance are common above this rate (per second): denser than one per 10 s.
+/// Seconds with an exceedance may be common if their rate can be above this (per second).
 const COMMON: f64 = 0.1;
+
+/// They are not known to be, if it can be below this.
+const RARE: f64 = 0.02;
 
 #[cfg(test)]
 mod tests {
@@ -271,6 +282,8 @@ mod tests {
             "{}",
             said(1800)
         );
+        let short = frequency("x", 1, 5, 0.95).unwrap_or_default();
+        assert!(short.starts_with("1 of 5 seconds held x: too short"), "{short}");
         assert!(said(3600).starts_with("every one of 3,600 seconds"), "{}", said(3600));
         assert_eq!(frequency("x", 0, 0, 0.95), None);
     }

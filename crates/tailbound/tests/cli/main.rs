@@ -6,7 +6,6 @@
 //! words.rs    what is refused, and how          ends.rs     Ctrl-C, kill, full disks
 //! measure.rs  what a measurement must hold      omission.rs coordinated omission
 //! files.rs    show, report, compare, import     ground.rs   other users, namespaces
-//! lab.rs      what the lab refuses
 //! rounds.rs   variants in turn, and compared
 //! decide.rs   works, and the choice between two systems
 //! lab.rs      what the lab refuses           bounds.rs from files to a statement
@@ -16,9 +15,9 @@
 #![expect(clippy::print_stdout, reason = "skips are said on standard output")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
+mod bounds;
 mod decide;
 mod duration;
-mod bounds;
 mod ends;
 mod files;
 mod ground;
