@@ -42,7 +42,8 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
 fn put(project: &Path, table: &str, words: &[&str]) -> anyhow::Result<()> {
     let path = project.join(PAGE);
     let page = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let (before, rest) = page.split_once(BEGIN).with_context(|| format!("no `{BEGIN}` in {PAGE}"))?;
+    let (before, rest) =
+        page.split_once(BEGIN).with_context(|| format!("no `{BEGIN}` in {PAGE}"))?;
     let (_, after) = rest.split_once(END).with_context(|| format!("no `{END}` in {PAGE}"))?;
     let command = ["cargo xtask coverage --write"].iter().chain(words).copied();
     let command = command.collect::<Vec<_>>().join(" ");

@@ -121,11 +121,11 @@ pub(crate) fn section(page: &mut Page, run: &Run) {
                 let more = reasons.len() - 1;
                 let others = match more {
                     0 => String::new(),
-                    1 => " (one more reason: tailbound bound)".to_owned(),
-                    n => format!(" ({n} more reasons: tailbound bound)"),
+                    1 => " One more reason: tailbound bound.".to_owned(),
+                    n => format!(" {n} more reasons: tailbound bound."),
                 };
                 let words = format!(
-                    "- No bound beyond what was seen: {}{others} {}",
+                    "- No bound beyond what was seen: {} Do: {}{others}",
                     first.sentence, first.remedy
                 );
                 page.text(&words, "  ", Ink::Plain);

@@ -65,10 +65,16 @@ fn round(maxima: &BlockMaxima) -> Vec<i64> {
     let Some(max) = maxima.observed_max_ns() else { return Vec::new() };
     let most = maxima.seconds as f64 * ROUND_SHARE;
     let powers = (0..13u32).rev().map(|p| 10i64.pow(p));
+    // One that says the same as the last says nothing.
+    let mut last = 0;
     powers
         .flat_map(|p| [5 * p, 2 * p, p])
         .skip_while(|t| *t >= max)
         .take_while(|t| (maxima.hits(*t) as f64) <= most)
+        .filter(|t| {
+            let hits = maxima.hits(*t);
+            std::mem::replace(&mut last, hits) != hits
+        })
         .take(ROUND_MAX)
         .collect()
 }
