@@ -21,7 +21,7 @@ if [ -z "${RUN:-}" ]; then
     "$tailbound" run -D 20s --load none --quiet --out "$run" --report "$dir/run.html" >/dev/null || status=$?
     [ "$status" = 0 ] || [ "$status" = 5 ] || exit "$status"
 fi
-mkdir "$dir/many"
+mkdir "$dir/many" "$dir/first" "$dir/second"
 for i in $(seq "$files"); do
     started=$(date -u -d "2026-01-01 00:00:00 UTC + $i minutes" +%Y-%m-%dT%H:%M:%SZ)
     sed -E "1s/\"id\":\"[^\"]*\"/\"id\":\"copy-$i\"/; 1s/\"started\":\"[^\"]*\"/\"started\":\"$started\"/" \
@@ -45,8 +45,14 @@ echo "# $files files of $(stat -c %s "$run") bytes"
 echo "| what | wall | CPU | peak |"
 echo "|---|---|---|---|"
 row "cat to nowhere" sh -c 'cat "$1"/* >/dev/null' cat "$dir/many"
-row "compare" "$tailbound" compare "$dir"/many/*
+row "compare, each with the first" "$tailbound" compare "$dir"/many/*
 row "compare --json" "$tailbound" compare --json "$dir"/many/*
+for i in "$dir"/many/*; do
+    half=first
+    [ "$((10#$(basename "$i" .tailbound.jsonl)))" -le "$((files / 2))" ] || half=second
+    ln "$i" "$dir/$half/"
+done
+row "compare, half of them with the other half" "$tailbound" compare "$dir/first" "$dir/second"
 if "$tailbound" history --help >/dev/null 2>&1; then
     row "history" "$tailbound" history "$dir"/many/*
     row "history, chart" "$tailbound" history "$dir"/many/* --out "$dir/history.html"
