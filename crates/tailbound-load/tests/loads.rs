@@ -180,7 +180,7 @@ fn a_work_comes_to_its_end_is_timed_and_leaves_nothing_when_interrupted() {
     assert_eq!(interrupted, Ok(None));
     let left = || {
         fs::read_dir("/proc").unwrap().flatten().any(|entry| {
-            fs::read(entry.path().join("cmdline")).unwrap_or_default() == b"sleep\01017\0"
+            fs::read(entry.path().join("cmdline")).unwrap_or_default() == b"sleep\x001017\0"
         })
     };
     assert!(eventually(Duration::from_secs(10), || !left()), "sleep 1017 lives on");

@@ -147,7 +147,7 @@ fn deadline(real: &Side, fast: &Side, advice: Advice) -> Vec<String> {
 
 /// Is a work item of `ns` a long one? From hundreds of ms on always, as the paper says; below
 /// that where the work itself decides with every work that was measured, even by the worst
-/// latency.
+/// latency and with the least cost that the repetitions leave possible.
 fn by_length(ns: f64, works: &[WorkChoice]) -> Known {
     let length = units::format_ns(ns);
     if ns >= LONG_NS {
@@ -159,7 +159,10 @@ fn by_length(ns: f64, works: &[WorkChoice]) -> Known {
         .iter()
         .filter(|w| {
             let mut of_worst = w.delays.iter().filter(|d| d.statistic == "worst");
-            of_worst.all(|d| d.fast.delay_ns(ns) < d.real.delay_ns(ns))
+            of_worst.all(|d| {
+                let least = d.real.factor.low.map(|low| d.real.latency_ns.value + ns * low);
+                least.is_some_and(|real_ns| d.fast.delay_ns(ns) < real_ns)
+            })
         })
         .map(|w| w.work.as_str())
         .collect();
@@ -170,15 +173,18 @@ fn by_length(ns: f64, works: &[WorkChoice]) -> Known {
         return Known::new(
             Answer::Yes,
             format!(
-                "{length} are long here: real fast is done sooner with every work, even by the worst"
+                "{length} are long here: real fast is shown to be done sooner with every work, even by the worst"
             ),
         );
     }
     let exception = match sooner.len() {
         0 => String::new(),
-        _ => format!(", but not with {}", sooner.join(", ")),
+        _ => format!(", but for {}", sooner.join(", ")),
     };
-    Known::new(Answer::No, format!("at {length} real time is done sooner by the worst{exception}"))
+    Known::new(
+        Answer::No,
+        format!("at {length} real fast is not shown to be done sooner by the worst{exception}"),
+    )
 }
 
 fn work(real: &WorkCost, fast: &WorkCost, on: &Side, off: &Side) -> WorkChoice {

@@ -91,7 +91,8 @@ fn works_are_timed_after_the_measurement_and_two_sides_are_decided_by_them() {
     ];
     let out = call(folder.path(), &every);
     assert_eq!(status(&out), 0, "{}", stderr(&out));
-    assert!(stdout(&out).starts_with("Recommendation: real time."), "{}", stdout(&out));
+    // Both sides are this machine: which of them looks faster is chance, that an answer comes is not.
+    assert!(stdout(&out).starts_with("Recommendation: real "), "{}", stdout(&out));
     let svg = call(folder.path(), &[&every[..], &["--svg", "delay-1"]].concat());
     assert!(stdout(&svg).contains("</svg>"));
     let none = call(folder.path(), &[&every[..], &["--svg", "sleepers"]].concat());
