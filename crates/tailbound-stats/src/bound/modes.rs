@@ -2,7 +2,7 @@
 //! Where the great values lie: the modes of a tail, so that each can be asked for its cause.
 //!
 //! Context: COLD. Units: ns.
-//! A mode is a hill of the histogram in eighths of octaves: it ends where the counts fall far
+//! A mode is a hill of the histogram in steps of an eighth of an octave, by ratio: it ends where the counts fall far
 //! below it and rise again by more than chance (three standard deviations).
 //! Not here: whether the tail can be extrapolated ([`super::threshold`]).
 
@@ -11,8 +11,9 @@ use tailbound_core::Distribution;
 
 use crate::quantile::{Quantile, quantile};
 
-/// Buckets an octave, as a power of two.
-const PRECISION: u32 = 3;
+/// Steps an octave. Of equal ratio: the histogram's own buckets double their width at every power
+/// of two, which would look like a hill.
+const STEPS: f64 = 8.0;
 
 /// Modes that are listed.
 const LISTED: usize = 8;
@@ -42,22 +43,20 @@ struct Hill {
 /// The modes of the values above `above_ns`, the greatest value first; at most eight.
 #[must_use]
 pub fn tail_modes(d: &Distribution, above_ns: i64) -> Vec<TailMode> {
-    let coarse = d.late.coarsened(PRECISION);
     let above = u64::try_from(above_ns.max(0)).unwrap_or(0);
     let mut hills: Vec<Hill> = Vec::new();
-    // Of the last bucket of the hill so far, and of the lowest since its peak.
-    let (mut last_end, mut valley) = (0u64, u64::MAX);
-    for b in coarse.buckets().filter(|b| b.low_ns.saturating_add(b.width_ns) > above) {
-        let gap = if b.low_ns > last_end { 0 } else { b.count };
-        valley = valley.min(gap);
-        let high = b.low_ns.saturating_add(b.width_ns - 1);
-        let new = Hill { low: b.low_ns.max(above), high, count: b.count, peak: b.count };
+    // The last step that holds something, and the lowest since the peak of the hill so far.
+    let (mut before, mut valley) = (None, u64::MAX);
+    for step in steps(d, above) {
+        let gap = before.is_some_and(|i: i64| step.index > i + 1);
+        valley = valley.min(if gap { 0 } else { step.count });
+        let new = Hill { low: step.low, high: step.high, count: step.count, peak: step.count };
         match hills.last_mut() {
-            Some(hill) if !apart(valley, hill.peak.min(b.count)) => {
-                hill.high = high;
-                hill.count = hill.count.saturating_add(b.count);
-                if b.count > hill.peak {
-                    hill.peak = b.count;
+            Some(hill) if !apart(valley, hill.peak.min(step.count)) => {
+                hill.high = step.high;
+                hill.count = hill.count.saturating_add(step.count);
+                if step.count > hill.peak {
+                    hill.peak = step.count;
                     valley = u64::MAX;
                 }
             }
@@ -66,7 +65,7 @@ pub fn tail_modes(d: &Distribution, above_ns: i64) -> Vec<TailMode> {
                 valley = u64::MAX;
             }
         }
-        last_end = b.low_ns.saturating_add(b.width_ns);
+        before = Some(step.index);
     }
     let n = d.n.max(1) as f64;
     hills
@@ -82,10 +81,38 @@ pub fn tail_modes(d: &Distribution, above_ns: i64) -> Vec<TailMode> {
         .collect()
 }
 
-/// Is a valley between two hills, the lower one `peak` high, more than chance?
+/// Values of about one size.
+struct Step {
+    index: i64,
+    low: u64,
+    high: u64,
+    count: u64,
+}
+
+/// The values above a limit in steps of equal ratio, ascending; empty ones are left out.
+fn steps(d: &Distribution, above: u64) -> Vec<Step> {
+    let mut out: Vec<Step> = Vec::new();
+    for b in d.late.buckets().filter(|b| b.low_ns.saturating_add(b.width_ns) > above) {
+        let middle = b.low_ns as f64 + b.width_ns as f64 / 2.0;
+        #[expect(clippy::cast_possible_truncation, reason = "a few hundred")]
+        let index = (middle.log2() * STEPS).floor() as i64;
+        let high = b.low_ns.saturating_add(b.width_ns - 1);
+        match out.last_mut().filter(|s| s.index == index) {
+            Some(step) => {
+                step.high = high;
+                step.count = step.count.saturating_add(b.count);
+            }
+            None => out.push(Step { index, low: b.low_ns.max(above), high, count: b.count }),
+        }
+    }
+    out
+}
+
+/// Is a valley between two hills, the lower one `peak` high, more than chance, and by a quarter
+/// deeper? (Buckets that the steps cut make differences of a hundredth.)
 fn apart(valley: u64, peak: u64) -> bool {
     let (valley, peak) = (valley as f64, peak as f64);
-    peak - valley > 3.0 * (peak + valley).sqrt()
+    valley < 0.75 * peak && peak - valley > 3.0 * (peak + valley).sqrt()
 }
 
 /// The quantile 99.9 % of `d`, above which its tail is looked at; else half its greatest value.
@@ -114,6 +141,14 @@ mod tests {
         assert_eq!(modes.len(), 2, "{modes:?}");
         assert_eq!((modes[0].count, modes[1].count), (370, 110));
         assert!(modes[0].low_ns <= 47_000_000 && modes[0].high_ns == 54_000_000, "{modes:?}");
+        // One smooth slope over many octaves is one heap.
+        let mut smooth = Distribution::default();
+        for i in 0..2000u32 {
+            #[expect(clippy::cast_possible_truncation, reason = "below a second")]
+            let at = (1e5 * (f64::from(i) / 300.0).exp()) as i64;
+            smooth.add_many(at, u64::from(2000 - i));
+        }
+        assert_eq!(tail_modes(&smooth, 100_000).len(), 1, "{:?}", tail_modes(&smooth, 100_000));
         assert!(modes[1].share > 1.0e-4 && modes[1].share < 1.2e-4);
     }
 }

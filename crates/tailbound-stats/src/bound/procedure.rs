@@ -3,7 +3,7 @@
 //! from, or every reason against one.
 //!
 //! Context: COLD, some milliseconds; 0.1 s for twelve hours of seconds. Units: ns; seconds.
-//! Blocks are a second, or longer so that a run has no more than 3600: the power of the tests
+//! Blocks are a second, or longer so that a long run has about 3600: the power of the tests
 //! then does not grow with the run until they reject every real machine.
 //! Source: docs/bound.md.
 
@@ -22,8 +22,8 @@ use crate::rates;
 /// Warm-up that is left out, at least; a run that discarded this much itself keeps all.
 const WARM_UP_S: u64 = 10;
 
-/// Most blocks of a run.
-const BLOCKS_MAX: u64 = 3600;
+/// About how many blocks a long run has.
+const BLOCKS: u64 = 3600;
 
 /// A run below this is too short for a verdict.
 const VERDICT_S: u64 = 12 * 3600;
@@ -79,7 +79,7 @@ impl Series {
                  warm-up."
             ));
         }
-        let block_s = (seconds.len() as u64).div_ceil(BLOCKS_MAX).max(1);
+        let block_s = ((seconds.len() as u64 + BLOCKS / 2) / BLOCKS).max(1);
         let values: Vec<f64> = seconds.iter().map(|v| *v as f64).collect();
         let values = regroup(&values, usize::try_from(block_s).unwrap_or(1));
         Self { values, block_s, discarded }
