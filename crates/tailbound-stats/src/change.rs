@@ -5,8 +5,8 @@
 //! Over runs ([`series`]): E-divisive on several figures of each run at once. It looks for the
 //! place that splits a stretch of runs into two that differ most in energy distance, keeps it
 //! if a permutation of the runs seldom splits as well *and* a figure moved by more than the
-//! margin, and goes on with both halves. Within a run ([`phases`]): a two-sided CUSUM.
-//! Not here: comparing two systems ([`crate::compare`]).
+//! margin, and goes on with both halves. Within a run ([`mod@phases`]): a two-sided CUSUM.
+//! Not here: comparing two systems ([`mod@crate::compare`]).
 //! Source: Matteson and James 2014 (E-divisive); Page 1954 (CUSUM).
 
 pub mod facts;

@@ -2,7 +2,7 @@
 //! Student's t distribution and the incomplete beta function it is made of.
 //!
 //! Context: COLD. Units: none. Accurate to about 1e-10 relative for 1 to 1e6 degrees of freedom.
-//! Not here: what is widened by it ([`crate::compare`]).
+//! Not here: what is widened by it ([`mod@crate::compare`]).
 //! Source: Abramowitz and Stegun 26.7.1; DLMF 8.17.22 for the continued fraction.
 
 use crate::chi::ln_gamma_1p;

@@ -4,7 +4,7 @@
 //!
 //! Context: COLD. Units: those of the values.
 //! Everything in here sees only numbers in the order of time; what is known about the run
-//! beside them is judged before ([`super::refuse`]).
+//! beside them is judged before (`refuse.rs`).
 //! Source: docs/bound.md.
 
 use serde::Serialize;

@@ -3,7 +3,7 @@
 //! threads of the judged context, and what is known about the run beside it.
 //!
 //! Context: COLD. Units: ns; seconds of the schedule.
-//! Not here: reading a run file; what follows from what is missing ([`super::refuse`]).
+//! Not here: reading a run file; what follows from what is missing (`refuse.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,7 +9,7 @@
 //! | one of each system | the stretch of the run, not interleaved |
 //! | several of each system | the run, not interleaved |
 //!
-//! Not here: reading files (`tailbound`), the comparison itself ([`super::difference`]).
+//! Not here: reading files (`tailbound`), the comparison itself ([`mod@super::difference`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 

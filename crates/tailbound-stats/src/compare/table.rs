@@ -4,7 +4,7 @@
 //!
 //! Context: COLD. Units: ns; skewness, kurtosis and ratios without.
 //! This is a table, not a test: the statistics of a difference need units that can be resampled
-//! ([`super::difference`]), and drift alone was measured to move tail quantiles of one
+//! ([`mod@super::difference`]), and drift alone was measured to move tail quantiles of one
 //! configuration by a factor of four between the halves of a run.
 //! Not here: rendering (`tailbound-report`); intervals, permutation test and margins.
 
