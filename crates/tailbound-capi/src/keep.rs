@@ -6,14 +6,12 @@
 //! them over into memory that grows (64 bytes a second and context). Rings that nobody empties
 //! fill up and count what they drop.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
+use tailbound_core::collect::Collector;
 use tailbound_core::record::{BlockRecord, Event, ExceedanceRecord, SecondRecord, SelfCost};
 use tailbound_core::units::{format_ns_i64, grouped};
-use tailbound_core::{Distribution, Histogram, Policy};
-use tailbound_rt::h2;
+use tailbound_core::{Distribution, Policy};
 use tailbound_rt::jobs::{Counts, Progress};
-use tailbound_rt::recorder::{Extremes, Recorder};
+use tailbound_rt::recorder::Recorder;
 use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_sys::mem::Prefaulted;
 
@@ -50,9 +48,7 @@ pub(crate) struct Side {
     pub(crate) context: &'static str,
     pub(crate) limits: Limits,
     pub(crate) recorder: Prefaulted<Recorder>,
-    late: Fold,
-    missed: Fold,
-    early: Fold,
+    collector: Collector,
     pub(crate) seconds: Vec<SecondRecord>,
     pub(crate) exceedances: Vec<ExceedanceRecord>,
     since_step: u64,
@@ -61,28 +57,6 @@ pub(crate) struct Side {
     pub(crate) blocks: Vec<BlockRecord>,
     /// Seconds of the schedule that are in a stretch.
     cut_s: u64,
-}
-
-/// A histogram that follows a wrapping 32-bit one.
-#[derive(Debug)]
-struct Fold {
-    seen: Vec<u32>,
-    total: Histogram,
-}
-
-impl Fold {
-    fn new(precision: u32) -> Self {
-        Self { seen: vec![0; h2::buckets(precision)], total: Histogram::new(precision) }
-    }
-    fn follow(&mut self, live: &[AtomicU32]) {
-        for (i, (seen, now)) in self.seen.iter_mut().zip(live).enumerate() {
-            let now = now.load(Ordering::Relaxed);
-            if now != *seen {
-                self.total.add_at(i, u64::from(now.wrapping_sub(*seen)));
-                *seen = now;
-            }
-        }
-    }
 }
 
 impl Side {
@@ -100,9 +74,7 @@ impl Side {
             context,
             limits,
             recorder,
-            late: Fold::new(h2::PRECISION),
-            missed: Fold::new(h2::PRECISION),
-            early: Fold::new(h2::PRECISION_EARLY),
+            collector: Collector::new(thread, 0),
             seconds: Vec::new(),
             exceedances: Vec::new(),
             since_step: 0,
@@ -114,32 +86,11 @@ impl Side {
 
     /// Takes everything new; tells when the threshold had to rise.
     fn collect(&mut self, first_due_ns: i64) -> Option<String> {
-        self.late.follow(self.recorder.late_buckets());
-        self.missed.follow(self.recorder.missed_buckets());
-        self.early.follow(self.recorder.early_buckets());
-        let thread = self.thread;
-        while let Some(s) = self.recorder.pop_second() {
-            self.seconds.push(SecondRecord {
-                thread,
-                second: s.second,
-                n: s.n,
-                max_ns: s.max_ns,
-                argmax: s.argmax,
-                min_ns: s.min_ns,
-                sum_ns: s.sum_ns,
-                missed: s.missed,
-            });
-        }
-        while let Some(e) = self.recorder.pop_exceedance() {
-            self.since_step += 1;
-            self.exceedances.push(ExceedanceRecord {
-                thread,
-                activation: e.activation,
-                error_ns: e.error_ns,
-                t_ns: e.wake_ns.saturating_sub(first_due_ns),
-                missed: e.missed,
-            });
-        }
+        self.collector.set_start_ns(first_due_ns);
+        let fresh = self.collector.collect(&self.recorder);
+        self.since_step += fresh.exceedances.len() as u64;
+        self.seconds.extend(fresh.seconds);
+        self.exceedances.extend(fresh.exceedances);
         if self.since_step < EXCEEDANCES_A_STEP {
             return None;
         }
@@ -166,37 +117,17 @@ impl Side {
             return;
         }
         self.cut_s = passed;
-        let mut late = self.late.total.clone();
-        late.merge(&self.missed.total);
+        let mut late = self.collector.late().clone();
+        late.merge(self.collector.missed());
         let (mut sums, missed) = self.recorder.sums();
         sums.merge(&missed);
-        self.blocks.extend(self.cutter.cut(newest, &late, &self.early.total, &sums));
+        self.blocks.extend(self.cutter.cut(newest, &late, self.collector.early(), &sums));
     }
 
     /// Served and missed activations. Exact when the loop has finished; before, the sums are
     /// those of the last full second.
     pub(crate) fn distributions(&self) -> (Distribution, Distribution) {
-        let (sums, missed_sums) = self.recorder.sums();
-        let build = |e: Extremes, late: &Histogram, early: Option<&Histogram>, sums| {
-            let mut d = Distribution {
-                // The loop goes on while it is read: count what was taken.
-                n: late.total().saturating_add(early.map_or(0, Histogram::total)),
-                min_ns: e.min_ns,
-                max_ns: e.max_ns,
-                sums: Some(sums),
-                late: late.clone(),
-                over_range: e.over_range,
-                ..Distribution::default()
-            };
-            if let Some(early) = early {
-                d.early = early.clone();
-            }
-            d
-        };
-        (
-            build(self.recorder.wakeups(), &self.late.total, Some(&self.early.total), sums),
-            build(self.recorder.missed(), &self.missed.total, None, missed_sums),
-        )
+        self.collector.distributions(&self.recorder)
     }
 }
 

@@ -11,13 +11,14 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tailbound_core::collect::Collector;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::record::{End, Fact, Header, Line, Round, Run, SCHEMA, ThreadRecord, WarmUp};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
-use tailbound_probe::{Collector, Finished, ObserveError, Observer, Running, arm};
+use tailbound_probe::{Finished, ObserveError, Observer, Running, arm};
 use tailbound_rt::Ended;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, dma_latency, limits, mem, sched};

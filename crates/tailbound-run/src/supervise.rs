@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
+use tailbound_core::collect::Collector;
 use tailbound_core::histogram::Histogram;
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::{Line, LoadRecord, SecondRecord};
@@ -15,7 +16,7 @@ use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Watch;
 use tailbound_load::Loads;
-use tailbound_probe::{Collector, Home, Observed, Observer, Running};
+use tailbound_probe::{Home, Observed, Observer, Running};
 use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, quantile};

@@ -3,13 +3,14 @@
 //! 64-bit histograms and takes the rings' entries.
 //!
 //! Context: COLD, at most ten times a second. Units: ns; times counted from the first
-//! due activation of the measurement.
+//! due activation of the measurement. Used by our own probes and by people's loops alike.
+//! Not here: who looks how often, and what becomes of it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tailbound_core::distribution::Distribution;
-use tailbound_core::histogram::Histogram;
-use tailbound_core::record::{ExceedanceRecord, SecondRecord};
+use crate::distribution::Distribution;
+use crate::histogram::Histogram;
+use crate::record::{ExceedanceRecord, SecondRecord};
 use tailbound_rt::h2;
 use tailbound_rt::recorder::{Extremes, Recorder};
 
@@ -67,6 +68,12 @@ impl Collector {
             missed: Fold::new(h2::PRECISION),
             early: Fold::new(h2::PRECISION_EARLY),
         }
+    }
+
+    /// Says when the measurement's first activation was due, where that is known only later;
+    /// what was taken before keeps its times.
+    pub fn set_start_ns(&mut self, start_ns: i64) {
+        self.start_ns = start_ns;
     }
 
     /// Takes everything new.
