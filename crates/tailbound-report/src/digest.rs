@@ -139,6 +139,15 @@ pub fn silent_loads(run: &Run) -> Vec<String> {
     all.filter(|(i, _)| !seen(*i)).map(|(_, l)| l.to_string()).collect()
 }
 
+/// What the run shows, a sentence each: first how its rule (`--until`) came out, where it had one.
+#[must_use]
+pub fn shown(run: &Run) -> Vec<String> {
+    let rule = run.events.iter().rev().find(|e| e.event == "until");
+    let rule = rule.map(|e| format!("Measured until it was clear: {}.", e.text));
+    let statements = run.verdict.iter().flat_map(|v| v.statements.iter().cloned());
+    rule.into_iter().chain(statements).collect()
+}
+
 /// What is missing from the figures, or known only in part: a sentence each.
 #[must_use]
 pub fn losses(run: &Run) -> Vec<String> {
@@ -150,6 +159,8 @@ pub fn losses(run: &Run) -> Vec<String> {
         None => out.push(
             "The run file was cut off: everything after its last whole line is missing.".to_owned(),
         ),
+        // Not a loss: the plan's own rule (shown with what the run shows).
+        Some(e) if e.reason == "rule" => {}
         Some(e) if e.reason != "complete" => out.push(format!(
             "The run ended early ({}): {} of {} were measured.",
             e.reason,
@@ -190,7 +201,8 @@ pub fn losses(run: &Run) -> Vec<String> {
                 grouped(clamped)
             ));
         }
-        if !["", "complete"].contains(&t.ended.as_str()) {
+        let by_rule = run.end.as_ref().is_some_and(|e| e.reason == "rule") && t.ended == "stopped";
+        if !by_rule && !["", "complete"].contains(&t.ended.as_str()) {
             out.push(format!("{name}: its loop ended with `{}`.", t.ended));
         }
     }

@@ -160,7 +160,7 @@ pub fn sentence(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option<
 /// can act on; `None` only if the run has no whole second.
 ///
 /// Zero and few: how rare it is at least, as [`sentence`]. Where seconds with `what` are common,
-/// also how rare it is at most; where none was without, that seconds cannot tell.
+/// also how rare it is at most; where many were seen and none was without, that seconds cannot tell.
 #[must_use]
 pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option<String> {
     if seconds == 0 {
@@ -173,7 +173,7 @@ pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option
         return sentence(what, 0, seconds, confidence)
             .map(|s| format!("{s} (none in {of} seconds)"));
     }
-    if hits >= seconds {
+    if hits >= seconds && rate_lower(hits, exposure, confidence) >= RARE {
         return Some(format!(
             "every one of {of} seconds held {what}: how often they come cannot be told by \
              seconds, only as a share of all activations"

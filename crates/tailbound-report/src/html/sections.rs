@@ -167,10 +167,10 @@ fn why(page: &mut Page, run: &Run) {
         }
     }
     page.push("</div></section>");
-    let statements = run.verdict.as_ref().map_or(&[][..], |v| &v.statements);
-    if !statements.is_empty() {
+    let shown = digest::shown(run);
+    if !shown.is_empty() {
         page.push("<h3>What this run shows</h3>");
-        page.list(statements);
+        page.list(&shown);
     }
 }
 

@@ -158,9 +158,11 @@ fn histogram(run: &Run, page: &mut Page) {
 }
 
 fn statements(run: &Run, page: &mut Page) {
-    let Some(v) = run.verdict.as_ref().filter(|v| !v.statements.is_empty()) else { return };
-    page.heading("What this run shows");
-    v.statements.iter().for_each(|s| page.text(&format!("- {s}"), "  ", Ink::Plain));
+    let shown = digest::shown(run);
+    if !shown.is_empty() {
+        page.heading("What this run shows");
+        shown.iter().for_each(|s| page.text(&format!("- {s}"), "  ", Ink::Plain));
+    }
 }
 
 fn phases(run: &Run, page: &mut Page) {

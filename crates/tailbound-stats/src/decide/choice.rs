@@ -179,7 +179,7 @@ fn by_length(ns: f64, works: &[WorkChoice]) -> Known {
     }
     let exception = match sooner.len() {
         0 => String::new(),
-        _ => format!(", but for {}", sooner.join(", ")),
+        _ => format!(", except with {}", sooner.join(", ")),
     };
     Known::new(
         Answer::No,
@@ -233,6 +233,10 @@ mod tests {
     use crate::decide::Sample;
 
     fn side(name: &str, worst_ns: f64, works: [(&str, f64); 2]) -> Side {
+        spread(name, worst_ns, works, 0.001)
+    }
+
+    fn spread(name: &str, worst_ns: f64, works: [(&str, f64); 2], sd: f64) -> Side {
         let figure = Figure {
             statistic: "worst".to_owned(),
             ns: Some(worst_ns),
@@ -246,7 +250,7 @@ mod tests {
             real_s: Vec::new(),
             user_s: Vec::new(),
             sys_s: Vec::new(),
-            real: Some(Sample { n: 3, mean, sd: 0.001 }),
+            real: Some(Sample { n: 3, mean, sd }),
             user: None,
             sys: None,
             failed: 0,
@@ -276,10 +280,16 @@ mod tests {
         };
         assert_eq!(at(50e3).0, Answer::No);
         let mixed = at(500e3);
-        assert!(mixed.0 == Answer::No && mixed.1.contains("not with messages"), "{mixed:?}");
+        assert!(mixed.0 == Answer::No && mixed.1.contains("except with messages"), "{mixed:?}");
         let long = at(5e6);
         assert!(long.0 == Answer::Yes && long.1.contains("every work"), "{long:?}");
         assert_eq!(at(2e8).0, Answer::Yes);
+
+        let real = spread("rt", 10e3, [("build", 1.1), ("messages", 2.0)], 0.4);
+        let fast = spread("fast", 110e3, [("build", 1.0), ("messages", 1.0)], 0.4);
+        let choice = choose(real, fast, Answers::default(), Some(5e6));
+        let unsure = choice.path.steps.last().map(|s| s.known.answer);
+        assert_eq!(unsure, Some(Answer::No), "three repetitions as scattered as that show nothing");
     }
 
     #[test]
