@@ -131,7 +131,11 @@ fn tracepoints_split_the_way_of_each_wake_up() {
         // The kernel's end of the way comes before the user's.
         let earliest = |t: &ThreadRecord| t.wakeup.min_ns.unwrap();
         assert!(earliest(irq) >= 0, "a timer does not expire early");
-        assert!(earliest(irq) < earliest(way) && earliest(way) < earliest(user));
+        assert!(earliest(irq) < earliest(way));
+        // A wake-up that was due when it was to be slept for needs no timer, and may be earliest.
+        if irq.wakeup.n == user.wakeup.n {
+            assert!(earliest(way) < earliest(user));
+        }
         assert!(irq.wakeup.mean() < way.wakeup.mean());
     }
     assert!(run.findings.iter().any(|f| f.id == "observed"));
