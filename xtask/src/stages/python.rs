@@ -98,7 +98,7 @@ fn install(project: &Path, python: &str, dir: &Path, tally: &mut Tally) -> anyho
     let has = |code: &str| {
         exec::output(exec::command(python).args(["-c", code])).is_ok_and(|o| o.status.success())
     };
-    if !has("import pip, setuptools, wheel") {
+    if !has("import setuptools, wheel, pip") {
         let why = format!("{python} lacks pip, setuptools or wheel");
         tally.skip("pip install", "pip", &why);
         return Ok(());
