@@ -117,10 +117,7 @@ impl Side {
             return;
         }
         self.cut_s = passed;
-        let mut late = self.collector.late().clone();
-        late.merge(self.collector.missed());
-        let (mut sums, missed) = self.recorder.sums();
-        sums.merge(&missed);
+        let (late, sums) = self.collector.due(&self.recorder);
         self.blocks.extend(self.cutter.cut(newest, &late, self.collector.early(), &sums));
     }
 

@@ -13,6 +13,7 @@ use crate::histogram::Histogram;
 use crate::record::{ExceedanceRecord, SecondRecord};
 use tailbound_rt::h2;
 use tailbound_rt::recorder::{Extremes, Recorder};
+use tailbound_rt::sums::Sums;
 
 /// New entries of one thread since the last look.
 #[derive(Debug, Default)]
@@ -121,6 +122,17 @@ impl Collector {
     #[must_use]
     pub fn early(&self) -> &Histogram {
         &self.early.total
+    }
+
+    /// All due activations so far, woken and missed: the histogram of those at or after their due
+    /// time, and the sums, which are those of the last full second while the thread runs.
+    #[must_use]
+    pub fn due(&self, recorder: &Recorder) -> (Histogram, Sums) {
+        let mut late = self.late.total.clone();
+        late.merge(&self.missed.total);
+        let (mut sums, missed) = recorder.sums();
+        sums.merge(&missed);
+        (late, sums)
     }
 
     /// Wake-ups and missed activations as distributions. Exact when the thread has ended.

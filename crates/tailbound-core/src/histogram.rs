@@ -49,11 +49,12 @@ impl SparseHistogram {
     /// result has too (of two, `now`'s, and `before` counts as empty).
     #[must_use]
     pub fn between(before: &Histogram, now: &Histogram) -> Self {
+        if before.precision != now.precision {
+            return Self::from(now);
+        }
         let mut out = Self::empty(now.precision);
-        let same = before.precision == now.precision;
-        for (i, &b) in now.counts.iter().enumerate() {
-            let a = if same { before.counts.get(i).copied().unwrap_or(0) } else { 0 };
-            out.push(u32::try_from(i).unwrap_or(u32::MAX), b.saturating_sub(a));
+        for (i, more) in now.since(before) {
+            out.push(u32::try_from(i).unwrap_or(u32::MAX), more);
         }
         out
     }
@@ -105,11 +106,7 @@ impl SparseHistogram {
 
 impl From<&Histogram> for SparseHistogram {
     fn from(h: &Histogram) -> Self {
-        let mut out = Self::empty(h.precision);
-        for (i, &c) in h.counts.iter().enumerate() {
-            out.push(u32::try_from(i).unwrap_or(u32::MAX), c);
-        }
-        out
+        Self::between(&Histogram::new(h.precision), h)
     }
 }
 

@@ -309,10 +309,7 @@ impl<'a> Supervisor<'a> {
             }
             // Histograms are as of now: windows end with the newest second.
             let c = &follower.collector;
-            let mut due = c.late().clone();
-            due.merge(c.missed());
-            let (mut sums, missed) = recorders.measured.sums();
-            sums.merge(&missed);
+            let (due, sums) = c.due(&recorders.measured);
             for record in follower.windows.push(newest, &due, &sums, c.early(), extremes) {
                 self.journal.line(Line::Window(record));
             }
@@ -332,10 +329,7 @@ impl<'a> Supervisor<'a> {
     fn flush_last_block(&mut self) {
         for ((_, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
             let c = &follower.collector;
-            let mut due = c.late().clone();
-            due.merge(c.missed());
-            let (mut sums, missed) = recorders.measured.sums();
-            sums.merge(&missed);
+            let (due, sums) = c.due(&recorders.measured);
             let block = follower.blocks.cut(follower.newest, &due, c.early(), &sums);
             block.into_iter().for_each(|b| self.journal.line(Line::Block(b)));
         }

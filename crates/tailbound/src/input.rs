@@ -191,3 +191,23 @@ pub(crate) fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure>
         }
     })
 }
+
+/// The runs in a folder, by name.
+pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |e: std::io::Error| Failure::usage(format!("{}: {e}", folder.display()));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if name(&path).ends_with(".tailbound.jsonl") {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: no run files (*.tailbound.jsonl) in this folder",
+            folder.display()
+        )));
+    }
+    files.sort();
+    Ok(files)
+}

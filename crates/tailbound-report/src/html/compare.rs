@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 
 use tailbound_stats::compare::Word;
 
-use super::Page;
+use super::{Page, sections};
 use crate::compare::{Answer, plain};
 use crate::escape::xml;
-use crate::{digest, label, pictures};
+use crate::pictures;
 
 /// What is said of all systems together; `linked`: the runs follow, each with an anchor.
 pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool) {
@@ -68,19 +68,8 @@ fn each(page: &mut Page, answer: &Answer, linked: bool) {
     page.heading("Each run by itself");
     for (i, (run, system)) in answer.systems.wholes.iter().zip(&answer.systems.systems).enumerate()
     {
-        let outcome = label::outcome(run);
         let name = xml(&system.name);
         let name = if linked { format!("<a href=\"#run-{i}\">{name}</a>") } else { name };
-        let _ = write!(
-            page.body,
-            "<div class=\"verdict {}\"><span class=\"word\">{name}: {}</span><p>{}</p></div>",
-            label::outcome_class(outcome),
-            outcome.word(),
-            xml(&label::sentence(run))
-        );
-        page.text("soft", &digest::set_up(run));
-        if let Some(words) = digest::virtual_time(run) {
-            page.text("virtual", &words);
-        }
+        sections::verdict_after(page, &format!("{name}:"), run);
     }
 }

@@ -114,17 +114,26 @@ fn bound(page: &mut Page, run: &Run, prefix: &str) {
 
 /// The verdict in a box, in words as well as in colour.
 pub(super) fn verdict(page: &mut Page, run: &Run) {
-    let outcome = label::outcome(run);
-    let sign = match outcome {
+    let sign = match label::outcome(run) {
         Outcome::Met => "✓",
         Outcome::NotMet => "✗",
         Outcome::Measured => "●",
         Outcome::Unfit => "!",
         Outcome::Undecided => "?",
     };
+    verdict_after(page, sign, run);
+    let machine = label::machine(run);
+    if !machine.is_empty() {
+        page.text("soft", &machine);
+    }
+}
+
+/// The box itself, with `lead` (HTML) before its word, and how the run was made.
+pub(super) fn verdict_after(page: &mut Page, lead: &str, run: &Run) {
+    let outcome = label::outcome(run);
     let _ = write!(
         page.body,
-        "<div class=\"verdict {}\"><span class=\"word\">{sign} {}</span><p>{}</p></div>",
+        "<div class=\"verdict {}\"><span class=\"word\">{lead} {}</span><p>{}</p></div>",
         label::outcome_class(outcome),
         outcome.word(),
         xml(&label::sentence(run))
@@ -132,10 +141,6 @@ pub(super) fn verdict(page: &mut Page, run: &Run) {
     page.text("soft", &digest::set_up(run));
     if let Some(words) = digest::virtual_time(run) {
         page.text("virtual", &words);
-    }
-    let machine = label::machine(run);
-    if !machine.is_empty() {
-        page.text("soft", &machine);
     }
 }
 

@@ -14,6 +14,7 @@ use tailbound_report::{bound as words, pictures};
 use tailbound_stats::bound::{BlockMaxima, Settings, Statement, bound as state};
 
 use crate::cli_bound::BoundArgs;
+use crate::cmd::plan;
 use crate::input;
 use crate::say::{self, Failure};
 
@@ -63,17 +64,12 @@ fn time(text: &str, flag: &str) -> Result<i64, Failure> {
 }
 
 fn settings(args: &BoundArgs) -> Result<Settings, Failure> {
-    if !(0.5..1.0).contains(&args.confidence) {
-        return Err(Failure::usage(format!(
-            "--confidence: {} is not between 0.5 and 1, for example 0.95",
-            args.confidence
-        )));
-    }
+    let confidence = plan::confidence(args.confidence)?;
     let extrapolate: f64 = args.extrapolate.parse().map_err(|_| {
         Failure::usage(format!("--extrapolate: `{}` is not 10 or 100", args.extrapolate))
     })?;
     Ok(Settings {
-        confidence: args.confidence,
+        confidence,
         extrapolate,
         above_ns: args.above.iter().map(|t| time(t, "--above")).collect::<Result<_, _>>()?,
         deadline_ns: args.deadline.as_deref().map(|t| time(t, "--deadline")).transpose()?,

@@ -3,7 +3,7 @@
 //!
 //! Context: COLD.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tailbound_core::Run;
@@ -28,7 +28,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
     for path in &args.runs {
         if path.is_dir() {
             order.extend(series::variants(path)?);
-            files.push((path, in_folder(path)?));
+            files.push((path, input::in_folder(path)?));
         } else {
             files.push((path, vec![path.clone()]));
         }
@@ -103,26 +103,6 @@ fn percent(text: &str) -> Result<f64, Failure> {
     number.filter(|n| (0.0..1000.0).contains(n)).map(|n| n / 100.0).ok_or_else(|| {
         Failure::usage(format!("--margin: `{text}` is not a percentage from 0%, for example 5%"))
     })
-}
-
-/// The runs in a folder, by name.
-pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let failed = |e: std::io::Error| Failure::usage(format!("{}: {e}", folder.display()));
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if input::name(&path).ends_with(".tailbound.jsonl") {
-            files.push(path);
-        }
-    }
-    if files.is_empty() {
-        return Err(Failure::usage(format!(
-            "{}: no run files (*.tailbound.jsonl) in this folder",
-            folder.display()
-        )));
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// Two files of one name in two folders need two names.

@@ -3,7 +3,6 @@
 //!
 //! Context: COLD.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_report::history;
@@ -23,7 +22,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {
     let mut paths = Vec::new();
     for path in &args.runs {
         if path.is_dir() {
-            paths.extend(folder(path)?);
+            paths.extend(input::in_folder(path)?);
         } else {
             paths.push(path.clone());
         }
@@ -47,24 +46,4 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {
     }
     let regressed = groups.iter().any(|g| g.history.regressed());
     Ok(ExitCode::from(u8::from(regressed)))
-}
-
-/// The run files of a folder, by name.
-fn folder(path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let failed = |e: std::io::Error| Failure::usage(format!("{}: {e}", path.display()));
-    let mut out = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        let entry = entry.map_err(failed)?.path();
-        if entry.to_string_lossy().ends_with(".tailbound.jsonl") {
-            out.push(entry);
-        }
-    }
-    if out.is_empty() {
-        return Err(Failure::usage(format!(
-            "{}: holds no run file (*.tailbound.jsonl)",
-            path.display()
-        )));
-    }
-    out.sort();
-    Ok(out)
 }

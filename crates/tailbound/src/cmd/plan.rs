@@ -58,13 +58,18 @@ pub(crate) fn share(text: &str, flag: &str) -> Result<f64, Failure> {
     })
 }
 
-fn means(args: &PlanVerbArgs) -> Result<Means, Failure> {
-    if !(0.5..1.0).contains(&args.confidence) {
+/// A confidence of which statements are worth making.
+pub(crate) fn confidence(value: f64) -> Result<f64, Failure> {
+    if !(0.5..1.0).contains(&value) {
         return Err(Failure::usage(format!(
-            "--confidence: {} is not between 0.5 and 1, for example 0.95",
-            args.confidence
+            "--confidence: {value} is not between 0.5 and 1, for example 0.95"
         )));
     }
+    Ok(value)
+}
+
+fn means(args: &PlanVerbArgs) -> Result<Means, Failure> {
+    let confidence = confidence(args.confidence)?;
     if args.machines == 0 {
         return Err(Failure::usage("--machines: 0 machines measure nothing"));
     }
@@ -73,7 +78,7 @@ fn means(args: &PlanVerbArgs) -> Result<Means, Failure> {
         deadline_ns: deadline,
         interval_ns: time(&args.interval, "--interval", INTERVAL_MAX_NS)?,
         machines: args.machines,
-        confidence: args.confidence,
+        confidence,
     })
 }
 

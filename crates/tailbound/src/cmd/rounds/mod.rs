@@ -72,7 +72,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let interrupted = make(&series, &common, &signals, args.plan.quiet)?;
     let order: Vec<String> = series.variants.iter().map(|v| v.name.clone()).collect();
-    let runs = input::runs(&compare::in_folder(&series.folder)?)?;
+    let runs = input::runs(&input::in_folder(&series.folder)?)?;
     // Of a longer series only the rounds asked for.
     let asked = |r: &Run| r.header.round.as_ref().is_some_and(|x| x.round < rounds);
     let runs: Vec<Run> = runs.into_iter().filter(asked).collect();
