@@ -132,11 +132,14 @@ fn tracepoints_split_the_way_of_each_wake_up() {
         let earliest = |t: &ThreadRecord| t.wakeup.min_ns.unwrap();
         assert!(earliest(irq) >= 0, "a timer does not expire early");
         assert!(earliest(irq) < earliest(way));
-        // A wake-up that was due when it was to be slept for needs no timer, and may be earliest.
-        if irq.wakeup.n == user.wakeup.n {
+        // A wake-up that was due when it was to be slept for needs no timer and may be earliest,
+        // and one whose switch the kernel left out is in one column and not in the next: only
+        // where every column holds every wake-up are their minima and means of the same ones.
+        let whole = irq.wakeup.n == way.wakeup.n && way.wakeup.n == user.wakeup.n;
+        if whole && count("timers_unseen") == 0 {
             assert!(earliest(way) < earliest(user));
+            assert!(irq.wakeup.mean() < way.wakeup.mean());
         }
-        assert!(irq.wakeup.mean() < way.wakeup.mean());
     }
     assert!(run.findings.iter().any(|f| f.id == "observed"));
     let machine = run.header.machine.get("kernel.trace_instances").map(Fact::text);
