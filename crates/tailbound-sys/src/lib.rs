@@ -15,6 +15,7 @@ pub mod dma_latency;
 pub mod error;
 pub mod evl;
 pub mod file;
+pub mod futex;
 pub mod hostinfo;
 pub mod icmp;
 pub mod ipc;
