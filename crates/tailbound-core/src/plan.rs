@@ -258,6 +258,24 @@ impl Campaign {
     pub fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|e| e.to_string())
     }
+
+    /// These words with every one that `other` gives laid over them. A length given in `other` replaces
+    /// ours, whichever of the two words it uses.
+    #[must_use]
+    pub fn over(&self, other: &Self) -> Self {
+        // Through the words' own names, so that none can be forgotten.
+        let (Ok(toml::Value::Table(mut all)), Ok(toml::Value::Table(laid))) =
+            (toml::Value::try_from(self), toml::Value::try_from(other))
+        else {
+            return self.clone();
+        };
+        if other.loops.is_some() || other.duration.is_some() {
+            all.remove("loops");
+            all.remove("duration");
+        }
+        all.extend(laid);
+        toml::Value::Table(all).try_into().unwrap_or_else(|_| self.clone())
+    }
 }
 
 /// Works whose cost is measured after the latencies: docs/decide.md.
