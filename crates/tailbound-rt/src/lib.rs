@@ -20,6 +20,7 @@
 
 pub mod cyclic;
 pub mod h2;
+pub mod handover;
 pub mod jobs;
 pub mod recorder;
 pub mod ring;
