@@ -57,6 +57,9 @@ fn plan(kept: &Kept, progress: &Progress) -> Plan {
     Plan {
         name: Some(setup.name.clone()),
         probe: "library".to_owned(),
+        options: std::collections::BTreeMap::new(),
+        event: None,
+        property: None,
         interval_ns: setup.period_ns,
         activations: progress.activations,
         warm_up_ns: 0,

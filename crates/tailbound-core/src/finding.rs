@@ -13,6 +13,8 @@ pub enum Impact {
     Notice,
     /// The figures stand, but "met" cannot be claimed on them.
     Doubt,
+    /// The kernel was seen to do what it must not: the run has failed.
+    Violation,
     /// The figures do not describe this machine: exit status 3.
     Unfit,
 }

@@ -4,6 +4,7 @@
 //! Context: COLD. Units: ns. A campaign file (TOML) uses the words of the command line;
 //! [`Campaign`] is what was typed, [`Plan`] what it came to.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -238,6 +239,8 @@ pub struct Campaign {
     pub raw: Option<bool>,
     /// `--observe`
     pub observe: Option<String>,
+    /// `--probe`: a name and options, as `signal:between=processes`
+    pub probe: Option<String>,
     /// `--tasks`
     pub tasks: Option<u32>,
     /// `--work`, one entry a work
@@ -295,6 +298,16 @@ pub struct Plan {
     pub name: Option<String>,
     /// The probe: `cyclic`, or the tool an imported run was made with.
     pub probe: String,
+    /// Its options, defaults filled in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// What its due events are, in the singular: `hand-over`, `trial`; otherwise `activation`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// What it tries the kernel for, as a clause: a violation fails the run, with or without
+    /// a deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub property: Option<String>,
     /// From one activation to the next.
     pub interval_ns: i64,
     /// Due activations of each thread.
@@ -337,6 +350,17 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The probe with its options: `signal between=processes`.
+    #[must_use]
+    pub fn probe_words(&self) -> String {
+        let options = self.options.iter().map(|(k, v)| format!(" {k}={v}"));
+        std::iter::once(self.probe.clone()).chain(options).collect()
+    }
+    /// What is due, in the singular.
+    #[must_use]
+    pub fn event_word(&self) -> &str {
+        self.event.as_deref().unwrap_or("activation")
+    }
     /// Length of the measured schedule.
     #[must_use]
     pub fn duration_ns(&self) -> i64 {

@@ -30,6 +30,8 @@ impl Phase {
 pub struct ThreadProgress {
     /// The CPU it is pinned to.
     pub cpu: Option<u32>,
+    /// What is measured there: empty or `user` is what is judged.
+    pub context: &'static str,
     /// Wake-ups so far.
     pub n: u64,
     /// Earliest.

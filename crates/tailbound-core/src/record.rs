@@ -233,6 +233,61 @@ pub struct WorkInterval {
     pub count: u64,
 }
 
+/// A named figure that is not a latency of a due event: a cost, a rate, a skew, a count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FigureRecord {
+    /// Its name, stable for scripts: `clock-skew`, `rate-highest`, …
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its unit: `ns`, `1/s`, `1` for a count, …
+    pub unit: String,
+    /// Lower limit of what it may be, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Confidence of the limits; absent where they are certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// What it is, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+/// A stretch of time in which something was in one state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// Its begin, since the begin of the timeline.
+    pub from_ns: i64,
+    /// Its end.
+    pub to_ns: i64,
+    /// The state: `running`, `ready`, `blocked`, `holds`, …
+    pub state: String,
+}
+
+/// One task of a timeline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lane {
+    /// Its name.
+    pub name: String,
+    /// Policy, priority, CPU: for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// Its states, in the order of time; nothing is known of the gaps.
+    pub spans: Vec<Span>,
+}
+
+/// Who did what when: some tasks beside each other over a short time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelineRecord {
+    /// What it shows.
+    pub title: String,
+    /// The tasks, the most urgent first.
+    pub lanes: Vec<Lane>,
+}
+
 /// One repetition of a work: what it cost, as time(1) tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkRecord {
@@ -360,6 +415,10 @@ pub enum Line {
     Load(LoadRecord),
     /// After the measurement, once a repetition of a work.
     Work(WorkRecord),
+    /// At the end: a figure of the probe.
+    Figure(FigureRecord),
+    /// At the end: what some tasks did.
+    Timeline(TimelineRecord),
     /// When asked for.
     Raw(RawRecord),
     /// Once a thread and context: now and then as it stands, and at the end.
@@ -401,6 +460,10 @@ pub struct Run {
     pub loads: Vec<LoadRecord>,
     /// Works and what they cost.
     pub works: Vec<WorkRecord>,
+    /// Figures of the probe.
+    pub figures: Vec<FigureRecord>,
+    /// What some tasks did.
+    pub timelines: Vec<TimelineRecord>,
     /// Raw samples, still packed.
     pub raw: Vec<RawRecord>,
     /// Threads and contexts.
@@ -430,6 +493,8 @@ impl Run {
             exceedances: Vec::new(),
             loads: Vec::new(),
             works: Vec::new(),
+            figures: Vec::new(),
+            timelines: Vec::new(),
             raw: Vec::new(),
             threads: Vec::new(),
             self_cost: SelfCost::new(),
@@ -452,6 +517,8 @@ impl Run {
             Line::Exceedance(e) => self.exceedances.push(e),
             Line::Load(l) => self.loads.push(l),
             Line::Work(w) => self.works.push(w),
+            Line::Figure(f) => self.figures.push(f),
+            Line::Timeline(t) => self.timelines.push(t),
             Line::Raw(r) => self.raw.push(r),
             Line::Thread(t) => {
                 let same =
@@ -491,6 +558,8 @@ impl Run {
             .chain(self.findings.iter().cloned().map(Line::Finding))
             .chain(self.verdict.iter().cloned().map(Line::Verdict))
             .chain(self.works.iter().cloned().map(Line::Work))
+            .chain(self.figures.iter().cloned().map(Line::Figure))
+            .chain(self.timelines.iter().cloned().map(Line::Timeline))
     }
 
     /// Contexts in the order they appear (`user`; `irq`, `thread`, `user`; …).

@@ -269,6 +269,9 @@ impl Draft {
         let plan = Plan {
             name: None,
             probe: self.tool.clone(),
+            options: std::collections::BTreeMap::new(),
+            event: None,
+            property: None,
             interval_ns,
             activations,
             warm_up_ns: self.warm_up_ns,

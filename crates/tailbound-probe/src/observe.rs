@@ -26,7 +26,8 @@ use tailbound_host::{Instance, Missing, Root, Tracefs, TracefsError};
 use tailbound_sys::clock;
 use tailbound_trace::{Counts, Decoder, FormatError, Merge, PageError, PageLayout, Sample};
 
-use crate::arm::{Running, clock_id};
+use crate::arm::clock_id;
+use crate::cast::Running;
 use fold::Fold;
 
 /// Most pages taken of one CPU in one look, so that a look ends even if the trace outruns it.

@@ -57,13 +57,14 @@ pub fn set_up(run: &Run) -> String {
         .requirement
         .deadline_ns
         .map_or_else(|| "no deadline".to_owned(), |d| format!("deadline {}", exactly(d)));
+    // The way of sleeping is that of `cyclic`; other probes have options instead.
+    let means = if plan.event.is_none() { format!(", {}", plan.means) } else { String::new() };
     format!(
-        "{}, {place}, every {} for {}, {}, {} on clock {}; {load}; {deadline}",
-        plan.probe,
+        "{}, {place}, every {} for {}, {}{means} on clock {}; {load}; {deadline}",
+        plan.probe_words(),
         exactly(plan.interval_ns),
         format_span(run.measured_ns()),
         plan.policy,
-        plan.means,
         plan.clock
     )
 }

@@ -81,7 +81,7 @@ fn kind(run: &Run) -> String {
         parts.push("machine unknown".to_owned());
     }
     let loads: Vec<String> = plan.loads.iter().map(ToString::to_string).collect();
-    parts.push(format!("{} every {}", plan.probe, exact(plan.interval_ns)));
+    parts.push(format!("{} every {}", plan.probe_words(), exact(plan.interval_ns)));
     parts.push(format!("CPUs {}", plan.cpus));
     parts.push(format!("{} by {}", plan.policy, plan.means));
     parts.push(if loads.is_empty() {

@@ -15,6 +15,8 @@
 //! | `findings` | a list, gravest first: `id`, `impact`, `title`, `meaning`, `remedy` |
 //! | `loads` | a list: `name`, `unit`, `count`, `span_ns`, `rate_per_s`, `least_per_s` |
 //! | `works` | a list: the repetitions of works, as in the run file |
+//! | `figures` | a list: figures of the probe that are no latencies, as in the run file |
+//! | `timelines` | a list: what some tasks did over a short time, as in the run file |
 //! | `windows` | a list, one a thread and length: `thread`, `window_s`, `last` |
 //! | `phases` | where the run changed: `method`, `found` (`second`, `figure`, `ratio`), or `why_not` |
 //! | `plan`, `machine`, `after`, `self_cost_ns`, `events` | as in the run file |
@@ -70,6 +72,8 @@ pub fn json(run: &Run) -> Value {
         "findings": label::findings(run),
         "loads": digest::loads(run),
         "works": run.works,
+        "figures": run.figures,
+        "timelines": run.timelines,
         "windows": windows(run),
         "phases": crate::phases::json(run),
         "plan": header.plan,

@@ -45,6 +45,7 @@ pub fn impact(i: Impact) -> &'static str {
     match i {
         Impact::Notice => "notice",
         Impact::Doubt => "doubt",
+        Impact::Violation => "violation",
         Impact::Unfit => "unfit",
     }
 }
@@ -55,6 +56,7 @@ pub fn impact_meaning(i: Impact) -> &'static str {
     match i {
         Impact::Notice => "worth knowing; the figures stand",
         Impact::Doubt => "the figures stand, but \"met\" cannot be claimed on them",
+        Impact::Violation => "the kernel did what it must not",
         Impact::Unfit => "the figures do not describe this machine",
     }
 }

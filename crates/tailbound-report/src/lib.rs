@@ -24,6 +24,7 @@ pub mod json;
 pub mod label;
 pub mod live;
 pub mod matrix;
+pub mod named;
 pub mod phases;
 pub mod pictures;
 pub mod planning;

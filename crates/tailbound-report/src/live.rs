@@ -17,12 +17,18 @@ use crate::text::ink::{Ink, InkLine};
 
 /// The latest wake-up of all threads and its CPU.
 fn worst(s: &Progress) -> Option<(i64, String)> {
-    let late = s.threads.iter().enumerate().filter_map(|(i, t)| t.max_ns.map(|m| (m, i, t)));
+    // Of another context there is another figure.
+    let judged = s.threads.iter().enumerate().filter(|(_, t)| matches!(t.context, "" | "user"));
+    let late = judged.filter_map(|(i, t)| t.max_ns.map(|m| (m, i, t)));
     late.max_by_key(|(m, _, _)| *m).map(|(m, i, t)| (m, name(i, t)))
 }
 
 fn name(i: usize, t: &ThreadProgress) -> String {
-    t.cpu.map_or_else(|| format!("thread {i}"), |c| format!("CPU {c}"))
+    let place = t.cpu.map_or_else(|| format!("thread {i}"), |c| format!("CPU {c}"));
+    match t.context {
+        "" | "user" => place,
+        other => format!("{place} {other}"),
+    }
 }
 
 fn missed(s: &Progress) -> u64 {

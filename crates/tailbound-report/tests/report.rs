@@ -288,6 +288,7 @@ fn snapshot() -> Progress {
     recent.add(3_000, 40);
     recent.add(5_000, 800);
     let thread = |cpu, max| ThreadProgress {
+        context: "user",
         cpu: Some(cpu),
         n: 12_000,
         min_ns: Some(1_640),

@@ -4,6 +4,8 @@
 //! Context: SETUP. Units: text in, ns out. Everything that can be wrong with words,
 //! permissions or the machine is found here, before anything is started.
 
+use std::collections::BTreeMap;
+
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{
@@ -14,6 +16,7 @@ use tailbound_core::policy::Policy;
 use tailbound_core::requirement::{Class, Rate, Requirement};
 use tailbound_core::units::{self, format_ns_i64, parse_ns};
 use tailbound_host::Root;
+use tailbound_probe::{ProbeError, Setup, catalogue};
 use tailbound_sys::clock;
 
 use crate::error::RunError;
@@ -113,7 +116,10 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
     let mut findings = Vec::new();
     let clock = parse_or(w.clock.as_deref(), "--clock", Clock::Monotonic)?;
     let means = parse_or(w.means.as_deref(), "--means", Means::Nanosleep)?;
-    let interval_ns = time(w.interval.as_deref().unwrap_or(defaults::INTERVAL), "--interval")?;
+    let (probe, options) = probe(w)?;
+    let kind = catalogue::kind(&probe);
+    let interval = kind.map_or(defaults::INTERVAL, |k| k.interval);
+    let interval_ns = time(w.interval.as_deref().unwrap_or(interval), "--interval")?;
     if !(INTERVAL_MIN_NS..=INTERVAL_MAX_NS).contains(&interval_ns) {
         return Err(RunError::Usage(format!(
             "--interval: {} is outside {} to {}: below that the loop itself would fill the CPU",
@@ -134,8 +140,17 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         None => activations(w, interval_ns)?,
     };
     let cpus = cpus(w.cpus.as_deref().unwrap_or("all"), root)?;
-    let policy = policy(w.policy.as_deref(), &mut findings)?;
+    let policy = match (&w.policy, kind.and_then(|k| k.policy)) {
+        // Its own way, which is no finding.
+        (None, Some(own)) => own.parse().map_err(usage("--policy"))?,
+        (given, _) => policy(given.as_deref(), &mut findings)?,
+    };
     second_kernel(means, policy, asked.paranoid)?;
+    if asked.paranoid && kind.is_some() {
+        return Err(RunError::Usage(format!(
+            "--paranoid belongs to the probe cyclic: the system calls of {probe} are others"
+        )));
+    }
     if let (Policy::Deadline { period_ns, .. }, true) = (policy, w.cpus.is_some()) {
         return Err(RunError::Usage(format!(
             "--cpus cannot be given with --policy {policy}: the kernel refuses to pin SCHED_DEADLINE threads (one with a period of {} runs per online CPU, unpinned)",
@@ -170,7 +185,10 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
     let observe = w.observe.as_deref().map(|word| observe(word, root, clock, means)).transpose()?;
     let plan = Plan {
         name: w.name.clone(),
-        probe: "cyclic".to_owned(),
+        probe,
+        options,
+        event: kind.map(|k| k.event.to_owned()),
+        property: kind.and_then(|k| k.property).map(str::to_owned),
         interval_ns,
         activations,
         warm_up_ns,
@@ -188,7 +206,42 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         work,
         until,
     };
+    check(&plan, root)?;
     Ok(Resolved { plan, findings, loads_by_default })
+}
+
+/// The probe and its options; words that belong to `cyclic` are refused with any other.
+fn probe(w: &Campaign) -> Result<(String, BTreeMap<String, String>), RunError> {
+    let Some(text) = &w.probe else { return Ok((catalogue::CYCLIC.to_owned(), BTreeMap::new())) };
+    let spec = text.parse::<LoadSpec>().map_err(usage("--probe"))?;
+    let options = catalogue::options(&spec).map_err(usage("--probe"))?;
+    let foreign = [
+        ("--means", w.means.is_some()),
+        ("--tasks", w.tasks.is_some()),
+        ("--observe", w.observe.is_some()),
+    ];
+    if spec.name != catalogue::CYCLIC
+        && let Some((flag, _)) = foreign.into_iter().find(|(_, given)| *given)
+    {
+        return Err(RunError::Usage(format!(
+            "{flag} belongs to the probe cyclic and means nothing to {}",
+            spec.name
+        )));
+    }
+    Ok((spec.name, options))
+}
+
+/// Refuses a plan whose probe cannot work here, before anything is started.
+///
+/// # Errors
+/// [`RunError::Usage`], [`RunError::Cannot`] with the remedy.
+fn check(plan: &Plan, root: &Root) -> Result<(), RunError> {
+    let exe = std::env::current_exe().unwrap_or_default();
+    let setup = Setup { plan, root, exe: &exe, stop: &tailbound_sys::limits::STOP };
+    tailbound_probe::check(&setup).map_err(|e| match e {
+        ProbeError::Usage(text) => RunError::Usage(text),
+        other => RunError::Cannot(format!("probe {}: {other}", plan.probe)),
+    })
 }
 
 /// The works that were asked for, their amounts filled in.

@@ -18,7 +18,7 @@ use tailbound_core::plan::Plan;
 use tailbound_core::record::{End, Fact, Header, Line, Round, Run, SCHEMA, ThreadRecord, WarmUp};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
-use tailbound_probe::{Finished, ObserveError, Observer, Running, arm};
+use tailbound_probe::{Finished, ObserveError, Observer, Running, Setup, catalogue};
 use tailbound_rt::Ended;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, dma_latency, limits, mem, sched};
@@ -108,7 +108,7 @@ pub fn run(
     let mut supervisor = Supervisor::new(&session, running, watch, journal, &mut loads);
     supervisor.observer = observer;
     supervisor.watch_over(signals, show);
-    let Watched { mut journal, threads, watch, observed, interrupted, by_rule } =
+    let Watched { mut journal, threads, watch, observed, extra, interrupted, by_rule } =
         supervisor.into_watched()?;
     drop(held);
     let ends = loads.stop();
@@ -129,6 +129,9 @@ pub fn run(
         // Before the threads' own: the order of the way of a wake-up.
         observed.threads.into_iter().for_each(|t| journal.line(Line::Thread(Box::new(t))));
     }
+    extra.figures.into_iter().for_each(|f| journal.line(Line::Figure(f)));
+    extra.timelines.into_iter().for_each(|t| journal.line(Line::Timeline(t)));
+    extra.findings.into_iter().for_each(|f| journal.finding(f));
     let ended = if by_rule { Some("rule") } else { interrupted.map(|_| "interrupted") };
     session.conclude(&mut journal, threads, watch, ended)?;
     // Everything measured is in the file by now: a long work that is killed takes nothing along.
@@ -201,10 +204,10 @@ impl Session {
         };
         let held = self.prepare(journal)?;
         limits::STOP.store(false, Ordering::Relaxed);
-        let seats = tailbound_probe::seats(&self.plan);
-        let running = arm(&self.plan, &seats, &limits::STOP)
-            .and_then(tailbound_probe::Armed::release)
-            .map_err(|e| RunError::Cannot(e.to_string()))?;
+        let setup =
+            Setup { plan: &self.plan, root: &self.root, exe: &self.exe, stop: &limits::STOP };
+        let running =
+            tailbound_probe::begin(&setup).map_err(|e| RunError::Cannot(e.to_string()))?;
         Ok((loads, held, running))
     }
 
@@ -260,7 +263,10 @@ impl Session {
 
     /// Locks memory, arms the guard, leaves the measured CPUs, holds what was asked for.
     fn prepare(&self, journal: &mut Journal) -> Result<Held, RunError> {
-        limits::guard_realtime().map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
+        let hog = catalogue::kind(&self.plan.probe).is_some_and(|k| k.hog);
+        let busy_ns = self.plan.warm_up_ns.saturating_add(self.plan.duration_ns());
+        limits::guard_realtime(if hog { busy_ns } else { 0 })
+            .map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
         if let Err(e) = mem::lock_all() {
             journal.finding(tailbound_host::not_locked(&e.to_string()));
         }
@@ -313,7 +319,13 @@ impl Session {
             let known =
                 p2.iter().filter_map(|(p, v)| Some((tailbound_stats::quantile::label(*p), (*v)?)));
             record.p2 = known.collect();
-            measured = measured.min(record.wakeup.n.saturating_add(record.missed.n));
+            let accounted = match finished.ended {
+                Ended::Complete => self.plan.activations,
+                Ended::Stopped(n) | Ended::Failed(_, n) => n,
+            };
+            if seat.context == "user" {
+                measured = measured.min(accounted);
+            }
             if let Ended::Failed(errno, _) = finished.ended {
                 let why = std::io::Error::from_raw_os_error(errno);
                 journal.finding(
@@ -368,7 +380,7 @@ impl Session {
 pub(crate) fn thread_record(
     collector: &Collector,
     seat: tailbound_probe::Seat,
-    recorders: &tailbound_probe::arm::Recorders,
+    recorders: &tailbound_probe::Recorders,
     finished: Option<&Finished>,
 ) -> ThreadRecord {
     let (wakeup, missed) = collector.distributions(&recorders.measured);
@@ -391,7 +403,7 @@ pub(crate) fn thread_record(
     ThreadRecord {
         thread: seat.thread,
         cpu: seat.cpu,
-        context: "user".to_owned(),
+        context: seat.context.to_owned(),
         wakeup,
         missed,
         warm_up: Some(WarmUp { n: warm.n, missed: warm_missed.n, max_ns: warm.max_ns }),

@@ -16,7 +16,7 @@ use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Watch;
 use tailbound_load::Loads;
-use tailbound_probe::{Home, Observed, Observer, Running};
+use tailbound_probe::{Extra, Home, Observed, Observer, Running};
 use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, quantile};
@@ -75,6 +75,8 @@ pub(crate) struct Watched {
     pub(crate) watch: Watch,
     /// What the kernel's tracing saw.
     pub(crate) observed: Option<Observed>,
+    /// What the probe found beside latencies.
+    pub(crate) extra: Extra,
     /// The signal that ended it before its time.
     pub(crate) interrupted: Option<&'static str>,
     /// Its stopping rule ended it before its longest time.
@@ -216,7 +218,7 @@ impl<'a> Supervisor<'a> {
         self.journal.flush();
         let raw = self.session.plan.raw;
         let observed = self.observer.take().map(Observer::end);
-        let home = self.running.join().map_err(|e| RunError::Cannot(e.to_string()))?;
+        let (home, extra) = self.running.join().map_err(|e| RunError::Cannot(e.to_string()))?;
         let threads = self.followers.into_iter().zip(home).map(|(follower, home)| {
             let p2 = if raw { follower.p2.estimates() } else { Vec::new() };
             WatchedThread { collector: follower.collector, p2, home }
@@ -226,6 +228,7 @@ impl<'a> Supervisor<'a> {
             journal: self.journal,
             watch: self.watch,
             observed,
+            extra,
             interrupted: self.interrupted,
             by_rule: self.by_rule,
         })
@@ -275,10 +278,11 @@ impl<'a> Supervisor<'a> {
     /// Says so, and chooses from what which lateness on a wake-up is kept one by one.
     fn end_warm_up(&mut self) {
         self.journal.event(0, "warm-up-over", "what came before is discarded and reported");
-        if self.session.plan.requirement.deadline_ns.is_some() {
-            return;
-        }
+        let deadline = self.session.plan.requirement.deadline_ns;
         for (seat, recorders) in self.running.recorders() {
+            if deadline.is_some() && seat.context == "user" {
+                continue;
+            }
             let mut warm = Collector::new(seat.thread, 0);
             warm.collect(&recorders.warm_up);
             let (wakeups, _) = warm.distributions(&recorders.warm_up);
@@ -293,7 +297,8 @@ impl<'a> Supervisor<'a> {
 
     /// Writes complete seconds and the moving statistics that end with them.
     fn flush_seconds(&mut self) {
-        for ((_, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
+        for ((seat, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
+            let judged = seat.context == "user";
             let Some(newest) = follower.seconds.back().map(|s| s.second) else { continue };
             let seconds = std::mem::take(&mut follower.seconds);
             // The extremes of missed activations are not in the records of a second.
@@ -303,7 +308,9 @@ impl<'a> Supervisor<'a> {
                 })
             });
             for second in seconds {
-                self.stopping.second(&second);
+                if judged {
+                    self.stopping.second(&second);
+                }
                 follower.told_s = second.second + 1;
                 self.journal.line(Line::Second(second));
             }
@@ -313,7 +320,7 @@ impl<'a> Supervisor<'a> {
             for record in follower.windows.push(newest, &due, &sums, c.early(), extremes) {
                 self.journal.line(Line::Window(record));
             }
-            if self.stopping.wants_stretches() {
+            if judged && self.stopping.wants_stretches() {
                 let cut = follower.seconds_cut.cut(newest, &due, c.early(), &sums);
                 cut.iter().for_each(|b| self.stopping.stretch(b));
             }
@@ -401,10 +408,14 @@ impl<'a> Supervisor<'a> {
             let last_ns = (due.n > 0).then(|| recorders.measured.last_ns());
             let (n, missed_n) = (due.n, missed.n);
             due.merge(&missed);
-            histogram.merge(&due.late);
+            // Of another context there is another figure.
+            if seat.context == "user" {
+                histogram.merge(&due.late);
+            }
             let ten = follower.windows.current(10);
             threads.push(ThreadProgress {
                 cpu: seat.cpu,
+                context: seat.context,
                 n,
                 missed: missed_n,
                 min_ns: due.min_ns,

@@ -20,6 +20,8 @@ use crate::rates::BLOCK_NS;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) context: String,
+    /// What was due, in the singular.
+    pub(crate) event: String,
     pub(crate) threads: usize,
     /// The CPUs, if every thread had one of its own.
     pub(crate) cpus: Option<BTreeSet<u32>>,
@@ -90,6 +92,7 @@ pub(crate) fn tally(
         threads: judged.len(),
         cpus,
         context,
+        event: plan.event_word().to_owned(),
         due,
         missed,
         found,
@@ -104,6 +107,8 @@ fn silent(plan: &Plan, judged: &[&ThreadRecord], cpus: Option<&BTreeSet<u32>>) -
     let absent = plan
         .cpus
         .iter()
+        // Other probes have other seats than one a CPU, and records of each.
+        .filter(|_| plan.event.is_none())
         .filter(|c| cpus.is_some_and(|known| !known.contains(c)))
         .map(|c| format!("CPU {c}"));
     empty.chain(absent).collect()

@@ -3,8 +3,8 @@
 //! demonstrates with which confidence.
 //!
 //! Context: COLD. Units: ns.
-//! Rules, in this order: an unfit finding decides everything; what was certainly beyond the
-//! requirement fails it, whatever else is doubtful; and "met" needs that nothing stands
+//! Rules, in this order: an unfit finding decides everything; a violation of what the probe
+//! tries the kernel for fails it; what was certainly beyond the requirement fails it, whatever else is doubtful; and "met" needs that nothing stands
 //! against it: the run is complete, every thread recorded, the source tells of every value, no
 //! finding casts doubt, and (class safe with a rate) the run is long enough. Otherwise the
 //! answer is "undecided". Missed activations count with the lateness they would have had.
@@ -81,12 +81,19 @@ impl Case<'_> {
             let text = format!("Unfit: {what}; the figures do not describe this machine.");
             return (Outcome::Unfit, text);
         }
+        if let Some(violation) = self.of_impact(Impact::Violation).next() {
+            let text = format!("Not met: {}.", words::clause(&violation.title));
+            return (Outcome::NotMet, text);
+        }
         if self.tally.due.n == 0 {
             let why = self.incomplete().unwrap_or_else(|| "the run is complete but empty".into());
             return (Outcome::Undecided, format!("Undecided: no activation was recorded; {why}."));
         }
         if requirement.deadline_ns.is_none() && requirement.early_ns.is_none() {
-            return (Outcome::Measured, self.measured_without_a_limit());
+            return match &self.plan.property {
+                Some(property) => self.held(property),
+                None => (Outcome::Measured, self.measured_without_a_limit()),
+            };
         }
         let missed = words::missed(&self.tally);
         let counted = match (requirement.class, requirement.rate) {
@@ -105,6 +112,17 @@ impl Case<'_> {
                 Some(why) => (Outcome::Undecided, format!("Undecided: {why}; {text}{missed}.")),
                 None => (Outcome::Met, format!("Met: {text}{missed}.")),
             },
+        }
+    }
+
+    /// Without a deadline, what the probe tries the kernel for is the requirement.
+    fn held(&self, property: &str) -> (Outcome, String) {
+        let scope = words::scope(&self.tally, self.measured_ns);
+        let latest = words::latest(&self.tally, &self.plan.requirement);
+        let text = format!("{property}, in {scope}; {latest}{}", words::missed(&self.tally));
+        match self.obstacle() {
+            Some(why) => (Outcome::Undecided, format!("Undecided: {why}; {text}.")),
+            None => (Outcome::Met, format!("Met: {text}.")),
         }
     }
 
@@ -291,9 +309,10 @@ impl Case<'_> {
         }
         if tally.missed > 0 {
             out.push(format!(
-                "{} activations ({}) fell due before the thread had woken for an earlier one; \
+                "{} {}s ({}) fell due before the thread had woken for an earlier one; \
                  they count with the lateness they would have had.",
                 grouped(tally.missed),
+                tally.event,
                 words::share(tally.missed, tally.due.n)
             ));
         }
@@ -312,8 +331,13 @@ impl Case<'_> {
         for why in self.incomplete().into_iter().chain(self.silent()) {
             out.push(words::as_sentence(&why));
         }
-        for finding in self.of_impact(Impact::Unfit).chain(self.of_impact(Impact::Doubt)) {
-            let kind = if finding.impact == Impact::Unfit { "Unfit" } else { "Doubt" };
+        let weighty = [Impact::Unfit, Impact::Violation, Impact::Doubt];
+        for finding in weighty.into_iter().flat_map(|impact| self.of_impact(impact)) {
+            let kind = match finding.impact {
+                Impact::Unfit => "Unfit",
+                Impact::Violation => "Violation",
+                Impact::Doubt | Impact::Notice => "Doubt",
+            };
             out.push(format!("{kind}: {}.", words::clause(&finding.title)));
         }
         out

@@ -45,7 +45,7 @@ pub(crate) fn limit(requirement: &Requirement) -> String {
 /// `120,000 activations on 2 CPUs in 60 s`.
 pub(crate) fn scope(tally: &Tally, measured_ns: i64) -> String {
     let n = tally.due.n;
-    let what = if n == 1 { "activation" } else { "activations" };
+    let what = if n == 1 { tally.event.clone() } else { format!("{}s", tally.event) };
     let place = match &tally.cpus {
         Some(cpus) if cpus.len() == 1 => {
             cpus.first().map_or_else(String::new, |c| format!(" on CPU {c}"))
@@ -119,8 +119,8 @@ pub(crate) fn worst(tally: &Tally, requirement: &Requirement) -> String {
 pub(crate) fn missed(tally: &Tally) -> String {
     match tally.missed {
         0 => String::new(),
-        1 => "; one activation was missed".to_owned(),
-        n => format!("; {} activations were missed", grouped(n)),
+        1 => format!("; one {} was missed", tally.event),
+        n => format!("; {} {}s were missed", grouped(n), tally.event),
     }
 }
 

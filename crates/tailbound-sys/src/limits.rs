@@ -18,11 +18,12 @@ pub const GUARD_SOFT_US: u64 = 500_000;
 pub const GUARD_HARD_US: u64 = 3_000_000;
 
 /// Arms RLIMIT_RTTIME: a real-time thread that never sleeps first stops the loops
-/// (SIGXCPU, handled in that very thread), then is killed by the kernel.
+/// (SIGXCPU, handled in that very thread), then is killed by the kernel; both so much later
+/// as threads are meant to be busy without a sleep (0 for those of a schedule).
 ///
 /// # Errors
 /// When the limit cannot be set; only ever lowering it, this needs no privilege.
-pub fn guard_realtime() -> Result<(), SysError> {
+pub fn guard_realtime(busy_ns: i64) -> Result<(), SysError> {
     extern "C" fn on_xcpu(_: i32) {
         RUNAWAY.store(true, Ordering::Relaxed);
         STOP.store(true, Ordering::Relaxed);
@@ -35,7 +36,9 @@ pub fn guard_realtime() -> Result<(), SysError> {
         unsafe { libc::sigaction(libc::SIGXCPU, &raw const action, std::ptr::null_mut()) };
     check(set_handler, "sigaction", "SIGXCPU")?;
     let (soft, hard) = get(libc::RLIMIT_RTTIME)?;
-    set(libc::RLIMIT_RTTIME, soft.min(GUARD_SOFT_US), hard.min(GUARD_HARD_US))
+    let busy_us = u64::try_from(busy_ns / 1000).unwrap_or(0);
+    let after = |guard_us: u64| guard_us.saturating_add(busy_us);
+    set(libc::RLIMIT_RTTIME, soft.min(after(GUARD_SOFT_US)), hard.min(after(GUARD_HARD_US)))
 }
 
 #[cfg(target_env = "gnu")]

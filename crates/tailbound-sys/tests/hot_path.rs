@@ -216,7 +216,7 @@ fn the_guard_stops_a_real_time_loop_that_never_sleeps() {
 fn inner_runaway() {
     use tailbound_sys::sched::{Attributes, SCHED_FIFO};
     use tailbound_sys::thread::{Birth, spawn};
-    limits::guard_realtime().expect("limit");
+    limits::guard_realtime(0).expect("limit");
     let birth = Birth {
         attributes: Attributes { policy: SCHED_FIFO, priority: 1, ..Attributes::default() },
         cpus: Vec::new(),

@@ -75,6 +75,8 @@ pub(crate) enum Measure {
     Cyclic(Box<MeasureArgs>),
     /// What works cost, without a latency measurement: real, user and sys of each repetition
     Work(crate::cli_decide::MeasureWorkArgs),
+    #[command(flatten)]
+    Probe(Box<crate::cli_probe::ProbeWords>),
 }
 
 /// Whether to colour, the same everywhere.
@@ -180,6 +182,9 @@ pub(crate) struct PlanArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
+    /// What is measured: `cyclic`, or any probe of `tailbound measure --help`, with options after a colon: `signal:between=processes` [default: cyclic]
+    #[arg(long, value_name = "PROBE[:OPTIONS]", help_heading = "Measurement")]
+    pub(crate) probe: Option<String>,
     /// Loads beside the measurement, separated by commas: hackbench, memory, ping-flood, clock, cpu, fork, mmap, file; `none` is none [default: hackbench,memory]
     ///
     /// Options follow a colon: `hackbench:groups=10,ipc=inet,memory`. See `tailbound load --help`.

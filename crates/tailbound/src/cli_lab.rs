@@ -58,8 +58,8 @@ pub(crate) struct GuestArgs {
 /// What is measured in guests.
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
-    /// What measures [default: cyclic]
-    #[arg(long, value_name = "PROBE", value_parser = ["cyclic"], help_heading = "Measurement")]
+    /// What is measured, with options after a colon, as `run --probe` takes it [default: cyclic]
+    #[arg(long, value_name = "PROBE[:OPTIONS]", help_heading = "Measurement")]
     pub(crate) probe: Option<String>,
     /// How many activations [default: 3000]
     #[arg(

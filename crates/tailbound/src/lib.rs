@@ -14,6 +14,7 @@ mod cli_history;
 mod cli_lab;
 mod cli_lab_kernel;
 mod cli_plan;
+mod cli_probe;
 mod cmd;
 mod input;
 mod live;

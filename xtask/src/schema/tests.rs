@@ -258,7 +258,7 @@ fn examples_in_the_documentation_follow_it() {
         assert!(read(&value), "{example}");
         types.insert(value["type"].as_str().unwrap().to_owned());
     }
-    assert_eq!(types.len(), 15, "an example of each line type: {types:?}");
+    assert_eq!(types.len(), 17, "an example of each line type: {types:?}");
 }
 
 #[test]

@@ -197,6 +197,8 @@ fn parse_line(bytes: &[u8]) -> Result<Option<Line>, String> {
         "exceedance" => Line::Exceedance(of(kind, bytes)?),
         "load" => Line::Load(of(kind, bytes)?),
         "work" => Line::Work(of(kind, bytes)?),
+        "figure" => Line::Figure(of(kind, bytes)?),
+        "timeline" => Line::Timeline(of(kind, bytes)?),
         "raw" => Line::Raw(of(kind, bytes)?),
         "thread" => Line::Thread(of(kind, bytes)?),
         "self-cost" => Line::SelfCost { values: of::<Costs>(kind, bytes)?.values },

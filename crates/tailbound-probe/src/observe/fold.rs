@@ -13,7 +13,7 @@ use tailbound_core::record::ThreadRecord;
 use tailbound_trace::split::Way;
 use tailbound_trace::{Record, Sample, Schedule, Split, TimerlatContext};
 
-use crate::arm::Seat;
+use crate::cast::Seat;
 use crate::observe::setup;
 
 /// Most missed activations entered one by one for one late thread; beyond, they are counted only.

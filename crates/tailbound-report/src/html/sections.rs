@@ -31,6 +31,11 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
         page.text("note", "No picture of distributions: the run file holds none.");
     }
     page.push("</section>");
+    if let Some(table) = crate::named::table(run) {
+        page.heading("Figures of the probe");
+        let table = table.html();
+        page.push(&table);
+    }
     page.heading("Over time");
     later.iter().for_each(|f| page.figure(f, prefix));
     if later.is_empty() {
@@ -357,7 +362,7 @@ fn plan(page: &mut Page, run: &Run) {
     let loads: Vec<String> = p.loads.iter().map(ToString::to_string).collect();
     let rows = [
         ("name", p.name.clone().unwrap_or_else(none)),
-        ("probe", p.probe.clone()),
+        ("probe", p.probe_words()),
         ("interval", digest::exactly(p.interval_ns)),
         ("activations of each thread", grouped(p.activations)),
         ("length", format_span(p.duration_ns())),

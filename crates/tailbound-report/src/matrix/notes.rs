@@ -125,7 +125,7 @@ fn plan(run: &Run) -> String {
     let p = &run.header.plan;
     format!(
         "{} every {}, {} times, {}, {} on clock {}",
-        p.probe,
+        p.probe_words(),
         digest::exactly(p.interval_ns),
         tailbound_core::units::grouped(p.activations),
         p.policy,

@@ -111,6 +111,11 @@ pub fn text(run: &Run, style: Style) -> String {
     if let Some(words) = precision::sentence(run) {
         page.text(&words, "  ", Ink::Dim);
     }
+    if let Some(table) = crate::named::table(run) {
+        page.heading("Figures of the probe");
+        let table = table.text(page.width());
+        page.raw(table, Ink::Plain);
+    }
     histogram(run, &mut page);
     statements(run, &mut page);
     phases(run, &mut page);
@@ -130,6 +135,7 @@ pub fn text(run: &Run, style: Style) -> String {
 fn impact_word(i: Impact) -> &'static str {
     match i {
         Impact::Unfit => "Unfit",
+        Impact::Violation => "Violated",
         Impact::Doubt => "In doubt",
         Impact::Notice => "Notice",
     }
@@ -150,8 +156,9 @@ fn histogram(run: &Run, page: &mut Page) {
     let (ticks, labels) = across.axis(deadline);
     let mark = if ticks.contains('┃') { "; ┃ is the deadline" } else { "" };
     page.heading(&format!(
-        "{} activations, both axes logarithmic{mark}",
-        grouped(due.late.total())
+        "{} {}s, both axes logarithmic{mark}",
+        grouped(due.late.total()),
+        run.header.plan.event_word()
     ));
     page.raw(across.rows(&due.late, 4), Ink::Accent);
     page.raw(vec![ticks, labels], Ink::Dim);

@@ -69,6 +69,9 @@ fn plan(shape: &Shape, interval_ns: i64) -> Plan {
     Plan {
         name: Some("desk machine under load".into()),
         probe: "cyclic".into(),
+        options: std::collections::BTreeMap::new(),
+        event: None,
+        property: None,
         interval_ns,
         activations: shape.seconds * shape.per_second,
         warm_up_ns: 1_000_000_000,

@@ -186,7 +186,7 @@ fn notes(runs: &[(&str, &Run)], compared: &[ComparedRun], contexts: &[&str]) -> 
         }
     };
     let or_none = |s: String| if s.is_empty() { "none".to_owned() } else { s };
-    differs("the probe", &|r| r.header.plan.probe.clone());
+    differs("the probe", &|r| r.header.plan.probe_words());
     differs("the interval", &|r| units::exact(r.header.plan.interval_ns));
     differs("measured length", &|r| format_span(r.measured_ns()));
     differs("CPUs", &|r| or_none(r.header.plan.cpus.to_string()));

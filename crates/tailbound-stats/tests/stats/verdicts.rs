@@ -16,6 +16,9 @@ pub(crate) fn plan(deadline_ns: Option<i64>) -> Plan {
     Plan {
         name: None,
         probe: "cyclic".to_owned(),
+        options: std::collections::BTreeMap::new(),
+        event: None,
+        property: None,
         interval_ns: 500_000,
         activations: 120_000,
         warm_up_ns: 0,

@@ -29,6 +29,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Measure(Measure::Cyclic(args)) => run::measure(&args),
+        Command::Measure(Measure::Probe(words)) => run::probe(&words),
         Command::Measure(Measure::Work(args)) => work::measure(&args),
         Command::Load(args) => load::load(&args),
         Command::LoadWorker(args) => {

@@ -13,6 +13,7 @@ use tailbound_run::{Asked, Output, Session, resolve};
 use tailbound_sys::signal::Signals;
 
 use crate::cli::{MeasureArgs, PlanArgs, RunArgs};
+use crate::cli_probe::ProbeWords;
 use crate::cmd::rounds;
 use crate::input;
 use crate::live::Live;
@@ -63,7 +64,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 
 /// `tailbound measure cyclic`
 pub(crate) fn measure(args: &MeasureArgs) -> Result<ExitCode, Failure> {
-    let asked = Asked { bare: true, ..asked(&args.plan)? };
+    bare(args, None)
+}
+
+/// `tailbound measure NAME`
+pub(crate) fn probe(words: &ProbeWords) -> Result<ExitCode, Failure> {
+    bare(&words.args, Some(&words.spec))
+}
+
+fn bare(args: &MeasureArgs, probe: Option<&str>) -> Result<ExitCode, Failure> {
+    let mut asked = Asked { bare: true, ..asked(&args.plan)? };
+    if let Some(probe) = probe {
+        asked.words.probe = Some(probe.to_owned());
+    }
     let (run, _) = session(&asked, &args.plan, args.plan.out.as_deref(), true, None)?;
     answer(&run, &args.plan, args.plan.out.as_deref() == Some(Path::new("-")))?;
     Ok(status(&run))
@@ -88,6 +101,9 @@ pub(crate) fn asked_of(args: &RunArgs) -> Result<Asked, Failure> {
     let mut asked = asked(&args.plan)?;
     if !args.load.is_empty() {
         asked.words.load = Some(args.load.clone());
+    }
+    if args.probe.is_some() {
+        asked.words.probe.clone_from(&args.probe);
     }
     args.work.lay_over(&mut asked.words);
     asked.words.load_cmd = args.load_cmd.clone().or(asked.words.load_cmd);

@@ -51,6 +51,7 @@ pub(super) fn lay(
     over(&mut words.policy, probe.policy.as_ref());
     over(&mut words.means, probe.means.as_ref());
     over(&mut words.observe, probe.observe.as_ref());
+    over(&mut words.probe, probe.probe.as_ref());
     asked.targets.clone_from(&guest.target);
     // A command has a path; a tester that a target brings has a name.
     let named = !guest.target.is_empty() && probe.tester.as_ref().is_some_and(|t| !t.contains('/'));

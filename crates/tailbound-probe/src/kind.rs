@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a probe says of itself: its words, what it times, what it needs; and how its options
+//! are read.
+//!
+//! Context: SETUP. Units: text in; ns, bytes, counts out.
+//! Not here: the list of all probes ([`crate::catalogue`]), what they do (one file each).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
+
+use tailbound_core::plan::Plan;
+use tailbound_core::units;
+use tailbound_host::Root;
+
+use crate::arm::ProbeError;
+use crate::cast::{Cast, Running};
+
+/// One option of a probe: `--name VALUE` of `measure`, `name=value` of `run --probe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeOption {
+    /// Its name.
+    pub name: &'static str,
+    /// What stands for its value in the help: `N`, `TIME`, `WORD`.
+    pub value: &'static str,
+    /// What it is if it is not given; empty: nothing.
+    pub default: &'static str,
+    /// What it does, in a line; words it may be are written in backquotes.
+    pub about: &'static str,
+    /// Not shown in the help: for tests of the probe.
+    pub hidden: bool,
+}
+
+impl ProbeOption {
+    /// An option that is shown.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        value: &'static str,
+        default: &'static str,
+        about: &'static str,
+    ) -> Self {
+        Self { name, value, default, about, hidden: false }
+    }
+    /// A fault to be planted, to see the probe fail.
+    #[must_use]
+    pub const fn plant(about: &'static str) -> Self {
+        Self { name: "plant", value: "FAULT", default: "", about, hidden: true }
+    }
+}
+
+/// One probe.
+#[derive(Debug)]
+pub struct ProbeKind {
+    /// Its name: the word after `measure`.
+    pub name: &'static str,
+    /// What it measures, in a line for the help.
+    pub about: &'static str,
+    /// From where it times: the instruction or call just before which the first stamp is taken.
+    pub from: &'static str,
+    /// To where.
+    pub to: &'static str,
+    /// Programs of the field that it replaces.
+    pub replaces: &'static [&'static str],
+    /// Its options.
+    pub options: &'static [ProbeOption],
+    /// `--interval`, if it is not given.
+    pub interval: &'static str,
+    /// `--policy`, if it is not given; `None`: as high as allowed.
+    pub policy: Option<&'static str>,
+    /// What its due events are, in the singular.
+    pub event: &'static str,
+    /// What it tries the kernel for, as a clause; `None`: it only measures.
+    pub property: Option<&'static str>,
+    /// Its threads use CPUs without sleeping.
+    pub hog: bool,
+    /// Refuses what cannot work, before anything starts: [`ProbeError::Usage`] for impossible
+    /// words, [`ProbeError::Cannot`] with the remedy for what this machine lacks.
+    pub check: fn(&Setup<'_>) -> Result<(), ProbeError>,
+    /// Starts it.
+    pub begin: fn(&Setup<'_>) -> Result<Running, ProbeError>,
+}
+
+/// Everything a probe is started with.
+#[derive(Clone, Copy)]
+pub struct Setup<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// The machine.
+    pub root: &'a Root,
+    /// This program, for processes that the probe needs.
+    pub exe: &'a Path,
+    /// Set when the threads are to end.
+    pub stop: &'static AtomicBool,
+}
+
+impl Setup<'_> {
+    /// A cast for this plan, with a watchdog.
+    ///
+    /// # Errors
+    /// The plan's clock is not known to this kernel.
+    pub fn cast(&self) -> Result<Cast, ProbeError> {
+        Cast::new(self.plan, self.stop).map(Cast::watched)
+    }
+    /// The measured CPUs.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<u32> {
+        self.plan.cpus.iter().collect()
+    }
+    /// The probe's options.
+    #[must_use]
+    pub fn options(&self) -> Options<'_> {
+        Options { probe: &self.plan.probe, all: &self.plan.options }
+    }
+}
+
+/// The options of a plan, read as what they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    probe: &'a str,
+    all: &'a BTreeMap<String, String>,
+}
+
+impl<'a> Options<'a> {
+    /// The text of option `name`, or `None` if it is empty.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&'a str> {
+        self.all.get(name).map(String::as_str).filter(|t| !t.is_empty())
+    }
+    /// Refuses the value of option `name`.
+    #[must_use]
+    pub fn wrong(&self, name: &str, why: impl std::fmt::Display) -> ProbeError {
+        let value = self.text(name).unwrap_or_default();
+        ProbeError::Usage(format!("probe {}: --{name} {value}: {why}", self.probe))
+    }
+    fn parse<T: FromStr>(&self, name: &str, what: &str) -> Result<T, ProbeError> {
+        let text = self.text(name).ok_or_else(|| self.wrong(name, format!("write {what}")))?;
+        text.parse().map_err(|_| self.wrong(name, format!("not {what}")))
+    }
+    /// A whole number in `range`.
+    ///
+    /// # Errors
+    /// [`ProbeError::Usage`] with the range.
+    pub fn count(
+        &self,
+        name: &str,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Result<u64, ProbeError> {
+        let n = self.parse::<u64>(name, "a whole number")?;
+        if range.contains(&n) {
+            return Ok(n);
+        }
+        Err(self.wrong(name, format!("outside {} to {}", range.start(), range.end())))
+    }
+    /// One of `words`; yields its position.
+    ///
+    /// # Errors
+    /// [`ProbeError::Usage`] with the words.
+    pub fn word(&self, name: &str, words: &[&str]) -> Result<usize, ProbeError> {
+        let text = self.text(name).unwrap_or_default();
+        words
+            .iter()
+            .position(|w| *w == text)
+            .ok_or_else(|| self.wrong(name, format!("choose {}", words.join(", "))))
+    }
+    /// `yes` or `no`.
+    ///
+    /// # Errors
+    /// [`ProbeError::Usage`] for any other word.
+    pub fn flag(&self, name: &str) -> Result<bool, ProbeError> {
+        self.word(name, &["no", "yes"]).map(|i| i == 1)
+    }
+    /// A time with its unit, more than 0.
+    ///
+    /// # Errors
+    /// [`ProbeError::Usage`].
+    pub fn time_ns(&self, name: &str) -> Result<i64, ProbeError> {
+        let text = self.text(name).unwrap_or_default();
+        let ns = units::parse_ns(text).map_err(|e| self.wrong(name, e))?;
+        if ns > 0 { Ok(ns) } else { Err(self.wrong(name, "must be more than 0")) }
+    }
+    /// A number in `range`.
+    ///
+    /// # Errors
+    /// [`ProbeError::Usage`] with the range.
+    pub fn number(
+        &self,
+        name: &str,
+        range: std::ops::RangeInclusive<f64>,
+    ) -> Result<f64, ProbeError> {
+        let v = self.parse::<f64>(name, "a number")?;
+        if range.contains(&v) {
+            return Ok(v);
+        }
+        Err(self.wrong(name, format!("outside {} to {}", range.start(), range.end())))
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The figures of a probe that are no latencies of due events: costs, rates, skews, counts.
+//!
+//! Context: COLD. Units: each figure names its own.
+//! Not here: latencies (`table`, `figures`), what tasks did over time (`pictures`).
+
+use tailbound_core::Run;
+use tailbound_core::record::FigureRecord;
+use tailbound_core::units::format_ns;
+
+use crate::svg::scale::Unit;
+use crate::table::Table;
+
+/// A value with its unit, as people write it.
+#[must_use]
+pub fn value(v: f64, unit: &str) -> String {
+    match unit {
+        _ if !v.is_finite() => "unknown".to_owned(),
+        "ns" => format_ns(v),
+        "%" => format!("{} %", crate::svg::scale::trimmed(v, 3)),
+        "1" | "" => Unit::Count.label(v),
+        other => format!("{} {other}", Unit::Count.label(v)),
+    }
+}
+
+/// `-38 ns to 61 ns`, with the confidence where they are not certain; empty where not known.
+#[must_use]
+pub fn limits(f: &FigureRecord) -> String {
+    let one = |v: f64| value(v, &f.unit);
+    let range = match (f.low, f.high) {
+        (Some(low), Some(high)) => format!("{} to {}", one(low), one(high)),
+        (None, Some(high)) => format!("at most {}", one(high)),
+        (Some(low), None) => format!("at least {}", one(low)),
+        (None, None) => return String::new(),
+    };
+    match f.confidence {
+        Some(p) => format!("{range} ({} %)", crate::svg::scale::trimmed(p * 100.0, 4)),
+        None => range,
+    }
+}
+
+/// All of them; `None` where the run has none.
+#[must_use]
+pub fn table(run: &Run) -> Option<Table> {
+    if run.figures.is_empty() {
+        return None;
+    }
+    let mut table = Table::new(&["figure", "value", "limits", "what it is"]).with_words(&[2, 3]);
+    for f in &run.figures {
+        table.row(vec![f.name.clone(), value(f.value, &f.unit), limits(f), f.note.clone()]);
+    }
+    Some(table)
+}

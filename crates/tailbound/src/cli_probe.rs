@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words of every probe of the catalogue: `measure NAME` with the probe's own options
+//! beside those of any plan.
+//!
+//! Context: COLD. Made from the catalogue when the program starts, so that help, man pages
+//! and completions know each probe and no list is kept twice.
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
+use tailbound_probe::{CATALOGUE, ProbeKind, catalogue};
+
+use crate::cli::MeasureArgs;
+
+/// One probe of the catalogue, as it was typed.
+#[derive(Debug)]
+pub(crate) struct ProbeWords {
+    /// Its name and the options given: `signal:between=processes`.
+    pub(crate) spec: String,
+    /// What any probe takes.
+    pub(crate) args: MeasureArgs,
+}
+
+fn command(kind: &'static ProbeKind) -> Command {
+    let mut about = format!("{}\n\nTimes from {} to {}.", kind.about, kind.from, kind.to);
+    if !kind.replaces.is_empty() {
+        about.push_str(&format!("\n\nDoes the work of {}.", kind.replaces.join(", ")));
+    }
+    let command = Command::new(kind.name).about(kind.about).long_about(about);
+    let command = kind.options.iter().fold(command, |command, option| {
+        let default = match option.default {
+            "" => String::new(),
+            default => format!(" [default: {default}]"),
+        };
+        command.arg(
+            Arg::new(option.name)
+                .long(option.name)
+                .value_name(option.value)
+                .help(format!("{}{default}", option.about))
+                .help_heading("Probe")
+                .hide(option.hidden),
+        )
+    });
+    MeasureArgs::augment_args(command)
+}
+
+impl Subcommand for ProbeWords {
+    fn augment_subcommands(command_of_all: Command) -> Command {
+        CATALOGUE.iter().fold(command_of_all, |all, kind| all.subcommand(command(kind)))
+    }
+    fn augment_subcommands_for_update(command_of_all: Command) -> Command {
+        Self::augment_subcommands(command_of_all)
+    }
+    fn has_subcommand(name: &str) -> bool {
+        catalogue::kind(name).is_some()
+    }
+}
+
+impl FromArgMatches for ProbeWords {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let found = matches.subcommand().and_then(|(n, m)| Some((catalogue::kind(n)?, m)));
+        let Some((kind, words)) = found else {
+            return Err(Error::new(clap::error::ErrorKind::MissingSubcommand));
+        };
+        let given: Vec<String> = kind
+            .options
+            .iter()
+            .filter(|o| words.value_source(o.name) == Some(ValueSource::CommandLine))
+            .filter_map(|o| Some(format!("{}={}", o.name, words.get_one::<String>(o.name)?)))
+            .collect();
+        let spec = if given.is_empty() {
+            kind.name.to_owned()
+        } else {
+            format!("{}:{}", kind.name, given.join(","))
+        };
+        Ok(Self { spec, args: MeasureArgs::from_arg_matches(words)? })
+    }
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_probes_are_no_flags_of_plans() {
+        let plan = MeasureArgs::augment_args(Command::new("plan"));
+        let flags: Vec<&str> = plan.get_arguments().filter_map(|a| a.get_long()).collect();
+        for kind in CATALOGUE {
+            for option in kind.options {
+                assert!(!flags.contains(&option.name), "{} --{}", kind.name, option.name);
+            }
+        }
+    }
+}
