@@ -22,9 +22,13 @@ pub mod cyclic;
 pub mod h2;
 pub mod handover;
 pub mod jobs;
+pub mod poll;
+pub mod queue;
 pub mod recorder;
 pub mod ring;
 pub mod sums;
+pub mod ticks;
+pub mod window;
 
 pub use cyclic::{Ended, Port, Schedule, Wake};
 pub use jobs::Jobs;

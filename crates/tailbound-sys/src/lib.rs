@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The only unsafe of the house: typed system calls, and threads that are born ready.
 //!
-//! Context: HOT in `clock`, `timer`, `cobalt` and `evl` (the ports of the measuring loop), SETUP and COLD
+//! Context: HOT in `clock`, `timer`, `cobalt`, `evl` (the ports of the measuring loop) and `counter`, SETUP and COLD
 //! elsewhere. Units: ns unless named otherwise. One file a kernel facility; each unsafe
 //! block names what makes it sound.
 //! Not here: what the calls are for.
@@ -11,6 +11,7 @@
 pub mod boot;
 pub mod clock;
 pub mod cobalt;
+pub mod counter;
 pub mod dma_latency;
 pub mod error;
 pub mod evl;
