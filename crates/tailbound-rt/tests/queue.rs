@@ -78,7 +78,8 @@ fn what_finds_no_place_is_counted() {
     // Each of 99 stalls loses 18 packets of 50; the full queue may lose one more while it drains.
     assert!((95..=210).contains(&d.overflows), "{}", d.overflows);
     assert!((17 * 95..=20 * 101).contains(&d.lost), "{}", d.lost);
-    assert_eq!((d.overflow_seconds, r.wakeups().n), (1, 1000));
+    // The schedule is one second; its last stall may end just after it.
+    assert!((1..=2).contains(&d.overflow_seconds) && r.wakeups().n == 1000);
     assert!(d.packets + d.lost >= 999_000, "{} + {}", d.packets, d.lost);
 }
 
