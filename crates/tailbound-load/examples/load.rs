@@ -43,6 +43,8 @@ fn run(words: &[String], duration: Option<&str>) -> Result<ExitCode, String> {
     let mut shown = Instant::now();
     while loads.any_running() && limit.is_none_or(|limit| start.elapsed() < limit) {
         loads.wait_for_news(Duration::from_millis(100));
+        let t_ns = i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        loads.keep_phases(t_ns);
         if shown.elapsed() >= Duration::from_secs(1) {
             shown = Instant::now();
             for s in loads.poll() {

@@ -5,7 +5,7 @@
 
 use tailbound_sys::SysError;
 
-use crate::options::CATALOGUE;
+use crate::catalogue::CATALOGUE;
 
 /// Why there is no load.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

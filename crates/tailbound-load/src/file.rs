@@ -109,7 +109,7 @@ pub(crate) fn make(dir: &Path) -> io::Result<(File, bool)> {
 }
 
 /// What kind of file system `dir` lies on, as the kernel calls it.
-fn file_system(dir: &Path) -> Option<String> {
+pub(crate) fn file_system(dir: &Path) -> Option<String> {
     let dir = dir.canonicalize().ok()?;
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     kind_of_mount(&mounts, &dir)

@@ -11,42 +11,52 @@
 //! Not here: when to start and stop, and what is written to the run file (`tailbound-run`).
 //!
 //! ```text
-//! hackbench.rs  messages between many tasks     options.rs   what a spec may say
-//! memory.rs     random accesses beyond the cache loads.rs     the measuring process's side
-//! ping.rs       ICMP echo                        worker.rs    the worker's side
-//! spin.rs       arithmetic; clock and sleep      protocol.rs  what they say to each other
-//! fork.rs       processes that end at once       machine.rs   memory and caches to size by
-//! mmap.rs       mappings touched and dropped     storm.rs     what fork, mmap, file share
-//! file.rs       files written, read, dropped     command.rs   a shell command
-//! compile.rs    C made up and compiled           works.rs     loads with an end, by name
-//! work.rs       one of them, done and timed      launch.rs    starts a worker
+//! catalogue.rs  what loads there are            options.rs   what a spec may say
+//! loads.rs      the measuring process's side     worker.rs    the worker's side
+//! phase.rs      when a load works                launch.rs    starts a worker
+//! protocol.rs   what they say to each other      machine.rs   memory and caches to size by
+//! storm.rs      tasks that are processes         spin.rs      tasks that are threads; cpu, clock
+//! works.rs      loads with an end, by name       work.rs      one of them, done and timed
 //! ```
+//!
+//! and one file a load: hackbench, `ping_pong`, syscalls (passing on and going in), memory, mmap,
+//! tlb (memory), fork, timers, interrupts, ping (`ping-flood`), file, disk, compile, command (`cmd`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod catalogue;
 mod command;
 mod compile;
+mod disk;
 mod error;
 mod file;
 mod fork;
 mod hackbench;
+mod interrupts;
 mod launch;
 mod loads;
 mod machine;
 mod memory;
 mod mmap;
 mod options;
+mod phase;
 mod ping;
+mod ping_pong;
 mod protocol;
 mod spin;
 mod storm;
+mod syscalls;
+mod timers;
+mod tlb;
 mod work;
 mod worker;
 mod works;
 
+pub use catalogue::{CATALOGUE, LoadKind, PHASE};
 pub use error::LoadError;
 pub use loads::{LoadEnd, LoadSample, Loads, StartOptions};
-pub use options::{CATALOGUE, LoadKind, check};
+pub use options::check;
+pub use phase::PhaseChange;
 pub use work::do_work;
 pub use worker::{STATUS_FD, worker_main};
 pub use works::{WORKS, WorkKind, work};

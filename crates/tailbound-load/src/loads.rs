@@ -19,11 +19,13 @@ use tailbound_core::plan::LoadSpec;
 use tailbound_core::record::LoadRecord;
 use tailbound_core::{CpuSet, Finding, Impact, units};
 use tailbound_sys::process::{self, Pid};
-use tailbound_sys::{SysError, clock, ipc};
+use tailbound_sys::{SysError, clock, ipc, sched};
 
+use crate::catalogue::LoadKind;
 use crate::error::LoadError;
 use crate::launch;
-use crate::options::{self, LoadKind, Parsed};
+use crate::options::{self, Parsed};
+use crate::phase::Phase;
 use crate::protocol::{Lines, Report, STOP};
 
 /// How long a worker may take to end by itself before it is killed.
@@ -112,19 +114,33 @@ pub struct LoadEnd {
     pub failure: Option<String>,
 }
 
+/// The process of a load, until it has ended.
 #[derive(Debug)]
-struct Running {
-    spec: LoadSpec,
-    kind: &'static LoadKind,
+struct Worker {
     pid: Pid,
-    alive: bool,
-    stopping: bool,
+    /// Since when it has been told to stop.
+    stopping: Option<Instant>,
     stream: UnixStream,
     lines: Lines,
+}
+
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) spec: LoadSpec,
+    kind: &'static LoadKind,
+    cpus: Option<CpuSet>,
+    pub(crate) phase: Phase,
+    worker: Option<Worker>,
+    /// Has it ever begun?
+    begun: bool,
     first_ns: Option<i64>,
+    /// Total of the workers before this one.
+    before: u64,
     /// End and total of the last sample handed out.
     sampled: (i64, u64),
     latest: (i64, u64),
+    /// What it did at the end of a phase, not handed out yet.
+    over: Option<LoadSample>,
     /// When the total last grew, and the longest time it did not.
     grew_ns: i64,
     stall_ns: i64,
@@ -137,11 +153,13 @@ struct Running {
 /// Loads at work. Dropping it stops them.
 #[derive(Debug)]
 pub struct Loads {
-    all: Vec<Running>,
+    pub(crate) all: Vec<Running>,
+    pub(crate) how: StartOptions,
 }
 
 impl Loads {
-    /// Starts a worker for each load; returns before they are at work ([`Loads::ready`]).
+    /// Starts a worker for each load that begins at once; returns before they are at work
+    /// ([`Loads::ready`]). Those that have phases begin and end in [`Loads::keep_phases`].
     ///
     /// # Errors
     /// A specification that means nothing, CPUs that are not there, a refused system call;
@@ -151,11 +169,19 @@ impl Loads {
         for one in &parsed {
             check_cpus(one)?;
         }
-        let mut loads = Self { all: Vec::with_capacity(specs.len()) };
+        let mut how = how.clone();
+        if how.cpus.is_none() {
+            // The caller may leave CPUs later, and a load that begins then is not to follow it.
+            how.cpus = sched::affinity(0).ok().map(|cpus| cpus.into_iter().collect());
+        }
+        let mut loads = Self { all: Vec::with_capacity(specs.len()), how };
         for (spec, one) in specs.iter().zip(&parsed) {
-            let started = Running::start(spec, one, how)
-                .map_err(|source| LoadError::Start { load: spec.to_string(), source })?;
-            loads.all.push(started);
+            let mut it = Running::new(spec, one);
+            if it.phase.is_on(0) {
+                it.begin(&loads.how)
+                    .map_err(|source| LoadError::Start { load: spec.to_string(), source })?;
+            }
+            loads.all.push(it);
         }
         Ok(loads)
     }
@@ -177,7 +203,7 @@ impl Loads {
             let idle: Vec<String> = self
                 .all
                 .iter()
-                .filter(|r| r.latest.1 == 0 && r.ended.is_none())
+                .filter(|r| r.begun && r.latest.1 == 0 && r.ended.is_none())
                 .map(|r| r.spec.to_string())
                 .collect();
             if idle.is_empty() {
@@ -195,13 +221,17 @@ impl Loads {
     /// no sample.
     pub fn poll(&mut self) -> Vec<LoadSample> {
         self.listen();
-        (0..).zip(&mut self.all).filter_map(|(load, r)| r.sample(load)).collect()
+        let fresh = |(load, r): (u32, &mut Running)| {
+            let over = r.over.take();
+            [over, r.sample(load)].into_iter().flatten()
+        };
+        (0..).zip(&mut self.all).flat_map(fresh).collect()
     }
 
-    /// Is any load still running?
+    /// Is any load still running, or going to begin?
     pub fn any_running(&mut self) -> bool {
         self.listen();
-        self.all.iter().any(|r| r.alive)
+        self.all.iter().any(|r| r.worker.is_some() || r.is_awaited())
     }
 
     /// What the workers had to say about how they run, with the load's name.
@@ -215,7 +245,8 @@ impl Loads {
 
     /// Waits until a worker says something or `timeout` is over.
     pub fn wait_for_news(&self, timeout: Duration) {
-        let fds: Vec<_> = self.all.iter().filter(|r| r.alive).map(|r| r.stream.as_fd()).collect();
+        let fds: Vec<_> =
+            self.all.iter().filter_map(|r| Some(r.worker.as_ref()?.stream.as_fd())).collect();
         let ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
         // A failed wait is an early return: the callers look at the clock.
         let _early = ipc::wait_readable(&fds, ms.max(1));
@@ -225,20 +256,19 @@ impl Loads {
     /// nothing and say the same.
     pub fn stop(&mut self) -> Vec<LoadEnd> {
         self.listen();
-        for r in self.all.iter_mut().filter(|r| r.alive) {
-            r.stopping = true;
-            // A worker that cannot be told is killed below.
-            let _refused = r.stream.write_all(STOP);
+        for r in &mut self.all {
+            r.tell_to_stop();
         }
         self.wait_for_ends(STOP_GRACE);
-        for r in self.all.iter_mut().filter(|r| r.alive) {
+        for worker in self.all.iter().filter_map(|r| r.worker.as_ref()) {
             // It may have ended this moment, which is what was wanted.
-            let _gone = process::kill(r.pid, process::SIGKILL);
+            let _gone = process::kill(worker.pid, process::SIGKILL);
         }
         self.wait_for_ends(KILL_GRACE);
-        for r in self.all.iter_mut().filter(|r| r.alive) {
-            r.alive = false;
-            r.fail(format!("process {} did not end when killed", r.pid));
+        for r in &mut self.all {
+            if let Some(worker) = r.worker.take() {
+                r.fail(format!("process {} did not end when killed", worker.pid));
+            }
         }
         (0..).zip(&self.all).map(|(load, r)| r.end(load)).collect()
     }
@@ -250,15 +280,15 @@ impl Loads {
         self.all.iter().flat_map(Running::findings).collect()
     }
 
-    fn listen(&mut self) {
-        for r in &mut self.all {
-            r.listen();
+    pub(crate) fn listen(&mut self) {
+        for (load, r) in (0..).zip(&mut self.all) {
+            r.listen(load);
         }
     }
 
     fn wait_for_ends(&mut self, limit: Duration) {
         let start = Instant::now();
-        while self.all.iter().any(|r| r.alive) && start.elapsed() < limit {
+        while self.all.iter().any(|r| r.worker.is_some()) && start.elapsed() < limit {
             // The end of a process is no news on its socket: tasks may hold copies of it.
             let _early = ipc::wait_readable(&[], 5);
             self.listen();
@@ -289,50 +319,96 @@ pub(crate) fn check_cpus(one: &Parsed) -> Result<(), LoadError> {
 }
 
 impl Running {
-    fn start(spec: &LoadSpec, parsed: &Parsed, how: &StartOptions) -> Result<Self, SysError> {
-        let (pid, ours) = launch::worker(&spec.to_string(), parsed.cpus.as_ref(), how)?;
+    fn new(spec: &LoadSpec, parsed: &Parsed) -> Self {
         let now = clock::now_ns(clock::CLOCK_MONOTONIC);
-        Ok(Self {
+        Self {
             spec: spec.clone(),
             kind: parsed.kind,
-            pid,
-            alive: true,
-            stopping: false,
-            stream: ours,
-            lines: Lines::default(),
+            cpus: parsed.cpus.clone(),
+            phase: parsed.phase,
+            worker: None,
+            begun: false,
             first_ns: None,
+            before: 0,
             sampled: (now, 0),
             latest: (now, 0),
+            over: None,
             grew_ns: now,
             stall_ns: 0,
             elapsed_ns: None,
             ended: None,
             failure: None,
             notes: Vec::new(),
-        })
+        }
+    }
+
+    /// Starts its worker, whose work is added to what was done before.
+    pub(crate) fn begin(&mut self, how: &StartOptions) -> Result<(), SysError> {
+        let (pid, stream) = launch::worker(&self.spec.to_string(), self.cpus.as_ref(), how)?;
+        let now = clock::now_ns(clock::CLOCK_MONOTONIC);
+        self.worker = Some(Worker { pid, stopping: None, stream, lines: Lines::default() });
+        self.begun = true;
+        self.before = self.latest.1;
+        self.latest.0 = now;
+        self.sampled = self.latest;
+        self.grew_ns = now;
+        Ok(())
+    }
+
+    /// Is it going to begin, as far as anybody knows?
+    pub(crate) fn is_awaited(&self) -> bool {
+        let again = !self.begun || self.phase.every_ns.is_some();
+        self.worker.is_none() && again && !self.is_over()
+    }
+
+    /// Nothing more will come: it failed, or reached an end of its own.
+    fn is_over(&self) -> bool {
+        self.failure.is_some() || self.ended.is_some() || self.elapsed_ns.is_some()
+    }
+
+    pub(crate) fn is_working(&self) -> bool {
+        self.worker.is_some()
+    }
+
+    /// Tells its worker to end; one that was told and did not is killed.
+    pub(crate) fn tell_to_stop(&mut self) -> bool {
+        let Some(worker) = &mut self.worker else { return false };
+        match worker.stopping {
+            None => {
+                worker.stopping = Some(Instant::now());
+                // A worker that cannot be told is killed later.
+                let _refused = worker.stream.write_all(STOP);
+                true
+            }
+            Some(since) => {
+                if since.elapsed() > STOP_GRACE {
+                    let _gone = process::kill(worker.pid, process::SIGKILL);
+                }
+                false
+            }
+        }
     }
 
     /// Takes in what arrived, then looks whether the worker lives: in this order, so that
     /// its last words are heard.
-    fn listen(&mut self) {
-        if !self.alive {
-            return;
-        }
-        let ended = process::try_wait(self.pid);
+    fn listen(&mut self, load: u32) {
+        let Some(mut worker) = self.worker.take() else { return };
+        let ended = process::try_wait(worker.pid);
         let mut buffer = [0; 4096];
-        while let Ok(n) = self.stream.read(&mut buffer) {
+        while let Ok(n) = worker.stream.read(&mut buffer) {
             if n == 0 {
                 break;
             }
-            for report in self.lines.feed(buffer.get(..n).unwrap_or_default()) {
+            for report in worker.lines.feed(buffer.get(..n).unwrap_or_default()) {
                 self.hear(report);
             }
         }
         if let Ok(None) = ended {
+            self.worker = Some(worker);
             return;
         }
-        self.alive = false;
-        if self.stopping || self.elapsed_ns.is_some() || self.ended.is_some() {
+        self.over = self.sample(load).or(self.over.take());
+        if worker.stopping.is_some() || self.elapsed_ns.is_some() || self.ended.is_some() {
             return;
         }
         let how = match ended {
@@ -342,16 +418,17 @@ impl Running {
         };
         self.fail(format!("its worker ended with {how}"));
         // In a PID namespace the kernel has done this.
-        process::kill_session(self.pid);
+        process::kill_session(worker.pid);
     }
 
     fn hear(&mut self, report: Result<Report, String>) {
         match report {
             Ok(Report::Count { total, at_ns }) => {
                 self.first_ns.get_or_insert(at_ns);
+                let total = self.before.saturating_add(total);
                 if total > self.latest.1 {
                     self.grew_ns = at_ns;
-                } else if self.latest.1 > 0 {
+                } else if self.latest.1 > self.before {
                     self.stall_ns = self.stall_ns.max(at_ns.saturating_sub(self.grew_ns));
                 }
                 self.latest = (at_ns, total.max(self.latest.1));
@@ -364,7 +441,7 @@ impl Running {
     }
 
     /// Keeps the first reason: later ones are its consequences.
-    fn fail(&mut self, reason: String) {
+    pub(crate) fn fail(&mut self, reason: String) {
         self.failure.get_or_insert(reason);
     }
 
@@ -401,6 +478,13 @@ impl Running {
                 Finding::new("load-failed", Impact::Doubt, format!("load {spec} failed: {reason}"))
                     .meaning("from then on the figures are not those of a loaded machine")
                     .remedy("remove the cause and measure again"),
+            );
+        } else if !self.begun {
+            let title = format!("load {spec} never began: the run ended before its from=");
+            out.push(
+                Finding::new("load-idle", Impact::Doubt, title)
+                    .meaning("the figures are not those of a machine with this load")
+                    .remedy("write an earlier from=, or measure longer"),
             );
         } else if self.latest.1 == 0 {
             let title = format!("load {spec} did nothing: 0 {}", self.kind.unit);

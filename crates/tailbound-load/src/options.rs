@@ -1,157 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a load's specification may say: the catalogue of loads and options, and the
-//! typed options of each.
+//! What a load's specification may say: the typed options of each load.
 //!
 //! Context: COLD. Units: bytes, counts. Defaults that depend on the machine (groups, block)
 //! stay `None` here: the worker fills them in where it runs.
 
-use tailbound_core::CpuSet;
 use tailbound_core::plan::LoadSpec;
+use tailbound_core::{CpuSet, units};
 
+use crate::catalogue::{CATALOGUE, LoadKind, PHASE};
 use crate::error::LoadError;
-
-/// One kind of load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadKind {
-    /// Its name in a specification.
-    pub name: &'static str,
-    /// What it counts.
-    pub unit: &'static str,
-    /// What it does, in a line.
-    pub about: &'static str,
-    /// Its options and what they mean.
-    pub options: &'static [(&'static str, &'static str)],
-}
-
-const CPUS: (&str, &str) = ("cpus", "CPUs it may use, for example 0-1,3 (default: all)");
-
-/// Every load there is.
-pub const CATALOGUE: &[LoadKind] = &[
-    LoadKind {
-        name: "hackbench",
-        unit: "messages",
-        about: "groups of tasks that send each other messages: scheduler and wake-ups",
-        options: &[
-            ("groups", "groups of 2 x fds tasks (default: 2 per CPU)"),
-            ("ipc", "socketpair (default), pipe or inet"),
-            ("mode", "process (default) or thread"),
-            ("size", "bytes a message (default 100)"),
-            ("fds", "senders, and receivers, in a group (default 20)"),
-            (
-                "loops",
-                "messages from each sender to each receiver, then end (default: until stopped)",
-            ),
-            CPUS,
-        ],
-    },
-    LoadKind {
-        name: "memory",
-        unit: "accesses",
-        about: "random reads and writes beyond the last cache, one thread per CPU",
-        options: &[
-            ("block", "bytes each thread uses, for example 64M (default: beyond the last cache)"),
-            CPUS,
-        ],
-    },
-    LoadKind {
-        name: "ping-flood",
-        unit: "echoes",
-        about: "ICMP echo as fast as replies come: network stack and softirqs",
-        options: &[
-            ("flows", "flows at the same time, in each direction (default 1)"),
-            (
-                "veth",
-                "yes: through a veth pair between namespaces of its own (default no: loopback)",
-            ),
-            ("size", "payload bytes (default 56)"),
-            CPUS,
-        ],
-    },
-    LoadKind {
-        name: "clock",
-        unit: "sleeps",
-        about: "reads clocks and sleeps briefly, one thread per CPU: timers and idle",
-        options: &[CPUS],
-    },
-    LoadKind {
-        name: "cpu",
-        unit: "loops",
-        about: "arithmetic without a pause, one thread per CPU",
-        options: &[
-            (
-                "loops",
-                "thousands of steps in each of one process per CPU, then end (default: until stopped)",
-            ),
-            CPUS,
-        ],
-    },
-    LoadKind {
-        name: "fork",
-        unit: "forks",
-        about: "processes that are made, end at once and are waited for: scheduler, memory maps, RCU",
-        options: &[
-            ("tasks", "processes that fork (default: 2 per CPU)"),
-            ("exec", "yes: each child executes this program, told to do nothing (default no)"),
-            CPUS,
-        ],
-    },
-    LoadKind {
-        name: "mmap",
-        unit: "pages",
-        about: "maps memory, touches every page, unmaps it: page faults and memory management",
-        options: &[
-            (
-                "size",
-                "bytes at a time in each task (default 64M, at most an eighth of what is available)",
-            ),
-            ("tasks", "processes, or threads with shootdown=yes (default: 1 per CPU)"),
-            (
-                "shootdown",
-                "yes: threads of one process, at least 2, that also take write permission away and give it back: TLB shoot-downs (default no)",
-            ),
-            CPUS,
-        ],
-    },
-    LoadKind {
-        name: "file",
-        unit: "KiB",
-        about: "makes a file, writes, syncs, reads back, shortens and drops it: page cache and file system",
-        options: &[
-            (
-                "path",
-                "folder (default: the first of /dev/shm, $TMPDIR, /tmp, /var/tmp, /run and / that can be written)",
-            ),
-            (
-                "size",
-                "bytes of a file (default 16M, at most what the folder and the memory have room for)",
-            ),
-            ("tasks", "processes, each with a file at a time (default: 1 per CPU)"),
-            ("sync", "no: without fsync (default yes)"),
-            ("loops", "files of each process, then end (default: until stopped)"),
-            CPUS,
-        ],
-    },
-    LoadKind {
-        name: "compile",
-        unit: "files",
-        about: "compiles C that it makes up, with the machine's cc: what building software costs",
-        options: &[
-            ("jobs", "compilers at a time (default: 1 per CPU)"),
-            ("loops", "files, then end (default: until stopped)"),
-            CPUS,
-        ],
-    },
-    LoadKind {
-        name: "cmd",
-        unit: "runs",
-        about: "a shell command",
-        options: &[
-            ("repeat", "yes: start it again when it ends (default no: its end is reported)"),
-            CPUS,
-            ("line", "the command line; comes last, takes the rest"),
-        ],
-    },
-];
+use crate::phase::Phase;
+use crate::{disk, interrupts, ping_pong, syscalls, timers, tlb};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ipc {
@@ -197,6 +56,12 @@ pub(crate) enum Work {
     Fork { tasks: Option<usize>, exec: bool },
     Mmap(Mmap),
     File(FileIo),
+    Disk(disk::Options),
+    Tlb(tlb::Options),
+    Timers(timers::Options),
+    Interrupts(interrupts::Kinds),
+    Syscalls(syscalls::Options),
+    PingPong(ping_pong::Options),
     Command { line: String, repeat: bool },
 }
 
@@ -206,6 +71,7 @@ pub(crate) struct Parsed {
     pub(crate) kind: &'static LoadKind,
     pub(crate) work: Work,
     pub(crate) cpus: Option<CpuSet>,
+    pub(crate) phase: Phase,
 }
 
 /// Is `spec` a load this crate can start?
@@ -216,13 +82,14 @@ pub fn check(spec: &LoadSpec) -> Result<&'static LoadKind, LoadError> {
     parse(spec).map(|p| p.kind)
 }
 
-struct Reader<'a> {
+/// Reads the options of one load.
+pub(crate) struct Reader<'a> {
     kind: &'static LoadKind,
-    spec: &'a LoadSpec,
+    pub(crate) spec: &'a LoadSpec,
 }
 
 impl Reader<'_> {
-    fn bad(&self, option: &str, reason: impl Into<String>) -> LoadError {
+    pub(crate) fn bad(&self, option: &str, reason: impl Into<String>) -> LoadError {
         LoadError::BadValue {
             load: self.kind.name,
             option: option.to_owned(),
@@ -231,7 +98,12 @@ impl Reader<'_> {
         }
     }
 
-    fn number(&self, option: &str, min: u64, max: u64) -> Result<Option<u64>, LoadError> {
+    pub(crate) fn number(
+        &self,
+        option: &str,
+        min: u64,
+        max: u64,
+    ) -> Result<Option<u64>, LoadError> {
         let Some(text) = self.spec.option(option) else { return Ok(None) };
         text.parse::<u64>()
             .ok()
@@ -240,12 +112,21 @@ impl Reader<'_> {
             .ok_or_else(|| self.bad(option, format!("write a whole number from {min} to {max}")))
     }
 
-    fn count(&self, option: &str, min: u32, max: u32) -> Result<Option<usize>, LoadError> {
+    pub(crate) fn count(
+        &self,
+        option: &str,
+        min: u32,
+        max: u32,
+    ) -> Result<Option<usize>, LoadError> {
         let n = self.number(option, min.into(), max.into())?;
         Ok(n.and_then(|n| usize::try_from(n).ok()))
     }
 
-    fn word<T: Copy>(&self, option: &str, words: &[(&str, T)]) -> Result<Option<T>, LoadError> {
+    pub(crate) fn word<T: Copy>(
+        &self,
+        option: &str,
+        words: &[(&str, T)],
+    ) -> Result<Option<T>, LoadError> {
         let Some(text) = self.spec.option(option) else { return Ok(None) };
         words.iter().find(|w| w.0 == text).map(|w| Some(w.1)).ok_or_else(|| {
             let known: Vec<&str> = words.iter().map(|w| w.0).collect();
@@ -253,7 +134,18 @@ impl Reader<'_> {
         })
     }
 
-    fn bytes(&self, option: &str) -> Result<Option<usize>, LoadError> {
+    /// A time, in ns.
+    pub(crate) fn time_ns(&self, option: &str, min_ns: i64) -> Result<Option<i64>, LoadError> {
+        let Some(text) = self.spec.option(option) else { return Ok(None) };
+        let ns = units::parse_ns(text).map_err(|e| self.bad(option, e.to_string()))?;
+        if ns < min_ns {
+            let least = units::exact(min_ns);
+            return Err(self.bad(option, format!("write a time of at least {least}")));
+        }
+        Ok(Some(ns))
+    }
+
+    pub(crate) fn bytes(&self, option: &str) -> Result<Option<usize>, LoadError> {
         let Some(text) = self.spec.option(option) else { return Ok(None) };
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let factor = match text.get(digits.len()..).unwrap_or_default() {
@@ -279,9 +171,9 @@ pub(crate) fn parse(spec: &LoadSpec) -> Result<Parsed, LoadError> {
         .iter()
         .find(|k| k.name == spec.name)
         .ok_or_else(|| LoadError::UnknownLoad(spec.name.clone()))?;
-    let known = || kind.options.iter().map(|o| o.0).collect::<Vec<_>>().join(", ");
+    let known = || kind.options.iter().chain(PHASE).map(|o| o.0).collect::<Vec<_>>().join(", ");
     for (i, (key, value)) in spec.options.iter().enumerate() {
-        if !kind.options.iter().any(|o| o.0 == key) {
+        if !kind.options.iter().chain(PHASE).any(|o| o.0 == key) {
             let option = key.clone();
             return Err(LoadError::UnknownOption { load: kind.name, option, known: known() });
         }
@@ -316,6 +208,12 @@ pub(crate) fn parse(spec: &LoadSpec) -> Result<Parsed, LoadError> {
         },
         "mmap" => Work::Mmap(mmap(&r)?),
         "file" => Work::File(file(&r)?),
+        "disk" => Work::Disk(disk::Options::read(&r)?),
+        "tlb" => Work::Tlb(tlb::Options::read(&r)?),
+        "timers" => Work::Timers(timers::Options::read(&r)?),
+        "interrupts" => Work::Interrupts(interrupts::Kinds::read(&r)?),
+        "syscalls" => Work::Syscalls(syscalls::Options::read(&r)?),
+        "ping-pong" => Work::PingPong(ping_pong::Options::read(&r)?),
         _ => {
             let line = spec.option("line").filter(|l| !l.trim().is_empty());
             let line = line.ok_or(LoadError::Missing {
@@ -337,7 +235,7 @@ pub(crate) fn parse(spec: &LoadSpec) -> Result<Parsed, LoadError> {
                 .and_then(|c| if c.is_empty() { Err(r.bad("cpus", "no CPU")) } else { Ok(c) })?,
         ),
     };
-    Ok(Parsed { kind, work, cpus })
+    Ok(Parsed { kind, work, cpus, phase: Phase::read(&r)? })
 }
 
 fn hackbench(r: &Reader<'_>) -> Result<Hackbench, LoadError> {
@@ -390,9 +288,9 @@ fn file(r: &Reader<'_>) -> Result<FileIo, LoadError> {
 }
 
 /// Most loops of a load with an end.
-const LOOPS_MAX: u64 = 1_000_000_000;
+pub(crate) const LOOPS_MAX: u64 = 1_000_000_000;
 /// Most tasks of a fork, mmap or file load.
-const STORM_TASKS_MAX: u32 = 1000;
+pub(crate) const STORM_TASKS_MAX: u32 = 1000;
 /// Most tasks of one hackbench: Linux's default limit of process numbers is 32768.
 pub(crate) const TASKS_MAX: usize = 30_000;
 

@@ -7,6 +7,7 @@
 
 use std::hint::black_box;
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -22,16 +23,24 @@ use crate::worker::{Load, Turn};
 pub(crate) struct Threads {
     pub(crate) counters: Arc<SharedCounters>,
     pub(crate) failure: Arc<OnceLock<String>>,
+    /// Threads that were started and have not come to an end of their own.
+    left: Arc<AtomicUsize>,
+    started: Instant,
 }
 
 impl Threads {
     pub(crate) fn new(threads: usize) -> Result<Self, String> {
         let counters = SharedCounters::new(threads).map_err(|e| e.to_string())?;
-        Ok(Self { counters: Arc::new(counters), failure: Arc::new(OnceLock::new()) })
+        Ok(Self {
+            counters: Arc::new(counters),
+            failure: Arc::new(OnceLock::new()),
+            left: Arc::new(AtomicUsize::new(0)),
+            started: Instant::now(),
+        })
     }
 
-    /// Starts thread number `slot`, on one CPU if that is given. `work` returns only when
-    /// it cannot go on.
+    /// Starts thread number `slot`, on one CPU if that is given. `work` returns an error when
+    /// it cannot go on, and nothing at an end of its own.
     pub(crate) fn spawn(
         &self,
         slot: usize,
@@ -39,12 +48,15 @@ impl Threads {
         work: impl FnOnce(&dyn Fn(u64)) -> Result<(), String> + Send + 'static,
     ) -> Result<(), String> {
         let (counters, failure) = (Arc::clone(&self.counters), Arc::clone(&self.failure));
+        let left = Arc::clone(&self.left);
+        left.fetch_add(1, Ordering::Relaxed);
         let body = move || {
             let pinned =
                 cpu.map_or(Ok(()), |cpu| sched::set_affinity(0, &[cpu]).map_err(|e| e.to_string()));
             if let Err(reason) = pinned.and_then(|()| work(&|n| counters.add(slot, n))) {
                 failure.get_or_init(|| reason);
             }
+            left.fetch_sub(1, Ordering::Release);
         };
         thread::Builder::new()
             .name(format!("load/{slot}"))
@@ -60,7 +72,16 @@ impl Load for Threads {
     }
 
     fn turn(&mut self, _ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
-        self.failure.get().map_or(Ok(Turn::Going), |reason| Err(reason.clone()))
+        // Before the failure is looked at: a thread that failed has told before it ended.
+        let over = self.left.load(Ordering::Acquire) == 0;
+        match self.failure.get() {
+            Some(reason) => Err(reason.clone()),
+            None if over => {
+                let ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                Ok(Turn::Done { elapsed_ns: ns })
+            }
+            None => Ok(Turn::Going),
+        }
     }
 }
 

@@ -21,7 +21,10 @@ use tailbound_sys::{clock, ipc};
 
 use crate::options::{self, Work as Kind};
 use crate::protocol::Report;
-use crate::{command, compile, file, fork, hackbench, memory, mmap, ping, spin};
+use crate::{
+    command, compile, disk, file, fork, hackbench, interrupts, memory, mmap, ping, ping_pong, spin,
+    syscalls, timers, tlb,
+};
 
 /// The descriptor a worker finds its end of the socket at.
 pub const STATUS_FD: i32 = 3;
@@ -125,6 +128,12 @@ fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
         Kind::Fork { tasks, exec } => fork::start(tasks, exec)?,
         Kind::Mmap(options) => mmap::start(&options, &mut note)?,
         Kind::File(options) => file::start(&options, &mut note)?,
+        Kind::Disk(options) => disk::start(&options, &mut note)?,
+        Kind::Tlb(options) => tlb::start(&options, &mut note)?,
+        Kind::Timers(options) => timers::start(options)?,
+        Kind::Interrupts(kinds) => interrupts::start(kinds, &mut note)?,
+        Kind::Syscalls(options) => syscalls::start(options)?,
+        Kind::PingPong(options) => ping_pong::start(options)?,
         Kind::Command { line, repeat } => command::start(line, repeat)?,
     };
     // After the load's tasks were made, which keep nice 0. Without the right to it, stopping

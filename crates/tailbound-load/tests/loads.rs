@@ -22,7 +22,7 @@ const MARK: &str = "TAILBOUND_LOAD_TEST";
 /// Nobody's user and group.
 const NOBODY: u32 = 65_534;
 /// One of each load, and the variants that start in their own way.
-const SPECS: [&str; 16] = [
+const SPECS: [&str; 26] = [
     "hackbench:groups=1",
     "hackbench:groups=1,ipc=pipe,mode=thread",
     "hackbench:groups=1,ipc=inet,fds=5",
@@ -36,6 +36,16 @@ const SPECS: [&str; 16] = [
     "mmap:size=4M,tasks=2",
     "mmap:shootdown=yes,size=1M",
     "file:size=1M,tasks=2",
+    "disk:size=1M,tasks=2",
+    "tlb:size=4M",
+    "timers:timers=10",
+    "timers:kind=posix,timers=5",
+    "interrupts",
+    "syscalls",
+    "syscalls:call=getppid,cpus=0",
+    "ping-pong:pairs=1",
+    "ping-pong:ipc=inet,pairs=1",
+    "ping-pong:ipc=futex,mode=thread,place=same",
     "cmd:line=sleep 1000",
     "cmd:line=(setsid sleep 1001 & sleep 1002 &) ; sleep 1003",
     "cmd:repeat=yes,line=true",
@@ -134,7 +144,7 @@ fn tasks_of(spec: &str) -> usize {
         s if s.contains("fds=5") => 12,
         s if s.contains("setsid") => 6,
         "fork:tasks=3" => 5,
-        s if s.contains("tasks=2") => 4,
+        s if s.contains("tasks=2") || s.contains("ping-pong:pairs=1") => 4,
         s if s.starts_with("cmd:line") => 3,
         _ => 2,
     }
@@ -465,4 +475,142 @@ fn a_default_hackbench_and_others_run_side_by_side() {
     assert!(ends.iter().all(|e| e.total > 0 && e.failure.is_none()), "{ends:?}");
     assert_eq!(ends.iter().map(|e| e.load).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(loads.stop(), ends, "stopping twice changes nothing");
+}
+
+/// Interrupts of a kind that every CPU has had, by the kernel's count.
+fn interrupts(name: &str) -> u64 {
+    let text = fs::read_to_string("/proc/interrupts").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.trim().strip_prefix(name)).unwrap_or_default();
+    line.split_whitespace().map_while(|w| w.parse::<u64>().ok()).sum()
+}
+
+/// A voluntary or involuntary switch of any thread of `pid`.
+fn switches(pid: Pid) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let of = |text: String| -> u64 {
+        let lines = text.lines().filter(|l| l.contains("ctxt_switches"));
+        lines.filter_map(|l| l.split_whitespace().last()?.parse::<u64>().ok()).sum()
+    };
+    tasks.filter_map(|t| fs::read_to_string(t.path().join("status")).ok()).map(of).sum()
+}
+
+/// The kernel's own counters see what a load says it does.
+#[test]
+fn what_a_load_counts_is_what_the_kernel_sees() {
+    let counted = |spec: &str, kernel: &dyn Fn(Pid) -> u64, share: f64| {
+        let mut loads = start(spec);
+        loads.ready(Duration::from_secs(20)).unwrap();
+        let supervisor = worker(spec);
+        let (before, begun) =
+            (kernel(supervisor), loads.poll().iter().map(|s| s.count).sum::<u64>());
+        assert!(begun > 0, "{spec}");
+        // Long against the time from one report to the next: both windows are nearly one.
+        let (mut count, since) = (0, Instant::now());
+        assert!(eventually(Duration::from_secs(30), || {
+            count += loads.poll().iter().map(|s| s.count).sum::<u64>();
+            count > 500 && since.elapsed() > Duration::from_secs(2)
+        }));
+        let seen = kernel(supervisor) - before;
+        stop(&mut loads);
+        #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+        let ratio = seen as f64 / count as f64;
+        assert!(ratio >= share, "{spec}: {count} counted, {seen} seen by the kernel");
+    };
+    // A look at the kernel and one at the load are not at one moment: half is enough.
+    counted("ping-pong:ipc=futex,mode=thread,place=same,pairs=1", &switches, 0.5);
+    counted("ping-pong:mode=thread,place=same,pairs=1,cpus=0", &switches, 0.5);
+    if cfg!(target_arch = "x86_64") {
+        let timer = |_| interrupts("LOC:");
+        counted("timers:timers=10,interval=2ms,cpus=0", &timer, 0.3);
+        if sched::affinity(0).is_ok_and(|cpus| cpus.len() > 1) {
+            let function = |_| interrupts("CAL:");
+            counted("interrupts:kind=ipi", &function, 0.3);
+            let shot = |_| interrupts("TLB:");
+            // A shoot-down for each walk of 1024 pages and for its end.
+            counted("tlb:size=4M", &shot, 0.0001);
+        }
+    }
+}
+
+#[test]
+fn a_disk_load_reaches_the_disk_and_refuses_memory() {
+    let mut loads = start("disk:path=/dev/shm");
+    assert!(eventually(Duration::from_secs(10), || !loads.any_running()));
+    stop(&mut loads);
+    let said = loads.findings().first().map(|f| f.title.clone()).unwrap_or_default();
+    assert!(said.contains("lies in memory") && said.contains("path="), "{said}");
+}
+
+#[test]
+fn a_load_is_where_it_is_pinned() {
+    let Some(last) = sched::affinity(0).ok().and_then(|cpus| cpus.last().copied()) else { return };
+    for name in [
+        "syscalls",
+        "timers",
+        "tlb:size=1M",
+        "ping-pong",
+        "disk:size=1M",
+        "interrupts:kind=packets",
+    ] {
+        let spec = format!("{name}{}cpus={last}", if name.contains(':') { "," } else { ":" });
+        let mut loads = start(&spec);
+        loads.ready(Duration::from_secs(20)).unwrap();
+        let supervisor = worker(&spec);
+        for pid in process::descendants(supervisor).into_iter().chain([supervisor]) {
+            for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {
+                let tid: i32 = task.file_name().to_string_lossy().parse().unwrap();
+                assert_eq!(sched::affinity(tid).ok(), Some(vec![last]), "{spec}");
+            }
+        }
+        stop(&mut loads);
+    }
+}
+
+#[test]
+fn a_load_with_phases_begins_pauses_and_begins_again() {
+    let spec: LoadSpec = "cpu:cpus=0,from=1s,for=1s,every=2s".parse().unwrap();
+    let always: LoadSpec = "clock:cpus=0".parse().unwrap();
+    let how = StartOptions::new(example());
+    let mut loads = Loads::start(&[spec, always], &how).unwrap();
+    loads.ready(Duration::from_secs(20)).unwrap();
+    let second = 1_000_000_000;
+    let changes = |loads: &mut Loads, t| -> Vec<(u32, bool)> {
+        loads.keep_phases(t).into_iter().map(|c| (c.load, c.began)).collect()
+    };
+    let running = || {
+        process::descendants(process::own_pid())
+            .into_iter()
+            .filter(|p| {
+                let line = fs::read(format!("/proc/{p}/cmdline")).unwrap_or_default();
+                String::from_utf8_lossy(&line).contains("cpu:cpus=0,from=1s")
+            })
+            .count()
+    };
+    assert_eq!((changes(&mut loads, 0), running()), (vec![], 0));
+    assert_eq!(loads.next_change_ns(0), Some(second));
+    let mut total = 0;
+    for begun in [second, 3 * second] {
+        assert_eq!(changes(&mut loads, begun), [(0, true)]);
+        assert_eq!(changes(&mut loads, begun + 1), []);
+        let mut fresh = 0;
+        assert!(eventually(Duration::from_secs(20), || {
+            fresh += loads.poll().iter().filter(|s| s.load == 0).map(|s| s.count).sum::<u64>();
+            fresh > 0
+        }));
+        assert_eq!(changes(&mut loads, begun + second), [(0, false)]);
+        assert!(eventually(Duration::from_secs(10), || {
+            assert_eq!(changes(&mut loads, begun + second + 1), []);
+            running() == 0
+        }));
+        fresh += loads.poll().iter().filter(|s| s.load == 0).map(|s| s.count).sum::<u64>();
+        total += fresh;
+        assert!(loads.any_running());
+    }
+    let end = stop(&mut loads);
+    assert_eq!((end.total, end.failure), (total, None), "what each phase did adds up");
+    assert!(loads.findings().is_empty(), "{:?}", loads.findings());
+    let mut never = start("cpu:from=1h");
+    never.ready(Duration::from_secs(1)).unwrap();
+    assert_eq!(stop(&mut never).total, 0);
+    assert!(never.findings().iter().any(|f| f.title.contains("never began")));
 }

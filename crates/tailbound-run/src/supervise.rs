@@ -160,7 +160,9 @@ impl<'a> Supervisor<'a> {
                 // Just after the end of a second of the schedule: then its record is there.
                 period_ms = (1005 - (t / 1_000_000).rem_euclid(1000)).try_into().unwrap_or(1000);
             }
-            let wait = i32::try_from(left.saturating_add(2))
+            // A load that begins or ends soon does it then, not at the next look.
+            let change = self.loads.next_change_ns(t).map_or(i64::MAX, |at| at.saturating_sub(t));
+            let wait = i32::try_from(left.saturating_add(2).min(change / 1_000_000 + 1))
                 .unwrap_or(i32::MAX)
                 .min(period_ms.cast_signed());
             if let Some(number) = signals.wait(wait) {
@@ -174,6 +176,7 @@ impl<'a> Supervisor<'a> {
                 self.running.tids().into_iter().for_each(signal::nudge);
             }
             let finished = self.running.finished();
+            self.keep_phases();
             self.collect();
             self.tick();
             self.judge();
@@ -189,6 +192,15 @@ impl<'a> Supervisor<'a> {
             if let Some(text) = self.stopping.at_end(complete_s) {
                 self.journal.event(self.session.plan.duration_ns(), "until", &text);
             }
+        }
+    }
+
+    /// Begins and ends loads whose time it is.
+    fn keep_phases(&mut self) {
+        let t = self.running.t_ns();
+        for change in self.loads.keep_phases(t) {
+            let kind = if change.began { "load-began" } else { "load-paused" };
+            self.journal.event(t, kind, &change.spec);
         }
     }
 

@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 pub mod boot;
+pub mod cheap_calls;
 pub mod clock;
 pub mod cobalt;
 pub mod counter;
@@ -23,6 +24,7 @@ pub mod ipc;
 pub mod limits;
 pub mod mapping;
 pub mod mem;
+pub mod membarrier;
 pub mod netns;
 pub mod process;
 pub mod sched;
@@ -34,6 +36,8 @@ pub mod spawn;
 pub mod terminal;
 pub mod thread;
 pub mod timer;
+pub mod timer_set;
+pub mod turns;
 
 pub use error::SysError;
 

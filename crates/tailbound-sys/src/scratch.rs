@@ -61,6 +61,37 @@ pub fn free_bytes(dir: &Path) -> Result<Option<u64>, SysError> {
     Ok((stat.f_blocks > 0).then_some(free))
 }
 
+/// Does the folder `dir` lie in memory (tmpfs, ramfs), with no disk behind it?
+///
+/// # Errors
+/// ENOENT, EACCES.
+pub fn in_memory(dir: &Path) -> Result<bool, SysError> {
+    /// Its type differs from machine to machine; the numbers fit in all of them.
+    const TMPFS: u32 = 0x0102_1994;
+    const RAMFS: u32 = 0x8584_58f6;
+    let path = words(dir)?;
+    // SAFETY: all-zero bytes are a valid statfs64, which the call fills.
+    let kind = unsafe {
+        let mut stat: libc::statfs64 = std::mem::zeroed();
+        let done = libc::statfs64(path.as_ptr(), &raw mut stat);
+        check(done, "statfs", &dir.display().to_string())?;
+        stat.f_type as u32
+    };
+    Ok([TMPFS, RAMFS].contains(&kind))
+}
+
+/// Asks the kernel to forget what it has of `file` in memory; what was not written to the disk
+/// yet stays.
+///
+/// # Errors
+/// ESPIPE for what is no file.
+pub fn drop_cache(file: &File) -> Result<(), SysError> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: a borrowed descriptor and integers; the errno is the result.
+    let errno = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    if errno == 0 { Ok(()) } else { Err(SysError::code("posix_fadvise", "", errno)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +108,13 @@ mod tests {
             }
             Err(e) => assert!(unsupported(&e), "{e}"),
         }
+        let shm = Path::new("/dev/shm");
+        if shm.exists()
+            && std::fs::read_to_string("/proc/mounts").is_ok_and(|m| m.contains(" /dev/shm tmpfs "))
+        {
+            assert_eq!(in_memory(shm), Ok(true));
+        }
+        assert!(File::open("/proc/self/exe").is_ok_and(|f| drop_cache(&f).is_ok()));
         let nowhere = Path::new("/nonexistent");
         assert!(nameless(nowhere).is_err_and(|e| !unsupported(&e) && e.errno == libc::ENOENT));
         assert!(free_bytes(nowhere).is_err());

@@ -218,6 +218,10 @@ fn loads_help() -> String {
             text.push_str(&format!("\n    {name}=  {about}"));
         }
     }
+    text.push_str("\n  every load");
+    for (name, about) in tailbound_load::PHASE {
+        text.push_str(&format!("\n    {name}=  {about}"));
+    }
     text
 }
 

@@ -38,7 +38,14 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
     let mut shown = Instant::now();
     loop {
         let left = length.map_or(Duration::from_secs(1), |l| l.saturating_sub(begun.elapsed()));
-        let wait = i32::try_from(left.as_millis()).unwrap_or(i32::MAX).clamp(1, 1000);
+        let t_ns = i64::try_from(begun.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        for change in loads.keep_phases(t_ns).into_iter().filter(|_| !args.quiet) {
+            let what = if change.began { "begins" } else { "pauses" };
+            say::note(&format!("{:>6.0} s  {} {what}", begun.elapsed().as_secs_f64(), change.spec));
+        }
+        let change = loads.next_change_ns(t_ns).map_or(i64::MAX, |at| (at - t_ns) / 1_000_000 + 1);
+        let wait = i64::try_from(left.as_millis()).unwrap_or(i64::MAX).min(change).clamp(1, 1000);
+        let wait = i32::try_from(wait).unwrap_or(1000);
         if signals.wait(wait).is_some()
             || length.is_some_and(|l| begun.elapsed() >= l)
             || !loads.any_running()

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The disk itself: files that are written, synced, forgotten by the page cache, read back
+//! from the disk, and overwritten here and there with a sync after each.
+//!
+//! Context: the tasks are the load; SETUP elsewhere. Units: bytes; counts KiB written or read.
+//! Bounded by `size` times `tasks`, in files without a name that the kernel frees however the
+//! load ends. A folder in memory is refused: there is nothing behind it.
+//! Not here: files for the page cache's sake, which may lie in memory (`file`).
+//! Source: fsync(2), posix_fadvise(2) POSIX_FADV_DONTNEED, statfs(2).
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use tailbound_core::units;
+use tailbound_sys::scratch;
+
+use crate::error::LoadError;
+use crate::file;
+use crate::options::{Reader, STORM_TASKS_MAX};
+use crate::storm;
+use crate::worker::Load;
+
+/// Bytes of one write or read in order.
+const CHUNK_BYTES: usize = 256 << 10;
+/// Bytes of one write or read at random.
+const PAGE_BYTES: usize = 4096;
+/// Writes at random, each synced, in a round.
+const SCATTERED: u64 = 64;
+const SIZE_DEFAULT_BYTES: usize = 64 << 20;
+const TASKS_DEFAULT: usize = 2;
+/// At most this part of what is free is used by default.
+const FREE_PART: u64 = 4;
+const FOLDERS: [&str; 4] = ["/var/tmp", "/tmp", "/home", "/"];
+
+/// Where, and how much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    path: Option<PathBuf>,
+    size: Option<usize>,
+    tasks: usize,
+}
+
+impl Options {
+    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        let path = r.spec.option("path");
+        if path.is_some_and(|p| !p.starts_with('/')) {
+            return Err(r.bad("path", "write the whole path of a folder, beginning with /"));
+        }
+        Ok(Self {
+            path: path.map(PathBuf::from),
+            size: r.bytes("size")?,
+            tasks: r.count("tasks", 1, STORM_TASKS_MAX)?.unwrap_or(TASKS_DEFAULT),
+        })
+    }
+}
+
+pub(crate) fn start(
+    options: &Options,
+    note: &mut dyn FnMut(String),
+) -> Result<Box<dyn Load>, String> {
+    let dir = match &options.path {
+        Some(dir) => usable(dir)?,
+        None => first_disk()?,
+    };
+    let free = scratch::free_bytes(&dir).map_err(|e| e.to_string())?.unwrap_or(u64::MAX);
+    let part = free / FREE_PART / options.tasks as u64;
+    let usual = SIZE_DEFAULT_BYTES.min(usize::try_from(part).unwrap_or(usize::MAX));
+    let bytes = options.size.unwrap_or(usual).max(PAGE_BYTES);
+    if (bytes as u64).saturating_mul(options.tasks as u64) > free {
+        return Err(format!(
+            "{} files of {} bytes are more than the {} bytes free in {}: write a smaller size=, fewer tasks= or another path=",
+            options.tasks,
+            units::grouped(bytes as u64),
+            units::grouped(free),
+            dir.display()
+        ));
+    }
+    note(format!(
+        "files of {} bytes in {}{}, one in each of {} processes",
+        units::grouped(bytes as u64),
+        dir.display(),
+        file::file_system(&dir).map(|k| format!(" ({k})")).unwrap_or_default(),
+        options.tasks
+    ));
+    storm::start(options.tasks, |slot, count| {
+        let failed = |e: io::Error| format!("{}: {e}", dir.display());
+        let file = file::make(&dir).map_err(failed)?.0;
+        Rounds { file, bytes, slot, count }.go_on().map_err(failed)
+    })
+}
+
+/// A folder that files can be made in, with a disk behind it.
+fn usable(dir: &Path) -> Result<PathBuf, String> {
+    let name = dir.display();
+    file::make(dir)
+        .map_err(|e| format!("{name}: {e}: write path= of a folder you may write to"))?;
+    if scratch::in_memory(dir).map_err(|e| e.to_string())? {
+        return Err(format!(
+            "{name} lies in memory: write path= of a folder on a disk, or use the load `file`"
+        ));
+    }
+    Ok(dir.to_path_buf())
+}
+
+fn first_disk() -> Result<PathBuf, String> {
+    let named = std::env::var_os("TMPDIR").map(PathBuf::from).filter(|p| p.is_absolute());
+    let mut refused = Vec::new();
+    for dir in named.into_iter().chain(FOLDERS.iter().map(PathBuf::from)) {
+        match usable(&dir) {
+            Ok(dir) => return Ok(dir),
+            Err(why) => refused.push(why.split(": write").next().unwrap_or_default().to_owned()),
+        }
+    }
+    Err(format!("no disk to write to ({}): write path=", refused.join("; ")))
+}
+
+struct Rounds<'a> {
+    file: File,
+    bytes: usize,
+    slot: usize,
+    count: &'a dyn Fn(u64),
+}
+
+impl Rounds<'_> {
+    fn go_on(&self) -> io::Result<()> {
+        let mut chunk = vec![0u8; CHUNK_BYTES];
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(self.slot as u64 + 1) | 1;
+        loop {
+            // New bytes each round: disks that find equal ones write nothing.
+            for word in chunk.chunks_exact_mut(8) {
+                seed = next(seed);
+                word.copy_from_slice(&seed.to_le_bytes());
+            }
+            for at in (0..self.bytes).step_by(CHUNK_BYTES) {
+                let part = chunk.get(..CHUNK_BYTES.min(self.bytes - at)).unwrap_or(&chunk);
+                self.file.write_all_at(part, at as u64)?;
+                self.tell(part.len());
+            }
+            self.file.sync_all()?;
+            self.forget()?;
+            let mut back = vec![0u8; CHUNK_BYTES];
+            for at in (0..self.bytes).step_by(CHUNK_BYTES) {
+                let n = CHUNK_BYTES.min(self.bytes - at);
+                let Some(part) = back.get_mut(..n) else { continue };
+                self.file.read_exact_at(part, at as u64)?;
+                if chunk.get(..n) != Some(&*part) {
+                    return Err(io::Error::other("gave back other bytes than were written"));
+                }
+                self.tell(n);
+            }
+            let pages = (self.bytes / PAGE_BYTES).max(1) as u64;
+            for _ in 0..SCATTERED {
+                seed = next(seed);
+                let page = chunk.get(..PAGE_BYTES).unwrap_or_default();
+                self.file.write_all_at(page, seed % pages * PAGE_BYTES as u64)?;
+                self.file.sync_data()?;
+                self.tell(PAGE_BYTES);
+            }
+            self.forget()?;
+        }
+    }
+
+    /// The next read is the disk's.
+    fn forget(&self) -> io::Result<()> {
+        scratch::drop_cache(&self.file).map_err(io::Error::other)
+    }
+
+    fn tell(&self, bytes: usize) {
+        (self.count)(bytes as u64 >> 10);
+    }
+}
+
+fn next(mut x: u64) -> u64 {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^ x << 17
+}

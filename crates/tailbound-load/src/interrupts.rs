@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A storm of interrupts that software can make: CPUs that interrupt each other, threads that
+//! change CPU, packets whose arrival is a softirq, timers.
+//!
+//! Context: the threads are the load; SETUP elsewhere. Units: triggers, each of which is one of
+//!
+//! - ipi: a CPU that was seen at work before and after a barrier, which so interrupted it;
+//! - moves: a thread moved to another CPU, by the migration thread of the one it leaves;
+//! - packets: a packet over loopback, received in the softirq of the CPU it was sent from;
+//! - timers: an expiration, of four timers of 1 ms on each CPU.
+//!
+//! Interrupts of devices need the device: `disk`, or `ping-flood` and `download` from elsewhere.
+//! Source: membarrier(2), sched_setaffinity(2), udp(7).
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tailbound_sys::ipc::SharedCounters;
+use tailbound_sys::{membarrier, sched};
+
+use crate::error::LoadError;
+use crate::options::Reader;
+use crate::spin::Threads;
+use crate::timers;
+use crate::worker::Load;
+
+/// Triggers between two additions to the count.
+const BATCH: u64 = 16;
+/// Barriers from one CPU before the next.
+const TURN: u32 = 1024;
+
+/// Which interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kinds {
+    /// As many as the machine can have.
+    All,
+    Ipi,
+    Moves,
+    Packets,
+    Timers,
+}
+
+impl Kinds {
+    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        let words = [
+            ("all", Self::All),
+            ("ipi", Self::Ipi),
+            ("moves", Self::Moves),
+            ("packets", Self::Packets),
+            ("timers", Self::Timers),
+        ];
+        Ok(r.word("kind", &words)?.unwrap_or(Self::All))
+    }
+}
+
+pub(crate) fn start(kinds: Kinds, note: &mut dyn FnMut(String)) -> Result<Box<dyn Load>, String> {
+    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+    let mut chosen = match kinds {
+        Kinds::All => vec![Kinds::Ipi, Kinds::Moves, Kinds::Packets, Kinds::Timers],
+        one => vec![one],
+    };
+    if cpus.len() < 2 {
+        if matches!(kinds, Kinds::Ipi | Kinds::Moves) {
+            return Err(
+                "kind=ipi and kind=moves need at least 2 CPUs: choose packets or timers".into()
+            );
+        }
+        chosen.retain(|k| !matches!(k, Kinds::Ipi | Kinds::Moves));
+        note("one CPU: neither interrupts from CPU to CPU nor moves".into());
+    }
+    if chosen.contains(&Kinds::Ipi)
+        && let Err(e) = membarrier::register()
+    {
+        if kinds == Kinds::Ipi {
+            return Err(format!("{e}: kind=ipi needs a kernel with CONFIG_MEMBARRIER"));
+        }
+        chosen.retain(|k| *k != Kinds::Ipi);
+        note(format!("no interrupts from CPU to CPU: {e}"));
+    }
+    // One more: the thread that asks the others for barriers.
+    let threads = Threads::new(cpus.len() * chosen.len() + 1)?;
+    let seen = Arc::new(SharedCounters::new(cpus.len()).map_err(|e| e.to_string())?);
+    let mut slot = 0;
+    for kind in &chosen {
+        for (n, cpu) in cpus.iter().copied().enumerate() {
+            let all = cpus.clone();
+            match kind {
+                Kinds::Moves => threads.spawn(slot, None, move |count| moves(&all, n, count))?,
+                Kinds::Packets => threads.spawn(slot, Some(cpu), packets)?,
+                Kinds::Timers => threads.spawn(slot, Some(cpu), timers::default_storm)?,
+                Kinds::Ipi | Kinds::All => {
+                    let seen = Arc::clone(&seen);
+                    threads.spawn(slot, Some(cpu), move |_| be_seen(seen.slot(n)))?;
+                }
+            }
+            slot += 1;
+        }
+        if *kind == Kinds::Ipi {
+            let (all, seen) = (cpus.clone(), Arc::clone(&seen));
+            let last = cpus.len() * chosen.len();
+            threads.spawn(last, None, move |count| barriers(&all, &seen, count))?;
+        }
+    }
+    Ok(Box::new(threads))
+}
+
+/// A CPU at work, which can be seen to be.
+fn be_seen(at: &AtomicU64) -> Result<(), String> {
+    for n in 0u64.. {
+        at.store(n, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Barriers from each CPU in turn. A single thread: the kernel makes one barrier at a time, and
+/// those who wait for it run nowhere and would be interrupted by none. A barrier interrupts the
+/// CPUs alone that run a thread of ours: what others run is left in peace, and not counted.
+fn barriers(cpus: &[u32], seen: &SharedCounters, count: &dyn Fn(u64)) -> Result<(), String> {
+    let look =
+        || -> Vec<u64> { (0..cpus.len()).map(|n| seen.slot(n).load(Ordering::Relaxed)).collect() };
+    for cpu in cpus.iter().cycle() {
+        sched::set_affinity(0, &[*cpu]).map_err(|e| e.to_string())?;
+        let mut before = look();
+        for _ in 0..TURN {
+            membarrier::barrier().map_err(|e| e.to_string())?;
+            let after = look();
+            count(before.iter().zip(&after).filter(|(b, a)| b != a).count() as u64);
+            before = after;
+        }
+    }
+    Ok(())
+}
+
+/// From CPU to CPU, beginning with number `at`.
+fn moves(cpus: &[u32], at: usize, count: &dyn Fn(u64)) -> Result<(), String> {
+    for cpu in cpus.iter().cycle().skip(at) {
+        sched::set_affinity(0, &[*cpu]).map_err(|e| e.to_string())?;
+        count(1);
+    }
+    Ok(())
+}
+
+/// To itself, over loopback.
+fn packets(count: &dyn Fn(u64)) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("loopback: {e}");
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+    socket.connect(socket.local_addr().map_err(failed)?).map_err(failed)?;
+    let mut packet = [0u8; 64];
+    loop {
+        for _ in 0..BATCH {
+            socket.send(&packet).map_err(failed)?;
+            socket.recv(&mut packet).map_err(failed)?;
+        }
+        count(BATCH);
+    }
+}

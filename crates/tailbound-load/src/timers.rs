@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A storm of timers: on each CPU a thread with many periodic ones, whose expirations are
+//! spread, so that each is an interrupt and most are a wake-up.
+//!
+//! Context: the threads are the load; SETUP elsewhere. Units: ns, expirations.
+//! Not here: the timers themselves (`tailbound_sys::timer_set`).
+
+use tailbound_sys::process;
+use tailbound_sys::sched;
+use tailbound_sys::timer_set::TimerSet;
+
+use crate::error::LoadError;
+use crate::options::Reader;
+use crate::spin::Threads;
+use crate::worker::Load;
+
+const TIMERS_DEFAULT: usize = 20;
+const TIMERS_MAX: u32 = 10_000;
+const INTERVAL_DEFAULT_NS: i64 = 1_000_000;
+const INTERVAL_MIN_NS: i64 = 10_000;
+/// Descriptors of the worker itself and of its C library.
+const FDS_OF_OUR_OWN: usize = 64;
+
+/// How the timers tell that they have expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Timerfd,
+    Posix,
+}
+
+/// How many timers, and how fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    timers: usize,
+    interval_ns: i64,
+    kind: Kind,
+}
+
+impl Options {
+    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        let kinds = [("timerfd", Kind::Timerfd), ("posix", Kind::Posix)];
+        Ok(Self {
+            timers: r.count("timers", 1, TIMERS_MAX)?.unwrap_or(TIMERS_DEFAULT),
+            interval_ns: r.time_ns("interval", INTERVAL_MIN_NS)?.unwrap_or(INTERVAL_DEFAULT_NS),
+            kind: r.word("kind", &kinds)?.unwrap_or(Kind::Timerfd),
+        })
+    }
+}
+
+pub(crate) fn start(options: Options) -> Result<Box<dyn Load>, String> {
+    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+    if options.kind == Kind::Timerfd {
+        let fds = cpus.len() * (options.timers + 1) + FDS_OF_OUR_OWN;
+        process::allow_open_files(fds as u64).map_err(|e| {
+            format!("{fds} file descriptors are needed ({e}): raise `ulimit -n`, or ask for fewer timers=")
+        })?;
+    }
+    let threads = Threads::new(cpus.len())?;
+    for (slot, cpu) in cpus.into_iter().enumerate() {
+        threads.spawn(slot, Some(cpu), move |count| storm(options, count))?;
+    }
+    Ok(Box::new(threads))
+}
+
+/// Timers of the calling thread, for ever.
+fn storm(options: Options, count: &dyn Fn(u64)) -> Result<(), String> {
+    let made = match options.kind {
+        Kind::Timerfd => TimerSet::descriptors(options.timers, options.interval_ns),
+        Kind::Posix => TimerSet::signals(options.timers, options.interval_ns),
+    };
+    let mut timers = made.map_err(|e| format!("{e}: ask for fewer timers="))?;
+    loop {
+        count(timers.wait().map_err(|e| e.to_string())?);
+    }
+}
+
+/// The timers of an interrupt storm: 4 kHz.
+pub(crate) fn default_storm(count: &dyn Fn(u64)) -> Result<(), String> {
+    storm(Options { timers: 4, interval_ns: INTERVAL_DEFAULT_NS, kind: Kind::Timerfd }, count)
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Walks over more pages than the TLBs hold, a read from each, on every CPU; after each walk
+//! the thread takes a permission away and unmaps pages, and the CPUs of all others must forget
+//! what they knew.
+//!
+//! Context: the threads are the load; SETUP elsewhere. Units: bytes, pages walked over.
+//! Threads of one process: mappings are shot down where they are shared.
+//! Not here: the walk itself (`tailbound_sys::mapping`); faults and unmapping alone (`mmap`).
+
+use tailbound_core::units;
+use tailbound_sys::mapping::Mapping;
+use tailbound_sys::{SysError, sched};
+
+use crate::error::LoadError;
+use crate::machine;
+use crate::options::Reader;
+use crate::spin::Threads;
+use crate::worker::Load;
+
+/// 16,384 pages of 4 KiB: ten times the second level of a large core.
+const SIZE_DEFAULT_BYTES: usize = 64 << 20;
+/// What is protected and unmapped after each walk.
+const SHOT_BYTES: usize = 256 << 10;
+
+/// What is walked over, and whether it is shot at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    size: Option<usize>,
+    shootdown: Option<bool>,
+}
+
+impl Options {
+    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        let shootdown = r.word("shootdown", &[("yes", true), ("no", false)])?;
+        Ok(Self { size: r.bytes("size")?, shootdown })
+    }
+}
+
+pub(crate) fn start(
+    options: &Options,
+    note: &mut dyn FnMut(String),
+) -> Result<Box<dyn Load>, String> {
+    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+    if options.shootdown == Some(true) && cpus.len() < 2 {
+        return Err("shootdown=yes needs at least 2 CPUs: a CPU alone shoots at nobody".into());
+    }
+    let shootdown = options.shootdown.unwrap_or(cpus.len() > 1);
+    let bytes = machine::block_bytes(options.size, SIZE_DEFAULT_BYTES, cpus.len())?;
+    note(format!(
+        "{} bytes under each of {} threads, {}",
+        units::grouped(bytes as u64),
+        cpus.len(),
+        if shootdown { "with shoot-downs" } else { "without shoot-downs" }
+    ));
+    let threads = Threads::new(cpus.len())?;
+    for (slot, cpu) in cpus.into_iter().enumerate() {
+        threads.spawn(slot, Some(cpu), move |count| {
+            walk(bytes, shootdown, count)
+                .map_err(|e: SysError| format!("{e}: write a smaller size="))
+        })?;
+    }
+    Ok(Box::new(threads))
+}
+
+fn walk(bytes: usize, shootdown: bool, count: &dyn Fn(u64)) -> Result<(), SysError> {
+    let mut mapping = Mapping::new(bytes)?;
+    // Written: pages only read would all be the one page of zeros.
+    mapping.touch(1, &|_| {});
+    loop {
+        mapping.walk(count);
+        if shootdown {
+            let mut shot = Mapping::new(SHOT_BYTES)?;
+            shot.touch(1, &|_| {});
+            shot.protect(false)?;
+            shot.walk(&|_| {});
+        }
+    }
+}

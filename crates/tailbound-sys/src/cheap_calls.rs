@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The cheapest system calls there are, one after the other: the work of a load, and of a work
+//! that tells what entering the kernel costs.
+//!
+//! Context: HOT of a load, never of a measured loop. Units: calls.
+//! Each is made by number, so that no C library answers for the kernel.
+//! Source: getppid(2), read(2), write(2), lseek(2), dup(2), futex(2), sched_yield(2), clock_getres(2).
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+use crate::error::SysError;
+
+/// One kind of call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// getppid(2): nothing but the way in and out.
+    Getppid,
+    /// One byte read from /dev/zero.
+    Read,
+    /// One byte written to /dev/null.
+    Write,
+    /// lseek(2): finds a descriptor and gives it back.
+    Lseek,
+    /// dup(2) and close(2): counted as two.
+    Dup,
+    /// FUTEX_WAKE where nobody waits.
+    Futex,
+    /// sched_yield(2).
+    Yield,
+}
+
+impl Call {
+    /// Every one, by the name of its call.
+    pub const ALL: [(&'static str, Self); 7] = [
+        ("getppid", Self::Getppid),
+        ("read", Self::Read),
+        ("write", Self::Write),
+        ("lseek", Self::Lseek),
+        ("dup", Self::Dup),
+        ("futex", Self::Futex),
+        ("yield", Self::Yield),
+    ];
+}
+
+/// What the calls are made on.
+#[derive(Debug)]
+pub struct Calls {
+    zero: File,
+    null: File,
+    word: u32,
+}
+
+impl Calls {
+    /// Opens /dev/zero and /dev/null.
+    ///
+    /// # Errors
+    /// ENOENT where there is no /dev.
+    pub fn new() -> Result<Self, SysError> {
+        let failed =
+            |path: &str, e: io::Error| SysError::code("open", path, e.raw_os_error().unwrap_or(0));
+        let zero = File::open("/dev/zero").map_err(|e| failed("/dev/zero", e))?;
+        let null = File::options().write(true).open("/dev/null");
+        Ok(Self { zero, null: null.map_err(|e| failed("/dev/null", e))?, word: 0 })
+    }
+
+    /// Makes `call`; how many calls of the kernel that were.
+    ///
+    /// # Errors
+    /// Those of the call: none is expected of any.
+    pub fn make(&self, call: Call) -> Result<u64, SysError> {
+        let mut byte = 0u8;
+        let (zero, null) = (self.zero.as_raw_fd(), self.null.as_raw_fd());
+        // SAFETY: integers, own descriptors, and one live byte or word each.
+        let (name, result) = unsafe {
+            match call {
+                Call::Getppid => ("getppid", libc::syscall(libc::SYS_getppid)),
+                Call::Read => ("read", libc::syscall(libc::SYS_read, zero, &raw mut byte, 1usize)),
+                Call::Write => {
+                    ("write", libc::syscall(libc::SYS_write, null, &raw const byte, 1usize))
+                }
+                Call::Lseek => ("lseek", libc::syscall(libc::SYS_lseek, zero, 0, libc::SEEK_CUR)),
+                Call::Dup => {
+                    let copy = libc::syscall(libc::SYS_dup, null);
+                    if copy >= 0 {
+                        libc::syscall(libc::SYS_close, copy);
+                    }
+                    ("dup", copy)
+                }
+                Call::Futex => {
+                    let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+                    ("futex", libc::syscall(libc::SYS_futex, &raw const self.word, wake, 1))
+                }
+                Call::Yield => ("sched_yield", libc::syscall(libc::SYS_sched_yield)),
+            }
+        };
+        if result < 0 {
+            return Err(SysError::last(name, ""));
+        }
+        Ok(if call == Call::Dup { 2 } else { 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_is_made_and_leaves_no_descriptor() {
+        let Ok(calls) = Calls::new() else { panic!("/dev") };
+        for (name, call) in Call::ALL {
+            for _ in 0..2000 {
+                assert!(calls.make(call).is_ok_and(|n| (1..=2).contains(&n)), "{name}");
+            }
+        }
+    }
+}
