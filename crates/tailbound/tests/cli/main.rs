@@ -10,6 +10,7 @@
 //! decide.rs   works, and the choice between two systems
 //! lab.rs      what the lab refuses           bounds.rs from files to a statement
 //! observe.rs  the kernel's tracing beside a run
+//! probes.rs   what holds for every probe; probe_*.rs what holds for some
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "skips are said on standard output")]
@@ -25,6 +26,7 @@ mod lab;
 mod measure;
 mod observe;
 mod omission;
+mod probes;
 mod rounds;
 mod words;
 

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What holds for every probe of the catalogue, whatever it measures: it begins or says why it
+//! cannot, its run file is whole and accounts for its events, and kill -9 leaves nothing behind.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tailbound_probe::{CATALOGUE, ProbeKind};
+
+use crate::{call, folder, is_root, read, skip, status, stderr, stdout, tailbound};
+
+/// Marks the processes of one kill, children of children too.
+const MARK: &str = "TAILBOUND_TEST_MARK";
+
+fn begin(folder: &Path, kind: &ProbeKind, file: &str, length: &str) -> std::process::Command {
+    let mut command = tailbound();
+    command
+        .args(["measure", kind.name, "-q", "--warm-up", "100ms", "-D", length, "-o", file])
+        .current_dir(folder);
+    command
+}
+
+#[test]
+fn each_begins_or_says_what_it_lacks_and_its_file_is_whole() {
+    let folder = folder();
+    for kind in CATALOGUE {
+        let file = format!("{}.jsonl", kind.name);
+        let out = begin(folder.path(), kind, &file, "400ms").arg("--json").output().unwrap();
+        let (code, said) = (status(&out), stderr(&out));
+        let path = folder.path().join(&file);
+        if code == 3 && !path.exists() {
+            assert!(said.contains(kind.name), "{}: {said}", kind.name);
+            // One line, what is missing and what to do: more than the words "cannot".
+            assert!(said.len() > kind.name.len() + 40, "{}: {said}", kind.name);
+            println!("skipped: {}", said.trim().lines().next().unwrap_or_default());
+            continue;
+        }
+        assert!([0, 1, 3, 5].contains(&code), "{}: {code} {said}", kind.name);
+        let answer: serde_json::Value = serde_json::from_slice(&out.stdout)
+            .unwrap_or_else(|e| panic!("{}: {e}: {}", kind.name, stdout(&out)));
+        let run = read(&path);
+        assert_eq!(run.header.plan.probe, kind.name);
+        assert_eq!(run.header.plan.event.as_deref(), Some(kind.event), "{}", kind.name);
+        let end = run.end.as_ref().unwrap_or_else(|| panic!("{}: cut off", kind.name));
+        assert_eq!(end.reason, "complete", "{}: {said}", kind.name);
+        let outcome = run.verdict.as_ref().unwrap().outcome;
+        assert_eq!(i32::from(outcome.exit_status()), code, "{}", kind.name);
+        assert_eq!(answer["verdict"]["exit_status"], code, "{}", kind.name);
+        assert!(run.threads.iter().any(|t| t.context == "user"), "{}: nobody judged", kind.name);
+        assert!(run.threads.iter().all(|t| t.ended == "complete"), "{}", kind.name);
+        let seats: BTreeSet<u32> = run.threads.iter().map(|t| t.thread).collect();
+        assert_eq!(seats.len(), run.threads.len(), "{}: a seat twice", kind.name);
+        let mut show = vec!["show", &file];
+        let text = stdout(&call(folder.path(), &show));
+        assert!(text.contains(kind.event), "{}: {text}", kind.name);
+        show[0] = "report";
+        assert_eq!(status(&call(folder.path(), &show)), 0, "{}", kind.name);
+    }
+}
+
+#[test]
+fn words_that_mean_nothing_are_refused_before_anything_starts() {
+    let folder = folder();
+    let refused = |words: &[&str], hint: &str| {
+        let out = call(folder.path(), words);
+        assert_eq!(status(&out), 2, "{words:?}: {}", stderr(&out));
+        assert!(stderr(&out).contains(hint), "{words:?}: {}", stderr(&out));
+    };
+    refused(&["run", "-D", "1s", "--load", "none", "--probe", "nosuch"], "nosuch");
+    refused(&["run", "-D", "1s", "--load", "none", "--probe", "cyclic:x=1"], "no option");
+    for kind in CATALOGUE {
+        let spec = format!("{}:nosuch=1", kind.name);
+        refused(&["run", "-D", "1s", "--load", "none", "--probe", &spec], "no option `nosuch`");
+        refused(&["measure", kind.name, "-D", "1s", "--nosuch", "1"], "--nosuch");
+        let spec = format!("run -D 1s --load none --means timerfd --probe {}", kind.name);
+        refused(&spec.split(' ').collect::<Vec<_>>(), "--means");
+        for option in kind.options.iter().filter(|o| !o.default.is_empty()) {
+            let flag = format!("--{}", option.name);
+            let out = call(folder.path(), &["measure", kind.name, "-D", "1s", &flag, "§"]);
+            assert_eq!(status(&out), 2, "{} {flag}: {}", kind.name, stderr(&out));
+            assert!(stderr(&out).contains(option.name), "{} {flag}: {}", kind.name, stderr(&out));
+        }
+    }
+}
+
+/// What process `pid` could leave behind on a machine.
+fn remains(pid: u32) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for table in ["sem", "shm", "msg"] {
+        let text = std::fs::read_to_string(format!("/proc/sysvipc/{table}")).unwrap_or_default();
+        // The key and the identity; the rest changes by itself.
+        let of = |l: &str| l.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+        all.extend(text.lines().skip(1).map(|l| format!("System V {table} {}", of(l))));
+    }
+    for place in ["/dev/shm", "/dev/mqueue", "/run/netns"] {
+        let names = std::fs::read_dir(place).into_iter().flatten().flatten();
+        all.extend(names.map(|n| n.path().display().to_string()));
+    }
+    // Those of tests beside this one come and go.
+    let instances = std::fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten();
+    let names = instances.flatten().map(|n| n.path().display().to_string());
+    all.extend(names.filter(|n| n.contains(&format!("-{pid}-"))));
+    for setting in ["sched_rt_runtime_us", "sched_rt_period_us", "timer_migration", "watchdog"] {
+        let path = format!("/proc/sys/kernel/{setting}");
+        let value = std::fs::read_to_string(&path).unwrap_or_default();
+        all.insert(format!("{path} {}", value.trim()));
+    }
+    for setting in ["tracing_on", "current_tracer"] {
+        let path = format!("/sys/kernel/tracing/{setting}");
+        let value = std::fs::read_to_string(&path).unwrap_or_default();
+        all.insert(format!("{path} {}", value.trim()));
+    }
+    all
+}
+
+/// Processes that were started with `mark` in their environment, whoever their parent is now.
+fn marked(mark: &str) -> Vec<String> {
+    let wanted = format!("{MARK}={mark}");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environment.split(|b| *b == 0).any(|word| word == wanted.as_bytes()) {
+            let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).replace('\0', " ");
+            // A process that has ended and was not yet collected has no words.
+            if !words.is_empty() {
+                found.push(format!("{} {words}", entry.file_name().to_string_lossy()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn kill_9_leaves_nothing_of_any_probe() {
+    if !is_root() {
+        return skip("root", "other users see too little to tell what was left behind");
+    }
+    let folder = folder();
+    for kind in CATALOGUE {
+        let before = remains(0);
+        let mark = format!("{}-{}", kind.name, std::process::id());
+        let file = folder.path().join(format!("{mark}.jsonl"));
+        let mut child = begin(folder.path(), kind, &file.display().to_string(), "60s")
+            .env(MARK, &mark)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let begun = Instant::now();
+        let measuring = || {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            text.contains("\"warm-up-over\"")
+        };
+        let mut ended = None;
+        while ended.is_none() && !measuring() && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+            ended = child.try_wait().unwrap();
+        }
+        if ended.is_some() {
+            // It said what it lacks: that is another test.
+            continue;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let pid = child.id();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A guard may need a moment to clean up, and what tests beside this one hold goes by itself.
+        let killed = Instant::now();
+        let left =
+            || (marked(&mark), remains(pid).difference(&before).cloned().collect::<Vec<_>>());
+        let clean =
+            |(alive, more): &(Vec<String>, Vec<String>)| alive.is_empty() && more.is_empty();
+        let mut found = left();
+        while !clean(&found) && killed.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(50));
+            found = left();
+        }
+        assert!(clean(&found), "{} left {found:?}", kind.name);
+        let gone: Vec<String> = before.difference(&remains(pid)).cloned().collect();
+        assert!(gone.is_empty(), "{} took away {gone:?}", kind.name);
+        // What was measured until then is a valid shorter run.
+        assert!(read(&file).end.is_none(), "{}", kind.name);
+    }
+}
+
+#[test]
+fn ctrl_c_gives_the_result_so_far_of_any_probe() {
+    let folder = folder();
+    for kind in CATALOGUE {
+        let file = format!("{}-int.jsonl", kind.name);
+        let mut child = begin(folder.path(), kind, &file, "60s")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let path = folder.path().join(&file);
+        let begun = Instant::now();
+        let measuring =
+            || std::fs::read_to_string(&path).unwrap_or_default().contains("\"warm-up-over\"");
+        let mut ended = None;
+        while ended.is_none() && !measuring() && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+            ended = child.try_wait().unwrap();
+        }
+        if ended.is_some() {
+            continue;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        let pid = child.id().to_string();
+        let sent = std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap();
+        assert!(sent.success());
+        let asked = Instant::now();
+        while ended.is_none() && asked.elapsed() < Duration::from_secs(15) {
+            std::thread::sleep(Duration::from_millis(20));
+            ended = child.try_wait().unwrap();
+        }
+        if ended.is_none() {
+            drop(child.kill());
+            panic!("{} does not end by Ctrl-C", kind.name);
+        }
+        let run = read(&path);
+        let end = run.end.as_ref().unwrap_or_else(|| panic!("{}: no last line", kind.name));
+        assert_eq!(end.reason, "interrupted", "{}", kind.name);
+        assert!(run.verdict.is_some(), "{}", kind.name);
+    }
+}
