@@ -16,7 +16,10 @@ use crate::kind::{ProbeKind, Setup};
 pub const CYCLIC: &str = "cyclic";
 
 /// Every other probe.
-pub static CATALOGUE: &[&ProbeKind] = &[];
+pub static CATALOGUE: &[&ProbeKind] = &[
+    // Scheduling.
+    &crate::scheduling::pi::KIND,
+];
 
 /// The probe of this name; `None` for `cyclic` and for what is no probe.
 #[must_use]

@@ -12,6 +12,7 @@ pub mod cast;
 pub mod catalogue;
 pub mod kind;
 pub mod observe;
+mod scheduling;
 pub mod selfcost;
 mod watchdog;
 

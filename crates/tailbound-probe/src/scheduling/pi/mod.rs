@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `pi`: does the holder of a lock inherit the priority of who waits for it?
+//!
+//! Context: SETUP in `check` and `begin`. Units: ns.
+//! On each CPU three tasks make an inversion at every due activation: the least urgent holds a
+//! lock, the most urgent wants it, one in between spins. With inheritance the spinner must not
+//! run before the urgent task has the lock. Now and then the same trial runs without
+//! inheritance: it must show the inversion, or the others would prove nothing.
+//! Source: futex(2) FUTEX_LOCK_PI; Sha, Rajkumar, Lehoczky: Priority Inheritance Protocols
+//! (1990).
+
+mod director;
+mod tasks;
+mod told;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tailbound_core::plan::Plan;
+use tailbound_core::policy::Policy;
+use tailbound_rt::cyclic::{Ended, Schedule};
+use tailbound_rt::recorder::{Recorder, Writer};
+use tailbound_sys::error::SysError;
+use tailbound_sys::futex::{self, Locked, Scope};
+use tailbound_sys::sched::gettid;
+
+use super::bell::Closing;
+use super::ledger::Ledger;
+use super::trials;
+use crate::arm::{ProbeError, clock_id};
+use crate::cast::{Cast, Finished, Recorders, Running, Seat, Stage, birth};
+use crate::kind::{ProbeKind, ProbeOption, Setup};
+use director::Proof;
+use tasks::{Group, LOCKS_MAX, Lengths};
+use told::Sum;
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "pi",
+    about: "priority inheritance: three tasks and a lock, with inheritance and without",
+    from: "the urgent task, just before it asks for the lock (FUTEX_LOCK_PI) that another holds",
+    to: "the holder, at its first instruction after that: it has inherited the priority",
+    replaces: &["pi_stress", "LTP testpi-1, -2, -4, -7", "LTP pi_perf"],
+    options: &[
+        ProbeOption::new(
+            "hold",
+            "TIME",
+            "200us",
+            "the lock is held for so much of its holder's own time",
+        ),
+        ProbeOption::new("spin", "TIME", "300us", "so long the task in between spins"),
+        ProbeOption::new(
+            "chain",
+            "N",
+            "1",
+            "locks in a chain: each holder but the first waits for the one before it",
+        ),
+        ProbeOption::new(
+            "control",
+            "N",
+            "10",
+            "every Nth trial is played without inheritance too; 0: none",
+        ),
+        ProbeOption::plant(
+            "`no-inheritance`: locks without inheritance are taken for those with it",
+        ),
+    ],
+    interval: "10ms",
+    policy: None,
+    event: "inversion",
+    property: Some(
+        "no task of lower priority ran while the most urgent one waited for a lock with inheritance",
+    ),
+    hog: false,
+    check,
+    begin,
+};
+
+/// Tasks are below the director: urgent, spinner, links of the chain, holder.
+const BELOW_THE_CHAIN: u8 = 3;
+
+/// What the options say.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    lengths: Lengths,
+    links: usize,
+    control: u64,
+    planted: bool,
+    /// Of the director.
+    priority: u8,
+}
+
+impl Words {
+    fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
+        let options = setup.options();
+        let chain = options.count("chain", 1..=LOCKS_MAX as u64)?;
+        let links = usize::try_from(chain).unwrap_or(1).saturating_sub(1);
+        let lowest = BELOW_THE_CHAIN + u8::try_from(links).unwrap_or(0) + 1;
+        let planted = match options.text("plant") {
+            None => false,
+            Some("no-inheritance") => true,
+            Some(_) => return Err(options.wrong("plant", "choose no-inheritance")),
+        };
+        Ok(Self {
+            lengths: Lengths {
+                hold_ns: options.time_ns("hold")?,
+                spin_ns: options.time_ns("spin")?,
+            },
+            links,
+            control: options.count("control", 0..=u64::from(u32::MAX))?,
+            planted,
+            priority: super::director_priority(setup.plan, lowest)?,
+        })
+    }
+
+    fn below(&self, steps: u8) -> Policy {
+        Policy::Fifo(self.priority.saturating_sub(steps).max(1))
+    }
+}
+
+fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    let words = Words::of(setup)?;
+    let busy = words.lengths.hold_ns.saturating_add(words.lengths.spin_ns);
+    let twice = if words.control == 0 { busy } else { busy.saturating_mul(2) };
+    if twice.saturating_mul(2) > setup.plan.interval_ns {
+        return Err(ProbeError::Usage(format!(
+            "probe pi: --hold and --spin want {} of every {}: make --interval at least {}",
+            super::span(twice),
+            super::span(setup.plan.interval_ns),
+            super::span(twice.saturating_mul(2))
+        )));
+    }
+    super::realtime_allowed(words.priority)?;
+    let word = AtomicU32::new(1);
+    match futex::try_lock_pi(&word, gettid(), Scope::Private) {
+        Locked::Refused(errno) if errno == super::ENOSYS => Err(ProbeError::Cannot(
+            "this kernel has no locks with priority inheritance (FUTEX_LOCK_PI: not implemented); it needs CONFIG_FUTEX_PI".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+    let words = Words::of(setup)?;
+    let mut cast = setup.cast()?;
+    let sum = Arc::new(Mutex::new(Sum::default()));
+    let cpus = setup.cpus();
+    for (cpu, place) in cpus.iter().zip(0u32..) {
+        one_cpu(&mut cast, setup.plan, words, *cpu, (place, cpus.len()), &sum)?;
+    }
+    cast.after(move |_| {
+        let sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+        let priority = |policy| if let Policy::Fifo(p) = policy { p } else { 0 };
+        let steps = BELOW_THE_CHAIN + u8::try_from(words.links).unwrap_or(0);
+        let priorities = [steps, 2, 1].map(|s| priority(words.below(s)));
+        sum.extra(priorities, words.planted)
+    });
+    cast.release()
+}
+
+/// Director, tasks and seats of one CPU.
+fn one_cpu(
+    cast: &mut Cast,
+    plan: &Plan,
+    words: Words,
+    cpu: u32,
+    (place, of): (u32, usize),
+    sum: &Arc<Mutex<Sum>>,
+) -> Result<(), ProbeError> {
+    let group = Arc::new(Group::default());
+    let clock = clock_id(plan.clock);
+    let Words { lengths, links, .. } = words;
+    let at = |steps| birth(words.below(steps), vec![cpu]);
+    let lowest = BELOW_THE_CHAIN + u8::try_from(links).unwrap_or(0);
+    let g = Arc::clone(&group);
+    cast.helper("urgent task", at(1), move |s| {
+        tasks::high(&g, links, clock, s.stop());
+        Ok(())
+    })?;
+    let g = Arc::clone(&group);
+    cast.helper("spinner", at(2), move |s| {
+        tasks::middle(&g, lengths, clock, s.stop());
+        Ok(())
+    })?;
+    for (own, steps) in (1..=links).zip((3..lowest).rev()) {
+        let g = Arc::clone(&group);
+        cast.helper("link of the chain", at(steps), move |s| {
+            tasks::link(&g, own, s.stop());
+            Ok(())
+        })?;
+    }
+    let g = Arc::clone(&group);
+    cast.helper("holder", at(lowest), move |s| {
+        tasks::low(&g, lengths, clock, s.stop());
+        Ok(())
+    })?;
+    let of = i64::try_from(of.max(1)).unwrap_or(1);
+    let phase_ns = plan.interval_ns / of * i64::from(place);
+    let seat = |n: u32, context| Seat { phase_ns, context, ..Seat::user(place * 4 + n, Some(cpu)) };
+    let beside = [
+        cast.beside(seat(1, "hand-over"))?,
+        cast.beside(seat(2, "wait"))?,
+        cast.beside(seat(3, "no-inheritance"))?,
+    ];
+    let desk = Desk { group, words, clock, cpu, beside, sum: Arc::clone(sum) };
+    let own = birth(plan.policy, vec![cpu]);
+    cast.measured(seat(0, "user"), own, move |stage| desk.run(stage))
+}
+
+/// Where the director of one CPU works.
+struct Desk {
+    group: Arc<Group>,
+    words: Words,
+    clock: i32,
+    cpu: u32,
+    beside: [Arc<Recorders>; 3],
+    sum: Arc<Mutex<Sum>>,
+}
+
+impl Desk {
+    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
+        let _closing = Closing(self.group.bells());
+        let mut measuring = false;
+        let (mut found, mut ledger) = (Sum::default(), Ledger::default());
+        let finished = stage.phases(|schedule, recorder| {
+            (found, ledger) = (Sum::default(), Ledger::default());
+            let beside = (measuring, (&mut found, &mut ledger));
+            let ended = self.phase(schedule, recorder, stage, beside);
+            measuring = true;
+            ended
+        });
+        found.violations.push(ledger);
+        self.sum.lock().unwrap_or_else(PoisonError::into_inner).add(found);
+        finished
+    }
+
+    fn phase(
+        &self,
+        schedule: &Schedule,
+        recorder: &Recorder,
+        stage: &Stage,
+        (measuring, (sum, ledger)): (bool, (&mut Sum, &mut Ledger<Proof>)),
+    ) -> Ended {
+        let mut writers = self.beside.each_ref().map(|r| {
+            let shared: &Recorder = if measuring { &r.measured } else { &r.warm_up };
+            Writer::new(shared, schedule.first_ns, schedule.interval_ns)
+        });
+        let [hand_over, wait, control] = &mut writers;
+        let Words { lengths, links, planted, control: every, .. } = self.words;
+        let play = |inherit| director::play(&self.group, links, inherit, lengths, self.clock);
+        let ended = trials::run(self.clock, schedule, recorder, stage.stop(), |n| {
+            let Some(trial) = play(!planted) else {
+                sum.stuck += u64::from(!stage.stop().load(Ordering::Relaxed));
+                return None;
+            };
+            sum.trials += 1;
+            if let Some(proof) = trial.judge(self.cpu) {
+                ledger.enter(n, proof);
+            }
+            for (writer, timed) in [(&mut *hand_over, trial.hand_over()), (wait, trial.wait())] {
+                writer.wake(n, timed.from_ns, timed.to_ns, 0);
+            }
+            let timed = trial.boost();
+            let length = |t: &trials::Timed| t.to_ns - t.from_ns;
+            if sum.slowest.as_ref().is_none_or(|(_, t)| length(&t.boost()) < length(&timed)) {
+                sum.slowest = Some((self.cpu, trial));
+            }
+            if every != 0 && n.is_multiple_of(every) {
+                let Some(trial) = play(false) else { return Some(timed) };
+                let waited = trial.wait();
+                control.wake(n, waited.from_ns, waited.to_ns, 0);
+                sum.controls += 1;
+                sum.inverted += u64::from(trial.inverted_ns() > 0);
+                sum.control.get_or_insert((self.cpu, trial));
+            }
+            Some(timed)
+        });
+        writers.iter_mut().for_each(Writer::finish);
+        ended
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tasks of an inversion, and what each stamps: the one that holds the lock, those that
+//! hold one lock and want the next, the one that spins in between, and the one that wants.
+//!
+//! Context: HOT (no allocation; the mutexes around the stamps are never contended: a task
+//! writes before it reports, the director reads when all have). Units: ns on the plan's clock.
+//! All sit on one CPU, so their priorities alone decide who runs.
+//! Not here: the order of events and their judgement (`director`).
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tailbound_sys::clock;
+use tailbound_sys::futex::{self, Locked, Scope};
+use tailbound_sys::sched::gettid;
+
+use super::super::bell::Bell;
+use super::super::pace::Pace;
+
+/// Longest chain of locks.
+pub(super) const LOCKS_MAX: usize = 8;
+/// A task that is to run for a while gives up after this much more: reading the clock may take
+/// longer than a stretch may be interrupted, on an emulated machine.
+const PATIENCE_NS: i64 = 1_000_000_000;
+
+/// How long the tasks are to run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lengths {
+    /// The lock is held for so much of its holder's own time.
+    pub(super) hold_ns: i64,
+    /// The spinner spins so long.
+    pub(super) spin_ns: i64,
+}
+
+/// What a task stamped in one trial; 0: never.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    /// When it ran, if it spins.
+    pub(super) pace: Pace,
+    /// Its first instruction.
+    pub(super) first_ns: i64,
+    /// Just before it asked for the lock it had to wait for.
+    pub(super) asked_ns: i64,
+    /// Just after it had it.
+    pub(super) got_ns: i64,
+    /// Its first reading of the clock after the urgent task asked.
+    pub(super) boosted_ns: i64,
+    /// Just before it released its lock.
+    pub(super) released_ns: i64,
+    /// Its last instruction.
+    pub(super) end_ns: i64,
+    /// What the kernel refused, if it did.
+    pub(super) errno: i32,
+}
+
+/// What the tasks of one CPU share.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    /// The chain: the first is held by the least urgent task.
+    locks: [AtomicU32; LOCKS_MAX],
+    /// Locks with inheritance, or without.
+    pub(super) inherit: AtomicBool,
+    pub(super) low: Bell,
+    pub(super) links: [Bell; LOCKS_MAX],
+    pub(super) middle: Bell,
+    pub(super) high: Bell,
+    pub(super) director: Bell,
+    /// Tasks that have not yet reported.
+    pub(super) left: AtomicU32,
+    /// When the urgent task asked; 0: not yet.
+    pub(super) asked_ns: AtomicI64,
+    low_seen: Mutex<Seen>,
+    middle_seen: Mutex<Seen>,
+    high_seen: Mutex<Seen>,
+}
+
+fn open(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A lock without inheritance: 0 free, 1 held, 2 held and waited for.
+fn take_plain(word: &AtomicU32) {
+    if word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        while word.swap(2, Ordering::Acquire) != 0 {
+            futex::wait(word, 2, None, Scope::Private);
+        }
+    }
+}
+
+fn release_plain(word: &AtomicU32) {
+    if word.swap(0, Ordering::Release) == 2 {
+        futex::wake(word, 1, Scope::Private);
+    }
+}
+
+impl Group {
+    fn take(&self, lock: usize, tid: i32) -> i32 {
+        match self.locks.get(lock) {
+            None => 0,
+            Some(word) if !self.inherit.load(Ordering::Relaxed) => {
+                take_plain(word);
+                0
+            }
+            Some(word) => match futex::lock_pi(word, tid, Scope::Private) {
+                Locked::Got | Locked::OwnerDied => 0,
+                Locked::Refused(errno) => errno,
+            },
+        }
+    }
+
+    fn release(&self, lock: usize, tid: i32) -> i32 {
+        match self.locks.get(lock) {
+            None => 0,
+            Some(word) if !self.inherit.load(Ordering::Relaxed) => {
+                release_plain(word);
+                0
+            }
+            Some(word) => futex::unlock_pi(word, tid, Scope::Private).err().unwrap_or(0),
+        }
+    }
+
+    /// The last task to report wakes the director.
+    fn report(&self) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.director.ring();
+        }
+    }
+
+    /// What the tasks saw: the holder, the spinner, the urgent one.
+    pub(super) fn seen(&self) -> [Seen; 3] {
+        [*open(&self.low_seen), *open(&self.middle_seen), *open(&self.high_seen)]
+    }
+
+    /// All bells.
+    pub(super) fn bells(&self) -> Vec<&Bell> {
+        let mut all = vec![&self.low, &self.middle, &self.high, &self.director];
+        all.extend(&self.links);
+        all
+    }
+}
+
+/// The least urgent task: takes the first lock, says so, and holds it for its time.
+pub(super) fn low(group: &Group, lengths: Lengths, clock_id: i32, stop: &AtomicBool) {
+    let (tid, mut rings) = (gettid(), 0);
+    let now = || clock::now_ns(clock_id);
+    while let Some(ring) = group.low.wait(rings, stop) {
+        rings = ring;
+        let mut seen = Seen { first_ns: now(), ..Seen::default() };
+        seen.errno = group.take(0, tid);
+        seen.got_ns = now();
+        group.director.ring();
+        loop {
+            let at = now();
+            let own = seen.pace.step(at);
+            if seen.boosted_ns == 0 && group.asked_ns.load(Ordering::Acquire) != 0 {
+                seen.boosted_ns = at;
+            }
+            let over = at - seen.got_ns > lengths.hold_ns + lengths.spin_ns + PATIENCE_NS;
+            if own >= lengths.hold_ns || over || stop.load(Ordering::Relaxed) {
+                seen.released_ns = at;
+                break;
+            }
+        }
+        seen.errno |= group.release(0, tid);
+        seen.end_ns = now();
+        *open(&group.low_seen) = seen;
+        group.report();
+    }
+}
+
+/// A link of the chain: holds lock `own` and waits for the one before it.
+pub(super) fn link(group: &Group, own: usize, stop: &AtomicBool) {
+    let (tid, mut rings) = (gettid(), 0);
+    let Some(bell) = group.links.get(own) else { return };
+    while let Some(ring) = bell.wait(rings, stop) {
+        rings = ring;
+        group.take(own, tid);
+        group.director.ring();
+        group.take(own.saturating_sub(1), tid);
+        group.release(own.saturating_sub(1), tid);
+        group.release(own, tid);
+        group.report();
+    }
+}
+
+/// The task in between: wants no lock, only the CPU.
+pub(super) fn middle(group: &Group, lengths: Lengths, clock_id: i32, stop: &AtomicBool) {
+    let mut rings = 0;
+    while let Some(ring) = group.middle.wait(rings, stop) {
+        rings = ring;
+        let mut seen = Seen { first_ns: clock::now_ns(clock_id), ..Seen::default() };
+        loop {
+            let at = clock::now_ns(clock_id);
+            let over = at - seen.first_ns > lengths.spin_ns + PATIENCE_NS;
+            if seen.pace.step(at) >= lengths.spin_ns || over || stop.load(Ordering::Relaxed) {
+                seen.end_ns = at;
+                break;
+            }
+        }
+        *open(&group.middle_seen) = seen;
+        group.report();
+    }
+}
+
+/// The urgent task: wants the last lock of the chain.
+pub(super) fn high(group: &Group, last: usize, clock_id: i32, stop: &AtomicBool) {
+    let (tid, mut rings) = (gettid(), 0);
+    let now = || clock::now_ns(clock_id);
+    while let Some(ring) = group.high.wait(rings, stop) {
+        rings = ring;
+        let mut seen = Seen { first_ns: now(), ..Seen::default() };
+        seen.asked_ns = now();
+        group.asked_ns.store(seen.asked_ns, Ordering::Release);
+        seen.errno = group.take(last, tid);
+        seen.got_ns = now();
+        seen.errno |= group.release(last, tid);
+        seen.end_ns = now();
+        *open(&group.high_seen) = seen;
+        group.report();
+    }
+}

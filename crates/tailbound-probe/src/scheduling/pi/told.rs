@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the inversions of a run come to, for people: findings, figures, and the tasks of one
+//! trial beside each other.
+//!
+//! Context: COLD. Units: ns since the begin of the trial.
+
+use super::super::span;
+use tailbound_core::finding::{Finding, Impact};
+use tailbound_core::record::{FigureRecord, Lane, Span, TimelineRecord};
+
+use super::super::ledger::Ledger;
+use super::super::pace::Stretch;
+use super::director::{Proof, Trial};
+use super::tasks::Seen;
+use crate::cast::Extra;
+
+/// What all CPUs found.
+#[derive(Debug, Default)]
+pub(super) struct Sum {
+    /// Trials with inheritance.
+    pub(super) trials: u64,
+    /// Of those, the ones in which the kernel failed.
+    pub(super) violations: Vec<Ledger<Proof>>,
+    /// Trials without inheritance.
+    pub(super) controls: u64,
+    /// Of those, the ones that showed an inversion.
+    pub(super) inverted: u64,
+    /// Trials that came to no end.
+    pub(super) stuck: u64,
+    /// The slowest boost, and a trial without inheritance; with their CPU.
+    pub(super) slowest: Option<(u32, Trial)>,
+    /// The first control.
+    pub(super) control: Option<(u32, Trial)>,
+}
+
+impl Sum {
+    /// Adds what another CPU found.
+    pub(super) fn add(&mut self, other: Self) {
+        self.trials += other.trials;
+        self.controls += other.controls;
+        self.inverted += other.inverted;
+        self.stuck += other.stuck;
+        self.violations.extend(other.violations);
+        let length = |t: &Option<(u32, Trial)>| {
+            t.as_ref().map(|(_, t)| t.boost()).map(|b| b.to_ns - b.from_ns)
+        };
+        if length(&other.slowest) > length(&self.slowest) {
+            self.slowest = other.slowest;
+        }
+        self.control = self.control.take().or(other.control);
+    }
+
+    /// Findings, figures and pictures.
+    pub(super) fn extra(&self, priorities: [u8; 3], planted: bool) -> Extra {
+        let mut extra = Extra::default();
+        let counts = [
+            ("inversions", self.trials, "trials with inheritance"),
+            (
+                "violations",
+                self.violations.iter().map(Ledger::n).sum(),
+                "of them, those in which the spinner ran while the urgent task waited",
+            ),
+            ("controls", self.controls, "trials without inheritance"),
+            ("control-inversions", self.inverted, "of them, those that showed the inversion"),
+        ];
+        extra.figures.extend(counts.map(|(name, n, note)| count(name, n, note)));
+        for (i, ledger) in self.violations.iter().enumerate() {
+            let id = if i == 0 {
+                "priority-inversion".to_owned()
+            } else {
+                format!("priority-inversion-{i}")
+            };
+            extra.findings.extend(violation(ledger, &id));
+        }
+        extra.findings.extend(self.doubts(planted));
+        let shown = [
+            (
+                &self.slowest,
+                "the slowest boost: the lock's holder inherits the priority of who waits",
+            ),
+            (&self.control, "the same without inheritance: the spinner keeps both waiting"),
+        ];
+        for (trial, title) in shown {
+            extra
+                .timelines
+                .extend(trial.as_ref().map(|(cpu, t)| timeline(t, *cpu, title, priorities)));
+        }
+        extra
+    }
+
+    fn doubts(&self, planted: bool) -> Vec<Finding> {
+        let mut found = Vec::new();
+        if self.stuck > 0 {
+            found.push(
+                Finding::new("trial-stuck", Impact::Violation, "a trial came to no end within seconds")
+                    .meaning("The three tasks and their lock want less than the interval: one of them was never let go on, so the lock or the scheduler lost a wake-up (or real-time tasks get no time here at all).")
+                    .remedy("Look for a task of a higher priority that does not sleep, and at kernel.sched_rt_runtime_us."),
+            );
+        }
+        if self.controls > self.inverted && !planted {
+            let title = format!(
+                "{} of {} trials without inheritance showed no inversion",
+                self.controls - self.inverted,
+                self.controls
+            );
+            found.push(
+                Finding::new("control-failed", Impact::Doubt, title)
+                    .meaning("The arrangement of tasks did not make what inheritance is to prevent, so its absence in the other trials proves less.")
+                    .remedy("Make --spin longer; look for something that takes the CPU away from the spinner."),
+            );
+        }
+        found
+    }
+}
+
+fn count(name: &str, n: u64, note: &str) -> FigureRecord {
+    #[expect(clippy::cast_precision_loss, reason = "a count of trials")]
+    let value = n as f64;
+    FigureRecord {
+        name: name.to_owned(),
+        value,
+        unit: "1".to_owned(),
+        note: note.to_owned(),
+        ..FigureRecord::default()
+    }
+}
+
+fn violation(ledger: &Ledger<Proof>, id: &str) -> Option<Finding> {
+    let title = |n| {
+        format!(
+            "a task of lower priority ran while the urgent task waited for a lock with inheritance, in {n} trials"
+        )
+    };
+    ledger.finding(id, title, |p| {
+        if p.errno != 0 {
+            return format!("CPU {}: the kernel refused the lock, errno {}", p.cpu, p.errno);
+        }
+        format!(
+            "CPU {}: the urgent task waited {}, and for {} of it the spinner ran",
+            p.cpu,
+            span(p.waited_ns),
+            span(p.spun_ns)
+        )
+    })
+    .map(|f| f.remedy("The holder of a lock must run at the priority of its most urgent waiter: this kernel's inheritance (CONFIG_FUTEX_PI, CONFIG_RT_MUTEXES) does not do so."))
+}
+
+/// The three tasks of a trial beside each other, the most urgent first.
+fn timeline(trial: &Trial, cpu: u32, title: &str, priorities: [u8; 3]) -> TimelineRecord {
+    let [low, middle, high] = &trial.seen;
+    let [low_priority, middle_priority, high_priority] = priorities;
+    let begin = trial.began_ns;
+    let lane = |name: &str, priority: u8, spans: Vec<(i64, i64, &str)>| Lane {
+        name: name.to_owned(),
+        note: format!("fifo:{priority}, CPU {cpu}"),
+        spans: spans
+            .into_iter()
+            .filter(|(from, to, _)| to > from)
+            .map(|(from, to, state)| Span {
+                from_ns: from - begin,
+                to_ns: to - begin,
+                state: state.to_owned(),
+            })
+            .collect(),
+    };
+    let urgent = vec![
+        (trial.called_ns, high.first_ns, "ready"),
+        (high.first_ns, high.asked_ns, "running"),
+        (high.asked_ns, high.got_ns, "blocked"),
+        (high.got_ns, high.end_ns, "running"),
+    ];
+    let mut spinner = vec![(trial.called_ns, middle.first_ns, "ready")];
+    spinner.extend(between(middle.pace.stretches(), middle.first_ns, middle.end_ns, |_| "running"));
+    let mut holder = vec![(begin, low.first_ns, "ready"), (low.first_ns, low.got_ns, "running")];
+    let boosted =
+        |at: i64| if at >= high.asked_ns && low_inherits(low) { "boosted" } else { "holds" };
+    holder.extend(between(low.pace.stretches(), low.got_ns, low.released_ns, boosted));
+    let last = middle.end_ns.max(high.end_ns);
+    holder.push((low.released_ns, last.min(low.end_ns), "ready"));
+    holder.push((last, low.end_ns, "running"));
+    TimelineRecord {
+        title: title.to_owned(),
+        lanes: vec![
+            lane("urgent", high_priority, urgent),
+            lane("spinner", middle_priority, spinner),
+            lane("holder", low_priority, holder),
+        ],
+    }
+}
+
+/// With inheritance the holder goes on before the spinner had its time.
+fn low_inherits(low: &Seen) -> bool {
+    low.boosted_ns != 0
+}
+
+/// The stretches, and `ready` between them.
+fn between<'s>(
+    stretches: &[Stretch],
+    from_ns: i64,
+    to_ns: i64,
+    state: impl Fn(i64) -> &'s str,
+) -> Vec<(i64, i64, &'s str)> {
+    let mut spans = Vec::new();
+    let mut at = from_ns;
+    for s in stretches {
+        spans.push((at, s.from_ns, "ready"));
+        spans.push((s.from_ns, s.to_ns, state(s.from_ns)));
+        at = s.to_ns;
+    }
+    spans.push((at, to_ns, "ready"));
+    spans
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs one trial at every due activation of a schedule, and accounts for all of them.
+//!
+//! Context: HOT. Units: ns on the plan's clock.
+//! What is recorded of a trial is what the probe times in it, from stamp to stamp. Activations
+//! that fell due before a trial was over are missed, with the lateness the next one would have
+//! begun with had it been theirs: the end of that trial less their due time.
+//! Source: clock_nanosleep(2), TIMER_ABSTIME.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tailbound_rt::cyclic::{Ended, Port, Schedule, Wake};
+use tailbound_rt::recorder::{Recorder, Writer};
+use tailbound_sys::clock;
+
+/// What a trial timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Timed {
+    /// The first stamp.
+    pub(super) from_ns: i64,
+    /// The second.
+    pub(super) to_ns: i64,
+}
+
+/// Runs `play` at every due activation; `None` from it ends the run before its time.
+pub(super) fn run(
+    clock: i32,
+    schedule: &Schedule,
+    recorder: &Recorder,
+    stop: &AtomicBool,
+    mut play: impl FnMut(u64) -> Option<Timed>,
+) -> Ended {
+    let mut port = clock::Nanosleep(clock);
+    let interval = schedule.interval_ns.max(1);
+    let mut writer = Writer::new(recorder, schedule.first_ns, interval);
+    let (mut due, mut trial) = (schedule.first_ns, 0u64);
+    let mut ended = Ended::Complete;
+    while trial < schedule.activations {
+        if stop.load(Ordering::Relaxed) {
+            ended = Ended::Stopped(trial);
+            break;
+        }
+        match port.sleep_until(due) {
+            Wake::Due => {}
+            Wake::Interrupted => continue,
+            Wake::Failed(errno) => {
+                ended = Ended::Failed(errno, trial);
+                break;
+            }
+        }
+        let Some(timed) = play(trial) else {
+            ended = Ended::Stopped(trial);
+            break;
+        };
+        writer.wake(trial, timed.from_ns, timed.to_ns, 0);
+        let late = port.now_ns().saturating_sub(due).max(0);
+        let left = schedule.activations.saturating_sub(trial).saturating_sub(1);
+        let missed = (late / interval).unsigned_abs().min(left);
+        writer.skipped(late, missed);
+        let steps = missed.saturating_add(1);
+        trial = trial.saturating_add(steps);
+        due = due.saturating_add(interval.saturating_mul(steps.cast_signed()));
+    }
+    writer.finish();
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_falls_due_during_a_trial_is_missed() {
+        let clock = clock::CLOCK_MONOTONIC;
+        let schedule =
+            Schedule { first_ns: clock::now_ns(clock), interval_ns: 1_000_000, activations: 20 };
+        let recorder = Box::<Recorder>::default();
+        let stop = AtomicBool::new(false);
+        let mut played = Vec::new();
+        let ended = run(clock, &schedule, &recorder, &stop, |trial| {
+            played.push(trial);
+            let from_ns = clock::now_ns(clock);
+            while trial == 3 && clock::now_ns(clock) < schedule.first_ns + 7_500_000 {}
+            Some(Timed { from_ns, to_ns: from_ns + 10 })
+        });
+        assert_eq!(ended, Ended::Complete);
+        let (n, missed) = (recorder.wakeups().n, recorder.missed().n);
+        assert_eq!(n, played.len() as u64);
+        assert_eq!(n + missed, 20, "every due trial");
+        assert!(missed >= 4, "{missed} missed; played {played:?}");
+        let ended = run(clock, &schedule, &recorder, &stop, |trial| {
+            (trial < 2).then_some(Timed { from_ns: 0, to_ns: 0 })
+        });
+        assert!(matches!(ended, Ended::Stopped(_)), "{ended:?}");
+    }
+}
