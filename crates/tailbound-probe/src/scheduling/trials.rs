@@ -80,7 +80,8 @@ mod tests {
         let ended = run(clock, &schedule, &recorder, &stop, |trial| {
             played.push(trial);
             let from_ns = clock::now_ns(clock);
-            while trial == 3 && clock::now_ns(clock) < schedule.first_ns + 7_500_000 {}
+            // The first one lasts until four more have fallen due.
+            while trial == 0 && clock::now_ns(clock) < schedule.first_ns + 4_500_000 {}
             Some(Timed { from_ns, to_ns: from_ns + 10 })
         });
         assert_eq!(ended, Ended::Complete);
