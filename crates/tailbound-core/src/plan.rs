@@ -262,6 +262,14 @@ impl Campaign {
         toml::from_str(text).map_err(|e| e.to_string())
     }
 
+    /// The words as a campaign file's text.
+    ///
+    /// # Errors
+    /// What cannot be written as TOML.
+    pub fn to_toml(&self) -> Result<String, String> {
+        toml::to_string(self).map_err(|e| e.to_string())
+    }
+
     /// These words with every one that `other` gives laid over them. A length given in `other` replaces
     /// ours, whichever of the two words it uses.
     #[must_use]

@@ -13,6 +13,7 @@
 
 pub mod bins;
 pub mod bound;
+pub mod campaign;
 pub mod compare;
 pub mod decide;
 pub mod digest;

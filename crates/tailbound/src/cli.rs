@@ -52,6 +52,9 @@ pub(crate) enum Command {
     /// Real kernels in QEMU, in virtual time: the same figures on any host
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),
+    /// Founding texts done again: their measurements, and their figures beside yours
+    #[command(subcommand)]
+    Campaign(crate::cli_campaign::Campaign),
     /// Print the completions of a shell
     Completions {
         /// Which shell

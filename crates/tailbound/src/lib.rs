@@ -8,6 +8,7 @@
 
 mod cli;
 mod cli_bound;
+mod cli_campaign;
 mod cli_compare;
 mod cli_decide;
 mod cli_history;

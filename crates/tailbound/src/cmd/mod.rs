@@ -4,6 +4,7 @@
 //! Context: COLD.
 
 mod bound;
+mod campaign;
 mod compare;
 mod decide;
 mod history;
@@ -49,6 +50,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Lab(lab) => lab::lab(&lab),
+        Command::Campaign(what) => campaign::campaign(&what),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tailbound", &mut text);

@@ -21,15 +21,15 @@ use crate::cli_lab::HostArgs;
 use crate::say::{self, Failure};
 
 /// What the work needs besides the cells.
-pub(super) struct Bench<'a> {
-    pub(super) store: Store,
+pub(in crate::cmd) struct Bench<'a> {
+    pub(in crate::cmd) store: Store,
     host: &'a HostArgs,
     stop: AtomicBool,
     signals: Signals,
 }
 
 impl<'a> Bench<'a> {
-    pub(super) fn open(host: &'a HostArgs) -> Result<Self, Failure> {
+    pub(in crate::cmd) fn open(host: &'a HostArgs) -> Result<Self, Failure> {
         Ok(Self {
             store: Store::of_user()?,
             host,
@@ -39,7 +39,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Finds a kernel, saying what takes time.
-    pub(super) fn obtain(&self, name: &KernelName, arch: Arch) -> Result<Kernel, LabError> {
+    pub(in crate::cmd) fn obtain(&self, name: &KernelName, arch: Arch) -> Result<Kernel, LabError> {
         let mut note = |text: &str| {
             if !self.host.quiet {
                 say::note(text);
@@ -53,7 +53,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Says once what could not be checked before the boot.
-    pub(super) fn say_unchecked(&self, labelled: &[Labelled]) {
+    pub(in crate::cmd) fn say_unchecked(&self, labelled: &[Labelled]) {
         let all: std::collections::BTreeSet<String> = labelled
             .iter()
             .flat_map(|l| l.unchecked.iter().map(|what| format!("{}: {what}", l.kernel)))
@@ -63,12 +63,12 @@ impl<'a> Bench<'a> {
         }
     }
 
-    pub(super) fn emulator(&self, arch: Arch) -> Result<Emulator, Failure> {
+    pub(in crate::cmd) fn emulator(&self, arch: Arch) -> Result<Emulator, Failure> {
         Ok(Emulator::find(arch, self.host.qemu.as_deref())?)
     }
 
     /// Makes `cells`; `done` is called with each as it comes and yields what is said about it.
-    pub(super) fn make(
+    pub(in crate::cmd) fn make(
         &self,
         cells: &[Cell],
         emulator: &Emulator,
@@ -133,7 +133,7 @@ pub(super) fn cost(cost: &Cost) -> Value {
 }
 
 /// One line about a run that was made.
-pub(super) fn said(title: &str, made: &Made) -> String {
+pub(in crate::cmd) fn said(title: &str, made: &Made) -> String {
     let from = if made.cost.resumed { "from a snapshot" } else { "from power-on" };
     let count = made.cost.instructions.map_or_else(String::new, |n| {
         format!(", at {}.{:02} G instructions", n / 1_000_000_000, n / 10_000_000 % 100)

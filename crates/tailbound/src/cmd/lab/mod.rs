@@ -4,12 +4,12 @@
 //! Context: COLD.
 
 mod asked;
-mod cells;
+pub(super) mod cells;
 mod kernel;
 mod matrix;
 mod progress;
 mod repeat;
-mod run;
+pub(super) mod run;
 
 use std::process::ExitCode;
 

@@ -179,7 +179,7 @@ fn file(args: &LabRunArgs, l: &Labelled, count: usize) -> PathBuf {
 }
 
 /// Writes the run and, beside it, the console.
-pub(super) fn keep(
+pub(in crate::cmd) fn keep(
     path: &Path,
     run: &tailbound_core::Run,
     console: &[u8],

@@ -17,15 +17,20 @@ use crate::say::Failure;
 
 /// How a run ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(in crate::cmd) struct Ended {
     /// What it had to say.
-    pub(super) said: String,
+    pub(in crate::cmd) said: String,
     /// A signal was received meanwhile and handed on.
-    pub(super) interrupted: bool,
+    pub(in crate::cmd) interrupted: bool,
 }
 
-/// Makes the run that `words` describe, with what it says in `log`.
-pub(super) fn run(words: &[OsString], log: &Path, signals: &Signals) -> Result<Ended, Failure> {
+/// Makes the run that `words` describe, with what it says in `log`; `tick` is called ten times a second.
+pub(in crate::cmd) fn run(
+    words: &[OsString],
+    log: &Path,
+    signals: &Signals,
+    tick: &mut dyn FnMut(),
+) -> Result<Ended, Failure> {
     let cannot = |e: &dyn std::fmt::Display| Failure::cannot(format!("a run of its own: {e}"));
     let exe = std::env::current_exe().map_err(|e| cannot(&e))?;
     let nothing =
@@ -52,6 +57,7 @@ pub(super) fn run(words: &[OsString], log: &Path, signals: &Signals) -> Result<E
             // It may have ended just now.
             drop(process::kill(pid, SIGTERM));
         }
+        tick();
     }
     let said = std::fs::read_to_string(log).unwrap_or_default();
     drop(std::fs::remove_file(log));

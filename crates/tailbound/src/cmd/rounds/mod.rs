@@ -9,7 +9,7 @@
 //! Nothing is started before every variant was checked. Runs that are complete are kept, so the
 //! same words with the same folder go on where a series was stopped, or make it longer.
 
-mod child;
+pub(super) mod child;
 pub(crate) mod series;
 
 use std::ffi::OsString;
@@ -217,7 +217,7 @@ fn make(
         words.extend(["--as-round", &as_round, "--quiet", "--force", "--out"].map(OsString::from));
         words.push(file.clone().into_os_string());
         let log = series.folder.join("run.log");
-        let ended = child::run(&words, &log, signals)?;
+        let ended = child::run(&words, &log, signals, &mut || ())?;
         if ended.interrupted {
             shown.clear();
             say::note(

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The text's figures beside ours, and its claims judged by them.
+//!
+//! Context: COLD. A claim is judged on intervals where there are any: *holds* needs the whole of ours on the
+//! right side, *does not hold* the whole of it on the wrong one. An extreme that stays below a
+//! limit in fewer events than the text's proves nothing; one that exceeds it is a fact.
+
+use serde::Serialize;
+use tailbound_core::campaign::{Claim, Figure, Relation, Side, Statistic};
+
+use super::given::{Given, Measured, State, share};
+use super::value::{Value, value};
+
+/// How near two figures are that are called alike, as a share.
+const ALIKE: f64 = 0.1;
+
+/// A figure of the text for one of its systems, and ours for one of ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The figure's name.
+    pub figure: String,
+    /// The text's system, by its name there; empty where it has no such figure for ours.
+    pub system: String,
+    /// The text's figure, with its unit; empty where it has none.
+    pub told: String,
+    /// What it is compared by: both ends, in our units.
+    pub told_ends: Option<(f64, f64)>,
+    /// Our system; empty where none stands beside it.
+    pub measured_on: String,
+    /// Ours; `None` where nothing was measured.
+    pub value: Option<Value>,
+    /// Our figure over the text's, or over the nearer end of its range.
+    pub ratio: Option<f64>,
+    /// Does it agree with the text's: our interval, or a tenth of it, holds the text's figure?
+    pub agrees: Option<bool>,
+    /// In words.
+    pub words: String,
+    /// Unit of the text, for rendering.
+    #[serde(skip)]
+    pub unit: tailbound_core::campaign::Unit,
+}
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Word {
+    /// Our figures confirm it.
+    Holds,
+    /// They do not tell.
+    CannotBeTold,
+    /// They contradict it.
+    DoesNotHold,
+}
+
+impl Word {
+    /// For people.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::CannotBeTold => "cannot be told here",
+            Self::DoesNotHold => "does not hold here",
+        }
+    }
+}
+
+/// A claim judged on one pair of systems.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judgement {
+    /// The answer.
+    pub word: Word,
+    /// Why, with figures.
+    pub why: String,
+}
+
+/// A claim and its judgements.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judged {
+    /// The text's claim.
+    pub claim: String,
+    /// The gravest of the judgements.
+    pub word: Word,
+    /// One a pair of systems.
+    pub judgements: Vec<Judgement>,
+}
+
+/// Every figure beside ours.
+#[must_use]
+pub fn rows(given: &Given) -> Vec<Row> {
+    let mut out = Vec::new();
+    for figure in &given.file.figures {
+        for system in &given.file.systems {
+            let told = figure.values.get(&system.id);
+            let beside: Vec<&Measured> = given.of_kind(system.kind).collect();
+            match told {
+                Some(_) if beside.is_empty() || figure.cannot.is_some() => {
+                    out.push(row(given, figure, &system.id, None));
+                }
+                _ => out.extend(
+                    beside
+                        .iter()
+                        .filter(|_| told.is_some())
+                        .map(|m| row(given, figure, &system.id, Some(m))),
+                ),
+            }
+        }
+        // Systems of ours that the text has no figure for.
+        let told = |m: &Measured| {
+            let of_kind = given.file.systems.iter().filter(|s| s.kind == m.kind);
+            of_kind.into_iter().any(|s| figure.values.contains_key(&s.id))
+        };
+        if figure.cannot.is_none() {
+            let alone: Vec<&Measured> = given.systems.iter().filter(|m| !told(m)).collect();
+            out.extend(alone.iter().map(|m| row(given, figure, "", Some(m))));
+        }
+    }
+    out
+}
+
+fn row(given: &Given, figure: &Figure, system: &str, measured: Option<&Measured>) -> Row {
+    let told = figure.values.get(system);
+    let factor = figure.unit.factor();
+    let mut out = Row {
+        figure: figure.name.clone(),
+        system: given.file.system(system).map(|s| s.name.clone()).unwrap_or_default(),
+        told: told.map(|t| format!("{}{}", t.text(), figure.unit)).unwrap_or_default(),
+        told_ends: told.map(|t| t.ends()).map(|(low, high)| (low * factor, high * factor)),
+        measured_on: measured.map(|m| m.name.clone()).unwrap_or_default(),
+        value: None,
+        ratio: None,
+        agrees: None,
+        words: String::new(),
+        unit: figure.unit,
+    };
+    if let Some(why) = &figure.cannot {
+        out.words = format!("not measured: {why}");
+        return out;
+    }
+    let (Some(measured), Some(part), Some(Ok(statistic))) =
+        (measured, &figure.step, figure.statistic.as_deref().map(str::parse::<Statistic>))
+    else {
+        out.words = "no such system was measured".to_owned();
+        return out;
+    };
+    let ours = of(given, measured, part, &statistic);
+    let share = share_of(given, measured, part);
+    (out.ratio, out.agrees, out.words) = compare(out.told_ends, &ours, share);
+    out.value = Some(ours);
+    out
+}
+
+/// Ratio, agreement and words.
+fn compare(
+    told: Option<(f64, f64)>,
+    ours: &Value,
+    share: f64,
+) -> (Option<f64>, Option<bool>, String) {
+    let Some(v) = ours.value else {
+        return (None, None, ours.why.clone().unwrap_or_else(|| "unknown".to_owned()));
+    };
+    let Some((from, to)) = told else {
+        return (None, None, "the text has no such figure".to_owned());
+    };
+    if v >= from && v <= to {
+        return (Some(1.0), Some(true), "the same".to_owned());
+    }
+    let near = if v < from { from } else { to };
+    let ratio = (near != 0.0).then(|| v / near);
+    if let (Some(low), Some(high)) = (ours.low, ours.high)
+        && low <= to
+        && high >= from
+    {
+        return (ratio, Some(true), "agrees: our interval holds it".to_owned());
+    }
+    if (v - near).abs() <= ALIKE * near.abs() {
+        return (ratio, Some(true), "alike, within a tenth".to_owned());
+    }
+    let mut words = match ratio {
+        Some(r) if r >= 1.95 => format!("differs: {} times the text's", super::tables::number(r)),
+        _ if v > near => "differs: greater".to_owned(),
+        _ => "differs: smaller".to_owned(),
+    };
+    if ours.extreme && share < 1.0 {
+        words.push_str(&format!(", of {} of the events", super::tables::part_of(share)));
+    }
+    (ratio, Some(false), words)
+}
+
+/// A statistic of one system's run of `part`.
+pub(super) fn of(given: &Given, m: &Measured, part: &str, statistic: &Statistic) -> Value {
+    let Some(place) = m.place(part) else {
+        return Value { why: Some("not run yet".to_owned()), ..Value::default() };
+    };
+    let Some(run) = place.run() else {
+        return Value { why: Some(place.words()), ..Value::default() };
+    };
+    let base = given.of_kind(tailbound_core::campaign::Kind::Stock);
+    let base = base.filter_map(|b| b.place(part)?.run()).next();
+    let mut value = value(run, statistic, base);
+    if let State::Cut(_, why) = &place.state {
+        let more = value.why.take().map_or_else(String::new, |w| format!("; {w}"));
+        value.why = Some(format!("the run is not complete ({why}){more}"));
+    }
+    value
+}
+
+fn share_of(given: &Given, m: &Measured, part: &str) -> f64 {
+    let found = given.parts.iter().find(|p| p.id == part);
+    let run = m.place(part).and_then(super::given::Place::run);
+    found.zip(run).map_or(1.0, |(part, run)| share(part, run))
+}
+
+/// Every claim, judged.
+#[must_use]
+pub fn claims(given: &Given) -> Vec<Judged> {
+    given.file.claims.iter().map(|claim| judged(given, claim)).collect()
+}
+
+fn judged(given: &Given, claim: &Claim) -> Judged {
+    let mut judgements = Vec::new();
+    match claim.sides() {
+        Ok(Some((left, is, right))) => pairs(given, claim, (&left, is, &right), &mut judgements),
+        Ok(None) => judgements.push(Judgement {
+            word: Word::CannotBeTold,
+            why: claim.cannot.clone().unwrap_or_default(),
+        }),
+        Err(why) => judgements.push(Judgement { word: Word::CannotBeTold, why }),
+    }
+    let word = judgements.iter().map(|j| j.word).max().unwrap_or(Word::CannotBeTold);
+    Judged { claim: claim.text.clone(), word, judgements }
+}
+
+/// Our systems that a side speaks of; `Err`: which kind is missing.
+fn systems<'a>(given: &'a Given, side: &Side) -> Result<Vec<Option<&'a Measured>>, String> {
+    let Side::Ours { system, .. } = side else { return Ok(vec![None]) };
+    let Some(text) = given.file.system(system) else { return Err(format!("no system `{system}`")) };
+    let all: Vec<_> = given.of_kind(text.kind).map(Some).collect();
+    if all.is_empty() {
+        return Err(format!("no system {} was measured", with(text.kind)));
+    }
+    Ok(all)
+}
+
+fn with(kind: tailbound_core::campaign::Kind) -> String {
+    use tailbound_core::campaign::Kind;
+    match kind {
+        Kind::PreemptRt => "with PREEMPT_RT".to_owned(),
+        Kind::Stock => "without PREEMPT_RT".to_owned(),
+        other => format!("on {}", other.word()),
+    }
+}
+
+fn pairs(given: &Given, claim: &Claim, sides: (&Side, Relation, &Side), out: &mut Vec<Judgement>) {
+    let (left, is, right) = sides;
+    let (ours, theirs) = match (systems(given, left), systems(given, right)) {
+        (Ok(ours), Ok(theirs)) => (ours, theirs),
+        (Err(why), _) | (_, Err(why)) => {
+            out.push(Judgement { word: Word::CannotBeTold, why });
+            return;
+        }
+    };
+    let same = |a: &Side, b: &Side| match (a, b) {
+        (Side::Ours { system: a, .. }, Side::Ours { system: b, .. }) => a == b,
+        _ => false,
+    };
+    for a in &ours {
+        for b in &theirs {
+            // Two runs of one system are compared within it.
+            let own = a.zip(*b).is_none_or(|(a, b)| a.name == b.name);
+            if !same(left, right) || own {
+                out.push(judge(given, claim, is, (left, *a), (right, *b)));
+            }
+        }
+    }
+}
+
+/// One side with its figure, what it rests on and its words.
+struct Known {
+    value: Value,
+    share: f64,
+    words: String,
+}
+
+fn known(given: &Given, side: &Side, m: Option<&Measured>) -> Known {
+    match (side, m) {
+        (Side::Ours { part, statistic, .. }, Some(m)) => {
+            let value = of(given, m, part, statistic);
+            let shown = super::tables::shown(&value, statistic);
+            let words = format!("{shown} on {} ({part})", m.name);
+            Known { value, share: share_of(given, m, part), words }
+        }
+        (Side::Value(v), _) => Known {
+            value: Value { value: Some(*v), low: Some(*v), high: Some(*v), ..Value::default() },
+            share: 1.0,
+            words: String::new(),
+        },
+        _ => Known { value: Value::default(), share: 1.0, words: String::new() },
+    }
+}
+
+fn judge(
+    given: &Given,
+    claim: &Claim,
+    is: Relation,
+    left: (&Side, Option<&Measured>),
+    right: (&Side, Option<&Measured>),
+) -> Judgement {
+    let (a, mut b) = (known(given, left.0, left.1), known(given, right.0, right.1));
+    if let (Side::Value(v), Side::Ours { statistic, .. }) = (right.0, left.0) {
+        b.words = super::tables::plain(*v, statistic);
+    }
+    let why_not = [&a, &b].into_iter().find(|k| k.value.value.is_none());
+    if let Some(k) = why_not {
+        let why = k.value.why.clone().unwrap_or_else(|| "unknown".to_owned());
+        return Judgement { word: Word::CannotBeTold, why: format!("{}: {why}", k.words) };
+    }
+    let times = claim.times.unwrap_or(1.0);
+    let factor = if claim.times.is_some() {
+        format!("{} times ", super::tables::number(times))
+    } else {
+        String::new()
+    };
+    let word = related(&a.value, &b.value, times, is, claim.within.unwrap_or(ALIKE));
+    let mut why = format!("{} against {factor}{}", a.words, b.words);
+    let limit = matches!(right.0, Side::Value(_));
+    let short = a.share.min(b.share);
+    let word = match word {
+        Word::Holds if limit && a.value.extreme && short < 1.0 => {
+            why.push_str(&format!(
+                "; not exceeded, but these are only {} of the text's events",
+                super::tables::part_of(short)
+            ));
+            Word::CannotBeTold
+        }
+        Word::CannotBeTold => {
+            why.push_str("; the intervals overlap");
+            word
+        }
+        _ => {
+            if (a.value.extreme || b.value.extreme) && short < 1.0 {
+                let part = super::tables::part_of(short);
+                why.push_str(&format!("; in {part} of the text's events"));
+            }
+            word
+        }
+    };
+    Judgement { word, why }
+}
+
+/// How `a` stands to so many times `b`, by their intervals.
+fn related(a: &Value, b: &Value, times: f64, is: Relation, within: f64) -> Word {
+    let (Some(av), Some(bv)) = (a.value, b.value) else { return Word::CannotBeTold };
+    let (a_low, a_high) = (a.low.unwrap_or(av), a.high.unwrap_or(av));
+    let b_low = b.low.unwrap_or(bv) * times;
+    let b_high = b.high.unwrap_or(bv) * times;
+    let decide = |yes: bool, no: bool| match (yes, no) {
+        (true, _) => Word::Holds,
+        (_, true) => Word::DoesNotHold,
+        _ => Word::CannotBeTold,
+    };
+    match is {
+        Relation::Below => decide(a_high < b_low, a_low >= b_high),
+        Relation::Above => decide(a_low > b_high, a_high <= b_low),
+        Relation::AtMost => decide(a_high <= b_low, a_low > b_high),
+        Relation::AtLeast => decide(a_low >= b_high, a_high < b_low),
+        Relation::About => {
+            let (low, high) = (bv * times * (1.0 - within), bv * times * (1.0 + within));
+            decide(a_low >= low && a_high <= high, a_high < low || a_low > high)
+        }
+    }
+}

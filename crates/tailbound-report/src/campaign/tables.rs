@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The figures of a campaign as tables of texts.
+//!
+//! Context: COLD. Units: those of the text beside its figures, people's units elsewhere.
+
+use tailbound_core::campaign::{Cost, Part, Statistic, Unit, What};
+use tailbound_core::units::{format_ns, grouped};
+use tailbound_stats::decide::{Sample, latency};
+use tailbound_stats::{Summary, quantile};
+
+use super::given::Given;
+use super::judge::Row;
+use super::value::{Value, repetitions};
+use crate::figures;
+use crate::table::Table;
+
+/// Four digits of a number, more where it is close to 1.
+pub(super) fn number(v: f64) -> String {
+    let a = v.abs();
+    let decimals = match a {
+        _ if a > 0.99 && a < 1.0 => 7,
+        _ if a >= 1000.0 => 0,
+        _ if a >= 100.0 => 1,
+        _ if a >= 1.0 => 2,
+        _ => 4,
+    };
+    let text = crate::svg::scale::trimmed(v, decimals);
+    match text.parse::<u64>() {
+        Ok(n) if a >= 10_000.0 => grouped(n),
+        _ => text,
+    }
+}
+
+/// `1/100`, or a percentage where that is not even.
+pub(super) fn part_of(share: f64) -> String {
+    let times = 1.0 / share.max(f64::MIN_POSITIVE);
+    if share < 0.6 && (times - times.round()).abs() < 0.01 * times {
+        return format!("1/{}", number(times.round()));
+    }
+    format!("{} %", number(share * 100.0))
+}
+
+/// Ours in people's units, with its interval.
+pub(super) fn shown(value: &Value, statistic: &Statistic) -> String {
+    let Some(v) = value.value else { return word(statistic) };
+    let half = value.half_width().filter(|h| *h > 0.0);
+    let half = half.map_or_else(String::new, |h| format!(" ±{}", plain(h, statistic)));
+    format!("{} {}{half}", word(statistic), plain(v, statistic))
+}
+
+/// A bare value in people's units.
+pub(super) fn plain(v: f64, statistic: &Statistic) -> String {
+    if statistic.is_time() {
+        return format_ns(v);
+    }
+    match statistic.what {
+        What::Work(_, tailbound_core::campaign::Of::Advantage) => format!("{} %", number(v)),
+        What::Work(Cost::Rate, _) => format!("{}/s", number(v)),
+        _ => number(v),
+    }
+}
+
+/// A statistic in words.
+pub(super) fn word(statistic: &Statistic) -> String {
+    use tailbound_core::campaign::Of;
+    let of = match statistic.what {
+        What::N => "activations".to_owned(),
+        What::Min => "earliest".to_owned(),
+        What::Max => "latest".to_owned(),
+        What::Mean => "mean".to_owned(),
+        What::Mode => "mode".to_owned(),
+        What::Median => "median".to_owned(),
+        What::Sd => "standard deviation".to_owned(),
+        What::Skewness => "skewness".to_owned(),
+        What::Kurtosis => "kurtosis".to_owned(),
+        What::Quantile(p) => quantile::label(p),
+        What::Within(ns) => format!("share within {}", format_ns(ns as f64)),
+        What::Work(cost, of) => {
+            let cost = match cost {
+                Cost::Real => "real time",
+                Cost::User => "user time",
+                Cost::Sys => "system time",
+                Cost::Rate => "rate",
+            };
+            match of {
+                Of::Mean => format!("mean {cost}"),
+                Of::Sd => format!("deviation of the {cost}"),
+                Of::Advantage => format!("surplus of the {cost}"),
+            }
+        }
+    };
+    match &statistic.context {
+        Some(context) => format!("{context} {of}"),
+        None => of,
+    }
+}
+
+/// Ours in the unit of the text.
+fn in_unit(v: f64, unit: Unit) -> String {
+    format!("{}{unit}", number(v / unit.factor()))
+}
+
+/// The text's figures beside ours.
+pub(super) fn beside(rows: &[Row]) -> Table {
+    let head = ["figure", "text", "told", "measured on", "measured", "95 % ±", "ratio", "in words"];
+    let mut table = Table::new(&head).with_words(&[1, 3, 7]);
+    for row in rows {
+        let value = row.value.as_ref();
+        let dash = || "–".to_owned();
+        let some = |text: &str| if text.is_empty() { dash() } else { text.to_owned() };
+        let half = value.and_then(Value::half_width).filter(|h| *h > 0.0);
+        let ours = value.and_then(|v| v.value);
+        table.row(vec![
+            row.figure.clone(),
+            some(&row.system),
+            some(&row.told),
+            some(&row.measured_on),
+            ours.map_or_else(dash, |v| in_unit(v, row.unit)),
+            half.map_or_else(dash, |h| in_unit(h, row.unit)),
+            row.ratio.map_or_else(dash, number),
+            row.words.clone(),
+        ]);
+    }
+    table
+}
+
+/// Every run of every system and what became of it.
+pub(super) fn runs(given: &Given) -> Table {
+    let head = ["run", "system", "state", "activations", "of the text's", "verdict"];
+    let mut table = Table::new(&head).with_words(&[1, 2, 5]);
+    for part in &given.parts {
+        for system in &given.systems {
+            let Some(place) = system.place(&part.id) else { continue };
+            let run = place.run();
+            let latency = run.filter(|_| !part.only_work);
+            let n = latency.and_then(|r| Some(r.total(latency::context(r)?).1.n));
+            let share = latency.map(|r| super::given::share(part, r));
+            let dash = || "–".to_owned();
+            table.row(vec![
+                part.title.clone(),
+                system.name.clone(),
+                place.words(),
+                n.map_or_else(dash, grouped),
+                share.map_or_else(dash, |s| if s < 1.0 { part_of(s) } else { "all".to_owned() }),
+                run.map_or_else(dash, |r| crate::label::outcome(r).word().to_owned()),
+            ]);
+        }
+    }
+    table
+}
+
+/// The statistics of one part on every system; `None` where none has it.
+pub(super) fn statistics(given: &Given, part: &Part) -> Option<Table> {
+    let head = [
+        "", "n", "missed", "min", "mean", "mode", "median", "sd", "skewness", "kurtosis", "p99",
+        "p99.999", "max",
+    ];
+    let mut table = Table::new(&head);
+    for system in &given.systems {
+        let Some(run) = system.place(&part.id).and_then(super::given::Place::run) else { continue };
+        let Some(context) = latency::context(run).filter(|_| !part.only_work) else { continue };
+        let (woken, due) = run.total(context);
+        let s = Summary::of(&due);
+        table.row(vec![
+            system.name.clone(),
+            grouped(s.n),
+            grouped(due.n.saturating_sub(woken.n)),
+            figures::whole(s.min_ns),
+            figures::real(s.mean_ns),
+            figures::real(s.mode.map(|m| m.ns)),
+            figures::quantile(Some(s.median)),
+            figures::real(s.sd_ns),
+            figures::bare(s.skewness),
+            figures::bare(s.kurtosis),
+            figures::quantile(s.quantile(0.99)),
+            figures::quantile(s.quantile(0.99999)),
+            figures::whole(s.max_ns),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// What the works of one part cost on every system; `None` where none has any.
+pub(super) fn works(given: &Given, part: &Part) -> Option<Table> {
+    let head = ["", "work", "repetitions", "real", "user", "sys", "rate"];
+    let mut table = Table::new(&head).with_words(&[1]);
+    for system in &given.systems {
+        let Some(run) = system.place(&part.id).and_then(super::given::Place::run) else { continue };
+        let Some(first) = run.works.first() else { continue };
+        let cell = |cost: Cost, show: &dyn Fn(f64) -> String| {
+            Sample::of(&repetitions(run, cost)).map_or_else(
+                || "unknown".to_owned(),
+                |s| format!("{} σ {}", show(s.mean), show(s.sd)),
+            )
+        };
+        let time = |ns: f64| format_ns(ns);
+        let rate = |v: f64| format!("{} {}/s", number(v), first.unit);
+        table.row(vec![
+            system.name.clone(),
+            first.spec.clone(),
+            repetitions(run, Cost::Real).len().to_string(),
+            cell(Cost::Real, &time),
+            cell(Cost::User, &time),
+            cell(Cost::Sys, &time),
+            cell(Cost::Rate, &rate),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}

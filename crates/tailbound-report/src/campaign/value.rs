@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One statistic of one run: its value, what is known of it, and why there is none.
+//!
+//! Context: COLD. Units: ns for times, shares from 0 to 1, percent, per second.
+//! Half-widths are those of `tailbound_stats::precision` (stretches of the schedule are the
+//! unit) and, for works, Student's over the repetitions. The latest and earliest are exact for
+//! what was measured and have no limit: nothing here extrapolates.
+
+use serde::Serialize;
+use tailbound_core::Run;
+use tailbound_core::campaign::{Cost, Of, Statistic, What};
+use tailbound_core::record::WorkRecord;
+use tailbound_core::units::grouped;
+use tailbound_stats::decide::{Sample, advantage, latency};
+use tailbound_stats::{Precision, Quantile, Summary, quantile, student};
+
+const CONFIDENCE: f64 = 0.95;
+
+/// A figure of ours.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Value {
+    /// What it is.
+    pub value: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Due activations or repetitions behind it.
+    pub n: u64,
+    /// Is it an extreme of what was measured, of which more events only give more?
+    pub extreme: bool,
+    /// Why there is no value, or no interval.
+    pub why: Option<String>,
+}
+
+impl Value {
+    fn absent(why: impl Into<String>) -> Self {
+        Self { why: Some(why.into()), ..Self::default() }
+    }
+    fn half(value: Option<f64>, half: Option<f64>, n: u64) -> Self {
+        let half = half.filter(|h| h.is_finite());
+        Self {
+            value,
+            low: value.zip(half).map(|(v, h)| v - h),
+            high: value.zip(half).map(|(v, h)| v + h),
+            n,
+            ..Self::default()
+        }
+    }
+    /// Half of its interval, where that is even.
+    #[must_use]
+    pub fn half_width(&self) -> Option<f64> {
+        Some((self.high? - self.low?) / 2.0)
+    }
+}
+
+/// The statistic of `run`; `base` is what an advantage is over.
+#[must_use]
+pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
+    if let What::Work(cost, of) = statistic.what {
+        return work(run, cost, of, base);
+    }
+    let context = match &statistic.context {
+        Some(context) => Some(context.as_str()),
+        None => latency::context(run),
+    };
+    let Some(context) = context.filter(|c| run.contexts().contains(c)) else {
+        let wanted = statistic.context.as_deref().unwrap_or("user");
+        return Value::absent(format!("the run has no thread of context `{wanted}`"));
+    };
+    let (_, due) = run.total(context);
+    if due.n == 0 {
+        return Value::absent("nothing woke");
+    }
+    let summary = Summary::of(&due);
+    let n = due.n;
+    let extreme =
+        |v: Option<i64>| Value { value: v.map(|v| v as f64), n, extreme: true, ..Value::default() };
+    let known = || crate::precision::of(run, context, None);
+    let moment = |value: Option<f64>, half: fn(&Precision) -> Option<f64>| {
+        let known = known();
+        let mut out = Value::half(value, half(&known), n);
+        out.why = known.why_not;
+        out
+    };
+    match statistic.what {
+        What::N => Value { value: Some(n as f64), n, ..Value::default() },
+        What::Min => extreme(summary.min_ns),
+        What::Max => extreme(summary.max_ns),
+        What::Mean => moment(summary.mean_ns, |p| p.mean_ns),
+        What::Sd => moment(summary.sd_ns, |p| p.sd_ns),
+        What::Skewness => moment(summary.skewness, |p| p.skewness),
+        What::Kurtosis => moment(summary.kurtosis, |p| p.kurtosis),
+        What::Mode => Value { value: summary.mode.map(|m| m.ns), n, ..Value::default() },
+        What::Median => at(run, context, 0.5),
+        What::Quantile(p) => at(run, context, p),
+        What::Within(limit) => {
+            let (beyond, unknown) = due.beyond(limit);
+            let share = |late: u64| 1.0 - late as f64 / n as f64;
+            Value {
+                value: Some(share(beyond)),
+                low: Some(share(beyond.saturating_add(unknown))),
+                high: Some(share(beyond)),
+                n,
+                ..Value::default()
+            }
+        }
+        What::Work(..) => Value::absent("not a latency"),
+    }
+}
+
+/// The quantile of `p`.
+fn at(run: &Run, context: &str, p: f64) -> Value {
+    let (_, due) = run.total(context);
+    match quantile(&due, p) {
+        Quantile::Value { ns, .. } => {
+            let known = Precision::of(&run.blocks, None, &[p]);
+            let width = known.quantile(p);
+            Value {
+                value: Some(ns),
+                low: width.and_then(|w| w.low_ns),
+                high: width.and_then(|w| w.high_ns),
+                n: due.n,
+                why: known.why_not.clone(),
+                ..Value::default()
+            }
+        }
+        Quantile::Needs { more } => Value {
+            n: due.n,
+            ..Value::absent(format!("withheld: it needs {} more activations", grouped(more)))
+        },
+        Quantile::AtLeast { ns } => Value {
+            n: due.n,
+            ..Value::absent(format!("{} or more", tailbound_core::units::format_ns_i64(ns)))
+        },
+        Quantile::Unknown => Value::absent("the source does not tell"),
+    }
+}
+
+/// Repetitions of a work, in ns or per second.
+pub(super) fn repetitions(run: &Run, cost: Cost) -> Vec<f64> {
+    let ended = run.works.iter().filter(|w| w.failed.is_none());
+    let one = |w: &WorkRecord| match cost {
+        Cost::Real => w.real_ns as f64,
+        Cost::User => w.user_ns as f64,
+        Cost::Sys => w.sys_ns as f64,
+        Cost::Rate => w.count as f64 * 1e9 / (w.real_ns.max(1)) as f64,
+    };
+    ended.map(one).collect()
+}
+
+fn work(run: &Run, cost: Cost, of: Of, base: Option<&Run>) -> Value {
+    let Some(own) = Sample::of(&repetitions(run, cost)) else {
+        return Value::absent("no repetition of a work came to its end");
+    };
+    let n = u64::from(own.n);
+    let freedom = f64::from(own.n) - 1.0;
+    match of {
+        Of::Mean if own.n < 2 => Value {
+            value: Some(own.mean),
+            n,
+            why: Some("one repetition has no deviation".to_owned()),
+            ..Value::default()
+        },
+        Of::Mean => {
+            let t = student::quantile(f64::midpoint(CONFIDENCE, 1.0), freedom);
+            Value::half(Some(own.mean), Some(t * own.error_squared().sqrt()), n)
+        }
+        Of::Sd if own.n < 2 => Value::absent("one repetition has no deviation"),
+        Of::Sd => Value {
+            value: Some(own.sd),
+            n,
+            why: Some("no interval: a deviation of so few is only a figure".to_owned()),
+            ..Value::default()
+        },
+        Of::Advantage => {
+            let Some(base) = base.and_then(|b| Sample::of(&repetitions(b, cost))) else {
+                return Value::absent(
+                    "it takes a system without PREEMPT_RT, measured with the same step",
+                );
+            };
+            match advantage::advantage(&own, &base, CONFIDENCE) {
+                None => Value::absent("the other system's mean is not above 0"),
+                Some(a) => Value {
+                    value: Some(a.percent),
+                    low: a.ratio_low.map(|r| (r - 1.0) * 100.0),
+                    high: a.ratio_high.map(|r| (r - 1.0) * 100.0),
+                    n,
+                    extreme: false,
+                    why: a.why_not,
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Follows a run file while another process writes it: what can be said so far.
+//!
+//! Context: COLD. Reads only what was added, and of that only the seconds.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use tailbound_core::record::Line;
+use tailbound_core::units::{format_ns_i64, grouped};
+
+/// A file that grows.
+pub(super) struct Follow {
+    path: PathBuf,
+    at: u64,
+    begun: Vec<u8>,
+    due: u64,
+    max_ns: Option<i64>,
+}
+
+impl Follow {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), at: 0, begun: Vec::new(), due: 0, max_ns: None }
+    }
+
+    /// Takes what is new. A file that is not there yet, or cannot be read, tells nothing.
+    pub(super) fn look(&mut self) {
+        let Ok(mut file) = File::open(&self.path) else { return };
+        // Another run began it anew.
+        if file.metadata().is_ok_and(|m| m.len() < self.at) {
+            *self = Self::new(&self.path.clone());
+        }
+        let mut new = Vec::new();
+        if file.seek(SeekFrom::Start(self.at)).is_err() || file.read_to_end(&mut new).is_err() {
+            return;
+        }
+        self.at = self.at.saturating_add(new.len() as u64);
+        self.begun.append(&mut new);
+        let Some(end) = self.begun.iter().rposition(|b| *b == b'\n') else { return };
+        let rest = self.begun.split_off(end + 1);
+        let lines = std::mem::replace(&mut self.begun, rest);
+        for line in lines.split(|b| *b == b'\n') {
+            if !line.starts_with(b"{\"type\":\"second\"") {
+                continue;
+            }
+            if let Ok(Line::Second(s)) = serde_json::from_slice::<Line>(line) {
+                self.due = self.due.saturating_add(s.n).saturating_add(s.missed);
+                self.max_ns = self.max_ns.max((s.n > 0).then_some(s.max_ns));
+            }
+        }
+    }
+
+    /// `so far 12,000 due, none later than 83.4 µs`
+    pub(super) fn so_far(&self) -> Option<String> {
+        let max = self.max_ns?;
+        Some(format!(
+            "so far {} fell due, none later than {}",
+            grouped(self.due),
+            format_ns_i64(max)
+        ))
+    }
+}

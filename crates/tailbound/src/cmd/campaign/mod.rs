@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `campaign`: what the founding texts measured, done again, and their figures beside ours.
+//!
+//! Context: COLD.
+//!
+//! ```text
+//! shipped.rs  campaigns in the program, or a file      folder.rs  runs and their state, from files alone
+//! here.rs     runs on this machine, one child each      lab.rs     runs in the lab's kernels
+//! show.rs     list and show                             page.rs    the page of a folder
+//! ```
+
+mod folder;
+mod follow;
+mod here;
+mod lab;
+mod page;
+mod shipped;
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use tailbound_core::campaign::{Part, scaled};
+use tailbound_core::plan;
+
+use self::folder::Folder;
+use self::shipped::Chosen;
+use crate::cli_campaign::{Campaign, CampaignRunArgs};
+use crate::say::{self, Failure};
+
+/// `tailbound campaign`
+pub(crate) fn campaign(what: &Campaign) -> Result<ExitCode, Failure> {
+    match what {
+        Campaign::List { json } => show::list(*json),
+        Campaign::Show(args) => show::show(args),
+        Campaign::Run(args) => run(args),
+        Campaign::Page(args) => page::page(args),
+    }
+}
+
+/// How a campaign's runs ended.
+#[derive(Debug, Default)]
+struct Ended {
+    /// By a signal, before all were made.
+    interrupted: bool,
+}
+
+fn run(args: &CampaignRunArgs) -> Result<ExitCode, Failure> {
+    if !(args.scale > 0.0 && args.scale <= 1.0) {
+        return Err(Failure::usage(format!(
+            "--scale {}: write a share above 0 and up to 1, for example 0.01",
+            args.scale
+        )));
+    }
+    let chosen = shipped::find(&args.name)?;
+    let parts = wanted(&chosen, &args.only)?;
+    let out =
+        args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.campaign", chosen.file.name)));
+    if args.resume && !out.is_dir() {
+        return Err(Failure::usage(format!(
+            "--resume: {} is no folder; without --resume it is begun",
+            out.display()
+        )));
+    }
+    let folder = Folder::settle(&out, &chosen, args.force)?;
+    let in_lab = !args.kernel.is_empty() || !args.guest.target.is_empty();
+    let ended = if in_lab {
+        lab::make(args, &chosen, &parts, &folder)?
+    } else {
+        here::make(args, &chosen, &parts, &folder)?
+    };
+    if ended.interrupted && !args.host.quiet {
+        say::note("Ended by a signal: the page shows what there is; the same words go on.");
+    }
+    page::finish(&[out], chosen.file, None, args.host.json, &args.host.color.when)
+}
+
+/// The parts to be made.
+fn wanted(chosen: &Chosen, only: &[String]) -> Result<Vec<Part>, Failure> {
+    let all = chosen.file.parts();
+    let step = |p: &Part| chosen.file.steps.get(p.step).map_or("", |s| s.id.as_str());
+    for name in only {
+        if !all.iter().any(|p| p.id == *name || step(p) == name) {
+            let names: Vec<&str> = all.iter().map(|p| p.id.as_str()).collect();
+            return Err(Failure::usage(format!(
+                "--only {name}: no run or step is called so; there are {}",
+                names.join(", ")
+            )));
+        }
+    }
+    let chosen = |p: &Part| only.is_empty() || only.iter().any(|n| p.id == *n || step(p) == n);
+    Ok(all.iter().filter(|p| chosen(p)).cloned().collect())
+}
+
+/// The words of `part`, as long as asked for.
+fn words(args: &CampaignRunArgs, name: &str, part: &Part, lab: bool) -> plan::Campaign {
+    let (mut words, _) = scaled(if lab { &part.lab } else { &part.run }, args.scale);
+    words.name = Some(format!("{name}/{}", part.id));
+    if let Some(cpus) = &args.cpus {
+        words.cpus = Some(cpus.clone());
+    }
+    words
+}

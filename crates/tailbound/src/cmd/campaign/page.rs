@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page of a campaign's folder, and the answer.
+//!
+//! Context: COLD. Reads run files alone, wherever they were made.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tailbound_core::campaign::CampaignFile;
+use tailbound_report::campaign::{Given, Word, claims, html, json, text};
+
+use super::folder::{self, Folder};
+use super::shipped;
+use crate::cli_campaign::CampaignPageArgs;
+use crate::input;
+use crate::say::{self, Failure};
+
+/// `tailbound campaign page`
+pub(super) fn page(args: &CampaignPageArgs) -> Result<ExitCode, Failure> {
+    let first = args.folders.first().map_or(Path::new("."), PathBuf::as_path);
+    let chosen = match &args.campaign {
+        Some(name) => shipped::find(name)?,
+        None => Folder::campaign(first)?,
+    };
+    finish(&args.folders, chosen.file, args.out.as_deref(), args.json, &args.color.when)
+}
+
+/// Writes the page of `folders` and answers.
+pub(super) fn finish(
+    folders: &[PathBuf],
+    file: CampaignFile,
+    out: Option<&Path>,
+    as_json: bool,
+    color: &str,
+) -> Result<ExitCode, Failure> {
+    let parts = file.parts();
+    let first = folders.first().map_or(Path::new("."), PathBuf::as_path);
+    let out = out.map_or_else(|| first.join("campaign.html"), Path::to_path_buf);
+    let mut systems = Vec::new();
+    for folder in folders {
+        // Links of the page's own folder are relative, so that it can be copied as a whole.
+        let own = out.parent() == Some(folder.as_path());
+        let prefix = if own { String::new() } else { format!("{}/", shown(folder)) };
+        systems.extend(folder::systems(folder, &parts, &prefix)?);
+    }
+    if systems.is_empty() {
+        return Err(Failure {
+            status: 5,
+            text: format!("{}: no run of this campaign is there yet", first.display()),
+        });
+    }
+    let given = Given::of(file, systems);
+    input::write(&out, &html(&given), true)?;
+    if as_json {
+        say::answer_json(&json(&given))?;
+    } else {
+        say::answer(&text(&given, say::style(color)))?;
+        say::answer(&format!("\nRuns      {}\nReport    {}", shown(first), shown(&out)))?;
+    }
+    Ok(ExitCode::from(status(&given)))
+}
+
+fn shown(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// A run that could not be made, a claim that does not hold, runs that are missing.
+fn status(given: &Given) -> u8 {
+    if given.has_failed() {
+        3
+    } else if !given.is_complete() {
+        5
+    } else {
+        u8::from(claims(given).iter().any(|c| c.word == Word::DoesNotHold))
+    }
+}

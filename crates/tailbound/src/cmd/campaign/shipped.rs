@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The campaigns that come with the program, and those of files.
+//!
+//! Context: COLD.
+
+use std::path::Path;
+
+use tailbound_core::campaign::CampaignFile;
+
+use crate::say::Failure;
+
+/// Name and text of each.
+pub(super) const SHIPPED: &[(&str, &str)] = &[
+    ("williams-redhat-2008", include_str!("../../../../../campaigns/williams-redhat-2008.toml")),
+    ("mckenney-2009", include_str!("../../../../../campaigns/mckenney-2009.toml")),
+    ("altera-2014", include_str!("../../../../../campaigns/altera-2014.toml")),
+    ("altenberg-2016", include_str!("../../../../../campaigns/altenberg-2016.toml")),
+    ("osadl-farm", include_str!("../../../../../campaigns/osadl-farm.toml")),
+];
+
+/// A campaign with its text.
+pub(super) struct Chosen {
+    pub(super) file: CampaignFile,
+    pub(super) text: String,
+}
+
+/// The campaign of that name, or in that file.
+pub(super) fn find(name: &str) -> Result<Chosen, Failure> {
+    if let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) {
+        return parse(name, (*text).to_owned());
+    }
+    let path = Path::new(name);
+    let looks_like_a_file = name.contains('/') || name.ends_with(".toml");
+    if !path.exists() && !looks_like_a_file {
+        let known: Vec<&str> = SHIPPED.iter().map(|(known, _)| *known).collect();
+        return Err(Failure::usage(format!(
+            "no campaign is called `{name}`, and there is no such file; there are {}",
+            known.join(", ")
+        )));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
+    parse(name, text)
+}
+
+/// Reads `text`, which `name` holds.
+pub(super) fn parse(name: &str, text: String) -> Result<Chosen, Failure> {
+    let file = CampaignFile::parse(&text)
+        .map_err(|e| Failure::usage(format!("{name}: {}", e.trim_end())))?;
+    Ok(Chosen { file, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use tailbound_run::{Asked, RunError, resolve};
+
+    use super::*;
+
+    #[test]
+    fn every_campaign_that_is_shipped_can_be_resolved() {
+        for (name, _) in SHIPPED {
+            let chosen = find(name).unwrap_or_else(|e| panic!("{}", e.text));
+            assert_eq!(chosen.file.name, *name);
+            for part in chosen.file.parts() {
+                let mut words = part.run.clone();
+                // Whether this machine allows it is another question.
+                (words.policy, words.cpus, words.observe) = (Some("other".into()), None, None);
+                match resolve(&Asked { words, ..Asked::default() }, &tailbound_host::Root::real()) {
+                    Ok(_) | Err(RunError::Cannot(_)) => {}
+                    Err(e) => panic!("{name}, {}: {e}", part.id),
+                }
+            }
+        }
+    }
+}

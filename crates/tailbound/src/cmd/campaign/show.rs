@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `campaign list` and `campaign show`.
+//!
+//! Context: COLD.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use tailbound_core::campaign::{CampaignFile, Part};
+use tailbound_core::units::{format_span, grouped, parse_ns};
+use tailbound_report::table::{Table, wrap};
+
+use super::shipped::{self, SHIPPED};
+use crate::cli_campaign::CampaignShowArgs;
+use crate::say::{self, Failure};
+
+/// `tailbound campaign list`
+pub(super) fn list(as_json: bool) -> Result<ExitCode, Failure> {
+    let all = SHIPPED.iter().map(|(name, _)| shipped::find(name).map(|c| c.file));
+    let all: Vec<CampaignFile> = all.collect::<Result<_, _>>()?;
+    if as_json {
+        let list: Vec<_> = all
+            .iter()
+            .map(|f| json!({"name": f.name, "reference": f.reference(), "about": f.text.about, "runs": f.parts().len()}))
+            .collect();
+        say::answer_json(&json!({"schema": "tailbound-campaigns/1", "campaigns": list}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = say::style("never").width;
+    let mut text = String::new();
+    for file in &all {
+        let runs = file.parts().len();
+        text.push_str(&format!("{} ({runs} run{})\n", file.name, if runs == 1 { "" } else { "s" }));
+        for line in [file.reference(), file.text.about.clone()] {
+            for line in wrap(&format!("  {line}"), width, "  ") {
+                text.push_str(&line);
+                text.push('\n');
+            }
+        }
+    }
+    say::answer(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `tailbound campaign show`
+pub(super) fn show(args: &CampaignShowArgs) -> Result<ExitCode, Failure> {
+    let chosen = shipped::find(&args.name)?;
+    let file = &chosen.file;
+    if args.toml {
+        say::answer(&chosen.text)?;
+    } else if args.json {
+        say::answer_json(&json!({
+            "schema": "tailbound-campaign-file/1",
+            "campaign": file,
+            "runs": file.parts().iter().map(|p| json!({"part": p.id, "title": p.title})).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        say::answer(&described(file, say::style("never").width))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn described(file: &CampaignFile, width: usize) -> String {
+    let mut lines = Vec::new();
+    let mut push = |text: &str, indent: &str| lines.extend(wrap(text, width, indent));
+    push(&file.reference(), "  ");
+    push(&file.text.about, "");
+    push(&format!("The text's machine: {}.", file.text.machine), "");
+    push("", "");
+    lines.push(String::new());
+    let mut table = Table::new(&["run", "what", "length", "loads or works"]).with_words(&[1, 2, 3]);
+    for part in file.parts() {
+        table.row(vec![part.id.clone(), part.title.clone(), length(&part), loads(&part)]);
+    }
+    lines.extend(table.text(width));
+    for (heading, texts) in [
+        ("What the text claims", file.claims.iter().map(|c| c.text.clone()).collect::<Vec<_>>()),
+        ("What differs", file.differs.clone()),
+    ] {
+        if !texts.is_empty() {
+            lines.push(String::new());
+            lines.push(heading.to_owned());
+            for text in texts {
+                lines.extend(wrap(&format!("- {text}"), width, "  "));
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+fn length(part: &Part) -> String {
+    let words = &part.run;
+    let interval = words.interval.clone().unwrap_or_else(|| "1ms".to_owned());
+    let works = words.work.iter().flatten().count();
+    if part.only_work {
+        return format!("{works} work, {} times", words.repeat.unwrap_or(3));
+    }
+    match (words.loops, &words.duration) {
+        (Some(n), _) => {
+            let ns = parse_ns(&interval).unwrap_or(0);
+            let all = ns.saturating_mul(i64::try_from(n).unwrap_or(i64::MAX));
+            format!("{} every {interval}, {}", grouped(n), format_span(all))
+        }
+        (None, Some(duration)) => format!("{duration}, every {interval}"),
+        (None, None) => format!("the default, every {interval}"),
+    }
+}
+
+fn loads(part: &Part) -> String {
+    let of = if part.only_work { &part.run.work } else { &part.run.load };
+    of.as_ref().map_or_else(|| "the default".to_owned(), |l| l.join(", "))
+}
