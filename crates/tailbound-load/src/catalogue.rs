@@ -142,10 +142,48 @@ pub const CATALOGUE: &[LoadKind] = &[
     LoadKind {
         name: "compile",
         unit: "files",
-        about: "compiles C that it makes up, with the machine's cc: what building software costs",
+        about: "compiles C that it makes up, or a tree of sources, with the machine's cc: what building software costs",
         options: &[
             ("jobs", "compilers at a time (default: 1 per CPU)"),
-            ("loops", "files, then end (default: until stopped)"),
+            ("loops", "files, or builds of the tree, then end (default: until stopped)"),
+            (
+                "tree",
+                "folder with a Makefile, of a kernel or anything else, built in a layer over it (default: sources made up)",
+            ),
+            ("make", "words for make, for example `defconfig vmlinux` (default: none)"),
+            (
+                "size",
+                "most that a build of the tree may write, in memory (default: an eighth of what is available)",
+            ),
+            CPUS,
+        ],
+    },
+    LoadKind {
+        name: "download",
+        unit: "KiB",
+        about: "downloads from a server of its own on loopback, each unpacked and built when it is there",
+        options: &[
+            ("flows", "downloads at the same time (default 4)"),
+            ("size", "bytes of an archive, unpacked (default 8M, less where memory is short)"),
+            (
+                "rate",
+                "bytes a second of each download, for example 1M (default: as fast as they go)",
+            ),
+            ("build", "no: unpacked alone (default yes: with the machine's cc)"),
+            CPUS,
+        ],
+    },
+    LoadKind {
+        name: "stress-ng",
+        unit: "bogo-ops",
+        about: "a stressor of the program stress-ng, where that is installed",
+        options: &[
+            ("stressor", "its name, of those that `stress-ng --stressors` lists"),
+            ("workers", "workers of it (default: 1 per CPU)"),
+            (
+                "slice",
+                "whole seconds after which stress-ng tells what it did, and starts again (default 2s)",
+            ),
             CPUS,
         ],
     },

@@ -5,7 +5,7 @@
 //! Context: the compilers are the load; SETUP elsewhere. Units: files compiled.
 //! Nothing is left behind: the source is a file without a name, which each compiler opens anew
 //! as its standard input, and the object goes to /dev/null.
-//! Not here: builds of other things (`cmd:`).
+//! Not here: builds of somebody's sources (`tree`).
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -66,21 +66,7 @@ impl Compile {
             return Ok(());
         }
         self.left = self.left.map(|n| n - 1);
-        // Opened anew: compilers that shared one offset would share out the text.
-        let path = format!("/proc/self/fd/{}", self.source.as_raw_fd());
-        let input = File::open(&path).map_err(|e| format!("the source, {path}: {e}"))?;
-        let null = self.null.as_fd();
-        let pid = Spawn {
-            program: Path::new("/bin/sh"),
-            arguments: &["-c".into(), COMMAND.into()],
-            descriptors: &[(input.as_fd(), 0), (null, 1), (null, 2)],
-            pid_namespace: false,
-            new_session: false,
-            death_signal: process::SIGKILL,
-            cpus: &[],
-        }
-        .start()
-        .map_err(|e| e.to_string())?;
+        let pid = compiler(&self.source, &self.null)?;
         self.running.insert(pid);
         Ok(())
     }
@@ -97,10 +83,7 @@ impl Load for Compile {
                 continue;
             }
             if !status.success() {
-                let how = process::ended(*status);
-                return Err(format!(
-                    "cc ended with {how}: is a C compiler installed, and `cc` on the path?"
-                ));
+                return Err(failed(*status));
             }
             self.done += 1;
             self.begin()?;
@@ -113,8 +96,33 @@ impl Load for Compile {
     }
 }
 
+/// Starts a compiler on `source`, a C file; what it says and makes goes to `null`.
+pub(crate) fn compiler(source: &File, null: &File) -> Result<Pid, String> {
+    // Opened anew: compilers that shared one offset would share out the text.
+    let path = format!("/proc/self/fd/{}", source.as_raw_fd());
+    let input = File::open(&path).map_err(|e| format!("the source, {path}: {e}"))?;
+    let null = null.as_fd();
+    Spawn {
+        program: Path::new("/bin/sh"),
+        arguments: &["-c".into(), COMMAND.into()],
+        descriptors: &[(input.as_fd(), 0), (null, 1), (null, 2)],
+        pid_namespace: false,
+        new_session: false,
+        death_signal: process::SIGKILL,
+        cpus: &[],
+    }
+    .start()
+    .map_err(|e| e.to_string())
+}
+
+/// Why a compiler failed, for people.
+pub(crate) fn failed(status: ExitStatus) -> String {
+    let how = process::ended(status);
+    format!("cc ended with {how}: is a C compiler installed, and `cc` on the path?")
+}
+
 /// C that needs no header, the same in every run: loops, branches, tables, calls.
-fn program() -> String {
+pub(crate) fn program() -> String {
     let mut text =
         String::from("typedef unsigned long long u64;\nstruct s { u64 a[8]; double d; };\n");
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;

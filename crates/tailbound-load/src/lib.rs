@@ -20,14 +20,18 @@
 //! ```
 //!
 //! and one file a load: hackbench, `ping_pong`, syscalls (passing on and going in), memory, mmap,
-//! tlb (memory), fork, timers, interrupts, ping (`ping-flood`), file, disk, compile, command (`cmd`).
+//! tlb (memory), fork, timers, interrupts, ping (`ping-flood`), file, disk, compile and tree (`compile`), download
+//! with archive, `stress_ng` and command (`cmd`) with child.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod archive;
 mod catalogue;
+mod child;
 mod command;
 mod compile;
 mod disk;
+mod download;
 mod error;
 mod file;
 mod fork;
@@ -45,9 +49,11 @@ mod ping_pong;
 mod protocol;
 mod spin;
 mod storm;
+mod stress_ng;
 mod syscalls;
 mod timers;
 mod tlb;
+mod tree;
 mod work;
 mod worker;
 mod works;

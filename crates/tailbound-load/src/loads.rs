@@ -35,6 +35,9 @@ const KILL_GRACE: Duration = Duration::from_secs(10);
 /// A load that does nothing for so long is reported.
 const STALL_NS: i64 = 2_000_000_000;
 
+/// Loads whose counts stand still while they work.
+const COARSE: [&str; 4] = ["cmd", "compile", "download", "stress-ng"];
+
 /// How to start loads.
 #[derive(Clone, Debug)]
 pub struct StartOptions {
@@ -344,8 +347,9 @@ impl Running {
 
     /// Starts its worker, whose work is added to what was done before.
     pub(crate) fn begin(&mut self, how: &StartOptions) -> Result<(), SysError> {
-        let (pid, stream) = launch::worker(&self.spec.to_string(), self.cpus.as_ref(), how)?;
+        // Before it starts: on a busy machine it may have reported when the launch returns.
         let now = clock::now_ns(clock::CLOCK_MONOTONIC);
+        let (pid, stream) = launch::worker(&self.spec.to_string(), self.cpus.as_ref(), how)?;
         self.worker = Some(Worker { pid, stopping: None, stream, lines: Lines::default() });
         self.begun = true;
         self.before = self.latest.1;
@@ -505,7 +509,7 @@ impl Running {
                     .remedy("use a load that lasts (cmd: repeat=yes; hackbench: no loops=)"),
             );
         }
-        if self.stall_ns > STALL_NS && self.kind.name != "cmd" {
+        if self.stall_ns > STALL_NS && !COARSE.contains(&self.kind.name) {
             let span = units::format_ns_i64(self.stall_ns);
             out.push(
                 Finding::new(

@@ -10,7 +10,7 @@ use tailbound_core::{CpuSet, units};
 use crate::catalogue::{CATALOGUE, LoadKind, PHASE};
 use crate::error::LoadError;
 use crate::phase::Phase;
-use crate::{disk, interrupts, ping_pong, syscalls, timers, tlb};
+use crate::{disk, download, interrupts, ping_pong, stress_ng, syscalls, timers, tlb, tree};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ipc {
@@ -52,7 +52,9 @@ pub(crate) enum Work {
     Ping { flows: u16, veth: bool, payload: usize },
     Clock,
     Cpu { loops: Option<u64> },
-    Compile { jobs: Option<usize>, loops: Option<u64> },
+    Compile { jobs: Option<usize>, loops: Option<u64>, tree: Option<tree::Options> },
+    Download(download::Options),
+    StressNg(stress_ng::Options),
     Fork { tasks: Option<usize>, exec: bool },
     Mmap(Mmap),
     File(FileIo),
@@ -201,7 +203,10 @@ pub(crate) fn parse(spec: &LoadSpec) -> Result<Parsed, LoadError> {
         "compile" => Work::Compile {
             jobs: r.count("jobs", 1, STORM_TASKS_MAX)?,
             loops: r.number("loops", 1, LOOPS_MAX)?,
+            tree: source_tree(&r)?,
         },
+        "download" => Work::Download(download::Options::read(&r)?),
+        "stress-ng" => Work::StressNg(stress_ng::Options::read(&r)?),
         "fork" => Work::Fork {
             tasks: r.count("tasks", 1, STORM_TASKS_MAX)?,
             exec: r.word("exec", &yes_no)?.unwrap_or(false),
@@ -257,6 +262,25 @@ fn hackbench(r: &Reader<'_>) -> Result<Hackbench, LoadError> {
         ));
     }
     Ok(it)
+}
+
+fn source_tree(r: &Reader<'_>) -> Result<Option<tree::Options>, LoadError> {
+    let (make, size) = (r.spec.option("make"), r.bytes("size")?);
+    let Some(tree) = r.spec.option("tree") else {
+        return match (make, size) {
+            (None, None) => Ok(None),
+            (Some(_), _) => Err(r.bad("make", "needs tree=, which make is to build")),
+            (_, Some(_)) => Err(r.bad("size", "needs tree=, whose results it limits")),
+        };
+    };
+    if !tree.starts_with('/') {
+        return Err(r.bad("tree", "write the whole path of a folder, beginning with /"));
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || " -_=./+".contains(c);
+    if make.is_some_and(|m| !m.chars().all(plain)) {
+        return Err(r.bad("make", "write words for make: letters, digits and -_=./+"));
+    }
+    Ok(Some(tree::Options { tree: tree.into(), make: make.map(str::to_owned), size }))
 }
 
 fn mmap(r: &Reader<'_>) -> Result<Mmap, LoadError> {
@@ -325,6 +349,20 @@ mod tests {
         assert!(message("mmap:size=4X").contains("64M"));
         assert!(message("mmap:shootdown=yes,tasks=1").contains("at least 2"));
         assert!(message("file:path=here").contains("beginning with /"));
+        assert!(message("disk:path=here").contains("beginning with /"));
+        assert!(message("timers:interval=1us").contains("at least 10us"));
+        assert!(message("interrupts:kind=nmi").contains("ipi or moves"));
+        assert!(message("syscalls:call=fork").contains("getppid"));
+        assert!(message("ping-pong:ipc=doves").contains("futex"));
+        assert!(message("stress-ng").contains("--stressors"));
+        assert!(message("stress-ng:stressor=--x").contains("--stressors"));
+        assert!(message("stress-ng:stressor=vm,slice=1500ms").contains("whole seconds"));
+        assert!(message("compile:make=all").contains("tree="));
+        assert!(message("compile:tree=/x,make=a;b").contains("words for make"));
+        assert!(message("download:rate=1").contains("4K"));
+        assert!(message("cpu:every=1s").contains("for="));
+        assert!(message("cpu:for=1s,every=1s").contains("longer than for="));
+        assert!(message("cpu:for=1").contains("for=1"));
         assert!(message("file:folder=/tmp").contains("path, size, tasks, sync, loops"));
     }
 

@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 
 use tailbound_core::plan::LoadSpec;
 use tailbound_sys::process::{self, ChildSignals, Pid};
-use tailbound_sys::{clock, ipc};
+use tailbound_sys::{clock, ipc, sched};
 
 use crate::options::{self, Work as Kind};
 use crate::protocol::Report;
 use crate::{
-    command, compile, disk, file, fork, hackbench, interrupts, memory, mmap, ping, ping_pong, spin,
-    syscalls, timers, tlb,
+    command, compile, disk, download, file, fork, hackbench, interrupts, memory, mmap, ping,
+    ping_pong, spin, stress_ng, syscalls, timers, tlb, tree,
 };
 
 /// The descriptor a worker finds its end of the socket at.
@@ -124,7 +124,12 @@ fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
         Kind::Clock => spin::start(spin::clock)?,
         Kind::Cpu { loops: None } => spin::start(spin::arithmetic)?,
         Kind::Cpu { loops: Some(loops) } => spin::start_finite(loops)?,
-        Kind::Compile { jobs, loops } => compile::start(jobs, loops)?,
+        Kind::Compile { jobs, loops, tree: None } => compile::start(jobs, loops)?,
+        Kind::Compile { jobs, loops, tree: Some(tree) } => {
+            tree::start(&tree, jobs.unwrap_or_else(cpus), loops, &mut note)?
+        }
+        Kind::Download(options) => download::start(&options, &mut note)?,
+        Kind::StressNg(options) => stress_ng::start(options, &mut note)?,
         Kind::Fork { tasks, exec } => fork::start(tasks, exec)?,
         Kind::Mmap(options) => mmap::start(&options, &mut note)?,
         Kind::File(options) => file::start(&options, &mut note)?,
@@ -140,6 +145,11 @@ fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
     // takes longer.
     let _slower = process::set_nice(SUPERVISOR_NICE);
     attend(load.as_mut(), channel, &signals, every)
+}
+
+/// CPUs this process may use.
+fn cpus() -> usize {
+    sched::affinity(0).map_or(1, |cpus| cpus.len().max(1))
 }
 
 fn attend(

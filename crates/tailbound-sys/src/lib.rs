@@ -27,6 +27,7 @@ pub mod mapping;
 pub mod mem;
 pub mod membarrier;
 pub mod netns;
+pub mod private;
 pub mod process;
 pub mod sched;
 pub mod scratch;

@@ -191,13 +191,9 @@ pub fn allow_open_files(needed: u64) -> Result<(), SysError> {
 /// # Errors
 /// EPERM without CAP_SYS_ADMIN, or where a container masks parts of /proc.
 pub fn own_proc() -> Result<(), SysError> {
-    // SAFETY: integers and NUL-terminated strings; the null pointers are unused arguments.
+    crate::private::own_mounts()?;
+    // SAFETY: integers and NUL-terminated strings; the null pointer is an unused argument.
     unsafe {
-        check(libc::unshare(libc::CLONE_NEWNS), "unshare", "CLONE_NEWNS")?;
-        let nothing = std::ptr::null();
-        let flags = libc::MS_REC | libc::MS_SLAVE;
-        let done = libc::mount(nothing, c"/".as_ptr(), nothing, flags, std::ptr::null());
-        check(done, "mount", "/ as slave")?;
         let (proc, at) = (c"proc".as_ptr(), c"/proc".as_ptr());
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         check(libc::mount(proc, at, proc, flags, std::ptr::null()), "mount", "/proc").map(drop)

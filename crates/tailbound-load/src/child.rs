@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A program that a load starts, over and over where it wants: its output goes nowhere, but the
+//! last of what it said is kept for the day it fails.
+//!
+//! Context: COLD.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, PipeReader, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Instant;
+
+use tailbound_core::units;
+use tailbound_sys::ipc;
+use tailbound_sys::process::{self, Pid};
+use tailbound_sys::spawn::Spawn;
+
+/// As much of what was said as is kept.
+const LAST_WORDS_BYTES: usize = 2048;
+
+/// Starts programs and listens to them.
+pub(crate) struct Child {
+    null: File,
+    said: PipeReader,
+    said_writer: OwnedFd,
+    last_words: Vec<u8>,
+    /// Is what it says on standard output kept too?
+    keeps_output: bool,
+    since: Instant,
+}
+
+impl Child {
+    pub(crate) fn new(keeps_output: bool) -> Result<Self, String> {
+        let null = File::options().read(true).write(true).open("/dev/null");
+        let (said, writer) = io::pipe().map_err(|e| format!("pipe: {e}"))?;
+        Ok(Self {
+            null: null.map_err(|e| format!("/dev/null: {e}"))?,
+            said,
+            said_writer: writer.into(),
+            last_words: Vec::new(),
+            keeps_output,
+            since: Instant::now(),
+        })
+    }
+
+    /// Starts `program`, which finds `more` at descriptor 3 if it is given.
+    pub(crate) fn run(
+        &mut self,
+        program: &Path,
+        arguments: &[OsString],
+        more: Option<BorrowedFd<'_>>,
+    ) -> Result<Pid, String> {
+        let (null, said) = (self.null.as_fd(), self.said_writer.as_fd());
+        let out = if self.keeps_output { said } else { null };
+        let mut descriptors = vec![(null, 0), (out, 1), (said, 2)];
+        descriptors.extend(more.map(|fd| (fd, 3)));
+        self.since = Instant::now();
+        self.last_words.clear();
+        Spawn {
+            program,
+            arguments,
+            descriptors: &descriptors,
+            pid_namespace: false,
+            new_session: false,
+            death_signal: process::SIGKILL,
+            cpus: &[],
+        }
+        .start()
+        .map_err(|e| e.to_string())
+    }
+
+    /// Readable when something was said.
+    pub(crate) fn source(&self) -> BorrowedFd<'_> {
+        self.said.as_fd()
+    }
+
+    /// Takes what was said, so that the program never waits for a reader.
+    pub(crate) fn listen(&mut self) {
+        let mut buffer = [0; 4096];
+        while ipc::wait_readable(&[self.said.as_fd()], 0).is_ok_and(|r| r.first() == Some(&true)) {
+            let Ok(n) = self.said.read(&mut buffer) else { break };
+            self.last_words.extend_from_slice(buffer.get(..n).unwrap_or_default());
+            let extra = self.last_words.len().saturating_sub(LAST_WORDS_BYTES);
+            self.last_words.drain(..extra);
+        }
+    }
+
+    /// The last of what was said.
+    pub(crate) fn last_words(&self) -> String {
+        String::from_utf8_lossy(&self.last_words).trim().to_owned()
+    }
+
+    /// `exit status 127 after 3 ms: sh: foo: not found`
+    pub(crate) fn end(&self, status: ExitStatus) -> String {
+        let ns = i64::try_from(self.since.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        let how = format!("{} after {}", process::ended(status), units::format_ns_i64(ns));
+        match self.last_words().lines().last() {
+            Some(last) => format!("{how}: {last}"),
+            None => how,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A stressor of stress-ng, where that is installed: what other people load machines with.
+//!
+//! Context: COLD. Units: bogo operations, as stress-ng counts them.
+//! stress-ng tells what it did when it ends, and not before: it is run again and again, a slice
+//! of seconds each, and what each slice did is counted at its end. Between two slices are some
+//! milliseconds without it.
+//! Where permitted its temporary files lie in memory that nobody else sees, and its System V
+//! objects in a namespace of their own: both are gone with it, however it ends.
+//! Source: stress-ng(1): --metrics, --yaml, --timeout, --temp-path.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use tailbound_core::units;
+use tailbound_sys::process::Pid;
+use tailbound_sys::{private, sched};
+
+use crate::child::Child;
+use crate::error::LoadError;
+use crate::options::{Reader, STORM_TASKS_MAX};
+use crate::worker::{Load, Turn};
+use crate::{file, machine};
+
+const SECOND_NS: i64 = 1_000_000_000;
+const SLICE_DEFAULT_S: i64 = 2;
+/// Where its files lie, for it alone.
+const FOLDER: &str = "/tmp";
+/// Exit status of stress-ng when a stressor could not run here; stress-ng(1).
+const NO_RESOURCE: i32 = 3;
+const NOT_IMPLEMENTED: i32 = 4;
+
+/// Which stressor, how many of it, and how long at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    stressor: String,
+    workers: Option<usize>,
+    slice_s: i64,
+}
+
+impl Options {
+    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        let stressor = r.spec.option("stressor").ok_or(LoadError::Missing {
+            load: "stress-ng",
+            option: "stressor",
+            help: "one of those that `stress-ng --stressors` lists, for example stress-ng:stressor=matrix",
+        })?;
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if stressor.is_empty() || stressor.starts_with('-') || !stressor.chars().all(is_name) {
+            return Err(r.bad("stressor", "write a name that `stress-ng --stressors` lists"));
+        }
+        let slice = r.time_ns("slice", SECOND_NS)?.unwrap_or(SLICE_DEFAULT_S * SECOND_NS);
+        if slice % SECOND_NS != 0 {
+            return Err(r.bad("slice", "write whole seconds"));
+        }
+        Ok(Self {
+            stressor: stressor.to_owned(),
+            workers: r.count("workers", 1, STORM_TASKS_MAX)?,
+            slice_s: slice / SECOND_NS,
+        })
+    }
+}
+
+struct StressNg {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    stressor: String,
+    child: Child,
+    metrics: File,
+    pid: Pid,
+    done: u64,
+}
+
+pub(crate) fn start(
+    options: Options,
+    note: &mut dyn FnMut(String),
+) -> Result<Box<dyn Load>, String> {
+    let program = installed("stress-ng").ok_or(
+        "stress-ng is not installed: install the package stress-ng, or choose another load",
+    )?;
+    let metrics = file::make(&file::first_writable()?).map_err(|e| e.to_string())?.0;
+    let folder = private_folder();
+    if let Err(why) = &folder {
+        note(format!(
+            "its temporary files and System V objects are not its own ({why}): what it leaves when killed stays"
+        ));
+    }
+    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let workers = options.workers.unwrap_or(cpus);
+    let mut words = vec![
+        format!("--{}", options.stressor),
+        workers.to_string(),
+        "--timeout".into(),
+        options.slice_s.to_string(),
+        "--metrics".into(),
+        "--yaml".into(),
+        "/proc/self/fd/3".into(),
+    ];
+    if folder.is_ok() {
+        words.extend(["--temp-path".into(), FOLDER.into()]);
+    }
+    note(format!("{workers} workers, counted every {} s", options.slice_s));
+    let mut it = StressNg {
+        program,
+        arguments: words.into_iter().map(OsString::from).collect(),
+        stressor: options.stressor,
+        child: Child::new(true)?,
+        metrics,
+        pid: Pid(0),
+        done: 0,
+    };
+    it.slice()?;
+    Ok(Box::new(it))
+}
+
+/// The program of that name on the path.
+fn installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| p.is_file())
+}
+
+/// Files in memory of its own, at most an eighth of what is available.
+fn private_folder() -> Result<(), String> {
+    private::own_mounts().map_err(|e| e.to_string())?;
+    let bytes = machine::block_bytes(None, 256 << 20, 1)?;
+    private::memory_files(Path::new(FOLDER), bytes as u64).map_err(|e| e.to_string())?;
+    private::own_ipc().map_err(|e| e.to_string())
+}
+
+impl StressNg {
+    fn slice(&mut self) -> Result<(), String> {
+        self.metrics.set_len(0).map_err(|e| format!("its metrics: {e}"))?;
+        self.pid = self.child.run(&self.program, &self.arguments, Some(self.metrics.as_fd()))?;
+        Ok(())
+    }
+
+    /// What it did by its own account.
+    fn told(&mut self) -> Result<u64, String> {
+        let mut text = String::new();
+        self.metrics.rewind().map_err(|e| format!("its metrics: {e}"))?;
+        self.metrics.read_to_string(&mut text).map_err(|e| format!("its metrics: {e}"))?;
+        bogo_ops(&text).ok_or_else(|| format!("it told no metrics: {}", self.child.last_words()))
+    }
+}
+
+/// The sum over all stressors of a YAML file of stress-ng's.
+fn bogo_ops(yaml: &str) -> Option<u64> {
+    let counts = yaml.lines().filter_map(|l| l.trim().strip_prefix("bogo-ops:"));
+    counts
+        .map(|n| n.trim().parse::<u64>().ok())
+        .try_fold(None, |sum: Option<u64>, n| Some(Some(sum.unwrap_or(0).saturating_add(n?))))?
+}
+
+impl Load for StressNg {
+    fn source(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.child.source())
+    }
+
+    fn count(&self) -> u64 {
+        self.done
+    }
+
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+        self.child.listen();
+        let Some((_, status)) = ended.iter().find(|(pid, _)| *pid == self.pid) else {
+            return Ok(Turn::Going);
+        };
+        if !status.success() {
+            let hint = match status.code() {
+                Some(NO_RESOURCE) => ": resources are missing, ask for fewer workers=",
+                Some(NOT_IMPLEMENTED) => ": this stressor cannot run here",
+                _ => ": `stress-ng --stressors` lists the names it knows",
+            };
+            return Err(format!(
+                "stress-ng --{} ended with {}{hint}",
+                self.stressor,
+                self.child.end(*status)
+            ));
+        }
+        let done = self.told()?;
+        if done == 0 {
+            let words = self.child.last_words();
+            let why = words.lines().find(|l| l.contains("skip")).unwrap_or("it says nothing more");
+            let ns = units::format_ns_i64(SECOND_NS);
+            return Err(format!(
+                "stress-ng --{} did nothing in a slice: {why}; write a longer slice= than {ns} if it is slow",
+                self.stressor
+            ));
+        }
+        self.done = self.done.saturating_add(done);
+        self.slice()?;
+        Ok(Turn::Going)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_did_is_read_from_its_own_account() {
+        let yaml = "metrics:\n    - stressor: matrix\n      bogo-ops: 7330\n      bogo-ops-per-second-real-time: 7.5\n    - stressor: vm\n      bogo-ops: 3\n";
+        assert_eq!(bogo_ops(yaml), Some(7333));
+        assert_eq!(bogo_ops("metrics:\n"), None);
+        assert_eq!(bogo_ops("bogo-ops: many\n"), None);
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Builds a tree of sources with make, from the beginning, over and over: a kernel, or whatever
+//! has a Makefile.
+//!
+//! Context: the build is the load; SETUP elsewhere. Units: object files made.
+//! The tree is not written to: what the build makes lies in a layer over it, in memory, that
+//! nobody else sees and that is gone with the load, however it ends. That takes the right to
+//! mount. A kernel tree without a configuration gets `make defconfig` first.
+//! Not here: sources made up (`compile`).
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use tailbound_core::units;
+use tailbound_sys::private;
+use tailbound_sys::process::{self, Pid};
+
+use crate::child::Child;
+use crate::machine;
+use crate::worker::{Load, Turn};
+
+/// Folders to mount over; the first that is not above the tree.
+const FOLDERS: [&str; 5] = ["/mnt", "/media", "/srv", "/opt", "/tmp"];
+/// Most that a build may write, unless an eighth of what is available is less.
+const WRITTEN_BYTES_MAX: usize = 16 << 30;
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Which tree, and what make is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) tree: PathBuf,
+    pub(crate) make: Option<String>,
+    pub(crate) size: Option<usize>,
+}
+
+struct Build {
+    options: Options,
+    at: PathBuf,
+    command: String,
+    child: Child,
+    shell: Pid,
+    /// Objects of the builds before, and of this one when it was looked at last.
+    before: u64,
+    now: u64,
+    looked: Instant,
+    loops: Option<u64>,
+    begun: Instant,
+}
+
+pub(crate) fn start(
+    options: &Options,
+    jobs: usize,
+    loops: Option<u64>,
+    note: &mut dyn FnMut(String),
+) -> Result<Box<dyn Load>, String> {
+    let tree =
+        options.tree.canonicalize().map_err(|e| format!("{}: {e}", options.tree.display()))?;
+    let named = |name: &str| tree.join(name).exists();
+    if !["Makefile", "makefile", "GNUmakefile"].iter().any(|m| named(m)) {
+        return Err(format!(
+            "{} has no Makefile: write tree= of one that make can build",
+            tree.display()
+        ));
+    }
+    let configure = named("Kconfig") && named("Kbuild") && !named(".config");
+    let words = options.make.as_deref().unwrap_or_default();
+    let first = if configure { "make defconfig && " } else { "" };
+    let command = format!("{first}exec make -j{jobs} {words}");
+    let bytes = machine::block_bytes(options.size, WRITTEN_BYTES_MAX, 1)?;
+    let refused = |e: tailbound_sys::SysError| {
+        format!("tree= is built in a layer that nobody else sees: {e}")
+    };
+    let at = FOLDERS.map(PathBuf::from).into_iter();
+    let at =
+        at.clone().find(|f| f.is_dir() && !tree.starts_with(f)).ok_or("no folder to mount over")?;
+    private::own_mounts().map_err(refused)?;
+    if process::own_pid().0 == 1 {
+        // make finds what it started; without it, it can live with that.
+        let _masked = process::own_proc();
+    }
+    private::memory_files(&at, bytes as u64).map_err(refused)?;
+    note(format!(
+        "`make -j{jobs} {words}` in {}, at most {} bytes of results in memory",
+        tree.display(),
+        units::grouped(bytes as u64)
+    ));
+    let mut it = Build {
+        options: Options { tree, ..options.clone() },
+        at,
+        command,
+        child: Child::new(true)?,
+        shell: Pid(0),
+        before: 0,
+        now: 0,
+        looked: Instant::now(),
+        loops,
+        begun: Instant::now(),
+    };
+    it.begin().map_err(|e| e.to_string())?;
+    Ok(Box::new(it))
+}
+
+impl Build {
+    fn changes(&self) -> PathBuf {
+        self.at.join("changes")
+    }
+
+    /// A fresh layer over the tree, and make in it.
+    fn begin(&mut self) -> Result<(), String> {
+        let failed = |e: io::Error| format!("{}: {e}", self.at.display());
+        let (built, work) = (self.at.join("tree"), self.at.join("work"));
+        for dir in [&built, &work, &self.changes()] {
+            fs::create_dir(dir).map_err(failed)?;
+        }
+        private::layer(&self.options.tree, &self.changes(), &work, &built).map_err(|e| {
+            format!(
+                "tree= is built in a layer over it, which this file system or kernel refuses: {e}"
+            )
+        })?;
+        // A compiler that is killed leaves what it had in TMPDIR.
+        let (built, tmp) = (built.display(), self.at.display());
+        let command = format!("export TMPDIR='{tmp}' && cd '{built}' && {}", self.command);
+        let arguments = [OsString::from("-c"), command.into()];
+        self.shell = self.child.run(Path::new("/bin/sh"), &arguments, None)?;
+        Ok(())
+    }
+
+    /// Takes what was built away.
+    fn forget(&mut self) -> Result<(), String> {
+        self.before += self.now;
+        self.now = 0;
+        private::unmount(&self.at.join("tree")).map_err(|e| e.to_string())?;
+        for dir in ["tree", "work", "changes"] {
+            let dir = self.at.join(dir);
+            fs::remove_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Object files below `dir`; what goes away meanwhile is not counted.
+fn objects(dir: &Path) -> u64 {
+    let mut all = 0;
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => all += objects(&entry.path()),
+            Ok(kind) if kind.is_file() => {
+                all += u64::from(entry.path().extension().is_some_and(|e| e == "o"));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+impl Load for Build {
+    fn source(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.child.source())
+    }
+
+    fn count(&self) -> u64 {
+        self.before + self.now
+    }
+
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+        self.child.listen();
+        let status = ended.iter().find(|(pid, _)| *pid == self.shell).map(|(_, status)| *status);
+        if status.is_some() || self.looked.elapsed() >= LOOK_EVERY {
+            self.looked = Instant::now();
+            // Some builds remove objects again.
+            self.now = self.now.max(objects(&self.changes()));
+        }
+        let Some(status) = status else { return Ok(Turn::Going) };
+        if !status.success() {
+            return Err(format!("make ended with {}", self.child.end(status)));
+        }
+        if self.now == 0 {
+            return Err("make had nothing to build: is the tree built already? clean it, or write make= with a target that makes objects".into());
+        }
+        self.loops = self.loops.map(|n| n.saturating_sub(1));
+        if self.loops == Some(0) {
+            let ns = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            return Ok(Turn::Done { elapsed_ns: ns });
+        }
+        self.forget()?;
+        self.begin()?;
+        Ok(Turn::Going)
+    }
+}
