@@ -19,6 +19,8 @@ mod cli_probe;
 mod cmd;
 mod input;
 mod live;
+#[cfg(test)]
+mod probes_page;
 mod reading;
 mod say;
 
