@@ -517,6 +517,12 @@ impl Running {
             .filter_map(|p| i32::try_from(p.tid.load(Ordering::Relaxed)).ok())
             .collect()
     }
+    /// All thread ids of the probe, the watchdog's too: threads that are no strangers.
+    #[must_use]
+    pub fn own_tids(&self) -> Vec<i32> {
+        let watchdog = self.watchdog.as_ref().and_then(Watchdog::tid);
+        self.tids().into_iter().chain(watchdog).collect()
+    }
     /// Waits for every thread; they end at the end of their schedule or at the stop flag.
     ///
     /// # Errors

@@ -53,13 +53,17 @@ impl Watchdog {
         let thread = spawn(Policy::Fifo(PRIORITY)).or_else(|_| spawn(Policy::Other)).ok()?;
         Some(Self { over, tid, thread: Some(thread) })
     }
+
+    /// Its thread id, once it runs.
+    pub(crate) fn tid(&self) -> Option<i32> {
+        i32::try_from(self.tid.load(Ordering::Relaxed)).ok().filter(|tid| *tid > 0)
+    }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
-        let tid = i32::try_from(self.tid.load(Ordering::Relaxed)).unwrap_or(0);
-        if tid > 0 {
+        if let Some(tid) = self.tid() {
             signal::nudge(tid);
         }
         if let Some(thread) = self.thread.take() {

@@ -45,9 +45,18 @@ pub fn table(run: &Run) -> Option<Table> {
     if run.figures.is_empty() {
         return None;
     }
-    let mut table = Table::new(&["figure", "value", "limits", "what it is"]).with_words(&[2, 3]);
+    let some = |of: &dyn Fn(&FigureRecord) -> bool| run.figures.iter().any(of);
+    let limited = some(&|f| f.low.is_some() || f.high.is_some());
+    let noted = some(&|f| !f.note.is_empty());
+    let mut head = vec!["figure", "value"];
+    head.extend(limited.then_some("limits"));
+    head.extend(noted.then_some("what it is"));
+    let mut table = Table::new(&head).with_words(&[2, 3]);
     for f in &run.figures {
-        table.row(vec![f.name.clone(), value(f.value, &f.unit), limits(f), f.note.clone()]);
+        let mut row = vec![f.name.clone(), value(f.value, &f.unit)];
+        row.extend(limited.then(|| limits(f)));
+        row.extend(noted.then(|| f.note.clone()));
+        table.row(row);
     }
     Some(table)
 }

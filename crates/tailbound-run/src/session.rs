@@ -102,7 +102,7 @@ pub fn run(
             cpus: session.plan.cpus.clone(),
             policy: session.plan.policy,
             clock: session.plan.clock,
-            threads: running.tids().into_iter().filter_map(|t| u32::try_from(t).ok()).collect(),
+            threads: running.own_tids().into_iter().filter_map(|t| u32::try_from(t).ok()).collect(),
         },
     );
     let mut supervisor = Supervisor::new(&session, running, watch, journal, &mut loads);

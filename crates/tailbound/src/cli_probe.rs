@@ -25,8 +25,11 @@ fn command(kind: &'static ProbeKind) -> Command {
     if !kind.replaces.is_empty() {
         about.push_str(&format!("\n\nDoes the work of {}.", kind.replaces.join(", ")));
     }
-    let command = Command::new(kind.name).about(kind.about).long_about(about);
-    let command = kind.options.iter().fold(command, |command, option| {
+    about.push_str(&format!(
+        "\n\nOne {} every {} unless --interval says otherwise.",
+        kind.event, kind.interval
+    ));
+    let command = kind.options.iter().fold(Command::new(kind.name), |command, option| {
         let default = match option.default {
             "" => String::new(),
             default => format!(" [default: {default}]"),
@@ -40,7 +43,12 @@ fn command(kind: &'static ProbeKind) -> Command {
                 .hide(option.hidden),
         )
     });
-    MeasureArgs::augment_args(command)
+    let all = MeasureArgs::augment_args(command).about(kind.about).long_about(about);
+    let of_cyclic = ["tasks", "means", "observe", "paranoid"];
+    let all = of_cyclic.into_iter().fold(all, |all, name| all.mut_arg(name, |a| a.hide(true)));
+    all.mut_arg("interval", |a| {
+        a.help(format!("From one {} to the next [default: {}]", kind.event, kind.interval))
+    })
 }
 
 impl Subcommand for ProbeWords {
