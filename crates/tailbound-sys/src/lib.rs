@@ -35,6 +35,7 @@ pub mod seccomp;
 pub mod shared;
 pub mod short_lived;
 pub mod signal;
+pub mod sleep;
 pub mod spawn;
 pub mod terminal;
 pub mod thread;

@@ -8,8 +8,14 @@
 use crate::error::{SysError, check};
 
 /// In the loop.
-const LOOP: [libc::c_long; 6] = [
+const LOOP: [libc::c_long; 12] = [
     libc::SYS_clock_nanosleep, // sleep
+    libc::SYS_nanosleep,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6, // select, of a newer C library
+    libc::SYS_epoll_pwait2,
+    libc::SYS_setitimer, // armed for each sleep, and stopped after the last
+    libc::SYS_sched_yield, // SCHED_DEADLINE: to the next replenishment
     libc::SYS_clock_gettime,   // where the clock is not in the vDSO
     libc::SYS_read,            // timerfd
     libc::SYS_rt_sigtimedwait, // POSIX timer
@@ -18,9 +24,16 @@ const LOOP: [libc::c_long; 6] = [
 ];
 /// 64-bit time on 32-bit machines.
 #[cfg(target_pointer_width = "32")]
-const LOOP_TIME64: [libc::c_long; 3] = [403, 407, 421];
+const LOOP_TIME64: [libc::c_long; 5] = [403, 407, 413, 414, 421];
 #[cfg(not(target_pointer_width = "32"))]
 const LOOP_TIME64: [libc::c_long; 0] = [];
+/// select(2) of an older C library, where the machine has it at all.
+#[cfg(target_arch = "x86_64")]
+const LOOP_SELECT: [libc::c_long; 1] = [libc::SYS_select];
+#[cfg(target_arch = "arm")]
+const LOOP_SELECT: [libc::c_long; 1] = [libc::SYS__newselect];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "arm")))]
+const LOOP_SELECT: [libc::c_long; 0] = [];
 /// After the loop, until the thread is gone.
 const END: [libc::c_long; 15] = [
     libc::SYS_fcntl, // debug builds look at a descriptor before they close it
@@ -52,6 +65,7 @@ pub fn confine() -> Result<(), SysError> {
     let allowed: Vec<u32> = LOOP
         .iter()
         .chain(&LOOP_TIME64)
+        .chain(&LOOP_SELECT)
         .chain(&END)
         .filter_map(|n| u32::try_from(*n).ok())
         .collect();

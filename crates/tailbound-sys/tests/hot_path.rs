@@ -17,6 +17,7 @@ use tailbound_rt::cyclic::{self, Ended, Port, Schedule, Wake};
 use tailbound_rt::recorder::Recorder;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC, Nanosleep, NanosleepRelative};
 use tailbound_sys::mem::Prefaulted;
+use tailbound_sys::sleep::{Epoll, Left, PlainNanosleep, Poll, Select, UntilDue, Usleep};
 use tailbound_sys::timer::{PosixTimer, Timerfd};
 use tailbound_sys::{limits, seccomp};
 
@@ -105,6 +106,23 @@ fn check_every_means(mut check: impl FnMut(&str, &Recorder, limits::Usage)) {
     let mut port = PosixTimer::new(CLOCK_MONOTONIC, s.first_ns, INTERVAL_NS).expect("timer");
     let (r, u) = run_hot(&mut port, &s);
     check("posix-timer", &r, u);
+    let (r, u) = run_hot(&mut Left(CLOCK_MONOTONIC, PlainNanosleep), &schedule());
+    check("nanosleep-plain", &r, u);
+    let (r, u) = run_hot(&mut UntilDue(CLOCK_MONOTONIC, Usleep), &schedule());
+    check("usleep", &r, u);
+    let (r, u) = run_hot(&mut Left(CLOCK_MONOTONIC, Poll), &schedule());
+    check("poll", &r, u);
+    let (r, u) = run_hot(&mut Left(CLOCK_MONOTONIC, Select), &schedule());
+    check("select", &r, u);
+    match Epoll::new() {
+        Ok(epoll) => {
+            let (r, u) = run_hot(&mut Left(CLOCK_MONOTONIC, epoll), &schedule());
+            check("epoll", &r, u);
+        }
+        Err(e) => println!("skipped: epoll: {e}"),
+    }
+    // The interval timer's signal goes to the whole process, whose first thread is the harness's
+    // here: its test is tests/cli/measure.rs of the program.
 }
 
 #[test]
@@ -157,6 +175,13 @@ fn inner_confined_loop() {
     confined(|s| PosixTimer::new(CLOCK_MONOTONIC, s.first_ns, INTERVAL_NS).expect("timer"));
     confined(|_| NanosleepRelative(CLOCK_MONOTONIC));
     confined(|_| Nanosleep(CLOCK_MONOTONIC));
+    confined(|_| Left(CLOCK_MONOTONIC, PlainNanosleep));
+    confined(|_| UntilDue(CLOCK_MONOTONIC, Usleep));
+    confined(|_| Left(CLOCK_MONOTONIC, Poll));
+    confined(|_| Left(CLOCK_MONOTONIC, Select));
+    if Epoll::new().is_ok() {
+        confined(|_| Left(CLOCK_MONOTONIC, Epoll::new().expect("tried above")));
+    }
 }
 
 /// Runs the loop in a confined thread; all memory is there before the door closes.
