@@ -79,6 +79,8 @@ fn plan(kept: &Kept, progress: &Progress) -> Plan {
         paranoid: false,
         observe: None,
         tasks: None,
+        spread: None,
+        timer_slack_ns: None,
         work: None,
         until: None,
     }

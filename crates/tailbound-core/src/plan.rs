@@ -72,6 +72,18 @@ words! {
         Timerfd = "timerfd",
         /// A periodic timer_create(2) timer and sigwaitinfo(2).
         PosixTimer = "posix-timer",
+        /// setitimer(2) for the time that is left, and sigwaitinfo(2): one thread a process.
+        Itimer = "itimer",
+        /// nanosleep(2) itself for the time that is left: on CLOCK_MONOTONIC, whatever the schedule's.
+        NanosleepPlain = "nanosleep-plain",
+        /// usleep(3) for the time that is left, in whole µs.
+        Usleep = "usleep",
+        /// ppoll(2) of no descriptor for the time that is left.
+        Poll = "poll",
+        /// select(2) of no descriptor for the time that is left, in whole µs.
+        Select = "select",
+        /// epoll_pwait2(2) of no descriptor for the time that is left; Linux 5.11.
+        Epoll = "epoll",
         /// The sleep of Xenomai 3's Cobalt core, to an absolute time; docs/dual-kernels.md.
         Cobalt = "cobalt",
         /// The sleep of Xenomai 4's EVL core, to an absolute time; docs/dual-kernels.md.
@@ -229,6 +241,10 @@ pub struct Campaign {
     pub clock: Option<String>,
     /// `--means`
     pub means: Option<String>,
+    /// `--interval-spread`
+    pub interval_spread: Option<String>,
+    /// `--timer-slack`
+    pub timer_slack: Option<String>,
     /// `--load`, one entry a load
     pub load: Option<Vec<String>>,
     /// `--load-cmd`
@@ -286,6 +302,37 @@ impl Campaign {
         }
         all.extend(laid);
         toml::Value::Table(all).try_into().unwrap_or_else(|_| self.clone())
+    }
+}
+
+/// Activation k falls due `k * interval` after the first *and* up to `share` of an interval later,
+/// drawn from `seed`: the schedule stays absolute, every due time is known, and the mean interval
+/// is the nominal one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IntervalSpread {
+    /// Share of an interval, more than 0 and at most [`SPREAD_MAX`].
+    pub share: f64,
+    /// Where the random numbers begin.
+    pub seed: u64,
+}
+
+/// Widest spread: consecutive activations must stay apart.
+pub const SPREAD_MAX: f64 = 0.9;
+
+impl FromStr for IntervalSpread {
+    type Err = String;
+    /// `50%`, or `50%:7` with a seed.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (share, seed) = text.split_once(':').unwrap_or((text, "1"));
+        let seed = seed.parse().map_err(|_| format!("the seed `{seed}` is not a whole number"))?;
+        let percent = share.strip_suffix('%').and_then(|p| p.trim().parse::<f64>().ok());
+        let share = percent.ok_or_else(|| {
+            format!("`{share}` is no share: write for example 50%, or 50%:7 with a seed")
+        })? / 100.0;
+        if share > 0.0 && share <= SPREAD_MAX {
+            return Ok(Self { share, seed });
+        }
+        Err(format!("write more than 0% and at most {}%", SPREAD_MAX * 100.0))
     }
 }
 
@@ -349,6 +396,12 @@ pub struct Plan {
     /// So many measured threads that are not pinned, all due together, instead of one a CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u32>,
+    /// Intervals drawn at random around the nominal one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<IntervalSpread>,
+    /// Timer slack of the measured threads, where the plan sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_slack_ns: Option<i64>,
     /// Works measured afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkPlan>,

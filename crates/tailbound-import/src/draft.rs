@@ -286,6 +286,8 @@ impl Draft {
             paranoid: false,
             observe: None,
             tasks: None,
+            spread: None,
+            timer_slack_ns: None,
             work: None,
             until: None,
         };

@@ -13,11 +13,16 @@ use std::sync::atomic::AtomicBool;
 use tailbound_core::plan::{Clock, Means, Plan};
 use tailbound_core::policy::Policy;
 use tailbound_rt::cyclic::{self, Port};
+use tailbound_rt::spread::{self, Spread};
 use tailbound_sys::clock::{self, Nanosleep, NanosleepRelative};
 use tailbound_sys::cobalt::Cobalt;
 use tailbound_sys::error::SysError;
 use tailbound_sys::evl::Evl;
+use tailbound_sys::limits;
 use tailbound_sys::sched::{self, Attributes};
+use tailbound_sys::sleep::{
+    self, Epoll, Itimer, Left, PlainNanosleep, Poll, Select, UntilDue, Usleep,
+};
 use tailbound_sys::thread;
 use tailbound_sys::timer::{PosixTimer, Timerfd};
 
@@ -117,6 +122,10 @@ pub fn allowed(policy: Policy) -> Result<(), SysError> {
 /// [`ProbeError`]; nothing is left running then.
 pub fn arm(plan: &Plan, seats: &[Seat], stop: &'static AtomicBool) -> Result<Cast, ProbeError> {
     let mut cast = Cast::new(plan, stop)?;
+    if plan.means == Means::Itimer {
+        // Its signal is the process's: whoever does not block it takes it away.
+        sleep::block_alarm()?;
+    }
     let id = clock_id(plan.clock);
     for &seat in seats {
         // Tasks that are not pinned still keep to the measured CPUs, which their creator has left.
@@ -124,10 +133,29 @@ pub fn arm(plan: &Plan, seats: &[Seat], stop: &'static AtomicBool) -> Result<Cas
             (None, Some(_)) => plan.cpus.iter().collect(),
             (cpu, _) => cpu.into_iter().collect(),
         };
-        let work = Work { means: plan.means, clock: id, paranoid: plan.paranoid };
+        let work = Work {
+            means: plan.means,
+            clock: id,
+            paranoid: plan.paranoid,
+            timer_slack_ns: plan.timer_slack_ns,
+            spread: spread(plan, seat),
+        };
         cast.measured(seat, birth(plan.policy, cpus), move |stage| work.run(stage))?;
     }
     Ok(cast)
+}
+
+/// How the due times of a thread are spread; each thread draws its own.
+fn spread(plan: &Plan, seat: Seat) -> Option<Spread> {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "a share of an interval of an hour at most"
+    )]
+    plan.spread.map(|s| Spread {
+        seed: s.seed.wrapping_add(u64::from(seat.thread) << 32),
+        window_ns: (s.share * plan.interval_ns as f64) as i64,
+    })
 }
 
 /// What one thread is to do.
@@ -135,6 +163,8 @@ struct Work {
     means: Means,
     clock: i32,
     paranoid: bool,
+    timer_slack_ns: Option<i64>,
+    spread: Option<Spread>,
 }
 
 impl Work {
@@ -146,15 +176,31 @@ impl Work {
             Means::NanosleepRelative => self.with(stage, NanosleepRelative(self.clock)),
             Means::Timerfd => self.with(stage, Timerfd::new(self.clock, first, interval)?),
             Means::PosixTimer => self.with(stage, PosixTimer::new(self.clock, first, interval)?),
+            Means::Itimer => self.with(stage, UntilDue(self.clock, Itimer::new()?)),
+            Means::NanosleepPlain => self.with(stage, Left(self.clock, PlainNanosleep)),
+            Means::Usleep => self.with(stage, UntilDue(self.clock, Usleep)),
+            Means::Poll => self.with(stage, Left(self.clock, Poll)),
+            Means::Select => self.with(stage, Left(self.clock, Select)),
+            Means::Epoll => self.with(stage, Left(self.clock, Epoll::new()?)),
             Means::Cobalt => self.with(stage, Cobalt::new(self.clock)?),
             Means::Evl => self.with(stage, Evl::new(self.clock)?),
         }
     }
 
     fn with<P: Port>(&self, stage: &Stage, mut port: P) -> Result<Finished, SysError> {
+        if let Some(slack) = self.timer_slack_ns {
+            limits::set_timer_slack_ns(slack)?;
+        }
         if self.paranoid {
             tailbound_sys::seccomp::confine()?;
         }
-        stage.phases(|schedule, recorder| cyclic::run(&mut port, schedule, recorder, stage.stop()))
+        let stop = stage.stop();
+        match self.spread {
+            None => {
+                stage.phases(|schedule, recorder| cyclic::run(&mut port, schedule, recorder, stop))
+            }
+            Some(s) => stage
+                .phases(|schedule, recorder| spread::run(&mut port, schedule, &s, recorder, stop)),
+        }
     }
 }

@@ -301,6 +301,42 @@ impl<'r> Writer<'r> {
     /// next `missed` activations had fallen due by then.
     #[inline]
     pub fn wake(&mut self, activation: u64, due_ns: i64, wake_ns: i64, missed: u64) {
+        let error = self.enter(activation, due_ns, wake_ns, missed);
+        if missed > 0 || self.owed > 0 {
+            self.miss(error, missed);
+        }
+        self.count_wakeup();
+    }
+
+    /// As [`Writer::wake`], for a schedule that is not even: `late_ns` tells how late each of
+    /// the `missed` activations would have been, counted from 1.
+    #[inline]
+    pub fn wake_uneven(
+        &mut self,
+        activation: u64,
+        due_ns: i64,
+        wake_ns: i64,
+        missed: u64,
+        late_ns: impl Fn(u64) -> i64,
+    ) {
+        self.enter(activation, due_ns, wake_ns, missed);
+        let mut k = 0u64;
+        while k < missed {
+            k = k.wrapping_add(1);
+            self.miss(late_ns(k).saturating_add(self.interval_ns), 1);
+        }
+        self.count_wakeup();
+    }
+
+    #[inline]
+    fn count_wakeup(&self) {
+        let n = &self.shared.n;
+        n.store(n.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+    }
+
+    /// Everything of a wake-up but what was missed and its count; yields its error.
+    #[inline]
+    fn enter(&mut self, activation: u64, due_ns: i64, wake_ns: i64, missed: u64) -> i64 {
         if due_ns >= self.second_end_ns {
             self.close_second(due_ns);
         }
@@ -350,10 +386,7 @@ impl<'r> Writer<'r> {
             s.max_ns = error;
             s.argmax = activation;
         }
-        if missed > 0 || self.owed > 0 {
-            self.miss(error, missed);
-        }
-        r.n.store(r.n.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+        error
     }
 
     /// Records `missed` activations that a loop of somebody else's left out: the k-th of them,

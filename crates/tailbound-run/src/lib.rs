@@ -12,6 +12,7 @@ mod journal;
 pub mod output;
 pub mod resolve;
 pub mod session;
+mod sleeps;
 mod supervise;
 mod until;
 pub mod view;

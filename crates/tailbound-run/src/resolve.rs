@@ -20,6 +20,7 @@ use tailbound_probe::{ProbeError, Setup, catalogue};
 use tailbound_sys::clock;
 
 use crate::error::RunError;
+use crate::sleeps;
 
 /// Most repetitions of a work.
 const REPEAT_MAX: u32 = 10_000;
@@ -151,6 +152,8 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
             "--paranoid belongs to the probe cyclic: the system calls of {probe} are others"
         )));
     }
+    let spread = sleeps::spread(w.interval_spread.as_deref(), means)?;
+    let timer_slack_ns = sleeps::timer_slack(w.timer_slack.as_deref(), policy, &mut findings)?;
     if let (Policy::Deadline { period_ns, .. }, true) = (policy, w.cpus.is_some()) {
         return Err(RunError::Usage(format!(
             "--cpus cannot be given with --policy {policy}: the kernel refuses to pin SCHED_DEADLINE threads (one with a period of {} runs per online CPU, unpinned)",
@@ -181,6 +184,7 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
     }
     let work = work(w)?;
     let tasks = tasks(w.tasks, policy)?;
+    sleeps::one_itimer(means, tasks.map_or(cpus.len() as u64, u64::from))?;
     let cpu_dma_latency_us = w.cpu_dma_latency.as_deref().map(dma_latency).transpose()?;
     let observe = w.observe.as_deref().map(|word| observe(word, root, clock, means)).transpose()?;
     let plan = Plan {
@@ -203,6 +207,8 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         paranoid: asked.paranoid,
         observe,
         tasks,
+        spread,
+        timer_slack_ns,
         work,
         until,
     };
@@ -219,6 +225,8 @@ fn probe(w: &Campaign) -> Result<(String, BTreeMap<String, String>), RunError> {
         ("--means", w.means.is_some()),
         ("--tasks", w.tasks.is_some()),
         ("--observe", w.observe.is_some()),
+        ("--interval-spread", w.interval_spread.is_some()),
+        ("--timer-slack", w.timer_slack.is_some()),
     ];
     if spec.name != catalogue::CYCLIC
         && let Some((flag, _)) = foreign.into_iter().find(|(_, given)| *given)

@@ -137,3 +137,16 @@ pub fn timer_slack_ns() -> Result<i64, SysError> {
     let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK, 0, 0, 0, 0) };
     check(slack, "prctl", "PR_GET_TIMERSLACK").map(i64::from)
 }
+
+/// Sets the calling thread's timer slack; other threads keep theirs, and it ends with the thread.
+///
+/// # Errors
+/// EINVAL for 0: to the kernel that means the thread's default.
+pub fn set_timer_slack_ns(slack_ns: i64) -> Result<(), SysError> {
+    let Some(slack) = libc::c_ulong::try_from(slack_ns).ok().filter(|s| *s > 0) else {
+        return Err(SysError::code("prctl", "PR_SET_TIMERSLACK", libc::EINVAL));
+    };
+    // SAFETY: integer arguments only.
+    let set = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack, 0, 0, 0) };
+    check(set, "prctl", "PR_SET_TIMERSLACK").map(drop)
+}

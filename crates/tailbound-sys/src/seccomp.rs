@@ -14,8 +14,8 @@ const LOOP: [libc::c_long; 12] = [
     libc::SYS_ppoll,
     libc::SYS_pselect6, // select, of a newer C library
     libc::SYS_epoll_pwait2,
-    libc::SYS_setitimer, // armed for each sleep, and stopped after the last
-    libc::SYS_sched_yield, // SCHED_DEADLINE: to the next replenishment
+    libc::SYS_setitimer,       // armed for each sleep, and stopped after the last
+    libc::SYS_sched_yield,     // SCHED_DEADLINE: to the next replenishment
     libc::SYS_clock_gettime,   // where the clock is not in the vDSO
     libc::SYS_read,            // timerfd
     libc::SYS_rt_sigtimedwait, // POSIX timer

@@ -114,8 +114,7 @@ impl Span for Poll {
     fn sleep(&mut self, left_ns: i64) -> Wake {
         let t = timespec(left_ns);
         // SAFETY: ppoll(2) reads one live timespec and no descriptors; the mask stays.
-        let n =
-            unsafe { libc::ppoll(std::ptr::null_mut(), 0, &raw const t, std::ptr::null()) };
+        let n = unsafe { libc::ppoll(std::ptr::null_mut(), 0, &raw const t, std::ptr::null()) };
         if n == 0 { Wake::Due } else { errno_wake() }
     }
 }
@@ -150,8 +149,7 @@ impl Epoll {
         check(raw, "epoll_create1", "")?;
         // SAFETY: `raw` is a fresh, valid descriptor.
         let epoll = Self(unsafe { OwnedFd::from_raw_fd(raw) });
-        check(epoll.wait(0), "epoll_pwait2", "")
-            .map_err(|e| e.needs("Linux 5.11 or later"))?;
+        check(epoll.wait(0), "epoll_pwait2", "").map_err(|e| e.needs("Linux 5.11 or later"))?;
         Ok(epoll)
     }
 

@@ -139,9 +139,15 @@ pub(crate) struct PlanArgs {
     /// So many measured threads that are not pinned and all due together, instead of one a CPU
     #[arg(long, value_name = "N", help_heading = "Measurement")]
     pub(crate) tasks: Option<u32>,
-    /// How the threads sleep: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer`, `cobalt`, `evl` [default: nanosleep]
+    /// How the threads sleep: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer`, `itimer`, `nanosleep-plain`, `usleep`, `poll`, `select`, `epoll`, `cobalt`, `evl` [default: nanosleep]
     #[arg(long, value_name = "MEANS", help_heading = "Measurement")]
     pub(crate) means: Option<String>,
+    /// Activations fall due up to this share of an interval later than on the even schedule, at random; a seed may follow: `50%`, `50%:7`
+    #[arg(long, value_name = "SHARE[:SEED]", help_heading = "Measurement")]
+    pub(crate) interval_spread: Option<String>,
+    /// Timer slack of the measured threads, which the kernel uses for ordinary (not real-time) ones [default: what this process has, mostly 50us]
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
+    pub(crate) timer_slack: Option<String>,
     /// Hold /dev/cpu_dma_latency at this for the time of the run (changes the system: off unless given)
     #[arg(long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) cpu_dma_latency: Option<String>,

@@ -86,6 +86,8 @@ fn plan(shape: &Shape, interval_ns: i64) -> Plan {
         paranoid: false,
         observe: None,
         tasks: None,
+        spread: None,
+        timer_slack_ns: None,
         work: None,
         until: None,
     }

@@ -33,6 +33,8 @@ pub(crate) fn plan(deadline_ns: Option<i64>) -> Plan {
         paranoid: false,
         observe: None,
         tasks: None,
+        spread: None,
+        timer_slack_ns: None,
         work: None,
         until: None,
     }

@@ -142,6 +142,8 @@ fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
     over(&mut words.policy, args.policy.as_ref());
     over(&mut words.clock, args.clock.as_ref());
     over(&mut words.means, args.means.as_ref());
+    over(&mut words.interval_spread, args.interval_spread.as_ref());
+    over(&mut words.timer_slack, args.timer_slack.as_ref());
     over(&mut words.cpu_dma_latency, args.cpu_dma_latency.as_ref());
     over(&mut words.raw, args.raw.then_some(&true));
     over(&mut words.observe, args.observe.as_ref());

@@ -7,6 +7,20 @@ use tailbound_core::verdict::Outcome;
 
 use crate::{call, folder, is_root, read, skip, status, stderr, stdout};
 
+/// Every means of Linux itself.
+const MEANS: [&str; 10] = [
+    "nanosleep",
+    "nanosleep-relative",
+    "timerfd",
+    "posix-timer",
+    "itimer",
+    "nanosleep-plain",
+    "usleep",
+    "poll",
+    "select",
+    "epoll",
+];
+
 /// A short bare measurement as a run.
 fn measure(words: &[&str]) -> Run {
     let folder = folder();
@@ -68,10 +82,10 @@ fn the_records_of_a_run_agree_with_each_other() {
 
 #[test]
 fn every_means_on_every_clock_keeps_the_schedule_or_says_why_not() {
-    for means in ["nanosleep", "nanosleep-relative", "timerfd", "posix-timer"] {
+    for means in MEANS {
         for clock in ["monotonic", "tai", "boottime", "realtime"] {
             let folder = folder();
-            let words = [
+            let mut words = vec![
                 "measure",
                 "cyclic",
                 "--warm-up",
@@ -88,6 +102,10 @@ fn every_means_on_every_clock_keeps_the_schedule_or_says_why_not() {
                 "--clock",
                 clock,
             ];
+            if means == "itimer" {
+                // A process has one.
+                words.extend(["-a", "0"]);
+            }
             let out = call(folder.path(), &words);
             if status(&out) == 3 {
                 // timerfd does not know CLOCK_TAI: a refusal, with the call that refused.
@@ -107,6 +125,49 @@ fn every_means_on_every_clock_keeps_the_schedule_or_says_why_not() {
             }
         }
     }
+}
+
+#[test]
+fn random_intervals_keep_an_absolute_schedule_and_account_for_every_activation() {
+    let run = measure(&["-i", "300us", "-l", "2000", "--interval-spread", "80%:9"]);
+    check(&run);
+    let spread = run.header.plan.spread.unwrap();
+    assert!((spread.share - 0.8).abs() < 1e-9 && spread.seed == 9);
+    let early: u64 = run.threads.iter().map(|t| t.wakeup.early.total()).sum();
+    assert_eq!(early, 0, "due times are those of the spread schedule");
+    check(&measure(&["-i", "20us", "-l", "20000", "--interval-spread", "90%"]));
+    let folder = folder();
+    for words in
+        [["--interval-spread", "50%", "--means", "timerfd"], ["--interval-spread", "2", "-l", "9"]]
+    {
+        let mut all = vec!["measure", "cyclic"];
+        all.extend(words);
+        assert_eq!(status(&call(folder.path(), &all)), 2, "{words:?}");
+    }
+}
+
+#[test]
+fn timer_slack_is_the_measured_threads_own() {
+    // How much later an ordinary thread is for it is the kernel's choice: it is told, not asserted.
+    let mean = |slack: &str| {
+        let run = measure(&["-i", "5ms", "-l", "100", "-p", "other", "--timer-slack", slack]);
+        check(&run);
+        assert!(run.header.plan.timer_slack_ns.is_some());
+        let t = &run.threads[0];
+        t.wakeup.sums.unwrap().s1 / i128::from(t.wakeup.n.max(1))
+    };
+    let (little, much) = (mean("1ns"), mean("4ms"));
+    println!("mean lateness with 1 ns of slack {little} ns, with 4 ms {much} ns");
+}
+
+#[test]
+fn one_interval_timer_serves_one_thread() {
+    let folder = folder();
+    let out = call(
+        folder.path(),
+        &["measure", "cyclic", "-l", "10", "--means", "itimer", "--tasks", "2"],
+    );
+    assert!(status(&out) == 2 && stderr(&out).contains("--tasks 1"), "{}", stderr(&out));
 }
 
 #[test]
@@ -194,8 +255,9 @@ fn raw_samples_are_all_there() {
 
 #[test]
 fn threads_confined_to_their_system_calls_do_all_they_need() {
-    for means in ["nanosleep", "nanosleep-relative", "timerfd", "posix-timer"] {
-        check(&measure(&["-i", "500us", "-l", "200", "--paranoid", "--means", means]));
+    for means in MEANS {
+        let words = ["-i", "500us", "-l", "200", "--paranoid", "--means", means, "-a", "0"];
+        check(&measure(&words));
     }
 }
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the words about sleeping to the plan: spread intervals, timer slack, and what a means of
+//! sleeping needs.
+//!
+//! Context: SETUP. Units: text in, ns out.
+//! Not here: the other words of a plan (`resolve`).
+
+use tailbound_core::finding::{Finding, Impact};
+use tailbound_core::plan::{IntervalSpread, Means};
+use tailbound_core::policy::Policy;
+use tailbound_core::units::parse_ns;
+
+use crate::error::RunError;
+
+/// `--interval-spread`.
+///
+/// # Errors
+/// [`RunError::Usage`]: no such share, or a periodic timer, whose intervals are even.
+pub(crate) fn spread(text: Option<&str>, means: Means) -> Result<Option<IntervalSpread>, RunError> {
+    let Some(text) = text else { return Ok(None) };
+    if matches!(means, Means::Timerfd | Means::PosixTimer) {
+        return Err(RunError::Usage(format!(
+            "--interval-spread cannot be given with --means {means}: that is a periodic timer, whose intervals are all alike"
+        )));
+    }
+    let spread = text.parse().map_err(|e| RunError::Usage(format!("--interval-spread: {e}")))?;
+    Ok(Some(spread))
+}
+
+/// `--timer-slack`.
+///
+/// # Errors
+/// [`RunError::Usage`]: no such time.
+pub(crate) fn timer_slack(
+    text: Option<&str>,
+    policy: Policy,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<i64>, RunError> {
+    let Some(text) = text else { return Ok(None) };
+    let usage = |e: String| RunError::Usage(format!("--timer-slack: {e}"));
+    let ns = parse_ns(text).map_err(|e| usage(e.to_string()))?;
+    if ns <= 0 {
+        return Err(usage("write 1ns or more; to the kernel 0 means its default".to_owned()));
+    }
+    if policy.is_realtime() {
+        findings.push(
+            Finding::new(
+                "timer-slack-unused",
+                Impact::Notice,
+                format!("timer slack is set, and the kernel does not use it for {policy}"),
+            )
+            .meaning("Timers of real-time and deadline threads have no slack: the figures are those of any other slack too.")
+            .remedy("Measure an ordinary thread with --policy other to see what slack does."),
+        );
+    }
+    Ok(Some(ns))
+}
+
+/// What the interval timer needs: a process has one.
+///
+/// # Errors
+/// [`RunError::Usage`] for several threads.
+pub(crate) fn one_itimer(means: Means, threads: u64) -> Result<(), RunError> {
+    if means != Means::Itimer || threads == 1 {
+        return Ok(());
+    }
+    Err(RunError::Usage(format!(
+        "--means itimer: a process has one such timer, for one thread and not for {threads}: add --cpus with one CPU, or --tasks 1"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_about_sleeping_are_refused_with_the_way_out() {
+        assert!(
+            spread(Some("50%:7"), Means::Nanosleep).is_ok_and(|s| s.is_some_and(|s| s.seed == 7))
+        );
+        for (text, hint) in
+            [("0%", "more than 0%"), ("95%", "90%"), ("0.5", "50%"), ("5%:x", "seed")]
+        {
+            let e = spread(Some(text), Means::Nanosleep).err().map(|e| e.to_string());
+            assert!(e.as_ref().is_some_and(|e| e.contains(hint)), "{text}: {e:?}");
+        }
+        assert!(spread(Some("5%"), Means::Timerfd).is_err());
+        let mut findings = Vec::new();
+        assert!(timer_slack(Some("0us"), Policy::Other, &mut findings).is_err());
+        assert!(matches!(timer_slack(Some("5us"), Policy::Fifo(1), &mut findings), Ok(Some(5000))));
+        assert_eq!(findings.len(), 1, "it does nothing there, and that is said");
+        assert!(one_itimer(Means::Itimer, 2).is_err() && one_itimer(Means::Itimer, 1).is_ok());
+    }
+}
