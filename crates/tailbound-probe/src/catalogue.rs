@@ -19,6 +19,10 @@ pub const CYCLIC: &str = "cyclic";
 pub static CATALOGUE: &[&ProbeKind] = &[
     // Scheduling.
     &crate::scheduling::pi::KIND,
+    // Noise.
+    &crate::noise::busy::KIND,
+    &crate::noise::hwlat::KIND,
+    &crate::noise::queue::KIND,
 ];
 
 /// The probe of this name; `None` for `cyclic` and for what is no probe.

@@ -11,6 +11,7 @@ pub mod arm;
 pub mod cast;
 pub mod catalogue;
 pub mod kind;
+mod noise;
 pub mod observe;
 mod scheduling;
 pub mod selfcost;

@@ -33,6 +33,16 @@ use fold::Fold;
 /// Most pages taken of one CPU in one look, so that a look ends even if the trace outruns it.
 const PAGES_A_LOOK: usize = 8192;
 
+/// A gap that hwlat saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) cpu: u32,
+    /// On the trace's clock.
+    pub(crate) t_ns: i64,
+    /// How long it was.
+    pub(crate) ns: i64,
+}
+
 /// Why the kernel's tracing cannot be used for this run.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
@@ -125,6 +135,11 @@ pub fn choose(
     }
     tracefs.free_for_tracer()?;
     Ok(how)
+}
+
+/// The kernel's number of the clock that a trace beside a schedule on `clock` runs on.
+pub(crate) fn trace_clock_id(clock: Clock) -> i32 {
+    setup::trace_clock(clock).1
 }
 
 /// Tracepoints tell a thread's timers by their due times.
@@ -261,6 +276,34 @@ impl Observer {
         self.readers.clear();
         self.instance.set("current_tracer", "nop")?;
         Ok(())
+    }
+
+    /// As [`Self::look_alone`], for a probe whose measurement this is: hands every gap over as
+    /// they come, to `seen`, which waits for the next ones and says when it is to end.
+    ///
+    /// # Errors
+    /// [`ObserveError`].
+    pub(crate) fn watch_gaps(
+        &mut self,
+        seen: &mut dyn FnMut(&[Gap]) -> bool,
+    ) -> Result<(), ObserveError> {
+        self.fold.window(i64::MIN, i64::MAX);
+        self.fold.keep_gaps();
+        self.switch_on(&[])?;
+        while !seen(&self.fold.take_gaps()) {
+            self.poll();
+        }
+        self.instance.set("tracing_on", "0")?;
+        self.poll();
+        seen(&self.fold.take_gaps());
+        self.readers.clear();
+        self.instance.set("current_tracer", "nop")?;
+        Ok(())
+    }
+
+    /// A setting of the tracer, as the kernel has it.
+    pub(crate) fn setting(&self, path: &str) -> Option<String> {
+        self.instance.read_shared(path).ok()
     }
 
     /// Lets it run and opens it for reading, in this order: a tracer cannot be chosen while

@@ -18,6 +18,9 @@ use crate::window::Windows;
 /// Longest time between two looks at the stop flag.
 const LOOK_NS: i64 = 1_000_000;
 
+/// A loop that begins this late was not kept away: it comes from its warm-up.
+const START_NS: i64 = 100_000;
+
 /// What is noise here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -91,7 +94,7 @@ pub struct Tally {
     pub turns: u64,
     /// From the schedule's first due time to its last read.
     pub span_ns: i64,
-    /// It began so much too late.
+    /// It began so much too late; 0 for what going over from the warm-up takes.
     pub late_start_ns: i64,
     /// Time it chose to be away.
     pub rested_ns: i64,
@@ -238,7 +241,7 @@ impl<C: Counter, R: Rest> Loop<'_, C, R> {
     /// A loop that comes too late to its own schedule was kept away: the windows say so.
     fn start_at(&mut self, ticks: u64) {
         let late_ns = self.at_ns(ticks);
-        if ticks.wrapping_sub(self.what.origin) > self.what.settings.threshold_ticks {
+        if late_ns > START_NS {
             self.tally.late_start_ns = late_ns;
             if !self.what.settings.outside_only {
                 self.windows.see(late_ns);
@@ -319,7 +322,7 @@ impl<C: Counter, R: Rest> Loop<'_, C, R> {
         let mut last = self.counter.ticks();
         if polled.is_none() {
             let (own, limit) = (last.wrapping_sub(since), self.what.settings.own_ticks);
-            if own > limit {
+            if own > limit.saturating_add(self.what.settings.threshold_ticks) {
                 // Recording was disturbed: what it took beyond itself is a gap too.
                 self.gap(since.wrapping_add(limit), last);
                 self.close(last, true);

@@ -14,7 +14,7 @@ use tailbound_trace::split::Way;
 use tailbound_trace::{Record, Sample, Schedule, Split, TimerlatContext};
 
 use crate::cast::Seat;
-use crate::observe::setup;
+use crate::observe::{Gap, setup};
 
 /// Most missed activations entered one by one for one late thread; beyond, they are counted only.
 const MISSED_MAX: i64 = 1 << 20;
@@ -31,6 +31,8 @@ pub(super) struct Fold {
     split: Option<Split>,
     seats: Vec<(Seat, i32)>,
     looked_ns: i64,
+    /// Gaps of hwlat one by one, for a probe that wants them.
+    kept: Option<Vec<Gap>>,
 }
 
 /// What was seen on one CPU.
@@ -68,7 +70,17 @@ impl Fold {
             split: None,
             seats: Vec::new(),
             looked_ns: 0,
+            kept: None,
         }
+    }
+
+    pub(super) fn keep_gaps(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// Those since the last call.
+    pub(super) fn take_gaps(&mut self) -> Vec<Gap> {
+        self.kept.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The measurement on the trace's clock; without it nothing counts.
@@ -132,6 +144,9 @@ impl Fold {
             }
             Record::Hwlat { inner_ns, outer_ns, nmis } if inside(t) => {
                 cpu.gaps.add(inner_ns.max(outer_ns));
+                if let Some(kept) = &mut self.kept {
+                    kept.push(Gap { cpu: sample.cpu, t_ns: t, ns: inner_ns.max(outer_ns) });
+                }
                 cpu.count("nmi", nmis);
             }
             _ => {}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Probes that never sleep: what a polling loop, or a queue drained by one, loses to the
+//! machine.
+//!
+//! Context: SETUP here, HOT in `tailbound-rt` (`poll`, `queue`). Units: ticks of the counter; ns.
+//! The files: the probes (`busy`, `hwlat`, `queue`), the calibrated counter (`gauge`), the loop's
+//! view of the machine (`poller`), interrupts by name (`interrupts`), the threads of a polling
+//! probe (`polled`) and their figures (`said`).
+
+pub(crate) mod busy;
+mod gauge;
+pub(crate) mod hwlat;
+mod interrupts;
+mod polled;
+mod poller;
+pub(crate) mod queue;
+mod said;
+mod tracer;

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `hwlat`: time that is taken from beneath the kernel: firmware (SMM), a hypervisor,
+//! the hardware itself.
+//!
+//! Context: SETUP; HOT in `tailbound_rt::poll`. Units: ns.
+//! Two means. The kernel's hwlat tracer polls with interrupts off, so that what it sees can only
+//! come from beneath; it does so for part of the time. Our own loop polls in user mode with
+//! interrupts on, and counts only gaps in which this CPU's kernel was not entered. Which one was
+//! used is a finding and stands in the plan; how much of the time was looked at is in the verdict.
+
+use std::os::unix::fs::FileExt;
+
+use tailbound_core::plan::Plan;
+use tailbound_core::record::FigureRecord;
+use tailbound_core::units::format_ns_i64;
+use tailbound_core::{Finding, Impact};
+use tailbound_host::Root;
+
+use crate::arm::ProbeError;
+use crate::cast::{Extra, Running};
+use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::noise::gauge::Gauge;
+use crate::noise::polled::{self, Way};
+use crate::noise::tracer;
+use crate::observe;
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "hwlat",
+    about: "Is time taken from beneath the kernel: by firmware, a hypervisor, the hardware?",
+    from: "one read of the CPU's time counter",
+    to: "the next read of it, where no interrupt, fault or task of this kernel came between",
+    replaces: &["hwlatdetect", "the hwlat tracer's own front ends"],
+    options: &[
+        ProbeOption::new(
+            "with",
+            "WORD",
+            "auto",
+            "`tracer`: the kernel's hwlat tracer; `polling`: our own loop; `auto`: the tracer where the kernel has it",
+        ),
+        ProbeOption::new(
+            "threshold",
+            "TIME",
+            "10us",
+            "shortest gap that is recorded (the tracer counts whole µs)",
+        ),
+        ProbeOption::new(
+            "duty",
+            "PERCENT",
+            "auto",
+            "of `polling`: part of each window that is polled, the rest is slept; `auto`: 100, with fifo and rr 90",
+        ),
+        ProbeOption::new(
+            "siblings",
+            "WORD",
+            "no",
+            "`yes`: measure both threads of a core, and mark the run",
+        ),
+        ProbeOption::plant(
+            "`gap`: the loop itself stands still for 2 ms twice a second, unknown to the kernel",
+        ),
+    ],
+    interval: "100ms",
+    policy: Some("other"),
+    event: "window",
+    property: None,
+    hog: true,
+    check,
+    begin,
+};
+
+/// Below this share of the time looked at, a run without gaps proves little.
+const DUTY_DOUBT: f64 = 0.5;
+/// Gaps with an interrupt from which on firmware may well be part of them.
+const LONG_INTERRUPT_NS: i64 = 100_000;
+/// MSR_SMI_COUNT of Intel CPUs since Nehalem.
+const SMI_COUNT: u64 = 0x34;
+
+/// May the kernel's tracer be used here?
+fn has_tracer(setup: &Setup<'_>) -> Result<(), String> {
+    observe::choose("hwlat", setup.root, setup.plan.clock, setup.plan.means)
+        .map(drop)
+        .map_err(|e| e.to_string())
+}
+
+/// Which means: the tracer?
+fn with_tracer(setup: &Setup<'_>) -> Result<bool, ProbeError> {
+    let refused = |why: String| {
+        ProbeError::Cannot(format!("--with tracer: {why}; --with polling needs no tracer"))
+    };
+    match setup.options().word("with", &["auto", "tracer", "polling"])? {
+        0 => Ok(has_tracer(setup).is_ok()),
+        1 => has_tracer(setup).map(|()| true).map_err(refused),
+        _ => Ok(false),
+    }
+}
+
+fn way(setup: &Setup<'_>) -> Result<Way, ProbeError> {
+    Ok(Way {
+        threshold_ns: None,
+        least_ns: setup.options().time_ns("threshold")?,
+        outside_only: true,
+        work_bytes: 0,
+        duty: polled::duty(setup)?,
+        stands_still: setup.options().text("plant").is_some(),
+    })
+}
+
+fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    way(setup)?;
+    if setup.options().text("plant").is_some() {
+        setup.options().word("plant", &["gap"])?;
+    }
+    if with_tracer(setup)? { Ok(()) } else { polled::check(setup) }
+}
+
+fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+    let (root, plan) = (setup.root.clone(), setup.plan.clone());
+    let before = smi_counts(&root, &plan);
+    let smi = move |extra: &mut Extra| smis(&root, &plan, before, extra);
+    if with_tracer(setup)? {
+        return tracer::begin(setup, smi);
+    }
+    let way = way(setup)?;
+    let gauge = Gauge::take()?;
+    let cast = polled::cast(setup, way, &gauge)?;
+    let witness = if gauge.tells {
+        "a register of the CPU tells whether the kernel was entered"
+    } else {
+        "/proc/interrupts is read after each gap: one interrupt before the gap may hide it"
+    };
+    let why = has_tracer(setup).err();
+    polled::release(setup, cast, gauge, move |extra| {
+        smi(extra);
+        extra.findings.push(means(why, witness));
+        looked(extra);
+        may_hide(extra);
+    })
+}
+
+/// Says which means was used.
+fn means(no_tracer: Option<String>, witness: &str) -> Finding {
+    let why = no_tracer.map_or(String::new(), |w| format!(" ({w})"));
+    Finding::new(
+        "hwlat-means",
+        Impact::Notice,
+        format!("looked from user mode, by a polling loop, not by the kernel's hwlat tracer{why}"),
+    )
+    .meaning(format!(
+        "{witness}. Interrupts stay on, so firmware that acts at the same moment as an interrupt is taken for it."
+    ))
+    .remedy("A kernel with CONFIG_HWLAT_TRACER, as root: --with tracer.")
+}
+
+/// How much of the time was looked at.
+fn looked(extra: &mut Extra) {
+    let of = |name: &str| -> Vec<f64> {
+        extra.figures.iter().filter(|f| f.name.starts_with(name)).map(|f| f.value).collect()
+    };
+    let taken: Vec<f64> = ["noise-tasks-cpu", "noise-interrupts-cpu", "noise-unknown-cpu"]
+        .iter()
+        .flat_map(|name| of(name))
+        .collect();
+    let polled = of("polled-cpu");
+    let cpus = polled.len().max(1);
+    #[expect(clippy::cast_precision_loss, reason = "a mean share")]
+    let share = |all: &[f64]| all.iter().sum::<f64>() / cpus as f64 / 100.0;
+    let looked = share(&polled) * (1.0 - share(&taken)).max(0.0);
+    extra.findings.push(duty_finding(looked));
+}
+
+/// The share of the time that was looked at, as it belongs into the verdict.
+pub(super) fn duty_finding(looked: f64) -> Finding {
+    let impact = if looked < DUTY_DOUBT { Impact::Doubt } else { Impact::Notice };
+    Finding::new("duty-cycle", impact, format!("{:.1} % of the time was looked at", looked * 100.0))
+        .meaning("What happened in the rest of the time is not known.")
+}
+
+/// A long gap with an interrupt in it may be firmware that an interrupt came with.
+fn may_hide(extra: &mut Extra) {
+    #[expect(clippy::cast_possible_truncation, reason = "ns")]
+    let hidden: Vec<String> = extra
+        .figures
+        .iter()
+        .filter(|f| f.name.starts_with("noise-interrupts-longest-"))
+        .map(|f| (f.name.rsplit('-').next().unwrap_or_default(), f.value as i64))
+        .filter(|(_, ns)| *ns >= LONG_INTERRUPT_NS)
+        .map(|(cpu, ns)| format!("{} ({cpu})", format_ns_i64(ns)))
+        .collect();
+    if hidden.is_empty() {
+        return;
+    }
+    extra.findings.push(
+        Finding::new(
+            "hidden-by-interrupts",
+            Impact::Notice,
+            format!("gaps with an interrupt and no other task were as long as {}", hidden.join(", ")),
+        )
+        .meaning("Handlers are seldom so long: something beneath the kernel may have begun in them, which this means cannot tell.")
+        .remedy("--with tracer, which keeps interrupts off."),
+    );
+}
+
+fn smi_count(root: &Root, cpu: u32) -> Result<u64, String> {
+    let path = root.path(&format!("/dev/cpu/{cpu}/msr"));
+    let file = std::fs::File::open(&path).map_err(|e| format!("/dev/cpu/{cpu}/msr: {e}"))?;
+    let mut value = [0u8; 8];
+    file.read_exact_at(&mut value, SMI_COUNT).map_err(|e| format!("MSR 0x34: {e}"))?;
+    Ok(u64::from_le_bytes(value))
+}
+
+type Counts = Vec<(u32, Result<u64, String>)>;
+
+fn smi_counts(root: &Root, plan: &Plan) -> Counts {
+    plan.cpus.iter().map(|cpu| (cpu, smi_count(root, cpu))).collect()
+}
+
+/// The firmware's own count of its interrupts, where the CPU has one.
+fn smis(root: &Root, plan: &Plan, before: Counts, extra: &mut Extra) {
+    let mut unknown = None;
+    for ((cpu, before), (_, after)) in before.into_iter().zip(smi_counts(root, plan)) {
+        match (before, after) {
+            #[expect(clippy::cast_precision_loss, reason = "a count")]
+            (Ok(before), Ok(after)) => extra.figures.push(FigureRecord {
+                name: format!("smi-cpu{cpu}"),
+                value: after.saturating_sub(before) as f64,
+                unit: "1".to_owned(),
+                low: None,
+                high: None,
+                confidence: None,
+                note: "system management interrupts during the run, by MSR 0x34".to_owned(),
+            }),
+            (Err(why), _) | (_, Err(why)) => unknown = unknown.or(Some(why)),
+        }
+    }
+    if let Some(why) = unknown {
+        extra.findings.push(
+            Finding::new("smi-unknown", Impact::Notice, format!("SMIs are not counted: {why}"))
+                .remedy("On Intel hardware, as root: `modprobe msr`."),
+        );
+    }
+}

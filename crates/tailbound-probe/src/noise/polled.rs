@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The threads of a probe that polls: one a measured CPU, with three seats each (windows, all
+//! gaps, gaps beneath the kernel).
+//!
+//! Context: SETUP, HOT in the bodies. Units: ns, ticks.
+
+use std::sync::Arc;
+
+use tailbound_core::plan::Plan;
+use tailbound_core::policy::Policy;
+use tailbound_core::record::FigureRecord;
+use tailbound_core::{Finding, Impact};
+use tailbound_host::Root;
+use tailbound_rt::poll::{self, Polling, Settings, Sinks};
+use tailbound_sys::clock::{self, Nanosleep};
+
+use crate::arm::{ProbeError, clock_id};
+use crate::cast::{Cast, Extra, Finished, Home, Recorders, Running, Seat, Stage, birth};
+use crate::kind::Setup;
+use crate::noise::gauge::Gauge;
+use crate::noise::interrupts::{Column, Interrupts};
+use crate::noise::poller::{Nap, Poller, Stall};
+use crate::noise::said;
+
+/// A gap is at least this much longer than an undisturbed turn, where nothing else is asked for:
+/// ten times what the reads of the counter differ by.
+const THRESHOLD_NS: i64 = 100;
+/// What recording a gap may take before the rest of it is a gap of its own.
+const OWN_NS: i64 = 2_000;
+/// The same where interrupts have to be read from a file after it.
+const OWN_READING_NS: i64 = 2_000_000;
+const CLOCK_PROCESS_CPUTIME_ID: i32 = 2;
+/// Below the kernel's limit by this share: accounts of time are coarse.
+const BELOW_THE_LIMIT: f64 = 0.05;
+const DUTY_REALTIME: f64 = 0.9;
+
+/// The planted standstill.
+const STALL_NS: i64 = 2_000_000;
+const STALL_EVERY_NS: i64 = 500_000_000;
+
+/// What a polling probe is to do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// Gaps above a turn from which on they are found; `None`: [`THRESHOLD_NS`].
+    pub(super) threshold_ns: Option<i64>,
+    /// Gaps from which on they are recorded.
+    pub(super) least_ns: i64,
+    /// Only what is beneath the kernel is judged.
+    pub(super) outside_only: bool,
+    /// Bytes moved in each turn.
+    pub(super) work_bytes: usize,
+    /// Share of each window that is polled.
+    pub(super) duty: f64,
+    /// A planted fault: the loop itself stands still.
+    pub(super) stands_still: bool,
+}
+
+/// How much of its budget may a real-time loop use? `None`: the kernel sets no limit.
+fn limit(root: &Root) -> Option<f64> {
+    let number =
+        |name: &str| root.parsed::<i64>(&format!("/proc/sys/kernel/sched_rt_{name}_us")).ok();
+    let (runtime, period) = (number("runtime")?, number("period")?);
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    (runtime >= 0 && runtime < period).then(|| runtime as f64 / period as f64)
+}
+
+/// The share of each window to poll: what was asked for, or all of it for threads that others can
+/// preempt, and less for those that starve them.
+///
+/// # Errors
+/// More than the kernel lets real-time threads have.
+pub(super) fn duty(setup: &Setup<'_>) -> Result<f64, ProbeError> {
+    let realtime = matches!(setup.plan.policy, Policy::Fifo(_) | Policy::Rr(_));
+    let limit = if realtime { limit(setup.root) } else { None };
+    let options = setup.options();
+    if options.text("duty") == Some("auto") {
+        let most = limit.map_or(1.0, |l| l - BELOW_THE_LIMIT);
+        return Ok(if realtime { DUTY_REALTIME.min(most) } else { 1.0 });
+    }
+    let percent = options.number("duty", 1.0..=100.0)?;
+    let duty = percent / 100.0;
+    match limit {
+        Some(limit) if duty > limit - BELOW_THE_LIMIT / 2.0 => Err(ProbeError::Cannot(format!(
+            "the kernel gives real-time threads {:.0} % of a CPU and would throttle a loop that polls {percent} % of the time, which would look like noise: --duty {:.0}, or --policy other, or `sysctl kernel.sched_rt_runtime_us=-1`",
+            limit * 100.0,
+            ((limit - BELOW_THE_LIMIT) * 100.0).max(1.0)
+        ))),
+        _ => Ok(duty),
+    }
+}
+
+/// Refuses what no polling probe can do.
+///
+/// # Errors
+/// [`ProbeError`].
+pub(super) fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    if matches!(setup.plan.policy, Policy::Deadline { .. }) {
+        return Err(ProbeError::Usage(format!(
+            "probe {}: --policy {}: a polling loop has its CPU to itself, and SCHED_DEADLINE threads cannot be pinned; use other or fifo",
+            setup.plan.probe, setup.plan.policy
+        )));
+    }
+    if setup.options().flag("siblings")? {
+        return Ok(());
+    }
+    match siblings(setup.plan, setup.root) {
+        Some((a, b)) => Err(ProbeError::Cannot(format!(
+            "CPUs {a} and {b} are threads of one core, and two polling loops on one core slow each other down: measure one of them (--cpus), or say --siblings yes to have the run marked"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// As [`check`], for a probe that has no way to rest.
+///
+/// # Errors
+/// [`ProbeError`].
+pub(super) fn check_busy(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    let realtime = matches!(setup.plan.policy, Policy::Fifo(_) | Policy::Rr(_));
+    match limit(setup.root) {
+        Some(limit) if realtime => Err(ProbeError::Cannot(format!(
+            "the kernel gives real-time threads {:.0} % of a CPU and would throttle a drain that polls all the time, which would look like loss: --policy other, or `sysctl kernel.sched_rt_runtime_us=-1`",
+            limit * 100.0
+        ))),
+        _ => check(setup),
+    }
+}
+
+/// Two measured CPUs of one core.
+pub(super) fn siblings(plan: &Plan, root: &Root) -> Option<(u32, u32)> {
+    plan.cpus.iter().find_map(|cpu| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        let core = root.cpus(&path).ok()?;
+        core.iter().find(|other| *other > cpu && plan.cpus.contains(*other)).map(|o| (cpu, o))
+    })
+}
+
+/// What one thread is given.
+struct Body {
+    cpu: u32,
+    way: Way,
+    gauge: Gauge,
+    clock: i32,
+    column: Option<Column>,
+    gaps: Arc<Recorders>,
+    outside: Arc<Recorders>,
+}
+
+impl Body {
+    fn run(self, stage: &Stage) -> Result<Finished, tailbound_sys::SysError> {
+        let reads = self.column.is_some();
+        let mut poller = Poller::new(self.gauge.tells, self.column, self.way.work_bytes);
+        let turn_ticks = poller.turn_ticks();
+        let scale = self.gauge.scale();
+        poller.stalls(self.way.stands_still.then(|| Stall {
+            every_ticks: scale.ticks(STALL_EVERY_NS),
+            ticks: scale.ticks(STALL_NS),
+        }));
+        let threshold_ns = self.way.threshold_ns.unwrap_or(THRESHOLD_NS);
+        let settings = Settings {
+            threshold_ticks: turn_ticks.saturating_add(scale.ticks(threshold_ns)),
+            turn_ticks,
+            own_ticks: scale.ticks(if reads { OWN_READING_NS } else { OWN_NS }),
+            least_ns: self.way.least_ns,
+            outside_only: self.way.outside_only,
+        };
+        let mut seen = None;
+        let mut measured = false;
+        let finished = stage.phases(|schedule, windows| {
+            let pick = |r: &'_ Arc<Recorders>| Arc::clone(r);
+            let (gaps, outside) = (pick(&self.gaps), pick(&self.outside));
+            let sinks = if measured {
+                Sinks { windows, gaps: &gaps.measured, outside: &outside.measured }
+            } else {
+                Sinks { windows, gaps: &gaps.warm_up, outside: &outside.warm_up }
+            };
+            let mut nap = Nap {
+                sleep: Nanosleep(self.clock),
+                first_ns: schedule.first_ns,
+                polled_ns: (self.way.duty < 1.0).then(|| part(schedule.interval_ns, self.way.duty)),
+                stop: stage.stop(),
+            };
+            let what = Polling {
+                origin: self.gauge.at(self.clock, schedule.first_ns),
+                scale,
+                settings,
+                schedule: *schedule,
+                sinks,
+                stop: stage.stop(),
+            };
+            let (ended, tally) = poll::run(&mut poller, &mut nap, &what);
+            seen = measured.then_some(tally);
+            measured = true;
+            ended
+        })?;
+        if let Some(tally) = seen {
+            stage.extra(|extra| said::of(self.cpu, &tally, &settings, &self.way, scale, extra));
+        }
+        Ok(finished)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a part of it")]
+fn part(ns: i64, share: f64) -> i64 {
+    ((ns as f64) * share) as i64
+}
+
+/// Threads on every measured CPU.
+///
+/// # Errors
+/// [`ProbeError`].
+pub(super) fn cast(setup: &Setup<'_>, way: Way, gauge: &Gauge) -> Result<Cast, ProbeError> {
+    let mut cast = setup.cast()?.busy();
+    let cpus = setup.cpus();
+    let n = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+    for (&cpu, thread) in cpus.iter().zip(0u32..) {
+        // Only where it matters, and only if the CPU does not tell: it costs a read after each gap.
+        let column = if way.outside_only && !gauge.tells {
+            Some(Column::open(setup.root, cpu).map_err(|e| {
+                ProbeError::Cannot(format!("neither the CPU nor a file tells of interrupts: {e}"))
+            })?)
+        } else {
+            None
+        };
+        let on = |thread, context| Seat { context, ..Seat::user(thread, Some(cpu)) };
+        let body = Body {
+            cpu,
+            way,
+            gauge: *gauge,
+            clock: clock_id(setup.plan.clock),
+            column,
+            gaps: cast.beside(on(thread + n, "gap"))?,
+            outside: cast.beside(on(thread + 2 * n, "outside"))?,
+        };
+        let birth = birth(setup.plan.policy, vec![cpu]);
+        cast.measured(on(thread, "user"), birth, move |stage| body.run(stage))?;
+    }
+    Ok(cast)
+}
+
+/// Lets them go; at the end the machine's own counts are laid beside theirs.
+///
+/// # Errors
+/// [`ProbeError`].
+pub(super) fn release(
+    setup: &Setup<'_>,
+    mut cast: Cast,
+    gauge: Gauge,
+    more: impl FnOnce(&mut Extra) + Send + 'static,
+) -> Result<Running, ProbeError> {
+    let (root, plan) = (setup.root.clone(), setup.plan.clone());
+    let before = Interrupts::read(&root);
+    let used_ns = clock::now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    cast.after(move |homes| {
+        let mut extra = Extra::default();
+        let (figures, findings) = gauge.end(&root);
+        extra.figures.extend(figures);
+        extra.findings.extend(findings);
+        let span_ns = plan.duration_ns().saturating_add(plan.warm_up_ns).max(1);
+        match (before, Interrupts::read(&root)) {
+            (Ok(before), Ok(after)) => {
+                extra.figures.extend(
+                    plan.cpus
+                        .iter()
+                        .map(|cpu| said::interrupts(cpu, &after.since(&before, cpu), span_ns)),
+                );
+            }
+            (Err(e), _) | (_, Err(e)) => extra.findings.push(Finding::new(
+                "interrupts-unknown",
+                Impact::Notice,
+                format!("how many interrupts came is not known: {}", e.reason()),
+            )),
+        }
+        extra.figures.push(own(homes, clock::now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns));
+        if let Some((a, b)) = siblings(&plan, &root) {
+            extra.findings.push(
+                Finding::new(
+                    "siblings-measured",
+                    Impact::Doubt,
+                    format!("CPUs {a} and {b} are threads of one core and were both measured"),
+                )
+                .meaning(
+                    "Each polling loop slowed the other down: turns are longer than of one alone.",
+                )
+                .remedy("Measure one CPU of each core."),
+            );
+        }
+        more(&mut extra);
+        extra
+    });
+    cast.release()
+}
+
+/// What the rest of this program used meanwhile: where no CPU is left to it, it is noise.
+fn own(homes: &[Home], process_ns: i64) -> FigureRecord {
+    let threads: u64 = homes.iter().map(|h| h.2.usage.cpu_ns).sum();
+    let rest = process_ns.saturating_sub(i64::try_from(threads).unwrap_or(i64::MAX)).max(0);
+    #[expect(clippy::cast_precision_loss, reason = "a figure")]
+    FigureRecord {
+        name: "own-beside".to_owned(),
+        value: rest as f64,
+        unit: "ns".to_owned(),
+        low: None,
+        high: None,
+        confidence: None,
+        note: "CPU time of this program beside the measured loops, warm-up included; where every CPU is measured, it is part of what they saw".to_owned(),
+    }
+}

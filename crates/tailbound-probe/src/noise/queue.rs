@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `queue`: would a packet queue of this depth overflow at this rate?
+//!
+//! Context: SETUP; HOT in `tailbound_rt::queue`. Units: packets, packets a second, bytes, ns.
+//! The queue is virtual, the work is not: each packet is worked off by moving its bytes. With
+//! `max-rate` the highest rate is searched for and confirmed on the rest of the schedule; what
+//! is claimed of it is distribution-free: seconds without loss, and how many there were.
+
+use tailbound_core::record::FigureRecord;
+use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_core::{Finding, Impact};
+use tailbound_rt::cyclic::Ended;
+use tailbound_rt::queue::{self, Drained, Feed, RATE_MAX};
+use tailbound_sys::SysError;
+
+use crate::arm::{ProbeError, clock_id};
+use crate::cast::{Extra, Finished, Running, Seat, Stage, birth};
+use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::noise::gauge::Gauge;
+use crate::noise::polled;
+use crate::noise::poller::{Poller, Stall, WORK_MAX};
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "queue",
+    about: "Would a packet queue overflow? A virtual queue, drained by a loop that does real work for each packet",
+    from: "the time at which a packet is due to come",
+    to: "the read of the CPU's time counter at which it is taken off the queue, the longest of each window",
+    replaces: &["queuelat", "determine_maximum_mpps"],
+    options: &[
+        ProbeOption::new("depth", "N", "1024", "packets that the queue holds"),
+        ProbeOption::new(
+            "pps",
+            "N",
+            "100000",
+            "packets a second; with --max-rate, where the search begins",
+        ),
+        ProbeOption::new("size", "BYTES", "1500", "bytes moved for each packet"),
+        ProbeOption::new(
+            "max-rate",
+            "WORD",
+            "no",
+            "`yes`: search for the highest rate without loss, and confirm it on the rest of the run",
+        ),
+        ProbeOption::new(
+            "trial",
+            "TIME",
+            "auto",
+            "length of a trial of the search; `auto`: a 40th of the run",
+        ),
+        ProbeOption::new(
+            "siblings",
+            "WORD",
+            "no",
+            "`yes`: measure both threads of a core, and mark the run",
+        ),
+        ProbeOption::plant("`stall`: the drain stands still for 20 ms every quarter of a second"),
+    ],
+    interval: "1ms",
+    policy: Some("other"),
+    event: "window",
+    property: Some("no packet was lost"),
+    hog: true,
+    check,
+    begin,
+};
+
+const STALL_NS: i64 = 20_000_000;
+const STALL_EVERY_NS: i64 = 250_000_000;
+const DEPTH_MAX: u64 = 1 << 32;
+const SECOND_NS: i64 = 1_000_000_000;
+/// Trials that a run has room for, at least.
+const TRIALS_A_RUN: i64 = 40;
+
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    depth: u64,
+    rate: u64,
+    work_bytes: usize,
+    trial_ns: Option<i64>,
+    stalls: bool,
+    confidence: f64,
+}
+
+fn ask(setup: &Setup<'_>) -> Result<Ask, ProbeError> {
+    let options = setup.options();
+    let search = options.flag("max-rate")?;
+    let trial_ns = match options.text("trial") {
+        Some("auto") => setup.plan.duration_ns() / TRIALS_A_RUN,
+        _ => options.time_ns("trial")?,
+    };
+    if search && trial_ns.saturating_mul(10) > setup.plan.duration_ns() {
+        return Err(options.wrong(
+            "trial",
+            format!(
+                "ten of them do not fit into the run of {}",
+                format_ns_i64(setup.plan.duration_ns())
+            ),
+        ));
+    }
+    let stalls = match options.text("plant") {
+        None => false,
+        Some(_) => options.word("plant", &["stall"])? == 0,
+    };
+    Ok(Ask {
+        depth: options.count("depth", 1..=DEPTH_MAX)?,
+        rate: options.count("pps", 1..=RATE_MAX)?,
+        work_bytes: usize::try_from(options.count("size", 0..=WORK_MAX)?).unwrap_or(0),
+        trial_ns: search.then_some(trial_ns.max(1)),
+        stalls,
+        confidence: setup.plan.requirement.confidence,
+    })
+}
+
+fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    ask(setup)?;
+    polled::check_busy(setup)
+}
+
+fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+    let ask = ask(setup)?;
+    let gauge = Gauge::take()?;
+    let clock = clock_id(setup.plan.clock);
+    let mut cast = setup.cast()?.busy();
+    for (cpu, thread) in setup.cpus().into_iter().zip(0u32..) {
+        let birth = birth(setup.plan.policy, vec![cpu]);
+        let seat = Seat::user(thread, Some(cpu));
+        cast.measured(seat, birth, move |stage| run(stage, cpu, &ask, &gauge, clock))?;
+    }
+    polled::release(setup, cast, gauge, |_| {})
+}
+
+fn run(
+    stage: &Stage,
+    cpu: u32,
+    ask: &Ask,
+    gauge: &Gauge,
+    clock: i32,
+) -> Result<Finished, SysError> {
+    let scale = gauge.scale();
+    let mut poller = Poller::new(false, None, ask.work_bytes);
+    let turn_ns = scale.ns(poller.turn_ticks());
+    poller.stalls(
+        ask.stalls.then(|| Stall {
+            every_ticks: scale.ticks(STALL_EVERY_NS),
+            ticks: scale.ticks(STALL_NS),
+        }),
+    );
+    let mut seen = None;
+    let mut measured = false;
+    let finished = stage.phases(|schedule, recorder| {
+        let feed = Feed {
+            origin: gauge.at(clock, schedule.first_ns),
+            scale,
+            hz: gauge.hz(),
+            rate: ask.rate,
+            depth: ask.depth,
+            trial_ns: ask.trial_ns.filter(|_| measured),
+            schedule: *schedule,
+            recorder,
+            stop: stage.stop(),
+        };
+        let (ended, drained) = queue::run(&mut poller, &feed);
+        seen = measured.then_some((ended, drained));
+        measured = true;
+        ended
+    })?;
+    if let Some((ended, drained)) = seen {
+        let windows = match ended {
+            Ended::Complete => stage.measurement().activations,
+            Ended::Stopped(n) | Ended::Failed(_, n) => n,
+        };
+        let span_ns = stage.measurement().interval_ns.saturating_mul(windows.cast_signed());
+        stage.extra(|extra| said(cpu, ask, &drained, span_ns, turn_ns, extra));
+    }
+    Ok(finished)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn said(cpu: u32, ask: &Ask, d: &Drained, span_ns: i64, turn_ns: i64, extra: &mut Extra) {
+    let mut add = |name: &str, value: f64, unit: &str, note: String| {
+        extra.figures.push(FigureRecord {
+            name: format!("{name}-cpu{cpu}"),
+            value,
+            unit: unit.to_owned(),
+            low: None,
+            high: None,
+            confidence: None,
+            note,
+        });
+    };
+    add(
+        "packets",
+        d.packets as f64,
+        "1",
+        format!(
+            "worked off; each moved {} bytes and took {} undisturbed",
+            grouped(ask.work_bytes as u64),
+            format_ns_i64(turn_ns)
+        ),
+    );
+    add(
+        "lost",
+        d.lost as f64,
+        "1",
+        format!(
+            "packets that found the queue full, at {} times, in {} of the run's seconds",
+            grouped(d.overflows),
+            d.overflow_seconds
+        ),
+    );
+    add(
+        "queue-longest",
+        d.deepest as f64,
+        "1",
+        format!(
+            "packets waiting at once, before those beyond the depth of {} were lost",
+            grouped(ask.depth)
+        ),
+    );
+    if ask.trial_ns.is_some() {
+        return searched(cpu, ask, d, extra);
+    }
+    let wait = u128::from(ask.depth) * 1_000_000_000 / u128::from(ask.rate.max(1));
+    add(
+        "queue-full-after",
+        wait as f64,
+        "ns",
+        format!(
+            "a standstill so long fills a queue of {} at {} packets/s",
+            grouped(ask.depth),
+            grouped(ask.rate)
+        ),
+    );
+    if d.lost == 0 {
+        return;
+    }
+    let seconds = (span_ns + SECOND_NS - 1) / SECOND_NS;
+    extra.findings.push(
+        Finding::new(
+            &format!("queue-overflow-{cpu}"),
+            Impact::Violation,
+            format!(
+                "on CPU {cpu} {} of {} packets found the queue of {} full, in {} of {seconds} seconds",
+                grouped(d.lost),
+                grouped(d.packets.saturating_add(d.lost)),
+                grouped(ask.depth),
+                d.overflow_seconds
+            ),
+        )
+        .meaning(format!(
+            "The drain stood still for longer than {}, or a packet's work takes longer than the time to the next.",
+            format_ns_i64(i64::try_from(wait).unwrap_or(i64::MAX))
+        ))
+        .remedy("`measure busy` on the same CPU tells who takes the time; a deeper queue bridges longer gaps."),
+    );
+}
+
+/// What the search found, and what its confirmation is worth.
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn searched(cpu: u32, ask: &Ask, d: &Drained, extra: &mut Extra) {
+    let seconds = d.confirmed_ns / SECOND_NS;
+    let (tried, failed) =
+        d.remembered().fold((0u64, 0u64), |(n, bad), t| (n + 1, bad + u64::from(t.overflowed)));
+    let lowest_lost = d.remembered().filter(|t| t.overflowed).map(|t| t.rate).min();
+    let beyond =
+        if d.trials_n > tried { format!(" (of {} in all)", d.trials_n) } else { String::new() };
+    let trials = format!("{tried} trials{beyond}, {failed} of them with loss");
+    if seconds == 0 {
+        extra.findings.push(
+            Finding::new(
+                &format!("rate-not-confirmed-{cpu}"),
+                Impact::Doubt,
+                format!("CPU {cpu}: no rate was confirmed for a second; {trials}"),
+            )
+            .meaning("The search was still going on, or lowered its rate, when the run ended.")
+            .remedy("Give the run more time (--duration), or begin nearer (--pps)."),
+        );
+        return;
+    }
+    // Distribution-free: none of n seconds lost a packet.
+    let often = 1.0 - (1.0 - ask.confidence).powf(1.0 / seconds as f64);
+    extra.figures.push(FigureRecord {
+        name: format!("rate-highest-cpu{cpu}"),
+        value: d.rate as f64,
+        unit: "1/s".to_owned(),
+        low: Some(d.rate as f64),
+        high: lowest_lost.filter(|r| *r > d.rate).map(|r| r as f64),
+        confidence: None,
+        note: format!(
+            "packets a second without loss at depth {}, confirmed for {}; the upper limit is the lowest rate that lost any; {trials}",
+            grouped(ask.depth),
+            format_ns_i64(d.confirmed_ns)
+        ),
+    });
+    extra.figures.push(FigureRecord {
+        name: format!("rate-highest-lossy-seconds-cpu{cpu}"),
+        value: 0.0,
+        unit: "%".to_owned(),
+        low: Some(0.0),
+        high: Some(often * 100.0),
+        confidence: Some(ask.confidence),
+        note: format!("seconds with loss at that rate: none of {seconds} seen; the limit assumes that they are alike, and nothing of their distribution"),
+    });
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `hwlat` by the kernel's tracer: its gaps as the windows of a schedule.
+//!
+//! Context: COLD: the kernel measures, this reads. Units: ns; the tracer counts whole µs.
+//! The tracer goes round the measured CPUs, one window of its own each, and looks for a part of
+//! each window. So there is one seat, not one a CPU; which CPU a gap was on is told by figures.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use tailbound_core::plan::{Observe, Plan};
+use tailbound_core::record::FigureRecord;
+use tailbound_core::units::format_ns_i64;
+use tailbound_core::{Finding, Impact, Policy};
+use tailbound_rt::cyclic::{Ended, Port, Schedule};
+use tailbound_rt::recorder::Recorder;
+use tailbound_rt::window::Windows;
+use tailbound_sys::SysError;
+use tailbound_sys::clock::{self, Nanosleep};
+
+use crate::arm::{ProbeError, clock_id};
+use crate::cast::{Extra, Finished, Running, Seat, Stage, birth};
+use crate::kind::Setup;
+use crate::noise::hwlat::duty_finding;
+use crate::observe::{Gap, Observer, trace_clock_id};
+
+/// From one look at the trace to the next.
+const LOOK_NS: i64 = 100_000_000;
+/// So long a gap may take to come out of the trace.
+const LAG_NS: i64 = 300_000_000;
+
+/// Gaps of one CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    n: u64,
+    ns: i64,
+    ns_max: i64,
+}
+
+/// Sets the tracer up and starts the thread that reads it.
+///
+/// # Errors
+/// [`ProbeError::Cannot`]: tracefs refuses.
+pub(super) fn begin(
+    setup: &Setup<'_>,
+    more: impl FnOnce(&mut Extra) + Send + 'static,
+) -> Result<Running, ProbeError> {
+    let cannot = |e: &dyn std::fmt::Display| ProbeError::Cannot(format!("--with tracer: {e}"));
+    let plan = Plan { observe: Some(Observe::Hwlat), ..setup.plan.clone() };
+    let observer = Observer::prepare(setup.root, &plan, setup.exe)
+        .map_err(|e| cannot(&e))?
+        .ok_or_else(|| cannot(&"no tracer was set up: a bug of ours"))?;
+    let least_ns = setup.options().time_ns("threshold")?;
+    let mut cast = setup.cast()?;
+    let ids = (clock_id(setup.plan.clock), trace_clock_id(setup.plan.clock));
+    // It sleeps, and is nobody's rival: any CPU will do.
+    let born = birth(Policy::Other, Vec::new());
+    cast.measured(Seat::user(0, None), born, move |stage| read(stage, observer, ids, least_ns))?;
+    cast.after(move |_| {
+        let mut extra = Extra::default();
+        more(&mut extra);
+        extra
+    });
+    cast.release()
+}
+
+/// The windows of the schedule, and the gaps that came in so far.
+struct Eye<'a> {
+    stage: &'a Stage,
+    id: i32,
+    first_ns: i64,
+    windows: Windows<'a>,
+    least_ns: i64,
+    pending: Vec<(i64, i64)>,
+    cpus: BTreeMap<u32, Seen>,
+}
+
+impl<'a> Eye<'a> {
+    fn new(stage: &'a Stage, id: i32, schedule: &Schedule, recorder: &'a Recorder) -> Self {
+        Self {
+            stage,
+            id,
+            first_ns: schedule.first_ns,
+            windows: Windows::new(recorder, schedule),
+            least_ns: 0,
+            pending: Vec::new(),
+            cpus: BTreeMap::new(),
+        }
+    }
+
+    fn now_ns(&self) -> i64 {
+        clock::now_ns(self.id).saturating_sub(self.first_ns)
+    }
+
+    fn take(&mut self, gaps: &[Gap], id_apart_ns: i64) {
+        for &Gap { cpu, t_ns, ns } in gaps.iter().filter(|g| g.ns >= self.least_ns) {
+            let seen = self.cpus.entry(cpu).or_default();
+            *seen = Seen { n: seen.n + 1, ns: seen.ns + ns, ns_max: seen.ns_max.max(ns) };
+            let at = t_ns.saturating_sub(id_apart_ns).saturating_sub(self.first_ns);
+            self.pending.push((at, ns));
+        }
+        self.pending.sort_unstable();
+    }
+
+    /// Closes the windows that ended before `until_ns`, each with its gaps.
+    fn close(&mut self, until_ns: i64) {
+        let later = self.pending.partition_point(|g| g.0 < until_ns);
+        let ready: Vec<_> = self.pending.drain(..later).collect();
+        for (at, ns) in ready {
+            self.windows_until(at);
+            self.windows.see(ns);
+        }
+        self.windows_until(until_ns);
+    }
+
+    fn windows_until(&mut self, ns: i64) {
+        while !self.windows.complete() && self.windows.end_ns() <= ns {
+            self.windows.close(self.windows.end_ns(), true);
+        }
+    }
+
+    /// Waits a little; is it over?
+    fn wait(&mut self) -> bool {
+        Nanosleep(self.id).sleep_until(clock::now_ns(self.id).saturating_add(LOOK_NS));
+        self.close(self.now_ns().saturating_sub(LAG_NS));
+        self.windows.complete() || self.stage.stop().load(Ordering::Relaxed)
+    }
+
+    /// Nothing more comes.
+    fn end(&mut self) -> Ended {
+        self.close(self.now_ns());
+        self.windows.finish();
+        if self.windows.complete() {
+            Ended::Complete
+        } else {
+            Ended::Stopped(self.windows.accounted())
+        }
+    }
+}
+
+/// Reads the tracer over the measurement; in the warm-up nothing is looked at.
+fn read(
+    stage: &Stage,
+    mut observer: Observer,
+    ids: (i32, i32),
+    least_ns: i64,
+) -> Result<Finished, SysError> {
+    let (id, trace_id) = ids;
+    let setting = |path: &str| observer.setting(path).and_then(|t| t.trim().parse::<f64>().ok());
+    let duty = setting("hwlat_detector/width")
+        .zip(setting("hwlat_detector/window"))
+        .filter(|(_, window)| *window > 0.0)
+        .map(|(width, window)| width / window);
+    let apart_ns = clock::now_ns(trace_id).saturating_sub(clock::now_ns(id));
+    let mut cpus = BTreeMap::new();
+    let mut refused = None;
+    let mut warm = true;
+    let finished = stage.phases(|schedule, recorder| {
+        let mut eye = Eye::new(stage, id, schedule, recorder);
+        eye.least_ns = least_ns;
+        if std::mem::take(&mut warm) {
+            while !eye.wait() {}
+            return eye.end();
+        }
+        let mut over = false;
+        let looked = observer.watch_gaps(&mut |gaps| {
+            eye.take(gaps, apart_ns);
+            over = over || eye.wait();
+            over
+        });
+        refused = looked.err().map(|e| e.to_string());
+        let ended = eye.end();
+        cpus = std::mem::take(&mut eye.cpus);
+        ended
+    })?;
+    let observed = observer.end();
+    stage.extra(|extra| {
+        extra.findings.extend(observed.findings.into_iter().filter(|f| f.id != "observed"));
+        said(&cpus, duty, refused, extra);
+    });
+    Ok(finished)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn said(cpus: &BTreeMap<u32, Seen>, duty: Option<f64>, refused: Option<String>, extra: &mut Extra) {
+    extra.findings.push(Finding::new(
+        "hwlat-means",
+        Impact::Notice,
+        "looked by the kernel's hwlat tracer, with interrupts off, one CPU after the other",
+    ));
+    if let Some(why) = refused {
+        extra.findings.push(
+            Finding::new("hwlat-refused", Impact::Unfit, format!("the tracer did not run: {why}"))
+                .remedy("--with polling needs no tracer."),
+        );
+    }
+    match duty {
+        Some(duty) => extra.findings.push(duty_finding(duty)),
+        None => extra.findings.push(Finding::new(
+            "duty-cycle",
+            Impact::Doubt,
+            "how much of the time was looked at is not known: hwlat_detector/width and window could not be read",
+        )),
+    }
+    for (cpu, seen) in cpus {
+        extra.figures.push(FigureRecord {
+            name: format!("gaps-cpu{cpu}"),
+            value: seen.n as f64,
+            unit: "1".to_owned(),
+            low: None,
+            high: None,
+            confidence: None,
+            note: format!(
+                "gaps seen, {} together, the longest {}",
+                format_ns_i64(seen.ns),
+                format_ns_i64(seen.ns_max)
+            ),
+        });
+    }
+}
