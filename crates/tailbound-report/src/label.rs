@@ -23,9 +23,12 @@ pub fn thread(run: &Run, t: &ThreadRecord) -> String {
 /// The name of thread number `id`, as far as the run knows it.
 #[must_use]
 pub fn thread_id(run: &Run, id: u32) -> String {
-    match run.threads.iter().find(|t| t.thread == id) {
-        Some(t) => t.cpu.map_or_else(|| format!("thread {id}"), |cpu| format!("CPU {cpu}")),
-        None => {
+    let of: Vec<&ThreadRecord> = run.threads.iter().filter(|t| t.thread == id).collect();
+    match of.as_slice() {
+        // A seat of its own; several contexts of one number are what the kernel saw of one thread.
+        [t] => thread(run, t),
+        [t, ..] => t.cpu.map_or_else(|| format!("thread {id}"), |cpu| format!("CPU {cpu}")),
+        [] => {
             // Cut off before the threads' own lines: the plan still tells the CPU.
             let cpu = run.header.plan.cpus.iter().nth(id as usize);
             cpu.map_or_else(|| format!("thread {id}"), |cpu| format!("CPU {cpu}"))
