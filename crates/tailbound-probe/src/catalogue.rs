@@ -18,6 +18,7 @@ pub const CYCLIC: &str = "cyclic";
 /// Every other probe.
 pub static CATALOGUE: &[&ProbeKind] = &[
     // Scheduling.
+    &crate::scheduling::football::KIND,
     &crate::scheduling::pi::KIND,
     // Noise.
     &crate::noise::busy::KIND,

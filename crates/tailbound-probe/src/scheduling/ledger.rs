@@ -29,6 +29,15 @@ impl<T: Copy> Ledger<T> {
         self.n = self.n.saturating_add(1);
     }
 
+    /// Adds those of another ledger.
+    pub(super) fn add(&mut self, other: &Self) {
+        for &(trial, proof) in other.kept.iter().flatten() {
+            self.enter(trial, proof);
+        }
+        let kept = other.kept.iter().flatten().count() as u64;
+        self.n = self.n.saturating_add(other.n.saturating_sub(kept));
+    }
+
     /// How many there were.
     pub(super) fn n(&self) -> u64 {
         self.n
@@ -73,6 +82,10 @@ mod tests {
             ledger.enter(trial, 10 * i64::try_from(trial).expect("small"));
         }
         let finding = find(&ledger).expect("eight");
+        let mut both = Ledger::default();
+        both.enter(0, -1);
+        both.add(&ledger);
+        assert_eq!(both.n(), 9);
         assert_eq!(finding.impact, Impact::Violation);
         assert_eq!(finding.title, "8 seen");
         assert!(finding.meaning.starts_with("trial 0: 0 ns; trial 1: 10 ns"), "{finding:?}");

@@ -8,6 +8,7 @@
 //! Source: sched(7), futex(2); docs/probes/scheduling.md.
 
 mod bell;
+pub(crate) mod football;
 mod ledger;
 mod pace;
 pub(crate) mod pi;
@@ -15,8 +16,11 @@ mod trials;
 
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
+use tailbound_core::record::FigureRecord;
+use tailbound_rt::recorder::Recorder;
 
 use crate::arm::{ProbeError, allowed};
+use crate::cast::Recorders;
 
 /// The errno of a system call the kernel does not have.
 const ENOSYS: i32 = 38;
@@ -41,4 +45,26 @@ fn realtime_allowed(priority: u8) -> Result<(), ProbeError> {
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 fn span(ns: i64) -> String {
     tailbound_core::units::format_ns(ns as f64)
+}
+
+/// The recorder of the phase that runs: the measurement, or the warm-up before it.
+fn of_phase(recorders: &Recorders, measuring: bool) -> &Recorder {
+    if measuring { &recorders.measured } else { &recorders.warm_up }
+}
+
+/// A count as a figure of the probe.
+fn count(name: &str, n: u64, note: &str) -> FigureRecord {
+    #[expect(clippy::cast_precision_loss, reason = "a count of trials")]
+    figure(name, n as f64, "1", note)
+}
+
+/// A figure of the probe.
+fn figure(name: &str, value: f64, unit: &str, note: &str) -> FigureRecord {
+    FigureRecord {
+        name: name.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        note: note.to_owned(),
+        ..FigureRecord::default()
+    }
 }

@@ -22,17 +22,31 @@ pub(super) struct Timed {
     pub(super) to_ns: i64,
 }
 
-/// Runs `play` at every due activation; `None` from it ends the run before its time.
+impl Timed {
+    /// From the first to the second.
+    pub(super) fn span_ns(self) -> i64 {
+        self.to_ns.saturating_sub(self.from_ns)
+    }
+    /// Enters it as what was timed in trial `trial`.
+    #[inline]
+    pub(super) fn enter(self, trial: u64, writer: &mut Writer<'_>) {
+        writer.wake(trial, self.from_ns, self.to_ns, 0);
+    }
+}
+
+/// Runs `play` at every due activation; it gets a writer for each of `recorders`, and enters
+/// one time into each. `false` from it ends the run before its time.
 pub(super) fn run(
     clock: i32,
     schedule: &Schedule,
-    recorder: &Recorder,
+    recorders: &[&Recorder],
     stop: &AtomicBool,
-    mut play: impl FnMut(u64) -> Option<Timed>,
+    mut play: impl FnMut(u64, &mut [Writer<'_>]) -> bool,
 ) -> Ended {
     let mut port = clock::Nanosleep(clock);
     let interval = schedule.interval_ns.max(1);
-    let mut writer = Writer::new(recorder, schedule.first_ns, interval);
+    let mut writers: Vec<Writer<'_>> =
+        recorders.iter().map(|r| Writer::new(r, schedule.first_ns, interval)).collect();
     let (mut due, mut trial) = (schedule.first_ns, 0u64);
     let mut ended = Ended::Complete;
     while trial < schedule.activations {
@@ -48,20 +62,19 @@ pub(super) fn run(
                 break;
             }
         }
-        let Some(timed) = play(trial) else {
+        if !play(trial, &mut writers) {
             ended = Ended::Stopped(trial);
             break;
-        };
-        writer.wake(trial, timed.from_ns, timed.to_ns, 0);
+        }
         let late = port.now_ns().saturating_sub(due).max(0);
         let left = schedule.activations.saturating_sub(trial).saturating_sub(1);
         let missed = (late / interval).unsigned_abs().min(left);
-        writer.skipped(late, missed);
+        writers.iter_mut().for_each(|w| w.skipped(late, missed));
         let steps = missed.saturating_add(1);
         trial = trial.saturating_add(steps);
         due = due.saturating_add(interval.saturating_mul(steps.cast_signed()));
     }
-    writer.finish();
+    writers.iter_mut().for_each(Writer::finish);
     ended
 }
 
@@ -77,19 +90,21 @@ mod tests {
         let recorder = Box::<Recorder>::default();
         let stop = AtomicBool::new(false);
         let mut played = Vec::new();
-        let ended = run(clock, &schedule, &recorder, &stop, |trial| {
+        let ended = run(clock, &schedule, &[&recorder], &stop, |trial, writers| {
             played.push(trial);
             let from_ns = clock::now_ns(clock);
             // The first one lasts until four more have fallen due.
             while trial == 0 && clock::now_ns(clock) < schedule.first_ns + 4_500_000 {}
-            Some(Timed { from_ns, to_ns: from_ns + 10 })
+            let timed = Timed { from_ns, to_ns: from_ns + 10 };
+            writers.iter_mut().for_each(|w| timed.enter(trial, w));
+            true
         });
         assert_eq!(ended, Ended::Complete);
         let (n, missed) = (recorder.wakeups().n, recorder.missed().n);
         assert_eq!(n, played.len() as u64);
         assert_eq!(n + missed, 20, "every due trial");
         assert!(missed >= 4, "{missed} missed; played {played:?}");
-        let ended = run(clock, &schedule, &recorder, &stop, |_| None);
+        let ended = run(clock, &schedule, &[&recorder], &stop, |_, _| false);
         assert_eq!(ended, Ended::Stopped(0));
     }
 }

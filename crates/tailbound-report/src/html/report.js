@@ -74,6 +74,8 @@
   }
 
   document.querySelectorAll("figure[data-figure]").forEach(function (figure) {
+    // Without axes there is nothing to read or to zoom: the picture tells by itself.
+    if (!figure.querySelector("svg.tb[data-area]")) return;
     var series = data[figure.dataset.figure] || [];
     var readout = figure.querySelector(".readout");
     readout.textContent = window.matchMedia("(hover: hover)").matches

@@ -36,6 +36,15 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
         let table = table.html();
         page.push(&table);
     }
+    let lanes = pictures::lanes(&run.timelines);
+    if !lanes.is_empty() {
+        page.heading("Who ran when");
+        lanes.iter().for_each(|f| page.figure(f, prefix));
+    }
+    if run.timelines.len() > lanes.len() {
+        let more = run.timelines.len() - lanes.len();
+        page.text("note", &format!("{more} more timelines are in the run file."));
+    }
     page.heading("Over time");
     later.iter().for_each(|f| page.figure(f, prefix));
     if later.is_empty() {

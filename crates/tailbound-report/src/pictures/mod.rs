@@ -6,6 +6,7 @@
 
 pub mod compared;
 mod histogram;
+mod lanes;
 mod returns;
 mod survival;
 mod timeline;
@@ -20,6 +21,8 @@ use crate::svg::plot::{self, Look};
 use crate::table::Table;
 
 pub use histogram::{EXPLANATION as HISTOGRAM_EXPLANATION, early, late, late_multiple};
+pub(crate) use lanes::end_ns as lanes_end_ns;
+pub use lanes::lanes;
 pub use returns::returns;
 pub use survival::{EXPLANATION as SURVIVAL_EXPLANATION, survival, survival_multiple};
 pub use timeline::{loads, maxima, window_table, windows};

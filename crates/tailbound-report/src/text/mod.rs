@@ -5,6 +5,7 @@
 
 pub mod bars;
 pub mod ink;
+pub(crate) mod lanes;
 pub(crate) mod report;
 
 pub use report::{Style, text};

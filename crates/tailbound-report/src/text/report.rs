@@ -116,6 +116,12 @@ pub fn text(run: &Run, style: Style) -> String {
         let table = table.text(page.width());
         page.raw(table, Ink::Plain);
     }
+    for timeline in &run.timelines {
+        page.heading(&format!("Who ran when: {}", timeline.title));
+        let lines = super::lanes::lines(timeline, page.width().min(100));
+        page.raw(lines, Ink::Plain);
+        page.text(&super::lanes::legend(timeline), "  ", Ink::Dim);
+    }
     histogram(run, &mut page);
     statements(run, &mut page);
     phases(run, &mut page);

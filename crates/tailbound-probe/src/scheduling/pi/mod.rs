@@ -25,12 +25,10 @@ use tailbound_sys::futex::{self, Locked, Scope};
 use tailbound_sys::sched::gettid;
 
 use super::bell::Closing;
-use super::ledger::Ledger;
-use super::trials;
+use super::{of_phase, trials};
 use crate::arm::{ProbeError, clock_id};
 use crate::cast::{Cast, Finished, Recorders, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
-use director::Proof;
 use tasks::{Group, LOCKS_MAX, Lengths};
 use told::Sum;
 
@@ -220,15 +218,13 @@ impl Desk {
     fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
         let _closing = Closing(self.group.bells());
         let mut measuring = false;
-        let (mut found, mut ledger) = (Sum::default(), Ledger::default());
+        let mut found = Sum::default();
         let finished = stage.phases(|schedule, recorder| {
-            (found, ledger) = (Sum::default(), Ledger::default());
-            let beside = (measuring, (&mut found, &mut ledger));
-            let ended = self.phase(schedule, recorder, stage, beside);
+            found = Sum::default();
+            let ended = self.phase(schedule, recorder, stage, (measuring, &mut found));
             measuring = true;
             ended
         });
-        found.violations.push(ledger);
         self.sum.lock().unwrap_or_else(PoisonError::into_inner).add(found);
         finished
     }
@@ -238,43 +234,38 @@ impl Desk {
         schedule: &Schedule,
         recorder: &Recorder,
         stage: &Stage,
-        (measuring, (sum, ledger)): (bool, (&mut Sum, &mut Ledger<Proof>)),
+        (measuring, sum): (bool, &mut Sum),
     ) -> Ended {
-        let mut writers = self.beside.each_ref().map(|r| {
-            let shared: &Recorder = if measuring { &r.measured } else { &r.warm_up };
-            Writer::new(shared, schedule.first_ns, schedule.interval_ns)
-        });
-        let [hand_over, wait, control] = &mut writers;
+        let [hand_over, wait, control] = self.beside.each_ref().map(|r| of_phase(r, measuring));
+        let mut control = Writer::new(control, schedule.first_ns, schedule.interval_ns);
         let Words { lengths, links, planted, control: every, .. } = self.words;
         let play = |inherit| director::play(&self.group, links, inherit, lengths, self.clock);
-        let ended = trials::run(self.clock, schedule, recorder, stage.stop(), |n| {
+        let recorders = [recorder, hand_over, wait];
+        let ended = trials::run(self.clock, schedule, &recorders, stage.stop(), |n, writers| {
             let Some(trial) = play(!planted) else {
                 sum.stuck += u64::from(!stage.stop().load(Ordering::Relaxed));
-                return None;
+                return false;
             };
             sum.trials += 1;
             if let Some(proof) = trial.judge(self.cpu) {
-                ledger.enter(n, proof);
+                sum.violations.enter(n, proof);
             }
-            for (writer, timed) in [(&mut *hand_over, trial.hand_over()), (wait, trial.wait())] {
-                writer.wake(n, timed.from_ns, timed.to_ns, 0);
-            }
-            let timed = trial.boost();
-            let length = |t: &trials::Timed| t.to_ns - t.from_ns;
-            if sum.slowest.as_ref().is_none_or(|(_, t)| length(&t.boost()) < length(&timed)) {
+            let times = [trial.boost(), trial.hand_over(), trial.wait()];
+            times.iter().zip(writers).for_each(|(timed, writer)| timed.enter(n, writer));
+            let boost_ns = trial.boost().span_ns();
+            if sum.slowest.as_ref().is_none_or(|(_, t)| t.boost().span_ns() < boost_ns) {
                 sum.slowest = Some((self.cpu, trial));
             }
             if every != 0 && n.is_multiple_of(every) {
-                let Some(trial) = play(false) else { return Some(timed) };
-                let waited = trial.wait();
-                control.wake(n, waited.from_ns, waited.to_ns, 0);
+                let Some(trial) = play(false) else { return true };
+                trial.wait().enter(n, &mut control);
                 sum.controls += 1;
                 sum.inverted += u64::from(trial.inverted_ns() > 0);
                 sum.control.get_or_insert((self.cpu, trial));
             }
-            Some(timed)
+            true
         });
-        writers.iter_mut().for_each(Writer::finish);
+        control.finish();
         ended
     }
 }

@@ -4,9 +4,9 @@
 //!
 //! Context: COLD. Units: ns since the begin of the trial.
 
-use super::super::span;
+use super::super::{count, span};
 use tailbound_core::finding::{Finding, Impact};
-use tailbound_core::record::{FigureRecord, Lane, Span, TimelineRecord};
+use tailbound_core::record::{Lane, Span, TimelineRecord};
 
 use super::super::ledger::Ledger;
 use super::super::pace::Stretch;
@@ -20,7 +20,7 @@ pub(super) struct Sum {
     /// Trials with inheritance.
     pub(super) trials: u64,
     /// Of those, the ones in which the kernel failed.
-    pub(super) violations: Vec<Ledger<Proof>>,
+    pub(super) violations: Ledger<Proof>,
     /// Trials without inheritance.
     pub(super) controls: u64,
     /// Of those, the ones that showed an inversion.
@@ -40,10 +40,8 @@ impl Sum {
         self.controls += other.controls;
         self.inverted += other.inverted;
         self.stuck += other.stuck;
-        self.violations.extend(other.violations);
-        let length = |t: &Option<(u32, Trial)>| {
-            t.as_ref().map(|(_, t)| t.boost()).map(|b| b.to_ns - b.from_ns)
-        };
+        self.violations.add(&other.violations);
+        let length = |t: &Option<(u32, Trial)>| t.as_ref().map(|(_, t)| t.boost().span_ns());
         if length(&other.slowest) > length(&self.slowest) {
             self.slowest = other.slowest;
         }
@@ -57,21 +55,14 @@ impl Sum {
             ("inversions", self.trials, "trials with inheritance"),
             (
                 "violations",
-                self.violations.iter().map(Ledger::n).sum(),
+                self.violations.n(),
                 "of them, those in which the spinner ran while the urgent task waited",
             ),
             ("controls", self.controls, "trials without inheritance"),
             ("control-inversions", self.inverted, "of them, those that showed the inversion"),
         ];
         extra.figures.extend(counts.map(|(name, n, note)| count(name, n, note)));
-        for (i, ledger) in self.violations.iter().enumerate() {
-            let id = if i == 0 {
-                "priority-inversion".to_owned()
-            } else {
-                format!("priority-inversion-{i}")
-            };
-            extra.findings.extend(violation(ledger, &id));
-        }
+        extra.findings.extend(violation(&self.violations));
         extra.findings.extend(self.doubts(planted));
         let shown = [
             (
@@ -113,25 +104,13 @@ impl Sum {
     }
 }
 
-fn count(name: &str, n: u64, note: &str) -> FigureRecord {
-    #[expect(clippy::cast_precision_loss, reason = "a count of trials")]
-    let value = n as f64;
-    FigureRecord {
-        name: name.to_owned(),
-        value,
-        unit: "1".to_owned(),
-        note: note.to_owned(),
-        ..FigureRecord::default()
-    }
-}
-
-fn violation(ledger: &Ledger<Proof>, id: &str) -> Option<Finding> {
+fn violation(ledger: &Ledger<Proof>) -> Option<Finding> {
     let title = |n| {
         format!(
             "a task of lower priority ran while the urgent task waited for a lock with inheritance, in {n} trials"
         )
     };
-    ledger.finding(id, title, |p| {
+    ledger.finding("priority-inversion", title, |p| {
         if p.errno != 0 {
             return format!("CPU {}: the kernel refused the lock, errno {}", p.cpu, p.errno);
         }

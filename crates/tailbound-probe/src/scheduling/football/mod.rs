@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `sched-football`: the offence must never run while the defence wants every CPU.
+//!
+//! Context: SETUP in `check` and `begin`, HOT in the referee's games. Units: ns.
+//! On N CPUs N defenders spin, and N players of lower priority stand ready to move the ball;
+//! fans of higher priority run onto the field and off it again. None of the players is pinned,
+//! so every change must bring the N most urgent tasks onto the N CPUs. The referee, above
+//! all, begins and ends each game; one step of the offence in between moves the ball.
+//! Source: sched(7); Steven Rostedt, John Stultz: the game as a test of the push and pull logic.
+
+mod players;
+mod told;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tailbound_core::policy::Policy;
+use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
+use tailbound_sys::error::SysError;
+
+use super::bell::Closing;
+use super::{span, trials};
+use crate::arm::{ProbeError, clock_id};
+use crate::cast::{Cast, Finished, Running, Seat, Stage, birth};
+use crate::kind::{ProbeKind, ProbeOption, Setup};
+use players::Field;
+use told::{Proof, Sum};
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "sched-football",
+    about: "the N most urgent of many spinning tasks have the N CPUs, whoever comes and goes",
+    from: "the referee, just before it calls the defence (futex wake)",
+    to: "the last defender, at its first instruction on the field",
+    replaces: &["LTP sched_football"],
+    options: &[
+        ProbeOption::new("game", "TIME", "100ms", "length of a game, at most 300ms"),
+        ProbeOption::new("defence", "N", "30", "priority of the defence"),
+        ProbeOption::new("offence", "N", "15", "priority of the offence"),
+        ProbeOption::new("fan", "N", "50", "priority of the fans"),
+        ProbeOption::new("fans", "N", "2", "number of fans, 0 to 64"),
+        ProbeOption::new(
+            "tolerance",
+            "TIME",
+            "1ns",
+            "the offence may run so long a game: kernels move tasks by interrupts, which take their time",
+        ),
+        ProbeOption::plant("`demoted`: the defence plays below the offence"),
+    ],
+    interval: "250ms",
+    policy: None,
+    event: "game",
+    property: Some("the offence never ran while the defence wanted every CPU"),
+    hog: false,
+    check,
+    begin,
+};
+
+/// The guard against runaway threads strikes at 0.5 s without a sleep.
+const GAME_MAX_NS: i64 = 300_000_000;
+/// Share of the real-time throttle's budget a game may use.
+const THROTTLE_SHARE: f64 = 0.9;
+
+/// What the options say.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    game_ns: i64,
+    tolerance_ns: i64,
+    defence: u8,
+    offence: u8,
+    fan: u8,
+    fans: u32,
+    priority: u8,
+}
+
+impl Words {
+    fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
+        let options = setup.options();
+        let priority = |name| -> Result<u8, ProbeError> {
+            options.count(name, 1..=97).map(|n| u8::try_from(n).unwrap_or(1))
+        };
+        let game_ns = options.time_ns("game")?;
+        if game_ns > GAME_MAX_NS {
+            return Err(options.wrong(
+                "game",
+                format!(
+                    "at most {}: longer, and the guard against runaway threads would end it",
+                    span(GAME_MAX_NS)
+                ),
+            ));
+        }
+        let (mut defence, offence, fan) =
+            (priority("defence")?, priority("offence")?, priority("fan")?);
+        if offence >= defence {
+            return Err(options.wrong("offence", format!("must be below --defence {defence}")));
+        }
+        if fan <= defence {
+            return Err(options.wrong("fan", format!("must be above --defence {defence}")));
+        }
+        match options.text("plant") {
+            None => {}
+            Some("demoted") => defence = offence.saturating_sub(1).max(1),
+            Some(_) => return Err(options.wrong("plant", "choose demoted")),
+        }
+        Ok(Self {
+            game_ns,
+            tolerance_ns: options.time_ns("tolerance")?,
+            defence,
+            offence,
+            fan,
+            fans: u32::try_from(options.count("fans", 0..=64)?).unwrap_or(0),
+            priority: super::director_priority(setup.plan, fan.saturating_add(1))?,
+        })
+    }
+}
+
+fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    let words = Words::of(setup)?;
+    let interval_ns = setup.plan.interval_ns;
+    if words.game_ns.saturating_mul(10) > interval_ns.saturating_mul(9) {
+        return Err(ProbeError::Usage(format!(
+            "probe sched-football: a game of {} leaves no pause in {}: make --interval longer",
+            span(words.game_ns),
+            span(interval_ns)
+        )));
+    }
+    if let Some((runtime_us, period_us)) = throttle(setup)
+        && words.game_ns as f64 / interval_ns as f64 > THROTTLE_SHARE * runtime_us / period_us
+    {
+        return Err(ProbeError::Cannot(format!(
+            "probe sched-football: games of {} every {} come near the kernel's throttle of real-time tasks ({runtime_us} us in {period_us} us, kernel.sched_rt_runtime_us), which would stop the defence in the game: make --interval longer, or set kernel.sched_rt_runtime_us to -1 for the run",
+            span(words.game_ns),
+            span(interval_ns)
+        )));
+    }
+    super::realtime_allowed(words.priority)
+}
+
+/// Budget and period of the real-time throttle in µs, if there is one.
+fn throttle(setup: &Setup<'_>) -> Option<(f64, f64)> {
+    let number = |name: &str| setup.root.parsed::<f64>(&format!("/proc/sys/kernel/{name}")).ok();
+    let (runtime, period) = (number("sched_rt_runtime_us")?, number("sched_rt_period_us")?);
+    (runtime >= 0.0 && runtime < period).then_some((runtime, period))
+}
+
+fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+    let words = Words::of(setup)?;
+    let cpus = setup.cpus();
+    let mut cast: Cast = setup.cast()?;
+    let field = Arc::new(Field::new(cpus.len(), usize::try_from(words.fans).unwrap_or(0)));
+    let clock = clock_id(setup.plan.clock);
+    let born = |priority| birth(Policy::Fifo(priority), cpus.clone());
+    for i in 0..cpus.len() {
+        let f = Arc::clone(&field);
+        cast.helper("defender", born(words.defence), move |s| {
+            players::defender(&f, i, clock, s.stop());
+            Ok(())
+        })?;
+        let f = Arc::clone(&field);
+        cast.helper("player of the offence", born(words.offence), move |s| {
+            players::offence(&f, i, clock, s.stop());
+            Ok(())
+        })?;
+    }
+    for i in 0..words.fans {
+        let f = Arc::clone(&field);
+        cast.helper("fan", born(words.fan), move |s| {
+            players::fan(&f, i, s.stop());
+            Ok(())
+        })?;
+    }
+    let sum = Arc::new(Mutex::new(Sum::default()));
+    let referee = Referee { field, words, clock, sum: Arc::clone(&sum) };
+    let own = birth(setup.plan.policy, cpus.clone());
+    cast.measured(Seat::user(0, None), own, move |stage| referee.run(stage))?;
+    let players = (cpus.len(), words);
+    cast.after(move |_| {
+        sum.lock().unwrap_or_else(PoisonError::into_inner).extra(players.0, players.1.game_ns)
+    });
+    cast.release()
+}
+
+/// Above all players.
+struct Referee {
+    field: Arc<Field>,
+    words: Words,
+    clock: i32,
+    sum: Arc<Mutex<Sum>>,
+}
+
+impl Referee {
+    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
+        let _closing = Closing(self.field.bells());
+        let mut found = Sum::default();
+        let finished = stage.phases(|schedule, recorder| {
+            found = Sum::default();
+            trials::run(self.clock, schedule, &[recorder], stage.stop(), |n, writers| {
+                let Some(kick_off) = self.game(n, stage, &mut found) else { return false };
+                writers.iter_mut().for_each(|w| kick_off.enter(n, w));
+                true
+            })
+        });
+        *self.sum.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        finished
+    }
+
+    /// One game; `None` when it came to no end.
+    fn game(&self, n: u64, stage: &Stage, sum: &mut Sum) -> Option<trials::Timed> {
+        let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(players::PATIENCE_NS);
+        let from_ns = clock::now_ns(self.clock);
+        if !self.field.line_up(until) {
+            sum.stuck += u64::from(!stage.stop().load(std::sync::atomic::Ordering::Relaxed));
+            return None;
+        }
+        let to_ns = self.field.on_the_field_ns();
+        let whistle = self.field.play(self.words.game_ns, self.clock, stage.stop());
+        if !self.field.leave(until.saturating_add(self.words.game_ns)) {
+            sum.stuck += u64::from(!stage.stop().load(std::sync::atomic::Ordering::Relaxed));
+            return None;
+        }
+        sum.games += 1;
+        for (player, moved) in self.field.moves() {
+            let ran_ns = moved.between_ns(i64::MIN, i64::MAX);
+            sum.longest_ns = sum.longest_ns.max(ran_ns);
+            let Some(first) = moved.stretches().first() else { continue };
+            sum.moved += 1;
+            if ran_ns >= self.words.tolerance_ns {
+                let into_ns = first.from_ns - whistle.from_ns;
+                sum.ledger.enter(n, Proof { player, into_ns, ran_ns });
+            }
+        }
+        Some(trials::Timed { from_ns, to_ns })
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Some tasks beside each other over a short time: who ran, who waited, who held the lock.
+//!
+//! Context: COLD. Units: ns since the begin of the timeline across; one row a task.
+//! States differ by height *and* by colour, so that neither colour-blind readers nor
+//! black-and-white printers lose one; a state too short to be seen is one pixel wide.
+//! Not here: the same in letters (`text::lanes`).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use tailbound_core::record::{Lane, TimelineRecord};
+use tailbound_core::units::format_ns;
+
+use super::Figure;
+use crate::escape::xml;
+use crate::svg::plot::number;
+use crate::svg::{Layout, Scale, Unit};
+use crate::table::Table;
+
+/// Names of the pictures of a run: more are not drawn, and said to be left out.
+const IDS: [&str; 6] = ["lanes-1", "lanes-2", "lanes-3", "lanes-4", "lanes-5", "lanes-6"];
+const ROW: f64 = 34.0;
+const LEGEND_ROW: f64 = 18.0;
+const RIGHT: f64 = 14.0;
+/// Average advance of a letter at 11 px.
+const LETTER: f64 = 6.4;
+
+/// How a state is drawn: class of its colour, height as a share of the row.
+fn look(state: &str) -> (&'static str, f64) {
+    match state {
+        "running" => ("c0", 0.62),
+        "holds" => ("c4", 0.62),
+        "boosted" => ("c2", 0.62),
+        "ready" => ("c6", 0.26),
+        "blocked" => ("c1", 0.26),
+        _ => ("c3", 0.44),
+    }
+}
+
+/// What a state means, for the legend.
+fn meaning(state: &str) -> &str {
+    match state {
+        "running" => "runs",
+        "holds" => "runs and holds the lock",
+        "boosted" => "runs at the inherited priority and holds the lock",
+        "ready" => "ready, but has no CPU",
+        "blocked" => "waits for the lock",
+        other => other,
+    }
+}
+
+/// The last moment of a timeline.
+pub(crate) fn end_ns(timeline: &TimelineRecord) -> i64 {
+    timeline.lanes.iter().flat_map(|l| &l.spans).map(|s| s.to_ns).max().unwrap_or(0)
+}
+
+/// The pictures of all timelines.
+#[must_use]
+pub fn lanes(timelines: &[TimelineRecord]) -> Vec<Figure> {
+    timelines.iter().zip(IDS).map(|(t, id)| figure(t, id)).collect()
+}
+
+fn figure(timeline: &TimelineRecord, id: &'static str) -> Figure {
+    let mut table = Table::new(&["task", "state", "from", "to", "for"]).with_words(&[1]);
+    for lane in &timeline.lanes {
+        for s in &lane.spans {
+            table.row(vec![
+                lane.name.clone(),
+                s.state.clone(),
+                format_ns(s.from_ns as f64),
+                format_ns(s.to_ns as f64),
+                format_ns(s.to_ns.saturating_sub(s.from_ns) as f64),
+            ]);
+        }
+    }
+    Figure {
+        id,
+        title: format!("Who ran when: {}", timeline.title),
+        caption: "The most urgent task is at the top. Nothing is known of the gaps: a task sees itself only while it runs.".to_owned(),
+        wide: draw(timeline, Layout::WIDE),
+        narrow: draw(timeline, Layout::NARROW),
+        table,
+        series: Value::Array(Vec::new()),
+    }
+}
+
+fn label(lane: &Lane, wide: bool) -> String {
+    if wide && !lane.note.is_empty() {
+        format!("{}, {}", lane.name, lane.note)
+    } else {
+        lane.name.clone()
+    }
+}
+
+fn draw(timeline: &TimelineRecord, layout: Layout) -> String {
+    let wide = layout.variant == Layout::WIDE.variant;
+    let names: Vec<String> = timeline.lanes.iter().map(|l| label(l, wide)).collect();
+    let longest = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
+    let left = (longest as f64 * LETTER + 14.0).min(layout.width / 2.0);
+    let width = layout.width - left - RIGHT;
+    let (legend, top) = legend(timeline, layout.width);
+    let bottom = top + ROW * timeline.lanes.len() as f64;
+    let height = bottom + 38.0;
+    let x = Scale::linear(0.0, end_ns(timeline).max(1) as f64, Unit::Ns);
+    let mut out = format!(
+        "<svg class=\"tb {}\" role=\"img\" aria-label=\"{}\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\
+         <rect class=\"back\" width=\"100%\" height=\"100%\"/>{legend}",
+        layout.variant,
+        xml(&timeline.title),
+        w = number(layout.width),
+        h = number(height),
+    );
+    for tick in x.ticks(if wide { 9 } else { 4 }).iter().filter(|t| t.labelled) {
+        let at = left + x.at(tick.value) * width;
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{at} {}V{}\"/><text x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            number(top),
+            number(bottom),
+            number(bottom + 15.0),
+            xml(&Unit::Ns.label(tick.value)),
+            at = number(at),
+        );
+    }
+    for (i, (lane, name)) in timeline.lanes.iter().zip(&names).enumerate() {
+        let base = top + ROW * (i as f64 + 1.0) - 5.0;
+        let _ = write!(
+            out,
+            "<text class=\"name\" x=\"4\" y=\"{}\">{}</text><path class=\"tick\" d=\"M{} {b}H{}\"/>",
+            number(base - 8.0),
+            xml(name),
+            number(left),
+            number(left + width),
+            b = number(base),
+        );
+        for s in &lane.spans {
+            let (class, share) = look(&s.state);
+            let (from, to) = (x.at(s.from_ns as f64) * width, x.at(s.to_ns as f64) * width);
+            let tall = ROW * share;
+            let _ = write!(
+                out,
+                "<rect class=\"span {class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
+                number(left + from),
+                number(base - tall),
+                number((to - from).max(1.0)),
+                number(tall),
+                xml(&format!(
+                    "{}: {} for {}",
+                    lane.name,
+                    meaning(&s.state),
+                    format_ns(s.to_ns.saturating_sub(s.from_ns) as f64)
+                )),
+            );
+        }
+    }
+    let _ = write!(
+        out,
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">time since the begin of the trial</text></svg>",
+        number(left + width / 2.0),
+        number(bottom + 32.0),
+    );
+    out
+}
+
+/// The states that occur, and how high their legend came out.
+fn legend(timeline: &TimelineRecord, width: f64) -> (String, f64) {
+    let states: BTreeMap<&str, ()> =
+        timeline.lanes.iter().flat_map(|l| &l.spans).map(|s| (s.state.as_str(), ())).collect();
+    let mut out = String::new();
+    let (mut x, mut row) = (4.0, 0.0);
+    for state in states.keys() {
+        let (class, share) = look(state);
+        let words = meaning(state);
+        let length = 20.0 + words.chars().count() as f64 * LETTER + 10.0;
+        if x > 4.0 && x + length > width {
+            (x, row) = (4.0, row + 1.0);
+        }
+        let (y, tall) = (row * LEGEND_ROW + 14.0, 16.0 * share);
+        let _ = write!(
+            out,
+            "<rect class=\"span {class}\" x=\"{}\" y=\"{}\" width=\"13\" height=\"{}\"/><text x=\"{}\" y=\"{}\">{}</text>",
+            number(x),
+            number(y - tall),
+            number(tall),
+            number(x + 18.0),
+            number(y),
+            xml(words)
+        );
+        x += length;
+    }
+    (out, (row + 1.0) * LEGEND_ROW + 8.0)
+}
