@@ -24,6 +24,8 @@ pub static CATALOGUE: &[&ProbeKind] = &[
     &crate::noise::busy::KIND,
     &crate::noise::hwlat::KIND,
     &crate::noise::queue::KIND,
+    &crate::scheduling::migrate::KIND,
+    &crate::scheduling::preempt::KIND,
 ];
 
 /// The probe of this name; `None` for `cyclic` and for what is no probe.

@@ -10,8 +10,10 @@
 mod bell;
 pub(crate) mod football;
 mod ledger;
+pub(crate) mod migrate;
 mod pace;
 pub(crate) mod pi;
+pub(crate) mod preempt;
 mod trials;
 
 use tailbound_core::plan::Plan;

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `rt-migrate`: do the N most urgent of more than N tasks get the N CPUs?
+//!
+//! Context: SETUP in `check` and `begin`, HOT in the tasks and the director's trials. Units: ns.
+//! At every due activation all tasks are released at once, and each is busy for a while. None
+//! is pinned. The N most urgent must begin at once, each on a CPU of its own; one of the others
+//! must not begin before as many of the more urgent ones have ended as its rank demands.
+//! Source: sched(7); the kernel's push and pull of real-time tasks.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tailbound_core::finding::{Finding, Impact};
+use tailbound_core::policy::Policy;
+use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
+use tailbound_sys::error::SysError;
+
+use super::bell::{Bell, Closing};
+use super::ledger::Ledger;
+use super::pace::Pace;
+use super::trials::{self, Timed};
+use super::{count, of_phase, span};
+use crate::arm::{ProbeError, clock_id};
+use crate::cast::{Extra, Finished, Recorders, Running, Seat, Stage, birth};
+use crate::kind::{ProbeKind, ProbeOption, Setup};
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "rt-migrate",
+    about: "released at once, the N most urgent tasks begin at once on the N CPUs, the others later",
+    from: "the director, just before it releases all tasks (one futex wake)",
+    to: "each of the N most urgent tasks, at its first instruction: a seat each, the most urgent first",
+    replaces: &["rt-migrate-test", "LTP rt-migrate"],
+    options: &[
+        ProbeOption::new("busy", "TIME", "2ms", "so long each task is busy, at most 200ms"),
+        ProbeOption::new("extra", "N", "1", "tasks more than CPUs"),
+        ProbeOption::plant("`reversed`: the most urgent task is born the least urgent"),
+    ],
+    interval: "20ms",
+    policy: None,
+    event: "release",
+    property: Some("no task began before the more urgent ones had their CPUs"),
+    hog: false,
+    check,
+    begin,
+};
+
+const BUSY_MAX_NS: i64 = 200_000_000;
+const PATIENCE_NS: i64 = 3_000_000_000;
+
+/// What the options say.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    cpus: usize,
+    tasks: usize,
+    busy_ns: i64,
+    reversed: bool,
+    priority: u8,
+}
+
+impl Words {
+    fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
+        let options = setup.options();
+        let cpus = setup.cpus().len();
+        let extra = usize::try_from(options.count("extra", 1..=32)?).unwrap_or(1);
+        let busy_ns = options.time_ns("busy")?;
+        if busy_ns > BUSY_MAX_NS {
+            return Err(options.wrong("busy", format!("at most {}", span(BUSY_MAX_NS))));
+        }
+        let reversed = match options.text("plant") {
+            None => false,
+            Some("reversed") => true,
+            Some(_) => return Err(options.wrong("plant", "choose reversed")),
+        };
+        let tasks = cpus + extra;
+        let at_least = u8::try_from(tasks + 1).ok().filter(|p| *p <= 99).ok_or_else(|| {
+            ProbeError::Usage(format!(
+                "probe rt-migrate: {tasks} tasks need as many real-time priorities, and there are 98: name fewer --cpus"
+            ))
+        })?;
+        let priority = super::director_priority(setup.plan, at_least)?;
+        Ok(Self { cpus, tasks, busy_ns, reversed, priority })
+    }
+
+    /// The priority of the task of this rank; 0 is the most urgent.
+    fn below(&self, rank: usize) -> Policy {
+        let rank = match rank {
+            0 if self.reversed => self.tasks - 1,
+            r if self.reversed => r - 1,
+            r => r,
+        };
+        let steps = u8::try_from(rank + 1).unwrap_or(u8::MAX);
+        Policy::Fifo(self.priority.saturating_sub(steps).max(1))
+    }
+}
+
+fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    let words = Words::of(setup)?;
+    let rounds = i64::try_from(words.tasks.div_ceil(words.cpus.max(1)) + 1).unwrap_or(2);
+    let wanted = words.busy_ns.saturating_mul(rounds);
+    if wanted > setup.plan.interval_ns {
+        return Err(ProbeError::Usage(format!(
+            "probe rt-migrate: the tasks are busy for {} of every {}: make --interval longer or --busy shorter",
+            span(wanted),
+            span(setup.plan.interval_ns)
+        )));
+    }
+    super::realtime_allowed(words.priority)
+}
+
+/// When a task began, ran and ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    first_ns: i64,
+    end_ns: i64,
+}
+
+/// What all tasks share.
+#[derive(Debug)]
+struct Crowd {
+    release: Bell,
+    director: Bell,
+    left: AtomicU32,
+    seen: Vec<Mutex<Seen>>,
+}
+
+fn task(crowd: &Crowd, rank: usize, busy_ns: i64, clock_id: i32, stop: &AtomicBool) {
+    let mut rings = 0;
+    while let Some(ring) = crowd.release.wait(rings, stop) {
+        rings = ring;
+        let first_ns = clock::now_ns(clock_id);
+        let mut pace = Pace::default();
+        let end_ns = loop {
+            let at = clock::now_ns(clock_id);
+            let over = at - first_ns > busy_ns + PATIENCE_NS / 3;
+            if pace.step(at) >= busy_ns || over || stop.load(Ordering::Relaxed) {
+                break at;
+            }
+        };
+        if let Some(place) = crowd.seen.get(rank) {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Seen { first_ns, end_ns };
+        }
+        if crowd.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            crowd.director.ring();
+        }
+    }
+}
+
+/// A task that began too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Proof {
+    rank: usize,
+    into_ns: i64,
+    /// More urgent tasks that had ended by then.
+    ended: usize,
+    /// The most urgent one that had not even begun by then.
+    idle: Option<usize>,
+}
+
+/// The first task, by rank, that began before its turn.
+fn judge(seen: &[Seen], cpus: usize, released_ns: i64) -> Option<Proof> {
+    seen.iter().enumerate().skip(cpus).find_map(|(rank, own)| {
+        let above = seen.get(..rank)?;
+        let ended = above.iter().filter(|s| s.end_ns <= own.first_ns).count();
+        let idle = above.iter().position(|s| s.first_ns > own.first_ns);
+        (ended < rank - cpus + 1).then_some(Proof {
+            rank,
+            into_ns: own.first_ns - released_ns,
+            ended,
+            idle,
+        })
+    })
+}
+
+#[derive(Debug, Default)]
+struct Sum {
+    releases: u64,
+    stuck: u64,
+    ledger: Ledger<Proof>,
+}
+
+fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+    let words = Words::of(setup)?;
+    let cpus = setup.cpus();
+    let clock = clock_id(setup.plan.clock);
+    let mut cast = setup.cast()?;
+    let crowd = Arc::new(Crowd {
+        release: Bell::default(),
+        director: Bell::default(),
+        left: AtomicU32::new(0),
+        seen: (0..words.tasks).map(|_| Mutex::default()).collect(),
+    });
+    for rank in 0..words.tasks {
+        let own = Arc::clone(&crowd);
+        cast.helper("task", birth(words.below(rank), cpus.clone()), move |s| {
+            task(&own, rank, words.busy_ns, clock, s.stop());
+            Ok(())
+        })?;
+    }
+    let seats = (1u32..).take(words.cpus.saturating_sub(1));
+    let beside = seats.map(|n| cast.beside(Seat::user(n, None))).collect::<Result<Vec<_>, _>>()?;
+    let sum = Arc::new(Mutex::new(Sum::default()));
+    let desk = Director { crowd, words, clock, beside, sum: Arc::clone(&sum) };
+    let own = birth(setup.plan.policy, cpus);
+    cast.measured(Seat::user(0, None), own, move |stage| desk.run(stage))?;
+    cast.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), words));
+    cast.release()
+}
+
+struct Director {
+    crowd: Arc<Crowd>,
+    words: Words,
+    clock: i32,
+    beside: Vec<Arc<Recorders>>,
+    sum: Arc<Mutex<Sum>>,
+}
+
+impl Director {
+    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
+        let _closing = Closing(vec![&self.crowd.release, &self.crowd.director]);
+        let mut found = Sum::default();
+        let mut seen = vec![Seen::default(); self.words.tasks];
+        let mut measuring = false;
+        let finished = stage.phases(|schedule, recorder| {
+            found = Sum::default();
+            let mut all = vec![recorder];
+            all.extend(self.beside.iter().map(|r| of_phase(r, measuring)));
+            measuring = true;
+            trials::run(self.clock, schedule, &all, stage.stop(), |n, writers| {
+                let Some(released_ns) = self.trial(&mut seen) else {
+                    found.stuck += u64::from(!stage.stop().load(Ordering::Relaxed));
+                    return false;
+                };
+                found.releases += 1;
+                if let Some(proof) = judge(&seen, self.words.cpus, released_ns) {
+                    found.ledger.enter(n, proof);
+                }
+                for (seen, writer) in seen.iter().zip(writers) {
+                    Timed { from_ns: released_ns, to_ns: seen.first_ns }.enter(n, writer);
+                }
+                true
+            })
+        });
+        *self.sum.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        finished
+    }
+
+    /// Releases all and waits for all; when it was.
+    fn trial(&self, seen: &mut [Seen]) -> Option<i64> {
+        let crowd = &*self.crowd;
+        let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(PATIENCE_NS);
+        crowd.left.store(u32::try_from(self.words.tasks).unwrap_or(0), Ordering::Release);
+        let rung = crowd.director.count();
+        let released_ns = clock::now_ns(self.clock);
+        crowd.release.ring();
+        let over = crowd.director.wait_until(rung, until);
+        for (place, from) in seen.iter_mut().zip(&crowd.seen) {
+            *place = *from.lock().unwrap_or_else(PoisonError::into_inner);
+        }
+        over.then_some(released_ns)
+    }
+}
+
+fn told(sum: &Sum, words: Words) -> Extra {
+    let mut extra = Extra::default();
+    let title =
+        |n| format!("a task began before the more urgent ones had their CPUs, in {n} releases");
+    extra.findings.extend(
+        sum.ledger
+            .finding("wrong-task-began", title, |p| {
+                let idle = p.idle.map_or(String::new(), |rank| {
+                    format!(", while the task of rank {} had not begun", rank + 1)
+                });
+                format!(
+                    "the task of rank {} of {} began {} after the release, when {} more urgent ones had ended{idle}",
+                    p.rank + 1,
+                    words.tasks,
+                    span(p.into_ns),
+                    p.ended
+                )
+            })
+            .map(|f| f.remedy("A ready task must not wait while a less urgent one has a CPU it may use: look at the scheduler features RT_PUSH_IPI and RT_RUNTIME_SHARE, and at cpusets that split these CPUs.")),
+    );
+    if sum.stuck > 0 {
+        extra.findings.push(
+            Finding::new(
+                "trial-stuck",
+                Impact::Violation,
+                "a task had not ended seconds after its release",
+            )
+            .remedy("Look for real-time tasks above the director that do not sleep."),
+        );
+    }
+    let tasks = format!("of {} tasks onto {} CPUs", words.tasks, words.cpus);
+    extra.figures.extend([
+        count("releases", sum.releases, &tasks),
+        count("violations", sum.ledger.n(), "of them, those in which a task began before its turn"),
+    ]);
+    extra
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(times: &[(i64, i64)]) -> Vec<Seen> {
+        times.iter().map(|&(first_ns, end_ns)| Seen { first_ns, end_ns }).collect()
+    }
+
+    #[test]
+    fn a_task_has_its_turn_when_as_many_have_ended_as_its_rank_demands() {
+        assert_eq!(judge(&seen(&[(5, 105), (6, 106), (107, 200)]), 2, 0), None);
+        assert_eq!(judge(&seen(&[(5, 105), (6, 106), (105, 200), (106, 210)]), 2, 0), None);
+        let early = judge(&seen(&[(9, 105), (6, 106), (7, 200)]), 2, 1).expect("rank 2 was early");
+        assert_eq!(early, Proof { rank: 2, into_ns: 6, ended: 0, idle: Some(0) });
+        let early = judge(&seen(&[(5, 105), (6, 106), (110, 200), (107, 210)]), 2, 0);
+        assert!(early.is_none(), "two had ended when the fourth began: {early:?}");
+        let early = judge(&seen(&[(5, 105), (6, 206), (110, 200), (107, 210)]), 2, 0);
+        assert_eq!(early.map(|p| (p.rank, p.ended, p.idle)), Some((3, 1, Some(2))));
+    }
+}
