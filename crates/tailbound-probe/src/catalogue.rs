@@ -25,6 +25,7 @@ pub static CATALOGUE: &[&ProbeKind] = &[
     &crate::noise::hwlat::KIND,
     &crate::noise::queue::KIND,
     &crate::scheduling::migrate::KIND,
+    &crate::scheduling::wake::KIND,
     &crate::scheduling::preempt::KIND,
 ];
 

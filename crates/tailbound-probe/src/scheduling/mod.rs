@@ -7,6 +7,7 @@
 //! violation is a finding with its proof, and fails the run whatever the latencies are.
 //! Source: sched(7), futex(2); docs/probes/scheduling.md.
 
+mod asleep;
 mod bell;
 pub(crate) mod football;
 mod ledger;
@@ -15,6 +16,7 @@ mod pace;
 pub(crate) mod pi;
 pub(crate) mod preempt;
 mod trials;
+pub(crate) mod wake;
 
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;

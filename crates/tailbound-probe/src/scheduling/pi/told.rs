@@ -11,7 +11,6 @@ use tailbound_core::record::{Lane, Span, TimelineRecord};
 use super::super::ledger::Ledger;
 use super::super::pace::Stretch;
 use super::director::{Proof, Trial};
-use super::tasks::Seen;
 use crate::cast::Extra;
 
 /// What all CPUs found.
@@ -64,17 +63,16 @@ impl Sum {
         extra.figures.extend(counts.map(|(name, n, note)| count(name, n, note)));
         extra.findings.extend(violation(&self.violations));
         extra.findings.extend(self.doubts(planted));
-        let shown = [
-            (
-                &self.slowest,
-                "the slowest boost: the lock's holder inherits the priority of who waits",
-            ),
-            (&self.control, "the same without inheritance: the spinner keeps both waiting"),
-        ];
-        for (trial, title) in shown {
-            extra
-                .timelines
-                .extend(trial.as_ref().map(|(cpu, t)| timeline(t, *cpu, title, priorities)));
+        let slowest =
+            "the slowest boost: the holder of the lock inherits the priority of who waits";
+        let control = "the same without inheritance: the spinner keeps both waiting";
+        for (trial, title, inherits) in
+            [(&self.slowest, slowest, !planted), (&self.control, control, false)]
+        {
+            let lanes = |(cpu, t): &(u32, Trial)| timeline(t, *cpu, priorities, inherits);
+            extra.timelines.extend(
+                trial.as_ref().map(|t| TimelineRecord { title: title.to_owned(), lanes: lanes(t) }),
+            );
         }
         extra
     }
@@ -125,7 +123,7 @@ fn violation(ledger: &Ledger<Proof>) -> Option<Finding> {
 }
 
 /// The three tasks of a trial beside each other, the most urgent first.
-fn timeline(trial: &Trial, cpu: u32, title: &str, priorities: [u8; 3]) -> TimelineRecord {
+fn timeline(trial: &Trial, cpu: u32, priorities: [u8; 3], inherits: bool) -> Vec<Lane> {
     let [low, middle, high] = &trial.seen;
     let [low_priority, middle_priority, high_priority] = priorities;
     let begin = trial.began_ns;
@@ -151,25 +149,16 @@ fn timeline(trial: &Trial, cpu: u32, title: &str, priorities: [u8; 3]) -> Timeli
     let mut spinner = vec![(trial.called_ns, middle.first_ns, "ready")];
     spinner.extend(between(middle.pace.stretches(), middle.first_ns, middle.end_ns, |_| "running"));
     let mut holder = vec![(begin, low.first_ns, "ready"), (low.first_ns, low.got_ns, "running")];
-    let boosted =
-        |at: i64| if at >= high.asked_ns && low_inherits(low) { "boosted" } else { "holds" };
+    let boosted = |at: i64| if at >= high.asked_ns && inherits { "boosted" } else { "holds" };
     holder.extend(between(low.pace.stretches(), low.got_ns, low.released_ns, boosted));
     let last = middle.end_ns.max(high.end_ns);
     holder.push((low.released_ns, last.min(low.end_ns), "ready"));
     holder.push((last, low.end_ns, "running"));
-    TimelineRecord {
-        title: title.to_owned(),
-        lanes: vec![
-            lane("urgent", high_priority, urgent),
-            lane("spinner", middle_priority, spinner),
-            lane("holder", low_priority, holder),
-        ],
-    }
-}
-
-/// With inheritance the holder goes on before the spinner had its time.
-fn low_inherits(low: &Seen) -> bool {
-    low.boosted_ns != 0
+    vec![
+        lane("urgent", high_priority, urgent),
+        lane("spinner", middle_priority, spinner),
+        lane("holder", low_priority, holder),
+    ]
 }
 
 /// The stretches, and `ready` between them.
