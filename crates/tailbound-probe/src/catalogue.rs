@@ -20,13 +20,13 @@ pub static CATALOGUE: &[&ProbeKind] = &[
     // Scheduling.
     &crate::scheduling::football::KIND,
     &crate::scheduling::pi::KIND,
+    &crate::scheduling::preempt::KIND,
+    &crate::scheduling::wake::KIND,
+    &crate::scheduling::migrate::KIND,
     // Noise.
     &crate::noise::busy::KIND,
     &crate::noise::hwlat::KIND,
     &crate::noise::queue::KIND,
-    &crate::scheduling::migrate::KIND,
-    &crate::scheduling::wake::KIND,
-    &crate::scheduling::preempt::KIND,
 ];
 
 /// The probe of this name; `None` for `cyclic` and for what is no probe.

@@ -77,7 +77,7 @@ fn figure(timeline: &TimelineRecord, id: &'static str) -> Figure {
     }
     Figure {
         id,
-        title: format!("Who ran when: {}", timeline.title),
+        title: timeline.title.clone(),
         caption: "The most urgent task is at the top. Nothing is known of the gaps: a task sees itself only while it runs.".to_owned(),
         wide: draw(timeline, Layout::WIDE),
         narrow: draw(timeline, Layout::NARROW),
