@@ -17,6 +17,20 @@ pub const CYCLIC: &str = "cyclic";
 
 /// Every other probe.
 pub static CATALOGUE: &[&ProbeKind] = &[
+    // Hand-overs.
+    &crate::handover::signal::KIND,
+    &crate::handover::futex::KIND,
+    &crate::handover::pi_futex::KIND,
+    &crate::handover::condvar::KIND,
+    &crate::handover::semaphore::KIND,
+    &crate::handover::sysv_semaphore::KIND,
+    &crate::handover::mqueue::KIND,
+    &crate::handover::pipe::KIND,
+    &crate::handover::socket::KIND,
+    &crate::handover::eventfd::KIND,
+    &crate::handover::epoll::KIND,
+    &crate::handover::io_uring::KIND,
+    &crate::handover::barrier::KIND,
     // Scheduling.
     &crate::scheduling::football::KIND,
     &crate::scheduling::pi::KIND,

@@ -10,9 +10,11 @@
 pub mod arm;
 pub mod cast;
 pub mod catalogue;
+mod handover;
 pub mod kind;
 mod noise;
 pub mod observe;
+pub mod peer;
 mod scheduling;
 pub mod selfcost;
 mod watchdog;
@@ -22,3 +24,4 @@ pub use cast::{Cast, Extra, Finished, Home, Recorders, Running, Seat, Stage, bir
 pub use catalogue::{CATALOGUE, begin, check};
 pub use kind::{ProbeKind, ProbeOption, Setup};
 pub use observe::{ObserveError, Observed, Observer};
+pub use peer::Peer;

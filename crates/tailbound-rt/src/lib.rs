@@ -26,6 +26,7 @@ pub mod poll;
 pub mod queue;
 pub mod recorder;
 pub mod ring;
+pub mod skew;
 pub mod spread;
 pub mod sums;
 pub mod ticks;

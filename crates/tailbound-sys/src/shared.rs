@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{SysError, check};
 use crate::mem::Zeroed;
@@ -90,12 +91,13 @@ impl<T: Zeroed> Shared<T> {
             return Err(SysError::last("mmap", format!("{} bytes", size_of::<T>())));
         };
         for offset in (0..size_of::<T>()).step_by(PAGE_BYTES) {
-            // SAFETY: a word of the mapping, aligned to a page; adding 0 changes nothing that
-            // the other side may have written.
-            unsafe {
-                let word = &*at.cast::<u8>().add(offset).cast::<std::sync::atomic::AtomicU32>();
-                word.fetch_add(0, std::sync::atomic::Ordering::Relaxed);
-            }
+            // SAFETY: a word of the mapping, aligned to a page.
+            let word = unsafe { &*at.cast::<u8>().add(offset).cast::<AtomicU32>() };
+            // Written, so that the first write later is no fault, with what it holds: the other
+            // side may be there already. (Adding 0 would be compiled to a mere reading.)
+            let held = word.load(Ordering::Relaxed);
+            let _was_unchanged =
+                word.compare_exchange(held, held, Ordering::Relaxed, Ordering::Relaxed);
         }
         Ok(Self { at: place, fd, owns: PhantomData })
     }
@@ -126,7 +128,6 @@ impl<T: Zeroed> Drop for Shared<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
     use tailbound_rt::handover::Block;
 
     #[test]

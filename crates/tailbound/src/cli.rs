@@ -69,6 +69,17 @@ pub(crate) enum Command {
         /// The instance
         instance: String,
     },
+    /// A second process of a probe, started by `measure` and `run`
+    #[command(hide = true)]
+    Peer {
+        /// What it is to do
+        role: String,
+        /// How many descriptors it was handed
+        descriptors: u32,
+        /// The rest
+        #[arg(allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
 }
 
 /// Probes that can run bare.

@@ -160,6 +160,8 @@ pub struct Phase {
 pub struct Control {
     /// Where both are: see `tailbound-probe`.
     pub state: AtomicU32,
+    /// The sender's thread, once there is one.
+    pub tid: AtomicU32,
     /// The stop flag, for a process that cannot see the static one.
     pub stop: AtomicU32,
     /// First due time of the warm-up.

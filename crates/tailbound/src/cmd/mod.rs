@@ -11,6 +11,7 @@ mod history;
 mod import;
 mod lab;
 mod load;
+mod peer;
 mod plan;
 mod report;
 mod rounds;
@@ -41,6 +42,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             let status = tailbound_host::tracefs::guard_main(&root, &instance, std::io::stdin());
             Ok(ExitCode::from(status))
         }
+        Command::Peer { role, descriptors, words } => peer::peer(&role, descriptors, &words),
         Command::Report(args) => report::report(&args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `barrier`: a barrier of the C library, which the sender reaches last.
+//!
+//! Context: SETUP. Not here: the medium (`tailbound_sys::handover`), the engine ([`super`]).
+
+use super::{begin, words};
+use crate::kind::ProbeKind;
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "barrier",
+    about: "hand-over by a barrier of the C library, which the sender reaches last",
+    from: "just before pthread_barrier_wait(3) of the sender",
+    to: "each receiver's clock read after its pthread_barrier_wait(3) returned",
+    replaces: &[],
+    options: &[words::BETWEEN, words::WHERE, words::RECEIVERS, words::PLANT],
+    interval: "1ms",
+    policy: None,
+    event: "hand-over",
+    property: None,
+    hog: false,
+    check: begin::check,
+    begin: begin::begin,
+};

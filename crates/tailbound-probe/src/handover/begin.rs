@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks and begins any hand-over: who sits where, what is between them, who records what.
+//!
+//! Context: SETUP. Units: ns.
+
+use std::sync::Arc;
+
+use tailbound_rt::handover::Block;
+use tailbound_sys::handover::{Channel, Medium, own_ipc_namespace};
+use tailbound_sys::shared::Shared;
+
+use super::local::{BACK, Receiving, Sending};
+use super::place::{Places, Where};
+use super::words::{Arrangement, arrangement, sender_policy};
+use super::{remote, skew};
+use crate::arm::{ProbeError, clock_id};
+use crate::cast::{Cast, Recorders, Running, Seat, birth};
+use crate::kind::Setup;
+use crate::peer::{Guardian, Peer};
+
+/// One sender and its receivers.
+pub(super) struct Group {
+    /// Its place in the phase of the interval.
+    phase_ns: i64,
+    pub(super) sender: u32,
+    /// CPUs of the receivers.
+    pub(super) receivers: Vec<u32>,
+}
+
+/// What must live as long as the threads.
+#[derive(Default)]
+struct Held {
+    channels: Vec<Channel>,
+    peers: Vec<Peer>,
+    guardians: Vec<Guardian>,
+}
+
+fn groups(setup: &Setup<'_>, arrangement: &Arrangement) -> Result<Vec<Group>, ProbeError> {
+    let cpus = setup.cpus();
+    let places = Places::look(setup.root, setup.plan);
+    let Some(&first) = cpus.first() else {
+        return Err(ProbeError::Usage("no CPU to measure on: give --cpus".to_owned()));
+    };
+    if arrangement.is_one_group() {
+        let on = if arrangement.place == Where::Same { vec![first] } else { cpus };
+        let n = arrangement.receiving() as usize;
+        let receivers = on.iter().copied().cycle().take(n).collect();
+        let sender = places.sender(first, arrangement.place)?;
+        return Ok(vec![Group { phase_ns: 0, sender, receivers }]);
+    }
+    let n = i64::try_from(cpus.len()).unwrap_or(1).max(1);
+    let pair = |(cpu, i): (&u32, i64)| {
+        Ok(Group {
+            phase_ns: setup.plan.interval_ns / n * i,
+            sender: places.sender(*cpu, arrangement.place)?,
+            receivers: vec![*cpu],
+        })
+    };
+    cpus.iter().zip(0..).map(pair).collect()
+}
+
+fn open(
+    arrangement: &Arrangement,
+    memory: &Arc<Shared<Block>>,
+) -> Result<Vec<Channel>, ProbeError> {
+    let hops = if arrangement.round_trip { BACK + 1 } else { arrangement.hops as usize };
+    let open = |hop| {
+        let Arrangement { medium, scope, receivers, .. } = *arrangement;
+        Channel::open(medium, memory, hop, scope, receivers)
+            .map_err(|e| ProbeError::Cannot(e.to_string()))
+    };
+    (0..hops).map(open).collect()
+}
+
+/// Refuses words that mean nothing, places this machine has not, media this kernel has not.
+pub(super) fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    let arrangement = arrangement(setup)?;
+    groups(setup, &arrangement)?;
+    let memory = Arc::new(Shared::<Block>::new()?);
+    open(&arrangement, &memory).map(drop)
+}
+
+/// Begins it.
+pub(super) fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+    let arrangement = arrangement(setup)?;
+    let groups = groups(setup, &arrangement)?;
+    // Objects of a namespace of our own end with the last process in it, killed or not.
+    let in_namespace = arrangement.medium.is_ipc() && own_ipc_namespace().is_ok();
+    let before = skew::look(&groups, setup);
+    let mut cast = setup.cast()?;
+    let mut held = Held::default();
+    let mut seats = Seats { next: 0 };
+    for group in &groups {
+        let memory = Arc::new(Shared::<Block>::new()?);
+        let channels = open(&arrangement, &memory)?;
+        if !in_namespace {
+            for id in channels.iter().filter_map(Channel::left_behind) {
+                held.guardians.push(Guardian::start(setup.exe, id)?);
+            }
+        }
+        receivers(setup, &mut cast, &arrangement, group, (&memory, &channels), &mut seats)?;
+        sender(setup, &mut cast, &arrangement, group, (&memory, &channels), &mut seats, &mut held)?;
+        held.channels.extend(channels);
+    }
+    let clock = clock_id(setup.plan.clock);
+    let policy = setup.plan.policy;
+    cast.after(move |homes| {
+        drop(held);
+        skew::tell(&groups, before, homes, clock, policy)
+    });
+    cast.release()
+}
+
+/// Numbers of seats.
+struct Seats {
+    next: u32,
+}
+
+impl Seats {
+    fn seat(&mut self, cpu: u32, phase_ns: i64, context: &'static str) -> Seat {
+        let thread = self.next;
+        self.next += 1;
+        Seat { thread, cpu: Some(cpu), phase_ns, context }
+    }
+}
+
+type Between<'a> = (&'a Arc<Shared<Block>>, &'a [Channel]);
+
+fn channel(channels: &[Channel], at: usize) -> Result<&Channel, ProbeError> {
+    channels.get(at).ok_or_else(|| ProbeError::Cannot(format!("no channel {at}: a bug of ours")))
+}
+
+fn receivers(
+    setup: &Setup<'_>,
+    cast: &mut Cast,
+    arrangement: &Arrangement,
+    group: &Group,
+    (memory, channels): Between<'_>,
+    seats: &mut Seats,
+) -> Result<(), ProbeError> {
+    let last = group.receivers.len() - 1;
+    let in_ring = arrangement.hops > 1;
+    for (i, &cpu) in group.receivers.iter().enumerate() {
+        let line = if in_ring { i } else { 0 };
+        let next = match (in_ring && i < last, arrangement.round_trip) {
+            (true, _) => Some(i + 1),
+            (_, true) => Some(BACK),
+            _ => None,
+        };
+        let onward = match next {
+            Some(next) => Some((channel(channels, next)?.giver()?, next)),
+            None => None,
+        };
+        let seat = seats.seat(cpu, group.phase_ns, "user");
+        let whole = (in_ring && i == last)
+            .then(|| cast.beside(seats.seat(cpu, group.phase_ns, "ring")))
+            .transpose()?;
+        let receiving = Receiving {
+            memory: Arc::clone(memory),
+            clock: clock_id(setup.plan.clock),
+            inlet: channel(channels, line)?.taker()?,
+            onward,
+            line,
+            taken: i,
+            whole,
+        };
+        let birth = birth(setup.plan.policy, vec![cpu]);
+        cast.measured(seat, birth, move |stage| receiving.run(stage))?;
+    }
+    Ok(())
+}
+
+fn sender(
+    setup: &Setup<'_>,
+    cast: &mut Cast,
+    arrangement: &Arrangement,
+    group: &Group,
+    (memory, channels): Between<'_>,
+    seats: &mut Seats,
+    held: &mut Held,
+) -> Result<(), ProbeError> {
+    let seat = seats.seat(group.sender, group.phase_ns, "send");
+    let beside: Option<[Arc<Recorders>; 2]> = if arrangement.round_trip {
+        let mut more = |context| cast.beside(seats.seat(group.sender, group.phase_ns, context));
+        Some([more("round-trip")?, more("return")?])
+    } else {
+        None
+    };
+    // Of a ring, the receipt by the last; of a broadcast, that by each.
+    let n = group.receivers.len();
+    let taken: Vec<usize> = if arrangement.hops > 1 { vec![n - 1] } else { (0..n).collect() };
+    if arrangement.is_between_processes() {
+        let sender = remote::Sender { cpu: group.sender, taken, arrangement: *arrangement };
+        held.peers.push(sender.begin(setup, cast, seat, beside, (memory, channels))?);
+        return Ok(());
+    }
+    let answers =
+        if arrangement.round_trip { Some(channel(channels, BACK)?.taker()?) } else { None };
+    let sending = Sending {
+        memory: Arc::clone(memory),
+        clock: clock_id(setup.plan.clock),
+        outlet: channel(channels, 0)?.giver()?,
+        answers,
+        taken,
+        stall: arrangement.stall,
+    };
+    let birth = birth(sender_policy(setup.plan), vec![group.sender]);
+    cast.measured(seat, birth, move |stage| sending.run(stage, beside.as_ref()))
+}
+
+/// Is this a medium whose receive call only its sender ends?
+pub(super) fn needs_a_last_hand_over(medium: Medium) -> bool {
+    !medium.is_interruptible()
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `semaphore`: a POSIX semaphore of the C library.
+//!
+//! Context: SETUP. Not here: the medium (`tailbound_sys::handover`), the engine ([`super`]).
+
+use super::{begin, words};
+use crate::kind::ProbeKind;
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "semaphore",
+    about: "hand-over by a POSIX semaphore of the C library",
+    from: "just before sem_post(3)",
+    to: "the receiver's clock read after sem_wait(3) returned",
+    replaces: &["ptsematest"],
+    options: words::COMMON,
+    interval: "1ms",
+    policy: None,
+    event: "hand-over",
+    property: None,
+    hog: false,
+    check: begin::check,
+    begin: begin::begin,
+};

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `socket`: a socket: of the unix family, TCP or UDP over loopback.
+//!
+//! Context: SETUP. Not here: the medium (`tailbound_sys::handover`), the engine ([`super`]).
+
+use super::{begin, words};
+use crate::kind::ProbeKind;
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "socket",
+    about: "hand-over by a socket: of the unix family, TCP or UDP over loopback",
+    from: "just before write(2) of eight bytes",
+    to: "the receiver's clock read after read(2) returned",
+    replaces: &[],
+    options: &[
+        words::CARRIER,
+        words::BETWEEN,
+        words::WHERE,
+        words::ROUND_TRIP,
+        words::HOPS,
+        words::PLANT,
+    ],
+    interval: "1ms",
+    policy: None,
+    event: "hand-over",
+    property: None,
+    hog: false,
+    check: begin::check,
+    begin: begin::begin,
+};

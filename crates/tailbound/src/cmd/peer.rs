@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `peer`: the hidden verb of a probe's second process.
+//!
+//! Context: COLD.
+
+use std::process::ExitCode;
+
+use tailbound_probe::ProbeError;
+
+use crate::say::Failure;
+
+/// `tailbound peer`
+pub(crate) fn peer(role: &str, descriptors: u32, words: &[String]) -> Result<ExitCode, Failure> {
+    match tailbound_probe::peer::run(role, descriptors, words) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(ProbeError::Usage(text)) => Err(Failure::usage(text)),
+        Err(e) => Err(Failure::cannot(format!("peer {role}: {e}"))),
+    }
+}
