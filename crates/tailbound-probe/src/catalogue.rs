@@ -41,6 +41,7 @@ pub static CATALOGUE: &[&ProbeKind] = &[
     &crate::noise::busy::KIND,
     &crate::noise::hwlat::KIND,
     &crate::noise::queue::KIND,
+    &crate::noise::nmi::KIND,
 ];
 
 /// The probe of this name; `None` for `cyclic` and for what is no probe.

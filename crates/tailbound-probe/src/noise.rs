@@ -3,7 +3,7 @@
 //! machine.
 //!
 //! Context: SETUP here, HOT in `tailbound-rt` (`poll`, `queue`). Units: ticks of the counter; ns.
-//! The files: the probes (`busy`, `hwlat`, `queue`), the calibrated counter (`gauge`), the loop's
+//! The files: the probes (`busy`, `hwlat`, `queue`, `nmi`), the calibrated counter (`gauge`), the loop's
 //! view of the machine (`poller`), interrupts by name (`interrupts`), the threads of a polling
 //! probe (`polled`) and their figures (`said`).
 
@@ -11,6 +11,7 @@ pub(crate) mod busy;
 mod gauge;
 pub(crate) mod hwlat;
 mod interrupts;
+pub(crate) mod nmi;
 mod polled;
 mod poller;
 pub(crate) mod queue;

@@ -28,6 +28,7 @@ pub mod recorder;
 pub mod ring;
 pub mod skew;
 pub mod spread;
+pub mod strike;
 pub mod sums;
 pub mod ticks;
 pub mod window;

@@ -28,6 +28,7 @@ pub mod mem;
 pub mod membarrier;
 pub mod netns;
 pub mod private;
+pub mod perf;
 pub mod process;
 pub mod sched;
 pub mod scratch;

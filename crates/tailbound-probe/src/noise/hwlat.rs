@@ -110,6 +110,7 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
     if setup.options().text("plant").is_some() {
         setup.options().word("plant", &["gap"])?;
     }
+    setup.options().flag("siblings")?;
     if with_tracer(setup)? { Ok(()) } else { polled::check(setup) }
 }
 

@@ -26,6 +26,7 @@ mod lab;
 mod measure;
 mod observe;
 mod omission;
+mod probe_noise;
 mod probes;
 mod rounds;
 mod words;
