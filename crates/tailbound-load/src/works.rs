@@ -15,6 +15,8 @@ pub struct WorkKind {
     pub name: &'static str,
     /// The load it is.
     load: &'static str,
+    /// Options of the load that make it this work.
+    preset: &'static [(&'static str, &'static str)],
     /// Its amount, where none is given.
     loops: Option<u64>,
     /// What it does, in a line.
@@ -26,28 +28,66 @@ pub const WORKS: &[WorkKind] = &[
     WorkKind {
         name: "arithmetic",
         load: "cpu",
+        preset: &[],
         loops: Some(300_000),
         about: "pure user mode: a fixed number of instructions on each CPU",
     },
     WorkKind {
         name: "file",
         load: "file",
+        preset: &[],
         loops: Some(32),
         about: "files written, synced, read back and dropped",
     },
     WorkKind {
         name: "messages",
         load: "hackbench",
+        preset: &[],
         loops: Some(200),
         about: "a fixed number of messages between many tasks, as hackbench sends them",
     },
     WorkKind {
         name: "compile",
         load: "compile",
+        preset: &[],
         loops: Some(24),
         about: "C compiled with the machine's cc, a compiler a CPU",
     },
-    WorkKind { name: "cmd", load: "cmd", loops: None, about: "any shell command: cmd:make -j8" },
+    WorkKind {
+        name: "switch",
+        load: "ping-pong",
+        preset: &[("ipc", "futex"), ("mode", "thread"), ("place", "same")],
+        loops: Some(300_000),
+        about: "two threads on each CPU that take turns by a futex: a round trip is two context switches",
+    },
+    WorkKind {
+        name: "pipe",
+        load: "ping-pong",
+        preset: &[("ipc", "pipe")],
+        loops: Some(200_000),
+        about: "a byte to and fro through two pipes, between two processes, a pair a CPU",
+    },
+    WorkKind {
+        name: "socket",
+        load: "ping-pong",
+        preset: &[("ipc", "socketpair")],
+        loops: Some(150_000),
+        about: "a byte to and fro through a pair of Unix sockets, between two processes, a pair a CPU",
+    },
+    WorkKind {
+        name: "syscall",
+        load: "syscalls",
+        preset: &[("call", "getppid")],
+        loops: Some(5_000_000),
+        about: "the cheapest system call, on each CPU: the way into the kernel and back",
+    },
+    WorkKind {
+        name: "cmd",
+        load: "cmd",
+        preset: &[],
+        loops: None,
+        about: "any shell command: cmd:make -j8",
+    },
 ];
 
 /// The work that `text` names, its amount filled in: `messages`, `file:loops=8,size=1M`,
@@ -66,6 +106,23 @@ pub fn work(text: &str) -> Result<LoadSpec, LoadError> {
     if let (Some(loops), None) = (kind.loops, spec.option("loops")) {
         spec.options.push(("loops".to_owned(), loops.to_string()));
     }
+    if let Some((key, value)) = kind.preset.iter().find(|(k, _)| spec.option(k).is_some()) {
+        return Err(LoadError::BadValue {
+            load: kind.name,
+            option: (*key).into(),
+            value: spec.option(key).unwrap_or_default().into(),
+            reason: format!("this work is {key}={value}; choose another work, or leave it out"),
+        });
+    }
+    let phase = crate::catalogue::PHASE.iter().find(|(k, _)| spec.option(k).is_some());
+    if let Some((key, _)) = phase {
+        return Err(LoadError::BadValue {
+            load: kind.name,
+            option: (*key).into(),
+            value: spec.option(key).unwrap_or_default().into(),
+            reason: "a work is done at once and to its end; phases are for loads".into(),
+        });
+    }
     if spec.option("repeat") == Some("yes") {
         return Err(LoadError::BadValue {
             load: "cmd",
@@ -80,8 +137,14 @@ pub fn work(text: &str) -> Result<LoadSpec, LoadError> {
 
 /// The load that a work is.
 pub(crate) fn as_load(spec: &LoadSpec) -> LoadSpec {
-    let name = WORKS.iter().find(|w| w.name == spec.name).map_or(spec.name.as_str(), |w| w.load);
-    LoadSpec { name: name.to_owned(), options: spec.options.clone() }
+    let kind = WORKS.iter().find(|w| w.name == spec.name);
+    let preset = kind.map_or(&[][..], |k| k.preset).iter();
+    let preset = preset.map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+    LoadSpec {
+        name: kind.map_or(spec.name.as_str(), |k| k.load).to_owned(),
+        // The command line of `cmd` comes last.
+        options: preset.chain(spec.options.iter().cloned()).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -97,6 +160,10 @@ mod tests {
         assert_eq!(said("cmd:line=true"), Ok("cmd:line=true".into()));
         assert!(said("memory").is_err_and(|e| e.contains("arithmetic, file, messages")));
         assert!(said("file:loops=0").is_err_and(|e| e.contains("loops=0")));
+        assert_eq!(said("switch"), Ok("switch:loops=300000".into()));
+        assert_eq!(said("syscall:loops=9,cpus=0"), Ok("syscall:loops=9,cpus=0".into()));
+        assert!(said("pipe:ipc=inet").is_err_and(|e| e.contains("this work is ipc=pipe")));
+        assert!(said("pipe:from=1s").is_err_and(|e| e.contains("phases are for loads")));
         assert!(said("cmd:").is_err());
     }
 }

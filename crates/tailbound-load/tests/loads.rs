@@ -180,6 +180,10 @@ fn a_work_comes_to_its_end_is_timed_and_leaves_nothing_when_interrupted() {
         ("arithmetic:loops=2000,cpus=0", 2000),
         ("messages:groups=1,fds=5,loops=20", 500),
         ("file:loops=2,size=64K,tasks=1", 256),
+        ("switch:loops=50,cpus=0", 50),
+        ("pipe:loops=50,pairs=2", 100),
+        ("socket:loops=50,pairs=1", 50),
+        ("syscall:loops=1234,cpus=0", 1234),
         ("cmd:sleep 0.1", 1),
     ];
     for (text, count) in cases {
