@@ -231,7 +231,10 @@ pub const CATALOGUE: &[LoadKind] = &[
         unit: "calls",
         about: "the cheapest system calls, one process per CPU: the way into the kernel and back",
         options: &[
-            ("call", "mix (default), getppid, read, write, lseek, dup, futex or yield"),
+            (
+                "call",
+                "mix (default: all but yield), getppid, read, write, lseek, dup, futex or yield",
+            ),
             ("loops", "calls of each process, then end (default: until stopped)"),
             CPUS,
         ],

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work per second over time on both systems, with mean and deviation: determinism against
+//! Work per second over time, of one run or on both systems, with mean and deviation: determinism against
 //! throughput, as Red Hat showed messages per second.
 //!
 //! Context: COLD. Units: units a second over seconds of working time.
 
 use tailbound_stats::decide::rates::Rate;
+use tailbound_stats::decide::sample::Sample;
 use tailbound_stats::decide::{Choice, Side};
 
 use crate::pictures::{Figure, points_json};
@@ -24,6 +25,37 @@ pub fn figure(choice: &Choice) -> Option<Figure> {
         (choice.fast.name.clone(), of(&choice.fast)?),
         (choice.real.name.clone(), of(&choice.real)?),
     ];
+    draw(&sides)
+}
+
+/// The picture of a work of one run, in `rate`.
+#[must_use]
+pub fn of_one(rate: &Rate) -> Option<Figure> {
+    draw(&[(rate.spec.clone(), rate.clone())])
+}
+
+/// `157 k messages a second: σ 27 k (17.2 %) over 55 intervals`.
+#[must_use]
+pub fn sentence(rate: &Rate) -> Option<String> {
+    let s = rate.sample?;
+    Some(format!(
+        "{} {} a second: σ {} ({}) over {} intervals of about 100 ms",
+        figure_of(s.mean),
+        rate.unit,
+        figure_of(s.sd),
+        share(&s),
+        s.n
+    ))
+}
+
+/// The deviation in terms of the mean.
+fn share(s: &Sample) -> String {
+    format!("{:.1} %", if s.mean > 0.0 { s.sd / s.mean * 100.0 } else { 0.0 })
+}
+
+/// One line a side, all of one work.
+fn draw(sides: &[(String, Rate)]) -> Option<Figure> {
+    let chosen = &sides.first()?.1;
     let points = || sides.iter().flat_map(|(_, r)| r.points.iter().copied());
     let end = points().map(|p| p.0).reduce(f64::max)?;
     let high = points().map(|p| p.1).reduce(f64::max)?;
@@ -43,14 +75,13 @@ pub fn figure(choice: &Choice) -> Option<Figure> {
     };
     let mut table = Table::new(&["", "mean a second", "σ", "σ / mean", "intervals"]);
     let mut words = Vec::new();
-    for (side, rate) in &sides {
+    for (side, rate) in sides {
         let Some(s) = rate.sample else { continue };
-        let share = if s.mean > 0.0 { s.sd / s.mean * 100.0 } else { 0.0 };
         table.row(vec![
             side.clone(),
             figure_of(s.mean),
             figure_of(s.sd),
-            format!("{share:.1} %"),
+            share(&s),
             s.n.to_string(),
         ]);
         words.push(format!("{side}: {} ± {} {unit} a second", figure_of(s.mean), figure_of(s.sd)));

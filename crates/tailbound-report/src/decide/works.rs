@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The works of one run: each repetition with its times, and their mean and deviation.
+//! The works of one run: each repetition with its times, their mean and deviation, and what was
+//! done a second over time.
 //!
 //! Context: COLD. Units: ns in; seconds for people, as time(1) writes them.
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
 use tailbound_core::record::WorkRecord;
+use tailbound_stats::decide::rates::{Rate, rates as rates_of};
 use tailbound_stats::decide::sample::Sample;
 
+use super::rates;
 use crate::table::Table;
 
 /// Columns of a terminal.
@@ -25,6 +28,9 @@ pub fn text(run: &Run) -> String {
         for line in table(run, spec).text(WIDTH - 2) {
             out.push_str(&format!("  {line}\n"));
         }
+        if let Some(words) = rate(run, spec).as_ref().and_then(rates::sentence) {
+            out.push_str(&format!("  {words}\n"));
+        }
         for w in run.works.iter().filter(|w| w.spec == spec) {
             if let Some(why) = &w.failed {
                 out.push_str(&format!("  {} failed: {why}\n", w.repetition));
@@ -36,14 +42,17 @@ pub fn text(run: &Run) -> String {
 }
 
 /// The same as part of a page of one run.
-pub(crate) fn section(page: &mut crate::html::Page, run: &Run) {
+pub(crate) fn section(page: &mut crate::html::Page, run: &Run, prefix: &str) {
     if run.works.is_empty() {
         return;
     }
     page.heading("Works: what the system costs in throughput");
-    for spec in specs(run) {
+    for (n, spec) in specs(run).into_iter().enumerate() {
         page.text("", spec);
         page.push(&table(run, spec).html());
+        if let Some(figure) = rate(run, spec).as_ref().and_then(rates::of_one) {
+            page.figure(&figure, &format!("{prefix}-{n}"));
+        }
         for w in run.works.iter().filter(|w| w.spec == spec) {
             if let Some(why) = &w.failed {
                 page.text("soft", &format!("{} failed: {why}", w.repetition));
@@ -70,10 +79,17 @@ pub fn json(run: &Run) -> Value {
                 "real": stat(|w| w.real_ns),
                 "user": stat(|w| w.user_ns),
                 "sys": stat(|w| w.sys_ns),
+                "a_second": rate(run, spec).and_then(|r| r.sample),
             })
         })
         .collect();
     json!({"schema": "tailbound-works/1", "id": run.header.id, "works": works})
+}
+
+/// What one work did a second, over its time; `None` where too little of it was told.
+fn rate(run: &Run, spec: &str) -> Option<Rate> {
+    let of: Vec<&WorkRecord> = run.works.iter().filter(|w| w.spec == spec).collect();
+    rates_of(&of).into_iter().next()
 }
 
 /// Specifications in the order they were done first.

@@ -65,7 +65,7 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     windows(page, run);
     findings(page, run);
     loads(page, run);
-    crate::decide::works::section(page, run);
+    crate::decide::works::section(page, run, prefix);
     own_cost(page, run);
     page.heading("Warm-up, discarded");
     let lines = digest::warm_up(run);
