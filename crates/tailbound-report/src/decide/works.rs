@@ -28,7 +28,7 @@ pub fn text(run: &Run) -> String {
         for line in table(run, spec).text(WIDTH - 2) {
             out.push_str(&format!("  {line}\n"));
         }
-        if let Some(words) = rate(run, spec).as_ref().and_then(rates::sentence) {
+        if let Some(words) = steadiness(run, spec) {
             out.push_str(&format!("  {words}\n"));
         }
         for w in run.works.iter().filter(|w| w.spec == spec) {
@@ -50,8 +50,9 @@ pub(crate) fn section(page: &mut crate::html::Page, run: &Run, prefix: &str) {
     for (n, spec) in specs(run).into_iter().enumerate() {
         page.text("", spec);
         page.push(&table(run, spec).html());
-        if let Some(figure) = rate(run, spec).as_ref().and_then(rates::of_one) {
-            page.figure(&figure, &format!("{prefix}-{n}"));
+        match rate(run, spec).as_ref().and_then(rates::of_one) {
+            Some(figure) => page.figure(&figure, &format!("{prefix}-{n}")),
+            None => page.list(&steadiness(run, spec).into_iter().collect::<Vec<_>>()),
         }
         for w in run.works.iter().filter(|w| w.spec == spec) {
             if let Some(why) = &w.failed {
@@ -90,6 +91,18 @@ pub fn json(run: &Run) -> Value {
 fn rate(run: &Run, spec: &str) -> Option<Rate> {
     let of: Vec<&WorkRecord> = run.works.iter().filter(|w| w.spec == spec).collect();
     rates_of(&of).into_iter().next()
+}
+
+/// What it did a second and how steadily, or why that is unknown; `None` of what has no rate.
+fn steadiness(run: &Run, spec: &str) -> Option<String> {
+    if let Some(rate) = rate(run, spec) {
+        return rates::sentence(&rate);
+    }
+    let counts = |w: &WorkRecord| w.spec == spec && w.count > 0 && w.work != "cmd";
+    run.works.iter().any(counts).then(|| {
+        "Its rate over time is unknown: a repetition has too few whole intervals of 100 ms; a greater loops= shows it."
+            .to_owned()
+    })
 }
 
 /// Specifications in the order they were done first.
