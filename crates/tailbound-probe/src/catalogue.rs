@@ -42,6 +42,8 @@ pub static CATALOGUE: &[&ProbeKind] = &[
     &crate::noise::hwlat::KIND,
     &crate::noise::queue::KIND,
     &crate::noise::nmi::KIND,
+    // Clocks.
+    &crate::clocks::KIND,
 ];
 
 /// The probe of this name; `None` for `cyclic` and for what is no probe.

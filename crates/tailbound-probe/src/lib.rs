@@ -11,6 +11,7 @@ pub mod arm;
 pub mod cast;
 pub mod catalogue;
 mod handover;
+mod clocks;
 pub mod kind;
 mod noise;
 pub mod observe;

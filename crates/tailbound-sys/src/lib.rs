@@ -30,6 +30,7 @@ pub mod netns;
 pub mod private;
 pub mod perf;
 pub mod process;
+pub mod readings;
 pub mod sched;
 pub mod scratch;
 pub mod seccomp;

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the probe `clocks` tells beside its latencies: figures of every clock, and violations.
+//!
+//! Context: COLD. Units: ns; parts per million.
+
+use tailbound_core::Finding;
+use tailbound_core::finding::Impact;
+use tailbound_core::record::FigureRecord;
+use tailbound_core::units::format_ns;
+use tailbound_sys::readings::{READINGS, Reading, that_enter_the_kernel};
+
+use super::burst::{Seen, TOGETHER, Tally};
+use super::drift::{self, Drift};
+use crate::cast::Extra;
+
+/// Clocks that may be set: a step back is somebody's doing.
+const SETTABLE: [&str; 5] = ["realtime", "tai", "gettimeofday", "realtime-coarse", "time"];
+/// What the sum of thread clocks may differ by, as their accounting is not made at one moment.
+const SUM_SLACK_NS: i64 = 1_000_000;
+
+fn figure(name: String, value: f64, unit: &str, note: String) -> FigureRecord {
+    FigureRecord {
+        name,
+        value,
+        unit: unit.to_owned(),
+        low: None,
+        high: None,
+        confidence: None,
+        note,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn f(ns: i64) -> f64 {
+    ns as f64
+}
+
+/// Everything, of all threads together.
+pub(super) fn extra(tallies: &[Tally], source: &str, drift: Drift) -> Extra {
+    let mut extra = Extra::default();
+    let entering = that_enter_the_kernel();
+    for (i, (name, reading)) in READINGS.iter().enumerate() {
+        let mut of_all = tallies.iter().filter_map(|t| t.seen.get(i));
+        let Some(mut seen) = of_all.next().cloned() else { continue };
+        of_all.for_each(|s| seen.add(s));
+        let way = match entering.as_ref().map(|e| e.get(name)) {
+            Ok(Some(true)) => "by a system call",
+            Ok(Some(false)) if *reading == Reading::Counter => "one instruction",
+            Ok(Some(false)) => "without a system call (vDSO)",
+            _ => "by a way that could not be found out",
+        };
+        one_clock(&mut extra, name, *reading, &seen, way);
+    }
+    let kernel = figure(
+        "clocks-by-system-call".to_owned(),
+        f(entering.as_ref().map_or(-1, |e| {
+            i64::try_from(e.values().filter(|enters| **enters).count()).unwrap_or(-1)
+        })),
+        "1",
+        format!("of {} ways to read a clock; the clock source is {source}", READINGS.len()),
+    );
+    match &entering {
+        Ok(_) => extra.figures.push(kernel),
+        Err(e) => extra.findings.push(Finding::new(
+            "clock-ways-unknown",
+            Impact::Notice,
+            format!("which clocks need a system call is unknown: {e}"),
+        )),
+    }
+    if let Some((ppm, low, high)) = drift.end() {
+        extra.figures.push(FigureRecord {
+            low: Some(low),
+            high: Some(high),
+            ..figure(
+                "realtime-drift".to_owned(),
+                ppm,
+                "ppm",
+                "CLOCK_REALTIME against CLOCK_MONOTONIC_RAW over the run: what NTP or PTP corrects, or a step".to_owned(),
+            )
+        });
+    }
+    thread_sum(&mut extra);
+    extra
+}
+
+fn one_clock(extra: &mut Extra, name: &str, reading: Reading, seen: &Seen, way: &str) {
+    let resolution = match reading.resolution_ns() {
+        Ok(Some(ns)) => format!("resolution {}", format_ns(f(ns))),
+        Ok(None) => "no resolution of its own".to_owned(),
+        Err(e) => {
+            extra.findings.push(Finding::new(
+                &format!("no-clock-{name}"),
+                Impact::Notice,
+                format!("{name}: this kernel does not know it: {e}"),
+            ));
+            return;
+        }
+    };
+    let note = format!("cost of a read, {way}; {resolution}");
+    for (label, p) in [("p50", 0.5), ("p99", 0.99)] {
+        if let Some(ns) = seen.cost_ns(p).and_then(|ns| i64::try_from(ns).ok()) {
+            let note = if label == "p50" { note.clone() } else { String::new() };
+            extra.figures.push(figure(format!("read-{name}-{label}"), f(ns), "ns", note));
+        }
+    }
+    let max_note = format!("largest mean of {TOGETHER} reads together");
+    extra.figures.push(figure(
+        format!("read-{name}-max"),
+        f(seen.cost_ns_max),
+        "ns",
+        if name == "monotonic" { max_note } else { String::new() },
+    ));
+    if reading != Reading::Counter {
+        let note = format!("longest from one reading to the next, of {} readings", seen.readings);
+        let note = if name == "monotonic" { note } else { String::new() };
+        extra.figures.push(figure(format!("gap-{name}-max"), f(seen.gap_ns_max), "ns", note));
+    }
+    for (where_, id, back) in
+        [("on one CPU", "back", seen.same_cpu), ("across CPUs", "back-across", seen.across)]
+    {
+        if back.times == 0 {
+            continue;
+        }
+        let settable = SETTABLE.contains(&name);
+        let impact = if settable { Impact::Doubt } else { Impact::Violation };
+        let meaning = if settable {
+            "This clock may be set: a step back is what somebody, or NTP, did to it. Nothing may be timed by it."
+        } else {
+            "A reading was lower than one that had been finished before it was begun: times between two stamps of this clock can be wrong by so much."
+        };
+        extra.findings.push(
+            Finding::new(
+                &format!("clock-{id}-{name}"),
+                impact,
+                format!(
+                    "{name} went back {where_} {} times in {} readings, by {} at most",
+                    back.times,
+                    seen.readings,
+                    format_ns(f(back.most_ns))
+                ),
+            )
+            .meaning(meaning)
+            .remedy("Look at the clock source and at what the kernel logged about it."),
+        );
+    }
+}
+
+/// Thread clocks against the process clock.
+fn thread_sum(extra: &mut Extra) {
+    let Some(sums) = drift::sums() else {
+        extra.findings.push(Finding::new(
+            "thread-clocks-unknown",
+            Impact::Notice,
+            "whether thread clocks add up is unknown: threads came and went each time",
+        ));
+        return;
+    };
+    extra.figures.push(figure(
+        "thread-clocks-off".to_owned(),
+        f(sums.outside_ns),
+        "ns",
+        format!(
+            "what thread clocks ({}) contradict the process clock ({}) by",
+            format_ns(f(sums.threads_ns)),
+            format_ns(f(sums.process_ns))
+        ),
+    ));
+    if sums.outside_ns > SUM_SLACK_NS {
+        extra.findings.push(
+            Finding::new(
+                "thread-clocks-off",
+                Impact::Violation,
+                format!(
+                    "thread clocks advanced by {}, the process clock by {}",
+                    format_ns(f(sums.threads_ns)),
+                    format_ns(f(sums.process_ns))
+                ),
+            )
+            .meaning("CPU time is counted wrongly: use of CPUs cannot be told from it."),
+        );
+    }
+}
