@@ -44,6 +44,10 @@ pub static CATALOGUE: &[&ProbeKind] = &[
     &crate::noise::nmi::KIND,
     // Clocks.
     &crate::clocks::KIND,
+    // Work in periods.
+    &crate::periodic::deadline::KIND,
+    &crate::periodic::fixed::KIND,
+    &crate::periodic::load::KIND,
 ];
 
 /// The probe of this name; `None` for `cyclic` and for what is no probe.

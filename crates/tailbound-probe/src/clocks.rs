@@ -43,11 +43,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     about: "clocks: what a read of each costs, and whether any goes back, on one CPU or across them",
     from: "one reading of the chosen clock",
     to: "the next reading of it by the same thread, taken at once",
-    replaces: &[
-        "LTP gtod_latency, gtod_infinite",
-        "LTP rdtsc-latency",
-        "LTP thread_clock tc-2",
-    ],
+    replaces: &["LTP gtod_latency, gtod_infinite", "LTP rdtsc-latency", "LTP thread_clock tc-2"],
     options: &[
         ProbeOption::new(
             "of",
@@ -56,7 +52,9 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
             "the judged clock: `monotonic`, `monotonic-raw`, `realtime`, `boottime`, `tai`, `gettimeofday`, `thread-cpu`, `process-cpu`",
         ),
         ProbeOption::new("burst", "N", "64", "reads of one of all clocks in turn, after each pair"),
-        ProbeOption::plant("`backward`: every thousandth reading of CLOCK_MONOTONIC is 10 µs too low"),
+        ProbeOption::plant(
+            "`backward`: every thousandth reading of CLOCK_MONOTONIC is 10 µs too low",
+        ),
     ],
     interval: "1ms",
     policy: None,
@@ -97,7 +95,9 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
     let words = Words::of(setup)?;
     let known = words.of.resolution_ns();
     known.map(drop).map_err(|e| {
-        ProbeError::Cannot(format!("this kernel does not know the clock: {e}; choose another with --of"))
+        ProbeError::Cannot(format!(
+            "this kernel does not know the clock: {e}; choose another with --of"
+        ))
     })
 }
 

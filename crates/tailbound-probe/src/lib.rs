@@ -10,12 +10,13 @@
 pub mod arm;
 pub mod cast;
 pub mod catalogue;
-mod handover;
 mod clocks;
+mod handover;
 pub mod kind;
 mod noise;
 pub mod observe;
 pub mod peer;
+mod periodic;
 mod scheduling;
 pub mod selfcost;
 mod watchdog;

@@ -13,6 +13,7 @@ pub mod cheap_calls;
 pub mod clock;
 pub mod cobalt;
 pub mod counter;
+pub mod deadline;
 pub mod dma_latency;
 pub mod error;
 pub mod evl;

@@ -59,8 +59,11 @@ impl Reading {
                     .wrapping_add((t.tv_usec as i64).wrapping_mul(1000))
             }
             // SAFETY: time(2) stores nothing when it is given no place.
-            Self::Time => (unsafe { libc::time(std::ptr::null_mut()) } as i64)
-                .wrapping_mul(SECOND_NS),
+            Self::Time => {
+                // SAFETY: time(2) stores nothing when it is given no place.
+                let seconds = unsafe { libc::time(std::ptr::null_mut()) };
+                (seconds as i64).wrapping_mul(SECOND_NS)
+            }
             Self::Counter => counter::ticks().cast_signed(),
         }
     }

@@ -50,10 +50,15 @@ const SCHED_ATTR_SIZE: u32 = 48;
 /// EPERM without CAP_SYS_NICE, RLIMIT_RTPRIO or a real-time cgroup budget; EINVAL for
 /// impossible parameters; EBUSY when SCHED_DEADLINE admission refuses.
 pub fn set(tid: i32, a: &Attributes) -> Result<(), SysError> {
+    set_with_flags(tid, a, 0)
+}
+
+/// As [`set`], with SCHED_FLAG_* of sched_setattr(2).
+pub(crate) fn set_with_flags(tid: i32, a: &Attributes, flags: u64) -> Result<(), SysError> {
     let attr = SchedAttr {
         size: SCHED_ATTR_SIZE,
         policy: a.policy.cast_unsigned(),
-        flags: 0,
+        flags,
         nice: a.nice,
         priority: a.priority,
         runtime: a.runtime_ns,

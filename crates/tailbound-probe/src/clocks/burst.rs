@@ -111,7 +111,8 @@ impl Tally {
         if *reading == Reading::Counter {
             return;
         }
-        let of_process = !matches!(reading, Reading::Clock(tailbound_sys::clock::CLOCK_THREAD_CPUTIME_ID));
+        let of_process =
+            !matches!(reading, Reading::Clock(tailbound_sys::clock::CLOCK_THREAD_CPUTIME_ID));
         let plant = plant && *reading == Reading::Clock(CLOCK_MONOTONIC);
         let mut before = i64::MIN;
         for _ in 0..n {

@@ -32,9 +32,24 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     to: "the stamp that the kernel puts on the sample in the handler",
     replaces: &[],
     options: &[
-        ProbeOption::new("source", "WORD", "cycles", "`cycles`: a counter of the CPU that overflows (an NMI on x86); `clock`: a timer of the kernel (an ordinary interrupt)"),
-        ProbeOption::new("every", "TIME", "1ms", "from one sample to the next, of the loop's own time"),
-        ProbeOption::new("siblings", "WORD", "no", "`yes`: measure both threads of a core, and mark the run"),
+        ProbeOption::new(
+            "source",
+            "WORD",
+            "cycles",
+            "`cycles`: a counter of the CPU that overflows (an NMI on x86); `clock`: a timer of the kernel (an ordinary interrupt)",
+        ),
+        ProbeOption::new(
+            "every",
+            "TIME",
+            "1ms",
+            "from one sample to the next, of the loop's own time",
+        ),
+        ProbeOption::new(
+            "siblings",
+            "WORD",
+            "no",
+            "`yes`: measure both threads of a core, and mark the run",
+        ),
     ],
     interval: "10ms",
     policy: Some("other"),
@@ -60,7 +75,9 @@ fn source(setup: &Setup<'_>) -> Result<Source, ProbeError> {
 fn every_ns(setup: &Setup<'_>) -> Result<i64, ProbeError> {
     let every = setup.options().time_ns("every")?;
     if every < EVERY_NS_MIN {
-        return Err(setup.options().wrong("every", "less than 50us: there would be nothing but samples"));
+        return Err(setup
+            .options()
+            .wrong("every", "less than 50us: there would be nothing but samples"));
     }
     Ok(every)
 }
@@ -168,8 +185,12 @@ impl Body {
             add("samples-lost", lost, "samples for which the kernel found no room");
             if strikes.known == 0 {
                 extra.findings.push(
-                    Finding::new(&format!("no-sample-{cpu}"), Impact::Unfit, format!("CPU {cpu}: no interrupt came of the source"))
-                        .meaning("A counter that never overflows says nothing."),
+                    Finding::new(
+                        &format!("no-sample-{cpu}"),
+                        Impact::Unfit,
+                        format!("CPU {cpu}: no interrupt came of the source"),
+                    )
+                    .meaning("A counter that never overflows says nothing."),
                 );
             }
         });
@@ -196,7 +217,8 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
             period,
             gauge,
             clock: clock_id(setup.plan.clock),
-            ways: cast.beside(on(thread + n, if source == Source::Cycles { "nmi" } else { "irq" }))?,
+            ways: cast
+                .beside(on(thread + n, if source == Source::Cycles { "nmi" } else { "irq" }))?,
             back: cast.beside(on(thread + 2 * n, "back"))?,
         };
         let birth = birth(setup.plan.policy, vec![cpu]);
@@ -204,9 +226,18 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     }
     polled::release(setup, cast, gauge, move |extra| {
         let (title, meaning) = match (source, cfg!(target_arch = "x86_64")) {
-            (Source::Cycles, true) => ("timed into the handler of an NMI", "A performance counter's overflow: no interrupt lock of the kernel delays it."),
-            (Source::Cycles, false) => ("timed into the handler of a performance counter's interrupt", "On this architecture it is an NMI only where the kernel has pseudo-NMIs for it."),
-            (Source::Clock, _) => ("timed into the handler of an ordinary timer interrupt, not of an NMI", "Code that keeps interrupts off delays it; the loop itself never does."),
+            (Source::Cycles, true) => (
+                "timed into the handler of an NMI",
+                "A performance counter's overflow: no interrupt lock of the kernel delays it.",
+            ),
+            (Source::Cycles, false) => (
+                "timed into the handler of a performance counter's interrupt",
+                "On this architecture it is an NMI only where the kernel has pseudo-NMIs for it.",
+            ),
+            (Source::Clock, _) => (
+                "timed into the handler of an ordinary timer interrupt, not of an NMI",
+                "Code that keeps interrupts off delays it; the loop itself never does.",
+            ),
         };
         extra.findings.push(Finding::new("nmi-source", Impact::Notice, title).meaning(meaning));
     })

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `deadline`: do SCHED_DEADLINE threads get their runtime in every period, and how
+//! evenly do their periods begin?
+//!
+//! Context: SETUP in `check` and `begin`, HOT in the body. Units: ns.
+//! Each thread works for a share of its runtime and yields: the kernel puts it to sleep until its
+//! runtime is replenished. When that happens it tells on no clock that a program can read, so
+//! periods are counted from the earliest start of the warm-up (on CLOCK_MONOTONIC_RAW, which is
+//! not slewed, as the scheduler's clock is not): the figures are lateness beside the best start.
+//! Source: sched(7), sched_yield(2), Documentation/scheduler/sched-deadline.rst.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tailbound_core::policy::Policy;
+use tailbound_rt::cyclic::{Ended, Port as _, Schedule, Wake};
+use tailbound_rt::recorder::{Recorder, Writer};
+use tailbound_sys::clock::{CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID, Nanosleep, now_ns};
+use tailbound_sys::counter::CLOCK_MONOTONIC_RAW;
+use tailbound_sys::deadline::{Overruns, THREADS_MAX, count_overruns};
+use tailbound_sys::error::SysError;
+
+use super::deadline_told::{self as told, Counts};
+use super::span;
+use crate::arm::{ProbeError, clock_id};
+use crate::cast::{Finished, Recorders, Running, Seat, Stage, birth};
+use crate::kind::{ProbeKind, ProbeOption, Setup};
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "deadline",
+    about: "SCHED_DEADLINE: how evenly periods begin, and whether each thread gets its runtime in time",
+    from: "the begin of the thread's period (the earliest start of the warm-up and whole periods after it)",
+    to: "the thread's first instruction after sched_yield(2), with its runtime replenished",
+    replaces: &["cyclicdeadline", "deadline_test"],
+    options: &[
+        ProbeOption::new("threads", "N", "", "deadline threads [default: one a CPU]"),
+        ProbeOption::new(
+            "busy",
+            "SHARE",
+            "0.5",
+            "share of its runtime that each thread uses; above 1 it asks for more than it has",
+        ),
+        ProbeOption::plant("`stall`: every hundredth job sleeps for three periods"),
+    ],
+    interval: "1ms",
+    policy: Some("deadline:200us/1ms"),
+    event: "period",
+    property: Some("each admitted thread had the runtime it asked for before its deadline"),
+    hog: false,
+    check,
+    begin,
+};
+
+const STALL_EVERY: u64 = 100;
+const STALL_PERIODS: i64 = 3;
+
+/// What the options say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Words {
+    pub(super) threads: u32,
+    pub(super) runtime_ns: u64,
+    pub(super) period_ns: i64,
+    pub(super) work_ns: i64,
+    planted: bool,
+}
+
+impl Words {
+    fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
+        let options = setup.options();
+        let plan = setup.plan;
+        let interval = plan.interval_ns;
+        let (runtime_ns, period_ns) = match plan.policy {
+            Policy::Deadline { runtime_ns, period_ns } => (runtime_ns, period_ns.cast_signed()),
+            other => {
+                return Err(ProbeError::Usage(format!(
+                    "probe deadline: --policy {other}: its threads are of SCHED_DEADLINE; write for example --policy deadline:200us/1ms"
+                )));
+            }
+        };
+        if period_ns != interval {
+            return Err(ProbeError::Usage(format!(
+                "probe deadline: the period of --policy is {}, --interval is {}: give both alike",
+                span(period_ns),
+                span(interval)
+            )));
+        }
+        let threads = match options.text("threads") {
+            None => u64::try_from(setup.cpus().len()).unwrap_or(1).max(1),
+            Some(_) => options.count("threads", 1..=THREADS_MAX as u64)?,
+        };
+        let busy = options.number("busy", 0.0..=10.0)?;
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            reason = "a share of a runtime"
+        )]
+        let work_ns = (runtime_ns as f64 * busy) as i64;
+        let planted = match options.text("plant") {
+            None => false,
+            Some("stall") => true,
+            Some(_) => return Err(options.wrong("plant", "choose stall")),
+        };
+        let threads = u32::try_from(threads).unwrap_or(1);
+        Ok(Self { threads, runtime_ns, period_ns, work_ns, planted })
+    }
+}
+
+fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    told::admitted(setup, Words::of(setup)?)
+}
+
+fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+    let words = Words::of(setup)?;
+    count_overruns()?;
+    let mut cast = setup.cast()?;
+    let sum = Arc::new(Mutex::new(Counts::default()));
+    let clock = clock_id(setup.plan.clock);
+    for thread in 0..words.threads {
+        let seat = |n: u32, context| Seat { context, ..Seat::user(thread * 2 + n, None) };
+        let response = cast.beside(seat(1, "response"))?;
+        let sum = Arc::clone(&sum);
+        cast.measured(seat(0, "user"), birth(setup.plan.policy, Vec::new()), move |stage| {
+            run(stage, words, clock, &response, &sum)
+        })?;
+    }
+    let ground = told::Ground::of(setup, words);
+    cast.after(move |_| {
+        let counts = *sum.lock().unwrap_or_else(PoisonError::into_inner);
+        told::extra(&counts, words, &ground)
+    });
+    cast.release().map_err(|e| told::refused(e, words))
+}
+
+fn run(
+    stage: &Stage,
+    words: Words,
+    clock: i32,
+    response: &Recorders,
+    sum: &Mutex<Counts>,
+) -> Result<Finished, SysError> {
+    let overruns = Overruns::join(words.runtime_ns, words.period_ns.cast_unsigned())?;
+    let mut periods = Periods { words, origin_ns: None, next: 0 };
+    let mut counts = Counts::default();
+    let mut measuring = false;
+    let mut before = 0;
+    let finished = stage.phases(|schedule, recorder| {
+        before = overruns.n();
+        counts = Counts::default();
+        let beside: &Recorder = if measuring { &response.measured } else { &response.warm_up };
+        if !measuring {
+            // The period of a deadline thread begins when it wakes.
+            let mut sleep = Nanosleep(clock);
+            while sleep.sleep_until(schedule.first_ns) == Wake::Interrupted {}
+        }
+        measuring = true;
+        periods.phase(stage, schedule, (recorder, beside), &mut counts)
+    });
+    counts.overruns = overruns.n().saturating_sub(before);
+    sum.lock().unwrap_or_else(PoisonError::into_inner).add(&counts);
+    finished
+}
+
+/// The periods of one thread.
+struct Periods {
+    words: Words,
+    /// When period 0 began, on CLOCK_MONOTONIC_RAW; known better with every start of the warm-up.
+    origin_ns: Option<i64>,
+    /// The period that begins next.
+    next: i64,
+}
+
+impl Periods {
+    /// Works in each period of `schedule`. All later phases keep the origin of the first one.
+    fn phase(
+        &mut self,
+        stage: &Stage,
+        schedule: &Schedule,
+        (recorder, beside): (&Recorder, &Recorder),
+        counts: &mut Counts,
+    ) -> Ended {
+        let period = self.words.period_ns.max(1);
+        let learning = self.origin_ns.is_none();
+        let mut writer = Writer::new(recorder, schedule.first_ns, period);
+        let mut response = Writer::new(beside, schedule.first_ns, period);
+        let mut n = 0u64;
+        let mut ended = Ended::Complete;
+        while n < schedule.activations {
+            if stage.stop().load(Ordering::Relaxed) {
+                ended = Ended::Stopped(n);
+                break;
+            }
+            std::thread::yield_now();
+            let now = now_ns(CLOCK_MONOTONIC_RAW);
+            let mut begun =
+                self.origin_ns.unwrap_or(now).wrapping_add(period.wrapping_mul(self.next));
+            if self.origin_ns.is_none() || (learning && now < begun) {
+                self.origin_ns = Some(now.wrapping_sub(period.wrapping_mul(self.next)));
+                begun = now;
+            }
+            let late = now.wrapping_sub(begun);
+            let left = schedule.activations.wrapping_sub(n).wrapping_sub(1);
+            let missed = late.max(0).checked_div(period).map_or(0, i64::unsigned_abs).min(left);
+            self.job(n);
+            let done = now_ns(CLOCK_MONOTONIC_RAW).wrapping_sub(begun);
+            // On the schedule's clock the period begins where the schedule says.
+            let due = schedule.first_ns.wrapping_add(period.wrapping_mul(n.cast_signed()));
+            writer.wake(n, due, due.wrapping_add(late), missed);
+            response.wake(n, due, due.wrapping_add(done), 0);
+            counts.job(done > period, self.words.work_ns.cast_unsigned() <= self.words.runtime_ns);
+            counts.missed = counts.missed.wrapping_add(missed);
+            let steps = missed.wrapping_add(1);
+            n = n.wrapping_add(steps);
+            self.next = self.next.wrapping_add(steps.cast_signed());
+        }
+        writer.finish();
+        response.finish();
+        ended
+    }
+
+    /// Uses its share of the runtime, by the thread's own CPU clock.
+    #[inline]
+    fn job(&self, n: u64) {
+        let until = now_ns(CLOCK_THREAD_CPUTIME_ID).wrapping_add(self.words.work_ns);
+        while now_ns(CLOCK_THREAD_CPUTIME_ID) < until {
+            std::hint::spin_loop();
+        }
+        if self.words.planted && n.wrapping_add(1).is_multiple_of(STALL_EVERY) {
+            let late = self.words.period_ns.wrapping_mul(STALL_PERIODS);
+            let until = now_ns(CLOCK_MONOTONIC).wrapping_add(late);
+            Nanosleep(CLOCK_MONOTONIC).sleep_until(until);
+        }
+    }
+}

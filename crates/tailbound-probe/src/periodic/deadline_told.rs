@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the probe `deadline` refuses, and what it tells beside its latencies.
+//!
+//! Context: SETUP, COLD. Units: ns; shares of a CPU.
+//! When is a late job the kernel's fault? Global EDF on m CPUs promises every deadline where the
+//! shares add up to no more than m - (m - 1) times the largest (Goossens, Funk, Baruah, 2003); a
+//! hypervisor that takes the CPU away is none of the kernel's doing.
+//! Source: Documentation/scheduler/sched-deadline.rst.
+
+use tailbound_core::Finding;
+use tailbound_core::finding::Impact;
+
+use super::deadline::Words;
+use super::{figure, span};
+use crate::arm::ProbeError;
+use crate::cast::Extra;
+use crate::kind::Setup;
+
+/// What threads saw.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    jobs: u64,
+    /// Done after the end of their period.
+    late: u64,
+    /// Of those, asked for no more than the runtime.
+    late_within: u64,
+    /// Periods in which nothing began.
+    pub(super) missed: u64,
+    /// SIGXCPU by SCHED_FLAG_DL_OVERRUN.
+    pub(super) overruns: u64,
+}
+
+impl Counts {
+    #[inline]
+    pub(super) fn job(&mut self, late: bool, within: bool) {
+        self.jobs = self.jobs.wrapping_add(1);
+        self.late = self.late.wrapping_add(u64::from(late));
+        self.late_within = self.late_within.wrapping_add(u64::from(late && within));
+    }
+    pub(super) fn add(&mut self, other: &Self) {
+        self.jobs += other.jobs;
+        self.late += other.late;
+        self.late_within += other.late_within;
+        self.missed += other.missed;
+        self.overruns += other.overruns;
+    }
+}
+
+/// What the kernel can be held to here.
+#[derive(Clone, Debug)]
+pub(super) struct Ground {
+    promised: bool,
+    virtual_machine: bool,
+}
+
+impl Ground {
+    pub(super) fn of(setup: &Setup<'_>, words: Words) -> Self {
+        let cpus = cpus(setup);
+        let (share, total) = shares(words);
+        let flags = setup.root.read_trimmed("/proc/cpuinfo").unwrap_or_default();
+        Self {
+            promised: total <= cpus - (cpus - 1.0) * share,
+            virtual_machine: flags.split_whitespace().any(|w| w == "hypervisor"),
+        }
+    }
+}
+
+fn cpus(setup: &Setup<'_>) -> f64 {
+    f64::from(u32::try_from(setup.cpus().len()).unwrap_or(1).max(1))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shares")]
+fn shares(words: Words) -> (f64, f64) {
+    let share = words.runtime_ns as f64 / words.period_ns.max(1) as f64;
+    (share, share * f64::from(words.threads))
+}
+
+/// Refuses what the kernel's admission test would refuse, with its figures.
+pub(super) fn admitted(setup: &Setup<'_>, words: Words) -> Result<(), ProbeError> {
+    let read = |name: &str| {
+        let text = setup.root.read_trimmed(&format!("/proc/sys/kernel/sched_rt_{name}_us"));
+        text.ok().and_then(|t| t.parse::<f64>().ok())
+    };
+    let (Some(runtime), Some(period)) = (read("runtime"), read("period")) else {
+        return Ok(()); // The kernel itself will say.
+    };
+    let (share, total) = shares(words);
+    let limit = cpus(setup) * runtime / period.max(1.0);
+    if runtime < 0.0 || total <= limit {
+        return Ok(());
+    }
+    Err(ProbeError::Cannot(format!(
+        "the kernel does not admit {} threads of {:.0} % of a CPU each, {:.0} % together: deadline threads may have {:.0} % of {} CPUs (sched_rt_runtime_us / sched_rt_period_us); ask for less runtime, a longer period or fewer --threads",
+        words.threads,
+        share * 100.0,
+        total * 100.0,
+        limit * 100.0,
+        cpus(setup)
+    )))
+}
+
+/// Says why deadline threads may have been refused.
+pub(super) fn refused(e: ProbeError, words: Words) -> ProbeError {
+    let ProbeError::Thread { source, .. } = &e else { return e };
+    ProbeError::Cannot(format!(
+        "{source}: {} deadline threads of {} every {}; busy means that others have what is left of the CPUs, not permitted that root is needed or that this process may not use every CPU of its root domain (taskset, cpuset)",
+        words.threads,
+        span(words.runtime_ns.cast_signed()),
+        span(words.period_ns)
+    ))
+}
+
+/// Figures and findings of all threads.
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+pub(super) fn extra(counts: &Counts, words: Words, ground: &Ground) -> Extra {
+    let mut extra = Extra::default();
+    let (_, total) = shares(words);
+    let n = |name: &str, value: u64, note: &str| figure(name, value as f64, "1", note);
+    extra.figures = vec![
+        n("jobs", counts.jobs, "periods in which a thread worked"),
+        n("deadlines-missed", counts.late, "jobs done after the end of their period"),
+        n("periods-missed", counts.missed, "periods that had passed before their thread ran"),
+        n(
+            "overruns",
+            counts.overruns,
+            "times the kernel saw a thread use more than its runtime (SIGXCPU, SCHED_FLAG_DL_OVERRUN)",
+        ),
+        figure("bandwidth", total, "CPU", "runtime over period, of all threads together"),
+    ];
+    if counts.late_within > 0 {
+        let title = format!(
+            "{} of {} jobs within their runtime ({} of {}) were done after their deadline",
+            counts.late_within,
+            counts.jobs,
+            span(words.work_ns),
+            span(words.runtime_ns.cast_signed())
+        );
+        let (impact, meaning) = if ground.virtual_machine {
+            (
+                Impact::Doubt,
+                "This is a virtual machine: whether its kernel or the hypervisor withheld the CPU cannot be told.",
+            )
+        } else if ground.promised {
+            (
+                Impact::Violation,
+                "These threads were admitted and few enough for every deadline to be kept on so many CPUs.",
+            )
+        } else {
+            (
+                Impact::Notice,
+                "With so much of the CPUs in use, global EDF promises bounded tardiness and not every deadline.",
+            )
+        };
+        extra.findings.push(Finding::new("deadline-missed", impact, title).meaning(meaning));
+    }
+    if counts.overruns > 0 && words.work_ns.cast_unsigned() > words.runtime_ns {
+        extra.findings.push(
+            Finding::new(
+                "overrun-asked-for",
+                Impact::Notice,
+                format!("the kernel reported {} overruns, as --busy asked for", counts.overruns),
+            )
+            .meaning(
+                "A thread that wants more than its runtime is held back until the next period.",
+            ),
+        );
+    }
+    extra
+}

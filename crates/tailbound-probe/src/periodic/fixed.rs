@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `fixed-work`: how long the same work takes each time, while a more urgent thread
+//! ticks on the same CPU.
+//!
+//! Context: SETUP in `check` and `begin`, HOT in the bodies. Units: ns.
+//! Judged is from due to done; beside it stand the start and the work itself. The same amount of
+//! work is done by one thread alone and by one on each CPU at once afterwards: what CPUs share
+//! (caches, clock, power) shows in the ratio.
+//! Source: sched(7), SCHED_FIFO.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tailbound_core::Finding;
+use tailbound_core::finding::Impact;
+use tailbound_core::policy::Policy;
+use tailbound_rt::cyclic::{Port as _, Wake};
+use tailbound_rt::recorder::{Recorder, Writer};
+use tailbound_sys::clock::{CLOCK_MONOTONIC, Nanosleep, now_ns};
+use tailbound_sys::error::SysError;
+use tailbound_sys::thread;
+
+use super::work::{self, Work};
+use super::{f, figure, span};
+use crate::arm::{ProbeError, clock_id};
+use crate::cast::{Cast, Extra, Home, Running, Seat, Stage, birth};
+use crate::kind::{ProbeKind, ProbeOption, Setup};
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "fixed-work",
+    about: "the same amount of work over and over, while a more urgent thread ticks: how much longer it takes",
+    from: "the moment the work is due",
+    to: "the clock reading right after the work",
+    replaces: &["LTP sched_jitter", "LTP matrix_mult (its scaling)"],
+    options: &[
+        ProbeOption::new(
+            "amount",
+            "TIME",
+            "200us",
+            "work that takes so long on an undisturbed CPU",
+        ),
+        ProbeOption::new(
+            "tick",
+            "TIME",
+            "1ms",
+            "how often the more urgent thread runs; `0` for never",
+        ),
+        ProbeOption::new("tick-amount", "TIME", "20us", "what it does each time"),
+        ProbeOption::plant("`more`: every hundredth job is ten times as long"),
+    ],
+    interval: "1ms",
+    policy: Some("fifo:50"),
+    event: "job",
+    property: None,
+    hog: false,
+    check,
+    begin,
+};
+
+/// Share of a CPU that the thread and the one that ticks may ask for.
+const BUSY_MAX: f64 = 0.8;
+const PLANT_EVERY: u64 = 100;
+const PLANT_TIMES: u64 = 10;
+/// Seats of a CPU.
+const SEATS: u32 = 3;
+/// Jobs in each part of the comparison of one CPU with all.
+const SCALING_JOBS: u64 = 50;
+
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    amount_ns: i64,
+    /// 0: no thread ticks.
+    tick_ns: i64,
+    tick_amount_ns: i64,
+    priority: u8,
+    planted: bool,
+}
+
+impl Words {
+    fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
+        let options = setup.options();
+        let never = options.text("tick") == Some("0");
+        let planted = match options.text("plant") {
+            None => false,
+            Some("more") => true,
+            Some(_) => return Err(options.wrong("plant", "choose more")),
+        };
+        Ok(Self {
+            amount_ns: options.time_ns("amount")?,
+            tick_ns: if never { 0 } else { options.time_ns("tick")? },
+            tick_amount_ns: options.time_ns("tick-amount")?,
+            priority: super::priority(setup, 1..=98, "the thread that ticks is one above it")?,
+            planted,
+        })
+    }
+}
+
+fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    let words = Words::of(setup)?;
+    let ticking = if words.tick_ns > 0 { f(words.tick_amount_ns) / f(words.tick_ns) } else { 0.0 };
+    let share = f(words.amount_ns) / f(setup.plan.interval_ns) + ticking;
+    if share > BUSY_MAX {
+        return Err(ProbeError::Usage(format!(
+            "probe fixed-work: --amount {} every {} and --tick-amount {} ask for {:.0} % of a CPU, at most {:.0} % can be kept: make --interval longer",
+            span(words.amount_ns),
+            span(setup.plan.interval_ns),
+            span(words.tick_amount_ns),
+            share * 100.0,
+            BUSY_MAX * 100.0
+        )));
+    }
+    crate::allowed(Policy::Fifo(words.priority + 1)).map_err(|e| ProbeError::Cannot(e.to_string()))
+}
+
+fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+    let words = Words::of(setup)?;
+    let mut cast = setup.cast()?;
+    let cpus = setup.cpus();
+    let clock = clock_id(setup.plan.clock);
+    // Found where the work will be done, by a thread like the one that will do it.
+    let cpu = cpus.first().copied();
+    let own = birth(setup.plan.policy, cpu.into_iter().collect());
+    let amounts = (words.amount_ns, words.tick_amount_ns);
+    let (job, tick) =
+        thread::spawn(own, move || (Work::that_takes(amounts.0), Work::that_takes(amounts.1)))?
+            .join()?;
+    for (cpu, place) in cpus.iter().zip(0u32..) {
+        one_cpu(&mut cast, setup, words, (*cpu, place, clock), (job, tick))?;
+    }
+    let policy = setup.plan.policy;
+    cast.after(move |homes| {
+        let mut extra = told(homes, job);
+        scaling(&mut extra, policy, &cpus, job);
+        extra
+    });
+    cast.release()
+}
+
+fn one_cpu(
+    cast: &mut Cast,
+    setup: &Setup<'_>,
+    words: Words,
+    (cpu, place, clock): (u32, u32, i32),
+    (job, tick): (Work, Work),
+) -> Result<(), ProbeError> {
+    let seat = |n: u32, context| Seat { context, ..Seat::user(place * SEATS + n, Some(cpu)) };
+    let beside = [cast.beside(seat(1, "start"))?, cast.beside(seat(2, "work"))?];
+    let over = Arc::new(AtomicBool::new(false));
+    if words.tick_ns > 0 {
+        let over = Arc::clone(&over);
+        let above = birth(Policy::Fifo(words.priority + 1), vec![cpu]);
+        cast.helper("the thread that ticks", above, move |stage| {
+            ticks(stage, clock, words.tick_ns, tick, &over);
+            Ok(())
+        })?;
+    }
+    cast.measured(seat(0, "user"), birth(setup.plan.policy, vec![cpu]), move |stage| {
+        let mut measuring = false;
+        let finished = stage.phases(|schedule, recorder| {
+            let mut writers = beside.each_ref().map(|r| {
+                let shared: &Recorder = if measuring { &r.measured } else { &r.warm_up };
+                Writer::new(shared, schedule.first_ns, schedule.interval_ns)
+            });
+            measuring = true;
+            let [start, length] = &mut writers;
+            let mut writer = Writer::new(recorder, schedule.first_ns, schedule.interval_ns);
+            let ended = work::run(clock, schedule, &mut writer, stage.stop(), |due| {
+                let from = now_ns(clock);
+                let planted = words.planted && due.n.wrapping_add(1).is_multiple_of(PLANT_EVERY);
+                for _ in 0..if planted { PLANT_TIMES } else { 1 } {
+                    job.job();
+                }
+                let took = now_ns(clock).wrapping_sub(from);
+                start.wake(due.n, due.due_ns, due.woken_ns, 0);
+                length.wake(due.n, due.due_ns, due.due_ns.wrapping_add(took), 0);
+            });
+            writers.iter_mut().for_each(Writer::finish);
+            ended
+        });
+        over.store(true, Ordering::Relaxed);
+        finished
+    })
+}
+
+/// Runs every tick until the others are done.
+fn ticks(stage: &Stage, clock: i32, tick_ns: i64, tick: Work, over: &AtomicBool) {
+    let mut sleep = Nanosleep(clock);
+    // Not at the begin of the work, where its thread would only be late.
+    let mut due = stage.warm_up().first_ns.wrapping_add(tick_ns / 3);
+    while !over.load(Ordering::Relaxed) && !stage.stop().load(Ordering::Relaxed) {
+        if sleep.sleep_until(due) == Wake::Due {
+            tick.job();
+        }
+        let behind = sleep.now_ns().wrapping_sub(due).max(0);
+        let steps = behind.wrapping_div(tick_ns.max(1)).wrapping_add(1);
+        due = due.wrapping_add(tick_ns.wrapping_mul(steps));
+    }
+}
+
+fn told(homes: &[Home], job: Work) -> Extra {
+    let work = || homes.iter().filter(|(seat, _, _)| seat.context == "work");
+    let least = work().filter_map(|(_, r, _)| r.measured.wakeups().min_ns).min();
+    let most = work().filter_map(|(_, r, _)| r.measured.wakeups().max_ns).max();
+    let mut extra = Extra::default();
+    #[expect(clippy::cast_precision_loss, reason = "a count for people")]
+    let turns = job.turns as f64;
+    extra.figures.push(figure("work-turns", turns, "1", "turns of the loop in each job"));
+    if let (Some(least), Some(most)) = (least, most) {
+        extra.figures.extend([
+            figure("work-least", f(least), "ns", "the fastest job, from its begin to its end"),
+            figure("work-most", f(most), "ns", "the slowest one"),
+            figure("work-jitter", f(most - least), "ns", "between them"),
+        ]);
+    }
+    extra
+}
+
+/// The same number of jobs by one thread alone and by one on each CPU at once.
+fn scaling(extra: &mut Extra, policy: Policy, cpus: &[u32], job: Work) {
+    let timed = |cpus: &[u32]| -> Result<i64, SysError> {
+        let one = move || {
+            let from = now_ns(CLOCK_MONOTONIC);
+            for _ in 0..SCALING_JOBS {
+                job.job();
+            }
+            now_ns(CLOCK_MONOTONIC).wrapping_sub(from)
+        };
+        let threads: Vec<_> = cpus
+            .iter()
+            .map(|cpu| thread::spawn(birth(policy, vec![*cpu]), one))
+            .collect::<Result<_, _>>()?;
+        // Each times its own work: when it began beside the others does not matter much.
+        threads.into_iter().map(thread::Thread::join).try_fold(0, |most, t| Ok(most.max(t?)))
+    };
+    if cpus.len() < 2 {
+        return;
+    }
+    let (Some(first), n) = (cpus.get(..1), f(i64::try_from(cpus.len()).unwrap_or(1))) else {
+        return;
+    };
+    match (timed(first), timed(cpus)) {
+        (Ok(alone), Ok(together)) if together > 0 => extra.figures.push(figure(
+            "scaling",
+            f(alone) / f(together),
+            "1",
+            format!(
+                "{SCALING_JOBS} jobs on one CPU took {}, as many on each of {n} at once {}: 1 means that they share nothing",
+                span(alone),
+                span(together)
+            ),
+        )),
+        (Err(e), _) | (_, Err(e)) => extra.findings.push(Finding::new(
+            "scaling-unknown",
+            Impact::Notice,
+            format!("how work scales over CPUs is unknown: {e}"),
+        )),
+        _ => {}
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Probes of threads that work in every period: deadline threads, fixed work, sets of tasks.
+//!
+//! Context: SETUP in `check` and `begin`, HOT in the bodies of the threads. Units: ns.
+//! Source: sched(7); docs/probes/periodic.md.
+
+pub(crate) mod deadline;
+mod deadline_told;
+pub(crate) mod fixed;
+pub(crate) mod load;
+mod work;
+
+use tailbound_core::policy::Policy;
+use tailbound_core::record::FigureRecord;
+
+use crate::arm::ProbeError;
+use crate::kind::Setup;
+
+/// The SCHED_FIFO priority of the plan, which must lie in `range`.
+fn priority(
+    setup: &Setup<'_>,
+    range: std::ops::RangeInclusive<u8>,
+    why: &str,
+) -> Result<u8, ProbeError> {
+    match setup.plan.policy {
+        Policy::Fifo(p) if range.contains(&p) => Ok(p),
+        other => Err(ProbeError::Usage(format!(
+            "probe {}: --policy {other}: {why}: write fifo:{} to fifo:{}",
+            setup.plan.probe,
+            range.start(),
+            range.end()
+        ))),
+    }
+}
+
+/// A span of time for people.
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn span(ns: i64) -> String {
+    tailbound_core::units::format_ns(ns as f64)
+}
+
+fn figure(
+    name: impl Into<String>,
+    value: f64,
+    unit: &str,
+    note: impl Into<String>,
+) -> FigureRecord {
+    FigureRecord {
+        name: name.into(),
+        value,
+        unit: unit.to_owned(),
+        low: None,
+        high: None,
+        confidence: None,
+        note: note.into(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn f(ns: i64) -> f64 {
+    ns as f64
+}
