@@ -31,7 +31,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     about: "the same amount of work over and over, while a more urgent thread ticks: how much longer it takes",
     from: "the moment the work is due",
     to: "the clock reading right after the work",
-    replaces: &["LTP sched_jitter", "LTP matrix_mult (its scaling)"],
+    replaces: &["LTP sched_jitter", "LTP matrix_mult"],
     options: &[
         ProbeOption::new(
             "amount",

@@ -38,7 +38,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     about: "tasks of several periods and priorities at once: is each done within its period?",
     from: "the moment a task's job is due",
     to: "the clock reading right after the job",
-    replaces: &["LTP periodic_cpu_load", "LTP sched_latency (its work)"],
+    replaces: &["LTP periodic_cpu_load", "LTP sched_latency"],
     options: &[
         ProbeOption::new(
             "set",

@@ -28,6 +28,8 @@ mod observe;
 mod omission;
 mod probe_noise;
 mod probes;
+mod probe_clocks;
+mod probe_periodic;
 mod rounds;
 mod words;
 
