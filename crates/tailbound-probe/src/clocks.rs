@@ -43,7 +43,12 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     about: "clocks: what a read of each costs, and whether any goes back, on one CPU or across them",
     from: "one reading of the chosen clock",
     to: "the next reading of it by the same thread, taken at once",
-    replaces: &["LTP gtod_latency", "LTP gtod_infinite", "LTP rdtsc-latency", "LTP thread_clock tc-2"],
+    replaces: &[
+        "LTP gtod_latency",
+        "LTP gtod_infinite",
+        "LTP rdtsc-latency",
+        "LTP thread_clock tc-2",
+    ],
     options: &[
         ProbeOption::new(
             "of",

@@ -4,9 +4,8 @@
 //!
 //! Context: SETUP in `check` and `begin`, HOT in the body. Units: ns.
 //! Each thread works for a share of its runtime and yields: the kernel puts it to sleep until its
-//! runtime is replenished. When that happens it tells on no clock that a program can read, so
-//! periods are counted from the earliest start of the warm-up (on CLOCK_MONOTONIC_RAW, which is
-//! not slewed, as the scheduler's clock is not): the figures are lateness beside the best start.
+//! runtime is replenished. When that was due it tells on no clock that a program can read:
+//! `deadline_grid` says how the begin of a period is found.
 //! Source: sched(7), sched_yield(2), Documentation/scheduler/sched-deadline.rst.
 
 use std::sync::atomic::Ordering;
@@ -20,6 +19,7 @@ use tailbound_sys::counter::CLOCK_MONOTONIC_RAW;
 use tailbound_sys::deadline::{Overruns, THREADS_MAX, count_overruns};
 use tailbound_sys::error::SysError;
 
+use super::deadline_grid::Grid;
 use super::deadline_told::{self as told, Counts};
 use super::span;
 use crate::arm::{ProbeError, clock_id};
@@ -29,7 +29,7 @@ use crate::kind::{ProbeKind, ProbeOption, Setup};
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "deadline",
     about: "SCHED_DEADLINE: how evenly periods begin, and whether each thread gets its runtime in time",
-    from: "the begin of the thread's period (the earliest start of the warm-up and whole periods after it)",
+    from: "the begin of the thread's period: whole periods after the earliest of its starts",
     to: "the thread's first instruction after sched_yield(2), with its runtime replenished",
     replaces: &["cyclicdeadline", "deadline_test"],
     options: &[
@@ -139,7 +139,7 @@ fn run(
     sum: &Mutex<Counts>,
 ) -> Result<Finished, SysError> {
     let overruns = Overruns::join(words.runtime_ns, words.period_ns.cast_unsigned())?;
-    let mut periods = Periods { words, origin_ns: None, next: 0 };
+    let mut periods = Periods { words, grid: Grid::new(words.period_ns) };
     let mut counts = Counts::default();
     let mut measuring = false;
     let mut before = 0;
@@ -163,14 +163,11 @@ fn run(
 /// The periods of one thread.
 struct Periods {
     words: Words,
-    /// When period 0 began, on CLOCK_MONOTONIC_RAW; known better with every start of the warm-up.
-    origin_ns: Option<i64>,
-    /// The period that begins next.
-    next: i64,
+    grid: Grid,
 }
 
 impl Periods {
-    /// Works in each period of `schedule`. All later phases keep the origin of the first one.
+    /// Works in each period of `schedule`. All later phases keep the grid of the first one.
     fn phase(
         &mut self,
         stage: &Stage,
@@ -179,39 +176,32 @@ impl Periods {
         counts: &mut Counts,
     ) -> Ended {
         let period = self.words.period_ns.max(1);
-        let learning = self.origin_ns.is_none();
         let mut writer = Writer::new(recorder, schedule.first_ns, period);
         let mut response = Writer::new(beside, schedule.first_ns, period);
         let mut n = 0u64;
         let mut ended = Ended::Complete;
+        let shifts = self.grid.shifts;
         while n < schedule.activations {
             if stage.stop().load(Ordering::Relaxed) {
                 ended = Ended::Stopped(n);
                 break;
             }
+            let asked = now_ns(CLOCK_MONOTONIC_RAW);
             std::thread::yield_now();
             let now = now_ns(CLOCK_MONOTONIC_RAW);
-            let mut begun =
-                self.origin_ns.unwrap_or(now).wrapping_add(period.wrapping_mul(self.next));
-            if self.origin_ns.is_none() || (learning && now < begun) {
-                self.origin_ns = Some(now.wrapping_sub(period.wrapping_mul(self.next)));
-                begun = now;
-            }
-            let late = now.wrapping_sub(begun);
             let left = schedule.activations.wrapping_sub(n).wrapping_sub(1);
-            let missed = late.max(0).checked_div(period).map_or(0, i64::unsigned_abs).min(left);
+            let (late, missed) = self.grid.started(asked, now, left);
             self.job(n);
-            let done = now_ns(CLOCK_MONOTONIC_RAW).wrapping_sub(begun);
+            let done = now_ns(CLOCK_MONOTONIC_RAW).wrapping_sub(now).wrapping_add(late);
             // On the schedule's clock the period begins where the schedule says.
             let due = schedule.first_ns.wrapping_add(period.wrapping_mul(n.cast_signed()));
             writer.wake(n, due, due.wrapping_add(late), missed);
             response.wake(n, due, due.wrapping_add(done), 0);
             counts.job(done > period, self.words.work_ns.cast_unsigned() <= self.words.runtime_ns);
             counts.missed = counts.missed.wrapping_add(missed);
-            let steps = missed.wrapping_add(1);
-            n = n.wrapping_add(steps);
-            self.next = self.next.wrapping_add(steps.cast_signed());
+            n = n.wrapping_add(missed).wrapping_add(1);
         }
+        counts.shifts = self.grid.shifts.saturating_sub(shifts);
         writer.finish();
         response.finish();
         ended

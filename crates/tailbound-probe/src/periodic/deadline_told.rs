@@ -26,6 +26,8 @@ pub(super) struct Counts {
     late_within: u64,
     /// Periods in which nothing began.
     pub(super) missed: u64,
+    /// The kernel began a period anew: later ones lie elsewhere.
+    pub(super) shifts: u64,
     /// SIGXCPU by SCHED_FLAG_DL_OVERRUN.
     pub(super) overruns: u64,
 }
@@ -42,6 +44,7 @@ impl Counts {
         self.late += other.late;
         self.late_within += other.late_within;
         self.missed += other.missed;
+        self.shifts += other.shifts;
         self.overruns += other.overruns;
     }
 }

@@ -5,6 +5,7 @@
 //! Source: sched(7); docs/probes/periodic.md.
 
 pub(crate) mod deadline;
+mod deadline_grid;
 mod deadline_told;
 pub(crate) mod fixed;
 pub(crate) mod load;

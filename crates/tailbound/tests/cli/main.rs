@@ -26,10 +26,10 @@ mod lab;
 mod measure;
 mod observe;
 mod omission;
-mod probe_noise;
-mod probes;
 mod probe_clocks;
+mod probe_noise;
 mod probe_periodic;
+mod probes;
 mod rounds;
 mod words;
 

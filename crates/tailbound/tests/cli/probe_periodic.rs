@@ -25,7 +25,8 @@ fn deadline_threads_have_every_period_accounted_for() {
         short("deadline", &["-p", "deadline:200us/2ms", "-i", "2ms", "-D", "1s", "--threads", "2"]);
     assert!(matches!(status, 0 | 1 | 5), "{status}");
     all_accounted(&run);
-    let jobs: u64 = run.threads.iter().filter(|t| t.context == "response").map(|t| t.wakeup.n).sum();
+    let jobs: u64 =
+        run.threads.iter().filter(|t| t.context == "response").map(|t| t.wakeup.n).sum();
     let started: u64 = run.threads.iter().filter(|t| t.context == "user").map(|t| t.wakeup.n).sum();
     assert_eq!(jobs, started, "each start has its response");
 }
@@ -91,7 +92,10 @@ fn the_same_work_is_timed_and_more_of_it_is_seen() {
     // Ten times 1 ms is more than the 4 ms that are allowed, on any machine.
     let (status, _) = short(
         "fixed-work",
-        &["-i", "2ms", "--amount", "1ms", "--tick", "0", "-D", "1s", "-d", "4ms", "--plant", "more"],
+        &[
+            "-i", "2ms", "--amount", "1ms", "--tick", "0", "-D", "1s", "-d", "4ms", "--plant",
+            "more",
+        ],
     );
     assert_eq!(status, 1);
 }
