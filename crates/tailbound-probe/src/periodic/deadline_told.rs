@@ -124,9 +124,14 @@ pub(super) fn extra(counts: &Counts, words: Words, ground: &Ground) -> Extra {
         n("deadlines-missed", counts.late, "jobs done after the end of their period"),
         n("periods-missed", counts.missed, "periods that had passed before their thread ran"),
         n(
+            "period-shifts",
+            counts.shifts,
+            "times that the kernel began the periods of a thread anew, off the old grid",
+        ),
+        n(
             "overruns",
             counts.overruns,
-            "times the kernel saw a thread use more than its runtime (SIGXCPU, SCHED_FLAG_DL_OVERRUN)",
+            "times the kernel told of a thread that had used more than its runtime (SIGXCPU): it looks at ticks, so there may be more",
         ),
         figure("bandwidth", total, "CPU", "runtime over period, of all threads together"),
     ];

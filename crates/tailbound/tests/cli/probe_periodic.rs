@@ -38,7 +38,7 @@ fn a_thread_that_wants_more_than_its_runtime_is_reported_by_the_kernel() {
     }
     let (_, run) = short(
         "deadline",
-        &["-p", "deadline:500us/5ms", "-i", "5ms", "-D", "1s", "--threads", "1", "--busy", "2"],
+        &["-p", "deadline:20ms/50ms", "-i", "50ms", "-D", "2s", "--threads", "1", "--busy", "1.5"],
     );
     all_accounted(&run);
     assert!(value(&run, "overruns") > 0.0, "SIGXCPU was counted, and did not end the run");
