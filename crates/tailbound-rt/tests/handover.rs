@@ -139,6 +139,7 @@ fn check(schedule: &Schedule, sleeps: &[i64], ways: &[i64]) -> (u64, u64) {
         taken: &[&taken],
         answer: None,
         log: Log::Own(Writer::new(&send, schedule.first_ns, schedule.interval_ns)),
+        rehearse_ns: None,
         stall: None,
     }
     .run(schedule, &stop);
@@ -245,6 +246,7 @@ fn a_refused_call_ends_both_sides() {
         taken: &[&taken],
         answer: None,
         log: Log::Relay(&relay),
+        rehearse_ns: None,
         stall: None,
     }
     .run(&schedule, &stop);

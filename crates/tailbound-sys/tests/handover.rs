@@ -118,6 +118,7 @@ fn one_way(medium: Medium, scope: Scope, receivers: u32) {
             taken: &taken,
             answer: None,
             log: Log::Relay(&phase.send),
+            rehearse_ns: None,
             stall: None,
         }
         .run(schedule, &STOP);
@@ -188,6 +189,7 @@ fn answers_come_back() {
                     back: Log::Relay(&phase.back),
                 }),
                 log: Log::Nowhere,
+                rehearse_ns: None,
                 stall: None,
             }
             .run(schedule, &STOP);

@@ -190,7 +190,12 @@ fn sender(
     let n = group.receivers.len();
     let taken: Vec<usize> = if arrangement.hops > 1 { vec![n - 1] } else { (0..n).collect() };
     if arrangement.is_between_processes() {
-        let sender = remote::Sender { cpu: group.sender, taken, arrangement: *arrangement };
+        let sender = remote::Sender {
+            cpu: group.sender,
+            taken,
+            rehearse_ns: arrangement.rehearse_ns(group.receivers == [group.sender]),
+            arrangement: *arrangement,
+        };
         held.peers.push(sender.begin(setup, cast, seat, beside, (memory, channels))?);
         return Ok(());
     }
@@ -202,6 +207,7 @@ fn sender(
         outlet: channel(channels, 0)?.giver()?,
         answers,
         taken,
+        rehearse_ns: arrangement.rehearse_ns(group.receivers == [group.sender]),
         stall: arrangement.stall,
     };
     let birth = birth(sender_policy(setup.plan), vec![group.sender]);

@@ -92,6 +92,7 @@ pub(super) struct Sending {
     pub(super) answers: Option<Box<dyn Take + Send>>,
     /// Whose receipt it waits for.
     pub(super) taken: Vec<usize>,
+    pub(super) rehearse_ns: Option<i64>,
     pub(super) stall: Option<(u64, i64)>,
 }
 
@@ -154,6 +155,7 @@ impl Sending {
                 back: way_back,
             }),
             log: send,
+            rehearse_ns: self.rehearse_ns,
             stall: self.stall,
         }
         .run(schedule, stop)

@@ -36,6 +36,8 @@ const GO: u32 = 2;
 /// The warm-up is over; the measurement is, one more.
 const DONE: u32 = 3;
 const FAILED: u32 = u32::MAX;
+/// In place of a pause after a rehearsal.
+const NO_REHEARSAL: i64 = -1;
 
 const LOOK_NS: i64 = 20_000_000;
 const START_NS: i64 = 10_000_000_000;
@@ -48,6 +50,7 @@ pub(crate) const ROLE: Role = Role { name: "handover-sender", run };
 pub(super) struct Sender {
     pub(super) cpu: u32,
     pub(super) taken: Vec<usize>,
+    pub(super) rehearse_ns: Option<i64>,
     pub(super) arrangement: Arrangement,
 }
 
@@ -89,6 +92,7 @@ impl Sender {
             long.to_string(),
             self.taken.first().copied().unwrap_or(0).to_string(),
             self.taken.len().to_string(),
+            self.rehearse_ns.unwrap_or(NO_REHEARSAL).to_string(),
         ];
         words.extend(ids);
         let mut peer = Peer::start(setup.exe, ROLE.name, &words, &fds)?;
@@ -245,10 +249,10 @@ fn run(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> {
     let Some(memory) = descriptors.next() else { return Err(wrong("no memory".to_owned())) };
     let memory = Arc::new(Shared::<Block>::from_fd(memory)?);
     let there_fds: Vec<OwnedFd> = descriptors.by_ref().take(2).collect();
-    let there = Channel::adopt(medium, &memory, 0, there_fds, number(words, 11)?)?;
-    let back = match words.get(12) {
+    let there = Channel::adopt(medium, &memory, 0, there_fds, number(words, 12)?)?;
+    let back = match words.get(13) {
         Some(_) => {
-            Some(Channel::adopt(medium, &memory, BACK, descriptors.collect(), number(words, 12)?)?)
+            Some(Channel::adopt(medium, &memory, BACK, descriptors.collect(), number(words, 13)?)?)
         }
         None => None,
     };
@@ -258,6 +262,7 @@ fn run(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> {
         outlet: there.giver()?,
         answers: back.as_ref().map(Channel::taker).transpose()?,
         taken: (from..from.saturating_add(n)).collect(),
+        rehearse_ns: number(words, 11).ok().filter(|ns: &i64| *ns >= 0),
         stall,
     };
     limits::guard_realtime(0)?;

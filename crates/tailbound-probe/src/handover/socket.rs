@@ -18,6 +18,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
         words::WHERE,
         words::ROUND_TRIP,
         words::HOPS,
+        words::REHEARSE,
         words::PLANT,
     ],
     interval: "1ms",

@@ -31,6 +31,12 @@ pub(super) const ROUND_TRIP: ProbeOption = ProbeOption::new(
     "no",
     "`yes`: the receiver answers by the same means, and the sender times the whole way",
 );
+pub(super) const REHEARSE: ProbeOption = ProbeOption::new(
+    "rehearse",
+    "YES|NO",
+    "no",
+    "`yes`: before each hand-over one that is not timed, so that its code is in the caches",
+);
 pub(super) const RECEIVERS: ProbeOption = ProbeOption::new(
     "receivers",
     "N",
@@ -53,7 +59,10 @@ pub(super) const PLANT: ProbeOption =
     ProbeOption::plant("`stall`: every 100th hand-over is held back for 5 ms after its stamp");
 
 /// The options of a medium that has neither ring nor broadcast.
-pub(super) const COMMON: &[ProbeOption] = &[BETWEEN, WHERE, ROUND_TRIP, HOPS, PLANT];
+pub(super) const COMMON: &[ProbeOption] = &[BETWEEN, WHERE, ROUND_TRIP, HOPS, REHEARSE, PLANT];
+
+/// After a rehearsal, where the receiver does not preempt its sender.
+const REHEARSED_NS: i64 = 50_000;
 
 /// What the words of a hand-over came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +73,7 @@ pub(super) struct Arrangement {
     pub(super) round_trip: bool,
     pub(super) receivers: u32,
     pub(super) hops: u32,
+    pub(super) rehearse: bool,
     /// Every so many, so long.
     pub(super) stall: Option<(u64, i64)>,
 }
@@ -76,6 +86,10 @@ impl Arrangement {
     /// One group over the measured CPUs instead of a pair for each.
     pub(super) fn is_one_group(&self) -> bool {
         self.receiving() > 1
+    }
+    /// A sender on another CPU than its receiver gives it time to wait again.
+    pub(super) fn rehearse_ns(&self, same_cpu: bool) -> Option<i64> {
+        self.rehearse.then_some(if same_cpu { 0 } else { REHEARSED_NS })
     }
     pub(super) fn is_between_processes(&self) -> bool {
         self.scope == Scope::Shared
@@ -124,6 +138,7 @@ pub(super) fn arrangement(setup: &Setup<'_>) -> Result<Arrangement, ProbeError> 
         round_trip: has("round-trip") && options.flag("round-trip")?,
         receivers: count("receivers")?,
         hops: count("hops")?,
+        rehearse: has("rehearse") && options.flag("rehearse")?,
         stall,
     };
     if arrangement.round_trip && arrangement.is_one_group() {

@@ -40,6 +40,9 @@ pub struct Sender<'a> {
     pub answer: Option<Answer<'a>>,
     /// Lateness of its own schedule.
     pub log: Log<'a>,
+    /// Before each hand-over one that is not timed, and this long a sleep after it (0: none):
+    /// the code of both sides is in the caches then.
+    pub rehearse_ns: Option<i64>,
     /// For tests of the probe: every so many hand-overs, this long a stall after the stamp.
     pub stall: Option<(u64, i64)>,
 }
@@ -161,6 +164,13 @@ impl Sender<'_> {
         missed: u64,
         missed_error_ns: i64,
     ) -> Result<u64, Wake> {
+        if let Some(pause_ns) = self.rehearse_ns {
+            self.outlet.prepare().and_then(|()| self.outlet.give()).map_err(Wake::Failed)?;
+            if pause_ns > 0 {
+                let until = self.port.now_ns().wrapping_add(pause_ns);
+                while self.port.sleep_until(until) == Wake::Interrupted {}
+            }
+        }
         self.outlet.prepare().map_err(Wake::Failed)?;
         let sent_ns = self.port.now_ns();
         if let Some((every, stall_ns)) = self.stall

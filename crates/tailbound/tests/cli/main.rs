@@ -27,6 +27,7 @@ mod measure;
 mod observe;
 mod omission;
 mod probe_clocks;
+mod probe_handover;
 mod probe_noise;
 mod probe_periodic;
 mod probes;
