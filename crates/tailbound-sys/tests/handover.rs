@@ -194,7 +194,8 @@ fn answers_come_back() {
             }
             .run(schedule, &STOP);
             assert_eq!(ended, Ended::Complete, "{medium:?}");
-            assert!(count(&phase.round_trip, schedule) <= N && count(&phase.back, schedule) <= N);
+            let (whole, back) = (count(&phase.round_trip, schedule), count(&phase.back, schedule));
+            assert_eq!((whole, back), (N, N), "{medium:?}");
         }
         receiver.join().expect("it ran");
     }

@@ -136,8 +136,10 @@ impl Sender<'_> {
         self.line.close(close);
         self.log.finish();
         if let Some(answer) = &mut self.answer {
-            answer.round_trip.finish();
-            answer.back.finish();
+            for log in [&mut answer.round_trip, &mut answer.back] {
+                log.skipped(close.missed_error_ns, close.missed);
+                log.finish();
+            }
         }
         let closed = self.outlet.prepare().and_then(|()| self.outlet.give());
         if closed.is_ok() && ended == Ended::Complete {
@@ -210,14 +212,17 @@ impl Sender<'_> {
         }
     }
 
-    /// Takes the answer to the close, so that the way back is empty for the next phase.
+    /// Takes the answer to the close, so that the way back is empty for the next phase: at least
+    /// once, since the line may be closed before its hand-over is taken.
     fn await_closed(&mut self, stop: &AtomicBool) {
         let Some(answer) = &mut self.answer else { return };
-        while answer.line.closed().is_none() && !stop.load(Ordering::Relaxed) {
-            if let Wake::Failed(_) = answer.inlet.take() {
-                return;
+        while !stop.load(Ordering::Relaxed) {
+            match answer.inlet.take() {
+                Wake::Due => {}
+                Wake::Interrupted => continue,
+                Wake::Failed(_) => return,
             }
-            if answer.inlet.settle().is_err() {
+            if answer.inlet.settle().is_err() || answer.line.closed().is_some() {
                 return;
             }
         }
