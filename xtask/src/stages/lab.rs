@@ -18,6 +18,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
 use super::tally::Tally;
+use super::ways;
 use crate::cross::Target;
 use crate::{exec, root, schema};
 
@@ -78,6 +79,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("its run file", schema::check_run(project, &lab.folder.join("a.jsonl")).map(drop));
     tally.add("an altered record is another run", lab.altered());
     tally.absorb(lab.golden(project)?);
+    tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
     tally.add("a matrix goes on where it was", lab.matrix());
     tally.add("a guest that dies says why", lab.deaths());
     tally.add("a guest that does not end is ended", lab.hang());
@@ -186,6 +188,21 @@ impl Lab {
         }
         tally.add("PREEMPT_RT bounds what the stock kernel does not", shape(&now));
         Ok(tally)
+    }
+
+    /// Both ways to see where a wake-up loses its time, and the run without either.
+    fn ways(&self) -> anyhow::Result<()> {
+        let mut files = Vec::new();
+        for observe in ["", "observe = \"timerlat\"\n", "observe = \"tracepoints\"\n"] {
+            let (campaign, out) = ("ways.toml", "ways.jsonl");
+            fs::write(self.folder.join(campaign), observe)?;
+            // Stock kernels of the archive have no timerlat.
+            self.run(RT, out, &["-L", "none", "--campaign", campaign])?;
+            files.push(fs::read_to_string(self.folder.join(out))?);
+        }
+        let [bare, timerlat, tracepoints] = files.as_slice() else { bail!("three runs") };
+        print!("{}", ways::agree(bare, timerlat, tracepoints)?);
+        Ok(())
     }
 
     fn matrix(&self) -> anyhow::Result<()> {

@@ -12,5 +12,6 @@ mod product;
 mod python;
 mod run;
 mod tally;
+mod ways;
 
 pub(crate) use run::command;
