@@ -15,6 +15,7 @@ use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Finding, Impact};
 use tailbound_host::Root;
+use tailbound_rt::poll::Tally;
 
 use crate::arm::ProbeError;
 use crate::cast::{Extra, Running};
@@ -56,7 +57,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
             "`yes`: measure both threads of a core, and mark the run",
         ),
         ProbeOption::plant(
-            "`gap`: the loop itself stands still for 2 ms twice a second, unknown to the kernel",
+            "`gap`: the loop itself stands still for 300 us twenty times a second, unknown to the kernel",
         ),
     ],
     interval: "100ms",
@@ -133,8 +134,6 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     polled::release(setup, cast, gauge, move |extra| {
         smi(extra);
         extra.findings.push(means(why, witness));
-        looked(extra);
-        may_hide(extra);
     })
 }
 
@@ -152,23 +151,6 @@ fn means(no_tracer: Option<String>, witness: &str) -> Finding {
     .remedy("A kernel with CONFIG_HWLAT_TRACER, as root: --with tracer.")
 }
 
-/// How much of the time was looked at.
-fn looked(extra: &mut Extra) {
-    let of = |name: &str| -> Vec<f64> {
-        extra.figures.iter().filter(|f| f.name.starts_with(name)).map(|f| f.value).collect()
-    };
-    let taken: Vec<f64> = ["noise-tasks-cpu", "noise-interrupts-cpu", "noise-unknown-cpu"]
-        .iter()
-        .flat_map(|name| of(name))
-        .collect();
-    let polled = of("polled-cpu");
-    let cpus = polled.len().max(1);
-    #[expect(clippy::cast_precision_loss, reason = "a mean share")]
-    let share = |all: &[f64]| all.iter().sum::<f64>() / cpus as f64 / 100.0;
-    let looked = share(&polled) * (1.0 - share(&taken)).max(0.0);
-    extra.findings.push(duty_finding(looked));
-}
-
 /// The share of the time that was looked at, as it belongs into the verdict.
 pub(super) fn duty_finding(looked: f64) -> Finding {
     let impact = if looked < DUTY_DOUBT { Impact::Doubt } else { Impact::Notice };
@@ -176,25 +158,27 @@ pub(super) fn duty_finding(looked: f64) -> Finding {
         .meaning("What happened in the rest of the time is not known.")
 }
 
-/// A long gap with an interrupt in it may be firmware that an interrupt came with.
-fn may_hide(extra: &mut Extra) {
-    #[expect(clippy::cast_possible_truncation, reason = "ns")]
-    let hidden: Vec<String> = extra
-        .figures
-        .iter()
-        .filter(|f| f.name.starts_with("noise-interrupts-longest-"))
-        .map(|f| (f.name.rsplit('-').next().unwrap_or_default(), f.value as i64))
-        .filter(|(_, ns)| *ns >= LONG_INTERRUPT_NS)
-        .map(|(cpu, ns)| format!("{} ({cpu})", format_ns_i64(ns)))
-        .collect();
-    if hidden.is_empty() {
+/// How much of the time of one CPU was looked at, and what may have been hidden from the look.
+pub(super) fn looked(cpu: u32, tally: &Tally, extra: &mut Extra) {
+    let away = [tally.rested_ns, tally.own_ns, tally.task.ns, tally.interrupt.ns, tally.unknown.ns];
+    let eyes_ns = away.iter().fold(tally.span_ns, |left, ns| left.saturating_sub(*ns)).max(0);
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    let share = eyes_ns as f64 / tally.span_ns.max(1) as f64;
+    let mut duty = duty_finding(share);
+    duty.id = format!("duty-cycle-{cpu}");
+    duty.title = format!("CPU {cpu}: {}", duty.title);
+    extra.findings.push(duty);
+    if tally.interrupt.ns_max < LONG_INTERRUPT_NS {
         return;
     }
     extra.findings.push(
         Finding::new(
-            "hidden-by-interrupts",
+            &format!("hidden-by-interrupts-{cpu}"),
             Impact::Notice,
-            format!("gaps with an interrupt and no other task were as long as {}", hidden.join(", ")),
+            format!(
+                "CPU {cpu}: gaps with an interrupt and no other task were as long as {}",
+                format_ns_i64(tally.interrupt.ns_max)
+            ),
         )
         .meaning("Handlers are seldom so long: something beneath the kernel may have begun in them, which this means cannot tell.")
         .remedy("--with tracer, which keeps interrupts off."),

@@ -24,7 +24,7 @@ use crate::noise::said;
 
 /// A gap is at least this much longer than an undisturbed turn, where nothing else is asked for:
 /// ten times what the reads of the counter differ by.
-const THRESHOLD_NS: i64 = 100;
+pub(super) const THRESHOLD_NS: i64 = 100;
 /// What recording a gap may take before the rest of it is a gap of its own.
 const OWN_NS: i64 = 2_000;
 /// The same where interrupts have to be read from a file after it.
@@ -35,8 +35,8 @@ const BELOW_THE_LIMIT: f64 = 0.05;
 const DUTY_REALTIME: f64 = 0.9;
 
 /// The planted standstill.
-const STALL_NS: i64 = 2_000_000;
-const STALL_EVERY_NS: i64 = 500_000_000;
+const STALL_NS: i64 = 300_000;
+const STALL_EVERY_NS: i64 = 50_000_000;
 
 /// What a polling probe is to do.
 #[derive(Clone, Copy, Debug)]

@@ -58,7 +58,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     interval: "1ms",
     policy: Some("other"),
     event: "window",
-    property: Some("no packet was lost"),
+    property: Some("no packet was lost at the rate that is claimed"),
     hog: true,
     check,
     begin,

@@ -11,7 +11,8 @@ use tailbound_rt::poll::{Kind, Settings, Tally};
 use tailbound_rt::ticks::Scale;
 
 use crate::cast::Extra;
-use crate::noise::polled::Way;
+use crate::noise::hwlat;
+use crate::noise::polled::{THRESHOLD_NS, Way};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -95,10 +96,7 @@ pub(super) fn of(
         "1/s",
         format!(
             "longer than a turn by {}{least}",
-            format_ns_i64(
-                way.least_ns
-                    .max(scale.ns(settings.threshold_ticks.saturating_sub(settings.turn_ticks)))
-            )
+            format_ns_i64(way.least_ns.max(way.threshold_ns.unwrap_or(THRESHOLD_NS)))
         ),
     );
     add("quiet-longest", float(tally.quiet_ns_max), "ns", "longest time without a gap".to_owned());
@@ -121,6 +119,9 @@ pub(super) fn of(
         float(tally.rested_ns) / span * 100.0
     );
     add("polled", polled / span * 100.0, "%", note);
+    if way.outside_only {
+        hwlat::looked(cpu, tally, extra);
+    }
     if tally.late_start_ns > 0 {
         extra.findings.push(Finding::new(
             &format!("late-start-{cpu}"),
