@@ -10,8 +10,15 @@ use tailbound_core::plan::Campaign;
 use crate::error::LabError;
 
 /// Name, and the amount where none is given: some 50 to 200 ms of virtual time.
-const WORKS: [(&str, &str); 3] =
-    [("arithmetic", "loops=5000"), ("file", "size=1M,loops=16"), ("messages", "groups=1,loops=40")];
+const WORKS: [(&str, &str); 7] = [
+    ("arithmetic", "loops=5000"),
+    ("file", "size=1M,loops=16"),
+    ("messages", "groups=1,loops=40"),
+    ("switch", "loops=20000"),
+    ("pipe", "loops=10000"),
+    ("socket", "loops=10000"),
+    ("syscall", "loops=200000"),
+];
 /// Patience with one repetition of one work.
 const WORK_S: u64 = 30;
 /// How many there are where nobody says.
@@ -26,7 +33,7 @@ pub(crate) fn in_guest(asked: &[String]) -> Result<Vec<String>, LabError> {
     for text in asked {
         if text.contains("cmd:") || text.split([',', ':']).any(|word| word == "compile") {
             return Err(LabError::usage(format!(
-                "--work {text}: a guest holds one program, tailbound, and neither a shell nor a compiler; choose arithmetic, file or messages, or measure on the machine itself with `tailbound run --work`"
+                "--work {text}: a guest holds one program, tailbound, and neither a shell nor a compiler; choose one of arithmetic, file, messages, switch, pipe, socket and syscall, or measure on the machine itself with `tailbound run --work`"
             )));
         }
         // Options name nothing else: `messages:groups=1,loops=5` stays together.

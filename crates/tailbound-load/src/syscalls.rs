@@ -13,7 +13,7 @@ use crate::storm;
 use crate::worker::Load;
 
 /// Calls of one kind before the next, and before they are told.
-const BATCH: u64 = 100;
+const BATCH: u64 = 500;
 
 /// Which calls, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,10 @@ pub(crate) fn start(options: Options) -> Result<Box<dyn Load>, String> {
         let mix = Call::ALL.iter().filter(|(_, call)| *call != Call::Yield);
         for (_, call) in mix.cycle() {
             let call = options.call.unwrap_or(*call);
-            let (mut done, wanted) = (0, left.min(BATCH));
-            while done < wanted {
-                done += calls.make(call).map_err(|e| e.to_string())?;
-            }
-            // dup is two calls and may overshoot by one.
+            let wanted = left.min(BATCH);
+            // A dup is two calls: the last of an odd number is one too many, and not counted.
+            let times = if call == Call::Dup { wanted.div_ceil(2) } else { wanted };
+            let done = calls.make(call, times).map_err(|e| e.to_string())?;
             count(done.min(wanted));
             if options.loops.is_some() {
                 left -= wanted;

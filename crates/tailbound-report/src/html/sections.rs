@@ -20,6 +20,13 @@ use crate::{digest, figures, label, pictures, precision};
 /// Everything about `run`; `prefix` keeps names apart where several runs share a page.
 pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     let _ = write!(page.body, "<h1>Tailbound report: {}</h1>", xml(name));
+    if run.header.plan.probe == "work" && run.threads.is_empty() {
+        // Works alone: there is no latency to judge.
+        crate::decide::works::section(page, run, prefix);
+        findings(page, run);
+        machine(page, run);
+        return;
+    }
     verdict(page, run);
     why(page, run);
     let pictures = pictures::of_run(run);

@@ -8,6 +8,7 @@
 //! files.rs    show, report, compare, import     ground.rs   other users, namespaces
 //! rounds.rs   variants in turn, and compared
 //! decide.rs   works, and the choice between two systems
+//! loads.rs    loads with phases, works and their rates
 //! lab.rs      what the lab refuses           bounds.rs from files to a statement
 //! observe.rs  the kernel's tracing beside a run
 //! probes.rs   what holds for every probe; probe_*.rs what holds for some
@@ -23,6 +24,7 @@ mod ends;
 mod files;
 mod ground;
 mod lab;
+mod loads;
 mod measure;
 mod observe;
 mod omission;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Loads with phases beside a measurement, works and their steadiness, and nonsense refused.
+//!
+//! Context: COLD.
+
+use crate::{call, folder, read, status, stderr, stdout};
+
+#[test]
+fn a_load_begins_and_pauses_by_the_clock_of_the_measurement() {
+    let folder = folder();
+    let words = [
+        "run",
+        "-D",
+        "4s",
+        "--warm-up",
+        "0s",
+        "-i",
+        "10ms",
+        "-p",
+        "other",
+        "-a",
+        "0",
+        "-o",
+        "r.jsonl",
+        "-L",
+        "clock",
+        "-L",
+        "syscalls:cpus=0,from=1s,for=500ms,every=2s",
+    ];
+    let out = call(folder.path(), &words);
+    assert!(status(&out) <= 1 || status(&out) == 5, "{}", stderr(&out));
+    let run = read(&folder.path().join("r.jsonl"));
+    let of = |kind: &str| -> Vec<i64> {
+        let all = run.events.iter().filter(|e| e.event == kind);
+        all.inspect(|e| assert!(e.text.starts_with("syscalls:"), "{}", e.text))
+            .map(|e| e.t_ns)
+            .collect()
+    };
+    let (began, paused) = (of("load-began"), of("load-paused"));
+    assert_eq!((began.len(), paused.len()), (2, 2), "{:?}", run.events);
+    // Never before its time; how much later is the machine's affair.
+    for (seen, due_ms) in began.iter().zip([1000, 3000]).chain(paused.iter().zip([1500, 3500])) {
+        assert!(*seen >= due_ms * 1_000_000, "{seen} for {due_ms} ms");
+    }
+    let done =
+        |load: u32| -> u64 { run.loads.iter().filter(|l| l.load == load).map(|l| l.count).sum() };
+    assert!(done(0) > 0 && done(1) > 0, "{:?}", run.loads);
+    assert!(run.loads.iter().filter(|l| l.load == 1).all(|l| l.t_ns > 1_000_000_000));
+    assert!(!run.findings.iter().any(|f| f.id.starts_with("load-")), "{:?}", run.findings);
+}
+
+#[test]
+fn a_phase_that_never_came_casts_doubt() {
+    let folder = folder();
+    let words = [
+        "run",
+        "-D",
+        "200ms",
+        "--warm-up",
+        "0s",
+        "-p",
+        "other",
+        "-a",
+        "0",
+        "-o",
+        "r.jsonl",
+        "-L",
+        "clock:from=1h",
+    ];
+    call(folder.path(), &words);
+    let run = read(&folder.path().join("r.jsonl"));
+    let idle = run.findings.iter().find(|f| f.id == "load-idle");
+    assert!(idle.is_some_and(|f| f.title.contains("never began")), "{:?}", run.findings);
+}
+
+#[test]
+fn loads_and_works_that_mean_nothing_are_refused() {
+    let folder = folder();
+    let refused = |words: &[&str], what: &str| {
+        let out = call(folder.path(), words);
+        assert_eq!(status(&out), 2, "{words:?}: {}", stderr(&out));
+        assert!(stderr(&out).contains(what), "{words:?}: {}", stderr(&out));
+    };
+    refused(&["run", "-D", "1s", "-L", "cpu:every=1s"], "for=");
+    refused(&["run", "-D", "1s", "-L", "interrupts:kind=nmi"], "ipi");
+    refused(&["load", "stress-ng"], "--stressors");
+    refused(&["load", "dsk"], "disk");
+    refused(&["measure", "work", "pipe:ipc=inet"], "this work is ipc=pipe");
+    refused(&["measure", "work", "syscall:from=1s"], "phases are for loads");
+}
+
+#[test]
+fn works_tell_what_they_do_a_second_and_how_steadily() {
+    let folder = folder();
+    let words = [
+        "measure",
+        "work",
+        "syscall:cpus=0,loops=4000000",
+        "pipe:pairs=1,loops=3",
+        "--repeat",
+        "2",
+        "--json",
+    ];
+    let out = call(folder.path(), &words);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&out)).unwrap();
+    let [calls, trips] = [&json["works"][0], &json["works"][1]];
+    assert_eq!(calls["repetitions"][1]["count"], 4_000_000);
+    let told: u64 = calls["repetitions"][0]["intervals"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| i["count"].as_u64().unwrap())
+        .sum();
+    assert_eq!(told, 4_000_000, "raw counts are kept");
+    let whole = calls["repetitions"].as_array().unwrap().iter();
+    let whole = whole.map(|r| r["intervals"].as_array().unwrap().len().saturating_sub(2)).max();
+    if whole >= Some(2) {
+        assert!(calls["a_second"]["mean"].as_f64() > Some(0.0), "{calls}");
+        assert!(calls["a_second"]["sd"].as_f64() >= Some(0.0), "{calls}");
+    }
+    // Three round trips are no rate over time, and that is no zero.
+    assert!(trips["a_second"].is_null(), "{trips}");
+}
