@@ -129,8 +129,10 @@ mod tests {
     fn each_call_is_made_and_leaves_no_descriptor() {
         let Ok(calls) = Calls::new() else { panic!("/dev") };
         for (name, call) in Call::ALL {
-            let expected = if call == Call::Dup { 4000 } else { 2000 };
-            assert_eq!(calls.make(call, 2000), Ok(expected), "{name}");
+            // On a busy machine each yield may take a time slice.
+            let times = if call == Call::Yield { 3 } else { 2000 };
+            let expected = if call == Call::Dup { 2 * times } else { times };
+            assert_eq!(calls.make(call, times), Ok(expected), "{name}");
         }
     }
 }
