@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signals as a file descriptor: Ctrl-C, SIGTERM and a lost terminal arrive where the
+//! Signals that are waited for: Ctrl-C, SIGTERM and a lost terminal arrive where the
 //! supervisor waits anyway, and never interrupt a measured thread.
 //!
-//! Context: SETUP (`block_and_open` before any thread is created), COLD. Source: signalfd(2).
+//! Context: SETUP (`block_and_open` before any thread is created), COLD. Source: sigtimedwait(2).
+//! Not a signalfd: the kernel wakes who polls one at every signal to any thread of the process,
+//! so the supervisor would be woken, and timed, with each signal that a probe hands over.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-
-use crate::error::{SysError, check};
+use crate::clock;
+use crate::error::SysError;
 
 /// The signals that end a run.
 pub const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// The ending signals, blocked for this and all later threads, readable here.
-#[derive(Debug)]
-pub struct Signals(OwnedFd);
+/// The ending signals, blocked for this and all later threads, waited for here.
+pub struct Signals(libc::sigset_t);
+
+impl std::fmt::Debug for Signals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Signals")
+    }
+}
 
 impl Signals {
-    /// Blocks the ending signals in the calling thread (and its future children) and opens
-    /// a descriptor for them. SIGPIPE is ignored: a closed pipe is an error, not an end.
+    /// Blocks the ending signals in the calling thread (and its future children). SIGPIPE is
+    /// ignored: a closed pipe is an error, not an end.
     ///
     /// # Errors
-    /// When the kernel has no signalfd.
+    /// When the signals cannot be blocked.
     pub fn block_and_open() -> Result<Self, SysError> {
         // SAFETY: all-zero bytes are a valid sigset_t, filled by the calls below.
         let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -38,27 +44,17 @@ impl Signals {
         }
         // SAFETY: ignoring a signal installs no code.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
-        // SAFETY: reads the live set; the returned descriptor is ours alone.
-        let raw =
-            unsafe { libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) };
-        check(raw, "signalfd", "")?;
-        // SAFETY: `raw` is a fresh, valid descriptor.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(raw) }))
+        Ok(Self(set))
     }
 
-    /// Waits up to `timeout_ms` for one of the signals; its number, or `None`.
+    /// Waits up to `timeout_ms` for one of the signals (for ever if that is negative); its
+    /// number, or `None`.
     pub fn wait(&self, timeout_ms: i32) -> Option<i32> {
-        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one live pollfd.
-        if unsafe { libc::poll(&raw mut poll, 1, timeout_ms) } <= 0 {
-            return None;
-        }
-        // SAFETY: all-zero bytes are a valid signalfd_siginfo.
-        let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
-        let size = size_of::<libc::signalfd_siginfo>();
-        // SAFETY: read(2) writes at most the size of the live struct.
-        let got = unsafe { libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size) };
-        (usize::try_from(got) == Ok(size)).then(|| info.ssi_signo.cast_signed())
+        let span = clock::timespec(i64::from(timeout_ms).saturating_mul(1_000_000));
+        let span = if timeout_ms < 0 { std::ptr::null() } else { &raw const span };
+        // SAFETY: reads a live set and a live timespec or none; no information is asked for.
+        let got = unsafe { libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), span) };
+        (got > 0).then_some(got)
     }
 }
 
@@ -84,5 +80,20 @@ pub fn name(signal: i32) -> &'static str {
         libc::SIGHUP => "SIGHUP",
         libc::SIGQUIT => "SIGQUIT",
         _ => "a signal",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ending_signal_is_waited_for_and_not_acted_on() {
+        let signals = Signals::block_and_open().expect("blocked");
+        assert_eq!(signals.wait(0), None);
+        // SAFETY: to the calling thread, in which it is blocked.
+        unsafe { libc::raise(libc::SIGHUP) };
+        assert_eq!(signals.wait(-1), Some(libc::SIGHUP));
+        assert_eq!(signals.wait(1), None);
     }
 }

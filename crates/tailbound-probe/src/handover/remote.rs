@@ -199,7 +199,7 @@ impl Books {
                 control.stop.store(1, Ordering::Release);
                 futex::wake(&control.stop, 1, Scope::Shared);
             }
-            if !std::path::Path::new(&format!("/proc/{}/fd/0", self.pid)).exists() {
+            if is_gone(self.pid) {
                 stop.store(true, Ordering::Relaxed);
                 self.free_receivers(phase);
                 break Ended::Failed(GONE, 0);
@@ -229,6 +229,12 @@ impl Books {
             let _freed = last.give();
         }
     }
+}
+
+/// A process that has ended and was not yet collected has no memory any more.
+fn is_gone(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/statm"))
+        .map_or(true, |text| text.split_whitespace().next() == Some("0"))
 }
 
 // ---- the peer's side ----

@@ -4,6 +4,7 @@
 //! a process nor an object of any kind behind.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -233,6 +234,47 @@ fn kill_leaves_nothing_behind() {
         let left: Vec<String> = objects().difference(&before).cloned().collect();
         assert!(left.is_empty(), "{medium} left {left:?}");
     }
+}
+
+#[test]
+fn a_guardian_removes_the_semaphores_of_an_ordinary_user() {
+    if !is_root() {
+        return skip("root", "becoming another user needs root");
+    }
+    let folder = folder();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let exe = folder.path().join("tailbound");
+    std::fs::copy(env!("CARGO_BIN_EXE_tailbound"), &exe).unwrap();
+    std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut child = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"])
+        .args(["--bounding-set=-all", "--"])
+        .arg(&exe)
+        .args(["measure", "sysv-semaphore", "-q", "-D", "60s", "-o", "run.jsonl"])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Field 5 of the list is the owner.
+    let theirs = || {
+        let sets = std::fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
+        sets.lines().filter(|l| l.split_whitespace().nth(4) == Some("65534")).count()
+    };
+    let within = |wanted: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !wanted() && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        wanted()
+    };
+    let measures = within(&|| folder.path().join("run.jsonl").exists() && theirs() > 0);
+    let guarded = within(&|| !children(child.id()).is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(measures && guarded, "it never began");
+    assert!(within(&|| theirs() == 0), "its semaphores outlive it");
 }
 
 /// Processes whose parent is `pid`.
