@@ -185,3 +185,44 @@ impl Drop for Samples {
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.page * (PAGES + 1)) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    #[expect(clippy::print_stdout, reason = "a test that cannot run says so")]
+    fn samples_are_stamped_while_the_thread_runs() {
+        let mut samples = match Samples::open(Source::Clock, 500_000) {
+            Ok(samples) => samples,
+            Err(e) => {
+                assert!(!crate::required("perf"), "{e}");
+                println!("skipped: {e}");
+                return;
+            }
+        };
+        let begin = clock::now_ns(CLOCK_MONOTONIC_RAW);
+        samples.enable().unwrap();
+        let (mut n, mut last) = (0, begin);
+        while n < 200 && clock::now_ns(CLOCK_MONOTONIC_RAW) - begin < 10_000_000_000 {
+            while let Some(at) = samples.take() {
+                let now = clock::now_ns(CLOCK_MONOTONIC_RAW);
+                assert!(at >= last && at <= now, "{last} {at} {now}");
+                last = at;
+                n += 1;
+            }
+        }
+        assert!(n >= 20, "{n} samples in 10 s");
+        assert_eq!(samples.lost(), 0);
+    }
+
+    #[test]
+    #[expect(clippy::print_stdout, reason = "what this machine has is worth knowing")]
+    fn a_counter_that_is_not_there_is_refused_with_its_name() {
+        match Samples::open(Source::Cycles, 1 << 30) {
+            Ok(_) => println!("this machine counts cycles"),
+            Err(e) => assert!(e.to_string().contains("cycles"), "{e}"),
+        }
+    }
+}
