@@ -134,7 +134,7 @@ pub struct Until {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LoadSpec {
-    /// hackbench, memory, ping-flood, clock, cpu, fork, mmap, file or cmd.
+    /// The name of a load of the catalogue: docs/loads.md.
     pub name: String,
     /// `key=value` options, in the order written.
     pub options: Vec<(String, String)>,

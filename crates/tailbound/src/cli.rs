@@ -205,7 +205,7 @@ pub(crate) struct RunArgs {
     /// What is measured: `cyclic`, or any probe of `tailbound measure --help`, with options after a colon: `signal:between=processes` [default: cyclic]
     #[arg(long, value_name = "PROBE[:OPTIONS]", help_heading = "Measurement")]
     pub(crate) probe: Option<String>,
-    /// Loads beside the measurement, separated by commas: hackbench, memory, ping-flood, clock, cpu, fork, mmap, file; `none` is none [default: hackbench,memory]
+    /// Loads beside the measurement, separated by commas: hackbench, memory, disk, … (all of them: `tailbound load --help`); `none` is none [default: hackbench,memory]
     ///
     /// Options follow a colon: `hackbench:groups=10,ipc=inet,memory`. See `tailbound load --help`.
     #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Load")]
