@@ -104,7 +104,7 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             span(setup.plan.interval_ns)
         )));
     }
-    super::realtime_allowed(words.priority)
+    super::realtime_allowed(setup, words.priority)
 }
 
 /// When a task began, ran and ended.

@@ -25,6 +25,7 @@ use tailbound_rt::recorder::Recorder;
 
 use crate::arm::{ProbeError, allowed};
 use crate::cast::Recorders;
+use crate::kind::Setup;
 
 /// The errno of a system call the kernel does not have.
 const ENOSYS: i32 = 38;
@@ -41,8 +42,9 @@ fn director_priority(plan: &Plan, at_least: u8) -> Result<u8, ProbeError> {
 }
 
 /// Refuses where threads of SCHED_FIFO are not allowed.
-fn realtime_allowed(priority: u8) -> Result<(), ProbeError> {
-    allowed(Policy::Fifo(priority)).map_err(|e| ProbeError::Cannot(e.to_string()))
+fn realtime_allowed(setup: &Setup<'_>, priority: u8) -> Result<(), ProbeError> {
+    allowed(Policy::Fifo(priority))
+        .map_err(|e| ProbeError::Cannot(format!("probe {}: {e}", setup.plan.probe)))
 }
 
 /// A span of time for people.

@@ -76,7 +76,7 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    super::realtime_allowed(Words::of(setup)?.priority)
+    super::realtime_allowed(setup, Words::of(setup)?.priority)
 }
 
 /// One task of the chain.

@@ -32,6 +32,7 @@ mod probe_clocks;
 mod probe_handover;
 mod probe_noise;
 mod probe_periodic;
+mod probe_scheduling;
 mod probes;
 mod rounds;
 mod words;

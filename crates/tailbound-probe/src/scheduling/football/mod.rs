@@ -131,7 +131,7 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             span(interval_ns)
         )));
     }
-    super::realtime_allowed(words.priority)
+    super::realtime_allowed(setup, words.priority)
 }
 
 /// Budget and period of the real-time throttle in µs, if there is one.

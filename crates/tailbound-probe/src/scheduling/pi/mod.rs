@@ -127,7 +127,7 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             super::span(twice.saturating_mul(2))
         )));
     }
-    super::realtime_allowed(words.priority)?;
+    super::realtime_allowed(setup, words.priority)?;
     let word = AtomicU32::new(1);
     match futex::try_lock_pi(&word, gettid(), Scope::Private) {
         Locked::Refused(errno) if errno == super::ENOSYS => Err(ProbeError::Cannot(

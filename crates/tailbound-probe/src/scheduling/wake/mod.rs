@@ -94,7 +94,7 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    super::realtime_allowed(Words::of(setup)?.priority)
+    super::realtime_allowed(setup, Words::of(setup)?.priority)
 }
 
 /// The first, by rank, that went on after a less urgent one.
