@@ -31,6 +31,7 @@ pub mod pictures;
 pub mod planning;
 pub mod precision;
 pub mod svg;
+pub mod sweep;
 pub mod table;
 pub mod text;
 

@@ -87,6 +87,8 @@ pub(crate) enum Command {
 pub(crate) enum Measure {
     /// Sleep to absolute deadlines and record how late the thread woke
     Cyclic(Box<MeasureArgs>),
+    /// Latency by interval, on even and on random intervals: does the period hide idle states?
+    Sweep(Box<crate::cli_sweep::SweepArgs>),
     /// What works cost, without a latency measurement: real, user and sys of each repetition
     Work(crate::cli_decide::MeasureWorkArgs),
     #[command(flatten)]

@@ -16,6 +16,7 @@ mod cli_lab;
 mod cli_lab_kernel;
 mod cli_plan;
 mod cli_probe;
+mod cli_sweep;
 mod cmd;
 mod input;
 mod live;

@@ -17,6 +17,7 @@ mod report;
 mod rounds;
 mod run;
 mod show;
+mod sweep;
 mod work;
 
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Run(args) => run::run(&args),
         Command::Measure(Measure::Cyclic(args)) => run::measure(&args),
         Command::Measure(Measure::Probe(words)) => run::probe(&words),
+        Command::Measure(Measure::Sweep(args)) => sweep::measure(&args),
         Command::Measure(Measure::Work(args)) => work::measure(&args),
         Command::Load(args) => load::load(&args),
         Command::LoadWorker(args) => {

@@ -110,7 +110,7 @@ pub(crate) fn asked_of(args: &RunArgs) -> Result<Asked, Failure> {
     Ok(asked)
 }
 
-fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
+pub(crate) fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
     let mut words = match &args.campaign {
         None => Campaign::default(),
         Some(path) => {
@@ -153,7 +153,7 @@ fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
     Ok(Asked { words, paranoid: args.paranoid, bare: false })
 }
 
-fn session(
+pub(crate) fn session(
     asked: &Asked,
     args: &PlanArgs,
     out: Option<&Path>,

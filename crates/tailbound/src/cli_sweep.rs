@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words of `measure sweep`.
+//!
+//! Context: COLD.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::PlanArgs;
+
+/// Arguments of `measure sweep`.
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// Shortest interval
+    #[arg(long, value_name = "TIME", default_value = "100us", help_heading = "Sweep")]
+    pub(crate) from: String,
+    /// Longest interval
+    #[arg(long, value_name = "TIME", default_value = "100ms", help_heading = "Sweep")]
+    pub(crate) to: String,
+    /// How many intervals, in equal ratios
+    #[arg(long, value_name = "N", default_value_t = 7, help_heading = "Sweep")]
+    pub(crate) steps: u32,
+    /// Each interval also with random ones around it, spread by so much; `0%` for none
+    #[arg(long, value_name = "SHARE", default_value = "90%", help_heading = "Sweep")]
+    pub(crate) random: String,
+    /// The page with the picture
+    #[arg(long, value_name = "FILE", help_heading = "Sweep")]
+    pub(crate) report: Option<PathBuf>,
+    /// The picture alone
+    #[arg(long, value_name = "FILE", help_heading = "Sweep")]
+    pub(crate) svg: Option<PathBuf>,
+    /// --duration is that of each step [default: 5s], --out a folder for the run files
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+}
