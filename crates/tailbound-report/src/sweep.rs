@@ -80,7 +80,7 @@ fn trimmed(v: f64) -> String {
 
 /// What to make of it.
 pub const EXPLANATION: &str = "Longer intervals leave a CPU time to sleep more deeply, and to be slow to wake: where the median grows with \
-    the interval, measure at the interval of your own program. Where random intervals differ from even ones, the even ones are in step with \
+    the interval, measure at the interval of your own program. Where random intervals differ from even ones, the even ones may be in step with \
     something (a tick, another timer, what an idle governor has learnt), and a program that is not will see the random figure. \
     Steps are single runs: a difference counts where it is larger than what a second sweep shows.";
 

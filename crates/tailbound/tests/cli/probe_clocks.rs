@@ -64,3 +64,48 @@ fn each_clock_can_be_judged() {
     let out = call(folder.path(), &["measure", "clocks", "--of", "sundial"]);
     assert!(status(&out) == 2 && stderr(&out).contains("monotonic"), "{}", stderr(&out));
 }
+
+#[test]
+fn a_sweep_has_a_row_an_interval_and_its_picture() {
+    let folder = folder();
+    let words = [
+        "measure",
+        "sweep",
+        "--from",
+        "500us",
+        "--to",
+        "5ms",
+        "--steps",
+        "3",
+        "-D",
+        "100ms",
+        "--warm-up",
+        "10ms",
+        "-q",
+        "--json",
+        "--report",
+        "s.html",
+        "--svg",
+        "s.svg",
+        "-o",
+        "runs",
+    ];
+    let out = call(folder.path(), &words);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let steps = json["steps"].as_array().unwrap();
+    let intervals: Vec<i64> = steps.iter().filter_map(|s| s["interval_ns"].as_i64()).collect();
+    assert_eq!(intervals, [500_000, 1_581_000, 5_000_000]);
+    for step in steps {
+        assert!(step["even"]["n"].as_u64() > Some(0) && step["random"]["n"].as_u64() > Some(0));
+    }
+    assert_eq!(std::fs::read_dir(folder.path().join("runs")).unwrap().count(), 6);
+    for file in ["s.html", "s.svg"] {
+        let text = std::fs::read_to_string(folder.path().join(file)).unwrap();
+        assert!(text.contains("<svg") && text.contains("p50, random"), "{file}");
+    }
+    for wrong in [["--steps", "1"], ["-i", "1ms"], ["--to", "1us"]] {
+        let words = [&["measure", "sweep"], wrong.as_slice()].concat();
+        assert_eq!(status(&call(folder.path(), &words)), 2, "{wrong:?}");
+    }
+}
