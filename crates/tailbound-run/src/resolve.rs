@@ -161,27 +161,7 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         )));
     }
     let loads_by_default = !asked.bare && w.load.is_none() && w.load_cmd.is_none();
-    let mut loads = Vec::new();
-    if loads_by_default {
-        loads.extend(
-            defaults::LOADS.map(|name| LoadSpec { name: name.to_owned(), options: vec![] }),
-        );
-    }
-    for text in w.load.iter().flatten().flat_map(|l| split_loads(l)).filter(|l| l != "none") {
-        loads.push(text.parse::<LoadSpec>().map_err(usage("--load"))?);
-    }
-    if let Some(line) = &w.load_cmd {
-        loads.push(LoadSpec::command(line));
-    }
-    if loads.is_empty() && !asked.bare {
-        findings.push(
-            Finding::new("no-load", Impact::Notice, "nothing loaded the machine during the measurement")
-                .meaning("The figures are those of whatever ran anyway; under load a machine is later, often by orders of magnitude."),
-        );
-    }
-    for load in &loads {
-        tailbound_load::check(load).map_err(usage("--load"))?;
-    }
+    let loads = loads(asked, loads_by_default, &mut findings)?;
     let work = work(w)?;
     let tasks = tasks(w.tasks, policy)?;
     sleeps::one_itimer(means, tasks.map_or(cpus.len() as u64, u64::from))?;
@@ -214,6 +194,37 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
     };
     check(&plan, root)?;
     Ok(Resolved { plan, findings, loads_by_default })
+}
+
+/// The loads beside the measurement, each of them known.
+fn loads(
+    asked: &Asked,
+    by_default: bool,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<LoadSpec>, RunError> {
+    let w = &asked.words;
+    let mut loads = Vec::new();
+    if by_default {
+        loads.extend(
+            defaults::LOADS.map(|name| LoadSpec { name: name.to_owned(), options: vec![] }),
+        );
+    }
+    for text in w.load.iter().flatten().flat_map(|l| split_loads(l)).filter(|l| l != "none") {
+        loads.push(text.parse::<LoadSpec>().map_err(usage("--load"))?);
+    }
+    if let Some(line) = &w.load_cmd {
+        loads.push(LoadSpec::command(line));
+    }
+    if loads.is_empty() && !asked.bare {
+        findings.push(
+            Finding::new("no-load", Impact::Notice, "nothing loaded the machine during the measurement")
+                .meaning("The figures are those of whatever ran anyway; under load a machine is later, often by orders of magnitude."),
+        );
+    }
+    for load in &loads {
+        tailbound_load::check(load).map_err(usage("--load"))?;
+    }
+    Ok(loads)
 }
 
 /// The probe and its options; words that belong to `cyclic` are refused with any other.
