@@ -62,7 +62,7 @@ row what program rate_per_s cpu_us_per_event
 for _ in $(seq "$rounds"); do
     file=$dir/run.jsonl
     timed taskset -c "$cpu" "$tailbound" measure pi -a "$cpu" -D "${seconds}s" --warm-up 100ms \
-        -i 100us --hold 1us --spin 1us --control 0 -q -o "$file"
+        -i 100us --hold 1us --spin 1us --control 0 -q --force -o "$file"
     n=$(figure "$file" inversions)
     row pi tailbound "$(python3 -c "print(round($n/$seconds))")" \
         "$(python3 -c "print(round($(cat "$dir/cpu")/$n*1e6,1))")"
@@ -76,7 +76,7 @@ for _ in $(seq "$rounds"); do
             echo "skipped: pi_stress told no number of inversions: $(tail -1 "$dir/cpu.out")" >&2
         fi
     fi
-    "$tailbound" measure rt-migrate -D "${seconds}s" -i 100ms --busy 20ms --warm-up 100ms -q -o "$file" || true
+    "$tailbound" measure rt-migrate -D "${seconds}s" -i 100ms --busy 20ms --warm-up 100ms -q --force -o "$file" || true
     echo "migrate: greatest start delay, tailbound: $(figure "$file" max_us) us"
     if command -v rt-migrate-test >/dev/null; then
         loops=$((seconds * 10))
