@@ -76,7 +76,7 @@ for _ in $(seq "$rounds"); do
             echo "skipped: pi_stress told no number of inversions: $(tail -1 "$dir/cpu.out")" >&2
         fi
     fi
-    "$tailbound" measure rt-migrate -D "${seconds}s" -i 100ms --busy 20ms --warm-up 100ms -q --force -o "$file" || true
+    "$tailbound" measure rt-migrate -D "${seconds}s" -i 100ms --busy 20ms --warm-up 100ms -q --force -o "$file" >/dev/null || true
     echo "migrate: greatest start delay, tailbound: $(figure "$file" max_us) us"
     if command -v rt-migrate-test >/dev/null; then
         loops=$((seconds * 10))
