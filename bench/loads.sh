@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Compares loads with other programs that do comparable work: perf bench (package linux-perf)
 # for messages, pipes and system calls, stress-ng for forks. Run in turn several times; prints
-# medians of the rates and the median of their ratio (above 1: ours does more a second).
+# medians of the rates, the median of their ratio (above 1: ours does more a second), and of that
+# per second of CPU time, which other programs on the machine disturb less.
 # What is not installed is left out, and said. hackbench has a script of its own.
 #
 # Usage: bench/loads.sh [ROUNDS]                        default: 5
@@ -35,20 +36,28 @@ stress_rate() { # bogo operations a second
 }
 median() { sort -g | awk '{ v[NR] = $1 } END { m = int((NR + 1) / 2); print NR % 2 ? v[m] : (v[m] + v[m + 1]) / 2 }'; }
 
-# compare WHAT UNITS THEIRS OURS: functions that print what UNITS is divided by, or a rate for 0.
+# Runs one of the functions below; prints what it prints and the CPU seconds of all it started.
+timed() {
+    local TIMEFORMAT='%U %S'
+    { time "$1" >"$work/said"; } 2>"$work/cpu"
+    awk '{ said = said $0 } END { printf "%s ", said }' "$work/said"
+    awk 'END { print $1 + $2 }' "$work/cpu"
+}
+# compare WHAT UNITS THEIRS OURS: functions that print the time UNITS took, or a rate for 0 UNITS.
 compare() {
     local what=$1 units=$2 theirs=$3 ours=$4 a b
     : >"$work/rates"
     for ((round = 0; round < rounds; round++)); do
         # Who goes first changes every round: drift of the machine favours nobody.
-        if ((round % 2)); then a=$($theirs) b=$($ours); else b=$($ours) a=$($theirs); fi
-        echo "$a $b $units" | awk '{ print $3 ? $3 / $1 : $1, $3 ? $3 / $2 : $2 }' >>"$work/rates"
+        if ((round % 2)); then a=$(timed "$theirs") b=$(timed "$ours"); else b=$(timed "$ours") a=$(timed "$theirs"); fi
+        echo "$a $b $units" | awk '{ print $5 ? $5 / $1 : $1, $5 ? $5 / $3 : $3, $5 ? $2 / $4 : "-" }' >>"$work/rates"
     done
     awk -v what="$what" -v a="$(awk '{ print $1 }' "$work/rates" | median)" \
         -v b="$(awk '{ print $2 }' "$work/rates" | median)" \
         -v r="$(awk '{ print $2 / $1 }' "$work/rates" | median)" \
+        -v cpu="$(awk '{ print $3 }' "$work/rates" | median)" \
         -v each="$(awk '{ printf "%.2f ", $2 / $1 }' "$work/rates")" \
-        'BEGIN { printf "%s: theirs %.0f a second, tailbound %.0f, ratio %.3f (each: %s)\n", what, a, b, r, each }'
+        'BEGIN { printf "%s: theirs %.0f a second, tailbound %.0f, ratio %.3f (each: %s), per CPU second %s\n", what, a, b, r, each, cpu }'
 }
 
 echo "$(nproc) CPUs; $rounds rounds; load averages $(cut -d' ' -f1-3 /proc/loadavg)"
