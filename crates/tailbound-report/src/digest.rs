@@ -59,8 +59,14 @@ pub fn set_up(run: &Run) -> String {
         .map_or_else(|| "no deadline".to_owned(), |d| format!("deadline {}", exactly(d)));
     // The way of sleeping is that of `cyclic`; other probes have options instead.
     let means = if plan.event.is_none() { format!(", {}", plan.means) } else { String::new() };
+    let spread = plan.spread.map_or_else(String::new, |s| {
+        format!(" (spread by {} %)", crate::svg::scale::trimmed(s.share * 100.0, 2))
+    });
+    let slack = plan
+        .timer_slack_ns
+        .map_or_else(String::new, |ns| format!(" with timer slack {}", exactly(ns)));
     format!(
-        "{}, {place}, every {} for {}, {}{means} on clock {}; {load}; {deadline}",
+        "{}, {place}, every {}{spread} for {}, {}{means}{slack} on clock {}; {load}; {deadline}",
         plan.probe_words(),
         exactly(plan.interval_ns),
         format_span(run.measured_ns()),

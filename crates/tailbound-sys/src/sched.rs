@@ -67,8 +67,15 @@ pub(crate) fn set_with_flags(tid: i32, a: &Attributes, flags: u64) -> Result<(),
     };
     // SAFETY: sched_setattr(2) reads `size` bytes from a live struct.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attr, 0u32) };
-    check(result, "sched_setattr", &describe(a)).map(drop).map_err(|e| {
-        e.needs("root, CAP_SYS_NICE or RLIMIT_RTPRIO (and a real-time budget where the cgroup has none)")
+    let what = describe(a);
+    let set = check(result, "sched_setattr", &what).map(drop);
+    set.map_err(|e| match e.errno {
+        libc::EBUSY => SysError::code(
+            "sched_setattr",
+            format!("{what}: other deadline tasks have what the kernel admits of the CPUs, or ended just now"),
+            libc::EBUSY,
+        ),
+        _ => e.needs("root, CAP_SYS_NICE or RLIMIT_RTPRIO (and a real-time budget where the cgroup has none)"),
     })
 }
 
