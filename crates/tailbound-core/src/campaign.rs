@@ -202,6 +202,9 @@ pub struct Figure {
     /// Why nothing of ours can stand beside it.
     #[serde(default)]
     pub cannot: Option<String>,
+    /// Why the two stand side by side and are not compared.
+    #[serde(default)]
+    pub not_compared: Option<String>,
     /// What a reader should know.
     #[serde(default)]
     pub note: Option<String>,

@@ -51,7 +51,7 @@ pub fn html(given: &Given) -> String {
         page.push(&table);
         page.text(
             "soft",
-            "Per due activation. ± is half of our 95 % interval, from stretches of the schedule or from repetitions; a dash: none. The ratio is ours over the text's. A latest or earliest is exact for what was measured, and has no interval.",
+            "Per due activation. The 95 % interval is ours, from stretches of the schedule or from repetitions; a dash: none. The ratio is ours over the text's; alike is within a tenth, and agrees means that our interval holds the text's figure. A latest or earliest is exact for what was measured, and has no interval.",
         );
         for note in file.figures.iter().filter_map(|f| Some((f, f.note.as_ref()?))) {
             page.text("note", &format!("{}: {}", note.0.name, note.1));
@@ -73,7 +73,7 @@ pub fn html(given: &Given) -> String {
         self::step(&mut page, given, step, &parts);
     }
     page.heading("Every run");
-    let table = tables::runs(given).html();
+    let table = tables::runs(given, None).html();
     let _ = write!(page.body, "<div class=\"cells\">{table}</div>");
     let report = json::json(given);
     page.finish(&format!("campaign {}", file.name), &[report])

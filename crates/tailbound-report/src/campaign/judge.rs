@@ -111,7 +111,9 @@ pub fn rows(given: &Given) -> Vec<Row> {
         };
         if figure.cannot.is_none() {
             let alone: Vec<&Measured> = given.systems.iter().filter(|m| !told(m)).collect();
-            out.extend(alone.iter().map(|m| row(given, figure, "", Some(m))));
+            let alone = alone.iter().map(|m| row(given, figure, "", Some(m)));
+            // Nothing beside nothing is no row.
+            out.extend(alone.filter(|r| r.value.as_ref().is_some_and(|v| v.value.is_some())));
         }
     }
     out
@@ -123,7 +125,7 @@ fn row(given: &Given, figure: &Figure, system: &str, measured: Option<&Measured>
     let mut out = Row {
         figure: figure.name.clone(),
         system: given.file.system(system).map(|s| s.name.clone()).unwrap_or_default(),
-        told: told.map(|t| format!("{}{}", t.text(), figure.unit)).unwrap_or_default(),
+        told: told.map(|t| told_text(&t.text(), figure.unit)).unwrap_or_default(),
         told_ends: told.map(|t| t.ends()).map(|(low, high)| (low * factor, high * factor)),
         measured_on: measured.map(|m| m.name.clone()).unwrap_or_default(),
         value: None,
@@ -145,8 +147,20 @@ fn row(given: &Given, figure: &Figure, system: &str, measured: Option<&Measured>
     let ours = of(given, measured, part, &statistic);
     let share = share_of(given, measured, part);
     (out.ratio, out.agrees, out.words) = compare(out.told_ends, &ours, share);
+    if let (Some(why), Some(_)) = (&figure.not_compared, out.agrees) {
+        (out.ratio, out.agrees, out.words) = (None, None, why.clone());
+    }
     out.value = Some(ours);
     out
+}
+
+/// What the text says, with its unit where it is a number.
+fn told_text(text: &str, unit: tailbound_core::campaign::Unit) -> String {
+    if text.contains(|c: char| c.is_ascii_digit()) {
+        format!("{text}{unit}")
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Ratio, agreement and words.
@@ -159,7 +173,7 @@ fn compare(
         return (None, None, ours.why.clone().unwrap_or_else(|| "unknown".to_owned()));
     };
     let Some((from, to)) = told else {
-        return (None, None, "the text has no such figure".to_owned());
+        return (None, None, "not in the text".to_owned());
     };
     if v >= from && v <= to {
         return (Some(1.0), Some(true), "the same".to_owned());
@@ -170,20 +184,14 @@ fn compare(
         && low <= to
         && high >= from
     {
-        return (ratio, Some(true), "agrees: our interval holds it".to_owned());
+        return (ratio, Some(true), "agrees".to_owned());
     }
     if (v - near).abs() <= ALIKE * near.abs() {
-        return (ratio, Some(true), "alike, within a tenth".to_owned());
+        return (ratio, Some(true), "alike".to_owned());
     }
-    let mut words = match ratio {
-        Some(r) if r >= 1.95 => format!("differs: {} times the text's", super::tables::number(r)),
-        _ if v > near => "differs: greater".to_owned(),
-        _ => "differs: smaller".to_owned(),
-    };
-    if ours.extreme && share < 1.0 {
-        words.push_str(&format!(", of {} of the events", super::tables::part_of(share)));
-    }
-    (ratio, Some(false), words)
+    // Which way it differs is in the ratio.
+    let words = if ours.extreme && share < 1.0 { "differs, of fewer events" } else { "differs" };
+    (ratio, Some(false), words.to_owned())
 }
 
 /// A statistic of one system's run of `part`.
@@ -320,8 +328,17 @@ fn judge(
     } else {
         String::new()
     };
-    let word = related(&a.value, &b.value, times, is, claim.within.unwrap_or(ALIKE));
+    // Without an interval a figure is only a figure; what was the latest or earliest is a fact.
+    let bare = |k: &&Known| k.value.low.is_none() && k.value.high.is_none() && !k.value.extreme;
+    let unknown_width = [&a, &b].into_iter().find(bare);
+    let word = match unknown_width {
+        Some(_) => Word::CannotBeTold,
+        None => related(&a.value, &b.value, times, is, claim.within.unwrap_or(ALIKE)),
+    };
     let mut why = format!("{} against {factor}{}", a.words, b.words);
+    if let Some(note) = a.value.why.as_ref().or(b.value.why.as_ref()) {
+        why.push_str(&format!("; {note}"));
+    }
     let limit = matches!(right.0, Side::Value(_));
     let short = a.share.min(b.share);
     let word = match word {
@@ -333,7 +350,10 @@ fn judge(
             Word::CannotBeTold
         }
         Word::CannotBeTold => {
-            why.push_str("; the intervals overlap");
+            why.push_str(match unknown_width {
+                Some(_) => "; how well it is known is not known",
+                None => "; the intervals overlap",
+            });
             word
         }
         _ => {
@@ -367,5 +387,45 @@ fn related(a: &Value, b: &Value, times: f64, is: Relation, within: f64) -> Word 
             let (low, high) = (bv * times * (1.0 - within), bv * times * (1.0 + within));
             decide(a_low >= low && a_high <= high, a_high < low || a_low > high)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(value: f64, half: f64) -> Value {
+        let (low, high) = (Some(value - half), Some(value + half));
+        Value { value: Some(value), low, high, n: 100, ..Value::default() }
+    }
+
+    #[test]
+    fn a_claim_needs_the_whole_interval() {
+        let is =
+            |a: f64, relation, b: f64| related(&known(a, 1.0), &known(b, 1.0), 1.0, relation, 0.1);
+        assert_eq!(is(5.0, Relation::Below, 8.0), Word::Holds);
+        assert_eq!(is(5.0, Relation::Below, 6.5), Word::CannotBeTold);
+        assert_eq!(is(8.0, Relation::Below, 5.0), Word::DoesNotHold);
+        assert_eq!(is(8.0, Relation::Above, 5.0), Word::Holds);
+        assert_eq!(is(5.0, Relation::AtLeast, 8.0), Word::DoesNotHold);
+        assert_eq!(is(100.0, Relation::About, 105.0), Word::Holds);
+        assert_eq!(is(100.0, Relation::About, 110.5), Word::CannotBeTold);
+        assert_eq!(is(100.0, Relation::About, 200.0), Word::DoesNotHold);
+        let triple = related(&known(10.0, 1.0), &known(2.0, 0.1), 3.0, Relation::Above, 0.1);
+        assert_eq!(triple, Word::Holds);
+    }
+
+    #[test]
+    fn a_figure_agrees_by_its_interval_or_a_tenth() {
+        let agrees = |told, ours: &Value| compare(Some(told), ours, 1.0).1;
+        assert_eq!(agrees((20.0, 20.0), &known(15.0, 6.0)), Some(true));
+        assert_eq!(agrees((20.0, 20.0), &known(21.0, 0.1)), Some(true));
+        assert_eq!(agrees((20.0, 20.0), &known(200.0, 0.1)), Some(false));
+        assert_eq!(agrees((90.0, 95.0), &known(93.0, 0.1)), Some(true));
+        let ratio = compare(Some((90.0, 95.0)), &known(950.0, 1.0), 1.0).0;
+        assert_eq!(ratio, Some(10.0));
+        let most = Value { value: Some(5.0), extreme: true, ..Value::default() };
+        assert!(compare(Some((20.0, 20.0)), &most, 0.01).2.contains("fewer events"));
+        assert_eq!(compare(None, &known(1.0, 0.1), 1.0).1, None);
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn headline(given: &Given, claims: &[Judged], rows: &[Row]) -> String
     let count = |word: Word| claims.iter().filter(|c| c.word == word).count();
     if !claims.is_empty() {
         out.push_str(&format!(
-            " Of {} claims of the text {} hold, {} do not hold here, {} cannot be told.",
+            " Claims of the text: {}, of which here hold: {}, do not hold: {}, cannot be told: {}.",
             claims.len(),
             count(Word::Holds),
             count(Word::DoesNotHold),
@@ -37,7 +37,7 @@ pub(super) fn headline(given: &Given, claims: &[Judged], rows: &[Row]) -> String
     let judged: Vec<bool> = rows.iter().filter_map(|r| r.agrees).collect();
     if !judged.is_empty() {
         let agree = judged.iter().filter(|a| **a).count();
-        out.push_str(&format!(" {agree} of {} figures agree.", judged.len()));
+        out.push_str(&format!(" Figures that agree: {agree} of {}.", judged.len()));
     }
     out
 }
@@ -56,10 +56,10 @@ pub(super) fn differs(given: &Given) -> Vec<String> {
         out.extend(digest::virtual_time(run).map(|v| format!("{}: {v}.", system.name)));
     }
     for step in &given.file.steps {
-        out.extend(step.ours.iter().map(|ours| format!("{}: {ours}", step.title)));
+        out.extend(step.ours.iter().map(|ours| format!("{}: {ours}.", step.title)));
         let lab = given.systems.iter().flat_map(|s| &s.places).filter_map(Place::run);
         if lab.into_iter().any(|r| r.header.lab.is_some()) {
-            out.extend(step.lab_note.iter().map(|n| format!("{}, in the lab: {n}", step.title)));
+            out.extend(step.lab_note.iter().map(|n| format!("{}, in the lab: {n}.", step.title)));
         }
     }
     out.extend(given.systems.iter().flat_map(|s| policies(given, s)));
@@ -107,50 +107,68 @@ pub(super) fn doubts(given: &Given) -> Vec<String> {
     out
 }
 
-/// What shorter runs can no longer claim.
+/// What shorter runs can no longer claim: a sentence a step, over its runs on every system.
 pub(super) fn lost(given: &Given) -> Vec<String> {
     let mut out = Vec::new();
-    for part in &given.parts {
-        for system in &given.systems {
-            let Some(place) = system.place(&part.id) else { continue };
-            let Some(run) = place.run() else { continue };
-            out.extend(lost_of(part, system, run));
-        }
+    for (at, step) in given.file.steps.iter().enumerate() {
+        let parts: Vec<&Part> = given.parts.iter().filter(|p| p.step == at).collect();
+        let runs: Vec<(&Part, &Run)> = parts
+            .iter()
+            .flat_map(|part| {
+                let places = given.systems.iter().filter_map(|s| s.place(&part.id));
+                places.filter_map(|place| Some((*part, place.run()?)))
+            })
+            .collect();
+        let said = if step.only_work { lost_work(&runs) } else { lost_latency(&runs) };
+        out.extend(said.map(|said| format!("{}: {said}", step.title)));
     }
     out
 }
 
-fn lost_of(part: &Part, system: &Measured, run: &Run) -> Option<String> {
-    let share = share(part, run);
-    let at = format!("{}, {}", part.title, system.name);
-    if part.only_work {
-        let words = if run.header.lab.is_some() { &part.lab } else { &part.run };
-        let plan = run.header.plan.work.as_ref()?;
-        let full = words.repeat.unwrap_or(plan.repeat);
-        // What the words at their full length would have done.
-        let whole: Vec<String> = words.work.clone().unwrap_or_default();
-        let less = plan.works.iter().zip(&whole).any(|(w, full)| {
-            let amount =
-                |t: &str| t.split("loops=").nth(1).map(|n| n.split(',').next().map(str::to_owned));
-            amount(full).is_some() && amount(&w.to_string()) != amount(full)
-        });
-        if plan.repeat >= full && !less {
-            return None;
-        }
-        let amount = if less { ", each of a smaller amount" } else { "" };
-        return Some(format!(
-            "{at}: {} of {full} repetitions{amount}: the absolute times are not those of the whole work, and their deviation rests on few.",
-            plan.repeat
-        ));
-    }
-    if share >= 1.0 {
-        return None;
-    }
-    let n = latency::context(run).map_or(0, |c| run.total(c).1.n);
+/// Of runs that were to count activations.
+fn lost_latency(runs: &[(&Part, &Run)]) -> Option<String> {
+    let of = |(part, run): &(&Part, &Run)| {
+        let share = share(part, run);
+        let n = latency::context(run).map_or(0, |c| run.total(c).1.n);
+        (share < 1.0).then_some((n, share))
+    };
+    let short: Vec<(u64, f64)> = runs.iter().filter_map(of).collect();
+    let (least, most) = (short.iter().map(|s| s.0).min()?, short.iter().map(|s| s.0).max()?);
+    let shares = || short.iter().map(|s| s.1);
+    let (low, high) = (shares().fold(f64::INFINITY, f64::min), shares().fold(0.0, f64::max));
+    let to = |a: String, b: String| if a == b { a } else { format!("{a} to {b}") };
     Some(format!(
-        "{at}: {} activations, {} of the text's: its latest is the latest of so many only, lateness rarer than about 1 in {} was hardly met, and quantiles without support are withheld.",
-        grouped(n),
-        part_of(share),
-        grouped((n / 3).max(1))
+        "{} activations a run, {} of the text's. The latest is the latest of so many only, lateness rarer than about 1 in {} was hardly met, and quantiles without support are withheld.",
+        to(grouped(least), grouped(most)),
+        to(part_of(low), part_of(high)),
+        grouped((least / 3).max(1))
     ))
+}
+
+/// Of works: fewer repetitions, or less in each.
+fn lost_work(runs: &[(&Part, &Run)]) -> Option<String> {
+    let amount = |text: &str| {
+        let rest = text.split_once("loops=")?.1;
+        rest.split(',').next().and_then(|n| n.parse::<u64>().ok())
+    };
+    let (mut repeat, mut less) = (None, false);
+    for (part, run) in runs {
+        let words = if run.header.lab.is_some() { &part.lab } else { &part.run };
+        let Some(plan) = &run.header.plan.work else { continue };
+        let full = words.repeat.unwrap_or(plan.repeat);
+        if plan.repeat < full {
+            repeat = Some((plan.repeat, full));
+        }
+        let whole = words.work.iter().flatten();
+        less |= plan.works.iter().zip(whole).any(|(made, full)| {
+            amount(full).is_some_and(|full| amount(&made.to_string()).is_some_and(|n| n < full))
+        });
+    }
+    let few =
+        repeat.map(|(n, full)| format!("{n} of {full} repetitions, on which the deviation rests"));
+    let small = less.then(|| {
+        "a smaller amount in each, whose times are not those of the whole work".to_owned()
+    });
+    let said: Vec<String> = few.into_iter().chain(small).collect();
+    (!said.is_empty()).then(|| format!("{}.", said.join("; ")))
 }

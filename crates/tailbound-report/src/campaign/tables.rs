@@ -43,8 +43,13 @@ pub(super) fn part_of(share: f64) -> String {
 /// Ours in people's units, with its interval.
 pub(super) fn shown(value: &Value, statistic: &Statistic) -> String {
     let Some(v) = value.value else { return word(statistic) };
-    let half = value.half_width().filter(|h| *h > 0.0);
-    let half = half.map_or_else(String::new, |h| format!(" ±{}", plain(h, statistic)));
+    let half = match (value.half_width(), value.low, value.high) {
+        (Some(h), ..) if h > 0.0 => format!(" ±{}", plain(h, statistic)),
+        (None, Some(low), Some(high)) => {
+            format!(" ({} to {})", plain(low, statistic), plain(high, statistic))
+        }
+        _ => String::new(),
+    };
     format!("{} {}{half}", word(statistic), plain(v, statistic))
 }
 
@@ -100,15 +105,26 @@ fn in_unit(v: f64, unit: Unit) -> String {
     format!("{}{unit}", number(v / unit.factor()))
 }
 
+/// What is known of ours, in the unit of the text.
+fn width(value: &Value, unit: Unit) -> String {
+    match (value.half_width(), value.low, value.high) {
+        (Some(h), ..) if h > 0.0 => format!("±{}", in_unit(h, unit)),
+        (None, Some(low), Some(high)) => {
+            let scale = unit.factor();
+            format!("{} to {}{unit}", number(low / scale), number(high / scale))
+        }
+        _ => "–".to_owned(),
+    }
+}
+
 /// The text's figures beside ours.
 pub(super) fn beside(rows: &[Row]) -> Table {
-    let head = ["figure", "text", "told", "measured on", "measured", "95 % ±", "ratio", "in words"];
+    let head = ["figure", "text", "told", "measured on", "measured", "95 %", "ratio", "in words"];
     let mut table = Table::new(&head).with_words(&[1, 3, 7]);
     for row in rows {
         let value = row.value.as_ref();
         let dash = || "–".to_owned();
         let some = |text: &str| if text.is_empty() { dash() } else { text.to_owned() };
-        let half = value.and_then(Value::half_width).filter(|h| *h > 0.0);
         let ours = value.and_then(|v| v.value);
         table.row(vec![
             row.figure.clone(),
@@ -116,7 +132,7 @@ pub(super) fn beside(rows: &[Row]) -> Table {
             some(&row.told),
             some(&row.measured_on),
             ours.map_or_else(dash, |v| in_unit(v, row.unit)),
-            half.map_or_else(dash, |h| in_unit(h, row.unit)),
+            value.map_or_else(dash, |v| width(v, row.unit)),
             row.ratio.map_or_else(dash, number),
             row.words.clone(),
         ]);
@@ -124,27 +140,53 @@ pub(super) fn beside(rows: &[Row]) -> Table {
     table
 }
 
-/// Every run of every system and what became of it.
-pub(super) fn runs(given: &Given) -> Table {
+/// The same for one of the text's systems and one of ours, narrow enough for a terminal.
+pub(super) fn pair(rows: &[&Row]) -> Table {
+    let head = ["", "text", "here", "95 %", "ratio", "in words"];
+    let mut table = Table::new(&head).with_words(&[5]);
+    for row in rows {
+        let value = row.value.as_ref();
+        let dash = || "–".to_owned();
+        let ours = value.and_then(|v| v.value);
+        table.row(vec![
+            row.figure.clone(),
+            if row.told.is_empty() { dash() } else { row.told.clone() },
+            ours.map_or_else(dash, |v| in_unit(v, row.unit)),
+            value.map_or_else(dash, |v| width(v, row.unit)),
+            row.ratio.map_or_else(dash, number),
+            row.words.clone(),
+        ]);
+    }
+    table
+}
+
+/// Every run and what became of it; of one system where `only` names it.
+pub(super) fn runs(given: &Given, only: Option<&str>) -> Table {
     let head = ["run", "system", "state", "activations", "of the text's", "verdict"];
     let mut table = Table::new(&head).with_words(&[1, 2, 5]);
+    let systems = || given.systems.iter().filter(|s| only.is_none_or(|o| o == s.name));
     for part in &given.parts {
-        for system in &given.systems {
+        for system in systems() {
             let Some(place) = system.place(&part.id) else { continue };
-            let run = place.run();
-            let latency = run.filter(|_| !part.only_work);
+            let latency = place.run().filter(|_| !part.only_work);
             let n = latency.and_then(|r| Some(r.total(latency::context(r)?).1.n));
             let share = latency.map(|r| super::given::share(part, r));
             let dash = || "–".to_owned();
             table.row(vec![
-                part.title.clone(),
+                if only.is_some() { part.id.clone() } else { part.title.clone() },
                 system.name.clone(),
                 place.words(),
                 n.map_or_else(dash, grouped),
                 share.map_or_else(dash, |s| if s < 1.0 { part_of(s) } else { "all".to_owned() }),
-                run.map_or_else(dash, |r| crate::label::outcome(r).word().to_owned()),
+                latency.map_or_else(dash, |r| crate::label::outcome(r).word().to_owned()),
             ]);
         }
+    }
+    if only.is_some() {
+        // The heading names it.
+        table.head.remove(1);
+        table.rows.iter_mut().filter(|r| r.len() > 1).for_each(|r| drop(r.remove(1)));
+        table.words = vec![1, 4];
     }
     table
 }

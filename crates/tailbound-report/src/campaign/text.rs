@@ -4,7 +4,7 @@
 //! Context: COLD.
 
 use super::given::Given;
-use super::judge::{self, Word};
+use super::judge::{self, Row, Word};
 use super::{notes, tables};
 use crate::text::Style;
 use crate::text::ink::Ink;
@@ -36,14 +36,12 @@ pub fn text(given: &Given, style: Style) -> String {
             page.text(&format!("    {word}{}", j.why), "      ", Ink::Plain);
         }
     }
-    if !rows.is_empty() {
-        page.heading("The text's figures beside ours, per due activation");
-        let lines = tables::beside(&rows).text(page.width());
+    figures(&mut page, &rows);
+    for system in &given.systems {
+        page.heading(&format!("Runs on {}", system.name));
+        let lines = tables::runs(given, Some(&system.name)).text(page.width());
         page.raw(lines, Ink::Plain);
     }
-    page.heading("Runs");
-    let lines = tables::runs(given).text(page.width());
-    page.raw(lines, Ink::Plain);
     let lists = [
         ("What can no longer be claimed", notes::lost(given)),
         ("What casts doubt", notes::doubts(given)),
@@ -56,4 +54,36 @@ pub fn text(given: &Given, style: Style) -> String {
         }
     }
     page.finish()
+}
+
+/// A table for each of the text's systems and each of ours that stands beside it.
+fn figures(page: &mut Page, rows: &[Row]) {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for row in rows {
+        let pair = (row.system.as_str(), row.measured_on.as_str());
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    for (system, measured) in pairs {
+        let of = |r: &&Row| r.system == system && r.measured_on == measured;
+        page.heading(&match (system, measured) {
+            ("", m) => format!("{m}, beside nothing in the text"),
+            (s, "") => format!("{s}: nothing of ours stands beside it"),
+            (s, m) => format!("{s} (text) and {m} (here), per due activation"),
+        });
+        if measured.is_empty() {
+            for row in rows.iter().filter(of) {
+                let why = if row.words.starts_with("not measured") {
+                    format!("; {}", row.words)
+                } else {
+                    String::new()
+                };
+                page.text(&format!("- {}: {}{why}", row.figure, row.told), "  ", Ink::Plain);
+            }
+            continue;
+        }
+        let lines = tables::pair(&rows.iter().filter(of).collect::<Vec<_>>()).text(page.width());
+        page.raw(lines, Ink::Plain);
+    }
 }

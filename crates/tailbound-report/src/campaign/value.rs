@@ -3,7 +3,8 @@
 //!
 //! Context: COLD. Units: ns for times, shares from 0 to 1, percent, per second.
 //! Half-widths are those of `tailbound_stats::precision` (stretches of the schedule are the
-//! unit) and, for works, Student's over the repetitions. The latest and earliest are exact for
+//! unit) and, for works, Student's and chi-square over the repetitions. A run too short for stretches has
+//! limits as if its activations were independent, which is said. The latest and earliest are exact for
 //! what was measured and have no limit: nothing here extrapolates.
 
 use serde::Serialize;
@@ -12,9 +13,11 @@ use tailbound_core::campaign::{Cost, Of, Statistic, What};
 use tailbound_core::record::WorkRecord;
 use tailbound_core::units::grouped;
 use tailbound_stats::decide::{Sample, advantage, latency};
-use tailbound_stats::{Precision, Quantile, Summary, quantile, student};
+use tailbound_stats::{Precision, Quantile, Summary, chi, quantile, student};
 
 const CONFIDENCE: f64 = 0.95;
+/// How far from the middle of its interval a value may be that is shown with ±, in half-widths.
+const EVEN: f64 = 0.25;
 
 /// A figure of ours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -47,10 +50,13 @@ impl Value {
             ..Self::default()
         }
     }
-    /// Half of its interval, where that is even.
+    /// Half of its interval; `None` where the value is not near its middle.
     #[must_use]
     pub fn half_width(&self) -> Option<f64> {
-        Some((self.high? - self.low?) / 2.0)
+        let (value, low, high) = (self.value?, self.low?, self.high?);
+        let half = (high - low) / 2.0;
+        let off = (f64::midpoint(low, high) - value).abs();
+        (off <= half * EVEN).then_some(half)
     }
 }
 
@@ -76,21 +82,31 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
     let n = due.n;
     let extreme =
         |v: Option<i64>| Value { value: v.map(|v| v as f64), n, extreme: true, ..Value::default() };
-    let known = || crate::precision::of(run, context, None);
-    let moment = |value: Option<f64>, half: fn(&Precision) -> Option<f64>| {
-        let known = known();
-        let mut out = Value::half(value, half(&known), n);
-        out.why = known.why_not;
-        out
+    let moment = |value: Option<f64>, half: fn(&Precision) -> Option<f64>, alone: Option<f64>| {
+        let known = crate::precision::of(run, context, None);
+        match (half(&known), &known.why_not) {
+            (None, Some(why)) => {
+                Value { why: Some(independent(alone, why)), ..Value::half(value, alone, n) }
+            }
+            (known, _) => Value::half(value, known, n),
+        }
     };
+    let root_n = (n as f64).sqrt();
+    let z = tailbound_stats::normal::quantile(f64::midpoint(CONFIDENCE, 1.0));
+    let mean_alone = summary.sd_ns.map(|sd| z * sd / root_n);
+    // Of the deviation, by the fourth moment.
+    let sd_alone = summary
+        .sd_ns
+        .zip(summary.kurtosis)
+        .map(|(sd, k)| z * sd * (k + 2.0).max(0.0).sqrt() / (2.0 * root_n));
     match statistic.what {
         What::N => Value { value: Some(n as f64), n, ..Value::default() },
         What::Min => extreme(summary.min_ns),
         What::Max => extreme(summary.max_ns),
-        What::Mean => moment(summary.mean_ns, |p| p.mean_ns),
-        What::Sd => moment(summary.sd_ns, |p| p.sd_ns),
-        What::Skewness => moment(summary.skewness, |p| p.skewness),
-        What::Kurtosis => moment(summary.kurtosis, |p| p.kurtosis),
+        What::Mean => moment(summary.mean_ns, |p| p.mean_ns, mean_alone),
+        What::Sd => moment(summary.sd_ns, |p| p.sd_ns, sd_alone),
+        What::Skewness => moment(summary.skewness, |p| p.skewness, None),
+        What::Kurtosis => moment(summary.kurtosis, |p| p.kurtosis, None),
         What::Mode => Value { value: summary.mode.map(|m| m.ns), n, ..Value::default() },
         What::Median => at(run, context, 0.5),
         What::Quantile(p) => at(run, context, p),
@@ -109,21 +125,35 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
     }
 }
 
+/// Why an interval is not from stretches.
+fn independent(half: Option<f64>, why: &str) -> String {
+    match half {
+        Some(_) => format!(
+            "interval as if activations were independent of each other ({why}): too narrow where they are not"
+        ),
+        None => format!("no interval: {why}"),
+    }
+}
+
 /// The quantile of `p`.
 fn at(run: &Run, context: &str, p: f64) -> Value {
     let (_, due) = run.total(context);
     match quantile(&due, p) {
         Quantile::Value { ns, .. } => {
             let known = Precision::of(&run.blocks, None, &[p]);
-            let width = known.quantile(p);
-            Value {
-                value: Some(ns),
-                low: width.and_then(|w| w.low_ns),
-                high: width.and_then(|w| w.high_ns),
-                n: due.n,
-                why: known.why_not.clone(),
-                ..Value::default()
-            }
+            let (low, high, why) = match (known.quantile(p), &known.why_not) {
+                (None, Some(why)) => {
+                    // Normal limits of the binomial rank.
+                    let half = 1.96 * (p * (1.0 - p) / due.n as f64).sqrt();
+                    let rank =
+                        |p: f64| (p > 0.0 && p < 1.0).then(|| quantile(&due, p).ns()).flatten();
+                    (rank(p - half), rank(p + half), Some(independent(Some(half), why)))
+                }
+                (width, why) => {
+                    (width.and_then(|w| w.low_ns), width.and_then(|w| w.high_ns), why.clone())
+                }
+            };
+            Value { value: Some(ns), low, high, n: due.n, why, ..Value::default() }
         }
         Quantile::Needs { more } => Value {
             n: due.n,
@@ -167,13 +197,17 @@ fn work(run: &Run, cost: Cost, of: Of, base: Option<&Run>) -> Value {
             Value::half(Some(own.mean), Some(t * own.error_squared().sqrt()), n)
         }
         Of::Sd if own.n < 2 => Value::absent("one repetition has no deviation"),
-        Of::Sd => Value {
-            value: Some(own.sd),
-            n,
-            why: Some("no interval: a deviation of so few is only a figure".to_owned()),
-            ..Value::default()
-        },
+        Of::Sd => {
+            // As if the repetitions were normal.
+            let end = |p: f64| own.sd * (freedom / chi::chi_square_quantile(freedom, p)).sqrt();
+            let tail = f64::midpoint(CONFIDENCE, 1.0);
+            let (low, high) = (Some(end(tail)), Some(end(1.0 - tail)));
+            Value { value: Some(own.sd), low, high, n, ..Value::default() }
+        }
         Of::Advantage => {
+            // Of the first system itself there is none.
+            let base =
+                base.filter(|b| b.header.id != run.header.id || b.header.lab != run.header.lab);
             let Some(base) = base.and_then(|b| Sample::of(&repetitions(b, cost))) else {
                 return Value::absent(
                     "it takes a system without PREEMPT_RT, measured with the same step",

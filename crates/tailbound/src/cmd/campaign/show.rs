@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use tailbound_core::campaign::{CampaignFile, Part};
 use tailbound_core::units::{format_span, grouped, parse_ns};
-use tailbound_report::table::{Table, wrap};
+use tailbound_report::table::wrap;
 
 use super::shipped::{self, SHIPPED};
 use crate::cli_campaign::CampaignShowArgs;
@@ -66,13 +66,23 @@ fn described(file: &CampaignFile, width: usize) -> String {
     push(&file.reference(), "  ");
     push(&file.text.about, "");
     push(&format!("The text's machine: {}.", file.text.machine), "");
-    push("", "");
     lines.push(String::new());
-    let mut table = Table::new(&["run", "what", "length", "loads or works"]).with_words(&[1, 2, 3]);
-    for part in file.parts() {
-        table.row(vec![part.id.clone(), part.title.clone(), length(&part), loads(&part)]);
+    let parts = file.parts();
+    for (at, step) in file.steps.iter().enumerate() {
+        let own: Vec<&Part> = parts.iter().filter(|p| p.step == at).collect();
+        let names: Vec<&str> = own.iter().map(|p| p.id.as_str()).collect();
+        let names = match names.as_slice() {
+            [first, .., last] if names.len() > 4 => {
+                format!("{first} to {last}, {} runs", names.len())
+            }
+            all => all.join(", "),
+        };
+        lines.extend(wrap(&format!("{names}: {}", step.title), width, "  "));
+        let mut said: Vec<String> =
+            own.iter().map(|p| format!("{}; {}", length(p), loads(p))).collect();
+        said.dedup();
+        lines.extend(said.iter().flat_map(|s| wrap(&format!("  {s}"), width, "    ")));
     }
-    lines.extend(table.text(width));
     for (heading, texts) in [
         ("What the text claims", file.claims.iter().map(|c| c.text.clone()).collect::<Vec<_>>()),
         ("What differs", file.differs.clone()),
@@ -93,7 +103,8 @@ fn length(part: &Part) -> String {
     let interval = words.interval.clone().unwrap_or_else(|| "1ms".to_owned());
     let works = words.work.iter().flatten().count();
     if part.only_work {
-        return format!("{works} work, {} times", words.repeat.unwrap_or(3));
+        let many = if works == 1 { "work" } else { "works" };
+        return format!("{works} {many}, {} times", words.repeat.unwrap_or(3));
     }
     match (words.loops, &words.duration) {
         (Some(n), _) => {
@@ -108,5 +119,6 @@ fn length(part: &Part) -> String {
 
 fn loads(part: &Part) -> String {
     let of = if part.only_work { &part.run.work } else { &part.run.load };
-    of.as_ref().map_or_else(|| "the default".to_owned(), |l| l.join(", "))
+    let what = if part.only_work { "" } else { "load " };
+    of.as_ref().map_or_else(|| format!("{what}as usual"), |l| format!("{what}{}", l.join(", ")))
 }
