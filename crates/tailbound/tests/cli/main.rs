@@ -11,7 +11,6 @@
 //! loads.rs    loads with phases, works and their rates
 //! lab.rs      what the lab refuses           bounds.rs from files to a statement
 //! observe.rs  the kernel's tracing beside a run
-//! campaign.rs texts done again, kills, and their pages
 //! probes.rs   what holds for every probe; probe_*.rs what holds for some
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -19,7 +18,6 @@
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
 mod bounds;
-mod campaign;
 mod decide;
 mod duration;
 mod ends;
