@@ -36,7 +36,8 @@ pub struct Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    /// Receives until the line is closed.
+    /// Receives until the line is closed. The close is a hand-over of its own, and has to be taken:
+    /// the sender of a barrier waits for that.
     pub fn run(&mut self, schedule: &Schedule, stop: &AtomicBool) -> Ended {
         let mut seen = 0u64;
         let mut accounted = 0u64;
@@ -71,10 +72,6 @@ impl Receiver<'_> {
             seen = sequence;
             failed = self.received(sequence, &message, now).err();
             accounted = message.activation.wrapping_add(1);
-            // The close may share its wake-up with this message: what stops need not be exact.
-            if stop.load(Ordering::Relaxed) && self.line.closed().is_some() {
-                break;
-            }
         }
         self.log.finish();
         self.whole.finish();
