@@ -31,7 +31,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     to: "the most urgent, at its first instruction: so many preemptions later as the chain has links",
     replaces: &["LTP prio-preempt"],
     options: &[
-        ProbeOption::new("tasks", "N", "16", "tasks in the chain, 2 to 64"),
+        ProbeOption::new("threads", "N", "16", "tasks in the chain, 2 to 64"),
         ProbeOption::plant(
             "`falling`: each task of the chain is less urgent than the one that wakes it",
         ),
@@ -58,7 +58,7 @@ struct Words {
 impl Words {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
-        let tasks = usize::try_from(options.count("tasks", 2..=64)?).unwrap_or(2);
+        let tasks = usize::try_from(options.count("threads", 2..=64)?).unwrap_or(2);
         let falling = match options.text("plant") {
             None => false,
             Some("falling") => true,

@@ -43,7 +43,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
             "condition",
             "what they wait for: `condition` (a broadcast onto a lock with inheritance), `lock` (with inheritance), `one` (a futex, woken one at a time), `broadcast` (a futex, all at once, on one CPU)",
         ),
-        ProbeOption::new("tasks", "N", "8", "how many wait, 2 to 64"),
+        ProbeOption::new("threads", "N", "8", "how many wait, 2 to 64"),
         ProbeOption::plant("`exchanged`: the two most urgent are born with each other's priority"),
     ],
     interval: "20ms",
@@ -71,7 +71,7 @@ struct Words {
 impl Words {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
-        let tasks = usize::try_from(options.count("tasks", 2..=64)?).unwrap_or(2);
+        let tasks = usize::try_from(options.count("threads", 2..=64)?).unwrap_or(2);
         let exchanged = match options.text("plant") {
             None => false,
             Some("exchanged") => true,
