@@ -200,3 +200,49 @@ fn answers_come_back() {
         receiver.join().expect("it ran");
     }
 }
+
+#[test]
+fn a_stop_ends_both_sides_of_every_medium() {
+    for medium in ALL {
+        let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+        let memory = Arc::new(Shared::<Block>::new().expect("memory"));
+        let Some(channel) = open(medium, &memory, 0, Scope::Private, 1) else { continue };
+        let schedule = Schedule { activations: 1_000_000, ..schedules()[0] };
+        let mut inlet = channel.taker().expect("an end");
+        let other = Arc::clone(&memory);
+        let receiver = thread::spawn(move || {
+            Receiver {
+                port: &mut Nanosleep(CLOCK_MONOTONIC),
+                inlet: &mut *inlet,
+                line: &other.phases[1].lines[0],
+                taken: &other.phases[1].taken[0],
+                onward: None,
+                log: Log::Nowhere,
+                whole: Log::Nowhere,
+            }
+            .run(&schedule, stop)
+        });
+        let mut outlet = channel.giver().expect("an end");
+        let sender = thread::spawn(move || {
+            Sender {
+                port: &mut Nanosleep(CLOCK_MONOTONIC),
+                outlet: &mut *outlet,
+                line: &memory.phases[1].lines[0],
+                taken: &[&memory.phases[1].taken[0]],
+                answer: None,
+                log: Log::Nowhere,
+                rehearse_ns: None,
+                stall: None,
+            }
+            .run(&schedule, stop)
+        });
+        let until = clock::now_ns(CLOCK_MONOTONIC) + 20_000_000;
+        while clock::now_ns(CLOCK_MONOTONIC) < until {
+            thread::yield_now();
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        let (sent, received) = (sender.join().expect("ended"), receiver.join().expect("ended"));
+        assert!(matches!(sent, Ended::Stopped(n) if n > 0), "{medium:?}: {sent:?}");
+        assert_eq!(received, sent, "{medium:?}");
+    }
+}
