@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Above the threads of a probe: ends those that do not end, and gives their CPUs back.
 //!
-//! Context: a thread of its own, of the highest real-time priority where allowed, awake for
-//! microseconds once a second. Units: ns on CLOCK_MONOTONIC.
+//! Context: COLD, in a thread of its own of the highest real-time priority where allowed,
+//! awake for microseconds once a second. Units: ns on CLOCK_MONOTONIC.
 //! Three steps: the stop flag (and a signal that interrupts a sleep) when the schedule has
 //! been over for [`GRACE_NS`]; the same again; SIGKILL of the process when that did not help.
 //! What was measured by then is in the run file, which is flushed each second.

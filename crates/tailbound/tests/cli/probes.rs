@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use tailbound_probe::{CATALOGUE, ProbeKind};
@@ -133,6 +133,31 @@ fn marked(mark: &str) -> Vec<String> {
     found
 }
 
+/// Starts a long run of a probe and waits until it measures; `None` where it says what it
+/// lacks, which is another test.
+#[expect(clippy::zombie_processes, reason = "every caller waits for it")]
+fn measuring(folder: &Path, kind: &ProbeKind, file: &str, mark: &str) -> Option<Child> {
+    let mut child = begin(folder, kind, file, "60s")
+        .env(MARK, mark)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(30) {
+        let text = std::fs::read_to_string(folder.join(file)).unwrap_or_default();
+        if text.contains("\"warm-up-over\"") {
+            return Some(child);
+        }
+        if child.try_wait().unwrap().is_some() {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(child.kill());
+    panic!("{} never began", kind.name);
+}
+
 #[test]
 fn kill_9_leaves_nothing_of_any_probe() {
     if !is_root() {
@@ -142,27 +167,8 @@ fn kill_9_leaves_nothing_of_any_probe() {
     for kind in CATALOGUE {
         let before = remains(0);
         let mark = format!("{}-{}", kind.name, std::process::id());
-        let file = folder.path().join(format!("{mark}.jsonl"));
-        let mut child = begin(folder.path(), kind, &file.display().to_string(), "60s")
-            .env(MARK, &mark)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let begun = Instant::now();
-        let measuring = || {
-            let text = std::fs::read_to_string(&file).unwrap_or_default();
-            text.contains("\"warm-up-over\"")
-        };
-        let mut ended = None;
-        while ended.is_none() && !measuring() && begun.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(20));
-            ended = child.try_wait().unwrap();
-        }
-        if ended.is_some() {
-            // It said what it lacks: that is another test.
-            continue;
-        }
+        let file = format!("{mark}.jsonl");
+        let Some(mut child) = measuring(folder.path(), kind, &file, &mark) else { continue };
         std::thread::sleep(Duration::from_millis(100));
         let pid = child.id();
         child.kill().unwrap();
@@ -185,7 +191,7 @@ fn kill_9_leaves_nothing_of_any_probe() {
         let gone: Vec<&String> = before.difference(&after).filter(setting).collect();
         assert!(gone.is_empty(), "{} took away {gone:?}", kind.name);
         // What was measured until then is a valid shorter run.
-        assert!(read(&file).end.is_none(), "{}", kind.name);
+        assert!(read(&folder.path().join(&file)).end.is_none(), "{}", kind.name);
     }
 }
 
@@ -194,23 +200,9 @@ fn ctrl_c_gives_the_result_so_far_of_any_probe() {
     let folder = folder();
     for kind in CATALOGUE {
         let file = format!("{}-int.jsonl", kind.name);
-        let mut child = begin(folder.path(), kind, &file, "60s")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let Some(mut child) = measuring(folder.path(), kind, &file, "") else { continue };
         let path = folder.path().join(&file);
-        let begun = Instant::now();
-        let measuring =
-            || std::fs::read_to_string(&path).unwrap_or_default().contains("\"warm-up-over\"");
         let mut ended = None;
-        while ended.is_none() && !measuring() && begun.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(20));
-            ended = child.try_wait().unwrap();
-        }
-        if ended.is_some() {
-            continue;
-        }
         std::thread::sleep(Duration::from_millis(200));
         let pid = child.id().to_string();
         let sent = std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap();
