@@ -34,6 +34,8 @@ pub static CATALOGUE: &[&ProbeKind] = &[
     // Scheduling.
     &crate::scheduling::football::KIND,
     &crate::scheduling::pi::KIND,
+    &crate::scheduling::process::KIND,
+    &crate::scheduling::step::KIND,
     &crate::scheduling::preempt::KIND,
     &crate::scheduling::wake::KIND,
     &crate::scheduling::migrate::KIND,

@@ -35,8 +35,12 @@ pub(crate) struct Role {
 }
 
 /// Every role.
-static ROLES: &[Role] =
-    &[Role { name: "semaphore-guard", run: guard_semaphores }, crate::handover::ROLE];
+static ROLES: &[Role] = &[
+    Role { name: "semaphore-guard", run: guard_semaphores },
+    crate::handover::ROLE,
+    crate::scheduling::step::ROLE,
+    crate::scheduling::process::ROLE,
+];
 
 /// A running peer.
 #[derive(Debug)]

@@ -15,6 +15,8 @@ pub(crate) mod migrate;
 mod pace;
 pub(crate) mod pi;
 pub(crate) mod preempt;
+pub(crate) mod process;
+pub(crate) mod step;
 mod trials;
 pub(crate) mod wake;
 

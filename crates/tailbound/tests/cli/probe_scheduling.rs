@@ -48,10 +48,12 @@ fn accounted(run: &Run, seats: usize, words: &str) {
 }
 
 /// What is run, and the seats that are judged on one and on two CPUs.
-const SOUND: [&str; 8] = [
+const SOUND: [&str; 10] = [
     "sched-football -D 1s",
     "pi -D 500ms",
     "pi -D 500ms --chain 4",
+    "pi-process -D 500ms --deaths 5",
+    "ptrace -D 200ms",
     "prio-preempt -D 300ms",
     "prio-wake -D 400ms",
     "prio-wake -D 400ms --by lock",
@@ -104,6 +106,8 @@ fn a_planted_fault_is_proven_and_fails_the_run() {
     for (words, id) in [
         ("sched-football -D 1s --plant demoted", "ball-moved"),
         ("pi -D 300ms --plant no-inheritance", "priority-inversion"),
+        ("pi-process -D 400ms --plant no-inheritance", "shared-lock"),
+        ("ptrace -D 200ms --plant signal", "step-wrong"),
         ("prio-preempt -D 200ms --plant falling", "not-preempted"),
         ("prio-wake -D 300ms --plant exchanged", "wrong-order"),
         ("prio-wake -D 300ms --by lock --plant exchanged", "wrong-order"),

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `pi-process`: a lock with inheritance between processes, whose owner may die.
+//!
+//! Context: SETUP in `check` and `begin`, HOT in the tasks and the director's trials. Units: ns.
+//! The holder is a process of its own and shares nothing but the lock with the others: the
+//! urgent task and the spinner, threads of this process on the same CPU. In most trials it
+//! releases the lock; now and then it is killed with the lock in its hands, and the urgent task
+//! must get it, and be told of the death.
+//! Source: futex(2) FUTEX_LOCK_PI, set_robust_list(2).
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tailbound_core::finding::{Finding, Impact};
+use tailbound_core::plan::Plan;
+use tailbound_core::policy::Policy;
+use tailbound_rt::recorder::Writer;
+use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
+use tailbound_sys::error::SysError;
+use tailbound_sys::futex::{self, Locked, Scope, Waited};
+use tailbound_sys::robust::{self, Shelf};
+use tailbound_sys::sched::{self, gettid};
+use tailbound_sys::shared::Shared;
+use tailbound_sys::{limits, process};
+
+use super::bell::{Bell, Closing};
+use super::ledger::Ledger;
+use super::pace::Pace;
+use super::trials::{self, Timed};
+use super::{count, of_phase, span};
+use crate::arm::{ProbeError, attributes, clock_id};
+use crate::cast::{Cast, Extra, Finished, Recorders, Running, Seat, Stage, birth};
+use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::peer::{self, Peer, Role};
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "pi-process",
+    about: "a lock with inheritance shared by processes, whose owner is killed now and then",
+    from: "the urgent task, just before it asks for the lock (FUTEX_LOCK_PI) that another process holds",
+    to: "the holder's process, at its first instruction after that: it has inherited the priority",
+    replaces: &["pip_stress", "LTP testpi-5, testpi-6"],
+    options: &[
+        ProbeOption::new(
+            "hold",
+            "TIME",
+            "200us",
+            "the lock is held for so much of its holder's own time",
+        ),
+        ProbeOption::new("spin", "TIME", "300us", "so long the task in between spins"),
+        ProbeOption::new(
+            "deaths",
+            "N",
+            "10",
+            "in every Nth trial the holder is killed with the lock; 0: in none",
+        ),
+        ProbeOption::plant("`no-inheritance`: the urgent task does not ask, and polls the lock"),
+    ],
+    interval: "20ms",
+    policy: None,
+    event: "inversion",
+    property: Some(
+        "no task of lower priority ran while the most urgent one waited for another process's lock, and each death of an owner was told",
+    ),
+    hog: false,
+    check,
+    begin,
+};
+
+/// The holder's process.
+pub(crate) const ROLE: Role = Role { name: "lock-holder", run: hold };
+
+const PATIENCE_NS: i64 = 3_000_000_000;
+
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    hold_ns: i64,
+    spin_ns: i64,
+    deaths: u64,
+    planted: bool,
+    priority: u8,
+}
+
+impl Words {
+    fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
+        let options = setup.options();
+        let planted = match options.text("plant") {
+            None => false,
+            Some("no-inheritance") => true,
+            Some(_) => return Err(options.wrong("plant", "choose no-inheritance")),
+        };
+        Ok(Self {
+            hold_ns: options.time_ns("hold")?,
+            spin_ns: options.time_ns("spin")?,
+            deaths: options.count("deaths", 0..=u64::from(u32::MAX))?,
+            planted,
+            priority: super::director_priority(setup.plan, 4)?,
+        })
+    }
+
+    fn below(&self, steps: u8) -> Policy {
+        Policy::Fifo(self.priority.saturating_sub(steps).max(1))
+    }
+}
+
+fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    let words = Words::of(setup)?;
+    let wanted = words.hold_ns.saturating_add(words.spin_ns).saturating_mul(2);
+    if wanted > setup.plan.interval_ns {
+        return Err(ProbeError::Usage(format!(
+            "probe pi-process: --hold and --spin leave no pause in {}: make --interval at least {}",
+            span(setup.plan.interval_ns),
+            span(wanted)
+        )));
+    }
+    super::realtime_allowed(setup, words.priority)?;
+    if let Locked::Refused(errno) = futex::try_lock_pi(&AtomicU32::new(1), gettid(), Scope::Shared)
+        && errno == super::ENOSYS
+    {
+        return Err(ProbeError::Cannot(
+            "probe pi-process: this kernel has no locks with priority inheritance (FUTEX_LOCK_PI); it needs CONFIG_FUTEX_PI".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Waits until `word` is no longer `seen`, or `until_ns`.
+fn changed(word: &AtomicU32, seen: u32, until_ns: Option<i64>) -> bool {
+    while word.load(Ordering::Acquire) == seen {
+        if let Waited::TimedOut | Waited::Failed(_) =
+            futex::wait(word, seen, until_ns, Scope::Shared)
+        {
+            return word.load(Ordering::Acquire) != seen;
+        }
+    }
+    true
+}
+
+fn ring(word: &AtomicU32) {
+    word.fetch_add(1, Ordering::Release);
+    futex::wake(word, u32::MAX, Scope::Shared);
+}
+
+/// The life of the holder's process.
+fn hold(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> {
+    let cpu: u32 = peer::number(words, 0)?;
+    let priority: u8 = peer::number(words, 1)?;
+    let hold_ns: i64 = peer::number(words, 2)?;
+    let clock_id: i32 = peer::number(words, 3)?;
+    let Some(memory) = descriptors.into_iter().next() else {
+        return Err(SysError::code("peer", "no memory was handed down", 22));
+    };
+    let shelf = Shared::<Shelf>::from_fd(memory)?;
+    sched::set_affinity(0, &[cpu])?;
+    limits::guard_realtime(0)?;
+    sched::set(0, &attributes(Policy::Fifo(priority)))?;
+    robust::register(&shelf)?;
+    let (tid, mut turn) = (gettid(), shelf.turn.load(Ordering::Acquire));
+    ring(&shelf.told);
+    loop {
+        changed(&shelf.turn, turn, None);
+        turn = shelf.turn.load(Ordering::Acquire);
+        if futex::lock_pi(&shelf.lock, tid, Scope::Shared) != Locked::Got {
+            return Err(SysError::code("futex", "the lock was not free", 0));
+        }
+        ring(&shelf.told);
+        let mut pace = Pace::default();
+        let began = clock::now_ns(clock_id);
+        let mut boosted = false;
+        loop {
+            let at = clock::now_ns(clock_id);
+            if !boosted && shelf.asked_ns.load(Ordering::Acquire) != 0 {
+                shelf.boosted_ns.store(at, Ordering::Relaxed);
+                boosted = true;
+            }
+            if pace.step(at) >= hold_ns || at - began > PATIENCE_NS / 3 {
+                shelf.released_ns.store(at, Ordering::Release);
+                break;
+            }
+        }
+        if shelf.die.load(Ordering::Relaxed) != 0 {
+            return process::kill(process::own_pid(), process::SIGKILL);
+        }
+        // Refused only if it is not ours: the urgent task would say so.
+        let _foreign = futex::unlock_pi(&shelf.lock, tid, Scope::Shared);
+    }
+}
+
+/// What the urgent task and the spinner share with their director.
+#[derive(Debug, Default)]
+struct Group {
+    urgent: Bell,
+    spinner: Bell,
+    director: Bell,
+    /// Rung when a new holder is wanted.
+    keeper: Bell,
+    failed: Mutex<Option<SysError>>,
+    left: AtomicU32,
+    asked_ns: AtomicI64,
+    got_ns: AtomicI64,
+    /// 0: got; 1: got, the owner had died; else minus the errno.
+    how: AtomicI64,
+    spun: Mutex<Pace>,
+}
+
+impl Group {
+    fn report(&self) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.director.ring();
+        }
+    }
+}
+
+fn urgent(group: &Group, shelf: &Shelf, planted: bool, clock_id: i32, stop: &AtomicBool) {
+    let (tid, mut rings) = (gettid(), 0);
+    while let Some(n) = group.urgent.wait(rings, stop) {
+        rings = n;
+        let asked = clock::now_ns(clock_id);
+        group.asked_ns.store(asked, Ordering::Relaxed);
+        shelf.asked_ns.store(asked, Ordering::Release);
+        while planted && shelf.lock.load(Ordering::Relaxed) & futex::OWNER_MASK != 0 {
+            let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(100_000);
+            futex::wait(&shelf.die, shelf.die.load(Ordering::Relaxed), Some(until), Scope::Shared);
+        }
+        let how = match futex::lock_pi(&shelf.lock, tid, Scope::Shared) {
+            Locked::Got => 0,
+            Locked::OwnerDied => 1,
+            Locked::Refused(errno) => -i64::from(errno),
+        };
+        group.got_ns.store(clock::now_ns(clock_id), Ordering::Relaxed);
+        if how >= 0 {
+            let _foreign = futex::unlock_pi(&shelf.lock, tid, Scope::Shared);
+        }
+        group.how.store(how, Ordering::Relaxed);
+        group.report();
+    }
+}
+
+fn spinner(group: &Group, spin_ns: i64, clock_id: i32, stop: &AtomicBool) {
+    let mut rings = 0;
+    while let Some(n) = group.spinner.wait(rings, stop) {
+        rings = n;
+        let (mut pace, began) = (Pace::default(), clock::now_ns(clock_id));
+        loop {
+            let at = clock::now_ns(clock_id);
+            let over = at - began > PATIENCE_NS / 3 || stop.load(Ordering::Relaxed);
+            if pace.step(at) >= spin_ns || over {
+                break;
+            }
+        }
+        *group.spun.lock().unwrap_or_else(PoisonError::into_inner) = pace;
+        group.report();
+    }
+}
+
+/// What was wrong in a trial.
+#[derive(Clone, Copy, Debug)]
+enum Wrong {
+    /// So long the spinner ran while the urgent task waited, and so long that waited.
+    Inverted(i64, i64),
+    /// The lock came without word of the owner's death, or with one though it lives.
+    Untold(bool),
+    /// The kernel refused the lock.
+    Refused(i64),
+}
+
+#[derive(Debug, Default)]
+struct Sum {
+    trials: u64,
+    deaths: u64,
+    stuck: u64,
+    ledger: Ledger<(u32, Wrong)>,
+}
+
+fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+    let words = Words::of(setup)?;
+    let mut cast = setup.cast()?;
+    let sum = Arc::new(Mutex::new(Sum::default()));
+    let cpus = setup.cpus();
+    for (&cpu, place) in cpus.iter().zip(0u32..) {
+        one_cpu(&mut cast, setup, words, (cpu, place, cpus.len()), &sum)?;
+    }
+    cast.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner)));
+    cast.release()
+}
+
+fn one_cpu(
+    cast: &mut Cast,
+    setup: &Setup<'_>,
+    words: Words,
+    (cpu, place, of): (u32, u32, usize),
+    sum: &Arc<Mutex<Sum>>,
+) -> Result<(), ProbeError> {
+    let plan: &Plan = setup.plan;
+    let clock = clock_id(plan.clock);
+    let group = Arc::new(Group::default());
+    let shelf = Arc::new(Shared::<Shelf>::new()?);
+    let (g, s) = (Arc::clone(&group), Arc::clone(&shelf));
+    cast.helper("urgent task", birth(words.below(1), vec![cpu]), move |stage| {
+        urgent(&g, &s, words.planted, clock, stage.stop());
+        Ok(())
+    })?;
+    let g = Arc::clone(&group);
+    cast.helper("spinner", birth(words.below(2), vec![cpu]), move |stage| {
+        spinner(&g, words.spin_ns, clock, stage.stop());
+        Ok(())
+    })?;
+    let keeper = Keeper {
+        exe: setup.exe.to_owned(),
+        shelf: Arc::clone(&shelf),
+        words: [
+            cpu.to_string(),
+            words.below(3).priority().to_string(),
+            words.hold_ns.to_string(),
+            clock.to_string(),
+        ],
+    };
+    let g = Arc::clone(&group);
+    // Not above anything: what it does takes page faults, and a new program their time.
+    cast.helper("keeper of the holder", birth(Policy::Other, vec![cpu]), move |stage| {
+        keeper.keep(&g, stage.stop());
+        Ok(())
+    })?;
+    let phase_ns = plan.interval_ns / i64::try_from(of.max(1)).unwrap_or(1) * i64::from(place);
+    let seat = |n, context| Seat { phase_ns, context, ..Seat::user(place * 3 + n, Some(cpu)) };
+    let beside = [cast.beside(seat(1, "wait"))?, cast.beside(seat(2, "owner-death"))?];
+    let desk = Desk { group, shelf, words, clock, cpu, beside, sum: Arc::clone(sum) };
+    let own = birth(plan.policy, vec![cpu]);
+    cast.measured(seat(0, "user"), own, move |stage| desk.run(stage))
+}
+
+/// Starts the holder's process, again and again: it dies with this thread.
+struct Keeper {
+    exe: PathBuf,
+    shelf: Arc<Shared<Shelf>>,
+    words: [String; 4],
+}
+
+impl Keeper {
+    fn keep(&self, group: &Group, stop: &AtomicBool) {
+        let (mut holder, mut rings) = (None, 0);
+        while let Some(n) = group.keeper.wait(rings, stop) {
+            rings = n;
+            drop(holder.take());
+            match Peer::start(&self.exe, ROLE.name, &self.words, &[self.shelf.as_fd()]) {
+                Ok(peer) => holder = Some(peer),
+                Err(e) => {
+                    let why = SysError::code("peer", e.to_string(), 0);
+                    *group.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                }
+            }
+        }
+    }
+}
+
+/// Where the director of one CPU works.
+struct Desk {
+    group: Arc<Group>,
+    shelf: Arc<Shared<Shelf>>,
+    words: Words,
+    clock: i32,
+    cpu: u32,
+    beside: [Arc<Recorders>; 2],
+    sum: Arc<Mutex<Sum>>,
+}
+
+impl Desk {
+    /// Has the keeper start a new holder, and waits until it is ready to take the lock.
+    fn holder(&self) -> Result<(), SysError> {
+        let told = self.shelf.told.load(Ordering::Acquire);
+        self.group.keeper.ring();
+        let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(PATIENCE_NS);
+        if changed(&self.shelf.told, told, Some(until)) {
+            return Ok(());
+        }
+        let why = self.group.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Err(why
+            .unwrap_or_else(|| SysError::code("peer", "the holder's process did not begin", 110)))
+    }
+
+    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
+        let _closing = Closing(vec![&self.group.urgent, &self.group.spinner, &self.group.director]);
+        let mut holder = Some(self.holder()?);
+        let mut failed = None;
+        let mut found = Sum::default();
+        let mut measuring = false;
+        let finished = stage.phases(|schedule, recorder| {
+            found = Sum::default();
+            let [wait, death] = self.beside.each_ref().map(|r| of_phase(r, measuring));
+            measuring = true;
+            let mut death = Writer::new(death, schedule.first_ns, schedule.interval_ns);
+            let all = [recorder, wait];
+            let ended = trials::run(self.clock, schedule, &all, stage.stop(), |n, writers| {
+                let dies = self.words.deaths != 0 && n % self.words.deaths == self.words.deaths - 1;
+                let Some((boost, wait)) = self.trial(dies) else {
+                    found.stuck += u64::from(!stage.stop().load(Ordering::Relaxed));
+                    return false;
+                };
+                found.trials += 1;
+                if let Some(wrong) = self.judge(wait, dies) {
+                    found.ledger.enter(n, (self.cpu, wrong));
+                }
+                [boost, wait].iter().zip(writers).for_each(|(t, w)| t.enter(n, w));
+                if dies {
+                    found.deaths += 1;
+                    let from_ns = self.shelf.released_ns.load(Ordering::Acquire);
+                    Timed { from_ns, to_ns: wait.to_ns }.enter(n, &mut death);
+                    if let Err(e) = self.holder() {
+                        failed = Some(e);
+                        return false;
+                    }
+                }
+                true
+            });
+            death.finish();
+            ended
+        });
+        let mut sum = self.sum.lock().unwrap_or_else(PoisonError::into_inner);
+        sum.trials += found.trials;
+        sum.deaths += found.deaths;
+        sum.stuck += found.stuck;
+        sum.ledger.add(&found.ledger);
+        failed.map_or(finished, Err)
+    }
+
+    /// One inversion: boost and wait of the urgent task.
+    fn trial(&self, dies: bool) -> Option<(Timed, Timed)> {
+        let (group, shelf) = (&*self.group, &**self.shelf);
+        let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(PATIENCE_NS);
+        shelf.asked_ns.store(0, Ordering::Relaxed);
+        shelf.boosted_ns.store(0, Ordering::Relaxed);
+        shelf.die.store(u32::from(dies), Ordering::Relaxed);
+        group.left.store(2, Ordering::Relaxed);
+        let told = shelf.told.load(Ordering::Acquire);
+        ring(&shelf.turn);
+        if !changed(&shelf.told, told, Some(until)) {
+            return None;
+        }
+        let rung = group.director.count();
+        group.spinner.ring();
+        group.urgent.ring();
+        if !group.director.wait_until(rung, until) {
+            return None;
+        }
+        let from_ns = group.asked_ns.load(Ordering::Relaxed);
+        let got_ns = group.got_ns.load(Ordering::Relaxed);
+        let boosted_ns = shelf.boosted_ns.load(Ordering::Acquire);
+        let to_ns = if boosted_ns == 0 { got_ns } else { boosted_ns };
+        Some((Timed { from_ns, to_ns }, Timed { from_ns, to_ns: got_ns }))
+    }
+
+    fn judge(&self, wait: Timed, dies: bool) -> Option<Wrong> {
+        let pace = *self.group.spun.lock().unwrap_or_else(PoisonError::into_inner);
+        let spun_ns = pace.between_ns(wait.from_ns, wait.to_ns);
+        match self.group.how.load(Ordering::Relaxed) {
+            errno if errno < 0 => Some(Wrong::Refused(-errno)),
+            how if (how == 1) != dies => Some(Wrong::Untold(dies)),
+            _ if spun_ns > 0 => Some(Wrong::Inverted(spun_ns, wait.span_ns())),
+            _ => None,
+        }
+    }
+}
+
+fn told(sum: &Sum) -> Extra {
+    let mut extra = Extra::default();
+    let title = |n| format!("a lock shared by processes failed its urgent waiter in {n} trials");
+    extra.findings.extend(
+        sum.ledger
+            .finding("shared-lock", title, |(cpu, wrong)| match wrong {
+                Wrong::Inverted(spun, waited) => format!(
+                    "CPU {cpu}: the urgent task waited {}, and for {} of it the spinner ran",
+                    span(*waited),
+                    span(*spun)
+                ),
+                Wrong::Untold(true) => format!("CPU {cpu}: the owner was killed, and the next one was not told"),
+                Wrong::Untold(false) => format!("CPU {cpu}: the next owner was told of a death that was none"),
+                Wrong::Refused(errno) => format!("CPU {cpu}: the kernel refused the lock, errno {errno}"),
+            })
+            .map(|f| f.remedy("Inheritance must hold across processes, and a robust lock must tell of its owner's death: this kernel's futexes (CONFIG_FUTEX_PI) do not do so.")),
+    );
+    if sum.stuck > 0 {
+        extra.findings.push(
+            Finding::new("trial-stuck", Impact::Violation, "a trial came to no end within seconds")
+                .meaning("The urgent task never got the lock, although its owner released it or was killed.")
+                .remedy("Look for real-time tasks above the director that do not sleep."),
+        );
+    }
+    extra.figures.extend([
+        count("inversions", sum.trials, "trials across processes"),
+        count("deaths", sum.deaths, "of them, those in which the owner was killed with the lock"),
+        count("violations", sum.ledger.n(), "of them, those in which the kernel failed"),
+    ]);
+    extra
+}
