@@ -380,8 +380,9 @@ impl Desk {
     }
 
     fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
-        let _closing = Closing(vec![&self.group.urgent, &self.group.spinner, &self.group.director]);
-        let mut holder = Some(self.holder()?);
+        let group = &*self.group;
+        let _closing = Closing(vec![&group.urgent, &group.spinner, &group.director, &group.keeper]);
+        self.holder()?;
         let mut failed = None;
         let mut found = Sum::default();
         let mut measuring = false;
