@@ -12,12 +12,14 @@
 //! lab.rs      what the lab refuses           bounds.rs from files to a statement
 //! observe.rs  the kernel's tracing beside a run
 //! probes.rs   what holds for every probe; probe_*.rs what holds for some
+//! campaign.rs texts done again, kills, and their pages
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "skips are said on standard output")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
 mod bounds;
+mod campaign;
 mod decide;
 mod duration;
 mod ends;
