@@ -30,7 +30,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     about: "Is time taken from beneath the kernel: by firmware, a hypervisor, the hardware?",
     from: "one read of the CPU's time counter",
     to: "the next read of it, where no interrupt, fault or task of this kernel came between",
-    replaces: &["hwlatdetect", "the hwlat tracer's own front ends"],
+    replaces: &["hwlatdetect", "rtla hwnoise"],
     options: &[
         ProbeOption::new(
             "with",

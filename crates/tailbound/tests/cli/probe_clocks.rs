@@ -4,14 +4,14 @@
 use tailbound_core::record::Run;
 use tailbound_core::runfile::read_run;
 
-use crate::{call, folder, status, stderr};
+use crate::{call, call_admitted, folder, status, stderr};
 
 /// A short run of a probe, its exit status and file.
 pub(crate) fn short(probe: &str, words: &[&str]) -> (i32, Run) {
     let folder = folder();
     let mut all = vec!["measure", probe, "--warm-up", "100ms", "-q", "-o", "-"];
     all.extend(words);
-    let out = call(folder.path(), &all);
+    let out = call_admitted(folder.path(), &all);
     let run = read_run(out.stdout.as_slice());
     (status(&out), run.unwrap_or_else(|e| panic!("{words:?}: {e}: {}", stderr(&out))))
 }

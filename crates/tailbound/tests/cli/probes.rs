@@ -9,25 +9,18 @@ use std::time::{Duration, Instant};
 
 use tailbound_probe::{CATALOGUE, ProbeKind};
 
-use crate::{call, folder, is_root, read, skip, status, stderr, stdout, tailbound};
+use crate::{call, call_admitted, folder, is_root, read, skip, status, stderr, stdout, tailbound};
 
 /// Marks the processes of one kill, children of children too.
 const MARK: &str = "TAILBOUND_TEST_MARK";
-
-fn begin(folder: &Path, kind: &ProbeKind, file: &str, length: &str) -> std::process::Command {
-    let mut command = tailbound();
-    command
-        .args(["measure", kind.name, "-q", "--warm-up", "100ms", "-D", length, "-o", file])
-        .current_dir(folder);
-    command
-}
 
 #[test]
 fn each_begins_or_says_what_it_lacks_and_its_file_is_whole() {
     let folder = folder();
     for kind in CATALOGUE {
         let file = format!("{}.jsonl", kind.name);
-        let out = begin(folder.path(), kind, &file, "400ms").arg("--json").output().unwrap();
+        let words = ["measure", kind.name, "-q", "--warm-up", "100ms", "-D", "400ms", "-o", &file];
+        let out = call_admitted(folder.path(), &[&words[..], &["--json"]].concat());
         let (code, said) = (status(&out), stderr(&out));
         let path = folder.path().join(&file);
         if code == 3 && !path.exists() {
@@ -137,7 +130,9 @@ fn marked(mark: &str) -> Vec<String> {
 /// lacks, which is another test.
 #[expect(clippy::zombie_processes, reason = "every caller waits for it")]
 fn measuring(folder: &Path, kind: &ProbeKind, file: &str, mark: &str) -> Option<Child> {
-    let mut child = begin(folder, kind, file, "60s")
+    let mut child = tailbound()
+        .args(["measure", kind.name, "-q", "--warm-up", "100ms", "-D", "60s", "-o", file])
+        .current_dir(folder)
         .env(MARK, mark)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
