@@ -3,17 +3,20 @@
 # Means of sleeping and deadline threads beside their ancestors of rt-tests, in turn.
 #
 #   bench/deadline.sh TAILBOUND [ROUNDS [SECONDS [CPU]]]
+#   MEANS="posix-timer itimer"      which of them
 #
 # Means: cyclictest's modes (clock_nanosleep absolute and relative, nanosleep by -s, POSIX timer by
 # -x, interval timer by -x -s) and the means of `measure cyclic` that do the same, one thread at FIFO 95 on
 # one CPU every 500 µs. Deadline: cyclicdeadline beside `measure deadline`, one
 # thread of 6 ms in every 10 ms (below 2 ms of runtime cyclicdeadline wants HRTICK), where it runs at all.
 # cyclictest holds /dev/cpu_dma_latency at 0: this script holds it for all of them.
-# For each: median lateness (mean, where there is no histogram) and CPU time of the whole program.
+# For each: median lateness (mean, where there is no histogram), and CPU time of all threads over
+# the middle of the run, a second: what start-up and the last answer cost is not in it (bench/cost.sh
+# tells of start-up).
 # The table has the medians over the rounds of figures, and of the ratio within a round; below 1
 # ours is less. Absolute figures belong to this machine. Needs root and rt-tests.
 set -euo pipefail
-tailbound=$1 rounds=${2:-5} seconds=${3:-5} cpu=${4:-1}
+tailbound=$1 rounds=${2:-5} seconds=${3:-10} cpu=${4:-1}
 [ "$(id -u)" -eq 0 ] || { echo "skipped: needs root" >&2; exit 3; }
 for tool in cyclictest python3; do
     command -v "$tool" >/dev/null || { echo "error: $tool is missing (Debian packages rt-tests, python3)" >&2; exit 3; }
@@ -25,11 +28,24 @@ if [ -w /dev/cpu_dma_latency ]; then
     printf '\0\0\0\0' >&9
 fi
 
-# user and system time of a command, in ms; its output goes to $dir/out.
+# CPU time of a command, µs for each second between its second 1.5 and its last but one; its output
+# goes to $dir/out.
 timed() {
-    local TIMEFORMAT='%U %S'
-    { time "$@" >"$dir/out" 2>"$dir/err"; } 2>"$dir/time" || true
-    awk '{ printf "%.0f\n", ($1 + $2) * 1000 }' "$dir/time"
+    local pid begin end
+    "$@" >"$dir/out" 2>"$dir/err" &
+    pid=$!
+    sleep 1.5
+    begin=$(used "$pid")
+    sleep $((seconds - 3))
+    end=$(used "$pid")
+    wait "$pid" || true
+    echo "$begin $end" | awk '{ if ($4 > $2) printf "%.0f\n", ($3 - $1) / ($4 - $2) * 1e6; else print 0 }'
+}
+
+# CPU time of all threads of a process so far and the time of day, ns.
+used() {
+    { cat /proc/"$1"/task/[0-9]*/schedstat 2>/dev/null || true; } | awk '{ n += $1 } END { printf "%d ", n }'
+    date +%s%N
 }
 
 # NAME TOOL: median (µs) of the histogram that cyclictest printed.
@@ -55,6 +71,7 @@ P
 : >"$dir/figures"
 for round in $(seq "$rounds"); do
     while read -r means flags; do
+        [[ -z ${MEANS:-} || " $MEANS " == *" $means "* ]] || continue
         # shellcheck disable=SC2086 # flags are words
         ms=$(timed cyclictest -q -m -t1 "-a$cpu" -p95 -i500 "-D$seconds" -h 20000 $flags)
         of_cyclictest "$means" "$ms"
@@ -99,6 +116,6 @@ for name, by in rows.items():
         values = [by["ours"][r][i] / by["theirs"][r][i] for r in both if by["theirs"][r][i]]
         return "%.2f" % statistics.median(values) if values else "-"
     us = lambda v: "-" if v is None else "%.1f µs" % (v / 1000)
-    ms = lambda v: "-" if v is None else "%.0f ms" % v
+    ms = lambda v: "-" if v is None else "%.1f ms/s" % (v / 1000)
     print("%-20s %12s %12s %7s %10s %10s %7s" % (name, us(med("theirs", 0)), us(med("ours", 0)), ratio(0), ms(med("theirs", 1)), ms(med("ours", 1)), ratio(1)))
 P

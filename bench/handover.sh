@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Hand-overs beside the rt-tests programs that measure the same, in turn, so that a slow spell of
-# the machine meets both: mean latency, and CPU time of the whole process for one hand-over.
+# the machine meets both: mean latency, and CPU time for one hand-over.
 #
 #   bench/handover.sh [ROUNDS]            default 5; needs root, rt-tests and python3
 #
@@ -9,15 +9,20 @@
 #   TAILBOUND=target/release/tailbound       the program
 #   PAIRS="pmqtest svsematest"               which of them
 #
-# Both sides hand over between two threads on one CPU, the receiver at fifo:80, the sender at
-# fifo:79, every millisecond. The rt-tests programs hand over twice a cycle: the receiver wakes,
-# tells its sender, and only then the one that is timed goes the other way, over code that has
-# just run. So does tailbound here (--rehearse yes); "cold" is the first one after the sleep, which
-# is what a machine's own programs meet. signaltest has no interval: two threads signal in a ring as
-# fast as they can and pause 10 ms now and then; its first thread, whose figures leave the pause
-# out, is set beside a round trip.
+# Both sides hand over between two threads on one CPU, every millisecond. The rt-tests programs hand
+# over twice a cycle: the receiver wakes, tells its sender, and only then the one that is timed goes
+# the other way, over code that has just run. So does tailbound in "ours" (--rehearse yes); "cold"
+# is the first hand-over after the sleep alone, which is what a machine's own programs meet.
+# What is not alike: rt-tests runs both threads at fifo:80, so the sender goes on until it sleeps;
+# tailbound's receiver is at fifo:80 and its sender at fifo:79, so each hand-over preempts (two
+# switches each instead of one). signaltest has no interval: two threads signal in a ring as fast as
+# they can and pause 10 ms now and then; its first thread, whose figures leave the pause out, is set
+# beside a round trip.
 #   latency   mean, ns, of what the receiver saw (of the round trip for signaltest)
-#   cpu       ns of CPU time of the process, over the middle of the run, for one hand-over
+#   cpu       ns of CPU time of the real-time threads for one timed hand-over, over the middle of
+#             the run: the kernel's part and the wake-up from idle included
+#   helpers   the same of all other threads (supervisor, watchdog; main thread of rt-tests)
+#   switches  context switches of all threads for one timed hand-over
 # The table has the median of the rounds, and of the ratio to the peer of the same round.
 # Absolute figures belong to this machine.
 set -euo pipefail
@@ -78,9 +83,25 @@ command_of() {
     esac
 }
 
-# CPU time of all threads of a process so far, ns.
-cpu_ns() {
-    cat /proc/"$1"/task/[0-9]*/schedstat 2>/dev/null | awk '{ n += $1 } END { printf "%d\n", n }'
+# Of a process and its children so far: ns of CPU time of the real-time threads, of all others, and
+# context switches.
+used() {
+    python3 - "$1" <<'PY'
+import glob, sys
+processes, threads = [sys.argv[1]], []
+for process in processes:
+    for task in glob.glob(f"/proc/{process}/task/[0-9]*"):
+        try:
+            run = int(open(task + "/schedstat").read().split()[0])
+            # Field 40 of stat is rt_priority; 99 are watchdogs.
+            priority = int(open(task + "/stat").read().rsplit(")", 1)[1].split()[37])
+            switches = sum(int(l.split()[1]) for l in open(task + "/status") if "ctxt_switches" in l)
+            processes += open(task + "/children").read().split()
+        except OSError:
+            continue
+        threads.append((0 < priority < 99, run, switches))
+print(sum(r for rt, r, _ in threads if rt), sum(r for rt, r, _ in threads if not rt), sum(t[2] for t in threads))
+PY
 }
 
 # Runs SIDE of PEER once and appends `ROUND PEER SIDE METRIC VALUE` lines.
@@ -91,14 +112,14 @@ measure() {
     child=$!
     pid=$child
     sleep 2
-    begin=$(cpu_ns "$pid"); span=$(date +%s%N)
+    begin=$(used "$pid"); span=$(date +%s%N)
     sleep $((seconds - 4))
-    end=$(cpu_ns "$pid"); span=$(($(date +%s%N) - span))
+    end=$(used "$pid"); span=$(($(date +%s%N) - span))
     wait "$pid" || true
     child=
-    python3 - "$dir" "$peer" "$side" "$((end - begin))" "$span" "$interval_us" "$seconds" <<'PY' |
+    python3 - "$dir" "$peer" "$side" "$begin" "$end" "$span" "$interval_us" "$seconds" <<'PY' |
 import json, sys
-dir, peer, side, cpu, span, interval_us, seconds = sys.argv[1:]
+dir, peer, side, begin, end, span, interval_us, seconds = sys.argv[1:]
 if side == "peer":
     threads = json.load(open(dir + "/peer.json"))["thread"]
     one = threads["0"]
@@ -111,7 +132,9 @@ else:
     mean = next(t for t in run["threads"] if t["context"] == context)["wakeup"]["mean_ns"]
     a_second = 1e6 / float(interval_us)
 print("latency", mean)
-print("cpu", int(cpu) / (int(span) / 1e9) / a_second)
+made = int(span) / 1e9 * a_second
+for name, before, after in zip(("cpu", "helpers", "switches"), begin.split(), end.split()):
+    print(name, (int(after) - int(before)) / made)
 PY
         sed "s/^/$round $peer $side /" >>"$dir/figures"
 }
@@ -134,15 +157,19 @@ import statistics, sys
 rows = [line.split() for line in open(sys.argv[1])]
 value = {(r, p, s, m): float(v) for r, p, s, m, v in rows}
 peers = list(dict.fromkeys(r[1] for r in rows))
-print(f"{'peer':<12}{'figure':<9}{'peer ns':>10}{'ours ns':>10}{'cold ns':>10}   ours / peer: min median max")
+print(f"{'peer':<12}{'figure':<9}{'peer':>9}{'ours':>9}{'cold':>9}   ours / peer: min median max   cold / peer")
+def three(peer, metric, side):
+    ratios = [v / value[r, peer, "peer", metric] for (r, p, s, m), v in value.items()
+              if (p, s, m) == (peer, side, metric) and value.get((r, peer, "peer", metric))]
+    if not ratios:
+        return "-".rjust(16)
+    return f"{min(ratios):.2f} {statistics.median(ratios):.2f} {max(ratios):.2f}".rjust(16)
 for peer in peers:
-    for metric in ("latency", "cpu"):
+    for metric in ("latency", "cpu", "helpers", "switches"):
         of = lambda side: [v for (r, p, s, m), v in value.items() if (p, s, m) == (peer, side, metric)]
-        ratios = [v / value[r, peer, "peer", metric] for (r, p, s, m), v in value.items()
-                  if (p, s, m) == (peer, "ours", metric) and value.get((r, peer, "peer", metric))]
         mid = [statistics.median(of(side)) if of(side) else float("nan") for side in ("peer", "ours", "cold")]
-        apart = (peer, metric) == ("signaltest", "cpu")
-        shown = f"{min(ratios):.2f} {statistics.median(ratios):.2f} {max(ratios):.2f}"
-        print(f"{peer:<12}{metric:<9}{mid[0]:>10.0f}{mid[1]:>10.0f}{mid[2]:>10.0f}   "
-              f"{'not the same work' if apart else shown}")
+        digits = 2 if metric == "switches" else 0
+        shown = "  not the same work" if peer == "signaltest" and metric != "latency" else (
+            three(peer, metric, "ours") + "   " + three(peer, metric, "cold"))
+        print(f"{peer:<12}{metric:<9}" + "".join(f"{m:>9.{digits}f}" for m in mid) + "   " + shown)
 PY

@@ -8,7 +8,7 @@
 use crate::error::{SysError, check};
 
 /// In the loop.
-const LOOP: [libc::c_long; 12] = [
+const LOOP: [libc::c_long; 11] = [
     libc::SYS_clock_nanosleep, // sleep
     libc::SYS_nanosleep,
     libc::SYS_ppoll,
@@ -19,7 +19,6 @@ const LOOP: [libc::c_long; 12] = [
     libc::SYS_clock_gettime,   // where the clock is not in the vDSO
     libc::SYS_read,            // timerfd
     libc::SYS_rt_sigtimedwait, // POSIX timer
-    libc::SYS_timer_getoverrun,
     libc::SYS_restart_syscall, // after a stop signal
 ];
 /// 64-bit time on 32-bit machines.

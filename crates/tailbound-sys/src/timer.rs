@@ -5,7 +5,7 @@
 //! The timer runs on the schedule's own epoch and interval, and the port counts its
 //! expirations: an expiration that was already accounted for as missed is passed over, so
 //! that a late reader never takes a stale expiration for an early wake-up.
-//! Source: timerfd_create(2), timer_create(2), sigwaitinfo(2).
+//! Source: timerfd_create(2), timer_create(2), sigwaitinfo(2), sigaction(2) (`si_overrun`).
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -159,8 +159,13 @@ impl Port for PosixTimer {
             if unsafe { libc::sigwaitinfo(&raw const self.set, &raw mut info) } < 0 {
                 return errno_wake();
             }
-            // SAFETY: the timer exists; the call only reads its overrun count.
-            let overrun = unsafe { libc::timer_getoverrun(self.timer) };
+            if info.si_code != libc::SI_TIMER {
+                continue;
+            }
+            // What timer_getoverrun(2) would tell is in the signal already: a call less before the
+            // stamp. A timer's signal has `si_overrun` where others have `si_uid`.
+            // SAFETY: the kernel filled the live siginfo, for a signal of a timer.
+            let overrun = unsafe { info.si_uid() }.cast_signed();
             self.count.consumed =
                 self.count.consumed.saturating_add(1).saturating_add(i64::from(overrun.max(0)));
         }
@@ -177,5 +182,32 @@ pub(crate) fn errno_wake() -> Wake {
     match std::io::Error::last_os_error().raw_os_error() {
         Some(libc::EINTR) => Wake::Interrupted,
         errno => Wake::Failed(errno.unwrap_or(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{CLOCK_MONOTONIC, Nanosleep};
+
+    #[test]
+    fn a_late_reader_of_a_posix_timer_takes_all_that_fell_due() {
+        const INTERVAL_NS: i64 = 1_000_000;
+        let first = now_ns(CLOCK_MONOTONIC) + INTERVAL_NS;
+        let mut timer = PosixTimer::new(CLOCK_MONOTONIC, first, INTERVAL_NS).expect("timer");
+        let late = first + 20 * INTERVAL_NS;
+        assert_eq!(Nanosleep(CLOCK_MONOTONIC).sleep_until(late), Wake::Due);
+        assert_eq!(timer.sleep_until(first), Wake::Due);
+        // A kernel counts the expirations when the signal is taken.
+        assert!(timer.count.reached(late - INTERVAL_NS), "{:?}", timer.count);
+        let due_by_now = (now_ns(CLOCK_MONOTONIC) - first) / INTERVAL_NS + 1;
+        assert!(timer.count.consumed <= due_by_now, "{:?}", timer.count);
+        // A signal that somebody else sent is no expiration.
+        let before = timer.count.consumed;
+        // SAFETY: to the calling thread, in which it is blocked.
+        unsafe { libc::raise(libc::SIGRTMIN()) };
+        assert_eq!(timer.sleep_until(first + before * INTERVAL_NS), Wake::Due);
+        let due_by_now = (now_ns(CLOCK_MONOTONIC) - first) / INTERVAL_NS + 1;
+        assert!(timer.count.consumed > before && timer.count.consumed <= due_by_now);
     }
 }
