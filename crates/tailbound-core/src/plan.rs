@@ -417,6 +417,11 @@ impl Plan {
         let options = self.options.iter().map(|(k, v)| format!(" {k}={v}"));
         std::iter::once(self.probe.clone()).chain(options).collect()
     }
+    /// What comes late, in the singular: of a schedule of sleeps, a wake-up.
+    #[must_use]
+    pub fn late_word(&self) -> &str {
+        self.event.as_deref().unwrap_or("wake-up")
+    }
     /// What is due, in the singular.
     #[must_use]
     pub fn event_word(&self) -> &str {

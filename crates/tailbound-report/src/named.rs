@@ -6,9 +6,8 @@
 
 use tailbound_core::Run;
 use tailbound_core::record::FigureRecord;
-use tailbound_core::units::format_ns;
+use tailbound_core::units::{format_ns, grouped};
 
-use crate::svg::scale::Unit;
 use crate::table::Table;
 
 /// A value with its unit, as people write it.
@@ -18,9 +17,19 @@ pub fn value(v: f64, unit: &str) -> String {
         _ if !v.is_finite() => "unknown".to_owned(),
         "ns" => format_ns(v),
         "%" => format!("{} %", crate::svg::scale::trimmed(v, 3)),
-        "1" | "" => Unit::Count.label(v),
-        other => format!("{} {other}", Unit::Count.label(v)),
+        "1" | "" => count(v),
+        other => format!("{} {other}", count(v)),
     }
+}
+
+/// Counts whole, with their thousands apart: a figure is no tick of a picture.
+fn count(v: f64) -> String {
+    if v.abs() < 1000.0 || v.abs() > 1e15 {
+        return crate::svg::scale::trimmed(v, 2);
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 1e15")]
+    let whole = grouped(v.abs().round() as u64);
+    if v < 0.0 { format!("-{whole}") } else { whole }
 }
 
 /// `-38 ns to 61 ns`, with the confidence where they are not certain; empty where not known.

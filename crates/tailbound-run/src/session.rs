@@ -332,7 +332,7 @@ impl Session {
                     Finding::new(
                         &format!("thread-failed-{}", seat.thread),
                         Impact::Unfit,
-                        format!("thread {}: its sleep failed: {why}", seat.thread),
+                        format!("thread {}: a system call of its loop failed: {why}", seat.thread),
                     )
                     .meaning("The figures of this thread end where it failed."),
                 );

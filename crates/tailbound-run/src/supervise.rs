@@ -266,8 +266,9 @@ impl<'a> Supervisor<'a> {
                 let next = threshold.saturating_mul(2).max(1000);
                 recorder.set_threshold_ns(next);
                 let text = format!(
-                    "{} wake-ups above {} are kept; from here on only those above {} (the histogram has all)",
+                    "{} {}s above {} are kept; from here on only those above {} (the histogram has all)",
                     grouped(follower.exceedances),
+                    self.session.plan.late_word(),
                     format_ns_i64(threshold),
                     format_ns_i64(next)
                 );

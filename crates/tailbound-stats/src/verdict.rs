@@ -286,7 +286,7 @@ impl Case<'_> {
         if let Some(confidence) = self.confidence().filter(|_| !limit.is_empty())
             && tally.due.n > 0
         {
-            let what = format!("wake-ups {limit}");
+            let what = format!("{}s {limit}", self.plan.late_word());
             let blocks = tally.blocks;
             let said = rates::sentence(&what, blocks.hits_max, blocks.seconds, confidence);
             match said {
@@ -298,9 +298,11 @@ impl Case<'_> {
                     out.push("Shorter than a second: nothing can be said about rates.".to_owned());
                 }
                 None => out.push(format!(
-                    "In {} of {} seconds there was a wake-up {limit}: too many to state how rare \
-                     they are.",
-                    blocks.hits_max, blocks.seconds
+                    "In {} of {} seconds there were {}s {limit}: too many to state how rare they \
+                     are.",
+                    blocks.hits_max,
+                    blocks.seconds,
+                    self.plan.late_word()
                 )),
             }
         }
@@ -308,9 +310,13 @@ impl Case<'_> {
             out.push("Class safe without a rate is judged as hard.".to_owned());
         }
         if tally.missed > 0 {
+            let while_ = if self.plan.event.is_none() {
+                "before the thread had woken for an earlier one"
+            } else {
+                "while an earlier one was not over"
+            };
             out.push(format!(
-                "{} {}s ({}) fell due before the thread had woken for an earlier one; \
-                 they count with the lateness they would have had.",
+                "{} {}s ({}) fell due {while_}; they count with the lateness they would have had.",
                 grouped(tally.missed),
                 tally.event,
                 words::share(tally.missed, tally.due.n)

@@ -48,7 +48,7 @@ fn line(
 ) -> Option<FreeLine> {
     let (count, seconds) = (maxima.hits(threshold_ns), maxima.seconds);
     let rate = rates::rate_upper(count, seconds as f64, confidence);
-    let what = format!("wake-ups later than {}", words::exactly(threshold_ns));
+    let what = format!("{}s later than {}", maxima.event, words::exactly(threshold_ns));
     Some(FreeLine {
         threshold_ns,
         why,

@@ -16,6 +16,8 @@ use crate::tally::judged_context;
 pub struct BlockMaxima {
     /// The judged context.
     pub context: String,
+    /// What came late, in the singular.
+    pub event: String,
     /// Latest wake-up of each whole second of the schedule, in order.
     pub maxima_ns: Vec<i64>,
     /// Whole seconds that were measured.
@@ -78,6 +80,7 @@ impl BlockMaxima {
         let recorded = whole.clone().count() as u64;
         let maxima_ns: Vec<i64> = whole.filter_map(|(_, max)| *max).collect();
         Self {
+            event: run.header.plan.late_word().to_owned(),
             seconds_empty: recorded - maxima_ns.len() as u64,
             seconds_lost: seconds.saturating_sub(recorded),
             maxima_ns,

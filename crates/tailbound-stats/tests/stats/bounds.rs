@@ -20,6 +20,7 @@ fn calm(seconds: u64) -> BlockMaxima {
         due.add_many(5_000, 999);
     }
     BlockMaxima {
+        event: "wake-up".to_owned(),
         context: "user".into(),
         maxima_ns,
         seconds,
