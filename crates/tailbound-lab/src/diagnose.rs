@@ -10,6 +10,9 @@ use crate::boot::Ended;
 /// Lines of the console that are shown.
 const TAIL_LINES: usize = 16;
 
+/// What errors of the measuring program begin with.
+const OWN: &str = "tailbound: ";
+
 /// Something a console says, and what to make of it; the first that is found counts.
 const SIGNS: &[(&str, &str)] = &[
     (
@@ -48,9 +51,16 @@ const SIGNS: &[(&str, &str)] = &[
     ("Oops", "The kernel found a bug of its own."),
 ];
 
-/// One sentence about the end, one about its meaning, and the console's last lines.
+/// What is told of a guest that had taken its job and used up the host's patience.
+const SLOW: &str = "The kernel booted and the guest was at work: give fewer --cycles, a shorter --interval or a higher --host-limit. Threads that spin, as those of sched-football, execute every instruction of their time.";
+
+/// One sentence about the end, one about its meaning, and the console's last lines. `ready`: the
+/// guest took its job.
 #[must_use]
-pub fn explain(ended: &Ended, console: &str, words: &[String]) -> String {
+pub fn explain(ended: &Ended, console: &str, words: &[String], ready: bool) -> String {
+    if let Some(refused) = refusal(ended, words) {
+        return refused;
+    }
     let what = match ended {
         Ended::Restarted => "the guest ended without a result".to_owned(),
         Ended::Panicked => "the guest's kernel panicked".to_owned(),
@@ -71,8 +81,9 @@ pub fn explain(ended: &Ended, console: &str, words: &[String]) -> String {
     let kvm = matches!(ended, Ended::KvmSilent(_)).then_some(
         "KVM is here but does not run this kernel, as happens inside another hypervisor: leave --kvm away.",
     );
-    let meaning = kvm.or(meaning).or_else(|| {
-        silent.then_some(
+    let slow = (ready && matches!(ended, Ended::HostLimit(_))).then_some(SLOW);
+    let meaning = kvm.or(meaning).or(slow).or_else(|| {
+        (silent && !ready).then_some(
             "The kernel said nothing: the image is for another architecture or machine, the guest has too little --memory, or the kernel has no serial console (CONFIG_SERIAL_8250_CONSOLE, CONFIG_SERIAL_AMBA_PL011_CONSOLE). `--append 'loglevel=7 earlycon'` may show more.",
         )
     });
@@ -93,18 +104,47 @@ pub fn explain(ended: &Ended, console: &str, words: &[String]) -> String {
     text
 }
 
+/// What the measuring program said before it ended with a status of its own: nothing of the kernel
+/// or the machine is to be looked for then.
+fn refusal(ended: &Ended, words: &[String]) -> Option<String> {
+    let [said @ .., status] = words else { return None };
+    if *ended != Ended::Restarted || !["exit status 2", "exit status 3"].contains(&status.as_str())
+    {
+        return None;
+    }
+    let at = said.iter().position(|w| w.starts_with(OWN))?;
+    let reason = said.get(at..)?.join("\n  ");
+    let mut text = format!("refused in the guest: {}", reason.trim_start_matches(OWN));
+    for word in said.iter().take(at) {
+        text.push_str(&format!("\n  guest: {word}"));
+    }
+    Some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn a_refusal_is_told_in_its_own_words() {
+        let words =
+            ["no veth", "tailbound: probe nmi: no counter", "exit status 3"].map(str::to_owned);
+        let text = explain(&Ended::Restarted, "reboot: Restarting\n", &words, true);
+        assert_eq!(text, "refused in the guest: probe nmi: no counter\n  guest: no veth");
+        let died = ["tailbound: stopped", "ended by signal 11"].map(str::to_owned);
+        assert!(explain(&Ended::Restarted, "", &died, true).contains("without a result"));
+    }
+
+    #[test]
     fn the_reason_comes_before_the_consequence() {
         let console =
             "[1.0] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000004\n";
-        let text = explain(&Ended::Panicked, console, &[]);
+        let text = explain(&Ended::Panicked, console, &[], false);
         assert!(text.starts_with("the guest's kernel panicked") && text.contains("plainer CPU"));
         assert!(text.contains("| [1.0] Kernel panic"));
-        let silent = explain(&Ended::HostLimit(9), " \n", &[]);
+        let silent = explain(&Ended::HostLimit(9), " \n", &[], false);
         assert!(silent.contains("--host-limit") && silent.contains("said nothing"));
+        let slow = explain(&Ended::HostLimit(9), "", &[], true);
+        assert!(slow.contains("at work") && !slow.contains("said nothing"));
     }
 }

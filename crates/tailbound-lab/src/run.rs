@@ -14,7 +14,7 @@ use tailbound_core::lab::Tester;
 use tailbound_core::record::Run;
 use tailbound_core::runfile;
 
-use crate::boot::{self, Ended, Progress, Snapshot};
+use crate::boot::{self, Booted, Ended, Progress, Snapshot};
 use crate::cell::{Cell, Prepared};
 use crate::diagnose;
 use crate::error::LabError;
@@ -108,7 +108,7 @@ pub fn run(
     }
     let console = fs::read(&console).unwrap_or_default();
     let envelope = envelope::read(&fs::read(&results).unwrap_or_default());
-    let run = read(&prepared, &envelope, &booted.ended, &console)?;
+    let run = read(&prepared, &envelope, &booted, &console)?;
     let cost = Cost {
         ready: booted.ready,
         host: booted.host,
@@ -147,7 +147,7 @@ fn forget_oldest(room: &Path) {
 fn read(
     prepared: &Prepared,
     envelope: &Envelope,
-    ended: &Ended,
+    booted: &Booted,
     console: &[u8],
 ) -> Result<Run, LabError> {
     let text = |name: &str| {
@@ -170,7 +170,7 @@ fn read(
         LabError::cannot(format!(
             "{}: {}",
             prepared.record.kernel.name,
-            diagnose::explain(ended, &console, &words)
+            diagnose::explain(&booted.ended, &console, &words, booted.ready.is_some())
         ))
     };
     let tester = prepared.record.job.tester.as_ref();

@@ -10,6 +10,7 @@ use common::{Shape, run};
 use roxmltree::{Document, ParsingOptions};
 use tailbound_core::Run;
 use tailbound_core::lab::{KernelRecord, LabRecord};
+use tailbound_core::verdict::Outcome;
 use tailbound_report::compare::Answer;
 use tailbound_report::matrix::{self, Cell, Labels};
 use tailbound_report::{Style, html, json, text};
@@ -102,6 +103,18 @@ fn virtual_time_is_called_so_in_every_rendering() {
         lab.accelerator = "kvm".into();
     }
     assert!(text(&noisy, wide).contains("noisy host, not virtual time"));
+}
+
+#[test]
+fn a_cell_that_did_not_meet_its_requirement_says_so() {
+    let mut cells = cells();
+    let verdict = cells[0].run.as_mut().expect("measured").verdict.as_mut().expect("judged");
+    verdict.outcome = Outcome::NotMet;
+    verdict.sentence = "Not met: the offence ran 10 times.".into();
+    let words = "debian:6.12 under hackbench: Not met: the offence ran 10 times.";
+    let plain = matrix::text(&cells, Style { color: false, width: 200 });
+    assert!(plain.contains(words), "{plain}");
+    assert!(matrix::html(&cells).contains(words), "the page does not say it");
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub(crate) struct ProbeArgs {
         help_heading = "Measurement"
     )]
     pub(crate) cycles: Option<u64>,
-    /// From one activation to the next, in the guest's time [default: 250us]
+    /// From one activation to the next, in the guest's time [default: 250us, or the probe's own]
     #[arg(short, long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) interval: Option<String>,
     /// Discarded before [default: 100ms]

@@ -80,6 +80,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("an altered record is another run", lab.altered());
     tally.absorb(lab.golden(project)?);
     tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
+    tally.add("a probe in a kernel, and one that finds what is planted", lab.probes());
     tally.add("a matrix goes on where it was", lab.matrix());
     tally.add("a guest that dies says why", lab.deaths());
     tally.add("a guest that does not end is ended", lab.hang());
@@ -202,6 +203,20 @@ impl Lab {
         }
         let [bare, timerlat, tracepoints] = files.as_slice() else { bail!("three runs") };
         print!("{}", ways::agree(bare, timerlat, tracepoints)?);
+        Ok(())
+    }
+
+    /// One probe that meets its property, one that has to find what is planted.
+    fn probes(&self) -> anyhow::Result<()> {
+        let run = |probe: &str, more: &[&str], status: i32| {
+            let words = ["lab", "run", "--quiet", "-k", RT, "-L", "none", "--probe", probe];
+            self.answers(&[&words, more].concat(), status)
+        };
+        let said = run("pi", &["-l", "100", "-o", "pi.jsonl"], 0)?;
+        ensure!(said.contains("Met: "), "{said}");
+        let football = ["-i", "20ms", "-l", "5", "--warm-up", "20ms", "-o", "football.jsonl"];
+        let said = run("sched-football:game=5ms,plant=demoted", &football, 1)?;
+        ensure!(said.contains("Not met: the offence ran"), "{said}");
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use tailbound_core::Run;
 use tailbound_core::units::format_ns_i64;
+use tailbound_core::verdict::Outcome;
 
 use super::grid::{Grid, Place, context, load_name};
 use crate::digest;
@@ -65,7 +66,13 @@ pub(super) fn notes(grid: &Grid) -> Vec<String> {
     for (variant, load, place) in grid.places() {
         let under = format!("{} under {}", variant.name(), load_name(load));
         match place {
-            Place::Measured(_) => {}
+            // The exit status says it too, and nobody should have to guess of which cell.
+            Place::Measured(m) => {
+                let verdict = grid.run(m).and_then(|run| run.verdict.as_ref());
+                if let Some(v) = verdict.filter(|v| v.outcome == Outcome::NotMet) {
+                    out.push(format!("{under}: {}", v.sentence));
+                }
+            }
             Place::Failed(reason) => out.push(format!("{under}: failed: {reason}")),
             Place::NotRun => out.push(format!("{under}: not run")),
         }

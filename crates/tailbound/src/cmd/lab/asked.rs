@@ -4,8 +4,9 @@
 //! Context: COLD.
 
 use tailbound_core::lab::Tester;
-use tailbound_core::plan::Campaign;
+use tailbound_core::plan::{Campaign, LoadSpec};
 use tailbound_lab::Asked;
+use tailbound_probe::catalogue;
 
 use crate::cli_lab::{GuestArgs, HostArgs, ProbeArgs};
 use crate::say::Failure;
@@ -52,6 +53,7 @@ pub(super) fn lay(
     over(&mut words.means, probe.means.as_ref());
     over(&mut words.observe, probe.observe.as_ref());
     over(&mut words.probe, probe.probe.as_ref());
+    known(words)?;
     asked.targets.clone_from(&guest.target);
     // A command has a path; a tester that a target brings has a name.
     let named = !guest.target.is_empty() && probe.tester.as_ref().is_some_and(|t| !t.contains('/'));
@@ -64,6 +66,19 @@ pub(super) fn lay(
             format: probe.format.clone(),
             file: probe.tester_file.clone(),
         });
+    }
+    Ok(())
+}
+
+/// Refuses a probe or option that is not known before anything boots, and gives a probe of the
+/// catalogue its own interval: the lab's is for the loop alone.
+fn known(words: &mut Campaign) -> Result<(), Failure> {
+    let Some(text) = &words.probe else { return Ok(()) };
+    let spec: LoadSpec =
+        text.parse().map_err(|e| Failure::usage(format!("--probe {text}: {e}")))?;
+    catalogue::options(&spec).map_err(|e| Failure::usage(e.to_string()))?;
+    if let Some(kind) = catalogue::kind(&spec.name) {
+        words.interval.get_or_insert_with(|| kind.interval.to_owned());
     }
     Ok(())
 }
