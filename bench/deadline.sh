@@ -3,7 +3,7 @@
 # Means of sleeping and deadline threads beside their ancestors of rt-tests, in turn.
 #
 #   bench/deadline.sh TAILBOUND [ROUNDS [SECONDS [CPU]]]
-#   MEANS="posix-timer itimer"      which of them
+#   MEANS="posix-timer deadline"    which of them
 #
 # Means: cyclictest's modes (clock_nanosleep absolute and relative, nanosleep by -s, POSIX timer by
 # -x, interval timer by -x -s) and the means of `measure cyclic` that do the same, one thread at FIFO 95 on
@@ -85,6 +85,7 @@ nanosleep-plain -s
 posix-timer -x
 itimer -x -s
 MEANS
+    [[ -z ${MEANS:-} || " $MEANS " == *" deadline "* ]] || continue
     if command -v cyclicdeadline >/dev/null; then
         ms=$(timed cyclicdeadline -q -t 1 -i 10000 -D "$seconds")
         avg=$(sed -n 's/.*Avg: *\([0-9]*\).*/\1/p' "$dir/out" | tail -1)
