@@ -194,12 +194,17 @@ impl Lab {
     /// Both ways to see where a wake-up loses its time, and the run without either.
     fn ways(&self) -> anyhow::Result<()> {
         let mut files = Vec::new();
-        for observe in ["", "observe = \"timerlat\"\n", "observe = \"tracepoints\"\n"] {
-            let (campaign, out) = ("ways.toml", "ways.jsonl");
+        for way in ["none", "timerlat", "tracepoints"] {
+            let campaign = "ways.toml";
+            let out = format!("ways-{way}.jsonl");
+            let observe = match way {
+                "none" => String::new(),
+                tracer => format!("observe = \"{tracer}\"\n"),
+            };
             fs::write(self.folder.join(campaign), observe)?;
             // Stock kernels of the archive have no timerlat.
-            self.run(RT, out, &["-L", "none", "--campaign", campaign])?;
-            files.push(fs::read_to_string(self.folder.join(out))?);
+            self.run(RT, &out, &["-L", "none", "--campaign", campaign])?;
+            files.push(fs::read_to_string(self.folder.join(&out))?);
         }
         let [bare, timerlat, tracepoints] = files.as_slice() else { bail!("three runs") };
         print!("{}", ways::agree(bare, timerlat, tracepoints)?);
