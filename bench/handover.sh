@@ -78,7 +78,7 @@ command_of() {
             --interval "${interval_us}us" --duration "${seconds}s" --policy "fifo:$priority"
             --quiet --force --json --out "$dir/run.tailbound.jsonl")
         if [ "$peer" = signaltest ]; then words+=(--round-trip yes); fi
-        if [ "$side" = ours ]; then words+=(--rehearse yes); fi
+        if [ "$side" = ours ]; then words+=(--rehearse yes --sender same); fi
         ;;
     esac
 }

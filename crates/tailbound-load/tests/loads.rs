@@ -142,7 +142,7 @@ fn nothing_left(mark: &str, spec: &str) {
 }
 
 fn kill_while_working(mut parent: Child, mark: &str, spec: &str, tasks: usize) {
-    let working = eventually(Duration::from_secs(20), || marked(mark).len() >= tasks);
+    let working = eventually(Duration::from_secs(60), || marked(mark).len() >= tasks);
     wait_ms(300);
     process::kill(Pid(parent.id().cast_signed()), process::SIGKILL).unwrap();
     parent.wait().unwrap();

@@ -12,7 +12,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     from: "just before pthread_barrier_wait(3) of the sender",
     to: "each receiver's clock read after its pthread_barrier_wait(3) returned",
     replaces: &[],
-    options: &[words::BETWEEN, words::WHERE, words::RECEIVERS, words::PLANT],
+    options: &[words::BETWEEN, words::WHERE, words::SENDER, words::RECEIVERS, words::PLANT],
     interval: "1ms",
     policy: None,
     event: "hand-over",

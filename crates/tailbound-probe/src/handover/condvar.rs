@@ -12,7 +12,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     from: "just before pthread_mutex_lock(3) of the sender, which adds one, broadcasts and unlocks",
     to: "the receiver's clock read after pthread_cond_wait(3) and pthread_mutex_unlock(3)",
     replaces: &["LTP async_handler", "LTP pthread_cond_latency", "LTP pthread_cond_many"],
-    options: &[words::BETWEEN, words::WHERE, words::RECEIVERS, words::PLANT],
+    options: &[words::BETWEEN, words::WHERE, words::SENDER, words::RECEIVERS, words::PLANT],
     interval: "1ms",
     policy: None,
     event: "hand-over",

@@ -16,6 +16,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
         words::CARRIER,
         words::BETWEEN,
         words::WHERE,
+        words::SENDER,
         words::ROUND_TRIP,
         words::HOPS,
         words::REHEARSE,

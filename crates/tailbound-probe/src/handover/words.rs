@@ -37,6 +37,12 @@ pub(super) const REHEARSE: ProbeOption = ProbeOption::new(
     "no",
     "`yes`: before each hand-over one that is not timed, so that its code is in the caches",
 );
+pub(super) const SENDER: ProbeOption = ProbeOption::new(
+    "sender",
+    "WORD",
+    "below",
+    "the sender's priority: one `below` the receiver's, which then preempts it on one CPU, or the `same`",
+);
 pub(super) const RECEIVERS: ProbeOption = ProbeOption::new(
     "receivers",
     "N",
@@ -59,7 +65,8 @@ pub(super) const PLANT: ProbeOption =
     ProbeOption::plant("`stall`: every 100th hand-over is held back for 5 ms after its stamp");
 
 /// The options of a medium that has neither ring nor broadcast.
-pub(super) const COMMON: &[ProbeOption] = &[BETWEEN, WHERE, ROUND_TRIP, HOPS, REHEARSE, PLANT];
+pub(super) const COMMON: &[ProbeOption] =
+    &[BETWEEN, WHERE, SENDER, ROUND_TRIP, HOPS, REHEARSE, PLANT];
 
 /// After a rehearsal, where the receiver does not preempt its sender.
 const REHEARSED_NS: i64 = 50_000;
@@ -74,6 +81,8 @@ pub(super) struct Arrangement {
     pub(super) receivers: u32,
     pub(super) hops: u32,
     pub(super) rehearse: bool,
+    /// The sender has the receiver's priority.
+    pub(super) sender_is_level: bool,
     /// Every so many, so long.
     pub(super) stall: Option<(u64, i64)>,
 }
@@ -89,7 +98,8 @@ impl Arrangement {
     }
     /// A sender on another CPU than its receiver gives it time to wait again.
     pub(super) fn rehearse_ns(&self, same_cpu: bool) -> Option<i64> {
-        self.rehearse.then_some(if same_cpu { 0 } else { REHEARSED_NS })
+        let preempts = same_cpu && !self.sender_is_level;
+        self.rehearse.then_some(if preempts { 0 } else { REHEARSED_NS })
     }
     pub(super) fn is_between_processes(&self) -> bool {
         self.scope == Scope::Shared
@@ -139,6 +149,7 @@ pub(super) fn arrangement(setup: &Setup<'_>) -> Result<Arrangement, ProbeError> 
         receivers: count("receivers")?,
         hops: count("hops")?,
         rehearse: has("rehearse") && options.flag("rehearse")?,
+        sender_is_level: options.word("sender", &["below", "same"])? == 1,
         stall,
     };
     if arrangement.round_trip && arrangement.is_one_group() {
@@ -155,8 +166,11 @@ pub(super) fn arrangement(setup: &Setup<'_>) -> Result<Arrangement, ProbeError> 
 }
 
 /// The sender's policy: one priority below the receiver's, so that on one CPU the receiver
-/// runs as soon as it is woken.
+/// runs as soon as it is woken; or the same, as asked.
 pub(super) fn sender_policy(plan: &Plan) -> Policy {
+    if plan.options.get(SENDER.name).is_some_and(|word| word == "same") {
+        return plan.policy;
+    }
     match plan.policy {
         Policy::Fifo(p) => Policy::Fifo(p.saturating_sub(1).max(1)),
         Policy::Rr(p) => Policy::Rr(p.saturating_sub(1).max(1)),

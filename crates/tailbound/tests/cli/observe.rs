@@ -11,7 +11,7 @@ use tailbound_core::record::{Fact, Run, ThreadRecord};
 
 use crate::{call, folder, is_root, read, skip, status, stderr};
 
-const MOUNT: &str = "mount -t tracefs tracefs /sys/kernel/tracing && exec \"$@\"";
+const MOUNT: &str = "{ mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; } && exec \"$@\"";
 
 /// A command that sees tracefs.
 fn tracing(words: &[&str]) -> Command {
