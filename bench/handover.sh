@@ -14,8 +14,8 @@
 # the other way, over code that has just run. So does tailbound in "ours" (--rehearse yes); "cold"
 # is the first hand-over after the sleep alone, which is what a machine's own programs meet.
 # What is not alike: rt-tests runs both threads at fifo:80, so the sender goes on until it sleeps;
-# tailbound's receiver is at fifo:80 and its sender at fifo:79, so each hand-over preempts (two
-# switches each instead of one). signaltest has no interval: two threads signal in a ring as fast as
+# tailbound's sender is at fifo:79, so each hand-over preempts (two switches each instead of
+# one). signaltest has no interval: two threads signal in a ring as fast as
 # they can and pause 10 ms now and then; its first thread, whose figures leave the pause out, is set
 # beside a round trip.
 #   latency   mean, ns, of what the receiver saw (of the round trip for signaltest)
@@ -78,7 +78,7 @@ command_of() {
             --interval "${interval_us}us" --duration "${seconds}s" --policy "fifo:$priority"
             --quiet --force --json --out "$dir/run.tailbound.jsonl")
         if [ "$peer" = signaltest ]; then words+=(--round-trip yes); fi
-        if [ "$side" = ours ]; then words+=(--rehearse yes --sender same); fi
+        if [ "$side" = ours ]; then words+=(--rehearse yes); fi
         ;;
     esac
 }
