@@ -2,7 +2,7 @@
 //! What a campaign says: a text, the runs that do again what it did, its figures and its claims.
 //!
 //! Context: COLD. Units: in the file those of the text, named beside each figure. The words of
-//! each run are those of the command line ([`plan::Campaign`](crate::plan::Campaign)).
+//! each run are those of the command line ([`plan::Campaign`](crate::plan)).
 //! Not here: shortening (`scale`), statistics by name (`statistic`), running (`tailbound`),
 //! judging and rendering (`tailbound-report`). docs/campaigns.md describes the file.
 //!

@@ -82,7 +82,8 @@ pub(crate) fn start(
     let program = installed("stress-ng").ok_or(
         "stress-ng is not installed: install the package stress-ng, or choose another load",
     )?;
-    let metrics = file::make(&file::first_writable()?).map_err(|e| e.to_string())?.0;
+    let writable = file::first_writable()?;
+    let metrics = file::make(&writable).map_err(|e| e.to_string())?.0;
     let folder = private_folder();
     if let Err(why) = &folder {
         note(format!(
@@ -100,9 +101,9 @@ pub(crate) fn start(
         "--yaml".into(),
         "/proc/self/fd/3".into(),
     ];
-    if folder.is_ok() {
-        words.extend(["--temp-path".into(), FOLDER.into()]);
-    }
+    // It refuses to begin where it may not write, and by itself it takes the current folder.
+    let place = if folder.is_ok() { PathBuf::from(FOLDER) } else { writable };
+    words.extend(["--temp-path".into(), place.display().to_string()]);
     note(format!("{workers} workers, counted every {} s", options.slice_s));
     let mut it = StressNg {
         program,

@@ -7,7 +7,7 @@
 //! share that of another (the sender's round trip). Helpers record nothing. A body begins
 //! at the gate's opening and runs warm-up and measurement with the same machine code
 //! ([`Stage::phases`]).
-//! Not here: what is measured (one file a probe), the schedule of `cyclic` ([`crate::arm`]).
+//! Not here: what is measured (one file a probe), the schedule of `cyclic` ([`mod@crate::arm`]).
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

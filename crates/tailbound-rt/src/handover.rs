@@ -4,7 +4,7 @@
 //! Context: HOT (no allocation, lock or panic; system calls: those of the medium, the sender's
 //! sleep, and the clock where it is not in the vDSO). Units: ns on the schedule's clock.
 //! The sender wakes on its schedule, stamps, and gives; each receiver stamps as soon as its
-//! receive call has returned. Stamps travel through memory both sides map ([`line`]), so that
+//! receive call has returned. Stamps travel through memory both sides map ([`mod@line`]), so that
 //! every medium carries the same eight bytes or none.
 //! At most one hand-over is under way. Those that fall due while it is are missed, with the
 //! lateness they would have had: from their due time to the receipt of the one in their way.
