@@ -11,13 +11,6 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     about: "hand-over by a barrier of the C library, which the sender reaches last",
     from: "just before pthread_barrier_wait(3) of the sender",
     to: "each receiver's clock read after its pthread_barrier_wait(3) returned",
-    replaces: &[],
     options: &[words::BETWEEN, words::WHERE, words::SENDER, words::RECEIVERS, words::PLANT],
-    interval: "1ms",
-    policy: None,
-    event: "hand-over",
-    property: None,
-    hog: false,
-    check: begin::check,
-    begin: begin::begin,
+    ..begin::HAND_OVER
 };

@@ -11,12 +11,29 @@ use tailbound_sys::shared::Shared;
 
 use super::local::{BACK, Receiving, Sending};
 use super::place::{Places, Where};
-use super::words::{Arrangement, arrangement, sender_policy};
+use super::words::{self, Arrangement, arrangement, sender_policy};
 use super::{remote, skew};
 use crate::arm::{ProbeError, clock_id};
 use crate::cast::{Cast, Recorders, Running, Seat, birth};
-use crate::kind::Setup;
+use crate::kind::{ProbeKind, Setup};
 use crate::peer::{Guardian, Peer};
+
+/// What all hand-overs say of themselves alike; each has its own name and its own two ends.
+pub(super) const HAND_OVER: ProbeKind = ProbeKind {
+    name: "",
+    about: "",
+    from: "",
+    to: "",
+    replaces: &[],
+    options: words::COMMON,
+    interval: "1ms",
+    policy: None,
+    event: "hand-over",
+    property: None,
+    hog: false,
+    check,
+    begin,
+};
 
 /// One sender and its receivers.
 pub(super) struct Group {

@@ -13,11 +13,5 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     to: "the receiver's clock read after pthread_cond_wait(3) and pthread_mutex_unlock(3)",
     replaces: &["LTP async_handler", "LTP pthread_cond_latency", "LTP pthread_cond_many"],
     options: &[words::BETWEEN, words::WHERE, words::SENDER, words::RECEIVERS, words::PLANT],
-    interval: "1ms",
-    policy: None,
-    event: "hand-over",
-    property: None,
-    hog: false,
-    check: begin::check,
-    begin: begin::begin,
+    ..begin::HAND_OVER
 };

@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP. Not here: the medium (`tailbound_sys::handover`), the engine ([`super`]).
 
-use super::{begin, words};
+use super::begin;
 use crate::kind::ProbeKind;
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
@@ -12,12 +12,5 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     from: "just before mq_send(3) of eight bytes",
     to: "the receiver's clock read after mq_receive(3) returned",
     replaces: &["pmqtest"],
-    options: words::COMMON,
-    interval: "1ms",
-    policy: None,
-    event: "hand-over",
-    property: None,
-    hog: false,
-    check: begin::check,
-    begin: begin::begin,
+    ..begin::HAND_OVER
 };

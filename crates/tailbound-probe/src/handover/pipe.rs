@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP. Not here: the medium (`tailbound_sys::handover`), the engine ([`super`]).
 
-use super::{begin, words};
+use super::begin;
 use crate::kind::ProbeKind;
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
@@ -11,13 +11,5 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     about: "hand-over by a pipe",
     from: "just before write(2) of eight bytes",
     to: "the receiver's clock read after read(2) returned",
-    replaces: &[],
-    options: words::COMMON,
-    interval: "1ms",
-    policy: None,
-    event: "hand-over",
-    property: None,
-    hog: false,
-    check: begin::check,
-    begin: begin::begin,
+    ..begin::HAND_OVER
 };

@@ -11,7 +11,6 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     about: "hand-over by a socket: of the unix family, TCP or UDP over loopback",
     from: "just before write(2) of eight bytes",
     to: "the receiver's clock read after read(2) returned",
-    replaces: &[],
     options: &[
         words::CARRIER,
         words::BETWEEN,
@@ -22,11 +21,5 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
         words::REHEARSE,
         words::PLANT,
     ],
-    interval: "1ms",
-    policy: None,
-    event: "hand-over",
-    property: None,
-    hog: false,
-    check: begin::check,
-    begin: begin::begin,
+    ..begin::HAND_OVER
 };
