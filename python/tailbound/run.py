@@ -139,7 +139,7 @@ class Run:
         self._lines = {}
 
     _KEPT = frozenset(
-        ["event", "second", "window", "block", "exceedance", "load", "raw", "work", "self-cost", "after"]
+        ["event", "second", "window", "block", "exceedance", "load", "raw", "work", "figure", "timeline", "self-cost", "after"]
     )
 
     def _absorb(self, kind, record):
