@@ -28,6 +28,7 @@ pub mod mapping;
 pub mod mem;
 pub mod membarrier;
 pub mod netns;
+pub mod new_file;
 pub mod perf;
 pub mod private;
 pub mod process;
