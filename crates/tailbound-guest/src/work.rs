@@ -12,6 +12,7 @@ use std::os::fd::AsFd as _;
 use std::path::Path;
 
 use tailbound_core::lab::{Job, Tester};
+use tailbound_sys::environment::Environment;
 use tailbound_sys::ipc;
 use tailbound_sys::process::{self, ChildSignals, Pid};
 use tailbound_sys::sched::{self, Attributes, SCHED_FIFO};
@@ -122,6 +123,7 @@ fn start(
         new_session: true,
         death_signal: SIGKILL,
         cpus: &[],
+        environment: Environment::Users,
     };
     let pid = spawn.start().map_err(|e| e.to_string())?;
     if let Err(e) = sched::set(pid.0, &low(PRIORITY_WORK)) {

@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tailbound_sys::environment::Environment;
 use tailbound_sys::hostinfo;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::Spawn;
@@ -202,6 +203,7 @@ impl Running {
             new_session: true,
             death_signal: SIGKILL,
             cpus: &[],
+            environment: Environment::Clean,
         };
         let pid = spawn.start().map_err(LabError::cannot)?;
         Ok((Self { pid, ended: false, errors: lines.errors.to_owned() }, ours))

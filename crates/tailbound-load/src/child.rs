@@ -13,6 +13,7 @@ use std::process::ExitStatus;
 use std::time::Instant;
 
 use tailbound_core::units;
+use tailbound_sys::environment::Environment;
 use tailbound_sys::ipc;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::Spawn;
@@ -28,11 +29,12 @@ pub(crate) struct Child {
     last_words: Vec<u8>,
     /// Is what it says on standard output kept too?
     keeps_output: bool,
+    environment: Environment,
     since: Instant,
 }
 
 impl Child {
-    pub(crate) fn new(keeps_output: bool) -> Result<Self, String> {
+    pub(crate) fn new(keeps_output: bool, environment: Environment) -> Result<Self, String> {
         let null = File::options().read(true).write(true).open("/dev/null");
         let (said, writer) = io::pipe().map_err(|e| format!("pipe: {e}"))?;
         Ok(Self {
@@ -41,6 +43,7 @@ impl Child {
             said_writer: writer.into(),
             last_words: Vec::new(),
             keeps_output,
+            environment,
             since: Instant::now(),
         })
     }
@@ -66,6 +69,7 @@ impl Child {
             new_session: false,
             death_signal: process::SIGKILL,
             cpus: &[],
+            environment: self.environment,
         }
         .start()
         .map_err(|e| e.to_string())

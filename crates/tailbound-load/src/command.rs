@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::ExitStatus;
 
+use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, Pid};
 
 use crate::child::Child;
@@ -26,7 +27,7 @@ pub(crate) fn start(line: String, repeat: bool) -> Result<Box<dyn Load>, String>
         // live with that where it is not permitted.
         let _masked = process::own_proc();
     }
-    let mut child = Child::new(false)?;
+    let mut child = Child::new(false, Environment::Users)?;
     let shell = run(&mut child, &line)?;
     Ok(Box::new(Command { line, repeat, child, shell, runs: 1 }))
 }

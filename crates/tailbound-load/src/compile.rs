@@ -16,6 +16,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Instant;
 
+use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::sched;
 use tailbound_sys::spawn::Spawn;
@@ -110,6 +111,7 @@ pub(crate) fn compiler(source: &File, null: &File) -> Result<Pid, String> {
         new_session: false,
         death_signal: process::SIGKILL,
         cpus: &[],
+        environment: Environment::Clean,
     }
     .start()
     .map_err(|e| e.to_string())

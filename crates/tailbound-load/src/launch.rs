@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 
 use tailbound_core::CpuSet;
 use tailbound_sys::SysError;
+use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::Spawn;
 
@@ -46,6 +47,7 @@ pub(crate) fn worker(
             // Without a namespace the worker must live to end what it started.
             death_signal: if pid_namespace { process::SIGKILL } else { process::SIGTERM },
             cpus: &cpus,
+            environment: Environment::Inherited,
         }
         .start()
     };

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use tailbound_core::units;
+use tailbound_sys::environment::Environment;
 use tailbound_sys::process::Pid;
 use tailbound_sys::{private, sched};
 
@@ -109,7 +110,7 @@ pub(crate) fn start(
         program,
         arguments: words.into_iter().map(OsString::from).collect(),
         stressor: options.stressor,
-        child: Child::new(true)?,
+        child: Child::new(true, Environment::Clean)?,
         metrics,
         pid: Pid(0),
         done: 0,

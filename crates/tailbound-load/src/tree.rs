@@ -17,6 +17,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use tailbound_core::units;
+use tailbound_sys::environment::Environment;
 use tailbound_sys::private;
 use tailbound_sys::process::{self, Pid};
 
@@ -93,7 +94,7 @@ pub(crate) fn start(
         options: Options { tree, ..options.clone() },
         at,
         command,
-        child: Child::new(true)?,
+        child: Child::new(true, Environment::Clean)?,
         shell: Pid(0),
         before: 0,
         now: 0,

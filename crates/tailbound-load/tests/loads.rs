@@ -688,6 +688,32 @@ fn a_tree_is_built_again_and_again_and_not_touched() {
     assert!(!fs::read_to_string("/proc/mounts").unwrap().contains("lowerdir=/tmp/tailbound-tree"));
 }
 
+/// As below a make: with its variables, which once made the tree's make print where it was and ask
+/// for a job server that was closed.
+#[test]
+fn what_a_make_above_says_is_not_for_a_tree() {
+    if !is_root() {
+        return skip("root", "a layer over a folder needs the right to mount");
+    }
+    if !spec_works_here("compile") {
+        return;
+    }
+    let tree = Folder::new("above");
+    fs::write(tree.0.join("a.c"), "int a(void) { return 1; }\n").unwrap();
+    // A level other than 0, words of a make above, somebody's compiler flags: each is an error.
+    let rule = "all: a.o\n\ttest $(MAKELEVEL) = 0 && test -z \"$$CARGO_ABOVE$$CPATH\"\n";
+    fs::write(tree.0.join("Makefile"), rule).unwrap();
+    let spec = format!("compile:tree={},jobs=1,loops=2", tree.0.display());
+    let out = load_command("above")
+        .arg(&spec)
+        .envs([("MAKELEVEL", "1"), ("MAKEFLAGS", "w --jobserver-auth=98,99 -n"), ("MFLAGS", "-w")])
+        .envs([("CARGO_ABOVE", "yes"), ("CPATH", "/nowhere")])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stdout) + String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success() && said.contains("compile: 2 "), "{said}");
+}
+
 #[test]
 fn a_stressor_that_cannot_be_says_why() {
     if !spec_works_here("stress-ng") {

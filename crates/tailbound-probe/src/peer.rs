@@ -15,6 +15,7 @@ use std::io::PipeWriter;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use tailbound_sys::environment::Environment;
 use tailbound_sys::error::SysError;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::{Spawn, TARGET_FD_MAX};
@@ -120,6 +121,7 @@ fn spawn(
         new_session: true,
         death_signal,
         cpus: &[],
+        environment: Environment::Inherited,
     };
     Ok(spawn.start()?)
 }

@@ -15,6 +15,7 @@ pub mod cobalt;
 pub mod counter;
 pub mod deadline;
 pub mod dma_latency;
+pub mod environment;
 pub mod error;
 pub mod evl;
 pub mod file;

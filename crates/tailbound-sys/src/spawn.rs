@@ -14,6 +14,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::environment::Environment;
 use crate::error::{SysError, check};
 use crate::process::Pid;
 
@@ -46,6 +47,8 @@ pub struct Spawn<'a> {
     pub death_signal: i32,
     /// CPUs it may use; empty: those of the calling thread.
     pub cpus: &'a [u32],
+    /// The variables it is given.
+    pub environment: Environment,
 }
 
 struct Child {
@@ -76,7 +79,7 @@ impl Spawn<'_> {
             argv.push(text(argument)?);
         }
         let mut envp = Vec::new();
-        for (key, value) in std::env::vars_os() {
+        for (key, value) in self.environment.variables() {
             let mut line = key;
             line.push("=");
             line.push(&value);

@@ -12,6 +12,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use tailbound_sys::SysError;
+use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{Pid, try_wait};
 use tailbound_sys::spawn::Spawn;
 
@@ -44,6 +45,7 @@ impl Guard {
             new_session: true,
             death_signal: 0,
             cpus: &[],
+            environment: Environment::Inherited,
         }
         .start()?;
         let mut guard = Self { pid, line, told: 0 };

@@ -12,6 +12,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, SIGTERM};
 use tailbound_sys::spawn::Spawn;
 
@@ -150,6 +151,7 @@ impl Make {
             new_session: true,
             death_signal: SIGTERM,
             cpus: &[],
+            environment: Environment::Clean,
         }
         .start()
         .map_err(LabError::cannot)?;

@@ -9,7 +9,28 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use tailbound_sys::environment::Environment;
+
 use crate::error::LabError;
+
+/// How apt and git reach the network from here. Everything else of the caller's environment stays
+/// out: GIT_DIR of a hook, MAKEFLAGS of a make above.
+const NETWORK: [&str; 14] = [
+    "http_proxy",
+    "https_proxy",
+    "ftp_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "SSH_AUTH_SOCK",
+    "GIT_SSH_COMMAND",
+    "XDG_CONFIG_HOME",
+];
 
 /// A helper program with its arguments.
 #[derive(Debug)]
@@ -38,7 +59,8 @@ impl Tool {
             reason = "a helper that is waited for and ends by itself; nothing is measured meanwhile"
         )]
         let mut command = Command::new(program);
-        command.env("LC_ALL", "C").stdin(Stdio::null());
+        command.env_clear().envs(Environment::Clean.variables()).stdin(Stdio::null());
+        command.envs(NETWORK.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
         Self { command, program: program.to_owned() }

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
+use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, SIGTERM};
 use tailbound_sys::signal::Signals;
 use tailbound_sys::spawn::Spawn;
@@ -45,6 +46,7 @@ pub(in crate::cmd) fn run(
         new_session: true,
         death_signal: SIGTERM,
         cpus: &[],
+        environment: Environment::Inherited,
     };
     let pid = child.start().map_err(|e| cannot(&e))?;
     let mut interrupted = false;
