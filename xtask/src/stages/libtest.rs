@@ -19,6 +19,15 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     counted(&mut cargo)
 }
 
+/// The fault campaign: one test at a time, and nothing beside it, for it looks for what is left on
+/// the machine.
+pub(crate) fn faults(project: &Path) -> anyhow::Result<Tally> {
+    let mut cargo = exec::cargo(project);
+    cargo.args(["test", "-p", "tailbound", "--test", "faults", "--no-fail-fast"]);
+    cargo.args(["--", "--show-output", "--test-threads=1"]);
+    counted(&mut cargo)
+}
+
 /// Runs one `cargo test` and counts.
 pub(crate) fn counted(cargo: &mut std::process::Command) -> anyhow::Result<Tally> {
     let mut reader = Reader::default();

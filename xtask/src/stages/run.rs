@@ -31,6 +31,7 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("capi", "libtailbound installed, and programs in C and C++ with it", capi::all),
     ("python", "the Python reader", python::all),
     ("lab", "real kernels in virtual time", lab::all),
+    ("faults", "kills, stops and full disks at any instant", libtest::faults),
 ];
 
 /// `cargo xtask test [--list | STAGE...]`.

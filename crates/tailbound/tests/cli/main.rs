@@ -12,6 +12,7 @@
 //! lab.rs      what the lab refuses           bounds.rs from files to a statement
 //! observe.rs  the kernel's tracing beside a run
 //! probes.rs   what holds for every probe; probe_*.rs what holds for some
+//! remains.rs what a killed process may leave behind (used by ../faults too)
 //! campaign.rs texts done again, kills, and their pages
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -36,6 +37,7 @@ mod probe_noise;
 mod probe_periodic;
 mod probe_scheduling;
 mod probes;
+mod remains;
 mod rounds;
 mod words;
 

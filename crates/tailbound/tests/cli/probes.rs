@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_probe::{CATALOGUE, ProbeKind};
 
+use crate::remains::remains;
 use crate::{call, call_admitted, folder, is_root, read, skip, status, stderr, stdout, tailbound};
 
 /// Marks the processes of one kill, children of children too.
@@ -76,36 +77,6 @@ fn words_that_mean_nothing_are_refused_before_anything_starts() {
             assert!(stderr(&out).contains(option.name), "{} {flag}: {}", kind.name, stderr(&out));
         }
     }
-}
-
-/// What process `pid` could leave behind on a machine.
-fn remains(pid: u32) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    for table in ["sem", "shm", "msg"] {
-        let text = std::fs::read_to_string(format!("/proc/sysvipc/{table}")).unwrap_or_default();
-        // The key and the identity; the rest changes by itself.
-        let of = |l: &str| l.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
-        all.extend(text.lines().skip(1).map(|l| format!("System V {table} {}", of(l))));
-    }
-    for place in ["/dev/shm", "/dev/mqueue", "/run/netns"] {
-        let names = std::fs::read_dir(place).into_iter().flatten().flatten();
-        all.extend(names.map(|n| n.path().display().to_string()));
-    }
-    // Those of tests beside this one come and go.
-    let instances = std::fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten();
-    let names = instances.flatten().map(|n| n.path().display().to_string());
-    all.extend(names.filter(|n| n.contains(&format!("-{pid}-"))));
-    for setting in ["sched_rt_runtime_us", "sched_rt_period_us", "timer_migration", "watchdog"] {
-        let path = format!("/proc/sys/kernel/{setting}");
-        let value = std::fs::read_to_string(&path).unwrap_or_default();
-        all.insert(format!("{path} {}", value.trim()));
-    }
-    for setting in ["tracing_on", "current_tracer"] {
-        let path = format!("/sys/kernel/tracing/{setting}");
-        let value = std::fs::read_to_string(&path).unwrap_or_default();
-        all.insert(format!("{path} {}", value.trim()));
-    }
-    all
 }
 
 /// Processes that were started with `mark` in their environment, whoever their parent is now.
