@@ -8,6 +8,7 @@ mod edges;
 mod files;
 mod finding;
 mod headers;
+mod promises;
 mod run;
 mod text;
 

@@ -6,7 +6,7 @@
 use anyhow::bail;
 
 use super::finding::Finding;
-use super::{edges, files, headers, text};
+use super::{edges, files, headers, promises, text};
 use crate::root;
 
 /// Everything that is wrong, in the order of the paths.
@@ -19,6 +19,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
         let file = files.iter().find(|f| f.path == path);
         file.and_then(files::File::text).unwrap_or_default()
     };
+    found.extend(promises::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
     found.extend(edges::check(&project, read("Cargo.lock"))?);
     found.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
