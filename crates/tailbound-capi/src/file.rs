@@ -144,7 +144,7 @@ fn json(run: &Run) -> Value {
         "started": run.header.started,
         "plan": run.header.plan,
         "measured_ns": run.measured_ns(),
-        "ended": run.end.as_ref().map(|e| e.reason.as_str()),
+        "ended": run.end.as_ref().map(|e| e.reason),
         "verdict": run.verdict,
         "contexts": contexts,
         "findings": run.findings,

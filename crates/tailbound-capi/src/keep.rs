@@ -9,7 +9,7 @@
 use tailbound_core::collect::Collector;
 use tailbound_core::record::{BlockRecord, Event, ExceedanceRecord, SecondRecord, SelfCost};
 use tailbound_core::units::{format_ns_i64, grouped};
-use tailbound_core::{Distribution, Policy};
+use tailbound_core::{Context, Distribution, Policy};
 use tailbound_rt::jobs::{Counts, Progress};
 use tailbound_rt::recorder::Recorder;
 use tailbound_stats::blocks::{Blocks, length_s};
@@ -45,7 +45,7 @@ pub(crate) struct Side {
     /// Its number in the run file; per-second records are told apart by it.
     pub(crate) thread: u32,
     /// `start` or `completion`.
-    pub(crate) context: &'static str,
+    pub(crate) context: Context,
     pub(crate) limits: Limits,
     pub(crate) recorder: Prefaulted<Recorder>,
     collector: Collector,
@@ -62,7 +62,7 @@ pub(crate) struct Side {
 impl Side {
     pub(crate) fn new(
         thread: u32,
-        context: &'static str,
+        context: Context,
         limits: Limits,
         recorder: Prefaulted<Recorder>,
     ) -> Self {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tailbound_core::Context;
 use tailbound_core::plan::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
 use tailbound_core::record::SelfCost;
 use tailbound_core::units::exact;
@@ -235,8 +236,8 @@ fn open(mut setup: Setup, start: Limits, completion: Limits) -> Result<usize, Fa
     let kept = Kept {
         setup,
         counts: Box::new(Counts::new()),
-        start: Side::new(0, "start", start, prefaulted()?),
-        completion: Side::new(1, "completion", completion, prefaulted()?),
+        start: Side::new(0, Context::Start, start, prefaulted()?),
+        completion: Side::new(1, Context::Completion, completion, prefaulted()?),
         events: Vec::new(),
     };
     // SAFETY: a mapping and a box, which stay where they are and are dropped with `kept`; that

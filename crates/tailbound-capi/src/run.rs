@@ -8,7 +8,10 @@
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{End, Event, Facts, Header, Run, SCHEMA, Source, ThreadRecord};
 use tailbound_core::units::{exact, grouped};
-use tailbound_core::{CpuSet, Finding, Impact, Outcome, Plan, Policy, Requirement, Verdict};
+use tailbound_core::{
+    Context, CpuSet, EndReason, Finding, Impact, Outcome, Plan, Policy, Requirement, ThreadEnd,
+    Verdict,
+};
 use tailbound_rt::jobs::Progress;
 use tailbound_sys::clock;
 
@@ -32,9 +35,9 @@ pub(crate) fn of(kept: &mut Kept, machine: Facts) -> Run {
     run.exceedances.sort_by_key(|e| e.t_ns);
     run.self_cost = kept.setup.self_cost.clone();
     run.findings = findings(&progress);
-    let reason = if progress.finished { "complete" } else { "interrupted" };
+    let reason = if progress.finished { EndReason::Complete } else { EndReason::Interrupted };
     run.verdict = Some(verdict(kept, &run, reason, measured_ns));
-    run.end = Some(End { reason: reason.to_owned(), measured_ns, lines: 0 });
+    run.end = Some(End { reason, measured_ns, lines: 0 });
     run
 }
 
@@ -157,7 +160,7 @@ fn thread(side: &Side, cpu: Option<u32>, finished: bool) -> ThreadRecord {
     ThreadRecord {
         thread: side.thread,
         cpu,
-        context: side.context.to_owned(),
+        context: side.context,
         wakeup,
         missed,
         dropped: dropped
@@ -165,7 +168,7 @@ fn thread(side: &Side, cpu: Option<u32>, finished: bool) -> ThreadRecord {
             .filter(|(_, n)| *n > 0)
             .map(|(name, n)| (name.to_owned(), n))
             .collect(),
-        ended: if finished { "complete" } else { "running" }.to_owned(),
+        ended: if finished { ThreadEnd::Complete } else { ThreadEnd::Running },
         ..ThreadRecord::default()
     }
 }
@@ -209,8 +212,8 @@ fn gravity(outcome: Outcome) -> u8 {
 }
 
 /// Each latency judged by its own limits; the graver verdict, of equal ones the outer.
-fn verdict(kept: &Kept, run: &Run, reason: &str, measured_ns: i64) -> Verdict {
-    let mut all: Vec<(&str, Verdict)> = Vec::new();
+fn verdict(kept: &Kept, run: &Run, reason: EndReason, measured_ns: i64) -> Verdict {
+    let mut all: Vec<(Context, Verdict)> = Vec::new();
     for side in kept.sides() {
         let plan = Plan {
             requirement: requirement(side, kept.setup.confidence),
@@ -231,11 +234,11 @@ fn verdict(kept: &Kept, run: &Run, reason: &str, measured_ns: i64) -> Verdict {
     let Some((context, mut gravest)) = all
         .iter()
         .max_by_key(|(_, v)| gravity(v.outcome))
-        .map(|(context, v)| ((*context).to_owned(), v.clone()))
+        .map(|(context, v)| (*context, v.clone()))
     else {
         return tailbound_stats::verdict(&run.header.plan, &[], &[], &[], reason, measured_ns);
     };
-    gravest.sentence = about(&gravest.sentence, &context);
+    gravest.sentence = about(&gravest.sentence, context);
     gravest.statements = all
         .into_iter()
         .flat_map(|(c, v)| {
@@ -247,7 +250,7 @@ fn verdict(kept: &Kept, run: &Run, reason: &str, measured_ns: i64) -> Verdict {
 }
 
 /// `Met: none of …` of one context: `Met: start: none of …`.
-fn about(sentence: &str, context: &str) -> String {
+fn about(sentence: &str, context: Context) -> String {
     match sentence.split_once(": ") {
         Some((outcome, rest)) => format!("{outcome}: {context}: {rest}"),
         None => format!("{context}: {sentence}"),

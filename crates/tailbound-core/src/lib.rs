@@ -9,8 +9,10 @@
 
 pub mod campaign;
 pub mod collect;
+pub mod context;
 pub mod cpus;
 pub mod distribution;
+pub mod ended;
 pub mod envelope;
 pub mod finding;
 pub mod histogram;
@@ -25,9 +27,12 @@ pub mod runfile;
 mod sums_as_text;
 pub mod units;
 pub mod verdict;
+pub mod words;
 
+pub use context::Context;
 pub use cpus::CpuSet;
 pub use distribution::Distribution;
+pub use ended::{EndReason, ThreadEnd};
 pub use finding::{Finding, Impact};
 pub use histogram::Histogram;
 pub use plan::Plan;

@@ -3,6 +3,7 @@
 //!
 //! Context: COLD, at most ten times a second. Units: ns.
 
+use crate::context::Context;
 use crate::histogram::Histogram;
 
 /// What the run is doing.
@@ -30,8 +31,8 @@ impl Phase {
 pub struct ThreadProgress {
     /// The CPU it is pinned to.
     pub cpu: Option<u32>,
-    /// What is measured there: empty or `user` is what is judged.
-    pub context: &'static str,
+    /// What is measured there.
+    pub context: Context,
     /// Wake-ups so far.
     pub n: u64,
     /// Earliest.

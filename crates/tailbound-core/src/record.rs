@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::context::{self, Context};
 use crate::distribution::Distribution;
+use crate::ended::{EndReason, ThreadEnd};
 use crate::finding::Finding;
 use crate::histogram::SparseHistogram;
 use crate::lab::LabRecord;
@@ -335,8 +337,8 @@ pub struct ThreadRecord {
     pub thread: u32,
     /// The CPU it was pinned to.
     pub cpu: Option<u32>,
-    /// Where in the system: `user`, `thread` (kernel), `irq`, …
-    pub context: String,
+    /// Where in the system.
+    pub context: Context,
     /// Per wake-up: what a stopwatch at the thread saw.
     pub wakeup: Distribution,
     /// The missed activations, with the lateness each would have had.
@@ -354,10 +356,10 @@ pub struct ThreadRecord {
     /// P² estimates (approximate) where raw samples were seen: `p50` → ns.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub p2: BTreeMap<String, f64>,
-    /// Why the loop ended: `complete`, `stopped`, or an error; `running` in a record that was
-    /// written on the way, for the case that no later one comes.
+    /// Why the loop ended; `running` in a record that was written on the way, for the case
+    /// that no later one comes.
     #[serde(default)]
-    pub ended: String,
+    pub ended: ThreadEnd,
 }
 
 impl ThreadRecord {
@@ -387,8 +389,8 @@ pub type SelfCost = BTreeMap<String, f64>;
 /// Last line: without it the file was cut off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// `complete`, `interrupted`, `failed`.
-    pub reason: String,
+    /// Why it ended.
+    pub reason: EndReason,
     /// Measured length of the schedule.
     pub measured_ns: i64,
     /// Lines before this one.
@@ -564,19 +566,33 @@ impl Run {
 
     /// Contexts in the order they appear (`user`; `irq`, `thread`, `user`; …).
     #[must_use]
-    pub fn contexts(&self) -> Vec<&str> {
-        let mut out: Vec<&str> = Vec::new();
-        for t in &self.threads {
-            if !out.contains(&t.context.as_str()) {
-                out.push(&t.context);
-            }
-        }
-        out
+    pub fn contexts(&self) -> Vec<Context> {
+        context::contexts(&self.threads)
+    }
+
+    /// The context that is judged: [`Context::judged`]. `None`: the run has no thread.
+    #[must_use]
+    pub fn judged_context(&self) -> Option<Context> {
+        Context::judged(&self.contexts())
+    }
+
+    /// Whether the run ended as its plan wanted: [`EndReason::is_as_planned`]. One without a
+    /// last line was cut off, and did not.
+    #[must_use]
+    pub fn ended_as_planned(&self) -> bool {
+        self.end.as_ref().is_some_and(|e| e.reason.is_as_planned())
+    }
+
+    /// Why it ended; without a last line, because it was cut off.
+    #[must_use]
+    pub fn end_reason(&self) -> EndReason {
+        self.end.as_ref().map_or(EndReason::CutOff, |e| e.reason)
     }
 
     /// All threads of one context together: per wake-up, and per due activation.
     #[must_use]
-    pub fn total(&self, context: &str) -> (Distribution, Distribution) {
+    pub fn total(&self, context: impl Into<Context>) -> (Distribution, Distribution) {
+        let context = context.into();
         let (mut wakeup, mut due) = (Distribution::default(), Distribution::default());
         for t in self.threads.iter().filter(|t| t.context == context) {
             wakeup.merge(&t.wakeup);
@@ -584,6 +600,12 @@ impl Run {
             due.merge(&t.missed);
         }
         (wakeup, due)
+    }
+
+    /// [`Run::total`] of the judged context; empty where the run has no thread.
+    #[must_use]
+    pub fn judged_total(&self) -> (Distribution, Distribution) {
+        self.judged_context().map(|c| self.total(c)).unwrap_or_default()
     }
 
     /// Measured length of the schedule: from the last line, else from the per-second records.

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 
 use base64::Engine as _;
 
+use crate::ended::EndReason;
 use crate::record::{End, Line, RawRecord, Run};
 pub use read::{LINE_MAX, ReadError, read_run, read_run_without};
 
@@ -52,9 +53,9 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// Those of the underlying writer.
-    pub fn end(mut self, reason: &str, measured_ns: i64) -> io::Result<W> {
+    pub fn end(mut self, reason: EndReason, measured_ns: i64) -> io::Result<W> {
         let lines = self.lines;
-        self.line(&Line::End(End { reason: reason.to_owned(), measured_ns, lines }))?;
+        self.line(&Line::End(End { reason, measured_ns, lines }))?;
         self.out.flush()?;
         Ok(self.out)
     }
@@ -67,9 +68,7 @@ impl<W: Write> Writer<W> {
 pub fn write_run<W: Write>(run: &Run, out: W) -> io::Result<W> {
     let mut w = Writer::new(out);
     run.lines().try_for_each(|line| w.line(&line))?;
-    let (reason, measured_ns) =
-        run.end.as_ref().map_or(("cut-off", run.measured_ns()), |e| (&e.reason, e.measured_ns));
-    w.end(reason, measured_ns)
+    w.end(run.end_reason(), run.measured_ns())
 }
 
 /// Packs samples for a [`RawRecord`]: zigzag varints, zlib, base64.

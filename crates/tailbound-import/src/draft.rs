@@ -11,7 +11,10 @@ use tailbound_core::record::{
     BlockRecord, End, Event, Fact, Facts, RawRecord, SecondRecord, Source, ThreadRecord,
 };
 use tailbound_core::units::{format_span, grouped};
-use tailbound_core::{CpuSet, Distribution, Finding, Impact, Plan, Policy, Requirement, Run};
+use tailbound_core::{
+    Context, CpuSet, Distribution, EndReason, Finding, Impact, Plan, Policy, Requirement, Run,
+    ThreadEnd,
+};
 
 use crate::error::{Fault, excerpt};
 use crate::format::Format;
@@ -138,7 +141,7 @@ impl Draft {
         &mut self,
         thread: u32,
         cpu: Option<u32>,
-        context: &str,
+        context: Context,
         wakeup: Distribution,
     ) -> Result<(), Fault> {
         if self.threads.len() >= THREADS_MAX {
@@ -147,9 +150,9 @@ impl Draft {
         self.threads.push(ThreadRecord {
             thread,
             cpu,
-            context: context.to_owned(),
+            context,
             wakeup,
-            ended: "complete".to_owned(),
+            ended: ThreadEnd::Complete,
             ..ThreadRecord::default()
         });
         Ok(())
@@ -174,7 +177,7 @@ impl Draft {
         self.seconds.extend(all.seconds);
         self.blocks.extend(all.blocks);
         self.raw.extend(all.raw);
-        self.thread(thread, cpu, "user", all.distribution)
+        self.thread(thread, cpu, Context::User, all.distribution)
     }
 
     /// Brings buckets and what was told beside them together; `who` names the thread.
@@ -325,7 +328,7 @@ impl Draft {
         run.findings = self.findings;
         if self.stopped || !self.cut_off {
             let lines = run.lines().count() as u64;
-            let reason = if self.stopped { "interrupted" } else { "complete" };
+            let reason = if self.stopped { EndReason::Interrupted } else { EndReason::Complete };
             run.end = Some(End { reason: reason.to_owned(), measured_ns, lines });
         }
         run

@@ -7,9 +7,9 @@
 //! the last cell that is not empty, the last marked `199+` when it also holds all beyond.
 //! Source: libevl r27 and r47, as described; output of EVL (ABI 32) on Linux 5.10.
 
-use tailbound_core::Policy;
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::Fact;
+use tailbound_core::{Context, Policy};
 
 use crate::draft::{Draft, Told, coarse};
 use crate::error::{Fault, excerpt};
@@ -19,7 +19,7 @@ use crate::time::hms;
 
 #[derive(Default)]
 struct Found {
-    context: Option<String>,
+    context: Option<Context>,
     cpu: Option<u32>,
     told: Told,
     overruns: u64,
@@ -79,12 +79,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
         ..found.told
     };
     let d = draft.settle("The task", d, told);
-    let context = found.context.unwrap_or_else(|| "user".to_owned());
-    draft.thread(0, found.cpu, &context, d)?;
+    let context = found.context.unwrap_or_default();
+    draft.thread(0, found.cpu, context, d)?;
     let [irq, kernel, user] = found.gravity;
-    let head_start_ns = match context.as_str() {
-        "irq" => irq,
-        "thread" => kernel,
+    let head_start_ns = match context {
+        Context::Irq => irq,
+        Context::Thread => kernel,
         _ => user,
     };
     if head_start_ns != 0 {
@@ -134,9 +134,9 @@ fn head(draft: &mut Draft, found: &mut Found, line: &str, n: u64) -> Result<(), 
         "clocksource" => draft.fact("clock.source", Some(value)),
         "context" => {
             found.context = Some(match value {
-                "kernel" => "thread".to_owned(),
-                "sirq" | "irq" => "irq".to_owned(),
-                other => excerpt(other),
+                "kernel" => Context::Thread,
+                "sirq" | "irq" => Context::Irq,
+                other => Context::of(&excerpt(other)),
             });
         }
         "thread priority" => {

@@ -7,13 +7,14 @@
 //! interval, nothing was skipped. Otherwise the number of due periods is estimated from
 //! interval and duration; how late the skipped ones would have been stays unknown.
 
+use tailbound_core::Context;
 use tailbound_core::plan::Means;
 use tailbound_core::units::{format_ns_i64, grouped};
 
 use crate::draft::Draft;
 
 /// A tool that passes over missed periods without counting them.
-pub(crate) fn skipped_uncounted(draft: &mut Draft, context: &str) {
+pub(crate) fn skipped_uncounted(draft: &mut Draft, context: Context) {
     if draft.means == Some(Means::NanosleepRelative) {
         return relative(draft);
     }

@@ -10,7 +10,7 @@
 
 use serde_json::Value;
 
-use tailbound_core::{Finding, Impact, Policy};
+use tailbound_core::{Context, Finding, Impact, Policy};
 
 use crate::command::{OSLAT, Words, not_realtime};
 use crate::draft::{Draft, Told, coarse};
@@ -186,7 +186,7 @@ fn finish(
         let number = u32::try_from(i).unwrap_or(u32::MAX);
         let cpu = c.cpu;
         let d = one(draft, i, c, fine, width, top);
-        draft.thread(number, cpu, "user", d)?;
+        draft.thread(number, cpu, Context::User, d)?;
     }
     not_realtime(draft);
     if !fine {

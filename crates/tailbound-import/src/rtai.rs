@@ -7,6 +7,7 @@
 //! A period that was overrun enters the row as a latency of 0 and is counted.
 //! Source: RTAI 5.3.4, its `testsuite`, and output of it on Linux 5.4.
 
+use tailbound_core::Context;
 use tailbound_core::plan::{Clock, Means};
 
 use crate::draft::{Draft, Told, coarse};
@@ -57,7 +58,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
         beyond_ns: None,
     };
     let d = draft.settle("The task", coarse(), told);
-    draft.thread(0, None, "user", d)?;
+    draft.thread(0, None, Context::User, d)?;
     draft.duration_ns = Some(length_ns);
     draft.clock = Some(Clock::Monotonic);
     draft.means = Some(Means::Timerfd);

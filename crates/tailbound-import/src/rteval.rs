@@ -12,8 +12,8 @@
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use tailbound_core::Policy;
 use tailbound_core::record::Fact;
+use tailbound_core::{Context, Policy};
 
 use crate::command::{RTLA, Words};
 use crate::draft::{Draft, Told, coarse};
@@ -143,7 +143,7 @@ fn measurement(
         ));
     }
     for (i, core) in cores.into_iter().enumerate() {
-        one(draft, i, core, if timerlat { "irq+thread+user" } else { "user" })?;
+        one(draft, i, core, if timerlat { Context::IrqThreadUser } else { Context::User })?;
     }
     draft.cut_values(1000);
     options.apply(draft);
@@ -155,10 +155,7 @@ fn measurement(
             "Run rtla timerlat hist and import its output.",
         );
     }
-    let context = draft
-        .threads
-        .first()
-        .map_or("user", |t| if t.context == "user" { "user" } else { "irq+thread+user" });
+    let context = draft.threads.first().map_or(Context::User, |t| t.context);
     missed::skipped_uncounted(draft, context);
     Ok(())
 }
@@ -195,7 +192,7 @@ fn times(draft: &mut Draft, root: Node<'_, '_>, module: Node<'_, '_>) {
     }
 }
 
-fn one(draft: &mut Draft, i: usize, core: Node<'_, '_>, context: &str) -> Result<(), Fault> {
+fn one(draft: &mut Draft, i: usize, core: Node<'_, '_>, context: Context) -> Result<(), Fault> {
     let cpu = core
         .attribute("id")
         .and_then(|id| id.parse::<u32>().ok())

@@ -11,7 +11,7 @@
 
 use tailbound_core::plan::Clock;
 use tailbound_core::record::Event;
-use tailbound_core::{Finding, Impact, Policy};
+use tailbound_core::{Context, Finding, Impact, Policy};
 
 use crate::draft::{Draft, Told, coarse};
 use crate::error::{Fault, excerpt};
@@ -30,7 +30,7 @@ pub(crate) enum Kind {
 #[derive(Default)]
 struct Column {
     cpu: u32,
-    context: &'static str,
+    context: Context,
     buckets: Vec<(i64, u64)>,
     over: Option<u64>,
     count: Option<u64>,
@@ -162,9 +162,9 @@ impl Table {
         for word in rest.split_whitespace() {
             let (kind, cpu) = word.split_once('-').unwrap_or((word, ""));
             let context = match kind {
-                "IRQ" => "irq",
-                "Thr" | "CPU" => "thread",
-                "Usr" => "user",
+                "IRQ" => Context::Irq,
+                "Thr" | "CPU" => Context::Thread,
+                "Usr" => Context::User,
                 _ => return Err(Fault::line(n, format!("an unknown column `{}`", excerpt(word)))),
             };
             let cpu = cpu.parse::<u32>().ok().filter(|c| *c <= tailbound_core::cpus::MAX_CPU);
@@ -230,8 +230,8 @@ fn finish(draft: &mut Draft, table: Table, kind: Kind, options: &Options) -> Res
             draft.policy = Some(Policy::Fifo(95));
             draft.lose("The priority is not in the file; timerlat's threads take fifo:95 unless told otherwise.");
             options.apply(draft);
-            let context =
-                if draft.threads.iter().any(|t| t.context == "thread") { "thread" } else { "irq" };
+            let by_thread = draft.threads.iter().any(|t| t.context == Context::Thread);
+            let context = if by_thread { Context::Thread } else { Context::Irq };
             missed::skipped_uncounted(draft, context);
         }
         Kind::Osnoise => {

@@ -9,7 +9,7 @@
 //! Source: output of rt-tests 2.4.
 
 use tailbound_core::record::Fact;
-use tailbound_core::{Finding, Impact, Policy};
+use tailbound_core::{Context, Finding, Impact, Policy};
 
 use crate::command::{CYCLICTEST, Words, not_realtime, realtime_clock};
 use crate::draft::{Draft, Told, coarse};
@@ -175,5 +175,5 @@ fn thread(draft: &mut Draft, number: u32, t: &Object, path: &str) -> Result<(), 
         draft.lose("signaltest's first thread pauses every 16 rounds, and only its own figures leave the pause out.");
     }
     let d = draft.settle(&format!("Thread {number}"), coarse(), told);
-    draft.thread(number, cpu, "user", d)
+    draft.thread(number, cpu, Context::User, d)
 }

@@ -8,9 +8,9 @@
 //! how many there were. Sleeps are relative, timed on CLOCK_REALTIME.
 //! Source: stress-ng(1); output of stress-ng 0.15.06.
 
-use tailbound_core::Policy;
 use tailbound_core::plan::Means;
 use tailbound_core::units::grouped;
+use tailbound_core::{Context, Policy};
 
 use crate::command::{not_realtime, realtime_clock};
 use crate::draft::{Draft, Told, coarse, quoted};
@@ -158,5 +158,5 @@ fn finish(draft: &mut Draft, found: Found, d: tailbound_core::Distribution) -> R
     missed::relative(draft);
     draft.lose("The way into the sleeping system call is part of each figure.");
     let d = draft.settle("The stressor", d, told);
-    draft.thread(0, None, "user", d)
+    draft.thread(0, None, Context::User, d)
 }

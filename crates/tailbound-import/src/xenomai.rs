@@ -12,8 +12,8 @@
 //! Standard output numbers cells by their place: with `-B` they are not µs, and it is refused.
 //! Source: output of Xenomai 3.3 on Cobalt and of 3.3.1 on Mercury.
 
-use tailbound_core::Policy;
 use tailbound_core::plan::{Clock, Means};
+use tailbound_core::{Context, Policy};
 
 use crate::draft::{Draft, Told, coarse};
 use crate::error::{Fault, excerpt};
@@ -23,7 +23,7 @@ use crate::time::hms;
 
 #[derive(Default)]
 struct Found {
-    context: &'static str,
+    context: Option<Context>,
     min_ns: Option<i64>,
     mean_ns: Option<f64>,
     max_ns: Option<i64>,
@@ -188,9 +188,9 @@ fn task(draft: &mut Draft, found: &mut Found, text: &str) {
         } else {
             found.context = match part {
                 // "in-kernel timer handler" is both.
-                p if p.contains("timer") || p.contains("handler") => "irq",
-                p if p.contains("kernel") => "thread",
-                _ => "user",
+                p if p.contains("timer") || p.contains("handler") => Some(Context::Irq),
+                p if p.contains("kernel") => Some(Context::Thread),
+                _ => Some(Context::User),
             };
         }
     }
@@ -255,7 +255,7 @@ fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
     draft.means = Some(Means::Timerfd);
     draft.warm_up_ns = 1_000_000_000;
     let d = draft.settle("The task", d, told);
-    let context = if found.context.is_empty() { "user" } else { found.context };
+    let context = found.context.unwrap_or_default();
     draft.thread(0, None, context, d)?;
     if found.min_ns.is_some_and(|m| m < 0) {
         draft.doubt(

@@ -12,10 +12,10 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use tailbound_core::Finding;
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_core::record::{FigureRecord, TimelineRecord};
+use tailbound_core::{Context, Finding};
 use tailbound_rt::cyclic::{Ended, Schedule};
 use tailbound_rt::recorder::Recorder;
 use tailbound_sys::clock;
@@ -46,14 +46,14 @@ pub struct Seat {
     /// Its activations fall due this much after those of seat 0.
     pub phase_ns: i64,
     /// What is recorded here: `user` is judged; others (`send`, `round-trip`) stand beside it.
-    pub context: &'static str,
+    pub context: Context,
 }
 
 impl Seat {
     /// A judged seat on `cpu`, in phase.
     #[must_use]
     pub fn user(thread: u32, cpu: Option<u32>) -> Self {
-        Self { thread, cpu, phase_ns: 0, context: "user" }
+        Self { thread, cpu, phase_ns: 0, context: Context::User }
     }
 }
 
@@ -389,11 +389,11 @@ impl Cast {
     }
 
     fn prepare(&self, seat: &Seat, recorders: &Recorders) {
-        if self.plan.raw && seat.context == "user" {
+        if self.plan.raw && seat.context == Context::User {
             recorders.measured.record_raw();
         }
         // Others are not judged: for them it is chosen from the warm-up.
-        if let (Some(deadline), "user") = (self.plan.requirement.deadline_ns, seat.context) {
+        if let (Some(deadline), Context::User) = (self.plan.requirement.deadline_ns, seat.context) {
             recorders.measured.set_threshold_ns(deadline);
         }
     }

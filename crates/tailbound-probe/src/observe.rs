@@ -20,7 +20,7 @@ use tailbound_core::finding::Impact;
 use tailbound_core::plan::{Clock, Means, Observe, Plan};
 use tailbound_core::record::{SelfCost, ThreadRecord};
 use tailbound_core::units::grouped;
-use tailbound_core::{CpuSet, Finding};
+use tailbound_core::{CpuSet, Finding, ThreadEnd};
 use tailbound_host::tracefs::Guard;
 use tailbound_host::{Instance, Missing, Root, Tracefs, TracefsError};
 use tailbound_sys::clock;
@@ -389,7 +389,7 @@ impl Observer {
     #[must_use]
     pub fn so_far(&self) -> Vec<ThreadRecord> {
         let mut threads = self.fold.clone().end();
-        threads.iter_mut().for_each(|t| "running".clone_into(&mut t.ended));
+        threads.iter_mut().for_each(|t| t.ended = ThreadEnd::Running);
         threads
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tailbound_core::units::{exact, format_ns_i64, format_span, grouped};
-use tailbound_core::{Impact, Outcome, Run};
+use tailbound_core::{EndReason, Impact, Outcome, Run, ThreadEnd};
 
 use crate::label;
 
@@ -166,9 +166,8 @@ pub fn losses(run: &Run) -> Vec<String> {
         None => out.push(
             "The run file was cut off: everything after its last whole line is missing.".to_owned(),
         ),
-        // Not a loss: the plan's own rule (shown with what the run shows).
-        Some(e) if e.reason == "rule" => {}
-        Some(e) if e.reason != "complete" => out.push(format!(
+        // The plan's own rule is no loss (shown with what the run shows).
+        Some(e) if !e.reason.is_as_planned() => out.push(format!(
             "The run ended early ({}): {} of {} were measured.",
             e.reason,
             format_span(e.measured_ns),
@@ -208,8 +207,8 @@ pub fn losses(run: &Run) -> Vec<String> {
                 grouped(clamped)
             ));
         }
-        let by_rule = run.end.as_ref().is_some_and(|e| e.reason == "rule") && t.ended == "stopped";
-        if !by_rule && !["", "complete"].contains(&t.ended.as_str()) {
+        let by_rule = run.end_reason() == EndReason::Rule && t.ended == ThreadEnd::Stopped;
+        if !by_rule && !t.ended.is_as_planned() {
             out.push(format!("{name}: its loop ended with `{}`.", t.ended));
         }
     }

@@ -42,7 +42,7 @@ pub fn rows(run: &Run) -> Vec<Row> {
     let mut out = Vec::new();
     for t in &run.threads {
         let p2 = t.p2.iter().map(|(k, v)| (k.clone(), *v)).collect();
-        let known = precision::of(run, &t.context, Some(t.thread));
+        let known = precision::of(run, t.context, Some(t.thread));
         push(&mut out, &label::thread(run, t), [&t.wakeup, &t.due()], p2, known);
     }
     for context in run.contexts() {

@@ -31,8 +31,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tailbound_core::Run;
 use tailbound_core::record::WindowRecord;
+use tailbound_core::{Context, Run};
 use tailbound_stats::Summary;
 
 use crate::{digest, label, precision};
@@ -98,7 +98,7 @@ fn threads(run: &Run) -> Vec<Value> {
             "missed": t.missed.n,
             "wakeup": Summary::of(&t.wakeup),
             "due": Summary::of(&due)
-                .with_precision(precision::of(run, &t.context, Some(t.thread))),
+                .with_precision(precision::of(run, t.context, Some(t.thread))),
             "warm_up": t.warm_up,
             "counters": t.counters,
             "dropped": t.dropped,
@@ -111,7 +111,7 @@ fn threads(run: &Run) -> Vec<Value> {
 
 /// All threads of each context together.
 pub(crate) fn totals(run: &Run) -> Vec<Value> {
-    let one = |context: &str| {
+    let one = |context: Context| {
         let (wakeup, due) = run.total(context);
         json!({
             "context": context,

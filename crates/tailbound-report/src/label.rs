@@ -4,7 +4,7 @@
 //! Context: COLD. Not here: numbers with units (`tailbound_core::units`).
 
 use tailbound_core::record::ThreadRecord;
-use tailbound_core::{Finding, Impact, Outcome, Run};
+use tailbound_core::{Context, Finding, Impact, Outcome, Run};
 
 /// The name of a thread: by its CPU where it was pinned, with its context where a run has several.
 #[must_use]
@@ -38,7 +38,7 @@ pub fn thread_id(run: &Run, id: u32) -> String {
 
 /// The name of all threads of one context together.
 #[must_use]
-pub fn total(run: &Run, context: &str) -> String {
+pub fn total(run: &Run, context: Context) -> String {
     if run.contexts().len() > 1 { format!("all, {context}") } else { "all".to_owned() }
 }
 

@@ -6,9 +6,9 @@
 //! cursor up by the number of lines of the frame before and writes this one over it.
 //! Not here: the terminal, the clock, taking snapshots.
 
-use tailbound_core::Histogram;
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
+use tailbound_core::{Context, Histogram};
 
 use crate::svg::Unit;
 use crate::table::{columns, pad};
@@ -18,7 +18,7 @@ use crate::text::ink::{Ink, InkLine};
 /// The latest wake-up of all threads and its CPU.
 fn worst(s: &Progress) -> Option<(i64, String)> {
     // Of another context there is another figure.
-    let judged = s.threads.iter().enumerate().filter(|(_, t)| matches!(t.context, "" | "user"));
+    let judged = s.threads.iter().enumerate().filter(|(_, t)| t.context == Context::User);
     let late = judged.filter_map(|(i, t)| t.max_ns.map(|m| (m, i, t)));
     late.max_by_key(|(m, _, _)| *m).map(|(m, i, t)| (m, name(i, t)))
 }
@@ -26,7 +26,7 @@ fn worst(s: &Progress) -> Option<(i64, String)> {
 fn name(i: usize, t: &ThreadProgress) -> String {
     let place = t.cpu.map_or_else(|| format!("thread {i}"), |c| format!("CPU {c}"));
     match t.context {
-        "" | "user" => place,
+        Context::User => place,
         other => format!("{place} {other}"),
     }
 }

@@ -5,8 +5,8 @@
 //! activations: a stretch of the schedule counts them, woken and missed alike.
 //! Not here: the numbers (`tailbound_stats::precision`).
 
-use tailbound_core::Run;
 use tailbound_core::units::format_ns;
+use tailbound_core::{Context, Run};
 use tailbound_stats::{Precision, STANDARD};
 
 /// What the column or row of half-widths is called.
@@ -14,14 +14,17 @@ pub const NAME: &str = "95 % ±";
 
 /// What is known of `thread` of `context`; `None`: of all of its threads together.
 #[must_use]
-pub fn of(run: &Run, context: &str, thread: Option<u32>) -> Precision {
+pub fn of(run: &Run, context: Context, thread: Option<u32>) -> Precision {
     let own = |t: u32| run.threads.iter().any(|o| o.thread == t && o.context == context);
-    if !matches!(context, "user" | "completion" | "start") {
+    if !matches!(context, Context::User | Context::Completion | Context::Start) {
         return Precision::absent(
             "stretches of the schedule are kept of the measured threads alone",
         );
     }
-    if context != "user" && !run.blocks.is_empty() && !run.blocks.iter().any(|b| own(b.thread)) {
+    if context != Context::User
+        && !run.blocks.is_empty()
+        && !run.blocks.iter().any(|b| own(b.thread))
+    {
         return Precision::absent("stretches of the schedule are kept of the completion alone");
     }
     if run.blocks.is_empty() && run.header.source.is_some() {
@@ -56,9 +59,7 @@ pub(crate) fn quantile(summary: &tailbound_stats::Summary, p: f64) -> String {
 /// What is known in one sentence, or why nothing is.
 #[must_use]
 pub fn sentence(run: &Run) -> Option<String> {
-    let contexts = run.contexts();
-    let context = contexts.iter().find(|c| **c == "user").or(contexts.last())?;
-    let known = of(run, context, None);
+    let known = of(run, run.judged_context()?, None);
     Some(match (&known.why_not, known.mean_sentence()) {
         (Some(why), _) => format!("{NAME}: unknown: {why}"),
         (None, Some(mean)) => format!(

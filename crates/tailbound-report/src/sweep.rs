@@ -36,11 +36,11 @@ pub struct Step {
 
 /// A figure of a run, per due activation; `None` where there are too few.
 fn figure_of(run: &Run, p: f64) -> Option<f64> {
-    quantile(&run.total("user").1, p).ns()
+    quantile(&run.judged_total().1, p).ns()
 }
 
 fn max_of(run: &Run) -> Option<f64> {
-    run.total("user").1.max_ns.map(|ns| ns as f64)
+    run.judged_total().1.max_ns.map(|ns| ns as f64)
 }
 
 /// What the steps say, in a sentence or two.
@@ -95,7 +95,7 @@ pub fn table(steps: &[Step]) -> Table {
     let mut table = Table::new(&head);
     let shown = |v: Option<f64>| v.map_or("too few".to_owned(), format_ns);
     for s in steps {
-        let (woken, due) = s.even.total("user");
+        let (woken, due) = s.even.judged_total();
         let mut row = vec![
             format_ns(s.interval_ns as f64),
             due.n.to_string(),
@@ -128,7 +128,7 @@ pub fn text(steps: &[Step]) -> String {
 #[must_use]
 pub fn json(steps: &[Step]) -> Value {
     let one = |run: &Run| {
-        let (woken, due) = run.total("user");
+        let (woken, due) = run.judged_total();
         json!({
             "n": due.n,
             "missed": due.n.saturating_sub(woken.n),

@@ -167,7 +167,7 @@ fn text_of_a_run_cannot_become_markup_or_move_the_cursor() {
     run.findings[0].title = evil.to_owned();
     run.findings[0].remedy = evil.to_owned();
     run.loads[0].name = evil.to_owned();
-    run.threads[0].context = evil.to_owned();
+    run.threads[0].context = evil.into();
     if let Some(v) = &mut run.verdict {
         v.sentence = evil.to_owned();
     }
@@ -288,7 +288,7 @@ fn snapshot() -> Progress {
     recent.add(3_000, 40);
     recent.add(5_000, 800);
     let thread = |cpu, max| ThreadProgress {
-        context: "user",
+        context: "user".into(),
         cpu: Some(cpu),
         n: 12_000,
         min_ns: Some(1_640),

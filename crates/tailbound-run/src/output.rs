@@ -114,8 +114,8 @@ impl Output {
     /// # Errors
     /// Where the run is now, or that it could not be saved anywhere.
     pub fn end(mut self, run: &Run) -> Result<Option<PathBuf>, RunError> {
-        let (reason, measured_ns) =
-            run.end.as_ref().map_or(("cut-off", 0), |e| (e.reason.as_str(), e.measured_ns));
+        let reason = run.end_reason();
+        let measured_ns = run.end.as_ref().map_or(0, |e| e.measured_ns);
         let ended = match (self.to.take(), self.failed.take()) {
             (None, None) => return Ok(None),
             (_, Some(e)) => Err(e),

@@ -16,6 +16,7 @@ use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::record::{End, Fact, Header, Line, Round, Run, SCHEMA, ThreadRecord, WarmUp};
+use tailbound_core::{Context, EndReason, ThreadEnd};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{Finished, ObserveError, Observer, Running, Setup, catalogue};
@@ -132,7 +133,8 @@ pub fn run(
     extra.figures.into_iter().for_each(|f| journal.line(Line::Figure(f)));
     extra.timelines.into_iter().for_each(|t| journal.line(Line::Timeline(t)));
     extra.findings.into_iter().for_each(|f| journal.finding(f));
-    let ended = if by_rule { Some("rule") } else { interrupted.map(|_| "interrupted") };
+    let ended =
+        if by_rule { Some(EndReason::Rule) } else { interrupted.map(|_| EndReason::Interrupted) };
     session.conclude(&mut journal, threads, watch, ended)?;
     // Everything measured is in the file by now: a long work that is killed takes nothing along.
     journal.flush();
@@ -305,7 +307,7 @@ impl Session {
         journal: &mut Journal,
         threads: Vec<WatchedThread>,
         watch: Watch,
-        ended: Option<&'static str>,
+        ended: Option<EndReason>,
     ) -> Result<(), RunError> {
         if threads.iter().any(|t| t.home.2.overloaded) {
             return Err(RunError::Cannot(format!(
@@ -323,7 +325,7 @@ impl Session {
                 Ended::Complete => self.plan.activations,
                 Ended::Stopped(n) | Ended::Failed(_, n) => n,
             };
-            if seat.context == "user" {
+            if seat.context == Context::User {
                 measured = measured.min(accounted);
             }
             if let Ended::Failed(errno, _) = finished.ended {
@@ -355,9 +357,9 @@ impl Session {
         }
         let complete = threads.iter().all(|t| t.home.2.ended == Ended::Complete);
         let reason = match ended {
-            _ if complete => "complete",
+            _ if complete => EndReason::Complete,
             Some(why) => why,
-            None => "failed",
+            None => EndReason::Failed,
         };
         let measured_ns =
             self.plan.interval_ns.saturating_mul(i64::try_from(measured).unwrap_or(i64::MAX));
@@ -371,7 +373,7 @@ impl Session {
             measured_ns,
         );
         journal.line(Line::Verdict(verdict));
-        journal.run.end = Some(End { reason: reason.to_owned(), measured_ns, lines: 0 });
+        journal.run.end = Some(End { reason, measured_ns, lines: 0 });
         Ok(())
     }
 }
@@ -403,7 +405,7 @@ pub(crate) fn thread_record(
     ThreadRecord {
         thread: seat.thread,
         cpu: seat.cpu,
-        context: seat.context.to_owned(),
+        context: seat.context,
         wakeup,
         missed,
         warm_up: Some(WarmUp { n: warm.n, missed: warm_missed.n, max_ns: warm.max_ns }),
@@ -411,11 +413,12 @@ pub(crate) fn thread_record(
         dropped: named(&dropped).into_iter().filter(|(_, v)| *v > 0).collect(),
         p2: BTreeMap::new(),
         ended: match finished.map(|f| f.ended) {
-            None => "running".to_owned(),
-            Some(Ended::Complete) => "complete".to_owned(),
-            Some(Ended::Stopped(_)) => "stopped".to_owned(),
+            None => ThreadEnd::Running,
+            Some(Ended::Complete) => ThreadEnd::Complete,
+            Some(Ended::Stopped(_)) => ThreadEnd::Stopped,
             Some(Ended::Failed(errno, _)) => {
-                format!("failed: {}", std::io::Error::from_raw_os_error(errno))
+                let why = std::io::Error::from_raw_os_error(errno);
+                ThreadEnd::Other(format!("failed: {why}"))
             }
         },
     }

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
+use tailbound_core::Context;
 use tailbound_core::collect::Collector;
 use tailbound_core::histogram::Histogram;
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
@@ -293,7 +294,7 @@ impl<'a> Supervisor<'a> {
         self.journal.event(0, "warm-up-over", "what came before is discarded and reported");
         let deadline = self.session.plan.requirement.deadline_ns;
         for (seat, recorders) in self.running.recorders() {
-            if deadline.is_some() && seat.context == "user" {
+            if deadline.is_some() && seat.context == Context::User {
                 continue;
             }
             let mut warm = Collector::new(seat.thread, 0);
@@ -311,7 +312,7 @@ impl<'a> Supervisor<'a> {
     /// Writes complete seconds and the moving statistics that end with them.
     fn flush_seconds(&mut self) {
         for ((seat, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
-            let judged = seat.context == "user";
+            let judged = seat.context == Context::User;
             let Some(newest) = follower.seconds.back().map(|s| s.second) else { continue };
             let seconds = std::mem::take(&mut follower.seconds);
             // The extremes of missed activations are not in the records of a second.
@@ -422,7 +423,7 @@ impl<'a> Supervisor<'a> {
             let (n, missed_n) = (due.n, missed.n);
             due.merge(&missed);
             // Of another context there is another figure.
-            if seat.context == "user" {
+            if seat.context == Context::User {
                 histogram.merge(&due.late);
             }
             let ten = follower.windows.current(10);

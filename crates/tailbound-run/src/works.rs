@@ -8,6 +8,7 @@
 
 use std::path::PathBuf;
 
+use tailbound_core::EndReason;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::record::{End, Line, Run, WorkRecord};
 use tailbound_load::StartOptions;
@@ -97,7 +98,7 @@ pub fn measure_works(
     journal.begin();
     all(session, &mut journal, signals, show);
     let cut = journal.run.findings.iter().any(|f| f.id == "works-cut-short");
-    let reason = if cut { "interrupted" } else { "complete" };
-    journal.run.end = Some(End { reason: reason.to_owned(), measured_ns: 0, lines: 0 });
+    let reason = if cut { EndReason::Interrupted } else { EndReason::Complete };
+    journal.run.end = Some(End { reason, measured_ns: 0, lines: 0 });
     journal.end()
 }

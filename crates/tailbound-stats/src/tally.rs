@@ -3,13 +3,12 @@
 //! worst one was, and how many seconds of the schedule held one.
 //!
 //! Context: COLD. Units: ns; `t_s` in seconds of the schedule.
-//! One context is judged: the outermost that the run has (user; completion, else start,
-//! of a program's own loop; else kernel thread, else interrupt), because that is where a
-//! program would be late.
+//! One context is judged: [`Context::judged`].
 //! Not here: what follows from it ([`crate::verdict`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tailbound_core::context::{Context, contexts};
 use tailbound_core::record::{SecondRecord, ThreadRecord};
 use tailbound_core::{Distribution, Plan, Requirement};
 
@@ -19,7 +18,7 @@ use crate::rates::BLOCK_NS;
 /// The counts of one run in the judged context.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tally {
-    pub(crate) context: String,
+    pub(crate) context: Context,
     /// What was due, in the singular.
     pub(crate) event: String,
     pub(crate) threads: usize,
@@ -52,16 +51,6 @@ pub(crate) struct Blocks {
     pub(crate) hits_max: u64,
 }
 
-/// The context to judge: the outermost one.
-pub(crate) fn judged_context(threads: &[ThreadRecord]) -> String {
-    ["user", "completion", "start", "thread", "irq"]
-        .into_iter()
-        .find(|c| threads.iter().any(|t| t.context == *c))
-        .map(str::to_owned)
-        .or_else(|| threads.first().map(|t| t.context.clone()))
-        .unwrap_or_default()
-}
-
 /// Counts the judged context of a run.
 pub(crate) fn tally(
     plan: &Plan,
@@ -70,7 +59,7 @@ pub(crate) fn tally(
     measured_ns: i64,
 ) -> Tally {
     let requirement = &plan.requirement;
-    let context = judged_context(threads);
+    let context = Context::judged(&contexts(threads)).unwrap_or_default();
     let judged: Vec<&ThreadRecord> = threads.iter().filter(|t| t.context == context).collect();
     let (mut due, mut found, mut missed) = (Distribution::default(), Exceedances::default(), 0u64);
     for t in &judged {

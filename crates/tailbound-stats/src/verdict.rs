@@ -14,7 +14,7 @@
 use tailbound_core::record::{SecondRecord, ThreadRecord};
 use tailbound_core::requirement::{Class, Rate};
 use tailbound_core::units::{format_ns, grouped};
-use tailbound_core::{Finding, Impact, Outcome, Plan, Verdict};
+use tailbound_core::{EndReason, Finding, Impact, Outcome, Plan, Verdict};
 
 use crate::quantile::{Quantile, median};
 use crate::rates::{self, at_most, percent};
@@ -33,7 +33,7 @@ struct Case<'a> {
     tally: Tally,
     findings: &'a [Finding],
     threads: &'a [ThreadRecord],
-    ended: &'a str,
+    ended: EndReason,
     measured_ns: i64,
 }
 
@@ -57,7 +57,7 @@ pub fn verdict(
     threads: &[ThreadRecord],
     seconds: &[SecondRecord],
     findings: &[Finding],
-    ended: &str,
+    ended: EndReason,
     measured_ns: i64,
 ) -> Verdict {
     let tally = tally(plan, threads, seconds, measured_ns);
@@ -250,19 +250,18 @@ impl Case<'_> {
     }
 
     fn incomplete(&self) -> Option<String> {
-        // Ended by the rule that the plan named is as planned.
-        if self.ended == "rule" {
+        // Ended by the rule that the plan named: its threads were stopped, as planned.
+        if self.ended == EndReason::Rule {
             return None;
         }
-        if self.ended != "complete" {
+        if !self.ended.is_as_planned() {
             return Some(words::ended(self.ended, self.measured_ns, self.plan.duration_ns()));
         }
-        let broken = |t: &&ThreadRecord| {
-            t.context == self.tally.context && !matches!(t.ended.as_str(), "" | "complete")
-        };
+        let broken =
+            |t: &&ThreadRecord| t.context == self.tally.context && !t.ended.is_as_planned();
         self.threads.iter().find(broken).map(|t| {
             let place = t.cpu.map_or_else(String::new, |c| format!(" on CPU {c}"));
-            format!("thread {}{place} ended early ({})", t.thread, words::clause(&t.ended))
+            format!("thread {}{place} ended early ({})", t.thread, words::clause(t.ended.as_str()))
         })
     }
 
@@ -328,7 +327,7 @@ impl Case<'_> {
                 grouped(tally.found.unknown)
             ));
         }
-        if !matches!(tally.context.as_str(), "user" | "completion" | "start" | "") {
+        if !tally.context.is_outermost() {
             out.push(format!(
                 "Judged where the source measured outermost: `{}`; a program is later than that.",
                 tally.context

@@ -5,8 +5,8 @@
 //! three digits, unless rounding would make it look equal to the limit.
 //! Not here: when which sentence is said ([`crate::verdict`]).
 
-use tailbound_core::Requirement;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
+use tailbound_core::{EndReason, Requirement};
 
 use crate::tally::{Extreme, Tally};
 
@@ -125,14 +125,17 @@ pub(crate) fn missed(tally: &Tally) -> String {
 }
 
 /// What a run that is not complete came to: `the run was interrupted after 12 s of 60 s`.
-pub(crate) fn ended(reason: &str, measured_ns: i64, planned_ns: i64) -> String {
+pub(crate) fn ended(reason: EndReason, measured_ns: i64, planned_ns: i64) -> String {
     let how = match reason {
-        "interrupted" => "the run was interrupted".to_owned(),
-        "stopped" => "the run was stopped".to_owned(),
-        "failed" => "the run failed".to_owned(),
-        "cut-off" => "the run file was cut off".to_owned(),
-        "" => "the run ended without saying why".to_owned(),
-        other => format!("the run ended early ({})", clause(other)),
+        EndReason::Interrupted => "the run was interrupted".to_owned(),
+        EndReason::Failed => "the run failed".to_owned(),
+        EndReason::CutOff => "the run file was cut off".to_owned(),
+        EndReason::Unknown(word) if word.as_str().is_empty() => {
+            "the run ended without saying why".to_owned()
+        }
+        EndReason::Complete | EndReason::Rule | EndReason::Unknown(_) => {
+            format!("the run ended early ({})", clause(reason.as_str()))
+        }
     };
     let of = if planned_ns > measured_ns && planned_ns < i64::MAX {
         format!(" of {}", format_span(planned_ns))

@@ -144,7 +144,7 @@ pub(crate) fn judge(run: &mut Run) {
     if run.verdict.is_some() {
         return;
     }
-    let ended = run.end.as_ref().map_or("cut-off", |e| e.reason.as_str());
+    let ended = run.end_reason();
     let (plan, measured_ns) = (&run.header.plan, run.measured_ns());
     run.verdict = Some(tailbound_stats::verdict(
         plan,

@@ -4,6 +4,7 @@
 //! Context: COLD. Units: values of ours are ns for every time, shares from 0 to 1, percent for
 //! an advantage, and per second for a rate; [`Unit`] says what a text wrote.
 
+use crate::context::Context;
 use std::fmt;
 use std::str::FromStr;
 
@@ -68,7 +69,7 @@ pub enum What {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistic {
     /// `irq`, `thread`, …; none: the user's.
-    pub context: Option<String>,
+    pub context: Option<Context>,
     /// What is asked.
     pub what: What,
 }
@@ -96,7 +97,7 @@ impl FromStr for Statistic {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let (context, word) = match text.split_once('/') {
-            Some((context, word)) if !context.is_empty() => (Some(context.to_owned()), word),
+            Some((context, word)) if !context.is_empty() => (Some(Context::of(context)), word),
             _ => (None, text),
         };
         let unknown = || format!("statistic `{text}` is none of {WORDS}");

@@ -2,6 +2,7 @@
 //! Tests of campaign files: what is wrong is named with its line, and shortening is honest.
 
 use super::*;
+use crate::context::Context;
 
 const SMALL: &str = r#"name = "small"
 [text]
@@ -116,7 +117,7 @@ fn statistics_have_names() {
     assert_eq!(what("within:13us"), Ok(What::Within(13_000)));
     assert_eq!(what("sys.advantage"), Ok(What::Work(Cost::Sys, Of::Advantage)));
     let irq = "irq/max".parse::<Statistic>();
-    assert_eq!(irq.map(|s| s.context), Ok(Some("irq".to_owned())));
+    assert_eq!(irq.map(|s| s.context), Ok(Some(Context::Irq)));
     for wrong in ["", "p0", "p100", "real", "real.max", "within:x", "maximum"] {
         assert!(what(wrong).is_err(), "{wrong}");
     }

@@ -15,6 +15,7 @@ use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::read::Options;
 use crate::text::{self, Lines, THREADS_MAX};
+use tailbound_core::Context;
 
 #[derive(Default)]
 struct Table {
@@ -50,11 +51,11 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     for i in 0..threads {
         let d = thread(&mut draft, &table, i, unit_ns)?;
         let number = u32::try_from(i).unwrap_or(u32::MAX);
-        draft.thread(number, None, "user", d)?;
+        draft.thread(number, None, Context::User, d)?;
     }
     draft.cut_off = table.max.is_none();
     options.apply(&mut draft);
-    missed::skipped_uncounted(&mut draft, "user");
+    missed::skipped_uncounted(&mut draft, Context::User);
     draft.lose("cyclictest writes averages cut to whole units in this format.");
     Ok(draft)
 }

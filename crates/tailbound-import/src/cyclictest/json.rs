@@ -12,6 +12,7 @@ use crate::error::Fault;
 use crate::json::{self, Object};
 use crate::read::Options;
 use crate::{missed, rttests};
+use tailbound_core::Context;
 
 pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     let o = json::parse(bytes)?;
@@ -51,7 +52,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
             "Import the file as cyclictest wrote it.",
         );
     }
-    missed::skipped_uncounted(&mut draft, "user");
+    missed::skipped_uncounted(&mut draft, Context::User);
     draft.lose("cyclictest reads its counters before the threads have ended: the counts may be off by a sample.");
     draft.lose("cyclictest discards no warm-up: the first wake-ups are among the figures.");
     Ok(draft)
@@ -89,7 +90,7 @@ fn thread(
         beyond_ns: edge.or(min_ns),
     };
     let d = draft.settle(&format!("Thread {number}"), d, told);
-    draft.thread(number, json::cpu(t, "cpu"), "user", d)
+    draft.thread(number, json::cpu(t, "cpu"), Context::User, d)
 }
 
 /// A negative difference comes out of cyclictest as a number near 2^64.

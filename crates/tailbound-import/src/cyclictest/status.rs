@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::{Finding, Impact, Policy};
+use tailbound_core::{Context, Finding, Impact, Policy};
 
 use crate::cyclictest::{break_line, unit};
 use crate::draft::{Draft, Told, coarse};
@@ -68,7 +68,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     if spikes > 0 {
         draft.lose(format!("{spikes} spikes are listed in the file without their cycle numbers; they are not imported."));
     }
-    missed::skipped_uncounted(&mut draft, "user");
+    missed::skipped_uncounted(&mut draft, Context::User);
     draft.lose("Status lines hold the least, the average (cut to whole units) and the greatest latency, and no distribution.");
     Ok(draft)
 }
@@ -113,7 +113,7 @@ fn one(draft: &mut Draft, number: u32, s: Status, unit_ns: u64) -> Result<(), Fa
         beyond_ns: scale(s.min),
     };
     let d = draft.settle(&format!("Thread {number}"), coarse(), told);
-    draft.thread(number, None, "user", d)
+    draft.thread(number, None, Context::User, d)
 }
 
 /// Takes a status line apart by its labels: widths and versions differ.

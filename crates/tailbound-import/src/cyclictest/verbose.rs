@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use tailbound_core::Context;
 use tailbound_core::plan::Clock;
 use tailbound_core::units::grouped;
 
@@ -79,7 +80,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     }
     finish(&mut draft, threads, &preamble, unit_ns)?;
     options.apply(&mut draft);
-    missed::skipped_uncounted(&mut draft, "user");
+    missed::skipped_uncounted(&mut draft, Context::User);
     Ok(draft)
 }
 

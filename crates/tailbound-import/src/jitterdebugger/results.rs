@@ -11,6 +11,7 @@ use crate::error::Fault;
 use crate::json::{self, Object};
 use crate::missed;
 use crate::read::Options;
+use tailbound_core::Context;
 
 /// Where the histogram ends, whatever its unit.
 const RANGE_NS: i64 = 1_000_000;
@@ -66,5 +67,5 @@ fn thread(
         beyond_ns: Some(top.map_or(RANGE_NS, |t| RANGE_NS.max(t.saturating_add(1)))),
     };
     let d = draft.settle(&format!("Thread {number}"), d, told);
-    draft.thread(number, None, "user", d)
+    draft.thread(number, None, Context::User, d)
 }

@@ -188,7 +188,7 @@ fn a_stopped_import_is_what_was_read_and_says_so() {
         "{n}"
     );
     assert!(has_any(&run, &["source-cut-off"]));
-    assert_eq!(run.end.map(|e| e.reason), Some("interrupted".to_owned()));
+    assert_eq!(run.end.map(|e| e.reason), Some(tailbound_core::EndReason::Interrupted));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! Context: SETUP. Units: ns.
 
 use std::sync::Arc;
+use tailbound_core::Context;
 
 use tailbound_rt::handover::Block;
 use tailbound_sys::handover::{Channel, Medium, own_ipc_namespace};
@@ -134,7 +135,7 @@ struct Seats {
 }
 
 impl Seats {
-    fn seat(&mut self, cpu: u32, phase_ns: i64, context: &'static str) -> Seat {
+    fn seat(&mut self, cpu: u32, phase_ns: i64, context: Context) -> Seat {
         let thread = self.next;
         self.next += 1;
         Seat { thread, cpu: Some(cpu), phase_ns, context }
@@ -168,9 +169,9 @@ fn receivers(
             Some(next) => Some((channel(channels, next)?.giver()?, next)),
             None => None,
         };
-        let seat = seats.seat(cpu, group.phase_ns, "user");
+        let seat = seats.seat(cpu, group.phase_ns, Context::User);
         let whole = (in_ring && i == last)
-            .then(|| cast.beside(seats.seat(cpu, group.phase_ns, "ring")))
+            .then(|| cast.beside(seats.seat(cpu, group.phase_ns, Context::Ring)))
             .transpose()?;
         let receiving = Receiving {
             memory: Arc::clone(memory),
@@ -196,10 +197,10 @@ fn sender(
     seats: &mut Seats,
     held: &mut Held,
 ) -> Result<(), ProbeError> {
-    let seat = seats.seat(group.sender, group.phase_ns, "send");
+    let seat = seats.seat(group.sender, group.phase_ns, Context::Send);
     let beside: Option<[Arc<Recorders>; 2]> = if arrangement.round_trip {
         let mut more = |context| cast.beside(seats.seat(group.sender, group.phase_ns, context));
-        Some([more("round-trip")?, more("return")?])
+        Some([more(Context::RoundTrip)?, more(Context::Return)?])
     } else {
         None
     };

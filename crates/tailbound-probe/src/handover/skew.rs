@@ -11,7 +11,7 @@ use std::time::Duration;
 use tailbound_core::policy::Policy;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
-use tailbound_core::{Finding, Impact};
+use tailbound_core::{Context, Finding, Impact};
 use tailbound_rt::skew::{self, Skew, Table};
 use tailbound_sys::{clock, thread};
 
@@ -117,7 +117,7 @@ pub(super) fn tell(
     extra.figures.push(figure(pair, low, high));
     let shortest = homes
         .iter()
-        .filter(|(seat, ..)| seat.context == "user")
+        .filter(|(seat, ..)| seat.context == Context::User)
         .filter_map(|(_, recorders, _)| recorders.measured.wakeups().min_ns)
         .min();
     let bound = low.saturating_abs().max(high.saturating_abs());

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use tailbound_core::record::FigureRecord;
-use tailbound_core::{Finding, Impact};
+use tailbound_core::{Context, Finding, Impact};
 use tailbound_rt::strike::{self, Struck, Target};
 use tailbound_rt::ticks::{Counter, Scale, Taker};
 use tailbound_sys::perf::{Samples, Source};
@@ -217,12 +217,14 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
             period,
             gauge,
             clock: clock_id(setup.plan.clock),
-            ways: cast
-                .beside(on(thread + n, if source == Source::Cycles { "nmi" } else { "irq" }))?,
-            back: cast.beside(on(thread + 2 * n, "back"))?,
+            ways: cast.beside(on(
+                thread + n,
+                if source == Source::Cycles { Context::Nmi } else { Context::Irq },
+            ))?,
+            back: cast.beside(on(thread + 2 * n, Context::Back))?,
         };
         let birth = birth(setup.plan.policy, vec![cpu]);
-        cast.measured(on(thread, "user"), birth, move |stage| body.run(stage))?;
+        cast.measured(on(thread, Context::User), birth, move |stage| body.run(stage))?;
     }
     polled::release(setup, cast, gauge, move |extra| {
         let (title, meaning) = match (source, cfg!(target_arch = "x86_64")) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_core::record::FigureRecord;
-use tailbound_core::{Finding, Impact};
+use tailbound_core::{Context, Finding, Impact};
 use tailbound_host::Root;
 use tailbound_rt::poll::{self, Polling, Settings, Sinks};
 use tailbound_sys::clock::{self, Nanosleep};
@@ -229,11 +229,11 @@ pub(super) fn cast(setup: &Setup<'_>, way: Way, gauge: &Gauge) -> Result<Cast, P
             gauge: *gauge,
             clock: clock_id(setup.plan.clock),
             column,
-            gaps: cast.beside(on(thread + n, "gap"))?,
-            outside: cast.beside(on(thread + 2 * n, "outside"))?,
+            gaps: cast.beside(on(thread + n, Context::Gap))?,
+            outside: cast.beside(on(thread + 2 * n, Context::Outside))?,
         };
         let birth = birth(setup.plan.policy, vec![cpu]);
-        cast.measured(on(thread, "user"), birth, move |stage| body.run(stage))?;
+        cast.measured(on(thread, Context::User), birth, move |stage| body.run(stage))?;
     }
     Ok(cast)
 }

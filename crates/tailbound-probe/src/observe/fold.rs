@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::Distribution;
 use tailbound_core::plan::{Observe, Plan};
 use tailbound_core::record::ThreadRecord;
+use tailbound_core::{Context, Distribution, ThreadEnd};
 use tailbound_trace::split::Way;
 use tailbound_trace::{Record, Sample, Schedule, Split, TimerlatContext};
 
@@ -158,15 +158,15 @@ impl Fold {
         let mut out = Vec::new();
         let record = |thread: u32,
                       cpu: Option<u32>,
-                      context: &str,
+                      context: Context,
                       wakeup: Distribution,
                       lost: u64| ThreadRecord {
             thread,
             cpu,
-            context: context.to_owned(),
+            context,
             wakeup,
             dropped: (lost > 0).then(|| ("trace_events".to_owned(), lost)).into_iter().collect(),
-            ended: "complete".to_owned(),
+            ended: ThreadEnd::Complete,
             ..ThreadRecord::default()
         };
         if let Some(split) = self.split {
@@ -177,7 +177,7 @@ impl Fold {
                     Some(cpu) => self.cpus.get(&cpu).map_or(0, |c| c.lost),
                     None => self.cpus.values().map(|c| c.lost).sum(),
                 };
-                for (context, d) in [("irq", &way.irq), ("thread", &way.thread)] {
+                for (context, d) in [(Context::Irq, &way.irq), (Context::Thread, &way.thread)] {
                     let mut one = record(seat.thread, seat.cpu, context, d.clone(), lost);
                     one.counters = way_counters(way);
                     out.push(one);
@@ -192,7 +192,7 @@ impl Fold {
                 d.resolution_ns = US;
                 d
             };
-            let mut push = |context: &str, d: Distribution, missed: Distribution| {
+            let mut push = |context: Context, d: Distribution, missed: Distribution| {
                 let mut one = record(thread, Some(cpu), context, d, seen.lost);
                 one.missed = missed;
                 one.counters.clone_from(&counters);
@@ -204,11 +204,13 @@ impl Fold {
             };
             match self.how {
                 Observe::Timerlat => {
-                    push("irq", seen.irq, Distribution::default());
-                    push("thread", seen.thread, seen.missed);
+                    push(Context::Irq, seen.irq, Distribution::default());
+                    push(Context::Thread, seen.thread, seen.missed);
                 }
-                Observe::Osnoise => push("osnoise", coarse(seen.gaps), Distribution::default()),
-                Observe::Hwlat => push("hwlat", coarse(seen.gaps), Distribution::default()),
+                Observe::Osnoise => {
+                    push(Context::Osnoise, coarse(seen.gaps), Distribution::default())
+                }
+                Observe::Hwlat => push(Context::Hwlat, coarse(seen.gaps), Distribution::default()),
                 Observe::Tracepoints => {}
             }
         }

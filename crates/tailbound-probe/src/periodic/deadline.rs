@@ -11,6 +11,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tailbound_core::Context;
 use tailbound_core::policy::Policy;
 use tailbound_rt::cyclic::{Ended, Port as _, Schedule, Wake};
 use tailbound_rt::recorder::{Recorder, Writer};
@@ -117,11 +118,13 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     let clock = clock_id(setup.plan.clock);
     for thread in 0..words.threads {
         let seat = |n: u32, context| Seat { context, ..Seat::user(thread * 2 + n, None) };
-        let response = cast.beside(seat(1, "response"))?;
+        let response = cast.beside(seat(1, Context::Response))?;
         let sum = Arc::clone(&sum);
-        cast.measured(seat(0, "user"), birth(setup.plan.policy, Vec::new()), move |stage| {
-            run(stage, words, clock, &response, &sum)
-        })?;
+        cast.measured(
+            seat(0, Context::User),
+            birth(setup.plan.policy, Vec::new()),
+            move |stage| run(stage, words, clock, &response, &sum),
+        )?;
     }
     let ground = told::Ground::of(setup, words);
     cast.after(move |_| {

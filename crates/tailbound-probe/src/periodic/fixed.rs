@@ -11,9 +11,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tailbound_core::Finding;
 use tailbound_core::finding::Impact;
 use tailbound_core::policy::Policy;
+use tailbound_core::{Context, Finding};
 use tailbound_rt::cyclic::{Port as _, Wake};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock::{CLOCK_MONOTONIC, Nanosleep, now_ns};
@@ -144,7 +144,7 @@ fn one_cpu(
     (job, tick): (Work, Work),
 ) -> Result<(), ProbeError> {
     let seat = |n: u32, context| Seat { context, ..Seat::user(place * SEATS + n, Some(cpu)) };
-    let beside = [cast.beside(seat(1, "start"))?, cast.beside(seat(2, "work"))?];
+    let beside = [cast.beside(seat(1, Context::Start))?, cast.beside(seat(2, Context::Work))?];
     let over = Arc::new(AtomicBool::new(false));
     if words.tick_ns > 0 {
         let over = Arc::clone(&over);
@@ -154,7 +154,7 @@ fn one_cpu(
             Ok(())
         })?;
     }
-    cast.measured(seat(0, "user"), birth(setup.plan.policy, vec![cpu]), move |stage| {
+    cast.measured(seat(0, Context::User), birth(setup.plan.policy, vec![cpu]), move |stage| {
         let mut measuring = false;
         let finished = stage.phases(|schedule, recorder| {
             let mut writers = beside.each_ref().map(|r| {
@@ -198,7 +198,7 @@ fn ticks(stage: &Stage, clock: i32, tick_ns: i64, tick: Work, over: &AtomicBool)
 }
 
 fn told(homes: &[Home], job: Work) -> Extra {
-    let work = || homes.iter().filter(|(seat, _, _)| seat.context == "work");
+    let work = || homes.iter().filter(|(seat, _, _)| seat.context == Context::Work);
     let least = work().filter_map(|(_, r, _)| r.measured.wakeups().min_ns).min();
     let most = work().filter_map(|(_, r, _)| r.measured.wakeups().max_ns).max();
     let mut extra = Extra::default();

@@ -10,9 +10,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tailbound_core::Finding;
 use tailbound_core::finding::Impact;
 use tailbound_core::policy::Policy;
+use tailbound_core::{Context, Finding};
 use tailbound_rt::cyclic::{Ended, Schedule};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock::{CLOCK_THREAD_CPUTIME_ID, now_ns};
@@ -27,7 +27,8 @@ use crate::kind::{ProbeKind, ProbeOption, Setup};
 
 /// Most tasks of a set; also the seats of a CPU.
 const TASKS_MAX: usize = 6;
-const CONTEXTS: [&str; TASKS_MAX] = ["user", "task-2", "task-3", "task-4", "task-5", "task-6"];
+const CONTEXTS: [Context; TASKS_MAX] =
+    [Context::User, Context::Task2, Context::Task3, Context::Task4, Context::Task5, Context::Task6];
 /// Share of a CPU that a set may ask for.
 const BUSY_MAX: f64 = 0.85;
 const MULTIPLE_MAX: u64 = 1000;
@@ -195,7 +196,7 @@ fn one_cpu(
     for (i, (task, work)) in words.tasks.iter().zip(works).enumerate() {
         let below = u8::try_from(i).unwrap_or(0);
         let thread = place * u32::try_from(TASKS_MAX).unwrap_or(1) + u32::from(below);
-        let context = CONTEXTS.get(i).copied().unwrap_or("task");
+        let context = CONTEXTS.get(i).copied().unwrap_or(Context::Task6);
         let seat = Seat { context, ..Seat::user(thread, Some(cpu)) };
         let own = birth(Policy::Fifo(words.priority.saturating_sub(below).max(1)), vec![cpu]);
         let player = Player { task: *task, work: *work, clock, plant: words.planted && i + 1 == n };

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tailbound_core::Context;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
@@ -324,10 +325,10 @@ fn one_cpu(
     })?;
     let phase_ns = plan.interval_ns / i64::try_from(of.max(1)).unwrap_or(1) * i64::from(place);
     let seat = |n, context| Seat { phase_ns, context, ..Seat::user(place * 3 + n, Some(cpu)) };
-    let beside = [cast.beside(seat(1, "wait"))?, cast.beside(seat(2, "owner-death"))?];
+    let beside = [cast.beside(seat(1, Context::Wait))?, cast.beside(seat(2, Context::OwnerDeath))?];
     let desk = Desk { group, shelf, words, clock, cpu, beside, sum: Arc::clone(sum) };
     let own = birth(plan.policy, vec![cpu]);
-    cast.measured(seat(0, "user"), own, move |stage| desk.run(stage))
+    cast.measured(seat(0, Context::User), own, move |stage| desk.run(stage))
 }
 
 /// Starts the holder's process, again and again: it dies with this thread.

@@ -3,10 +3,10 @@
 //!
 //! Context: COLD. Not here: where the runs come from.
 
+use tailbound_core::EndReason;
 use tailbound_core::campaign::{CampaignFile, Kind, Part};
 use tailbound_core::plan::Means;
 use tailbound_core::record::{Fact, Run};
-use tailbound_stats::decide::latency;
 
 /// What became of one run.
 #[derive(Clone, Debug)]
@@ -142,14 +142,15 @@ pub fn share(part: &Part, run: &Run) -> f64 {
         u64::try_from(ns / plan.interval_ns.max(1)).ok()
     });
     let Some(full) = full.filter(|n| *n > 0 && !part.only_work) else { return 1.0 };
-    let threads = latency::context(run)
+    let threads = run
+        .judged_context()
         .map_or(0, |c| run.threads.iter().filter(|t| t.context == c).count())
         .max(1);
-    let whole = run.end.as_ref().is_some_and(|e| e.reason == "complete");
-    let made = if whole {
-        plan.activations as f64
-    } else {
-        latency::context(run).map_or(0.0, |c| run.total(c).1.n as f64 / threads as f64)
+    let made = match run.end_reason() {
+        // The text's own rule ended it: it is what the text asks for.
+        EndReason::Rule if words.until.is_some() => return 1.0,
+        EndReason::Complete => plan.activations as f64,
+        _ => run.judged_total().1.n as f64 / threads as f64,
     };
     (made / full as f64).min(1.0)
 }

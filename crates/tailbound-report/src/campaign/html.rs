@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use tailbound_core::Run;
 use tailbound_core::campaign::{Part, Step};
-use tailbound_stats::decide::{latency, of_runs};
+use tailbound_stats::decide::of_runs;
 
 use super::given::{Given, Place};
 use super::judge::{self, Judged, Word};
@@ -161,7 +161,7 @@ fn curves(page: &mut Page, given: &Given, step: &Step, parts: &[&Part]) {
     let series = |part: &Part| -> Vec<Series> {
         let of = |(i, place): (usize, Option<&Place>)| {
             let run = place?.run()?;
-            let (wakeup, due) = run.total(latency::context(run)?);
+            let (wakeup, due) = run.judged_total();
             let name = given.systems.get(i).map(|s| s.name.clone()).unwrap_or_default();
             (due.n > 0).then_some(Series { name, look: Look::Nth(i), due, wakeup })
         };

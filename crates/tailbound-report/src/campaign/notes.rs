@@ -7,7 +7,6 @@
 use tailbound_core::campaign::Part;
 use tailbound_core::units::grouped;
 use tailbound_core::{Impact, Run};
-use tailbound_stats::decide::latency;
 
 use super::given::{Given, Measured, Place, State, share};
 use super::judge::{Judged, Row, Word};
@@ -129,7 +128,7 @@ pub(super) fn lost(given: &Given) -> Vec<String> {
 fn lost_latency(runs: &[(&Part, &Run)]) -> Option<String> {
     let of = |(part, run): &(&Part, &Run)| {
         let share = share(part, run);
-        let n = latency::context(run).map_or(0, |c| run.total(c).1.n);
+        let n = run.judged_total().1.n;
         (share < 1.0).then_some((n, share))
     };
     let short: Vec<(u64, f64)> = runs.iter().filter_map(of).collect();

@@ -5,7 +5,7 @@
 
 use tailbound_core::campaign::{Cost, Part, Statistic, Unit, What};
 use tailbound_core::units::{format_ns, grouped};
-use tailbound_stats::decide::{Sample, latency};
+use tailbound_stats::decide::Sample;
 use tailbound_stats::{Summary, quantile};
 
 use super::given::Given;
@@ -169,7 +169,7 @@ pub(super) fn runs(given: &Given, only: Option<&str>) -> Table {
         for system in systems() {
             let Some(place) = system.place(&part.id) else { continue };
             let latency = place.run().filter(|_| !part.only_work);
-            let n = latency.and_then(|r| Some(r.total(latency::context(r)?).1.n));
+            let n = latency.filter(|r| !r.threads.is_empty()).map(|r| r.judged_total().1.n);
             let share = latency.map(|r| super::given::share(part, r));
             let dash = || "–".to_owned();
             table.row(vec![
@@ -200,7 +200,7 @@ pub(super) fn statistics(given: &Given, part: &Part) -> Option<Table> {
     let mut table = Table::new(&head);
     for system in &given.systems {
         let Some(run) = system.place(&part.id).and_then(super::given::Place::run) else { continue };
-        let Some(context) = latency::context(run).filter(|_| !part.only_work) else { continue };
+        let Some(context) = run.judged_context().filter(|_| !part.only_work) else { continue };
         let (woken, due) = run.total(context);
         let s = Summary::of(&due);
         table.row(vec![

@@ -8,11 +8,11 @@
 //! what was measured and have no limit: nothing here extrapolates.
 
 use serde::Serialize;
-use tailbound_core::Run;
 use tailbound_core::campaign::{Cost, Of, Statistic, What};
 use tailbound_core::record::WorkRecord;
 use tailbound_core::units::grouped;
-use tailbound_stats::decide::{Sample, advantage, latency};
+use tailbound_core::{Context, Run};
+use tailbound_stats::decide::{Sample, advantage};
 use tailbound_stats::{Precision, Quantile, Summary, chi, quantile, student};
 
 const CONFIDENCE: f64 = 0.95;
@@ -66,12 +66,9 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
     if let What::Work(cost, of) = statistic.what {
         return work(run, cost, of, base);
     }
-    let context = match &statistic.context {
-        Some(context) => Some(context.as_str()),
-        None => latency::context(run),
-    };
+    let context = statistic.context.or_else(|| run.judged_context());
     let Some(context) = context.filter(|c| run.contexts().contains(c)) else {
-        let wanted = statistic.context.as_deref().unwrap_or("user");
+        let wanted = statistic.context.unwrap_or_default();
         return Value::absent(format!("the run has no thread of context `{wanted}`"));
     };
     let (_, due) = run.total(context);
@@ -136,7 +133,7 @@ fn independent(half: Option<f64>, why: &str) -> String {
 }
 
 /// The quantile of `p`.
-fn at(run: &Run, context: &str, p: f64) -> Value {
+fn at(run: &Run, context: Context, p: f64) -> Value {
     let (_, due) = run.total(context);
     match quantile(&due, p) {
         Quantile::Value { ns, .. } => {

@@ -200,18 +200,12 @@ fn place_of<T: PartialEq>(list: &mut Vec<T>, what: T) -> usize {
     })
 }
 
-/// The context whose activations are shown: that of the user's thread, or else the last.
-pub(super) fn context(run: &Run) -> Option<&str> {
-    let contexts = run.contexts();
-    contexts.iter().find(|c| **c == "user").or(contexts.last()).copied()
-}
-
 fn figures(i: usize, cell: &Cell) -> Place {
     let run = match &cell.run {
         Ok(run) => run,
         Err(reason) => return Place::Failed(reason.clone()),
     };
-    let Some(context) = context(run) else {
+    let Some(context) = run.judged_context() else {
         return Place::Failed("the run holds no thread's figures".to_owned());
     };
     let (wakeup, due) = run.total(context);

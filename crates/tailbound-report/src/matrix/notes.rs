@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::Run;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::verdict::Outcome;
+use tailbound_core::{Context, Run};
 
-use super::grid::{Grid, Place, context, load_name};
+use super::grid::{Grid, Place, load_name};
 use crate::digest;
 
 /// `12 of 12 cells measured. …`: how late each kernel was at worst.
@@ -102,12 +102,13 @@ pub(super) fn notes(grid: &Grid) -> Vec<String> {
             out.push(format!("The cells differ in {what}: {}.", counted(&values)));
         }
     }
-    let mut hidden: Vec<&str> = grid
+    let mut hidden: Vec<Context> = grid
         .runs()
-        .flat_map(|r| r.contexts().into_iter().filter(|c| Some(*c) != context(r)))
+        .flat_map(|r| r.contexts().into_iter().filter(|c| Some(*c) != r.judged_context()))
         .collect();
-    hidden.sort_unstable();
+    hidden.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
     hidden.dedup();
+    let hidden: Vec<&str> = hidden.iter().map(Context::as_str).collect();
     if !hidden.is_empty() {
         out.push(format!(
             "Shown is the reaction of the user's thread; the runs also hold {}.",

@@ -115,7 +115,7 @@ pub fn totals(runs: &[Run], names: &[String]) -> Vec<Series> {
     for (r, run) in runs.iter().enumerate() {
         let name = names.get(r).cloned().unwrap_or_else(|| format!("run {}", r + 1));
         let contexts = run.contexts();
-        for context in &contexts {
+        for &context in &contexts {
             let (wakeup, due) = run.total(context);
             let name = if contexts.len() > 1 { format!("{name}, {context}") } else { name.clone() };
             out.push(Series { name, look: Look::Nth(out.len()), due, wakeup });

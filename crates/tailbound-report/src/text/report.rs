@@ -147,13 +147,9 @@ fn impact_word(i: Impact) -> &'static str {
     }
 }
 
-/// All due activations of the outermost context, small.
+/// All due activations of the judged context, small.
 fn histogram(run: &Run, page: &mut Page) {
-    let contexts = run.contexts();
-    let Some(context) = contexts.iter().find(|c| **c == "user").or(contexts.last()) else {
-        return;
-    };
-    let (_, due) = run.total(context);
+    let (_, due) = run.judged_total();
     if due.late.total() == 0 {
         return;
     }

@@ -7,15 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tailbound_core::{Distribution, Impact, Run};
-
-use crate::tally::judged_context;
+use tailbound_core::{Context, Distribution, Impact, Run};
 
 /// Maxima by the second, and what must be known of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockMaxima {
     /// The judged context.
-    pub context: String,
+    pub context: Context,
     /// What came late, in the singular.
     pub event: String,
     /// Latest wake-up of each whole second of the schedule, in order.
@@ -55,7 +53,7 @@ impl BlockMaxima {
     /// Of a run.
     #[must_use]
     pub fn of(run: &Run) -> Self {
-        let context = judged_context(&run.threads);
+        let context = run.judged_context().unwrap_or_default();
         let judged: Vec<_> = run.threads.iter().filter(|t| t.context == context).collect();
         let mut due = Distribution::default();
         for t in &judged {

@@ -41,7 +41,7 @@ pub fn bound(maxima: &BlockMaxima, settings: &Settings) -> Statement {
     let free = free::lines(maxima, &settings);
     Statement {
         method: METHOD,
-        context: maxima.context.clone(),
+        context: maxima.context,
         seconds: maxima.seconds,
         observed_max_ns: maxima.observed_max_ns(),
         free_missing: free.is_empty().then(|| free_missing(maxima)),

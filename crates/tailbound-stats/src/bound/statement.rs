@@ -6,6 +6,7 @@
 //! Not here: how it is found ([`super::procedure`]), pictures (`tailbound-report`).
 
 use serde::Serialize;
+use tailbound_core::Context;
 
 use super::extrapolate::Limits;
 use super::gate::Gate;
@@ -221,7 +222,7 @@ pub struct Statement {
     /// What was asked.
     pub settings: Settings,
     /// The context that is judged.
-    pub context: String,
+    pub context: Context,
     /// Length of the run in whole seconds.
     pub seconds: u64,
     /// Latest of all.

@@ -25,11 +25,10 @@ impl Features {
     /// one is the median of the greatest value of each second, over all threads.
     #[must_use]
     pub fn of(run: &Run) -> Self {
-        let contexts = run.contexts();
-        let Some(context) = contexts.iter().find(|c| **c == "user").or(contexts.last()) else {
+        if run.threads.is_empty() {
             return Self::default();
-        };
-        let (_, due) = run.total(context);
+        }
+        let (_, due) = run.judged_total();
         let mut ns = [None; 6];
         for (place, p) in ns.iter_mut().zip(PROBABILITIES) {
             *place = quantile(&due, p).ns().filter(|v| *v > 0.0);

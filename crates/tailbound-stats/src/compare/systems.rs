@@ -13,8 +13,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tailbound_core::context::contexts;
 use tailbound_core::record::{End, ThreadRecord};
-use tailbound_core::{Outcome, Run};
+use tailbound_core::{Context, EndReason, Outcome, Run};
 
 use super::block::Block;
 use super::difference::{Design, Difference, difference};
@@ -44,7 +45,7 @@ pub struct Systems {
     /// The deadline they share.
     pub deadline_ns: Option<i64>,
     /// The context compared: `user`, where there is one.
-    pub context: String,
+    pub context: Context,
     /// What a reader must know of how they came about, a sentence each.
     pub notes: Vec<String>,
 }
@@ -105,7 +106,7 @@ impl Systems {
                 runs.split_first().map(|(first, others)| together(first, others))
             })
             .collect();
-        set_units(&mut systems, &groups, design, &context, deadline_ns, &mut notes);
+        set_units(&mut systems, &groups, design, context, deadline_ns, &mut notes);
         for (name, runs) in &groups {
             notes.extend(within(name, runs));
         }
@@ -148,7 +149,7 @@ fn by_variant<'r>(
         if !names.contains(&place.variant) {
             names.push(place.variant.clone());
         }
-        if run.end.as_ref().is_some_and(|e| e.reason == "complete") {
+        if run.ended_as_planned() {
             rounds.entry(place.round).or_default().insert(place.variant.clone(), run);
         } else {
             cut += 1;
@@ -168,21 +169,14 @@ fn by_variant<'r>(
 }
 
 /// The context that is compared, and that others are there.
-fn context(groups: &[(String, Vec<&Run>)], notes: &mut Vec<String>) -> String {
-    let mut contexts: Vec<&str> = Vec::new();
-    for context in groups.iter().flat_map(|(_, runs)| runs).flat_map(|r| r.contexts()) {
-        if !contexts.contains(&context) {
-            contexts.push(context);
-        }
-    }
-    // Outermost first: of a program's own loop, that is its completion.
-    let outer = ["user", "completion"].iter().find(|c| contexts.contains(c));
-    let chosen = outer.or(contexts.first()).copied();
-    let chosen = chosen.unwrap_or("user").to_owned();
-    if contexts.len() > 1 {
+fn context(groups: &[(String, Vec<&Run>)], notes: &mut Vec<String>) -> Context {
+    let all = contexts(groups.iter().flat_map(|(_, runs)| runs).flat_map(|r| &r.threads));
+    let chosen = Context::judged(&all).unwrap_or_default();
+    if all.len() > 1 {
+        let all: Vec<&str> = all.iter().map(Context::as_str).collect();
         notes.push(format!(
             "The context `{chosen}` is judged; the table has all of {}.",
-            contexts.join(", ")
+            all.join(", ")
         ));
     }
     chosen
@@ -207,7 +201,7 @@ fn together(first: &Run, others: &[&Run]) -> Run {
         }
     }
     let measured_ns = others.iter().fold(first.measured_ns(), |sum, r| sum + r.measured_ns());
-    whole.end = Some(End { reason: "complete".to_owned(), measured_ns, lines: 0 });
+    whole.end = Some(End { reason: EndReason::Complete, measured_ns, lines: 0 });
     (whole.seconds, whole.blocks, whole.windows) = (Vec::new(), Vec::new(), Vec::new());
     whole
 }
@@ -216,7 +210,7 @@ fn set_units(
     systems: &mut [System],
     groups: &[(String, Vec<&Run>)],
     design: Design,
-    context: &str,
+    context: Context,
     deadline_ns: Option<i64>,
     notes: &mut Vec<String>,
 ) {

@@ -11,8 +11,9 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use tailbound_core::context::contexts;
 use tailbound_core::units::{format_span, grouped};
-use tailbound_core::{Run, units};
+use tailbound_core::{Context, Run, units};
 
 use crate::quantile::{Quantile, label};
 use crate::summary::Summary;
@@ -45,7 +46,7 @@ pub struct ComparedRun {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedContext {
     /// `user`, `thread`, `irq`, …
-    pub context: String,
+    pub context: Context,
     /// Due activations: wake-ups and missed ones.
     pub due: u64,
     /// Missed ones among them.
@@ -58,7 +59,7 @@ pub struct ComparedContext {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The context.
-    pub context: String,
+    pub context: Context,
     /// `min`, `mean`, `sd`, `skewness`, `kurtosis`, `mode`, `p50`, …, `max`.
     pub statistic: String,
     /// `ns`, or `none` for skewness and kurtosis, whose `value` is then without unit.
@@ -80,13 +81,8 @@ pub struct Cell {
 #[must_use]
 pub fn compare(runs: &[(&str, &Run)]) -> Comparison {
     let compared: Vec<ComparedRun> = runs.iter().map(|(label, run)| one_run(label, run)).collect();
-    let mut contexts: Vec<&str> = Vec::new();
-    for context in compared.iter().flat_map(|r| &r.contexts) {
-        if !contexts.contains(&context.context.as_str()) {
-            contexts.push(&context.context);
-        }
-    }
-    let rows = contexts.iter().flat_map(|c| rows_of(c, &compared)).collect();
+    let contexts = contexts(runs.iter().flat_map(|(_, run)| &run.threads));
+    let rows = contexts.iter().flat_map(|c| rows_of(*c, &compared)).collect();
     let notes = notes(runs, &compared, &contexts);
     Comparison { runs: compared, rows, notes }
 }
@@ -98,7 +94,7 @@ fn one_run(label: &str, run: &Run) -> ComparedRun {
         .map(|context| {
             let (wakeup, due) = run.total(context);
             ComparedContext {
-                context: context.to_owned(),
+                context,
                 due: due.n,
                 missed: due.n.saturating_sub(wakeup.n),
                 summary: Summary::of(&due),
@@ -113,7 +109,7 @@ fn one_run(label: &str, run: &Run) -> ComparedRun {
     }
 }
 
-fn rows_of(context: &str, runs: &[ComparedRun]) -> Vec<Row> {
+fn rows_of(context: Context, runs: &[ComparedRun]) -> Vec<Row> {
     let summaries: Vec<Option<&Summary>> = runs
         .iter()
         .map(|r| r.contexts.iter().find(|c| c.context == context).map(|c| &c.summary))
@@ -140,7 +136,7 @@ fn rows_of(context: &str, runs: &[ComparedRun]) -> Vec<Row> {
                 ratio: value.ns().zip(first).map(|(value, first)| value / first),
             };
             Row {
-                context: context.to_owned(),
+                context,
                 statistic: name.clone(),
                 unit: if bare { "none" } else { "ns" },
                 cells: values.into_iter().map(cell).collect(),
@@ -177,7 +173,7 @@ fn figures(s: &Summary) -> Vec<(String, Quantile)> {
         .collect()
 }
 
-fn notes(runs: &[(&str, &Run)], compared: &[ComparedRun], contexts: &[&str]) -> Vec<String> {
+fn notes(runs: &[(&str, &Run)], compared: &[ComparedRun], contexts: &[Context]) -> Vec<String> {
     let mut out = Vec::new();
     let mut differs = |what: &str, of: &dyn Fn(&Run) -> String| {
         let values: Vec<String> = runs.iter().map(|(_, run)| of(run)).collect();

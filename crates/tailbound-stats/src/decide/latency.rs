@@ -66,13 +66,6 @@ impl Latency {
     }
 }
 
-/// The context that a program of one's own would be in: `user`, else the last one.
-#[must_use]
-pub fn context(run: &Run) -> Option<&str> {
-    let contexts = run.contexts();
-    contexts.iter().find(|c| **c == "user").or(contexts.last()).copied()
-}
-
 /// Start latency over `runs` of one system; `None` where nothing was measured.
 #[must_use]
 pub fn latency(runs: &[&Run], deadline_ns: Option<i64>) -> Option<Latency> {
@@ -80,9 +73,7 @@ pub fn latency(runs: &[&Run], deadline_ns: Option<i64>) -> Option<Latency> {
     let mut blocks = Vec::new();
     let mut before = 0u64;
     for run in runs {
-        if let Some(context) = context(run) {
-            due.merge(&run.total(context).1);
-        }
+        due.merge(&run.judged_total().1);
         // One after the other, as if they were one run.
         let end = run.blocks.iter().map(|b| b.second + b.seconds).max().unwrap_or(0);
         blocks.extend(run.blocks.iter().cloned().map(|mut b| {

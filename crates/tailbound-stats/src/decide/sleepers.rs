@@ -34,9 +34,7 @@ pub fn sleepers(runs: &[&Run]) -> Vec<Sleepers> {
     for tasks in numbers {
         let mut due = Distribution::default();
         for run in runs.iter().filter(|r| r.header.plan.tasks == Some(tasks)) {
-            if let Some(context) = latency::context(run) {
-                due.merge(&run.total(context).1);
-            }
+            due.merge(&run.judged_total().1);
         }
         if due.n > 0 {
             out.push((tasks, due));

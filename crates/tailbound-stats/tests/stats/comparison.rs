@@ -9,7 +9,7 @@ use tailbound_stats::{Quantile, compare};
 use crate::verdicts::{plan, run_of};
 
 fn thread(context: &str, value_ns: i64, n: u64) -> ThreadRecord {
-    let mut t = ThreadRecord { context: context.to_owned(), ..ThreadRecord::default() };
+    let mut t = ThreadRecord { context: context.into(), ..ThreadRecord::default() };
     t.wakeup.add_many(value_ns, n);
     t
 }

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{Header, SCHEMA, SecondRecord, ThreadRecord};
 use tailbound_core::requirement::{Class, Requirement};
-use tailbound_core::{Distribution, Finding, Impact, Outcome, Plan, Policy, Run, Verdict};
+use tailbound_core::{
+    Distribution, EndReason, Finding, Impact, Outcome, Plan, Policy, Run, Verdict,
+};
 use tailbound_stats::verdict;
 
 const S: i64 = 1_000_000_000;
@@ -64,7 +66,7 @@ struct Scene {
     threads: Vec<ThreadRecord>,
     seconds: Vec<SecondRecord>,
     findings: Vec<Finding>,
-    ended: &'static str,
+    ended: EndReason,
     measured_ns: i64,
 }
 
@@ -79,8 +81,8 @@ impl Scene {
             let mut t = ThreadRecord {
                 thread: id,
                 cpu: Some(id),
-                context: "user".to_owned(),
-                ended: "complete".to_owned(),
+                context: "user".into(),
+                ended: "complete".into(),
                 ..ThreadRecord::default()
             };
             for second in 0..60u64 {
@@ -102,7 +104,7 @@ impl Scene {
             threads.push(t);
         }
         let findings = Vec::new();
-        Self { plan, threads, seconds, findings, ended: "complete", measured_ns: 60 * S }
+        Self { plan, threads, seconds, findings, ended: EndReason::Complete, measured_ns: 60 * S }
     }
     fn require(mut self, class: Class, rate: Option<&str>) -> Self {
         self.plan.requirement.class = class;
@@ -179,15 +181,15 @@ fn doubt_undoes_met_and_nothing_else() {
 #[test]
 fn a_run_that_was_stopped_shows_failure_but_not_success() {
     let mut scene = Scene::new(&[(1, 50_000)]);
-    (scene.ended, scene.measured_ns) = ("interrupted", 12 * S);
+    (scene.ended, scene.measured_ns) = (EndReason::Interrupted, 12 * S);
     let v = scene.verdict();
     assert_eq!(v.outcome, Outcome::Undecided);
     assert!(v.sentence.contains("interrupted after 12 s of 60 s"), "{}", v.sentence);
     let mut scene = Scene::new(&[(1, 500_000)]);
-    scene.ended = "interrupted";
+    scene.ended = EndReason::Interrupted;
     assert_eq!(scene.verdict().outcome, Outcome::NotMet);
     let mut scene = Scene::new(&[]);
-    scene.threads[1].ended = "clock_nanosleep: invalid argument".to_owned();
+    scene.threads[1].ended = "clock_nanosleep: invalid argument".into();
     let v = scene.verdict();
     assert_eq!(v.outcome, Outcome::Undecided);
     assert!(v.sentence.contains("thread 1 on CPU 1 ended early"), "{}", v.sentence);
@@ -316,7 +318,7 @@ fn an_imported_histogram_that_overflowed_is_undecided() {
 fn the_outermost_context_is_judged() {
     let mut scene = Scene::new(&[]);
     let mut irq = scene.threads[0].clone();
-    irq.context = "irq".to_owned();
+    irq.context = "irq".into();
     irq.wakeup.add(5_000_000);
     scene.threads.push(irq);
     assert_eq!(scene.verdict().outcome, Outcome::Met, "user is there");

@@ -135,10 +135,9 @@ fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure>
         out.push(words::quantile(means, &plan, effect));
     }
     if let Some(run) = &pilot {
-        let contexts = run.contexts();
-        let context = contexts.iter().find(|c| **c == "user").or(contexts.last());
-        let (_, due) = run.total(context.copied().unwrap_or("user"));
-        let known = tailbound_report::precision::of(run, context.copied().unwrap_or("user"), None);
+        let context = run.judged_context().unwrap_or_default();
+        let (_, due) = run.total(context);
+        let known = tailbound_report::precision::of(run, context, None);
         let pilot = words::Pilot {
             summary: &tailbound_stats::Summary::of(&due),
             known: &known,

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use tailbound_core::EndReason;
 use tailbound_core::plan::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
 use tailbound_core::record::Run;
 use tailbound_core::units::{exact, parse_ns};
@@ -76,7 +77,7 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
 }
 
 fn interrupted(run: &Run) -> bool {
-    run.end.as_ref().is_none_or(|e| e.reason == "interrupted")
+    run.end.as_ref().is_none_or(|e| e.reason == EndReason::Interrupted)
 }
 
 /// The intervals, in equal ratios, in whole µs.

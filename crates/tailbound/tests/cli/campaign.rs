@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tailbound_core::EndReason;
 use tailbound_core::record::Run;
 
 use crate::{call, folder, read, skip, status, stderr, stdout, tailbound};
@@ -219,7 +220,7 @@ fn after_a_kill_or_a_signal_the_same_words_go_on_and_complete_runs_are_kept() {
                 std::thread::sleep(Duration::from_millis(50));
             }
             let reason = read(&file).end.map(|e| e.reason);
-            assert_eq!(reason.as_deref(), Some("interrupted"), "it went on without its parent");
+            assert_eq!(reason, Some(EndReason::Interrupted), "it went on without its parent");
         } else {
             assert_eq!(ended.code(), Some(5), "not complete");
             let html = std::fs::read_to_string(folder.path().join("c/campaign.html")).unwrap();
@@ -238,7 +239,7 @@ fn after_a_kill_or_a_signal_the_same_words_go_on_and_complete_runs_are_kept() {
     assert_eq!(before[1], after[1], "a complete run is kept");
     for part in ["first", "tasks-1", "tasks-2", "work"] {
         let end = read(&run_file(folder.path(), part)).end;
-        assert_eq!(end.map(|e| e.reason).as_deref(), Some("complete"), "{part}");
+        assert_eq!(end.map(|e| e.reason), Some(EndReason::Complete), "{part}");
     }
 }
 

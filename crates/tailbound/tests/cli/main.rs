@@ -13,6 +13,7 @@
 //! observe.rs  the kernel's tracing beside a run
 //! probes.rs   what holds for every probe; probe_*.rs what holds for some
 //! remains.rs what a killed process may leave behind (used by ../faults too)
+//! judged.rs   one context is judged by every command
 //! campaign.rs texts done again, kills, and their pages
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -26,6 +27,7 @@ mod duration;
 mod ends;
 mod files;
 mod ground;
+mod judged;
 mod lab;
 mod loads;
 mod measure;

@@ -112,3 +112,45 @@ fn what_cannot_be_compared_is_said() {
     assert_eq!(status(&empty), 2);
     assert!(stderr(&empty).contains("no run files"), "{}", stderr(&empty));
 }
+
+#[test]
+fn runs_that_their_rule_ended_are_kept_and_compared() {
+    let folder = folder();
+    // A deadline that nothing keeps: the rule ends each run long before its minute.
+    let make = || {
+        let words = [
+            "run",
+            "--until",
+            "demonstrated",
+            "-d",
+            "1us",
+            "--rate",
+            "1/20s",
+            "--warm-up",
+            "0s",
+            "-L",
+            "none",
+            "-p",
+            "other",
+            "-a",
+            "0",
+            "--rounds",
+            "1",
+            "--out",
+            "r",
+            "--",
+            "plain:",
+            "slow: -i 2ms",
+        ];
+        call(folder.path(), &words)
+    };
+    let out = make();
+    let file = folder.path().join("r/001-slow.tailbound.jsonl");
+    assert!(file.exists() && !stderr(&out).contains("round 1: "), "{}", stderr(&out));
+    assert_eq!(read(&file).end.unwrap().reason, "rule");
+    assert!(stdout(&out).contains("plain") && stdout(&out).contains("slow"), "{}", stderr(&out));
+    let before = std::fs::read(&file).unwrap();
+    let again = make();
+    assert!(stderr(&again).contains("2 of the runs are there already"), "{}", stderr(&again));
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}

@@ -16,6 +16,7 @@ mod told;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tailbound_core::Context;
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_rt::cyclic::{Ended, Schedule};
@@ -195,13 +196,13 @@ fn one_cpu(
     let phase_ns = plan.interval_ns / of * i64::from(place);
     let seat = |n: u32, context| Seat { phase_ns, context, ..Seat::user(place * 4 + n, Some(cpu)) };
     let beside = [
-        cast.beside(seat(1, "hand-over"))?,
-        cast.beside(seat(2, "wait"))?,
-        cast.beside(seat(3, "no-inheritance"))?,
+        cast.beside(seat(1, Context::HandOver))?,
+        cast.beside(seat(2, Context::Wait))?,
+        cast.beside(seat(3, Context::NoInheritance))?,
     ];
     let desk = Desk { group, words, clock, cpu, beside, sum: Arc::clone(sum) };
     let own = birth(plan.policy, vec![cpu]);
-    cast.measured(seat(0, "user"), own, move |stage| desk.run(stage))
+    cast.measured(seat(0, Context::User), own, move |stage| desk.run(stage))
 }
 
 /// Where the director of one CPU works.

@@ -103,7 +103,7 @@ pub(super) fn forget_failed(system: &Path, part: &str) {
 
 /// Did the run come to its end?
 pub(super) fn is_complete(run: &Run) -> bool {
-    run.end.as_ref().is_some_and(|e| e.reason == "complete" || e.reason == "rule")
+    run.ended_as_planned()
 }
 
 /// The complete run of `part`, where there is one.
@@ -170,7 +170,7 @@ fn place(system: &Path, name: &str, part: &Part, prefix: &str) -> Result<Place, 
         _ if is_complete(&run) => State::Complete(Box::new(run)),
         None => State::Cut(Box::new(run), "cut off".to_owned()),
         Some(e) => {
-            let why = e.reason.clone();
+            let why = e.reason.to_string();
             State::Cut(Box::new(run), why)
         }
     };

@@ -61,7 +61,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
             round: None,
         };
         let (run, _) = tailbound_run::run(session, output, &signals, &mut |_| ())?;
-        let cut = run.end.as_ref().is_none_or(|e| e.reason != "complete");
+        let cut = !run.ended_as_planned();
         runs.push((crate::input::name(&path), run));
         if cut {
             say::note("ended early: what follows is what was measured until then");

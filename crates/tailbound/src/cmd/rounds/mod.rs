@@ -186,8 +186,7 @@ fn check(variants: &[Variant]) -> Result<(), Failure> {
 
 /// A run file that is whole.
 fn complete(path: &Path) -> bool {
-    path.exists()
-        && input::run(path).is_ok_and(|r| r.end.as_ref().is_some_and(|e| e.reason == "complete"))
+    path.exists() && input::run(path).is_ok_and(|r| r.ended_as_planned())
 }
 
 /// Makes every run that is not there yet; `true`: ended by a signal.

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Words of a fixed vocabulary in files that a later version may have written.
+//!
+//! Context: COLD. [`open_words`] makes an enum of such words: what this version knows has a
+//! variant, and what it does not know is kept as it stands in `Unknown`, is shown and written
+//! back unchanged. So a new word never makes a file unreadable, and every `match` has to say
+//! what it does with one. What a user types is parsed by `FromStr` instead, and refused.
+//! Not here: the words themselves.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Longest unknown word kept whole.
+pub const WORD_MAX: usize = 62;
+
+/// A short text of its own, so that what holds it stays `Copy`. What is longer than
+/// [`WORD_MAX`] bytes ends in `…`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Word {
+    bytes: [u8; WORD_MAX],
+    len: u8,
+}
+
+impl Word {
+    /// Keeps `text`.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        const CUT: &str = "…";
+        let mut word = Self { bytes: [0; WORD_MAX], len: 0 };
+        if text.len() <= WORD_MAX {
+            word.push(text);
+        } else {
+            let mut end = WORD_MAX - CUT.len();
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            word.push(text.get(..end).unwrap_or_default());
+            word.push(CUT);
+        }
+        word
+    }
+
+    fn push(&mut self, text: &str) {
+        let at = usize::from(self.len);
+        if let Some(room) = self.bytes.get_mut(at..at + text.len()) {
+            room.copy_from_slice(text.as_bytes());
+            self.len = u8::try_from(at + text.len()).unwrap_or(self.len);
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        let bytes = self.bytes.get(..usize::from(self.len)).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl serde::de::Visitor<'_> for Text {
+            type Value = Word;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a word")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Word, E> {
+                Ok(Word::new(text))
+            }
+        }
+        from.deserialize_str(Text)
+    }
+}
+
+/// An enum of words as they stand in files: see the module.
+macro_rules! open_words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$vdoc])* $variant,)+
+            /// A word that this version does not know, as it stands.
+            Unknown($crate::words::Word),
+        }
+        impl $name {
+            /// Every word that this version knows, in order.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+            /// The word as it stands in a file: one of ours, or kept as unknown.
+            #[must_use]
+            pub fn of(word: &str) -> Self {
+                match word {
+                    $($word => Self::$variant,)+
+                    _ => Self::Unknown($crate::words::Word::new(word)),
+                }
+            }
+            /// The word.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $word,)+
+                    Self::Unknown(word) => word.as_str(),
+                }
+            }
+        }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.as_str())
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let word = <$crate::words::Word as serde::Deserialize>::deserialize(from)?;
+                Ok(Self::of(word.as_str()))
+            }
+        }
+        impl PartialEq<&str> for $name {
+            fn eq(&self, other: &&str) -> bool {
+                self.as_str() == *other
+            }
+        }
+    };
+}
+pub(crate) use open_words;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EndReason;
+
+    #[test]
+    fn known_words_have_a_variant_and_others_are_kept() {
+        for text in EndReason::WORDS {
+            let kept = EndReason::of(text);
+            assert!(!matches!(kept, EndReason::Unknown(_)), "{text}");
+            assert_eq!(serde_json::to_value(kept).ok(), Some((*text).into()));
+        }
+        let later: EndReason =
+            serde_json::from_str("\"from-later\"").unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(later, EndReason::Unknown(Word::new("from-later")));
+        assert_eq!(serde_json::to_string(&later).ok().as_deref(), Some("\"from-later\""));
+        assert!(serde_json::from_str::<EndReason>("7").is_err());
+    }
+
+    #[test]
+    fn what_is_too_long_is_seen_to_be_cut() {
+        let whole = "a".repeat(WORD_MAX);
+        assert_eq!(Word::new(&whole).as_str(), whole);
+        for long in ["a".repeat(WORD_MAX + 1), "µ".repeat(WORD_MAX)] {
+            let word = Word::new(&long);
+            assert!(word.as_str().ends_with('…') && word.as_str().len() > WORD_MAX - 5, "{word}");
+        }
+    }
+}
