@@ -106,10 +106,12 @@ impl Log<'_> {
     }
 }
 
-/// Enters everything a relay holds; how many events that were.
+/// Enters what a relay holds, at most as much as fits into it: the other side goes on writing.
+/// How many events that were.
 pub fn relayed(from: &Relay, to: &mut Writer<'_>) -> u64 {
     let mut entered = 0u64;
-    while let Some([kind, a, b, c]) = from.pop() {
+    for _ in 0..RELAYED {
+        let Some([kind, a, b, c]) = from.pop() else { break };
         if kind == SKIPPED {
             to.skipped(b.cast_signed(), a);
         } else {

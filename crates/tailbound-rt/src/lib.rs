@@ -22,6 +22,8 @@ pub mod cyclic;
 pub mod h2;
 pub mod handover;
 pub mod jobs;
+pub mod latch;
+mod owed;
 pub mod poll;
 pub mod queue;
 pub mod recorder;

@@ -5,15 +5,18 @@
 //! Context: HOT (single writer), COLD (one reader, any time). Units: ns.
 //! The counters are single-writer relaxed atomics: a plain store on every machine, and
 //! the reader may look whenever it likes without the writer knowing. `Sums` are kept in
-//! the writer's own memory and published once a second through a sequence lock.
+//! the writer's own memory and published once a second through a latch.
 //! Nothing is lost silently: over-range values are in the top bucket *and* counted *and*
 //! in `max`; full rings count what they dropped.
 
-use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use crate::h2::{self, BUCKETS, BUCKETS_EARLY, PRECISION, PRECISION_EARLY, RANGE_BITS};
+use crate::latch::Latch;
+use crate::owed::{Owed, Stall};
 use crate::ring::Ring;
-use crate::sums::Sums;
+use crate::spread::Spread;
+use crate::sums::{Sums, WORDS};
 
 /// Entries of the exceedance ring.
 pub const EXCEEDANCES: usize = 4096;
@@ -21,11 +24,10 @@ pub const EXCEEDANCES: usize = 4096;
 pub const SECONDS: usize = 1024;
 /// Entries of the ring of raw samples.
 pub const RAW: usize = 16_384;
-/// Most missed activations written in one cycle; the rest is owed to the next ones.
+/// Most missed activations entered in one cycle; the rest is owed to the next ones.
 pub const SETTLE_MAX: u64 = 4096;
 
 const RANGE_NS: i64 = 1 << RANGE_BITS;
-const SUM_WORDS: usize = 11;
 
 /// One wake-up later than the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,9 +79,7 @@ pub struct Recorder {
     threshold_ns: AtomicI64,
     threshold_set: AtomicU64,
     raw_on: AtomicU64,
-    sums_sequence: AtomicU64,
-    sums: [AtomicU64; SUM_WORDS],
-    missed_sums: [AtomicU64; SUM_WORDS],
+    sums: Latch<AtomicU64, { 2 * WORDS }>,
     late: [AtomicU32; BUCKETS],
     missed: [AtomicU32; BUCKETS],
     early: [AtomicU32; BUCKETS_EARLY],
@@ -138,9 +138,7 @@ impl Recorder {
             threshold_ns: AtomicI64::new(0),
             threshold_set: AtomicU64::new(0),
             raw_on: AtomicU64::new(0),
-            sums_sequence: AtomicU64::new(0),
-            sums: [const { AtomicU64::new(0) }; SUM_WORDS],
-            missed_sums: [const { AtomicU64::new(0) }; SUM_WORDS],
+            sums: Latch::new(),
             late: [const { AtomicU32::new(0) }; BUCKETS],
             missed: [const { AtomicU32::new(0) }; BUCKETS],
             early: [const { AtomicU32::new(0) }; BUCKETS_EARLY],
@@ -196,16 +194,11 @@ impl Recorder {
     }
 
     /// Sums of wake-ups and of missed activations as last published (each second and at the end).
+    /// Never waits for the writer: see [`crate::latch`].
     pub fn sums(&self) -> (Sums, Sums) {
-        loop {
-            let before = self.sums_sequence.load(Ordering::Acquire);
-            let both = (unpack(&self.sums), unpack(&self.missed_sums));
-            fence(Ordering::Acquire);
-            if before.is_multiple_of(2) && before == self.sums_sequence.load(Ordering::Relaxed) {
-                return both;
-            }
-            core::hint::spin_loop();
-        }
+        let words = self.sums.read();
+        let (of_wakeups, of_missed) = words.split_at(WORDS);
+        (Sums::unpack(of_wakeups), Sums::unpack(of_missed))
     }
 
     /// Takes the oldest exceedance not yet taken.
@@ -271,9 +264,9 @@ pub struct Writer<'r> {
     max_ns: i64,
     second: Second,
     second_end_ns: i64,
-    owed_ns: i64,
-    owed: u64,
+    owed: Owed,
     interval_ns: i64,
+    spread: Spread,
 }
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -281,8 +274,13 @@ const EMPTY_SECOND: Second =
     Second { second: 0, n: 0, max_ns: i64::MIN, argmax: 0, min_ns: i64::MAX, sum_ns: 0, missed: 0 };
 
 impl<'r> Writer<'r> {
-    /// A writer into `shared` for a schedule that begins at `first_ns`.
+    /// A writer into `shared` for an even schedule that begins at `first_ns`.
     pub fn new(shared: &'r Recorder, first_ns: i64, interval_ns: i64) -> Self {
+        Self::spread(shared, first_ns, interval_ns, Spread::default())
+    }
+
+    /// A writer into `shared` for a schedule whose due times are spread.
+    pub fn spread(shared: &'r Recorder, first_ns: i64, interval_ns: i64, spread: Spread) -> Self {
         Self {
             shared,
             sums: Sums::default(),
@@ -291,9 +289,9 @@ impl<'r> Writer<'r> {
             max_ns: i64::MIN,
             second: EMPTY_SECOND,
             second_end_ns: first_ns.saturating_add(SECOND_NS),
-            owed_ns: 0,
-            owed: 0,
+            owed: Owed::default(),
             interval_ns,
+            spread,
         }
     }
 
@@ -302,28 +300,9 @@ impl<'r> Writer<'r> {
     #[inline]
     pub fn wake(&mut self, activation: u64, due_ns: i64, wake_ns: i64, missed: u64) {
         let error = self.enter(activation, due_ns, wake_ns, missed);
-        if missed > 0 || self.owed > 0 {
-            self.miss(error, missed);
-        }
-        self.count_wakeup();
-    }
-
-    /// As [`Writer::wake`], for a schedule that is not even: `late_ns` tells how late each of
-    /// the `missed` activations would have been, counted from 1.
-    #[inline]
-    pub fn wake_uneven(
-        &mut self,
-        activation: u64,
-        due_ns: i64,
-        wake_ns: i64,
-        missed: u64,
-        late_ns: impl Fn(u64) -> i64,
-    ) {
-        self.enter(activation, due_ns, wake_ns, missed);
-        let mut k = 0u64;
-        while k < missed {
-            k = k.wrapping_add(1);
-            self.miss(late_ns(k).saturating_add(self.interval_ns), 1);
+        if missed > 0 || !self.owed.is_empty() {
+            let even_ns = error.saturating_add(self.spread.delay_ns(activation));
+            self.miss(even_ns, activation, missed);
         }
         self.count_wakeup();
     }
@@ -393,60 +372,95 @@ impl<'r> Writer<'r> {
     /// had it been served when it could be, would have been `error_ns - k * interval` late.
     pub fn skipped(&mut self, error_ns: i64, missed: u64) {
         if missed > 0 {
-            self.miss(error_ns, missed);
+            self.miss(error_ns, 0, missed);
         }
     }
 
-    /// The `missed` activations after one that was `error_ns` late: the k-th of them, had it
-    /// been served at that wake-up, would have been `error_ns - k * interval` late.
-    #[cold]
-    fn miss(&mut self, error_ns: i64, missed: u64) {
+    /// Records `missed` activations that nobody looked at: missed, and by how much is not known.
+    pub fn unseen(&mut self, missed: u64) {
         if missed > 0 {
-            self.settle(u64::MAX);
-            let r = self.shared;
-            let span = self.interval_ns.saturating_mul(i64::try_from(missed).unwrap_or(i64::MAX));
-            let greatest = error_ns.saturating_sub(self.interval_ns);
-            let least = error_ns.saturating_sub(span);
-            let first = r.missed_n.load(Ordering::Relaxed) == 0;
-            if first || greatest > r.missed_max_ns.load(Ordering::Relaxed) {
-                r.missed_max_ns.store(greatest, Ordering::Relaxed);
-            }
-            if first || least < r.missed_min_ns.load(Ordering::Relaxed) {
-                r.missed_min_ns.store(least, Ordering::Relaxed);
-            }
-            bump(&r.missed_n, missed);
-            self.second.missed = self.second.missed.wrapping_add(missed);
-            (self.owed_ns, self.owed) = (greatest, missed);
+            self.count_missed(0, 0, missed);
+            count(&self.shared.missed, 0, u32::try_from(missed).unwrap_or(u32::MAX));
+            self.missed_sums.add_repeated(0, missed);
         }
-        self.settle(SETTLE_MAX);
     }
 
-    /// Writes up to `budget` of the owed missed activations into their histogram and sums.
-    fn settle(&mut self, budget: u64) {
-        let r = self.shared;
-        let over = self.owed_ns.saturating_sub(RANGE_NS);
-        if self.owed > 0 && over >= 0 {
-            // A stall of more than 17 s: all its over-range activations at once.
-            let k = over
-                .checked_div(self.interval_ns)
-                .map_or(1, |k| k.unsigned_abs().saturating_add(1))
-                .min(self.owed);
-            count(&r.missed, BUCKETS.wrapping_sub(1), u32::try_from(k).unwrap_or(u32::MAX));
-            bump(&r.missed_over_range, k);
-            self.missed_sums.add_repeated(i64::MAX, k);
-            self.owed = self.owed.wrapping_sub(k);
-            self.owed_ns = self.owed_ns.saturating_sub(
-                self.interval_ns.saturating_mul(i64::try_from(k).unwrap_or(i64::MAX)),
-            );
+    /// The `missed` activations after number `activation`, which was `even_ns` later than the even
+    /// schedule has it: the k-th of them, had it been served at that wake-up, would have been
+    /// `even_ns - k * interval` late, less what it is spread by.
+    #[cold]
+    fn miss(&mut self, even_ns: i64, activation: u64, missed: u64) {
+        let mut budget = SETTLE_MAX;
+        if missed > 0 {
+            let mut stall = Stall { even_ns, activation, n: missed.wrapping_add(1) };
+            stall.advance(1, self.interval_ns);
+            let greatest = stall.late_ns(&self.spread);
+            self.count_missed(stall.last_ns(self.interval_ns, &self.spread), greatest, missed);
+            self.enter_over_range(&mut stall);
+            budget = self.settle_some(&mut stall, budget);
+            if let Some(mut oldest) = self.owed.push(stall) {
+                self.settle_some(&mut oldest, u64::MAX);
+            }
         }
+        self.settle(budget);
+    }
+
+    fn count_missed(&mut self, least: i64, greatest: i64, missed: u64) {
+        let r = self.shared;
+        let first = r.missed_n.load(Ordering::Relaxed) == 0;
+        if first || greatest > r.missed_max_ns.load(Ordering::Relaxed) {
+            r.missed_max_ns.store(greatest, Ordering::Relaxed);
+        }
+        if first || least < r.missed_min_ns.load(Ordering::Relaxed) {
+            r.missed_min_ns.store(least, Ordering::Relaxed);
+        }
+        bump(&r.missed_n, missed);
+        self.second.missed = self.second.missed.wrapping_add(missed);
+    }
+
+    /// A stall of more than 17 s: its over-range activations at once.
+    fn enter_over_range(&mut self, stall: &mut Stall) {
+        let k = stall.beyond(RANGE_NS, self.interval_ns, &self.spread);
+        if k > 0 {
+            self.over_range(k);
+            stall.advance(k, self.interval_ns);
+        }
+    }
+
+    fn over_range(&mut self, k: u64) {
+        let r = self.shared;
+        count(&r.missed, BUCKETS.wrapping_sub(1), u32::try_from(k).unwrap_or(u32::MAX));
+        bump(&r.missed_over_range, k);
+        self.missed_sums.add_repeated(i64::MAX, k);
+    }
+
+    /// Enters what is owed, at most `budget` activations of it.
+    fn settle(&mut self, budget: u64) {
         let mut budget = budget;
-        while self.owed > 0 && budget > 0 {
-            count(&r.missed, h2::index(self.owed_ns.max(0).unsigned_abs(), PRECISION), 1);
-            self.missed_sums.add(self.owed_ns);
-            self.owed_ns = self.owed_ns.wrapping_sub(self.interval_ns);
-            self.owed = self.owed.wrapping_sub(1);
+        while budget > 0
+            && let Some(mut stall) = self.owed.take()
+        {
+            budget = self.settle_some(&mut stall, budget);
+            self.owed.push(stall);
+        }
+    }
+
+    /// Enters up to `budget` of the activations of a stall; what is left of the budget.
+    fn settle_some(&mut self, stall: &mut Stall, budget: u64) -> u64 {
+        let mut budget = budget;
+        while stall.n > 0 && budget > 0 {
+            let late = stall.late_ns(&self.spread);
+            if late >= RANGE_NS {
+                self.over_range(1);
+            } else {
+                let v = late.max(0).unsigned_abs();
+                count(&self.shared.missed, h2::index(v, PRECISION), 1);
+                self.missed_sums.add(late);
+            }
+            stall.advance(1, self.interval_ns);
             budget = budget.wrapping_sub(1);
         }
+        budget
     }
 
     /// Closes the second in progress and opens the one that holds `due_ns`.
@@ -474,12 +488,12 @@ impl<'r> Writer<'r> {
                 s.missed,
             ]);
         }
-        let sequence = r.sums_sequence.load(Ordering::Relaxed);
-        r.sums_sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
-        fence(Ordering::Release);
-        pack(&r.sums, &self.sums);
-        pack(&r.missed_sums, &self.missed_sums);
-        r.sums_sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        let mut words = [0; 2 * WORDS];
+        let both = self.sums.packed().into_iter().chain(self.missed_sums.packed());
+        for (place, word) in words.iter_mut().zip(both) {
+            *place = word;
+        }
+        r.sums.publish(&words);
     }
 
     /// Settles what is owed and publishes the last, partial second.
@@ -487,41 +501,5 @@ impl<'r> Writer<'r> {
         self.settle(u64::MAX);
         self.publish();
         self.second = EMPTY_SECOND;
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "splits 128-bit words into their halves")]
-fn pack(words: &[AtomicU64; SUM_WORDS], s: &Sums) {
-    let (s1, s3) = (s.s1.cast_unsigned(), s.s3.cast_unsigned());
-    let values = [
-        s.n,
-        s.clamped,
-        s1 as u64,
-        (s1 >> 64) as u64,
-        s.s2 as u64,
-        (s.s2 >> 64) as u64,
-        s3 as u64,
-        (s3 >> 64) as u64,
-        s.s4_low as u64,
-        (s.s4_low >> 64) as u64,
-        s.s4_high,
-    ];
-    for (word, value) in words.iter().zip(values) {
-        word.store(value, Ordering::Relaxed);
-    }
-}
-
-fn unpack(words: &[AtomicU64; SUM_WORDS]) -> Sums {
-    let [n, clamped, a, b, c, d, e, f, g, h, s4_high] =
-        words.each_ref().map(|w| w.load(Ordering::Relaxed));
-    let wide = |low: u64, high: u64| u128::from(low) | (u128::from(high) << 64);
-    Sums {
-        n,
-        clamped,
-        s1: wide(a, b).cast_signed(),
-        s2: wide(c, d),
-        s3: wide(e, f).cast_signed(),
-        s4_low: wide(g, h),
-        s4_high,
     }
 }

@@ -4,8 +4,8 @@
 //! Context: HOT. Units: ns on the schedule's clock.
 //! Activation k falls due `k * interval` after the first and a random part of a window later. So
 //! every due time is known from k alone: the schedule stays absolute, drifts nowhere, and what a
-//! late thread missed can be told one by one. The window is narrower than the interval, so due
-//! times stay in order.
+//! late thread missed can be told one by one, and how many those are without a look at each. The
+//! window is narrower than the interval, so due times stay in order.
 //! Not here: the even schedule ([`crate::cyclic`]).
 //! Source: the mixing function is that of SplitMix64 (Steele, Lea, Flood, 2014).
 
@@ -15,7 +15,7 @@ use crate::cyclic::{Ended, Port, Schedule, Wake};
 use crate::recorder::{Recorder, Writer};
 
 /// How due times are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
     /// Where the random numbers begin.
     pub seed: u64,
@@ -28,11 +28,14 @@ impl Spread {
     #[must_use]
     #[inline]
     pub fn delay_ns(&self, k: u64) -> i64 {
+        if self.window_ns <= 0 {
+            return 0;
+        }
         let mut z = self.seed.wrapping_add(k.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^= z >> 31;
-        let scaled = u128::from(z).wrapping_mul(u128::from(self.window_ns.max(0).unsigned_abs()));
+        let scaled = u128::from(z).wrapping_mul(u128::from(self.window_ns.unsigned_abs()));
         i64::try_from(scaled >> 64).unwrap_or(0)
     }
 }
@@ -47,7 +50,8 @@ pub fn run<P: Port>(
     stop: &AtomicBool,
 ) -> Ended {
     let interval = schedule.interval_ns.max(1);
-    let mut writer = Writer::new(recorder, schedule.first_ns, interval);
+    let spread = Spread { window_ns: spread.window_ns.min(interval.wrapping_sub(1)), ..*spread };
+    let mut writer = Writer::spread(recorder, schedule.first_ns, interval, spread);
     let due_of = |k: u64| {
         schedule
             .first_ns
@@ -71,13 +75,14 @@ pub fn run<P: Port>(
             }
         }
         let now = port.now_ns();
-        let mut next = activation.wrapping_add(1);
-        while next < schedule.activations && due_of(next) <= now {
-            next = next.wrapping_add(1);
-        }
+        // So many whole intervals have passed: all activations before that one are due, those
+        // after it are not.
+        let passed = now.wrapping_sub(schedule.first_ns).max(0).checked_div(interval);
+        let within = passed.map_or(0, i64::unsigned_abs).min(schedule.activations);
+        let is_due = within < schedule.activations && due_of(within) <= now;
+        let next = within.wrapping_add(u64::from(is_due)).max(activation.wrapping_add(1));
         let missed = next.wrapping_sub(activation).wrapping_sub(1);
-        let late = |k: u64| now.wrapping_sub(due_of(activation.wrapping_add(k)));
-        writer.wake_uneven(activation, due, now, missed, late);
+        writer.wake(activation, due, now, missed);
         activation = next;
     }
     writer.finish();

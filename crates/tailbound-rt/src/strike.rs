@@ -15,6 +15,9 @@ use crate::window::Windows;
 
 /// Longest time between two looks at the stop flag.
 const LOOK_NS: i64 = 1_000_000;
+/// Most stamps taken between two looks: a handler that stamps faster than they are taken would
+/// keep the loop from ever looking.
+const STAMPS: u32 = 4096;
 
 /// A counter, and the stamps of a handler.
 pub trait Struck: Counter {
@@ -66,7 +69,7 @@ pub fn run<P: Struck>(port: &mut P, what: &Target<'_>) -> (Ended, Strikes) {
     {}
     let at_ns = |ticks: u64| what.scale.ns(ticks.wrapping_sub(what.origin));
     // What came before belongs to nobody.
-    while port.struck().is_some() {}
+    while !what.stop.load(Ordering::Relaxed) && port.struck().is_some() {}
     let mut last = port.ticks();
     let mut look = last;
     let ended = loop {
@@ -75,7 +78,8 @@ pub fn run<P: Struck>(port: &mut P, what: &Target<'_>) -> (Ended, Strikes) {
             last = now;
             continue;
         }
-        while let Some(at) = port.struck() {
+        for _ in 0..STAMPS {
+            let Some(at) = port.struck() else { break };
             let early = at.wrapping_add(what.apart_ticks) < last;
             if early || at > now.wrapping_add(what.apart_ticks) {
                 strikes.stray = strikes.stray.wrapping_add(1);

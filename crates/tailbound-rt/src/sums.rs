@@ -29,7 +29,48 @@ pub struct Sums {
     pub s4_high: u64,
 }
 
+/// 64-bit words of packed sums.
+pub const WORDS: usize = 11;
+
 impl Sums {
+    /// As 64-bit words.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "splits 128-bit words into their halves")]
+    pub const fn packed(&self) -> [u64; WORDS] {
+        let (s1, s3) = (self.s1.cast_unsigned(), self.s3.cast_unsigned());
+        [
+            self.n,
+            self.clamped,
+            s1 as u64,
+            (s1 >> 64) as u64,
+            self.s2 as u64,
+            (self.s2 >> 64) as u64,
+            s3 as u64,
+            (s3 >> 64) as u64,
+            self.s4_low as u64,
+            (self.s4_low >> 64) as u64,
+            self.s4_high,
+        ]
+    }
+
+    /// From their words; of too few words, nothing.
+    #[must_use]
+    pub fn unpack(words: &[u64]) -> Self {
+        let &[n, clamped, a, b, c, d, e, f, g, h, s4_high] = words else {
+            return Self::default();
+        };
+        let wide = |low: u64, high: u64| u128::from(low) | (u128::from(high) << 64);
+        Self {
+            n,
+            clamped,
+            s1: wide(a, b).cast_signed(),
+            s2: wide(c, d),
+            s3: wide(e, f).cast_signed(),
+            s4_low: wide(g, h),
+            s4_high,
+        }
+    }
+
     /// Adds one value.
     #[inline]
     #[expect(

@@ -84,9 +84,7 @@ impl<'r> Windows<'r> {
         let passed = beyond_ns.checked_div(self.interval_ns).map_or(0, i64::unsigned_abs).min(left);
         if waited {
             // Nobody looked: missed, and nothing known of how late they would have been served.
-            for _ in 0..passed {
-                self.writer.skipped(self.interval_ns, 1);
-            }
+            self.writer.unseen(passed);
         } else {
             // Of the windows after this one the k-th began at `begin + k * interval`.
             self.writer.skipped(now_ns.saturating_sub(begin_ns), passed);

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_rt::cyclic::{self, Ended, Port, Schedule, Wake};
 use tailbound_rt::h2::{self, PRECISION};
-use tailbound_rt::recorder::Recorder;
+use tailbound_rt::recorder::{self, Recorder};
+use tailbound_rt::spread::{self, Spread};
 use tailbound_rt::sums::Sums;
 
 /// A clock that stands still but for the sleeps: each ends `delay` after the later of its
@@ -194,6 +195,59 @@ fn a_stall_longer_than_the_range_is_neither_lost_nor_slow() {
         recorder.missed_buckets().iter().map(|c| u64::from(c.load(Ordering::Relaxed))).sum();
     assert_eq!(in_buckets, 360_000_000);
     assert!(begun.elapsed().as_secs() < 20, "bounded work");
+}
+
+/// Looks, at each sleep, how many missed activations were entered since the one before.
+struct Watching<'r> {
+    late: Simulated,
+    recorder: &'r Recorder,
+    entered: u64,
+    most: u64,
+}
+
+impl Port for Watching<'_> {
+    fn sleep_until(&mut self, due_ns: i64) -> Wake {
+        let buckets = self.recorder.missed_buckets().iter();
+        let sum: u64 = buckets.map(|c| u64::from(c.load(Ordering::Relaxed))).sum();
+        let entered = sum - self.recorder.missed().over_range;
+        self.most = self.most.max(entered - self.entered);
+        self.entered = entered;
+        self.late.sleep_until(due_ns)
+    }
+    fn now_ns(&mut self) -> i64 {
+        self.late.now_ns()
+    }
+}
+
+#[test]
+fn no_cycle_enters_more_than_its_share_whatever_stalls_follow_each_other() {
+    // Four long stalls before what the first left owed is entered, and short ones beside it.
+    let delays = [&[15_000_000_000, 900_000, 30_000][..]; 4].concat();
+    let schedule = Schedule { first_ns: 0, interval_ns: 10_000, activations: 8_000_000 };
+    for window_ns in [0, 4_000] {
+        let recorder = Box::new(Recorder::new());
+        let late = Simulated {
+            now_ns: 0,
+            delays: delays.iter().copied().chain([2_000; 2_000]).collect(),
+            interruptions: 0,
+            fail_after: Some(0),
+        };
+        let mut port = Watching { late, recorder: &recorder, entered: 0, most: 0 };
+        let (stop, spread) = (AtomicBool::new(false), Spread { seed: 3, window_ns });
+        let ended = if window_ns == 0 {
+            cyclic::run(&mut port, &schedule, &recorder, &stop)
+        } else {
+            spread::run(&mut port, &schedule, &spread, &recorder, &stop)
+        };
+        assert!(matches!(ended, Ended::Failed(22, n) if n > 6_000_000), "{ended:?}");
+        assert_eq!(port.most, recorder::SETTLE_MAX);
+        let entered: u64 = recorder
+            .missed_buckets()
+            .iter()
+            .map(|c| u64::from(c.load(Ordering::Relaxed)))
+            .sum();
+        assert_eq!(entered, recorder.missed().n, "all of it in the end");
+    }
 }
 
 #[test]

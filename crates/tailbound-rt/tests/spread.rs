@@ -90,6 +90,20 @@ fn every_due_activation_is_accounted_for_with_the_lateness_it_would_have_had() {
 }
 
 #[test]
+fn a_stall_of_a_century_costs_no_more_than_one_of_seconds() {
+    // The clock was set. Looked at one by one, its activations would outlast the guard.
+    let recorder = Box::new(Recorder::new());
+    let spread = Spread { seed: 9, window_ns: 5_000 };
+    let schedule = Schedule { first_ns: 0, interval_ns: 10_000, activations: 1 << 48 };
+    let mut port = Late { now_ns: 0, delays: vec![1_000, 1 << 62], next: 0 };
+    let stop = AtomicBool::new(false);
+    assert_eq!(spread::run(&mut port, &schedule, &spread, &recorder, &stop), Ended::Complete);
+    assert_eq!(recorder.wakeups().n + recorder.missed().n, schedule.activations);
+    let (_, missed) = recorder.sums();
+    assert_eq!(missed.n, schedule.activations - recorder.wakeups().n);
+}
+
+#[test]
 fn the_stop_flag_ends_it() {
     let recorder = Box::new(Recorder::new());
     let schedule = Schedule { first_ns: 0, interval_ns: INTERVAL_NS, activations: 10 };
