@@ -132,7 +132,7 @@ impl Side {
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) setup: Setup,
-    pub(crate) counts: Box<Counts>,
+    pub(crate) counts: Prefaulted<Counts>,
     pub(crate) start: Side,
     pub(crate) completion: Side,
     pub(crate) events: Vec<Event>,

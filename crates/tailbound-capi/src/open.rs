@@ -18,7 +18,7 @@ use tailbound_rt::recorder::Recorder;
 use tailbound_sys::clock::{
     CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_TAI, now_ns, resolution_ns,
 };
-use tailbound_sys::mem::Prefaulted;
+use tailbound_sys::mem::{Prefaulted, Zeroed};
 
 use crate::codes::*;
 use crate::keep::{Kept, Limits, Setup, Side};
@@ -226,7 +226,7 @@ unsafe fn text(at: *const c_char, what: &str) -> Result<Option<String>, Failure>
     Ok(Some(text.chars().take(200).collect()))
 }
 
-fn prefaulted() -> Result<Prefaulted<Recorder>, Failure> {
+fn prefaulted<T: Zeroed>() -> Result<Prefaulted<T>, Failure> {
     Prefaulted::new().map_err(|e| Failure::new(TB_ERR_MEMORY, format!("tb_open: {e}")))
 }
 
@@ -235,13 +235,14 @@ fn open(mut setup: Setup, start: Limits, completion: Limits) -> Result<usize, Fa
     let (period_ns, clock) = (setup.period_ns, setup.clock);
     let kept = Kept {
         setup,
-        counts: Box::new(Counts::new()),
+        counts: prefaulted()?,
         start: Side::new(0, Context::Start, start, prefaulted()?),
         completion: Side::new(1, Context::Completion, completion, prefaulted()?),
         events: Vec::new(),
     };
-    // SAFETY: a mapping and a box, which stay where they are and are dropped with `kept`; that
-    // is kept in `OPEN` until `release` has taken the last user of these references away.
+    // SAFETY: three mappings, which stay where they are and are dropped with `kept`; that is kept
+    // in `OPEN` until `release` has taken the last user of these references away. Mappings, not
+    // boxes: a box that is moved is taken to be the only way to what it holds (Miri sees it).
     let (s, c, counts) = unsafe {
         (
             &*std::ptr::from_ref::<Recorder>(&kept.start.recorder),
@@ -264,7 +265,8 @@ fn open(mut setup: Setup, start: Limits, completion: Limits) -> Result<usize, Fa
 fn rehearse(clock: i32) -> Result<SelfCost, Failure> {
     const ROUNDS: usize = 5;
     const CYCLES: i64 = 1000;
-    let (start, completion, counts) = (prefaulted()?, prefaulted()?, Counts::new());
+    let (start, completion) = (prefaulted::<Recorder>()?, prefaulted::<Recorder>()?);
+    let counts = Counts::new();
     start.set_threshold_ns(0);
     completion.set_threshold_ns(0);
     let mut jobs = Jobs::new(&start, &completion, &counts, 1_000_000);

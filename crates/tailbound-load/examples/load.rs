@@ -44,7 +44,7 @@ fn run(words: &[String], duration: Option<&str>) -> Result<ExitCode, String> {
     while loads.any_running() && limit.is_none_or(|limit| start.elapsed() < limit) {
         loads.wait_for_news(Duration::from_millis(100));
         let t_ns = i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
-        loads.keep_phases(t_ns);
+        loads.keep_phases(t_ns, i64::MAX);
         if shown.elapsed() >= Duration::from_secs(1) {
             shown = Instant::now();
             for s in loads.poll() {

@@ -10,13 +10,17 @@
 //! - timers: an expiration, of four timers of 1 ms on each CPU.
 //!
 //! Interrupts of devices need the device: `disk`, or `ping-flood` and `download` from elsewhere.
-//! Source: membarrier(2), sched_setaffinity(2), udp(7).
+//! Threads that change CPU are SCHED_IDLE: a fair scheduler takes each arrival for a task that has
+//! waited long enough, so that ordinary ones would keep everything else from running for seconds
+//! (the supervisor of the run, other loads), and what they do is done by the migration threads.
+//! Source: membarrier(2), sched_setaffinity(2), sched(7), udp(7).
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tailbound_sys::ipc::SharedCounters;
+use tailbound_sys::sched::Attributes;
 use tailbound_sys::{membarrier, sched};
 
 use crate::error::LoadError;
@@ -134,6 +138,8 @@ fn barriers(cpus: &[u32], seen: &SharedCounters, count: &dyn Fn(u64)) -> Result<
 
 /// From CPU to CPU, beginning with number `at`.
 fn moves(cpus: &[u32], at: usize, count: &dyn Fn(u64)) -> Result<(), String> {
+    let idle = Attributes { policy: sched::SCHED_IDLE, ..Attributes::default() };
+    sched::set(0, &idle).map_err(|e| e.to_string())?;
     for cpu in cpus.iter().cycle().skip(at) {
         sched::set_affinity(0, &[*cpu]).map_err(|e| e.to_string())?;
         count(1);

@@ -34,6 +34,8 @@ const STOP_GRACE: Duration = Duration::from_millis(700);
 const KILL_GRACE: Duration = Duration::from_secs(10);
 /// A load that does nothing for so long is reported.
 const STALL_NS: i64 = 2_000_000_000;
+/// A phase that is begun later than this is told.
+const LATE_NS: i64 = 500_000_000;
 
 /// Loads whose counts stand still while they work.
 const COARSE: [&str; 4] = ["cmd", "compile", "download", "stress-ng"];
@@ -147,6 +149,10 @@ pub(crate) struct Running {
     /// When the total last grew, and the longest time it did not.
     grew_ns: i64,
     stall_ns: i64,
+    /// How late a phase of it was begun, at most.
+    pub(crate) begun_late_ns: i64,
+    /// Phases that were over before anybody looked.
+    pub(crate) passed_over: u64,
     elapsed_ns: Option<u64>,
     ended: Option<String>,
     failure: Option<String>,
@@ -158,6 +164,8 @@ pub(crate) struct Running {
 pub struct Loads {
     pub(crate) all: Vec<Running>,
     pub(crate) how: StartOptions,
+    /// When phases were looked at last.
+    pub(crate) looked_ns: Option<i64>,
 }
 
 impl Loads {
@@ -177,7 +185,7 @@ impl Loads {
             // The caller may leave CPUs later, and a load that begins then is not to follow it.
             how.cpus = sched::affinity(0).ok().map(|cpus| cpus.into_iter().collect());
         }
-        let mut loads = Self { all: Vec::with_capacity(specs.len()), how };
+        let mut loads = Self { all: Vec::with_capacity(specs.len()), how, looked_ns: None };
         for (spec, one) in specs.iter().zip(&parsed) {
             let mut it = Running::new(spec, one);
             if it.phase.is_on(0) {
@@ -338,6 +346,8 @@ impl Running {
             over: None,
             grew_ns: now,
             stall_ns: 0,
+            begun_late_ns: 0,
+            passed_over: 0,
             elapsed_ns: None,
             ended: None,
             failure: None,
@@ -366,7 +376,7 @@ impl Running {
     }
 
     /// Nothing more will come: it failed, or reached an end of its own.
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.failure.is_some() || self.ended.is_some() || self.elapsed_ns.is_some()
     }
 
@@ -483,19 +493,38 @@ impl Running {
                     .meaning("from then on the figures are not those of a loaded machine")
                     .remedy("remove the cause and measure again"),
             );
-        } else if !self.begun {
+        } else if !self.begun && self.passed_over == 0 {
             let title = format!("load {spec} never began: the run ended before its from=");
             out.push(
                 Finding::new("load-idle", Impact::Doubt, title)
                     .meaning("the figures are not those of a machine with this load")
                     .remedy("write an earlier from=, or measure longer"),
             );
-        } else if self.latest.1 == 0 {
+        } else if self.begun && self.latest.1 == 0 {
             let title = format!("load {spec} did nothing: 0 {}", self.kind.unit);
             out.push(
                 Finding::new("load-idle", Impact::Doubt, title)
                     .meaning("the figures are not those of a loaded machine")
                     .remedy("see whether the load gets any CPU time, and measure again"),
+            );
+        }
+        if self.passed_over > 0 || self.begun_late_ns > LATE_NS {
+            let late = units::format_ns_i64(self.begun_late_ns);
+            let title = match (self.begun, self.passed_over) {
+                (false, n) => format!(
+                    "load {spec} never began: {n} of its phases were over before the supervisor of the run came to begin them"
+                ),
+                (true, 0) => format!(
+                    "load {spec} began up to {late} after its time: the supervisor of the run came late"
+                ),
+                (true, n) => format!(
+                    "load {spec} began up to {late} after its time and {n} times not at all: the supervisor of the run came late"
+                ),
+            };
+            out.push(
+                Finding::new("load-late", Impact::Doubt, title)
+                    .meaning("the figures are not those of a machine whose loads keep to their phases")
+                    .remedy("leave the supervisor a CPU that is not measured (--cpus), or use fewer loads"),
             );
         }
         let over = self.ended.clone().or_else(|| {

@@ -52,6 +52,28 @@ impl Phase {
         self.for_ns.is_none_or(|lasts| since < lasts)
     }
 
+    /// When the phase that is on at `t_ns` began.
+    fn began_ns(self, t_ns: i64) -> i64 {
+        let since = t_ns.max(0).saturating_sub(self.from_ns);
+        t_ns.max(0).saturating_sub(self.every_ns.map_or(since, |every| since % every))
+    }
+
+    /// How many phases both began and ended after `last_ns`, until `now_ns`: whoever looked at
+    /// these two times alone saw none of them.
+    fn passed_over(self, last_ns: i64, now_ns: i64) -> u64 {
+        let Some(lasts) = self.for_ns else { return 0 };
+        let from = self.from_ns;
+        let newest = now_ns.saturating_sub(lasts).saturating_sub(from);
+        if newest < 0 {
+            return 0;
+        }
+        let before = last_ns.saturating_sub(from);
+        let Some(every) = self.every_ns else { return u64::from(before < 0) };
+        // Beginnings until `newest`, less those until `before`.
+        let until = |ns: i64| if ns < 0 { 0 } else { ns.unsigned_abs() / every.unsigned_abs() + 1 };
+        until(newest).saturating_sub(until(before))
+    }
+
     /// The next time after `t_ns` at which it begins or ends.
     fn next_change_ns(self, t_ns: i64) -> Option<i64> {
         let t = t_ns.max(-1);
@@ -81,13 +103,26 @@ pub struct PhaseChange {
 impl Loads {
     /// Begins and ends loads as their phases say for `t_ns` of the measurement (before 0: its
     /// warm-up); what was begun and ended. Never waits: a load that was told to end has 700 ms
-    /// for it. One that cannot begin has failed, which [`Loads::findings`] tells.
-    pub fn keep_phases(&mut self, t_ns: i64) -> Vec<PhaseChange> {
+    /// for it. One that cannot begin has failed, and one that was begun late or not at all,
+    /// because this was called late, has that to its name: [`Loads::findings`] tells. From
+    /// `end_ns` on, the end of the measurement, nothing begins.
+    pub fn keep_phases(&mut self, t_ns: i64, end_ns: i64) -> Vec<PhaseChange> {
         self.listen();
         let mut changes = Vec::new();
+        // What begins at 0 was begun before there was anything to look at.
+        let last_ns = self.looked_ns.replace(t_ns).unwrap_or(0).max(0);
         for (load, r) in (0..).zip(&mut self.all) {
+            if !r.is_over() {
+                r.passed_over += r.phase.passed_over(last_ns, t_ns.min(end_ns));
+            }
             let began = match (r.phase.is_on(t_ns), r.is_working()) {
                 (true, false) if r.is_awaited() => {
+                    let began_ns = r.phase.began_ns(t_ns);
+                    if t_ns >= end_ns {
+                        r.passed_over += u64::from(began_ns > last_ns && began_ns < end_ns);
+                        continue;
+                    }
+                    r.begun_late_ns = r.begun_late_ns.max(t_ns.saturating_sub(began_ns));
                     if let Err(e) = r.begin(&self.how) {
                         r.fail(format!("it could not begin: {e}"));
                         continue;
@@ -112,6 +147,27 @@ impl Loads {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn phases_between_two_looks_are_counted() {
+        let all = |it: Phase| -> Vec<(i64, i64)> {
+            let begins = (0..100).map(|k| it.from_ns + k * it.every_ns.unwrap_or(1000));
+            begins.map(|b| (b, b + it.for_ns.unwrap_or(1_000_000))).collect()
+        };
+        let phase = |from_ns, for_ns, every_ns| Phase { from_ns, for_ns, every_ns };
+        for it in [phase(3, Some(2), Some(5)), phase(0, Some(1), Some(4)), phase(7, Some(3), None)]
+        {
+            for last in -1..20 {
+                for now in last..40 {
+                    let between = |p: &&(i64, i64)| p.0 > last && p.1 <= now;
+                    let seen = all(it).iter().filter(between).count() as u64;
+                    assert_eq!(it.passed_over(last, now), seen, "{it:?} {last} {now}");
+                }
+            }
+        }
+        assert_eq!(phase(5, None, None).passed_over(0, 100), 0, "it is still on");
+        assert_eq!(phase(3, Some(2), Some(5)).began_ns(9), 8);
+    }
 
     #[test]
     fn on_and_off_by_the_clock() {

@@ -586,6 +586,24 @@ fn a_load_is_where_it_is_pinned() {
 }
 
 #[test]
+fn threads_that_change_cpu_leave_it_to_whoever_wants_it() {
+    let cpus = sched::affinity(0).unwrap().len();
+    if cpus < 2 {
+        return skip("cpus", "one CPU: nothing to move to");
+    }
+    let mut loads = start("interrupts:kind=moves");
+    loads.ready(Duration::from_secs(60)).unwrap();
+    let id = worker("interrupts:kind=moves");
+    let idle = || {
+        let tasks = fs::read_dir(format!("/proc/{id}/task")).unwrap();
+        let tids = tasks.flatten().filter_map(|t| t.file_name().to_string_lossy().parse().ok());
+        tids.filter(|tid| sched::get(*tid).is_ok_and(|a| a.policy == sched::SCHED_IDLE)).count()
+    };
+    assert!(eventually(Duration::from_secs(20), || idle() == cpus), "{} of {cpus}", idle());
+    stop(&mut loads);
+}
+
+#[test]
 fn a_load_with_phases_begins_pauses_and_begins_again() {
     let spec: LoadSpec = "cpu:cpus=0,from=1s,for=1s,every=2s".parse().unwrap();
     let always: LoadSpec = "clock:cpus=0".parse().unwrap();
@@ -594,7 +612,7 @@ fn a_load_with_phases_begins_pauses_and_begins_again() {
     loads.ready(Duration::from_secs(20)).unwrap();
     let second = 1_000_000_000;
     let changes = |loads: &mut Loads, t| -> Vec<(u32, bool)> {
-        loads.keep_phases(t).into_iter().map(|c| (c.load, c.began)).collect()
+        loads.keep_phases(t, i64::MAX).into_iter().map(|c| (c.load, c.began)).collect()
     };
     let running = || {
         process::descendants(process::own_pid())
@@ -628,6 +646,17 @@ fn a_load_with_phases_begins_pauses_and_begins_again() {
     let end = stop(&mut loads);
     assert_eq!((end.total, end.failure), (total, None), "what each phase did adds up");
     assert!(loads.findings().is_empty(), "{:?}", loads.findings());
+    // Whoever looks late says so by name, and begins nothing after the end.
+    let mut late = start("cpu:cpus=0,from=1s,for=1s,every=3s");
+    assert_eq!((changes(&mut late, 0), changes(&mut late, 12 * second)), (vec![], vec![]));
+    let title =
+        |loads: &Loads| loads.findings().iter().map(|f| f.title.clone()).collect::<String>();
+    assert!(title(&late).contains("never began: 4 of its phases were over"), "{}", title(&late));
+    assert!(!title(&late).contains("run ended before"));
+    assert_eq!(late.keep_phases(13 * second + 1, 13 * second), []);
+    assert_eq!(changes(&mut late, 16 * second + second * 6 / 10), [(0, true)]);
+    stop(&mut late);
+    assert!(title(&late).contains("began up to 600 ms after its time"), "{}", title(&late));
     let mut never = start("cpu:from=1h");
     never.ready(Duration::from_secs(1)).unwrap();
     assert_eq!(stop(&mut never).total, 0);

@@ -95,8 +95,7 @@ impl Owed {
 
     /// Takes out the one that has waited longest.
     pub(crate) fn take(&mut self) -> Option<Stall> {
-        let oldest =
-            self.stalls.iter_mut().filter(|s| s.n > 0).min_by_key(|s| s.activation)?;
+        let oldest = self.stalls.iter_mut().filter(|s| s.n > 0).min_by_key(|s| s.activation)?;
         let taken = core::mem::take(oldest);
         self.n = self.n.saturating_sub(taken.n);
         Some(taken)

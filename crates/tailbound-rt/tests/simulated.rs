@@ -241,11 +241,8 @@ fn no_cycle_enters_more_than_its_share_whatever_stalls_follow_each_other() {
         };
         assert!(matches!(ended, Ended::Failed(22, n) if n > 6_000_000), "{ended:?}");
         assert_eq!(port.most, recorder::SETTLE_MAX);
-        let entered: u64 = recorder
-            .missed_buckets()
-            .iter()
-            .map(|c| u64::from(c.load(Ordering::Relaxed)))
-            .sum();
+        let entered: u64 =
+            recorder.missed_buckets().iter().map(|c| u64::from(c.load(Ordering::Relaxed))).sum();
         assert_eq!(entered, recorder.missed().n, "all of it in the end");
     }
 }

@@ -10,6 +10,7 @@
 pub mod error;
 mod journal;
 pub mod output;
+mod punctual;
 pub mod resolve;
 pub mod session;
 mod sleeps;

@@ -26,6 +26,7 @@ use tailbound_sys::signal::{self, Signals};
 
 use crate::error::RunError;
 use crate::journal::Journal;
+use crate::punctual::Punctual;
 use crate::session::{Session, thread_record};
 use crate::view::View;
 
@@ -101,6 +102,7 @@ pub(crate) struct Supervisor<'a> {
     interrupted: Option<&'static str>,
     stopping: Stopping,
     by_rule: bool,
+    punctual: Punctual,
 }
 
 impl<'a> Supervisor<'a> {
@@ -143,6 +145,7 @@ impl<'a> Supervisor<'a> {
             interrupted: None,
             stopping: Stopping::new(&session.plan),
             by_rule: false,
+            punctual: Punctual::default(),
         }
     }
 
@@ -166,7 +169,10 @@ impl<'a> Supervisor<'a> {
             let wait = i32::try_from(left.saturating_add(2).min(change / 1_000_000 + 1))
                 .unwrap_or(i32::MAX)
                 .min(period_ms.cast_signed());
-            if let Some(number) = signals.wait(wait) {
+            let signalled = signals.wait(wait);
+            let woken = self.running.t_ns();
+            self.punctual.woke(t.saturating_add(i64::from(wait) * 1_000_000), woken);
+            if let Some(number) = signalled {
                 self.interrupted = Some(signal::name(number));
                 limits::STOP.store(true, Ordering::Relaxed);
                 let text = format!("{}: the measurement ended first", signal::name(number));
@@ -184,9 +190,13 @@ impl<'a> Supervisor<'a> {
             if live {
                 show(View::Progress(&self.progress()));
             }
+            self.punctual.looked(woken, self.running.t_ns());
             if finished {
                 break;
             }
+        }
+        if let Some(finding) = self.punctual.finding() {
+            self.journal.finding(finding);
         }
         if !self.by_rule && self.interrupted.is_none() {
             let complete_s = self.complete_s();
@@ -199,7 +209,7 @@ impl<'a> Supervisor<'a> {
     /// Begins and ends loads whose time it is.
     fn keep_phases(&mut self) {
         let t = self.running.t_ns();
-        for change in self.loads.keep_phases(t) {
+        for change in self.loads.keep_phases(t, self.session.plan.duration_ns()) {
             let kind = if change.began { "load-began" } else { "load-paused" };
             self.journal.event(t, kind, &change.spec);
         }

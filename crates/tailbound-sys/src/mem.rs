@@ -58,6 +58,8 @@ pub unsafe trait Zeroed: Sync {}
 
 // SAFETY: a struct of atomic integers and arrays of them.
 unsafe impl Zeroed for tailbound_rt::Recorder {}
+// SAFETY: a struct of atomic integers.
+unsafe impl Zeroed for tailbound_rt::jobs::Counts {}
 
 /// A `T` of zero bytes in pages of its own, faulted in before the constructor returns.
 #[derive(Debug)]

@@ -4,13 +4,16 @@
 //!
 //! Context: SETUP in `register`, HOT in the lock itself (`futex`). Units: ns.
 //! The kernel walks a thread's list of robust locks at its end and acts only on those whose word
-//! holds the thread's id: the one lock can stay on the list for good, owned or not.
+//! holds the thread's id: the one lock can stay on the list for good, owned or not. It writes
+//! into that word then, whoever has the memory by that time: so what is registered is never
+//! unmapped.
 //! Source: set_robust_list(2), robust-futexes.txt of the kernel.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
 use crate::error::{SysError, check};
 use crate::mem::Zeroed;
+use crate::shared::Shared;
 
 /// Marks a lock with inheritance in the list.
 const WITH_INHERITANCE: usize = 1;
@@ -48,22 +51,25 @@ struct Head {
     pending: usize,
 }
 
-/// Tells the kernel that the calling thread may own the lock of `shelf`. The thread can have no
-/// robust lock of the C library any more; the few bytes of the list are never freed, because the
-/// kernel reads them at the thread's end.
+/// Tells the kernel that the calling thread may own the lock of `shelf`, and yields the shelf.
+/// The thread can have no robust lock of the C library any more. The few bytes of the list are
+/// never freed and the shelf is never unmapped, because the kernel reads the one and writes to the
+/// other at the thread's end.
 ///
 /// # Errors
 /// ENOSYS on kernels without robust futexes.
-pub fn register(shelf: &Shelf) -> Result<(), SysError> {
+pub fn register(shelf: Shared<Shelf>) -> Result<&'static Shelf, SysError> {
+    // The addresses are used by the kernel: exposed, so that what it writes there is no surprise
+    // to the compiler. The shelf consists of atomic integers, the list's head is never read here.
+    let shelf = shelf.leak();
     let offset = isize::try_from(std::mem::offset_of!(Shelf, lock)).unwrap_or(0);
-    let entry = std::ptr::from_ref(shelf).addr() | WITH_INHERITANCE;
-    let head = Box::leak(Box::new(Head { next: entry, offset, pending: 0 }));
-    shelf.next.store(std::ptr::from_ref(head).addr(), Ordering::Relaxed);
-    // SAFETY: set_robust_list(2) keeps the address of a list that lives for ever.
-    let done = unsafe {
-        libc::syscall(libc::SYS_set_robust_list, std::ptr::from_ref(head), size_of::<Head>())
-    };
-    check(done, "set_robust_list", "").map(drop)
+    let entry = std::ptr::from_ref(shelf).expose_provenance() | WITH_INHERITANCE;
+    let head: *mut Head = Box::into_raw(Box::new(Head { next: entry, offset, pending: 0 }));
+    shelf.next.store(head.expose_provenance(), Ordering::Relaxed);
+    // SAFETY: set_robust_list(2) keeps the address of a list that lives for ever, of an entry in
+    // memory that does.
+    let done = unsafe { libc::syscall(libc::SYS_set_robust_list, head, size_of::<Head>()) };
+    check(done, "set_robust_list", "").map(|_| shelf)
 }
 
 #[cfg(test)]
@@ -71,14 +77,15 @@ mod tests {
     use super::*;
     use crate::futex::{self, Locked, Scope};
     use crate::sched::gettid;
-    use std::sync::Arc;
+    use std::os::fd::AsFd;
 
     #[test]
     fn the_next_owner_learns_of_the_death_though_nobody_waited() {
-        let shelf = Arc::new(Shelf::default());
-        let own = Arc::clone(&shelf);
+        let shelf = Shared::<Shelf>::new().expect("memory");
+        let fd = shelf.as_fd().try_clone_to_owned().expect("descriptor");
         let owner = std::thread::spawn(move || {
-            register(&own).expect("robust futexes");
+            // Nobody holds the owner's mapping when the kernel writes to it.
+            let own = register(Shared::from_fd(fd).expect("memory")).expect("robust futexes");
             futex::lock_pi(&own.lock, gettid(), Scope::Shared)
         });
         assert_eq!(owner.join().expect("it ends"), Locked::Got);

@@ -74,6 +74,12 @@ impl<T: Zeroed> Shared<T> {
         Self::map(fd)
     }
 
+    /// Never unmaps it: for memory whose address the kernel keeps.
+    pub(crate) fn leak(self) -> &'static T {
+        let kept: &'static Self = Box::leak(Box::new(self));
+        kept
+    }
+
     fn map(fd: OwnedFd) -> Result<Self, SysError> {
         const { assert!(align_of::<T>() <= PAGE_BYTES) };
         // SAFETY: a mapping of the descriptor's memory at no particular address.

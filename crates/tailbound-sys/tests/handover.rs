@@ -3,12 +3,12 @@
 //! to one receiver and to several.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use tailbound_rt::handover::{Answer, Block, Log, Onward, Receiver, Relay, Sender, relayed};
 use tailbound_rt::recorder::{Recorder, Writer};
-use tailbound_rt::{Ended, Schedule};
+use tailbound_rt::{Ended, Schedule, Wake};
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC, Nanosleep};
 use tailbound_sys::futex::Scope;
 use tailbound_sys::handover::{Carrier, Channel, Medium};
@@ -245,4 +245,18 @@ fn a_stop_ends_both_sides_of_every_medium() {
         assert!(matches!(sent, Ended::Stopped(n) if n > 0), "{medium:?}: {sent:?}");
         assert_eq!(received, sent, "{medium:?}");
     }
+}
+
+#[test]
+fn a_ring_reads_into_memory_that_is_never_freed() {
+    // A read may be in flight when its ring is dropped, and the kernel ends it later: it must not
+    // go into the block, which is unmapped when the last of its users is.
+    let memory = Arc::new(Shared::<Block>::new().unwrap());
+    let Some(channel) = open(Medium::IoUring, &memory, 0, Scope::Private, 1) else { return };
+    let words = || (1..).zip(memory.words.iter().flat_map(|area| &area.0));
+    words().for_each(|(n, word)| word.store(n, Ordering::Relaxed));
+    let (mut to, mut from) = (channel.giver().unwrap(), channel.taker().unwrap());
+    to.give().unwrap();
+    assert_eq!(from.take(), Wake::Due);
+    assert!(words().all(|(n, word)| word.load(Ordering::Relaxed) == n), "the block is written to");
 }

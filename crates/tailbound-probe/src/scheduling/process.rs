@@ -156,7 +156,7 @@ fn hold(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> {
     sched::set_affinity(0, &[cpu])?;
     limits::guard_realtime(0)?;
     sched::set(0, &attributes(Policy::Fifo(priority)))?;
-    robust::register(&shelf)?;
+    let shelf = robust::register(shelf)?;
     let (tid, mut turn) = (gettid(), shelf.turn.load(Ordering::Acquire));
     ring(&shelf.told);
     loop {

@@ -225,7 +225,7 @@ impl Channel {
             Medium::Pipe | Medium::Socket(_) | Medium::Eventfd | Medium::Epoll => {
                 Box::new(descriptor::End(self.fd(true)?))
             }
-            Medium::IoUring => Box::new(uring::Writer::new(site, self.fd(true)?)?),
+            Medium::IoUring => Box::new(uring::Writer::new(self.fd(true)?)?),
         })
     }
 
@@ -248,7 +248,7 @@ impl Channel {
                 Box::new(descriptor::End(self.fd(false)?))
             }
             Medium::Epoll => Box::new(epoll::Waiter::new(self.fd(false)?)?),
-            Medium::IoUring => Box::new(uring::Reader::new(site, self.fd(false)?)?),
+            Medium::IoUring => Box::new(uring::Reader::new(self.fd(false)?)?),
         })
     }
 

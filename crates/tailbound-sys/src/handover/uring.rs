@@ -3,16 +3,17 @@
 //!
 //! Context: HOT (one io_uring_enter each), SETUP (`Ring::new`).
 //! The receiver's read is queued before it waits: one call submits it and waits for its end.
+//! A ring may be dropped while its read is in flight, and the kernel ends that later: so the bytes
+//! it reads into are never freed ([`Bytes`]).
 //! Source: io_uring(7), io_uring_setup(2), io_uring_enter(2), linux/io_uring.h.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use tailbound_rt::Wake;
 use tailbound_rt::handover::{Give, Take};
 
-use super::channel::Site;
 use crate::error::{SysError, check};
 
 const ENTRIES: u32 = 4;
@@ -22,10 +23,6 @@ const FEATURE_SINGLE_MMAP: u32 = 1;
 const ENTER_GETEVENTS: u32 = 1;
 const OP_READ: u8 = 22;
 const OP_WRITE: u8 = 23;
-/// Words for the eight bytes on their way out and in.
-const OUT: usize = 0;
-const IN: usize = 32;
-
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct SubmissionOffsets {
@@ -132,11 +129,23 @@ impl Drop for Area {
     }
 }
 
+/// The eight bytes that an operation writes or reads, on a cache line of their own. Never freed:
+/// the kernel may write to them after the ring is gone. A run makes a few rings.
+#[repr(align(64))]
+struct Bytes(AtomicU64);
+
+impl Bytes {
+    fn new() -> &'static Self {
+        Box::leak(Box::new(Self(AtomicU64::new(1))))
+    }
+}
+
 /// One ring, with at most one operation in it.
 pub(super) struct Ring {
     queues: Area,
     entries: Area,
     parameters: Parameters,
+    bytes: &'static Bytes,
     fd: OwnedFd,
 }
 
@@ -162,11 +171,11 @@ impl Ring {
         let queues = Area::map(fd.as_raw_fd(), bytes, OFFSET_SUBMISSIONS)?;
         let bytes = parameters.sq_entries as usize * size_of::<Entry>();
         let entries = Area::map(fd.as_raw_fd(), bytes, OFFSET_ENTRIES)?;
-        Ok(Self { queues, entries, parameters, fd })
+        Ok(Self { queues, entries, parameters, bytes: Bytes::new(), fd })
     }
 
-    /// Queues one operation on eight bytes.
-    fn queue(&self, opcode: u8, fd: RawFd, at: *mut u32) {
+    /// Queues one operation on its bytes.
+    fn queue(&self, opcode: u8, fd: RawFd) {
         let (sq, tail) = (&self.parameters.sq, self.queues.word(self.parameters.sq.tail));
         let position = tail.load(Ordering::Relaxed);
         let slot = position & self.queues.word(sq.ring_mask).load(Ordering::Relaxed);
@@ -176,7 +185,7 @@ impl Ring {
             priority: 0,
             fd,
             offset: u64::MAX,
-            address: at.expose_provenance() as u64,
+            address: self.bytes.0.as_ptr().expose_provenance() as u64,
             length: 8,
             rest: [0; 9],
         };
@@ -229,19 +238,18 @@ impl Ring {
 /// The sender's end.
 pub(super) struct Writer {
     ring: Ring,
-    site: Site,
     fd: Arc<OwnedFd>,
 }
 
 impl Writer {
-    pub(super) fn new(site: Site, fd: Arc<OwnedFd>) -> Result<Self, SysError> {
-        Ok(Self { ring: Ring::new()?, site, fd })
+    pub(super) fn new(fd: Arc<OwnedFd>) -> Result<Self, SysError> {
+        Ok(Self { ring: Ring::new()?, fd })
     }
 }
 
 impl Give for Writer {
     fn give(&mut self) -> Result<(), i32> {
-        self.ring.queue(OP_WRITE, self.fd.as_raw_fd(), self.site.word(OUT).as_ptr());
+        self.ring.queue(OP_WRITE, self.fd.as_raw_fd());
         loop {
             match self.ring.enter()? {
                 Some(result) if result < 0 => return Err(result.saturating_neg()),
@@ -255,21 +263,20 @@ impl Give for Writer {
 /// The receiver's end.
 pub(super) struct Reader {
     ring: Ring,
-    site: Site,
     fd: Arc<OwnedFd>,
     queued: bool,
 }
 
 impl Reader {
-    pub(super) fn new(site: Site, fd: Arc<OwnedFd>) -> Result<Self, SysError> {
-        Ok(Self { ring: Ring::new()?, site, fd, queued: false })
+    pub(super) fn new(fd: Arc<OwnedFd>) -> Result<Self, SysError> {
+        Ok(Self { ring: Ring::new()?, fd, queued: false })
     }
 }
 
 impl Take for Reader {
     fn take(&mut self) -> Wake {
         if !self.queued {
-            self.ring.queue(OP_READ, self.fd.as_raw_fd(), self.site.word(IN).as_ptr());
+            self.ring.queue(OP_READ, self.fd.as_raw_fd());
             self.queued = true;
         }
         match self.ring.enter() {

@@ -39,7 +39,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
     loop {
         let left = length.map_or(Duration::from_secs(1), |l| l.saturating_sub(begun.elapsed()));
         let t_ns = i64::try_from(begun.elapsed().as_nanos()).unwrap_or(i64::MAX);
-        for change in loads.keep_phases(t_ns).into_iter().filter(|_| !args.quiet) {
+        for change in loads.keep_phases(t_ns, i64::MAX).into_iter().filter(|_| !args.quiet) {
             let what = if change.began { "begins" } else { "pauses" };
             say::note(&format!("{:>6.0} s  {} {what}", begun.elapsed().as_secs_f64(), change.spec));
         }

@@ -46,7 +46,9 @@ fn a_load_begins_and_pauses_by_the_clock_of_the_measurement() {
         |load: u32| -> u64 { run.loads.iter().filter(|l| l.load == load).map(|l| l.count).sum() };
     assert!(done(0) > 0 && done(1) > 0, "{:?}", run.loads);
     assert!(run.loads.iter().filter(|l| l.load == 1).all(|l| l.t_ns > 1_000_000_000));
-    assert!(!run.findings.iter().any(|f| f.id.starts_with("load-")), "{:?}", run.findings);
+    // How late the supervisor came is the machine's affair too.
+    let about_loads = |id: &str| id.starts_with("load-") && id != "load-late";
+    assert!(!run.findings.iter().any(|f| about_loads(&f.id)), "{:?}", run.findings);
 }
 
 #[test]
