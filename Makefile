@@ -7,6 +7,8 @@ DESTDIR ?=
 LIBDIR ?= $(PREFIX)/lib
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 TAILBOUND = $(TARGET_DIR)/release/tailbound
+# Optimised across crates, which takes minutes: what is installed and given to others.
+FINAL = $(TARGET_DIR)/dist
 
 # The demonstration: change them on the command line.
 DURATION ?= 50s
@@ -49,15 +51,18 @@ man: ## man pages, one a command, in dist/man
 completions: ## completions for bash, zsh and fish, in dist/completions
 	@$(CARGO) xtask completions
 
-bench: build ## what the measuring loop costs, beside other tools (root; some minutes)
+bench: ## what the measuring loop costs, beside other tools (root; some minutes)
 	@scripts/deps bench
+	@$(CARGO) build --profile dist -p tailbound
 	@bench/record.sh
 	@bench/cost.sh
 	@bench/library.sh
 
-install: build man completions ## into $(DESTDIR)$(PREFIX)
+install: man completions ## into $(DESTDIR)$(PREFIX); a build of its own, optimised for some minutes
+	@scripts/deps build
+	@$(CARGO) build --profile dist -p tailbound
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/man/man1"
-	install -m 755 "$(TAILBOUND)" "$(DESTDIR)$(PREFIX)/bin/tailbound"
+	install -m 755 "$(FINAL)/tailbound" "$(DESTDIR)$(PREFIX)/bin/tailbound"
 	install -m 644 dist/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1/"
 	install -d "$(DESTDIR)$(PREFIX)/share/bash-completion/completions"
 	install -m 644 dist/completions/tailbound.bash \
@@ -70,8 +75,8 @@ install: build man completions ## into $(DESTDIR)$(PREFIX)
 
 install-lib: ## libtailbound for C and C++ into $(DESTDIR)$(PREFIX), with pkg-config and CMake files
 	@scripts/deps build
-	@$(CARGO) build --release -p tailbound-capi
-	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" LIBDIR="$(LIBDIR)" scripts/install-lib "$(TARGET_DIR)/release"
+	@$(CARGO) build --profile dist -p tailbound-capi
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" LIBDIR="$(LIBDIR)" scripts/install-lib "$(FINAL)"
 
 clean: ## remove build products (target/ and dist/)
 	$(CARGO) clean

@@ -6,7 +6,7 @@
 #   bench/cost.sh [ROUNDS]            default 5; needs root, strace and cc
 #
 #   CPU=1 INTERVAL_US=200 SECONDS_EACH=10    where, how often, how long
-#   TAILBOUND=target/release/tailbound       the program
+#   TAILBOUND=target/dist/tailbound       the program
 #   TOOLS="tailbound cyclictest jitterdebugger"   which of them
 #
 # For each tool and round, over the middle of the run, from /proc/PID/task/*/{schedstat,status}:
@@ -25,7 +25,7 @@ rounds=${1:-5}
 cpu=${CPU:-1}
 interval_us=${INTERVAL_US:-200}
 seconds=${SECONDS_EACH:-10}
-tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/release/tailbound}
+tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/dist/tailbound}
 priority=95
 
 [ "$(id -u)" -eq 0 ] || { echo "skipped: needs root for SCHED_FIFO" >&2; exit 3; }

@@ -20,8 +20,8 @@ command -v hackbench >/dev/null || {
 }
 if [[ -z ${LOAD:-} ]]; then
     top=$(cd "$(dirname "$0")/.." && pwd)
-    (cd "$top" && cargo build --quiet --release -p tailbound-load --example load)
-    LOAD=${CARGO_TARGET_DIR:-$top/target}/release/examples/load
+    (cd "$top" && cargo build --quiet --profile dist -p tailbound-load --example load)
+    LOAD=${CARGO_TARGET_DIR:-$top/target}/dist/examples/load
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

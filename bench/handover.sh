@@ -6,7 +6,7 @@
 #   bench/handover.sh [ROUNDS]            default 5; needs root, rt-tests and python3
 #
 #   CPU=1 INTERVAL_US=1000 SECONDS_EACH=8    where, how often, how long
-#   TAILBOUND=target/release/tailbound       the program
+#   TAILBOUND=target/dist/tailbound       the program
 #   PAIRS="pmqtest svsematest"               which of them
 #
 # Both sides hand over between two threads on one CPU, every millisecond. The rt-tests programs hand
@@ -31,7 +31,7 @@ rounds=${1:-5}
 cpu=${CPU:-1}
 interval_us=${INTERVAL_US:-1000}
 seconds=${SECONDS_EACH:-8}
-tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/release/tailbound}
+tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/dist/tailbound}
 priority=80
 
 [ "$(id -u)" -eq 0 ] || { echo "skipped: needs root for SCHED_FIFO" >&2; exit 3; }

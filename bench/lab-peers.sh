@@ -8,14 +8,14 @@
 #   KERNELS="debian:6.12-rt debian:6.12"   LOADS="none hackbench:groups=2"
 #   CYCLES=4000 INTERVAL_US=250            rtla knows seconds only: 4000 of 250 us are its one
 #   TOOLS="tailbound cyclictest jitterdebugger rtla"   those that are installed
-#   TAILBOUND=target/release/tailbound     a static one, as it is PID 1 in the guest
+#   TAILBOUND=target/dist/tailbound     a static one, as it is PID 1 in the guest
 #
 # Everyone: one thread, FIFO 95 on CPU 0. rtla's timerlat, as rtla 6.1 has it, wakes a thread of
 # the kernel: its way back to user space is not in it. Where a tool cannot run, the table has
 # the first line of its reason.
 set -euo pipefail
 folder=${1:-lab-peers}
-tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/release/tailbound}
+tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/dist/tailbound}
 read -ra kernels <<<"${KERNELS:-debian:6.12-rt debian:6.12}"
 read -ra loads <<<"${LOADS:-none hackbench:groups=2}"
 cycles=${CYCLES:-4000}

@@ -6,7 +6,7 @@
 #   bench/lab-speed.sh [ROUNDS]       default 3; needs QEMU, jq
 #
 #   KERNELS="debian:6.12-rt debian:6.12"
-#   TAILBOUND=target/release/tailbound     a static one, as it is PID 1 in the guest
+#   TAILBOUND=target/dist/tailbound     a static one, as it is PID 1 in the guest
 #
 # To the first sample: a whole command that measures one activation after no warm-up and under
 # no load, its results and QEMU's end included, so that the figure is never too small. CPU time
@@ -15,7 +15,7 @@
 # CPU time of QEMU. Kernels are fetched and the program is warm before anything is timed.
 set -euo pipefail
 rounds=${1:-3}
-tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/release/tailbound}
+tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/dist/tailbound}
 read -ra kernels <<<"${KERNELS:-debian:6.12-rt debian:6.12}"
 command -v jq >/dev/null || { echo "skipped: no jq" >&2; exit 3; }
 dir=$(mktemp -d)

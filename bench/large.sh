@@ -6,7 +6,7 @@
 #   bench/large.sh [FORMAT...]        default u32; also text, jitterdebugger; needs python3, GNU time
 #
 #   SAMPLES=432000000                 1.7 GB as u32, 2.2 GB as text, 12 GB as jitterdebugger
-#   TAILBOUND=target/release/tailbound
+#   TAILBOUND=target/dist/tailbound
 #   PYTHON=python3                    the one for the script beside it, which needs numpy; so does
 #                                     the making of a jitterdebugger file
 #   DIR=                              where the files are made (and removed); default a new one in TMPDIR
@@ -15,7 +15,7 @@
 # to 50 us in a million. What they cost to read does not depend on that.
 set -euo pipefail
 samples=${SAMPLES:-432000000}
-tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/release/tailbound}
+tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/dist/tailbound}
 python=${PYTHON:-python3}
 formats=("${@:-u32}")
 command -v python3 >/dev/null || { echo "skipped: no python3" >&2; exit 3; }

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What a cycle costs with libtailbound: bench/library.c, linked with the release library.
 #
-#   bench/library.sh [BUILD_DIR]    default: target/release, built if need be
+#   bench/library.sh [BUILD_DIR]    default: target/dist, built if need be
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ $# -gt 0 ]; then
     build=$1
 else
-    cargo build --release --quiet -p tailbound-capi
-    build=${CARGO_TARGET_DIR:-target}/release
+    cargo build --profile dist --quiet -p tailbound-capi
+    build=${CARGO_TARGET_DIR:-target}/dist
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -4,14 +4,14 @@
 #
 #   bench/many.sh [FILES]             default 1000; needs GNU time
 #
-#   TAILBOUND=target/release/tailbound
+#   TAILBOUND=target/dist/tailbound
 #   RUN=                              a run file to copy; default a real run of 20 s, made first
 #
 # The files are copies of one real run with an identity and a start time of their own: as long
 # to read and to reckon with as different ones, though of course all are found to be the same.
 set -euo pipefail
 files=${1:-1000}
-tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/release/tailbound}
+tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/dist/tailbound}
 [ -x /usr/bin/time ] || { echo "skipped: no /usr/bin/time" >&2; exit 3; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -6,7 +6,7 @@
 # Needs root, cyclictest (Debian package rt-tests), perl and a release build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/release/tailbound}
+tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/dist/tailbound}
 cpu=${CPU:-$(($(nproc) - 1))}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

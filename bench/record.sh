@@ -3,4 +3,4 @@
 # What recording one wake-up costs: runs the example of tailbound-rt, release build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-exec "${CARGO:-cargo}" run --quiet --release -p tailbound-rt --example record_cost
+exec "${CARGO:-cargo}" run --quiet --profile dist -p tailbound-rt --example record_cost

@@ -5,7 +5,7 @@
 #
 #   bench/scheduling.sh [ROUNDS]             default 5; needs root
 #
-#   TAILBOUND=target/release/tailbound       the program
+#   TAILBOUND=target/dist/tailbound       the program
 #   SECONDS_EACH=5                           how long each runs
 #   CPU=1                                    where pi runs
 #
@@ -22,7 +22,7 @@ cd "$(dirname "$0")/.."
 rounds=${1:-5}
 seconds=${SECONDS_EACH:-5}
 cpu=${CPU:-1}
-tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/release/tailbound}
+tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/dist/tailbound}
 
 [ "$(id -u)" -eq 0 ] || { echo "skipped: needs root for SCHED_FIFO" >&2; exit 3; }
 [ -x "$tailbound" ] || { echo "error: no $tailbound: build it, or set TAILBOUND=" >&2; exit 2; }

@@ -5,11 +5,13 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+
+use crate::root;
 
 /// A command that inherits this one's terminal.
 #[expect(clippy::disallowed_methods, reason = "xtask's one launcher: every caller waits for it")]
@@ -26,6 +28,13 @@ pub(crate) fn cargo(project: &Path) -> Command {
         c.env_remove(name);
     }
     c
+}
+
+/// The tool in the profile of the tests, for stages to which its speed does not matter.
+pub(crate) fn tool(project: &Path) -> anyhow::Result<PathBuf> {
+    succeed(cargo(project).args(["build", "--quiet", "-p", "tailbound"]))?;
+    let built = root::target(project).join("debug/tailbound");
+    built.canonicalize().with_context(|| built.display().to_string())
 }
 
 /// A command line as a person would type it.

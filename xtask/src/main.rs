@@ -4,6 +4,7 @@
 //! Context: COLD. Not here: anything a user of the tool needs; it works without this.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to a terminal")]
 
+mod bare;
 mod coverage;
 mod cross;
 mod elf;
@@ -24,6 +25,8 @@ Chores of the house.
 
   cargo xtask tidy                 the rules no compiler checks
   cargo xtask test [STAGE...]      everything CI runs, or some stages; --list names them
+  cargo xtask bare [--suite S] [--user U] [--command C]
+                                   make demo and make test where there is nothing but Rust (root; long)
   cargo xtask build NAME...        static programs into dist/: static, arm64, arm32
   cargo xtask link-probe           what the measuring loop can reach besides its two system calls
   cargo xtask coverage [--repetitions N] [--json] [--write]
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => stages::command(rest),
         ["build", names @ ..] if !names.is_empty() => cross::command(names),
         ["coverage", rest @ ..] => coverage::command(rest),
+        ["bare", rest @ ..] => bare::command(rest),
         ["link-probe"] => link_probe::command(),
         ["schema", files @ ..] if !files.is_empty() => schema::command(files),
         ["man", rest @ ..] => pages::command(pages::Kind::Man, rest),

@@ -223,6 +223,7 @@ fn a_stop_ends_both_sides_of_every_medium() {
             .run(&schedule, stop)
         });
         let mut outlet = channel.giver().expect("an end");
+        let watched = Arc::clone(&memory);
         let sender = thread::spawn(move || {
             Sender {
                 port: &mut Nanosleep(CLOCK_MONOTONIC),
@@ -236,6 +237,10 @@ fn a_stop_ends_both_sides_of_every_medium() {
             }
             .run(&schedule, stop)
         });
+        // Until a message was received, whenever a busy machine gets to it, and a little longer.
+        while watched.phases[1].taken[0].received_ns(0).is_some() {
+            thread::yield_now();
+        }
         let until = clock::now_ns(CLOCK_MONOTONIC) + 20_000_000;
         while clock::now_ns(CLOCK_MONOTONIC) < until {
             thread::yield_now();

@@ -32,6 +32,8 @@ struct Bench {
     dir: PathBuf,
     prefix: PathBuf,
     built: PathBuf,
+    /// The tool, as the tests have it.
+    tool: PathBuf,
 }
 
 /// `cargo xtask test capi`.
@@ -51,7 +53,8 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     let bench = Bench {
         project: project.to_owned(),
         prefix: dir.join("prefix"),
-        built: root::target(project).canonicalize()?.join("quick"),
+        built: root::target(project).canonicalize()?.join("release"),
+        tool: exec::tool(project)?,
         dir,
     };
     let installed = bench.install();
@@ -76,8 +79,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
 impl Bench {
     fn install(&self) -> anyhow::Result<()> {
         let mut cargo = exec::cargo(&self.project);
-        cargo.args(["build", "--quiet", "--profile", "quick", "-p", "tailbound-capi"]);
-        cargo.args(["-p", "tailbound"]);
+        cargo.args(["build", "--quiet", "--release", "-p", "tailbound-capi"]);
         exec::succeed(&mut cargo)?;
         let mut install = exec::command(self.project.join("scripts/install-lib"));
         install.arg(&self.built).env("PREFIX", &self.prefix).env_remove("DESTDIR");
@@ -184,7 +186,7 @@ impl Bench {
     /// The tool reads the run, and its counts add up.
     fn check(&self, run_file: &Path) -> anyhow::Result<()> {
         schema::check_run(&self.project, run_file)?;
-        let mut show = exec::command(self.built.join("tailbound"));
+        let mut show = exec::command(&self.tool);
         let out = exec::output(show.arg("show").arg("--json").arg(run_file))?;
         ensure!(out.status.success(), "show: {}", String::from_utf8_lossy(&out.stderr));
         let report: Value = serde_json::from_slice(&out.stdout).context("show --json")?;

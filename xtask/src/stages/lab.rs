@@ -48,7 +48,7 @@ struct Lab {
 /// The stage.
 pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
-    let program = Target::native().product(project);
+    let program = Target::native().trial(project);
     if !program.is_file() {
         tally.skip("lab", "static", "there is no static program: run the stage `static` first");
         return Ok(tally);
@@ -318,7 +318,7 @@ impl Lab {
         let (arch, emulator, kernel, target) = board;
         let mut tally = Tally::default();
         let name = format!("{kernel} on {arch}, twice");
-        let program = target().product(project);
+        let program = target().trial(project);
         if !program.is_file() {
             let why = format!("{} is missing: run the stage `arm` first", program.display());
             tally.skip(&name, arch, &why);

@@ -11,7 +11,7 @@ mod lints;
 mod product;
 mod python;
 mod run;
-mod tally;
+pub(crate) mod tally;
 mod ways;
 
 pub(crate) use run::command;

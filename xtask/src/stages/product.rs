@@ -32,7 +32,7 @@ pub(crate) fn static_binary(project: &Path) -> anyhow::Result<Tally> {
         tally.skip("static build", "static", &why);
         return Ok(tally);
     }
-    let built = target.build(project);
+    let built = target.tried(project);
     let program = match built {
         Ok(program) => {
             tally.passed += 1;
@@ -69,7 +69,7 @@ pub(crate) fn arm(project: &Path) -> anyhow::Result<Tally> {
             tally.skip(&format!("{name} build"), name, &why);
             continue;
         }
-        let program = match target.build(project) {
+        let program = match target.tried(project) {
             Ok(program) => program,
             Err(e) => {
                 tally.failed.push(format!("{name} build: {e:#}"));

@@ -73,9 +73,7 @@ fn unit_tests(project: &Path, python: &str, tally: &mut Tally) -> anyhow::Result
 
 /// A run made by the tool, read by both.
 fn totals(project: &Path, python: &str, dir: &Path) -> anyhow::Result<()> {
-    let mut cargo = exec::cargo(project);
-    exec::succeed(cargo.args(["build", "--quiet", "--profile", "quick", "-p", "tailbound"]))?;
-    let tool = root::target(project).join("quick/tailbound");
+    let tool = exec::tool(project)?;
     let run = dir.join("run.tailbound.jsonl");
     let mut measure = exec::command(&tool);
     measure.args(["measure", "cyclic", "--duration", "3s", "--policy", "other", "--raw"]);

@@ -12,7 +12,7 @@ use anyhow::bail;
 
 use super::tally::Tally;
 use super::{capi, lab, libtest, lints, product, python};
-use crate::root;
+use crate::{bare, root};
 
 type Work = fn(&Path) -> anyhow::Result<Tally>;
 
@@ -32,6 +32,7 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("python", "the Python reader", python::all),
     ("lab", "real kernels in virtual time", lab::all),
     ("faults", "kills, stops and full disks at any instant", libtest::faults),
+    ("bare", "the two commands where there is nothing but Rust, when scripts changed", bare::stage),
 ];
 
 /// `cargo xtask test [--list | STAGE...]`.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tailbound_core::EndReason;
 use tailbound_core::record::Run;
 
-use crate::{call, folder, read, skip, status, stderr, stdout, tailbound};
+use crate::{PATIENCE, call, folder, read, skip, status, stderr, stdout, tailbound};
 
 const SMALL: &str = r#"name = "small"
 differs = ["the interval"]
@@ -200,7 +200,7 @@ fn after_a_kill_or_a_signal_the_same_words_go_on_and_complete_runs_are_kept() {
         let file = run_file(folder.path(), next);
         let begun = Instant::now();
         while !std::fs::read_to_string(&file).is_ok_and(|t| t.contains("\"warm-up-over\"")) {
-            if begun.elapsed() > Duration::from_secs(60) {
+            if begun.elapsed() > PATIENCE {
                 drop(child.kill());
                 drop(child.wait());
                 panic!("{next} never began");
@@ -216,7 +216,7 @@ fn after_a_kill_or_a_signal_the_same_words_go_on_and_complete_runs_are_kept() {
         if name == "KILL" {
             // Nobody is left to measure on: the run's own process ends with its parent.
             let begun = Instant::now();
-            while read(&file).end.is_none() && begun.elapsed() < Duration::from_secs(20) {
+            while read(&file).end.is_none() && begun.elapsed() < PATIENCE {
                 std::thread::sleep(Duration::from_millis(50));
             }
             let reason = read(&file).end.map(|e| e.reason);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long to measure, runs that end by a rule, and a series of runs.
 
-use crate::{call, folder, status, stderr, stdout};
+use crate::{call, folder, read, status, stderr, stdout};
 
 #[test]
 fn a_plan_says_how_long_and_refuses_what_it_cannot_answer() {
@@ -45,7 +45,7 @@ fn a_rule_ends_the_run_and_the_file_says_why() {
     // A deadline that nothing can keep: the first second ends what would have taken a minute.
     let (run, why) = measure(&["--until", "demonstrated", "-d", "1us", "--rate", "1/20s"]);
     assert!(why.starts_with("not shown"), "{why}");
-    assert!(run.measured_ns() < 30_000_000_000);
+    assert!(run.measured_ns() < run.header.plan.duration_ns());
     assert_eq!(run.end.unwrap().reason, "rule");
     // One that everything keeps: the planned three seconds show it.
     let (run, why) = measure(&["--until", "demonstrated", "-d", "10s", "--rate", "1/1s"]);
@@ -61,30 +61,21 @@ fn a_rule_ends_the_run_and_the_file_says_why() {
 #[test]
 fn a_series_that_became_worse_fails() {
     let folder = folder();
-    let out = call(
-        folder.path(),
-        &[
-            "measure",
-            "cyclic",
-            "-q",
-            "-o",
-            "-",
-            "--policy",
-            "other",
-            "-i",
-            "200us",
-            "-D",
-            "1s",
-            "--warm-up",
-            "10ms",
-        ],
-    );
-    let real = tailbound_core::runfile::read_run(out.stdout.as_slice()).unwrap();
+    // Made up: what a run of this machine would hold is this machine's affair.
+    let mut random = tailbound_stats::random::Random::new(3);
+    let mut column = "# latency_ns\n".to_owned();
+    for _ in 0..5000 {
+        column.push_str(&format!("{:.0}\n", 50_000.0 - 4_000.0 * random.uniform().ln()));
+    }
+    std::fs::write(folder.path().join("c.txt"), column).unwrap();
+    let out = call(folder.path(), &["import", "c.txt", "--interval", "200us", "-o", "c.jsonl"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let made_up = read(&folder.path().join("c.jsonl"));
     let series = folder.path().join("series");
     std::fs::create_dir(&series).unwrap();
     // The same figures in every run, and from the thirteenth on half of them a millisecond later.
     for i in 0..24usize {
-        let mut run = real.clone();
+        let mut run = made_up.clone();
         run.header.id = format!("run-{i}");
         run.header.started = format!("2026-01-01T{i:02}:00:00Z");
         if i >= 12 {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_core::verdict::Outcome;
 
-use crate::{call, folder, is_root, read, skip, status, stderr, stdout, tailbound};
+use crate::{PATIENCE, call, folder, is_root, read, skip, status, stderr, stdout, tailbound};
 
 /// Starts a long run and waits until it measures.
 #[expect(clippy::zombie_processes, reason = "every caller waits for it")]
@@ -27,10 +27,19 @@ fn start(folder: &Path, words: &[&str]) -> Child {
         if text.contains("\"warm-up-over\"") {
             return child;
         }
-        if begun.elapsed() > Duration::from_secs(40) {
+        if begun.elapsed() > PATIENCE {
             drop(child.kill());
             panic!("it never began: {text}");
         }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Waits until `file` holds `mark`.
+fn holds(file: &Path, mark: &str) {
+    let begun = Instant::now();
+    while !std::fs::read_to_string(file).unwrap_or_default().contains(mark) {
+        assert!(begun.elapsed() < PATIENCE, "{mark} never came");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -60,9 +69,9 @@ fn a_signal_ends_the_measurement_first_and_the_result_so_far_is_whole() {
     for name in ["INT", "TERM", "HUP"] {
         let folder = folder();
         let mut child = start(folder.path(), &["-D", "10m", "-d", "10s", "--load", "clock"]);
-        std::thread::sleep(Duration::from_millis(1200));
+        holds(&folder.path().join("r.tailbound.jsonl"), "\"type\":\"second\"");
         signal(&child, name);
-        let code = wait(&mut child, Duration::from_secs(15));
+        let code = wait(&mut child, PATIENCE);
         let run = read(&folder.path().join("r.tailbound.jsonl"));
         let end = run.end.as_ref().expect("a last line");
         assert_eq!(end.reason, "interrupted", "{name}");
@@ -87,7 +96,7 @@ fn a_thread_that_sleeps_for_an_hour_is_woken_to_end() {
     let mut child = start(folder.path(), &["-i", "1h", "-l", "3", "--warm-up", "0s"]);
     std::thread::sleep(Duration::from_millis(300));
     signal(&child, "TERM");
-    assert!(wait(&mut child, Duration::from_secs(10)).is_some(), "still asleep");
+    assert!(wait(&mut child, PATIENCE).is_some(), "still asleep");
     assert_eq!(read(&folder.path().join("r.tailbound.jsonl")).end.unwrap().reason, "interrupted");
 }
 
@@ -106,19 +115,20 @@ fn killed_it_leaves_a_valid_shorter_run_and_no_load() {
             &format!("sleep 4242 & : {mark}; sleep 4243; wait"),
         ],
     );
-    std::thread::sleep(Duration::from_millis(6000));
+    // Snapshots of the histograms come every few seconds.
+    holds(&folder.path().join("r.tailbound.jsonl"), "\"ended\":\"running\"");
     child.kill().unwrap();
     child.wait().unwrap();
     let run = read(&folder.path().join("r.tailbound.jsonl"));
     assert!(run.end.is_none(), "it says that it was cut off");
     assert!(run.seconds.iter().map(|s| s.n).sum::<u64>() > 0, "what was flushed is there");
     let begun = Instant::now();
-    while !left(&mark).is_empty() && begun.elapsed() < Duration::from_secs(10) {
+    while !left(&mark).is_empty() && begun.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(left(&mark), Vec::<String>::new(), "load processes outlive the run");
     let known: u64 = run.threads.iter().map(|t| t.wakeup.late.total()).sum();
-    assert!(known > 1000, "the histograms so far are there: {known}");
+    assert!(known > 0, "the histograms so far are there: {known}");
     assert!(run.threads.iter().all(|t| t.ended == "running"));
     let out = call(folder.path(), &["show", "r.tailbound.jsonl"]);
     assert_eq!(status(&out), 0, "{}", stderr(&out));
@@ -173,7 +183,7 @@ fn a_full_disk_is_noticed_before_anything_is_started() {
         std::process::Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
     assert_eq!(out.status.code(), Some(3), "{}", stderr(&out));
     assert!(stderr(&out).contains("no room"), "{}", stderr(&out));
-    assert!(begun.elapsed() < Duration::from_secs(20), "nothing was started");
+    assert!(begun.elapsed() < PATIENCE, "nothing was started");
 }
 
 #[test]
@@ -196,18 +206,11 @@ fn a_lost_terminal_ends_it_like_a_signal() {
         .spawn()
         .unwrap();
     let file = folder.path().join("r.tailbound.jsonl");
-    let begun = Instant::now();
-    while !std::fs::read_to_string(&file).unwrap_or_default().contains("\"warm-up-over\"") {
-        assert!(begun.elapsed() < Duration::from_secs(40));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    holds(&file, "\"warm-up-over\"");
     // The master side goes away: the kernel hangs up the terminal.
     terminal.kill().unwrap();
     terminal.wait().unwrap();
-    let begun = Instant::now();
-    while !std::fs::read_to_string(&file).unwrap_or_default().contains("\"type\":\"end\"") {
-        assert!(begun.elapsed() < Duration::from_secs(20), "it runs on without a terminal");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    // It does not run on without a terminal.
+    holds(&file, "\"type\":\"end\"");
     assert_eq!(read(&file).end.unwrap().reason, "interrupted");
 }

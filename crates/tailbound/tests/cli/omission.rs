@@ -44,20 +44,20 @@ fn the_quantile_per_due_activation_is_right_under_stalls() {
         return skip("rt", "a stall of higher priority needs root");
     }
     // The reference knows the stalls made here, not those a shared host adds: a host that takes
-    // the CPU for another 20 ms moves the truth, not the measurement. Hence three tries.
+    // the CPU for another 20 ms moves the truth, not the measurement. Hence several tries.
     let mut offs = Vec::new();
-    for _ in 0..3 {
-        let off = off_the_reference();
-        if off.abs() < 0.05 {
-            return;
+    for _ in 0..8 {
+        match off_the_reference() {
+            Ok(off) if off.abs() < 0.05 => return,
+            off => offs.push(off),
         }
-        offs.push(off);
     }
     panic!("p99 per due activation is off the reference by {offs:?}");
 }
 
-/// How far p99 per due activation is from the reference, as a share of it.
-fn off_the_reference() -> f64 {
+/// How far p99 per due activation is from the reference, as a share of it; or how the host took
+/// so much of the CPU that nothing can be said.
+fn off_the_reference() -> Result<f64, String> {
     DONE.store(false, Ordering::Relaxed);
     STALLS.lock().unwrap().clear();
     let cpu = *tailbound_sys::sched::affinity(0).unwrap().last().unwrap();
@@ -92,7 +92,9 @@ fn off_the_reference() -> f64 {
 
     let run = read(&folder.path().join("r.tailbound.jsonl"));
     let thread = run.threads.first().unwrap();
-    assert!(thread.missed.n > 500, "the stalls were felt: {}", thread.missed.n);
+    if thread.missed.n <= 500 {
+        return Err(format!("the stalls were not felt: {} missed", thread.missed.n));
+    }
     let due = thread.due();
     assert_eq!(due.n, run.header.plan.activations);
     let ours = tailbound_stats::quantile(&due, 0.99).ns().expect("40,000 activations support it");
@@ -115,7 +117,10 @@ fn off_the_reference() -> f64 {
     let rank = waits.len() * 99 / 100;
     #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
     let reference = waits[rank] as f64;
-    assert!(reference > 10e6, "the reference saw the stalls: {reference}");
-    assert!(woken < reference / 2.0, "per wake-up the stalls hide: {woken} ns");
-    (ours - reference) / reference
+    if reference <= 10e6 || woken >= reference / 2.0 {
+        return Err(format!(
+            "per wake-up {woken} ns, where the stalls should hide; {reference} ns"
+        ));
+    }
+    Ok((ours - reference) / reference)
 }

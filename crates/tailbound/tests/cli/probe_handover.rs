@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_core::record::{Run, ThreadRecord};
 
-use crate::{call, folder, is_root, read, skip, status, stderr, tailbound};
+use crate::{PATIENCE, call, folder, is_root, read, skip, status, stderr, tailbound};
 
 const MEDIA: [&str; 13] = [
     "signal",
@@ -215,7 +215,7 @@ fn kill_leaves_nothing_behind() {
             std::fs::read_to_string(folder.path().join("run.jsonl"))
                 .is_ok_and(|text| text.contains("\"type\":\"second\""))
         };
-        while !measures() && begun.elapsed() < Duration::from_secs(30) {
+        while !measures() && begun.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(50));
         }
         assert!(measures(), "{medium}: it never began");
@@ -225,9 +225,7 @@ fn kill_leaves_nothing_behind() {
         child.wait().unwrap();
         let gone = || own.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists());
         let killed = Instant::now();
-        while !(gone() && objects().is_subset(&before))
-            && killed.elapsed() < Duration::from_secs(10)
-        {
+        while !(gone() && objects().is_subset(&before)) && killed.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(gone(), "{medium}: its processes outlive it");
@@ -264,7 +262,7 @@ fn a_guardian_removes_the_semaphores_of_an_ordinary_user() {
     };
     let within = |wanted: &dyn Fn() -> bool| {
         let begun = Instant::now();
-        while !wanted() && begun.elapsed() < Duration::from_secs(20) {
+        while !wanted() && begun.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(20));
         }
         wanted()

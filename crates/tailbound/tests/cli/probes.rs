@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use tailbound_probe::{CATALOGUE, ProbeKind};
 
 use crate::remains::remains;
-use crate::{call, call_admitted, folder, is_root, read, skip, status, stderr, stdout, tailbound};
+use crate::{
+    PATIENCE, call, call_admitted, folder, is_root, read, skip, status, stderr, stdout, tailbound,
+};
 
 /// Marks the processes of one kill, children of children too.
 const MARK: &str = "TAILBOUND_TEST_MARK";
@@ -110,7 +112,7 @@ fn measuring(folder: &Path, kind: &ProbeKind, file: &str, mark: &str) -> Option<
         .spawn()
         .unwrap();
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(30) {
+    while begun.elapsed() < PATIENCE {
         let text = std::fs::read_to_string(folder.join(file)).unwrap_or_default();
         if text.contains("\"warm-up-over\"") {
             return Some(child);
@@ -146,7 +148,7 @@ fn kill_9_leaves_nothing_of_any_probe() {
         let clean =
             |(alive, more): &(Vec<String>, Vec<String>)| alive.is_empty() && more.is_empty();
         let mut found = left();
-        while !clean(&found) && killed.elapsed() < Duration::from_secs(20) {
+        while !clean(&found) && killed.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(50));
             found = left();
         }
@@ -174,7 +176,7 @@ fn ctrl_c_gives_the_result_so_far_of_any_probe() {
         let sent = std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap();
         assert!(sent.success());
         let asked = Instant::now();
-        while ended.is_none() && asked.elapsed() < Duration::from_secs(15) {
+        while ended.is_none() && asked.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(20));
             ended = child.try_wait().unwrap();
         }

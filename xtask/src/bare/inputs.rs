@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the two commands depend on before the tool itself runs: when it changes, they have to be
+//! tried on a bare machine again.
+//!
+//! Context: COLD. Not the sources of the tool: its own tests are for them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use sha2::{Digest as _, Sha256};
+
+/// Files and folders that count as a whole.
+const WHOLE: [&str; 7] = [
+    "Makefile",
+    ".ci",
+    "scripts",
+    ".cargo",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    "xtask/src/bare",
+];
+
+/// First digits of the hash of all of them.
+pub(super) fn hash(project: &Path) -> anyhow::Result<String> {
+    let mut all = Sha256::new();
+    for name in WHOLE {
+        for file in files(&project.join(name))? {
+            let bytes = fs::read(&file).with_context(|| file.display().to_string())?;
+            let name = file.strip_prefix(project).unwrap_or(&file).display().to_string();
+            all.update(format!("{name}\0{}\0", bytes.len()));
+            all.update(bytes);
+        }
+    }
+    let read = |name: &str| fs::read_to_string(project.join(name)).context(name.to_owned());
+    all.update(profiles(&read("Cargo.toml")?));
+    all.update(commands(&read("README.md")?));
+    let digest = all.finalize();
+    Ok(digest.iter().take(8).map(|b| format!("{b:02x}")).collect())
+}
+
+/// The files below `path` in order; none if there is none. What is verified is no input.
+fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if path.is_file() {
+        let notes = path.ends_with("scripts/bare.verified");
+        return Ok(if notes { Vec::new() } else { vec![path.to_owned()] });
+    }
+    let mut found = Vec::new();
+    if path.is_dir() {
+        for entry in fs::read_dir(path).with_context(|| path.display().to_string())? {
+            found.extend(files(&entry?.path())?);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The profiles, and which Rust is asked for.
+fn profiles(manifest: &str) -> String {
+    let mut inside = false;
+    let mut text = String::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line.starts_with("[profile");
+        }
+        if inside || line.starts_with("rust-version") {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The README's first block of commands.
+fn commands(readme: &str) -> &str {
+    readme.split("```").nth(1).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_case_depends_on_is_seen_and_nothing_else() {
+        let manifest = "[package]\nname = \"x\"\nrust-version = \"1.90\"\n[profile.release]\nlto = \"off\"\n[dependencies]\nserde = \"1\"\n";
+        assert_eq!(
+            profiles(manifest),
+            "rust-version = \"1.90\"\n[profile.release]\nlto = \"off\"\n"
+        );
+        assert_eq!(
+            commands("# T\n```sh\nmake demo\n```\nmore\n```sh\nelse\n```\n"),
+            "sh\nmake demo\n"
+        );
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["scripts/deps", "Makefile", "Cargo.toml", "README.md", "other"] {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+        let before = hash(dir.path()).unwrap();
+        for same in ["other", "scripts/bare.verified"] {
+            fs::write(dir.path().join(same), "changed").unwrap();
+            assert_eq!(hash(dir.path()).unwrap(), before, "{same}");
+        }
+        for other in ["scripts/deps", "Makefile"] {
+            fs::write(dir.path().join(other), "changed").unwrap();
+            assert_ne!(hash(dir.path()).unwrap(), before, "{other}");
+        }
+    }
+}
