@@ -30,8 +30,9 @@ use crate::protocol::{Lines, Report, STOP};
 
 /// How long a worker may take to end by itself before it is killed.
 const STOP_GRACE: Duration = Duration::from_millis(700);
-/// How long the kernel may take to end what was killed.
-const KILL_GRACE: Duration = Duration::from_secs(10);
+/// How long the kernel may take to end what was killed: the dying need the CPU as well, and may
+/// have to wait for a disk first.
+const KILL_GRACE: Duration = Duration::from_secs(120);
 /// A load that does nothing for so long is reported.
 const STALL_NS: i64 = 2_000_000_000;
 /// A phase that is begun later than this is told.

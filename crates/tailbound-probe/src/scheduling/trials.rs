@@ -93,8 +93,10 @@ mod tests {
         let ended = run(clock, &schedule, &[&recorder], &stop, |trial, writers| {
             played.push(trial);
             let from_ns = clock::now_ns(clock);
-            // The first one lasts until four more have fallen due.
-            while trial == 0 && clock::now_ns(clock) < schedule.first_ns + 4_500_000 {}
+            // The first one lasts until four more have fallen due, whichever it is where this
+            // thread came late.
+            let due_ns = schedule.first_ns + 1_000_000 * trial.cast_signed();
+            while played.len() == 1 && clock::now_ns(clock) < due_ns + 4_500_000 {}
             let timed = Timed { from_ns, to_ns: from_ns + 10 };
             writers.iter_mut().for_each(|w| timed.enter(trial, w));
             true
