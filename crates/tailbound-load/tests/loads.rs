@@ -602,14 +602,14 @@ fn threads_that_change_cpu_leave_it_to_whoever_wants_it() {
         return skip("cpus", "one CPU: nothing to move to");
     }
     let mut loads = start("interrupts:kind=moves");
-    loads.ready(Duration::from_secs(60)).unwrap();
+    loads.ready(PATIENCE).unwrap();
     let id = worker("interrupts:kind=moves");
     let idle = || {
         let tasks = fs::read_dir(format!("/proc/{id}/task")).unwrap();
         let tids = tasks.flatten().filter_map(|t| t.file_name().to_string_lossy().parse().ok());
         tids.filter(|tid| sched::get(*tid).is_ok_and(|a| a.policy == sched::SCHED_IDLE)).count()
     };
-    assert!(eventually(Duration::from_secs(20), || idle() == cpus), "{} of {cpus}", idle());
+    assert!(eventually(|| idle() == cpus), "{} of {cpus}", idle());
     stop(&mut loads);
 }
 
