@@ -66,9 +66,10 @@ impl FromIterator<u32> for CpuSet {
 impl FromStr for CpuSet {
     type Err = ParseCpusError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let fail = |reason| ParseCpusError { text: text.to_owned(), reason };
+        let fail = |reason| ParseCpusError { text: crate::printable::excerpt(text, 80), reason };
         let number = |s: &str| s.trim().parse::<u32>().map_err(|_| fail("not a number"));
         let mut cpus = BTreeSet::new();
+        let mut listed = 0u32;
         for part in text.trim().split(',').filter(|p| !p.trim().is_empty()) {
             let (low, high) = match part.split_once('-') {
                 Some((low, high)) => (number(low)?, number(high)?),
@@ -79,6 +80,10 @@ impl FromStr for CpuSet {
             }
             if high > MAX_CPU {
                 return Err(fail("no Linux machine has a CPU above 8191"));
+            }
+            listed = listed.saturating_add(high - low + 1);
+            if listed > 8 * (MAX_CPU + 1) {
+                return Err(fail("the same CPUs are listed again and again"));
             }
             cpus.extend(low..=high);
         }

@@ -4,27 +4,32 @@
 //!
 //! Context: COLD. Layout: `tailbound-file NAME BYTES\n`, the bytes, `\n`, any number of
 //! times; then `tailbound-end STATUS\n`. What is not one of these lines is passed over:
-//! a driver may have said something before.
+//! a driver may have said something before. Contents are not copied; of anybody's bytes at most
+//! [`FILES_MAX`] files are taken.
 
 use std::io::{self, Write};
 
 const FILE: &str = "tailbound-file ";
 const END: &str = "tailbound-end ";
+/// Most files of an envelope; later ones are passed over.
+const FILES_MAX: usize = 64;
+/// Longest line that may name a file or an end.
+const LINE_BYTES_MAX: usize = 4096;
 
 /// What came over the line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Envelope {
+pub struct Envelope<'a> {
     /// Names and contents, in order; the last may be cut off, which `end` tells.
-    pub files: Vec<(String, Vec<u8>)>,
+    pub files: Vec<(String, &'a [u8])>,
     /// What the last line said; `None`: it never came.
     pub end: Option<String>,
 }
 
-impl Envelope {
+impl<'a> Envelope<'a> {
     /// The content of file `name`.
     #[must_use]
-    pub fn file(&self, name: &str) -> Option<&[u8]> {
-        self.files.iter().find(|(n, _)| n == name).map(|(_, bytes)| bytes.as_slice())
+    pub fn file(&self, name: &str) -> Option<&'a [u8]> {
+        self.files.iter().find(|(n, _)| n == name).map(|(_, bytes)| *bytes)
     }
 }
 
@@ -49,12 +54,12 @@ pub fn write_end(out: &mut impl Write, status: &str) -> io::Result<()> {
 
 /// Reads what came.
 #[must_use]
-pub fn read(mut bytes: &[u8]) -> Envelope {
+pub fn read(mut bytes: &[u8]) -> Envelope<'_> {
     let mut envelope = Envelope::default();
     while let Some(end) = bytes.iter().position(|&b| b == b'\n') {
         let (line, rest) = bytes.split_at(end);
         bytes = rest.get(1..).unwrap_or_default();
-        let line = String::from_utf8_lossy(line);
+        let line = String::from_utf8_lossy(line.get(..LINE_BYTES_MAX).unwrap_or(line));
         if let Some(status) = line.strip_prefix(END) {
             envelope.end = Some(status.to_owned());
             break;
@@ -62,7 +67,9 @@ pub fn read(mut bytes: &[u8]) -> Envelope {
         let named = line.strip_prefix(FILE).and_then(|l| l.rsplit_once(' '));
         if let Some((name, length)) = named.and_then(|(n, l)| Some((n, l.parse::<usize>().ok()?))) {
             let content = bytes.get(..length).unwrap_or(bytes);
-            envelope.files.push((name.to_owned(), content.to_owned()));
+            if envelope.files.len() < FILES_MAX {
+                envelope.files.push((name.to_owned(), content));
+            }
             bytes = bytes.get(content.len()..).unwrap_or_default();
         }
     }
@@ -72,6 +79,15 @@ pub fn read(mut bytes: &[u8]) -> Envelope {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flood_is_not_copied_and_its_files_are_bounded() {
+        let mut line = b"tailbound-file x 0\n\n".repeat(10_000);
+        write_end(&mut line, "status 0").unwrap();
+        let read_back = read(&line);
+        assert_eq!((read_back.files.len(), read_back.end.as_deref()), (64, Some("status 0")));
+        assert!(read(&vec![b'x'; 1 << 20]).files.is_empty());
+    }
 
     #[test]
     fn files_come_through_and_a_cut_is_known() {

@@ -4,20 +4,23 @@
 //! Context: COLD. Units: ns. In the run file only non-empty buckets are written, as two
 //! arrays of equal length (`index`, `count`), which jq, pandas and DuckDB read as they are;
 //! [`SparseHistogram`] keeps that form in memory, for the hundreds of short stretches of a run.
-//! In memory a [`Histogram`] ends with its last non-empty bucket: a run whose latest wake-up took
-//! 100 µs needs 62 kB instead of 205 kB.
+//! In memory a [`Histogram`] costs what it holds and not what its precision allows (`counts`).
 //! Not here: the live histogram (`tailbound_rt::recorder`), quantiles (`tailbound-stats`).
+
+mod counts;
 
 use serde::{Deserialize, Serialize};
 use tailbound_rt::h2;
+
+use crate::limits;
+use counts::Counts;
 
 /// H2 buckets of one precision; index and bounds as in [`tailbound_rt::h2`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
     precision: u32,
-    /// By bucket index, up to the last one that is not empty.
-    counts: Vec<u64>,
+    counts: Counts,
     total: u64,
 }
 
@@ -133,7 +136,8 @@ impl From<SparseHistogram> for Sparse {
     }
 }
 
-/// A precision that exists, arrays of one length, indices within the last bucket.
+/// A precision that exists, arrays of one length, indices within the last bucket, no more values
+/// than a file may have.
 fn check(s: &Sparse) -> Result<(), String> {
     if !(1..=16).contains(&s.precision) {
         return Err(format!("histogram precision {} is not 1 to 16", s.precision));
@@ -144,6 +148,10 @@ fn check(s: &Sparse) -> Result<(), String> {
             s.index.len(),
             s.count.len()
         ));
+    }
+    let total = s.count.iter().try_fold(0u64, |all, c| all.checked_add(*c));
+    if total.is_none_or(|n| n > limits::COUNT_MAX) {
+        return Err(limits::beyond("the histogram's counts together are", limits::COUNT_MAX));
     }
     let last = h2::buckets(s.precision).saturating_sub(1);
     match s.index.iter().find(|i| **i as usize > last) {
@@ -168,7 +176,7 @@ impl Histogram {
     #[must_use]
     pub fn new(precision: u32) -> Self {
         let precision = precision.clamp(1, 16);
-        Self { precision, counts: Vec::new(), total: 0 }
+        Self { precision, counts: Counts::default(), total: 0 }
     }
 
     /// The grouping power.
@@ -180,13 +188,13 @@ impl Histogram {
     /// Number of values in bucket `index`; none is beyond the last bucket.
     #[must_use]
     pub fn count_at(&self, index: usize) -> u64 {
-        self.counts.get(index).copied().unwrap_or(0)
+        self.counts.get(index)
     }
 
     /// The buckets, by index, that hold more than they did in `before`, of the same precision
     /// and at an earlier time; and how much more.
     pub fn since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = (usize, u64)> + 'a {
-        self.counts.iter().enumerate().filter_map(|(i, &now)| {
+        self.counts.entries().filter_map(|(i, now)| {
             now.checked_sub(before.count_at(i)).filter(|more| *more > 0).map(|more| (i, more))
         })
     }
@@ -208,14 +216,8 @@ impl Histogram {
         if count == 0 {
             return;
         }
-        let index = index.min(h2::buckets(self.precision) - 1);
-        if self.counts.len() <= index {
-            self.counts.resize(index + 1, 0);
-        }
-        if let Some(c) = self.counts.get_mut(index) {
-            *c = c.saturating_add(count);
-            self.total = self.total.saturating_add(count);
-        }
+        self.counts.add(index.min(h2::buckets(self.precision) - 1), count);
+        self.total = self.total.saturating_add(count);
     }
 
     /// Adds all of `other`; of two precisions the coarser one remains.
@@ -223,7 +225,7 @@ impl Histogram {
         if other.precision < self.precision {
             *self = self.coarsened(other.precision);
         }
-        for (i, &c) in other.counts.iter().enumerate().filter(|(_, c)| **c > 0) {
+        for (i, c) in other.counts.entries() {
             if other.precision == self.precision {
                 self.add_at(i, c);
             } else {
@@ -244,7 +246,7 @@ impl Histogram {
 
     /// The non-empty buckets in ascending order.
     pub fn buckets(&self) -> impl DoubleEndedIterator<Item = Bucket> + '_ {
-        self.counts.iter().enumerate().filter(|(_, c)| **c > 0).map(|(i, &count)| {
+        self.counts.entries().map(|(i, count)| {
             let (low_ns, width_ns) = h2::bounds(i, self.precision);
             Bucket { low_ns, width_ns, count }
         })
@@ -255,10 +257,11 @@ impl TryFrom<Sparse> for Histogram {
     type Error = String;
     fn try_from(s: Sparse) -> Result<Self, String> {
         check(&s)?;
-        let last = s.index.iter().max().map_or(0, |i| *i as usize + 1);
         let mut h = Self::new(s.precision);
-        h.counts.reserve_exact(last);
-        for (&i, &c) in s.index.iter().zip(&s.count) {
+        let mut pairs: Vec<_> = s.index.into_iter().zip(s.count).collect();
+        // In order, so that each is added at the end.
+        pairs.sort_by_key(|(i, _)| *i);
+        for (i, c) in pairs {
             h.add_at(i as usize, c);
         }
         Ok(h)
@@ -267,12 +270,9 @@ impl TryFrom<Sparse> for Histogram {
 
 impl From<Histogram> for Sparse {
     fn from(h: Histogram) -> Self {
-        let full = || h.counts.iter().enumerate().filter(|(_, c)| **c > 0);
-        Self {
-            precision: h.precision,
-            index: full().map(|(i, _)| u32::try_from(i).unwrap_or(u32::MAX)).collect(),
-            count: full().map(|(_, c)| *c).collect(),
-        }
+        let (index, count) =
+            h.counts.entries().map(|(i, c)| (u32::try_from(i).unwrap_or(u32::MAX), c)).unzip();
+        Self { precision: h.precision, index, count }
     }
 }
 

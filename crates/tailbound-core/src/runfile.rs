@@ -13,8 +13,10 @@ use std::io::{self, Write};
 use base64::Engine as _;
 
 use crate::ended::EndReason;
+use crate::limits::RAW_SAMPLES_MAX;
+use crate::printable;
 use crate::record::{End, Line, RawRecord, Run};
-pub use read::{LINE_MAX, ReadError, read_run, read_run_without};
+pub use read::{ReadError, read_run, read_run_without};
 
 /// Writes records as lines, and knows how many it wrote.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the underlying writer.
     pub fn line(&mut self, line: &Line) -> io::Result<()> {
-        let text = serde_json::to_string(line).map_err(io::Error::other)?;
+        let text = printable::json(serde_json::to_string(line).map_err(io::Error::other)?);
         self.out.write_all(text.as_bytes())?;
         self.out.write_all(b"\n")?;
         self.lines += 1;
@@ -102,10 +104,15 @@ pub fn pack_raw(thread: u32, from: u64, samples: &[i64]) -> RawRecord {
 /// # Errors
 /// What is wrong with the data.
 pub fn unpack_raw(raw: &RawRecord) -> Result<Vec<i64>, String> {
+    if raw.n > RAW_SAMPLES_MAX {
+        return Err(format!("raw samples: more than {RAW_SAMPLES_MAX} in a line"));
+    }
+    // A number has at most ten bytes, of seven bits each.
+    let most = usize::try_from(raw.n).unwrap_or(0).saturating_mul(10);
     let packed = base64::engine::general_purpose::STANDARD
         .decode(&raw.data)
         .map_err(|e| format!("raw samples: {e}"))?;
-    let bytes = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(&packed, 1 << 30)
+    let bytes = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(&packed, most)
         .map_err(|e| format!("raw samples: {e}"))?;
     let mut samples = Vec::new();
     let (mut v, mut shift) = (0u64, 0u32);

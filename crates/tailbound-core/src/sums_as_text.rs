@@ -7,6 +7,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tailbound_rt::sums::Sums;
 
+use crate::limits;
+
 #[derive(Serialize, Deserialize)]
 struct Text {
     n: u64,
@@ -47,8 +49,24 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<S
         s4_low: number(&t.s4_low)?,
         s4_high: t.s4_high,
     };
-    if i128::try_from(sums.s2).is_err() {
-        return Err(D::Error::custom("the sum of squares is out of range"));
-    }
+    is_bounded(&sums).map_err(D::Error::custom)?;
     Ok(Some(sums))
+}
+
+/// Within what [`limits::COUNT_MAX`] values can sum up to, and so within what arithmetic on it holds.
+pub(crate) fn is_bounded(sums: &Sums) -> Result<(), String> {
+    let n = u128::from(sums.n);
+    if sums.n.max(sums.clamped) > limits::COUNT_MAX {
+        return Err(limits::beyond("n of the sums is", limits::COUNT_MAX));
+    }
+    // A value enters with at most 31 bits; cubes of that many values may exceed 128 bits.
+    let cubes = n.checked_mul(1 << 93).unwrap_or(i128::MAX.unsigned_abs());
+    if sums.s1.unsigned_abs() > n << 31
+        || sums.s2 > n << 62
+        || sums.s3.unsigned_abs() > cubes
+        || sums.s4_high > 1 << 44
+    {
+        return Err("the sums are beyond what their n values can add up to".to_owned());
+    }
+    Ok(())
 }

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use tailbound_core::printable;
+
 use crate::format::Format;
 
 /// Where in the file something is wrong.
@@ -79,14 +81,18 @@ impl Fault {
     }
     /// With the file's name and format: what people are told.
     pub(crate) fn of(self, name: &str, format: Format) -> ImportError {
-        ImportError::Bad { file: excerpt(name), format, place: self.place, reason: self.reason }
+        ImportError::Bad {
+            file: excerpt(name),
+            format,
+            place: self.place,
+            reason: printable::reason(&self.reason),
+        }
     }
 }
 
 /// At most 60 characters of foreign text, without control characters, for a message.
 pub(crate) fn excerpt(text: &str) -> String {
-    let mut out: String =
-        text.chars().take(60).map(|c| if c.is_control() { '.' } else { c }).collect();
+    let mut out: String = printable::line(text).chars().take(60).collect();
     if text.chars().nth(60).is_some() {
         out.push('…');
     }

@@ -3,7 +3,7 @@
 //! the message when something is wrong.
 //!
 //! Context: COLD. Units: as the caller says.
-//! Limits: 64 MiB of text (a document takes some ten times that in memory) and serde_json's
+//! Limits: 32 MiB of text (a document takes some ten times that in memory) and serde_json's
 //! own 128 levels of nesting. Source: RFC 8259.
 
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ use crate::error::{Fault, excerpt};
 use crate::text::scaled;
 
 /// Longest JSON or XML document that is read.
-pub const JSON_MAX: usize = 64 << 20;
+pub const JSON_MAX: usize = 32 << 20;
 
 pub(crate) type Object = Map<String, Value>;
 

@@ -6,6 +6,7 @@
 use std::io::Read;
 
 use tailbound_core::Run;
+use tailbound_core::limits;
 use tailbound_core::runfile::{ReadError, read_run};
 use tailbound_core::units::grouped;
 
@@ -21,7 +22,7 @@ use crate::{
 /// What is enough to know a format by.
 const HEAD: u64 = 64 << 10;
 /// Longest file that is read as a whole.
-const WHOLE_MAX: u64 = 4 << 30;
+const WHOLE_MAX: u64 = 1 << 30;
 
 /// What the user knows and the file may not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub fn import_with(
 }
 
 /// Imports what `source` gives. Formats that list every sample ([`Format::streams`]) are read
-/// piece by piece, in bounded memory; of other formats a file of more than 4 GiB is refused.
+/// piece by piece, in bounded memory; of other formats a file of more than 1 GiB is refused.
 ///
 /// `watch` is told now and then how many bytes were read; when it returns `false`, a stream
 /// ends there, and the run says that it was interrupted.
@@ -160,7 +161,10 @@ fn finish(mut draft: Draft, format: Format, name: &str, identity: u64) -> Result
             "Import the whole file, or measure again.",
         );
     }
-    Ok(draft.finish(format, name, identity))
+    let run = draft.finish(format, name, identity);
+    // What is beyond would be refused when the run file is read back.
+    limits::check_run(&run).map_err(|reason| Fault::file(reason).of(name, format))?;
+    Ok(run)
 }
 
 /// A tool ends its last line: one without its end may have lost digits and is not read. A

@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 use crate::error::LabError;
 use crate::qemu::{Emulator, Lines, Running, Setup, quoted};
@@ -88,6 +90,8 @@ pub struct Booted {
 struct Watch<'a> {
     qmp: Qmp,
     running: &'a Running,
+    /// What the guest writes, and where.
+    written: [(&'static str, &'a Path); 2],
     begun: Instant,
     host_limit_s: u64,
     kvm: bool,
@@ -129,6 +133,7 @@ pub(crate) fn boot(
     let mut watch = Watch {
         qmp: opened,
         running: &running,
+        written: [("console", lines.console), ("line of results", lines.results)],
         begun,
         host_limit_s,
         kvm: setup.kvm,
@@ -262,6 +267,14 @@ impl Watch<'_> {
         if cpu != self.cpu {
             (self.cpu, self.moved) = (cpu, Instant::now());
         }
+        for (line, path) in self.written {
+            if path.metadata().is_ok_and(|m| m.len() > limits::RESULT_BYTES_MAX) {
+                return Err(LabError::cannot(format!(
+                    "the guest sent more than {} MiB over its {line}: it was ended",
+                    limits::RESULT_BYTES_MAX >> 20
+                )));
+            }
+        }
         let host = self.begun.elapsed();
         (self.progress)(Progress { at_work: self.ready.is_some(), cpu, host });
         Ok(if self.kvm && self.ready.is_none() && host.as_secs() > KVM_BOOT_S {
@@ -304,5 +317,6 @@ impl Watch<'_> {
 
 /// Does the console hold this?
 fn said(console: &Path, words: &str) -> bool {
-    std::fs::read(console).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(words))
+    given::end(console, limits::CONSOLE_BYTES_MAX)
+        .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(words))
 }

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::lab::{Job, LabRecord};
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 use crate::cpio::Tree;
 use crate::error::LabError;
@@ -141,7 +143,9 @@ impl Cell {
         guest: &Path,
         job: &[u8],
     ) -> Result<(Tree, String, BTreeMap<String, String>), LabError> {
-        let read = |path: &Path| std::fs::read(path).map_err(|e| LabError::file(path, &e));
+        let read = |path: &Path| {
+            given::read(path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(path, &e))
+        };
         let mut tree = Tree::default();
         let program = read(guest)?;
         let guest_sha256 = hash::of_bytes(&program);

@@ -7,7 +7,11 @@
 //! Source: elf(5), ld.so(8).
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 use crate::arch::Arch;
 use crate::error::LabError;
@@ -138,6 +142,9 @@ pub fn needs(bytes: &[u8]) -> Option<Needs> {
     Elf::new(bytes)?.needs()
 }
 
+/// Enough of a file to know its architecture.
+const HEAD_BYTES: u64 = 4096;
+
 /// Everything `program` needs to run, by its path in the guest: its loader and libraries,
 /// looked for in `folders` first, then where each file says, then where this system keeps
 /// those of `arch`. The program itself is not among them.
@@ -152,7 +159,8 @@ pub fn libraries(
     let mut found = BTreeMap::new();
     let mut open = vec![program.to_owned()];
     while let Some(path) = open.pop() {
-        let bytes = std::fs::read(&path).map_err(|e| LabError::file(&path, &e))?;
+        let bytes =
+            given::read(&path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&path, &e))?;
         let Some(needs) = needs(&bytes) else { continue };
         if let Some(loader) = needs.interpreter {
             let host = Path::new(&loader);
@@ -174,7 +182,7 @@ pub fn libraries(
             let host = places
                 .iter()
                 .map(|p| p.join(&name))
-                .find(|p| std::fs::read(p).is_ok_and(|b| self::arch(&b) == Some(arch)));
+                .find(|p| head(p).is_some_and(|b| self::arch(&b) == Some(arch)));
             let host = host.ok_or_else(|| {
                 LabError::cannot(format!(
                     "{} needs {name}, which is in none of {}",
@@ -192,6 +200,13 @@ pub fn libraries(
         }
     }
     Ok(found)
+}
+
+/// The beginning of a file, which names its architecture.
+fn head(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    given::open(path).and_then(|f| f.take(HEAD_BYTES).read_to_end(&mut bytes)).ok()?;
+    Some(bytes)
 }
 
 /// Where this system keeps libraries of `arch`, in the order of looking.

@@ -6,6 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
+use tailbound_core::limits;
+use tailbound_sys::given;
+
 use crate::arch::Arch;
 use crate::elf;
 use crate::error::LabError;
@@ -42,7 +45,8 @@ pub fn find(arch: Arch, asked: Option<&Path>) -> Result<PathBuf, LabError> {
 }
 
 fn fits(path: &Path, arch: Arch) -> Result<(), LabError> {
-    let bytes = std::fs::read(path).map_err(|e| LabError::file(path, &e))?;
+    let bytes =
+        given::read(path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(path, &e))?;
     let found = elf::arch(&bytes);
     if found == Some(arch) {
         return Ok(());

@@ -7,7 +7,7 @@
 //! Source: QEMU docs/interop/qmp-spec.txt, qapi/misc.json, qapi/replay.json.
 
 use std::collections::VecDeque;
-use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,11 @@ use crate::error::LabError;
 
 /// How long an answer may take: on a loaded host QEMU's main loop is not at once there.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Longest answer: registers of a processor, in words.
+const LINE_BYTES_MAX: u64 = 4 << 20;
+/// Most events that are kept until somebody asks.
+const EVENTS_MAX: usize = 4096;
 
 /// The line.
 #[derive(Debug)]
@@ -90,6 +95,7 @@ impl Qmp {
                 Ok(Some(value)) => {
                     let event = value.get("event").and_then(Value::as_str).map(str::to_owned);
                     self.events.extend(event);
+                    self.events.truncate(EVENTS_MAX);
                 }
                 Ok(None) => {
                     return Err(LabError::cannot(format!("QEMU does not answer ({command})")));
@@ -107,7 +113,8 @@ impl Qmp {
                 return Ok(None);
             }
             self.stream.set_read_timeout(Some(left)).map_err(drop)?;
-            match self.lines.read_until(b'\n', &mut self.partial) {
+            let room = LINE_BYTES_MAX.saturating_sub(self.partial.len() as u64);
+            match (&mut self.lines).take(room).read_until(b'\n', &mut self.partial) {
                 Ok(0) => return Err(()),
                 Ok(_) if self.partial.ends_with(b"\n") => {
                     let line = std::mem::take(&mut self.partial);

@@ -11,8 +11,10 @@ use std::time::Duration;
 use tailbound_core::envelope::{self, Envelope};
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::lab::Tester;
+use tailbound_core::limits;
 use tailbound_core::record::Run;
 use tailbound_core::runfile;
+use tailbound_sys::given;
 
 use crate::boot::{self, Booted, Ended, Progress, Snapshot};
 use crate::cell::{Cell, Prepared};
@@ -106,8 +108,9 @@ pub fn run(
         // guest: what it executes is the same the second time, or it stands still again.
         booted = boot::boot(emulator, setup, &lines, Snapshot::None, patience, stop, progress)?;
     }
-    let console = fs::read(&console).unwrap_or_default();
-    let envelope = envelope::read(&fs::read(&results).unwrap_or_default());
+    let console = given::end(&console, limits::CONSOLE_BYTES_MAX).unwrap_or_default();
+    let results = given::read(&results, limits::RESULT_BYTES_MAX).unwrap_or_default();
+    let envelope = envelope::read(&results);
     let run = read(&prepared, &envelope, &booted, &console)?;
     let cost = Cost {
         ready: booted.ready,
@@ -146,7 +149,7 @@ fn forget_oldest(room: &Path) {
 
 fn read(
     prepared: &Prepared,
-    envelope: &Envelope,
+    envelope: &Envelope<'_>,
     booted: &Booted,
     console: &[u8],
 ) -> Result<Run, LabError> {

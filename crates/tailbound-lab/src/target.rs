@@ -35,11 +35,12 @@ pub mod checks;
 mod vermagic;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tailbound_core::lab::Tester;
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 pub use self::checks::{Check, Core};
 use crate::arch::Arch;
@@ -120,7 +121,7 @@ impl Target {
     /// Usage: it is not TOML, a word is unknown, a file is missing or of another
     /// architecture, or a library is not to be found; says which and why.
     pub fn read(path: &Path) -> Result<Self, LabError> {
-        let text = fs::read_to_string(path)
+        let text = given::text(path, limits::TEXT_BYTES_MAX)
             .map_err(|e| LabError::usage(format!("{}: {e}", path.display())))?;
         let wrong = |e: String| LabError::usage(format!("{}: {e}", path.display()));
         let w: Written = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
@@ -190,7 +191,8 @@ fn with_libraries(
     let mut all = BTreeMap::new();
     for host in files.values() {
         let wrong = |what: String| LabError::usage(format!("{}: {what}", host.display()));
-        let bytes = fs::read(host).map_err(|e| wrong(e.to_string()))?;
+        let bytes =
+            given::read(host, limits::OBJECT_BYTES_MAX).map_err(|e| wrong(e.to_string()))?;
         if elf::needs(&bytes).is_none() {
             continue;
         }
@@ -232,6 +234,8 @@ fn check_testers(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn read(text: &str) -> Result<Target, LabError> {

@@ -6,8 +6,11 @@
 
 use std::fmt::Write as _;
 
+use tailbound_core::printable::{REPLACEMENT, is_harmful, line};
+
 /// Escapes for XML text and for attributes in double or single quotes. Characters that no
-/// XML document may hold become U+FFFD, so that the reader sees that something was there.
+/// XML document may hold, and those that turn the direction of what follows, become U+FFFD, so
+/// that the reader sees that something was there.
 #[must_use]
 pub fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
@@ -19,11 +22,16 @@ pub fn xml(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\t' | '\n' => out.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c if is_harmful(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push(REPLACEMENT),
             c => out.push(c),
         }
     }
     out
+}
+
+/// Writing to a String cannot fail; the characters have 16 bits at most.
+fn unicode(out: &mut String, c: char) {
+    let _ = write!(out, "\\u{:04x}", u32::from(c));
 }
 
 /// JSON text for a `<script>` element: nothing in it can end the element or begin markup.
@@ -33,11 +41,26 @@ pub fn script_json(value: &serde_json::Value) -> String {
     let mut out = String::with_capacity(plain.len());
     for c in plain.chars() {
         match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}' => {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
+            '<' | '>' | '&' | '\u{fffe}' | '\u{ffff}' => unicode(&mut out, c),
+            c if is_harmful(c) => unicode(&mut out, c),
             c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The path of a file beside the page, for an attribute that is a link: whatever it is made of, no
+/// scheme (`javascript:`) and no other machine (`//host`).
+#[must_use]
+pub fn link(path: &str) -> String {
+    let rest = path.trim_start_matches('/');
+    let mut out = String::from(if rest == path { "" } else { "/" });
+    for b in rest.bytes() {
+        if b.is_ascii_alphanumeric() || b"-._~/".contains(&b) {
+            out.push(char::from(b));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "%{b:02X}");
         }
     }
     out
@@ -47,16 +70,7 @@ pub fn script_json(value: &serde_json::Value) -> String {
 /// overrides) become U+FFFD, so that a file's text cannot move the cursor or recolour it.
 #[must_use]
 pub fn terminal(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\t' | '\n' => ' ',
-            c if c.is_control() => '\u{fffd}',
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                '\u{fffd}'
-            }
-            c => c,
-        })
-        .collect()
+    line(text).into_owned()
 }
 
 /// Words of a command line in the form a POSIX shell reads back as the same words.
@@ -87,6 +101,10 @@ mod tests {
         let text = script_json(&v);
         assert!(!text.contains('<') && !text.contains('&'), "{text}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).ok(), Some(v));
+        assert_eq!(link("javascript:alert(1)/a b.html"), "javascript%3Aalert%281%29/a%20b.html");
+        assert_eq!((link("../x/é"), link("//host/x")), ("../x/%C3%A9".into(), "/host/x".into()));
+        assert_eq!(xml("a\u{202e}b\u{9b}"), "a\u{fffd}b\u{fffd}");
+        assert!(!script_json(&serde_json::json!("\u{202e}\u{9b}")).contains(is_harmful));
         assert_eq!(terminal("a\u{1b}[2Jb\nc"), "a\u{fffd}[2Jb c");
         let words = ["a b".to_owned(), "c".to_owned(), String::new(), "d'e".to_owned()];
         assert_eq!(shell(&words), r"'a b' c '' 'd'\''e'");

@@ -37,4 +37,5 @@ pub mod text;
 
 pub use html::html;
 pub use json::json;
+pub use text::ink::own_colors;
 pub use text::{Style, text};

@@ -10,7 +10,9 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use base64::Engine as _;
 use common::{Shape, run};
+use sha2::{Digest as _, Sha256};
 use tailbound_report::html;
 use tailbound_report::matrix::{self, Cell, Labels};
 
@@ -107,6 +109,36 @@ fn browse(program: &Path, directory: &Path, file: &Path, arguments: &[&str]) -> 
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// The page with a script of the test's in it, which its policy is made to allow.
+fn probed(page: &str, probe: &str) -> String {
+    let script = probe.strip_prefix("<script>").and_then(|p| p.strip_suffix("</script>"));
+    let digest = Sha256::digest(script.expect("the probe is one script"));
+    let digest = base64::engine::general_purpose::STANDARD.encode(digest);
+    let allowed = page.replacen("script-src ", &format!("script-src 'sha256-{digest}' "), 1);
+    assert_ne!(allowed, page, "the page has a policy");
+    allowed.replacen("</title>", &format!("</title>{probe}"), 1)
+}
+
+/// A script that got into the page by whatever way is not run; the page's own is.
+#[test]
+fn no_other_script_runs() {
+    let Some(program) = chromium() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let page = html(&[run(&Shape { seconds: 5, per_second: 100, ..Shape::default() })], &[]);
+    let file = directory.path().join("page.html");
+    for evil in [
+        "<script>document.title = 'evil';</script>",
+        "<img src=\"x\" onerror=\"document.title = 'evil'\"/>",
+    ] {
+        let with = page.replacen("</main>", &format!("{evil}</main>"), 1);
+        assert_ne!(with, page);
+        std::fs::write(&file, with).expect("the page can be written");
+        let arguments = ["--dump-dom", "--virtual-time-budget=4000"];
+        let dom = browse(&program, directory.path(), &file, &arguments);
+        assert!(dom.contains("<title>Tailbound, ") && !dom.contains("<title>evil"), "{evil}");
+    }
+}
+
 /// What the probe wrote into the title.
 fn seen(dom: &str) -> serde_json::Value {
     let title = dom.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
@@ -140,7 +172,7 @@ fn light_dark_phone_and_paper() {
     ];
     for (name, page) in &pages {
         let file = directory.path().join(format!("{name}.html"));
-        let probed = page.replacen("</title>", &format!("</title>{PROBE}"), 1);
+        let probed = probed(page, PROBE);
         std::fs::write(&file, probed).expect("the page can be written");
         let variants: [(&str, &[&str], i64); 3] = [
             ("light", &["--window-size=1280,900"], 1280),
@@ -187,8 +219,7 @@ fn nothing_overflows_at_360_pixels() {
     let inside = directory.path().join("inside.html");
     // The title of a frame is not the page's: the probe hands it up.
     let probe = PROBE.replace("document.title = ", "window.parent.document.title = ");
-    std::fs::write(&inside, page.replacen("</title>", &format!("</title>{probe}"), 1))
-        .expect("the page can be written");
+    std::fs::write(&inside, probed(&page, &probe)).expect("the page can be written");
     let outside = directory.path().join("outside.html");
     let frame = "<!DOCTYPE html><html><head><title></title></head><body>\
                  <iframe src=\"inside.html\" style=\"width:360px;height:800px;border:0\"></iframe></body></html>";

@@ -20,6 +20,7 @@ pub mod error;
 pub mod evl;
 pub mod file;
 pub mod futex;
+pub mod given;
 pub mod handover;
 pub mod hostinfo;
 pub mod icmp;

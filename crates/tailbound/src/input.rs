@@ -11,9 +11,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tailbound_core::limits;
 use tailbound_core::record::Run;
 use tailbound_core::runfile;
 use tailbound_import::{Format, Options};
+use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
 
 use crate::reading::Reading;
@@ -22,14 +24,19 @@ use crate::say::{self, Failure};
 /// From one word about the progress to the next.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
+/// The type of the lines that hold raw samples.
+const RAW: &str = "raw";
+
 /// A run file, or another tool's file, which is imported.
+///
+/// Without its raw samples: no page shows them.
 pub(crate) fn run(path: &Path) -> Result<Run, Failure> {
-    run_without(path, &[])
+    run_without(path, &[RAW])
 }
 
 /// Several of them, in the order of `paths`, read on every CPU.
 pub(crate) fn runs(paths: &[PathBuf]) -> Result<Vec<Run>, Failure> {
-    runs_without(paths, &[])
+    runs_without(paths, &[RAW])
 }
 
 /// Several of them without the line types in `skip` (`window`, `raw`, …), which the caller
@@ -104,7 +111,7 @@ fn open(path: &Path) -> Result<Source, Failure> {
     let source: Box<dyn Read + Send> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
-        Box::new(File::open(path).map_err(|e| failed(path, &e))?)
+        Box::new(given::open(path).map_err(|e| failed(path, &e))?)
     };
     Ok(BufReader::with_capacity(1 << 16, source))
 }
@@ -123,11 +130,10 @@ fn imported(
         .map_err(Failure::usage)
 }
 
-/// All bytes of `path`; `-` is standard input.
+/// All bytes of `path`, a file of words; `-` is standard input.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes).map_err(|e| failed(path, &e))?;
-    Ok(bytes)
+    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
+    given::read(path, limits::TEXT_BYTES_MAX).map_err(|e| failed(path, &e))
 }
 
 /// Number of bytes of `path`, where it is a file that knows them.

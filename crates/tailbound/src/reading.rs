@@ -5,7 +5,7 @@
 //! Context: COLD. Units: bytes. Drawn to standard error: standard output is for the answer.
 //! Not here: the progress of a run (`live`).
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use tailbound_sys::signal::Signals;
@@ -39,12 +39,7 @@ impl<'a> Reading<'a> {
         if elapsed >= QUIET && self.said.is_none_or(|at| at.elapsed() >= every) {
             self.said = Some(Instant::now());
             let line = line(self.name, bytes, self.total, elapsed);
-            let mut out = io::stderr().lock();
-            drop(if self.terminal {
-                write!(out, "\r\x1b[K{line}").and_then(|()| out.flush())
-            } else {
-                writeln!(out, "{line}")
-            });
+            if self.terminal { crate::say::redraw(&line) } else { crate::say::note(&line) }
         }
         self.signals.is_none_or(|s| s.wait(0).is_none())
     }
@@ -54,7 +49,7 @@ impl Drop for Reading<'_> {
     fn drop(&mut self) {
         if self.terminal && self.said.is_some() {
             // What was drawn in place makes room for the answer.
-            drop(write!(io::stderr().lock(), "\r\x1b[K"));
+            crate::say::redraw("");
         }
     }
 }

@@ -2,11 +2,16 @@
 //! What is printed and where: answers to standard output, everything else to standard
 //! error; failures with cause, place and remedy.
 //!
-//! Context: COLD. A reader that went away (`| head`) is not an error.
+//! Context: COLD. A reader that went away (`| head`) is not an error. All text goes out through
+//! here, and here what files, folders and other programs brought loses its control characters
+//! (`tailbound_core::printable`); of escape sequences only our own colours pass, where they are wanted.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
+
+use tailbound_core::printable;
+use tailbound_report::Style;
 
 /// Why there is no answer, and the exit status that says so.
 #[derive(Debug)]
@@ -48,6 +53,15 @@ impl From<tailbound_run::RunError> for Failure {
 
 /// Prints an answer.
 pub(crate) fn answer(text: &str) -> Result<(), Failure> {
+    print(&printable::text(text))
+}
+
+/// Prints an answer that was made in `style`.
+pub(crate) fn answer_in(text: &str, style: Style) -> Result<(), Failure> {
+    if style.color { print(&tailbound_report::own_colors(text)) } else { answer(text) }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
     let written =
@@ -62,12 +76,19 @@ pub(crate) fn answer(text: &str) -> Result<(), Failure> {
 
 /// Prints a JSON answer.
 pub(crate) fn answer_json(value: &serde_json::Value) -> Result<(), Failure> {
-    answer(&serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()))
+    let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+    print(&printable::json(text))
 }
 
 /// Prints something about the work, not the answer; a closed standard error is nobody's loss.
 pub(crate) fn note(text: &str) {
-    drop(writeln!(io::stderr().lock(), "{text}"));
+    drop(writeln!(io::stderr().lock(), "{}", printable::text(text)));
+}
+
+/// Draws a line of progress over the last one; an empty one takes it away.
+pub(crate) fn redraw(text: &str) {
+    let mut out = io::stderr().lock();
+    drop(write!(out, "\r\x1b[K{}", printable::line(text)).and_then(|()| out.flush()));
 }
 
 /// Is colour wanted on standard output?
@@ -87,6 +108,6 @@ fn width() -> usize {
 }
 
 /// How an answer is rendered for standard output; `when` is the word given to --color.
-pub(crate) fn style(when: &str) -> tailbound_report::Style {
-    tailbound_report::Style { color: color(when), width: width() }
+pub(crate) fn style(when: &str) -> Style {
+    Style { color: color(when), width: width() }
 }

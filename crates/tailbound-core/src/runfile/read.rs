@@ -7,15 +7,15 @@
 //! A last line that does not end in a newline is dropped unless it happens to be whole.
 //! Not here: the writer (`runfile`).
 
+use std::collections::HashMap;
 use std::io::{self, BufRead};
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use crate::limits::{self, LINE_BYTES_MAX as LINE_MAX, THREADS_MAX};
+use crate::printable;
 use crate::record::{Facts, Line, Run, SCHEMA, SelfCost};
-
-/// Longest line accepted: a histogram of every bucket is below 1 MiB.
-pub const LINE_MAX: usize = 64 << 20;
 
 /// Why a run file could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +81,7 @@ pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, R
         }
         if bytes.iter().all(u8::is_ascii_whitespace)
             || run.is_some() && kind_of(&bytes).is_some_and(|kind| skip.contains(&kind))
-            || run.is_some() && whole && threads.keep(line, &mut bytes)
+            || run.is_some() && whole && threads.keep(line, &mut bytes)?
         {
             continue;
         }
@@ -94,12 +94,16 @@ pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, R
                 if matches!(record, Line::Thread(_)) {
                     threads.absorb_into(run)?;
                 }
+                let finding = matches!(record, Line::Finding(_) | Line::Thread(_));
                 run.absorb(record);
+                if finding {
+                    limits::lists(run).map_err(|reason| ReadError::Line { line, reason })?;
+                }
             }
             (Some(_), Ok(None)) => {}
             (None, Ok(Some(Line::Header(header)))) => {
                 if header.schema != SCHEMA {
-                    return Err(ReadError::Schema(header.schema));
+                    return Err(ReadError::Schema(printable::excerpt(&header.schema, 80)));
                 }
                 run = Some(Run::new(*header));
             }
@@ -113,43 +117,48 @@ pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, R
     }
     let mut run = run.ok_or(ReadError::Empty)?;
     threads.absorb_into(&mut run)?;
+    limits::whole(&run).map_err(|reason| ReadError::Line { line: 1, reason })?;
     Ok(run)
 }
 
 /// The last record of each thread and context, not yet parsed.
 #[derive(Default)]
 struct Threads {
-    /// Length of what names thread and context at the line's beginning, line number, line.
-    lines: Vec<(usize, u64, Vec<u8>)>,
+    /// What names thread and context at a line's beginning, and its place in `lines`.
+    named: HashMap<Vec<u8>, usize>,
+    /// Line number, line.
+    lines: Vec<(u64, Vec<u8>)>,
 }
 
 impl Threads {
     /// Keeps `bytes` in the place of an earlier record of the same thread, if it is a
     /// thread's line as we write it; then `bytes` is left with other content.
-    fn keep(&mut self, line: u64, bytes: &mut Vec<u8>) -> bool {
+    fn keep(&mut self, line: u64, bytes: &mut Vec<u8>) -> Result<bool, ReadError> {
         const NAMED: &[u8] = b",\"wakeup\":";
         if kind_of(bytes) != Some("thread") {
-            return false;
+            return Ok(false);
         }
         let head = bytes.get(..256).unwrap_or(bytes);
         let Some(named) = head.windows(NAMED.len()).position(|w| w == NAMED) else {
-            return false;
+            return Ok(false);
         };
-        let same = |(n, _, old): &&mut (usize, u64, Vec<u8>)| {
-            *n == named && old.get(..named) == bytes.get(..named)
-        };
-        match self.lines.iter_mut().find(same) {
-            Some((_, at, old)) => {
-                *at = line;
-                std::mem::swap(old, bytes);
-            }
-            None => self.lines.push((named, line, std::mem::take(bytes))),
+        let name = head.get(..named).unwrap_or_default();
+        if let Some((at, old)) = self.named.get(name).and_then(|i| self.lines.get_mut(*i)) {
+            *at = line;
+            std::mem::swap(old, bytes);
+        } else if self.lines.len() < THREADS_MAX {
+            self.named.insert(name.to_owned(), self.lines.len());
+            self.lines.push((line, std::mem::take(bytes)));
+        } else {
+            let reason = limits::beyond("records of threads and contexts", THREADS_MAX);
+            return Err(ReadError::Line { line, reason });
         }
-        true
+        Ok(true)
     }
 
     fn absorb_into(&mut self, run: &mut Run) -> Result<(), ReadError> {
-        for (_, line, bytes) in self.lines.drain(..) {
+        self.named.clear();
+        for (line, bytes) in self.lines.drain(..) {
             let record = parse_line(&bytes).map_err(|reason| ReadError::Line { line, reason })?;
             record.into_iter().for_each(|r| run.absorb(r));
         }
@@ -165,8 +174,14 @@ fn kind_of(line: &[u8]) -> Option<&str> {
     (head.get(end) == Some(&b'"')).then(|| std::str::from_utf8(head.get(..end)?).ok())?
 }
 
-/// One line; `None` is a type this version does not know.
+/// One line within its limits; `None` is a type this version does not know.
 fn parse_line(bytes: &[u8]) -> Result<Option<Line>, String> {
+    let line = typed_line(bytes)?;
+    line.as_ref().map_or(Ok(()), limits::check).map_err(|e| printable::reason(&e))?;
+    Ok(line)
+}
+
+fn typed_line(bytes: &[u8]) -> Result<Option<Line>, String> {
     #[derive(Deserialize)]
     struct Tag {
         #[serde(rename = "type", default)]
@@ -219,11 +234,11 @@ fn of<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T, String> {
 
 fn reason(kind: &str, error: &serde_json::Error) -> String {
     if error.is_data() && !kind.is_empty() {
-        format!("bad `{kind}` line: {error}")
+        printable::reason(&format!("bad `{kind}` line: {error}"))
     } else if error.is_data() {
         "no `type` in this line".to_owned()
     } else {
-        format!("not JSON: {error}")
+        printable::reason(&format!("not JSON: {error}"))
     }
 }
 

@@ -5,8 +5,10 @@
 //! `# if known` behind a line means: only where the kernel's series has the option.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 use crate::arch::Arch;
 use crate::error::LabError;
@@ -115,7 +117,7 @@ impl Wanted {
             return Ok(());
         }
         let names: Vec<&str> = FRAGMENTS.iter().map(|f| f.name).collect();
-        let text = fs::read_to_string(Path::new(name)).map_err(|e| {
+        let text = given::text(Path::new(name), limits::TEXT_BYTES_MAX).map_err(|e| {
             LabError::usage(format!(
                 "fragment `{name}` is not one of {}, nor a file: {e}",
                 names.join(", ")

@@ -8,6 +8,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tailbound_core::limits;
+use tailbound_sys::given;
+
 use super::series::{Patch, PatchRecord, Tried};
 use crate::error::LabError;
 use crate::kernel::tool::{Said, Tool};
@@ -122,7 +125,8 @@ impl Worktree {
     pub(crate) fn apply(&self, patches: &[Patch]) -> Result<Vec<Tried>, LabError> {
         let mut tried = Vec::new();
         for patch in patches {
-            let mail = fs::read(&patch.file).is_ok_and(|b| is_mail(&String::from_utf8_lossy(&b)));
+            let mail = given::read(&patch.file, limits::OBJECT_BYTES_MAX)
+                .is_ok_and(|b| is_mail(&String::from_utf8_lossy(&b)));
             let conflicts = if mail { self.mailed(patch)? } else { self.plain(patch)? };
             tried.push(Tried { conflicts, ..Tried::fine(&patch.record.name) });
         }
@@ -205,7 +209,8 @@ impl Worktree {
 
     /// A conflicting file with the lines of its conflicts.
     fn marked(&self, file: &str) -> String {
-        let bytes = fs::read(self.folder.join(file)).unwrap_or_default();
+        let bytes =
+            given::read(&self.folder.join(file), limits::OBJECT_BYTES_MAX).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<String> = text
             .lines()

@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 use crate::error::LabError;
 use crate::hash;
@@ -64,7 +66,8 @@ pub(crate) fn gather(
         let plain = base.trim_end_matches(".xz").trim_end_matches(".gz");
         let file = folder.join(format!("{number:04}-{plain}"));
         unpack(&path, &file)?;
-        let text = fs::read(&file).map_err(|e| LabError::file(&file, &e))?;
+        let text =
+            given::read(&file, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&file, &e))?;
         let looks = |mark: &[u8]| text.windows(mark.len()).any(|w| w == mark);
         if !looks(b"\n+++ ") && !text.starts_with(b"--- ") && !looks(b"diff --git ") {
             return Err(LabError::usage(format!(

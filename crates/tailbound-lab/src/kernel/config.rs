@@ -6,8 +6,10 @@
 //! `# CONFIG_X is not set` for what is off.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 use crate::error::LabError;
 
@@ -21,7 +23,8 @@ impl Config {
     /// # Errors
     /// It cannot be read, or holds not one option.
     pub fn read(path: &Path) -> Result<Self, LabError> {
-        let text = fs::read_to_string(path).map_err(|e| LabError::file(path, &e))?;
+        let text =
+            given::text(path, limits::TEXT_BYTES_MAX).map_err(|e| LabError::file(path, &e))?;
         let config = Self::parse(&text);
         if config.0.is_empty() {
             return Err(LabError::usage(format!(

@@ -5,9 +5,10 @@
 //! arch/arm64/booting.rst (`ARM\x64` at 56), arch/arm/boot/compressed/head.S (0x016f2818 at
 //! 36), elf(5).
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+
+use tailbound_sys::given;
 
 use crate::arch::Arch;
 use crate::error::LabError;
@@ -18,7 +19,7 @@ use crate::error::LabError;
 /// Usage: it is not a kernel image, or one of another architecture, and what it is.
 pub(crate) fn check(image: &Path, arch: Arch) -> Result<(), LabError> {
     let mut head = Vec::new();
-    File::open(image)
+    given::open(image)
         .and_then(|f| f.take(1024).read_to_end(&mut head))
         .map_err(|e| LabError::usage(format!("{}: {e}", image.display())))?;
     let wrong = |what: String| Err(LabError::usage(format!("{}: {what}", image.display())));

@@ -6,8 +6,10 @@
 //! Source: modules.dep(5), modprobe(8); `-` and `_` in a module's name are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 use super::config::Config;
 use crate::error::LabError;
@@ -20,9 +22,10 @@ use crate::error::LabError;
 /// said at once); a file that modules.dep lists is missing.
 pub fn closure(modules: &Path, names: &[&str]) -> Result<Vec<PathBuf>, LabError> {
     let path = modules.join("modules.dep");
-    let text = fs::read_to_string(&path)
+    let text = given::text(&path, limits::TEXT_BYTES_MAX)
         .map_err(|e| LabError::cannot(format!("{}: {e}; depmod(8) makes it", path.display())))?;
-    let built_in = fs::read_to_string(modules.join("modules.builtin")).unwrap_or_default();
+    let built_in =
+        given::text(&modules.join("modules.builtin"), limits::TEXT_BYTES_MAX).unwrap_or_default();
     let files = order(&text, &built_in, names).map_err(|missing| {
         LabError::cannot(format!(
             "{} has no module {}, nor is it built in",

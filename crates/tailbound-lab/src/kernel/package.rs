@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::lab::KernelRecord;
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 use super::Kernel;
 use super::apt::Package;
@@ -62,7 +64,10 @@ pub(crate) fn remembered(
     arch: Arch,
 ) -> Result<Option<Kernel>, LabError> {
     let path = name_file(store, name, arch)?;
-    let Some(known) = fs::read(&path).ok().and_then(|b| serde_json::from_slice(&b).ok()) else {
+    let Some(known) = given::read(&path, limits::TEXT_BYTES_MAX)
+        .ok()
+        .and_then(|b| serde_json::from_slice(&b).ok())
+    else {
         return Ok(None);
     };
     let known: Remembered = known;
@@ -93,7 +98,7 @@ pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
 /// The kernel unpacked in `folder`, if there is one and it is whole.
 pub(crate) fn load(folder: &Path, name: &str, arch: Arch) -> Result<Option<Kernel>, LabError> {
     let path = folder.join(MANIFEST);
-    let Ok(bytes) = fs::read(&path) else { return Ok(None) };
+    let Ok(bytes) = given::read(&path, limits::TEXT_BYTES_MAX) else { return Ok(None) };
     let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| {
         LabError::cannot(format!(
             "{}: {e}; delete {} and ask again",
@@ -127,7 +132,7 @@ pub fn in_store(store: &Store) -> Result<Vec<Manifest>, LabError> {
     let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, &e))?;
     let mut found: Vec<Manifest> = entries
         .flatten()
-        .filter_map(|e| fs::read(e.path().join(MANIFEST)).ok())
+        .filter_map(|e| given::read(&e.path().join(MANIFEST), limits::TEXT_BYTES_MAX).ok())
         .filter_map(|b| serde_json::from_slice(&b).ok())
         .collect();
     found.sort_by(|a, b| (&a.architecture, &a.package).cmp(&(&b.architecture, &b.package)));

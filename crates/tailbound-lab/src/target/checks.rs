@@ -8,10 +8,11 @@
 //! Source: Xenomai 3 `--dump-config` (its libraries carry the `CONFIG_SMP=` line and
 //! `Xenomai/cobalt vX.Y`); EVL's `uapi/evl/control.h`; Kconfig of the three.
 
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 use super::{Target, vermagic};
 use crate::arch::Arch;
@@ -154,7 +155,8 @@ impl Target {
             // Programs may be static, or only our own loop runs, which needs no library.
             return Ok(());
         };
-        let bytes = fs::read(file).map_err(|e| LabError::file(file, &e))?;
+        let bytes =
+            given::read(file, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(file, &e))?;
         let library = file.display();
         let Some(config) = config else { return Ok(()) };
         // A library that carries neither line was built without its configuration.
@@ -191,7 +193,8 @@ impl Target {
             }
             return Ok(());
         }
-        let bytes = fs::read(image).map_err(|e| LabError::file(image, &e))?;
+        let bytes =
+            given::read(image, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(image, &e))?;
         let Some(release) = vermagic::of_image(&bytes) else {
             f.unknown.push(format!(
                 "{}: its release is not in the clear: whether the modules fit is unknown",
@@ -200,7 +203,8 @@ impl Target {
             return Ok(());
         };
         for module in &self.modules {
-            let bytes = fs::read(module).map_err(|e| LabError::file(module, &e))?;
+            let bytes = given::read(module, limits::OBJECT_BYTES_MAX)
+                .map_err(|e| LabError::file(module, &e))?;
             let name = module.display();
             match vermagic::of_module(&bytes) {
                 Some(magic) if magic.split_whitespace().next() == Some(release.as_str()) => {}
@@ -221,7 +225,8 @@ impl Target {
                 f.wrong.push(format!("[check] contains: no file {} in the guest", wanted.file));
                 continue;
             };
-            let bytes = fs::read(file).map_err(|e| LabError::file(file, &e))?;
+            let bytes = given::read(file, limits::OBJECT_BYTES_MAX)
+                .map_err(|e| LabError::file(file, &e))?;
             if !find(&bytes, wanted.text.as_bytes()) {
                 f.wrong.push(format!("{} does not contain `{}`", file.display(), wanted.text));
             }
@@ -244,6 +249,8 @@ fn after(bytes: &[u8], text: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A description with a kernel, its configuration, one library and one module beside it.

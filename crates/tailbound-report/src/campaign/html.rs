@@ -14,7 +14,7 @@ use tailbound_stats::decide::of_runs;
 use super::given::{Given, Place};
 use super::judge::{self, Judged, Word};
 use super::{json, notes, tables};
-use crate::escape::xml;
+use crate::escape::{link, xml};
 use crate::html::Page;
 use crate::pictures::{self, Multiple, Series};
 use crate::svg::Layout;
@@ -128,7 +128,8 @@ fn links(page: &mut Page, given: &Given, parts: &[&Part]) {
             let words = format!("{}, {}", part.title, system.name);
             match (&place.report, place.run()) {
                 (Some(report), Some(_)) => {
-                    all.push(format!("<a href=\"{}\">{}</a>", xml(report), xml(&words)));
+                    let target = link(report);
+                    all.push(format!("<a href=\"{target}\">{}</a>", xml(&words)));
                 }
                 (None, Some(_)) => all.push(xml(&words)),
                 _ => all.push(xml(&format!("{words}: {}", place.words()))),

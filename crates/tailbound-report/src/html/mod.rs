@@ -3,8 +3,9 @@
 //! and without script.
 //!
 //! Context: COLD. The markup is XML as well as HTML, so that a test can prove it well
-//! formed. A content security policy forbids every fetch, so that no text of a run could
-//! cause one even if it escaped its escaping.
+//! formed. A content security policy forbids every fetch and every script but the page's own,
+//! which it names by its hash, so that no text of a run could cause one even if it escaped its
+//! escaping. Styles may stand in attributes: tables and pictures use them.
 //! Not here: pictures (`pictures`), figures (`figures`), words (`digest`).
 //! Source: HTML Standard (syntax, `meta` policies), Content Security Policy Level 3.
 
@@ -13,7 +14,9 @@ mod sections;
 
 use std::fmt::Write as _;
 
+use base64::Engine as _;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 use tailbound_core::Run;
 use tailbound_stats::compare::{Settings, Systems};
 
@@ -24,8 +27,6 @@ use crate::svg::style;
 
 const CSS: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
-                      img-src data:; base-uri 'none'; form-action 'none'";
 
 /// The page of one run, or of several over one another and then each.
 ///
@@ -91,6 +92,15 @@ pub fn comparison(answer: &Answer) -> String {
     page.finish(&format!("comparison of {} systems", answer.systems.systems.len()), &reports)
 }
 
+/// What a browser may do with a page whose only script is this one.
+fn policy(script: &str) -> String {
+    let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(script));
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; \
+         img-src data:; base-uri 'none'; form-action 'none'"
+    )
+}
+
 /// A page under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
@@ -144,6 +154,7 @@ impl Page {
     pub(crate) fn finish(self, title: &str, reports: &[Value]) -> String {
         let figures = script_json(&Value::Object(self.figures));
         let reports = script_json(&json!(reports));
+        let script = format!("//<![CDATA[\n{SCRIPT}//]]>");
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\
@@ -154,8 +165,8 @@ impl Page {
              <footer>Written by Tailbound. This file needs nothing from anywhere; its figures are embedded as JSON.</footer>\
              </main>\n<script type=\"application/json\" id=\"figures\">{figures}</script>\
              <script type=\"application/json\" id=\"report\">{reports}</script>\
-             <script>//<![CDATA[\n{SCRIPT}//]]></script></body></html>\n",
-            xml(POLICY),
+             <script>{script}</script></body></html>\n",
+            xml(&policy(&script)),
             xml(&format!("Tailbound, {title}")),
             style::VARIABLES,
             style::PICTURE,

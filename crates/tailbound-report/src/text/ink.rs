@@ -5,6 +5,8 @@
 //! palette. Not here: whether there is a terminal at all (the caller's `color`).
 //! Source: ECMA-48, Select Graphic Rendition.
 
+use tailbound_core::printable;
+
 use crate::escape::terminal;
 use crate::table::{columns, cut};
 
@@ -51,6 +53,31 @@ pub fn paint(text: &str, ink: Ink, color: bool) -> String {
     }
 }
 
+/// Text that was written by [`paint`], free of everything else that a terminal would obey.
+#[must_use]
+pub fn own_colors(text: &str) -> String {
+    const INKS: [Ink; 6] = [Ink::Bold, Ink::Dim, Ink::Good, Ink::Bad, Ink::Warn, Ink::Accent];
+    let mut pieces = text.split('\u{1b}');
+    let mut out = printable::text(pieces.next().unwrap_or("")).into_owned();
+    for piece in pieces {
+        let code = piece.strip_prefix('[').and_then(|rest| rest.split_once('m'));
+        let rest = match code {
+            Some((code, rest)) if code == "0" || INKS.iter().any(|i| i.code() == code) => {
+                out.push_str("\u{1b}[");
+                out.push_str(code);
+                out.push('m');
+                rest
+            }
+            _ => {
+                out.push(printable::REPLACEMENT);
+                piece
+            }
+        };
+        out.push_str(&printable::text(rest));
+    }
+    out
+}
+
 /// A line of pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InkLine(Vec<(String, Ink)>);
@@ -89,5 +116,23 @@ impl InkLine {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_houses_colours_pass() {
+        let own = format!("{} and {}", paint("good", Ink::Good, true), paint("x", Ink::Dim, true));
+        assert_eq!(own_colors(&own), own);
+        for hostile in
+            ["\u{1b}[2J", "\u{1b}]0;t\u{7}", "\u{1b}[8m", "\u{1b}", "\u{9b}2J", "a\u{202e}"]
+        {
+            let shown = own_colors(&format!("{own}{hostile}"));
+            let rest = shown.strip_prefix(&own).unwrap_or_else(|| panic!("{shown:?}"));
+            assert!(!rest.contains(printable::is_harmful), "{rest:?}");
+        }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
         let style = say::style(&args.color.when);
         let texts: Vec<String> =
             statements.iter().map(|(n, rate, s)| words::text(s, n, *rate, style)).collect();
-        say::answer(&texts.join("\n"))?;
+        say::answer_in(&texts.join("\n"), style)?;
     }
     let worst = statements
         .iter()

@@ -72,7 +72,8 @@ pub(crate) fn print(answer: &Answer, json: bool, color: &str) -> Result<(), Fail
     if json {
         say::answer_json(&answer.json())
     } else {
-        say::answer(&answer.text(say::style(color)))
+        let style = say::style(color);
+        say::answer_in(&answer.text(style), style)
     }
 }
 

@@ -42,7 +42,8 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {
     } else if args.json {
         say::answer_json(&history::json(&groups))?;
     } else {
-        say::answer(&history::text(&groups, say::style(&args.color.when)))?;
+        let style = say::style(&args.color.when);
+        say::answer_in(&history::text(&groups, style), style)?;
     }
     let regressed = groups.iter().any(|g| g.history.regressed());
     Ok(ExitCode::from(u8::from(regressed)))

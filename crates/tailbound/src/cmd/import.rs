@@ -62,7 +62,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
         say::answer_json(&tailbound_report::json(&run))?;
     } else if out != Path::new("-") {
         let style = say::style("auto");
-        say::answer(&tailbound_report::text(&run, style))?;
+        say::answer_in(&tailbound_report::text(&run, style), style)?;
         say::answer(&format!("\nRun file  {}", out.display()))?;
     }
     let judged = run.verdict.filter(|_| args.deadline.is_some());

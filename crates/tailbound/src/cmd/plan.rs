@@ -27,7 +27,8 @@ pub(crate) fn plan(args: &PlanVerbArgs) -> Result<ExitCode, Failure> {
     if args.json {
         say::answer_json(&words::json(&means, &sections))?;
     } else {
-        say::answer(&words::text(&sections, say::style(&args.color.when)))?;
+        let style = say::style(&args.color.when);
+        say::answer_in(&words::text(&sections, style), style)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -114,7 +114,7 @@ pub(crate) fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
     let mut words = match &args.campaign {
         None => Campaign::default(),
         Some(path) => {
-            let text = std::fs::read_to_string(path)
+            let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
                 .map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?;
             Campaign::parse(&text)
                 .map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?
@@ -204,7 +204,7 @@ fn answer(run: &Run, args: &PlanArgs, to_stdout: bool) -> Result<(), Failure> {
         return say::answer_json(&tailbound_report::json(run));
     }
     let style = say::style(&args.color.when);
-    say::answer(&tailbound_report::text(run, style))
+    say::answer_in(&tailbound_report::text(run, style), style)
 }
 
 fn status(run: &Run) -> ExitCode {

@@ -24,7 +24,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
         say::answer_json(&tailbound_report::json(&run))?;
     } else {
         let style = say::style(&args.color.when);
-        say::answer(&tailbound_report::text(&run, style))?;
+        say::answer_in(&tailbound_report::text(&run, style), style)?;
     }
     Ok(ExitCode::SUCCESS)
 }

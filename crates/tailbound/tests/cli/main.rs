@@ -15,6 +15,7 @@
 //! remains.rs what a killed process may leave behind (used by ../faults too)
 //! judged.rs   one context is judged by every command
 //! campaign.rs texts done again, kills, and their pages
+//! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "skips are said on standard output")]
@@ -27,6 +28,7 @@ mod duration;
 mod ends;
 mod files;
 mod ground;
+mod hostile;
 mod judged;
 mod lab;
 mod loads;

@@ -35,7 +35,8 @@ impl Folder {
         let cannot = |e: std::io::Error| Failure::cannot(format!("{}: {e}", path.display()));
         let own = path.join(FILE);
         if own.exists() {
-            let old = std::fs::read_to_string(&own).map_err(cannot)?;
+            let old = tailbound_sys::given::text(&own, tailbound_core::limits::TEXT_BYTES_MAX)
+                .map_err(cannot)?;
             if old != chosen.text && !force {
                 return Err(Failure::usage(format!(
                     "{} holds another campaign, or another version of it: choose another --out, or give --force to keep its runs as far as their words are the same",
@@ -56,12 +57,13 @@ impl Folder {
     /// The campaign of a folder that is there.
     pub(super) fn campaign(path: &Path) -> Result<Chosen, Failure> {
         let own = path.join(FILE);
-        let text = std::fs::read_to_string(&own).map_err(|e| {
-            Failure::usage(format!(
-                "{}: {e}; a campaign's folder holds it, or name one with --campaign",
-                own.display()
-            ))
-        })?;
+        let text = tailbound_sys::given::text(&own, tailbound_core::limits::TEXT_BYTES_MAX)
+            .map_err(|e| {
+                Failure::usage(format!(
+                    "{}: {e}; a campaign's folder holds it, or name one with --campaign",
+                    own.display()
+                ))
+            })?;
         shipped::parse(&own.display().to_string(), text)
     }
 
@@ -151,7 +153,11 @@ fn place(system: &Path, name: &str, part: &Part, prefix: &str) -> Result<Place, 
     let link = |file: &Path| format!("{prefix}{name}/{}", input::name(file));
     let report = report_file(system, &part.id);
     let report = report.exists().then(|| link(&report));
-    let failed = std::fs::read_to_string(failed_file(system, &part.id)).ok();
+    let failed = tailbound_sys::given::text(
+        &failed_file(system, &part.id),
+        tailbound_core::limits::TEXT_BYTES_MAX,
+    )
+    .ok();
     let absent = |state| Place { part: part.id.clone(), state, file: None, report: None };
     if !path.exists() {
         return Ok(absent(match (failed, &part.not_in_lab) {

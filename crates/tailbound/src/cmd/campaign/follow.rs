@@ -3,12 +3,12 @@
 //!
 //! Context: COLD. Reads only what was added, and of that only the seconds.
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use tailbound_core::record::Line;
 use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_sys::given;
 
 /// A file that grows.
 pub(super) struct Follow {
@@ -26,7 +26,7 @@ impl Follow {
 
     /// Takes what is new. A file that is not there yet, or cannot be read, tells nothing.
     pub(super) fn look(&mut self) {
-        let Ok(mut file) = File::open(&self.path) else { return };
+        let Ok(mut file) = given::open(&self.path) else { return };
         // Another run began it anew.
         if file.metadata().is_ok_and(|m| m.len() < self.at) {
             *self = Self::new(&self.path.clone());

@@ -4,7 +4,7 @@
 //! Context: COLD while a child measures: this process sleeps, and looks ten times a second.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -232,7 +232,7 @@ impl Shown {
         if self.terminal {
             let width = tailbound_sys::terminal::size(&io::stderr()).map_or(80, |(c, _)| c);
             let line: String = text.chars().take(width.saturating_sub(1)).collect();
-            drop(write!(io::stderr(), "\r\x1b[K{line}"));
+            crate::say::redraw(&line);
         } else {
             say::note(&text);
         }
@@ -260,7 +260,7 @@ impl Shown {
 
     fn clear(&self) {
         if self.terminal && !self.quiet {
-            drop(write!(io::stderr(), "\r\x1b[K"));
+            crate::say::redraw("");
         }
     }
 }

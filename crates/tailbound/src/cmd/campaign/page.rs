@@ -54,7 +54,8 @@ pub(super) fn finish(
     if as_json {
         say::answer_json(&json(&given))?;
     } else {
-        say::answer(&text(&given, say::style(color)))?;
+        let style = say::style(color);
+        say::answer_in(&text(&given, style), style)?;
         say::answer(&format!("\nRuns      {}\nReport    {}", shown(first), shown(&out)))?;
     }
     Ok(ExitCode::from(status(&given)))

@@ -38,7 +38,8 @@ pub(super) fn find(name: &str) -> Result<Chosen, Failure> {
             known.join(", ")
         )));
     }
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
+    let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
+        .map_err(|e| Failure::usage(format!("{name}: {e}")))?;
     parse(name, text)
 }
 

@@ -56,7 +56,8 @@ pub(crate) fn decide(args: &DecideArgs) -> Result<ExitCode, Failure> {
     } else if args.json {
         say::answer_json(&report::json(&choice))?;
     } else {
-        say::answer(&report::text(&choice, say::style(&args.color.when)))?;
+        let style = say::style(&args.color.when);
+        say::answer_in(&report::text(&choice, style), style)?;
     }
     Ok(ExitCode::from(if choice.path.certain { 0 } else { OPEN }))
 }

@@ -38,7 +38,8 @@ pub(super) fn lay(
         let at = |e: &dyn std::fmt::Display| {
             Failure::usage(format!("--campaign {}: {e}", path.display()))
         };
-        let text = std::fs::read_to_string(path).map_err(|e| at(&e))?;
+        let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
+            .map_err(|e| at(&e))?;
         asked.campaign = Campaign::parse(&text).map_err(|e| at(&e))?;
     }
     let words = &mut asked.campaign;

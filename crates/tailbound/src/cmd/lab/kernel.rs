@@ -3,7 +3,7 @@
 //!
 //! Context: COLD.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -140,7 +140,7 @@ fn build(args: &KernelBuildArgs) -> Result<ExitCode, Failure> {
         note: &mut |text| {
             if !quiet {
                 if redrawn {
-                    drop(write!(io::stderr(), "\r\x1b[K"));
+                    crate::say::redraw("");
                 }
                 say::note(text);
             }
@@ -149,7 +149,7 @@ fn build(args: &KernelBuildArgs) -> Result<ExitCode, Failure> {
             if !quiet {
                 let line = format!("{:>5} s {:>6} objects  {}", at.seconds, at.objects, at.file);
                 if redrawn {
-                    drop(write!(io::stderr(), "\r\x1b[K{line}"));
+                    crate::say::redraw(&line);
                 } else {
                     say::note(&line);
                 }

@@ -89,7 +89,8 @@ fn show(args: &LabMatrixArgs, made: &[matrix::Cell]) -> Result<(), Failure> {
     if args.host.json {
         say::answer_json(&matrix::json(made))?;
     } else {
-        say::answer(&matrix::text(made, say::style(&args.host.color.when)))?;
+        let style = say::style(&args.host.color.when);
+        say::answer_in(&matrix::text(made, style), style)?;
         say::answer(&format!(
             "\nRun files  {}\nReport     {}",
             args.out.display(),
@@ -104,7 +105,8 @@ fn words(args: &LabMatrixArgs) -> Result<Asked, Failure> {
         None => Asked::default(),
         Some(path) => {
             let at = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
-            let text = std::fs::read_to_string(path).map_err(|e| at(&e))?;
+            let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
+                .map_err(|e| at(&e))?;
             Asked::parse(&text).map_err(|e| at(&e))?
         }
     };

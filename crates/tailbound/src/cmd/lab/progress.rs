@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. To standard error.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use tailbound_lab::Progress;
@@ -52,7 +52,7 @@ impl Shown {
     /// Takes the redrawn line away.
     pub(super) fn clear(&self) {
         if self.terminal && !self.quiet {
-            drop(write!(io::stderr(), "\r\x1b[K"));
+            crate::say::redraw("");
         }
     }
 
@@ -72,7 +72,7 @@ impl Shown {
         if self.terminal {
             let width = tailbound_sys::terminal::size(&io::stderr()).map_or(80, |(c, _)| c);
             let line: String = line.chars().take(width.saturating_sub(1)).collect();
-            drop(write!(io::stderr(), "\r\x1b[K{line}"));
+            crate::say::redraw(&line);
         } else {
             crate::say::note(&line);
         }

@@ -136,9 +136,9 @@ fn answer(
             say::answer_json(&answer)?;
         }
         [matrix::Cell { run: Ok(run), .. }] => {
-            say::answer(&tailbound_report::text(run, style))?;
+            say::answer_in(&tailbound_report::text(run, style), style)?;
         }
-        _ => say::answer(&matrix::text(made, style))?,
+        _ => say::answer_in(&matrix::text(made, style), style)?,
     }
     if !args.host.json && !to_stdout {
         let mut text = String::from("\n");

@@ -9,7 +9,9 @@ use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
+use tailbound_core::limits::CONSOLE_BYTES_MAX;
 use tailbound_sys::environment::Environment;
+use tailbound_sys::given;
 use tailbound_sys::process::{self, SIGTERM};
 use tailbound_sys::signal::Signals;
 use tailbound_sys::spawn::Spawn;
@@ -61,7 +63,8 @@ pub(in crate::cmd) fn run(
         }
         tick();
     }
-    let said = std::fs::read_to_string(log).unwrap_or_default();
+    let said = given::end(log, CONSOLE_BYTES_MAX).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
     drop(std::fs::remove_file(log));
     Ok(Ended { said: said.trim().to_owned(), interrupted })
 }

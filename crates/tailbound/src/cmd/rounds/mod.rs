@@ -13,7 +13,7 @@ pub(super) mod child;
 pub(crate) mod series;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -312,7 +312,7 @@ impl Shown {
             span(rest)
         );
         if self.terminal {
-            drop(write!(io::stderr(), "\r\x1b[K{text}"));
+            crate::say::redraw(&text);
         } else {
             say::note(&text);
         }
@@ -320,7 +320,7 @@ impl Shown {
 
     fn clear(&self) {
         if self.terminal && !self.quiet {
-            drop(write!(io::stderr(), "\r\x1b[K"));
+            crate::say::redraw("");
         }
     }
 }

@@ -136,7 +136,7 @@ fn read(folder: &Path) -> Result<Option<Value>, Failure> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = std::fs::read_to_string(&path)
+    let text = tailbound_sys::given::text(&path, tailbound_core::limits::TEXT_BYTES_MAX)
         .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
     let value: Value = serde_json::from_str(&text)
         .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How large a file of anybody's, and what is in it, may be. What is beyond is refused once, when
+//! it is read, so that nothing behind the readers needs to think of overflows.
+//!
+//! Context: COLD. Units: as the names say. Documentation: docs/run-file.md, section Limits (a test
+//! holds the two together). Importers have limits of their own formats beside these.
+//! Not here: the readers (`runfile::read`, `tailbound-import`), opening files (`tailbound-sys`).
+
+use crate::distribution::Distribution;
+use crate::record::{Header, Line, Run, SecondRecord, ThreadRecord};
+use crate::sums_as_text::is_bounded;
+use crate::units::grouped;
+
+/// Longest line of a run file: a histogram of every bucket is below 1 MiB.
+pub const LINE_BYTES_MAX: usize = 8 << 20;
+/// Longest text of words: campaign, target, matrix, answers, JSON of ours that is no run file.
+pub const TEXT_BYTES_MAX: u64 = 8 << 20;
+/// Most that comes back from a guest: its run file and what was printed.
+pub const RESULT_BYTES_MAX: u64 = 128 << 20;
+/// Most of a console that is read: its end.
+pub const CONSOLE_BYTES_MAX: u64 = 4 << 20;
+/// Largest program, kernel image, module or package that is read as a whole.
+pub const OBJECT_BYTES_MAX: u64 = 1 << 30;
+/// Largest count of anything: 8 years at a million a second.
+pub const COUNT_MAX: u64 = 1 << 48;
+/// Most activations of all threads together.
+pub const TOTAL_MAX: u64 = 1 << 52;
+/// Largest count within one second, and last second of a schedule.
+pub const SECOND_MAX: u64 = 1 << 32;
+/// Largest magnitude of a time or latency: 36 years.
+pub const NS_MAX: i64 = 1 << 60;
+/// Most records of threads and contexts.
+pub const THREADS_MAX: usize = 1 << 14;
+/// Most different contexts.
+pub const CONTEXTS_MAX: usize = 64;
+/// Most findings of different ids.
+pub const FINDINGS_MAX: usize = 1 << 12;
+/// Most loads, works or quantiles of a plan.
+pub const PLAN_MAX: usize = 1 << 10;
+/// Most rounds of a series.
+pub const ROUNDS_MAX: u32 = 1 << 20;
+/// Most samples of one `raw` line.
+pub const RAW_SAMPLES_MAX: u64 = 1 << 20;
+
+/// `what` is beyond `most`: the words of a refusal.
+pub(crate) fn beyond(what: &str, most: impl TryInto<u64>) -> String {
+    let most = most.try_into().map_or_else(|_| "the limit".to_owned(), grouped);
+    format!("{what} beyond {most}, the most a run file may hold (docs/run-file.md, Limits)")
+}
+
+/// Says which number of a line is beyond what a run file may hold.
+///
+/// # Errors
+/// Its name and the limit.
+pub fn check(line: &Line) -> Result<(), String> {
+    match line {
+        Line::Header(h) => header(h),
+        Line::Event(e) => ns("t_ns", [e.t_ns]),
+        Line::Second(s) => second(s),
+        Line::Window(w) => second_no(w.second).and_then(|()| count("n", [w.n])),
+        Line::Block(b) => {
+            second_no(b.second.max(b.seconds))?;
+            count("n", [b.n])?;
+            b.sums.as_ref().map_or(Ok(()), is_bounded)
+        }
+        Line::Exceedance(e) => {
+            ns("error_ns", [e.error_ns])?;
+            ns("t_ns", [e.t_ns])?;
+            count("activation", [e.activation, e.missed])
+        }
+        Line::Load(l) => ns("t_ns", [l.t_ns, l.span_ns]).and_then(|()| count("count", [l.count])),
+        Line::Work(w) => {
+            ns("real_ns", [w.real_ns, w.user_ns, w.sys_ns])?;
+            ns("t_ns", w.intervals.iter().map(|i| i.t_ns))?;
+            count("count", w.intervals.iter().map(|i| i.count).chain([w.count]))
+        }
+        Line::Timeline(t) => {
+            let spans = t.lanes.iter().flat_map(|l| &l.spans);
+            ns("to_ns", spans.flat_map(|s| [s.from_ns, s.to_ns]))
+        }
+        Line::Raw(r) if r.n > RAW_SAMPLES_MAX => Err(beyond("n is", RAW_SAMPLES_MAX)),
+        Line::Raw(r) => count("from", [r.from]),
+        Line::Thread(t) => thread(t),
+        Line::Verdict(v) => count("due", [v.due, v.beyond, v.beyond_unknown]),
+        Line::End(e) => ns("measured_ns", [e.measured_ns]).and_then(|()| count("lines", [e.lines])),
+        Line::Figure(_) | Line::SelfCost { .. } | Line::After { .. } | Line::Finding(_) => Ok(()),
+    }
+}
+
+/// As [`check`], of every line of a run that did not come from a run file.
+///
+/// # Errors
+/// The first of [`check`]; too many threads, contexts or findings.
+pub fn check_run(run: &Run) -> Result<(), String> {
+    lists(run)?;
+    whole(run)?;
+    run.lines().try_for_each(|line| check(&line))
+}
+
+/// What only the whole run tells: too many different contexts (each has tables and pictures of its
+/// own), or more activations than can be added up, of this run and thousands of others.
+///
+/// # Errors
+/// Which.
+pub(crate) fn whole(run: &Run) -> Result<(), String> {
+    let found: std::collections::HashSet<_> = run.threads.iter().map(|t| &t.context).collect();
+    if found.len() > CONTEXTS_MAX {
+        return Err(beyond("contexts", CONTEXTS_MAX));
+    }
+    let of = |d: &Distribution| d.n.max(d.late.total().saturating_add(d.early.total()));
+    let threads = run.threads.iter().map(|t| of(&t.wakeup).saturating_add(of(&t.missed)));
+    let blocks = run.blocks.iter().map(|b| {
+        let early = b.early.as_ref().map_or(0, |e| e.total());
+        b.n.max(b.late.total().saturating_add(early))
+    });
+    for all in [threads.fold(0, u64::saturating_add), blocks.fold(0, u64::saturating_add)] {
+        if all > TOTAL_MAX {
+            return Err(beyond("activations of all threads together are", TOTAL_MAX));
+        }
+    }
+    Ok(())
+}
+
+/// Too many threads or findings?
+///
+/// # Errors
+/// Which.
+pub(crate) fn lists(run: &Run) -> Result<(), String> {
+    if run.threads.len() > THREADS_MAX {
+        return Err(beyond("records of threads and contexts", THREADS_MAX));
+    }
+    if run.findings.len() > FINDINGS_MAX {
+        return Err(beyond("findings", FINDINGS_MAX));
+    }
+    Ok(())
+}
+
+fn header(h: &Header) -> Result<(), String> {
+    let (plan, wanted) = (&h.plan, &h.plan.requirement);
+    if plan.interval_ns < 0 {
+        return Err("the plan's interval_ns is negative".to_owned());
+    }
+    ns("the plan's interval_ns", [plan.interval_ns, plan.warm_up_ns])?;
+    ns("the plan's timer_slack_ns", plan.timer_slack_ns)?;
+    ns("the deadline", wanted.deadline_ns.into_iter().chain(wanted.early_ns))?;
+    ns("the rate's time", wanted.rate.map(|r| r.per_ns))?;
+    count("the plan's activations", [plan.activations])?;
+    let works = plan.work.as_ref().map_or(0, |w| w.works.len());
+    let quantiles = plan.until.as_ref().map_or(0, |u| u.quantiles.len());
+    if plan.loads.len().max(works).max(quantiles) > PLAN_MAX {
+        return Err(beyond("the plan's loads, works or quantiles are", PLAN_MAX));
+    }
+    match &h.round {
+        Some(r) if r.rounds.max(r.round).max(r.place) > ROUNDS_MAX => {
+            Err(beyond("the round is", ROUNDS_MAX))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn second(s: &SecondRecord) -> Result<(), String> {
+    second_no(s.second)?;
+    if s.n.max(s.missed) > SECOND_MAX {
+        return Err(beyond("n or missed of one second is", SECOND_MAX));
+    }
+    count("argmax", [s.argmax])?;
+    // Without a wake-up there are no extremes, and the recorder's first values stand there.
+    ns("sum_ns", [s.sum_ns])?;
+    if s.n > 0 { ns("min_ns or max_ns", [s.min_ns, s.max_ns]) } else { Ok(()) }
+}
+
+fn thread(t: &ThreadRecord) -> Result<(), String> {
+    let of = |d: &Distribution| {
+        count("n", [d.n, d.over_range, d.unbinned])?;
+        ns("min_ns or max_ns", d.min_ns.into_iter().chain(d.max_ns).chain(d.unbinned_from_ns))?;
+        ns("resolution_ns", [i64::try_from(d.resolution_ns).unwrap_or(i64::MAX)])?;
+        d.sums.as_ref().map_or(Ok(()), is_bounded)
+    };
+    of(&t.wakeup)?;
+    of(&t.missed)?;
+    if let Some(w) = &t.warm_up {
+        count("the warm-up's n", [w.n, w.missed])?;
+        ns("the warm-up's max_ns", w.max_ns)?;
+    }
+    // Counters and losses are shown and, of one thread, never added up.
+    Ok(())
+}
+
+fn second_no(second: u64) -> Result<(), String> {
+    if second > SECOND_MAX { Err(beyond("the second is", SECOND_MAX)) } else { Ok(()) }
+}
+
+fn count(name: &str, values: impl IntoIterator<Item = u64>) -> Result<(), String> {
+    match values.into_iter().find(|v| *v > COUNT_MAX) {
+        Some(_) => Err(beyond(&format!("{name} is"), COUNT_MAX)),
+        None => Ok(()),
+    }
+}
+
+fn ns(name: &str, values: impl IntoIterator<Item = i64>) -> Result<(), String> {
+    match values.into_iter().find(|v| v.unsigned_abs() > NS_MAX.unsigned_abs()) {
+        Some(_) => Err(beyond(&format!("{name} is"), NS_MAX)),
+        None => Ok(()),
+    }
+}
