@@ -90,6 +90,51 @@ pub fn shell(words: &[String]) -> String {
     quoted.join(" ")
 }
 
+/// The words that make this measurement again as they stand: without those that say where the
+/// first one's files went, which are there now and are not overwritten.
+#[must_use]
+pub fn repeat(words: &[String]) -> String {
+    /// Flags with a value.
+    const VALUES: [&str; 4] = ["--out", "--report", "--svg", "--as-round"];
+    // Another tool's line means something else by `-o`.
+    let ours = words.first().is_some_and(|w| w.rsplit('/').next() == Some("tailbound"));
+    if !ours {
+        return shell(words);
+    }
+    let mut kept = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if word == "--" {
+            kept.push(word.clone());
+            break;
+        }
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        let short = word.strip_prefix('-').and_then(|letters| {
+            // `q` is the one flag without a value that can stand before it in one word.
+            letters
+                .strip_prefix("qo")
+                .map(|v| ("-q", v))
+                .or(letters.strip_prefix('o').map(|v| ("", v)))
+        });
+        if VALUES.contains(&name) {
+            if name.len() == word.len() {
+                rest.next();
+            }
+        } else if let Some((before, value)) = short {
+            if value.is_empty() {
+                rest.next();
+            }
+            if !before.is_empty() {
+                kept.push(before.to_owned());
+            }
+        } else if word != "--force" {
+            kept.push(word.clone());
+        }
+    }
+    kept.extend(rest.cloned());
+    shell(&kept)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +153,21 @@ mod tests {
         assert_eq!(terminal("a\u{1b}[2Jb\nc"), "a\u{fffd}[2Jb c");
         let words = ["a b".to_owned(), "c".to_owned(), String::new(), "d'e".to_owned()];
         assert_eq!(shell(&words), r"'a b' c '' 'd'\''e'");
+    }
+
+    #[test]
+    fn a_command_is_repeated_into_files_of_its_own() {
+        let of = |line: &str| repeat(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for line in [
+            "tailbound run -q -o a.jsonl -D 3s",
+            "tailbound run -qo a.jsonl -D 3s --force",
+            "tailbound run --out=a.jsonl -q -D 3s --report page.html",
+            "tailbound run -q -D 3s -oa.jsonl --as-round {}",
+        ] {
+            assert_eq!(of(line), "tailbound run -q -D 3s", "{line}");
+        }
+        let line = "/usr/bin/tailbound run --rounds 3 -o x -- a: b:-o=y -o";
+        assert_eq!(of(line), "/usr/bin/tailbound run --rounds 3 -- a: b:-o=y -o");
+        assert_eq!(of("cyclictest -o 3"), "cyclictest -o 3", "another tool's line is its own");
     }
 }

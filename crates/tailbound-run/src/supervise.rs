@@ -153,7 +153,8 @@ impl<'a> Supervisor<'a> {
     pub(crate) fn watch_over(&mut self, signals: &Signals, show: &mut dyn FnMut(View<'_>)) {
         let live = self.session.refresh_ms > 0;
         let mut period_ms = if live { self.session.refresh_ms } else { 1000 };
-        if self.session.plan.raw || self.observer.is_some() {
+        let sooner = self.stopping.wants_exceedances();
+        if self.session.plan.raw || self.observer.is_some() || sooner {
             period_ms = period_ms.min(RAW_REFRESH_MS);
         }
         let live_frames = period_ms < 1000;
@@ -264,12 +265,15 @@ impl<'a> Supervisor<'a> {
             self.warm_up_over = true;
             self.end_warm_up();
         }
-        for ((_, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
+        for ((seat, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
             let recorder = &recorders.measured;
             let fresh = follower.collector.collect(recorder);
             follower.seconds.extend(fresh.seconds);
             follower.exceedances += fresh.exceedances.len() as u64;
             for exceedance in fresh.exceedances {
+                if seat.context == "user" {
+                    self.stopping.exceedance(exceedance.t_ns, exceedance.error_ns);
+                }
                 self.journal.line(Line::Exceedance(exceedance));
             }
             if follower.exceedances >= EXCEEDANCES_A_STEP {

@@ -8,6 +8,7 @@ use tailbound_core::Requirement;
 use tailbound_core::plan::{Campaign, DURATION_MAX_NS, StopRule, Until};
 use tailbound_core::requirement::Class;
 use tailbound_core::units::{format_span, parse_ns};
+use tailbound_stats::stopping::PRECISE_FIRST_S;
 use tailbound_stats::{anytime, rates};
 
 use crate::error::RunError;
@@ -16,6 +17,8 @@ use crate::error::RunError;
 const PRECISION: &str = "5%:p50,p99,p99.9";
 /// Longest time of a run until its quantiles are precise, when none is given.
 const PRECISE_AT_LAST_NS: i64 = 12 * 3_600_000_000_000;
+/// No run ends by it before this.
+const PRECISE_FIRST_NS: i64 = PRECISE_FIRST_S.cast_signed() * 1_000_000_000;
 /// Exceedances that the longest time of `anytime` forgives, when none is given.
 const FORGIVEN: u64 = 3;
 
@@ -85,7 +88,21 @@ pub(crate) fn longest(
 ) -> Result<Option<u64>, RunError> {
     let Some(until) = until else { return Ok(None) };
     let given = w.duration.is_some() || w.loops.is_some();
+    let given_ns = match (&w.duration, w.loops) {
+        (Some(text), _) => parse_ns(text).ok(),
+        (None, Some(loops)) => {
+            Some(i64::try_from(loops).unwrap_or(i64::MAX).saturating_mul(interval_ns))
+        }
+        (None, None) => None,
+    };
     let Some(rate) = requirement.rate.filter(|_| until.rule != StopRule::Precision) else {
+        if let Some(short) = given_ns.filter(|ns| *ns < PRECISE_FIRST_NS) {
+            return Err(usage(format!(
+                "--until precision: {} are too short: the precision must hold at three checks in a row, each at twice the length of the one before, so that no run ends by it before {}; leave --duration out, or --until",
+                format_span(short),
+                format_span(PRECISE_FIRST_NS),
+            )));
+        }
         return Ok((!given).then(|| count(PRECISE_AT_LAST_NS, interval_ns)));
     };
     #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
@@ -108,13 +125,6 @@ pub(crate) fn longest(
     }
     #[expect(clippy::cast_possible_truncation, reason = "below a year, as checked")]
     let ns = |s: f64| s.ceil() as i64 * 1_000_000_000;
-    let given_ns = match (&w.duration, w.loops) {
-        (Some(text), _) => parse_ns(text).ok(),
-        (None, Some(loops)) => {
-            Some(i64::try_from(loops).unwrap_or(i64::MAX).saturating_mul(interval_ns))
-        }
-        (None, None) => None,
-    };
     match given_ns {
         // The bound is a whole second above: a run of exactly the printed length is let pass.
         Some(given) if given < ns(least_s) - 1_000_000_000 => Err(usage(format!(
@@ -160,6 +170,19 @@ mod tests {
         let w = asked("demonstrated", |w| w.duration = Some("1h".to_owned()));
         let short = longest(rule.as_ref(), &r, &w, 1_000_000).expect_err("too short");
         assert!(short.to_string().contains("a clean run takes 2 h 59 min"), "{short}");
+    }
+
+    #[test]
+    fn what_cannot_be_precise_in_time_is_refused() {
+        let rule = until(&asked("precision", |_| ()), &mut Requirement::default()).expect("a rule");
+        let length = |w: &Campaign| longest(rule.as_ref(), &Requirement::default(), w, 1_000_000);
+        let short = asked("precision", |w| w.duration = Some("25s".to_owned()));
+        let why = length(&short).expect_err("too short").to_string();
+        assert!(why.contains("25 s are too short") && why.contains("1 min 20 s"), "{why}");
+        let short = asked("precision", |w| w.loops = Some(79_999));
+        assert!(length(&short).is_err());
+        let long = asked("precision", |w| w.duration = Some("80s".to_owned()));
+        assert_eq!(length(&long).ok(), Some(None));
     }
 
     #[test]

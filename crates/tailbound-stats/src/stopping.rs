@@ -25,6 +25,8 @@ use crate::rates::{at_least, at_most, exposure_needed, percent};
 const FIRST_CHECK_S: u64 = 20;
 /// Checks in a row that must hold.
 const CHECKS: u32 = 3;
+/// No run ends by *precision* before this.
+pub const PRECISE_FIRST_S: u64 = FIRST_CHECK_S << (CHECKS - 1);
 /// Seconds after which no thread still reports an earlier one.
 const LATE_S: u64 = 600;
 /// Stretches kept; of more, two become one.
@@ -50,6 +52,8 @@ pub struct Stopping {
     planned_s: f64,
     recent: BTreeSet<u64>,
     older: u64,
+    /// The first exceedance that was reported before its second was over: which second.
+    first: Option<u64>,
     series: Series,
     check_s: u64,
     good: u32,
@@ -72,6 +76,7 @@ impl Stopping {
             }),
             recent: BTreeSet::new(),
             older: 0,
+            first: None,
             series: Series { length_s: 1, stretches: Vec::new() },
             check_s: FIRST_CHECK_S,
             good: 0,
@@ -100,6 +105,21 @@ impl Stopping {
         }
     }
 
+    /// Takes a single lateness of a thread, which comes before its second is complete.
+    pub fn exceedance(&mut self, t_ns: i64, latency_ns: i64) {
+        let late = self.deadline_ns.is_some_and(|d| latency_ns > d);
+        let early = self.early_ns.is_some_and(|e| latency_ns < e.saturating_neg());
+        if (late || early) && self.first.is_none() {
+            self.first = u64::try_from(t_ns / 1_000_000_000).ok();
+        }
+    }
+
+    /// Does one exceedance decide, so that looking more often ends the run sooner?
+    #[must_use]
+    pub fn wants_exceedances(&self) -> bool {
+        self.until.as_ref().is_some_and(|u| u.rule == StopRule::Demonstrated)
+    }
+
     /// Takes a stretch of one thread.
     pub fn stretch(&mut self, b: &BlockRecord) {
         self.series.absorb(b);
@@ -123,18 +143,22 @@ impl Stopping {
     pub fn look(&mut self, complete_s: u64) -> Option<Stop> {
         let until = self.until.clone()?;
         match until.rule {
-            StopRule::Demonstrated => (self.hits() > 0).then(|| Stop {
-                reached: false,
-                text: format!(
-                    "not shown: there was an exceedance of {} within {}; to show {} anyway takes {} with no further one",
-                    self.deadline_ns.map_or_else(String::new, format_ns_i64),
-                    at_most(complete_s as f64),
-                    self.rate_words(),
-                    at_most(self.rate_per_s.map_or(f64::INFINITY, |rate| {
-                        exposure_needed(self.hits(), rate, self.confidence)
-                    })),
-                ),
-            }),
+            StopRule::Demonstrated => {
+                let hits = self.hits().max(u64::from(self.first.is_some()));
+                let within_s = self.first.map_or(complete_s, |s| complete_s.max(s + 1));
+                (hits > 0).then(|| Stop {
+                    reached: false,
+                    text: format!(
+                        "not shown: there was an exceedance of {} within {}; to show {} anyway takes {} with no further one",
+                        self.deadline_ns.map_or_else(String::new, format_ns_i64),
+                        at_most(within_s as f64),
+                        self.rate_words(),
+                        at_most(self.rate_per_s.map_or(f64::INFINITY, |rate| {
+                            exposure_needed(hits, rate, self.confidence)
+                        })),
+                    ),
+                })
+            }
             StopRule::Anytime => {
                 let upper = self.upper(complete_s)?;
                 (upper <= self.rate_per_s?).then(|| Stop {

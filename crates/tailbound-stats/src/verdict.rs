@@ -119,10 +119,14 @@ impl Case<'_> {
     fn held(&self, property: &str) -> (Outcome, String) {
         let scope = words::scope(&self.tally, self.measured_ns);
         let latest = words::latest(&self.tally, &self.plan.requirement);
-        let text = format!("{property}, in {scope}; {latest}{}", words::missed(&self.tally));
+        let rest = format!("in {scope}; {latest}{}", words::missed(&self.tally));
         match self.obstacle() {
-            Some(why) => (Outcome::Undecided, format!("Undecided: {why}; {text}.")),
-            None => (Outcome::Met, format!("Met: {text}.")),
+            // Beside a doubt the property itself is not claimed: the doubt may be about it.
+            Some(why) => {
+                let text = format!("Undecided: {why}; it is not shown that {property}, {rest}.");
+                (Outcome::Undecided, text)
+            }
+            None => (Outcome::Met, format!("Met: {property}, {rest}.")),
         }
     }
 

@@ -74,7 +74,7 @@ pub(crate) struct CampaignRunArgs {
     pub(crate) guest: GuestArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// The folder [default: the campaign's name with .campaign]
+    /// The folder [default: the campaign's name with .campaign, and with a number where that holds other words]
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Make runs again whose files are of other words

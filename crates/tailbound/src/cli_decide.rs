@@ -161,9 +161,9 @@ pub(crate) struct SleepersArgs {
     /// Loads beside them
     #[arg(short = 'L', long, value_name = "LOADS", default_value = "none")]
     pub(crate) load: String,
-    /// Folder of the run files
-    #[arg(short, long, value_name = "DIR", default_value = "sleepers")]
-    pub(crate) out: PathBuf,
+    /// Folder of the run files [default: sleepers, with a number where that holds such files]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Overwrite existing run files
     #[arg(long)]
     pub(crate) force: bool,

@@ -153,7 +153,7 @@ pub(crate) struct LabRunArgs {
     pub(crate) probe: ProbeArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// Where the run file goes; a folder for several kernels [default: named after kernel and load]
+    /// Where the run file goes; a folder for several kernels [default: named after kernel, load and probe, with a number where that is taken]
     #[arg(short, long, value_name = "PATH", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Also make an HTML report
@@ -210,9 +210,9 @@ pub(crate) struct LabMatrixArgs {
     pub(crate) probe: ProbeArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// The folder of the run files and the report
-    #[arg(short, long, value_name = "FOLDER", default_value = "matrix", help_heading = "Output")]
-    pub(crate) out: PathBuf,
+    /// The folder of the run files and the report [default: matrix; where it holds other words, matrix-2 and so on]
+    #[arg(short, long, value_name = "FOLDER", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
     /// Also one picture of all kernels under one load: `histogram=FILE` or `survival=FILE`
     #[arg(long, value_name = "KIND=FILE", value_parser = picture, help_heading = "Output")]
     pub(crate) svg: Vec<(String, PathBuf)>,

@@ -20,6 +20,7 @@ mod cli_sweep;
 mod cmd;
 mod input;
 mod live;
+mod names;
 #[cfg(test)]
 mod probes_page;
 mod reading;

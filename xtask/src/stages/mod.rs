@@ -13,5 +13,6 @@ mod python;
 mod run;
 pub(crate) mod tally;
 mod ways;
+mod words;
 
 pub(crate) use run::command;

@@ -12,7 +12,7 @@ use tailbound_core::{Outcome, Run};
 use tailbound_stats::bound::{Extrapolation, Reason};
 
 use super::Page;
-use crate::escape::{shell, xml};
+use crate::escape::{repeat as repeat_words, xml};
 use crate::svg::Unit;
 use crate::table::Table;
 use crate::{digest, figures, label, pictures, precision};
@@ -170,7 +170,13 @@ fn why(page: &mut Page, run: &Run) {
     page.push("<section class=\"why\"><div>");
     if culprits.is_empty() {
         page.push("<h3>What stands against the figures</h3>");
-        page.text("", "Nothing that was looked for was found.");
+        let noticed = run.findings.len();
+        let words = match noticed {
+            0 => "Nothing that was looked for was found.".to_owned(),
+            1 => "Nothing. One thing worth knowing stands among the findings.".to_owned(),
+            n => format!("Nothing. {n} things worth knowing stand among the findings."),
+        };
+        page.text("", &words);
     } else {
         page.push("<h3>What stands against the figures</h3><ul>");
         for f in &culprits {
@@ -440,7 +446,7 @@ fn repeat(page: &mut Page, run: &Run, name: &str, prefix: &str) {
             page.body,
             "<pre id=\"{prefix}-command\">{}</pre><p><button hidden=\"hidden\" type=\"button\" \
              data-copy=\"{prefix}-command\">Copy</button></p>",
-            xml(&shell(&run.header.command))
+            xml(&repeat_words(&run.header.command))
         );
     }
     let origin = match &run.header.source {

@@ -9,7 +9,7 @@ use tailbound_core::{Impact, Outcome, Run};
 
 use super::bars::Across;
 use super::ink::{Ink, paint};
-use crate::escape::{shell, terminal};
+use crate::escape::{repeat, terminal};
 use crate::svg::Unit;
 use crate::table::wrap;
 use crate::{digest, figures, label, precision};
@@ -134,7 +134,9 @@ pub fn text(run: &Run, style: Style) -> String {
         lost.iter().for_each(|l| page.text(&format!("- {l}"), "  ", Ink::Plain));
     }
     page.gap();
-    page.text(&format!("Repeat: {}", shell(&run.header.command)), "  ", Ink::Dim);
+    // In one line, however long: two halves of a command are no command.
+    let line = format!("Repeat: {}", terminal(&repeat(&run.header.command)));
+    page.raw(vec![line], Ink::Dim);
     page.finish()
 }
 

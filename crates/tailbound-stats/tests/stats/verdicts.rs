@@ -4,12 +4,13 @@
 //! Context: COLD. Units: ns.
 
 use proptest::prelude::*;
-use tailbound_core::plan::{Clock, Means};
+use tailbound_core::plan::{Clock, Means, StopRule, Until};
 use tailbound_core::record::{Header, SCHEMA, SecondRecord, ThreadRecord};
 use tailbound_core::requirement::{Class, Requirement};
 use tailbound_core::{
     Distribution, EndReason, Finding, Impact, Outcome, Plan, Policy, Run, Verdict,
 };
+use tailbound_stats::stopping::Stopping;
 use tailbound_stats::verdict;
 
 const S: i64 = 1_000_000_000;
@@ -361,4 +362,37 @@ proptest! {
             prop_assert!(worst <= deadline || v.outcome != Outcome::Met, "{}", v.sentence);
         }
     }
+}
+
+#[test]
+fn the_first_exceedance_decides_before_its_second_is_over() {
+    let rule = StopRule::Demonstrated;
+    let mut plan = plan(Some(100_000));
+    plan.until = Some(Until { rule, precision: None, quantiles: Vec::new() });
+    plan.requirement.rate = "1/1h".parse().ok();
+    let mut stopping = Stopping::new(&plan);
+    assert!(stopping.wants_exceedances());
+    stopping.exceedance(40_000_000, 100_000);
+    assert_eq!(stopping.look(0), None, "as late as the deadline is in time");
+    stopping.exceedance(50_000_000, 100_001);
+    let stop = stopping.look(0).expect("an end");
+    assert!(!stop.reached && stop.text.contains("within 1 s"), "{}", stop.text);
+    assert!(stop.text.contains("anyway takes 4 h 45 min"), "{}", stop.text);
+}
+
+/// A sentence that says of jobs that they were late does not end with "each was in time".
+#[test]
+fn a_doubt_about_a_property_is_not_followed_by_the_property() {
+    let mut scene = Scene::new(&[]);
+    scene.plan.requirement.deadline_ns = None;
+    scene.plan.property = Some("each thread had its runtime".to_owned());
+    let judged = |findings: &[Finding]| {
+        let Scene { plan, threads, seconds, ended, measured_ns, .. } = &scene;
+        verdict(plan, threads, seconds, findings, ended, *measured_ns).sentence
+    };
+    let clean = judged(&[]);
+    assert!(clean.starts_with("Met: each thread had its runtime, in "), "{clean}");
+    let doubt = judged(&[Finding::new("deadline-missed", Impact::Doubt, "18 jobs were late")]);
+    let shown = "18 jobs were late; it is not shown that each thread had its runtime, in ";
+    assert!(doubt.contains(shown), "{doubt}");
 }

@@ -12,6 +12,7 @@ use tailbound_sys::signal::Signals;
 
 use crate::cli::ImportArgs;
 use crate::input;
+use crate::names;
 use crate::say::{self, Failure};
 
 /// Files of more bytes are read for long enough that somebody may want to end it.
@@ -50,10 +51,12 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     runfile::write_run(&run, &mut text).map_err(|e| fail(&e))?;
     let stdin = args.file == Path::new("-");
+    let beside = || input::sibling(&args.file, ".tailbound.jsonl");
     let out = match &args.out {
         Some(out) => out.clone(),
         None if stdin => "-".into(),
-        None => input::sibling(&args.file, ".tailbound.jsonl"),
+        None if args.force => beside(),
+        None => names::free(&beside(), &[]),
     };
     if !(args.json && args.out.is_none()) {
         input::write(&out, &String::from_utf8_lossy(&text), args.force)?;

@@ -17,6 +17,7 @@ use crate::cli_probe::ProbeWords;
 use crate::cmd::rounds;
 use crate::input;
 use crate::live::Live;
+use crate::names;
 use crate::say::{self, Failure};
 
 /// `tailbound run`
@@ -29,12 +30,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         without_rounds(args)?;
     }
     let asked = asked_of(args)?;
-    let out = args.plan.out.clone().unwrap_or_else(default_out);
+    let out = args.plan.out.clone().unwrap_or_else(|| default_out(args, &asked));
     let to_stdout = out == Path::new("-");
     // One of many has no page of its own.
     let own = !to_stdout && round.is_none();
-    let report = args.report.clone().or_else(|| own.then(|| input::sibling(&out, ".html")));
-    let report = report.filter(|_| round.is_none());
+    let report = args.report.clone().filter(|_| round.is_none());
     if let Some(path) =
         report.as_deref().filter(|p| p.exists() && !args.plan.force && *p != Path::new("-"))
     {
@@ -44,11 +44,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         )));
     }
     let (run, path) = session(&asked, &args.plan, Some(&out), false, round)?;
-    if let Some(report) = &report {
+    let page = || {
         let name = path.as_deref().map_or_else(|| run.header.id.clone(), input::name);
-        let html = tailbound_report::html(std::slice::from_ref(&run), &[name]);
-        input::write(report, &html, args.plan.force)?;
-    }
+        tailbound_report::html(std::slice::from_ref(&run), &[name])
+    };
+    let report = match report {
+        Some(given) => input::write(&given, &page(), args.plan.force).map(|()| Some(given))?,
+        // A name that nobody gave never fails a measurement that is over.
+        None if own && args.plan.force => {
+            let path = input::sibling(&out, ".html");
+            input::write(&path, &page(), true).map(|()| Some(path))?
+        }
+        None if own => Some(names::write_free(&input::sibling(&out, ".html"), &page())?),
+        None => None,
+    };
     answer(&run, &args.plan, to_stdout)?;
     if !args.plan.json && !to_stdout {
         let shown = |p: &Path| {
@@ -211,11 +220,18 @@ fn status(run: &Run) -> ExitCode {
     ExitCode::from(run.verdict.as_ref().map_or(4, |v| v.outcome.exit_status()))
 }
 
-/// `tailbound-20261121T221503Z.tailbound.jsonl` in this folder.
-pub(crate) fn default_out() -> PathBuf {
+/// `tailbound-20261121T221503Z.tailbound.jsonl` in this folder; a campaign file and another probe
+/// than the usual stand in it, and a number where it is taken.
+fn default_out(args: &RunArgs, asked: &Asked) -> PathBuf {
     let now = tailbound_sys::clock::utc(tailbound_sys::clock::now_ns(
         tailbound_sys::clock::CLOCK_REALTIME,
     ));
     let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
-    PathBuf::from(format!("tailbound-{stamp}.tailbound.jsonl"))
+    let campaign = args.plan.campaign.as_deref().and_then(Path::file_stem);
+    let campaign = campaign.map(|stem| stem.to_string_lossy().into_owned());
+    let mut name = String::from("tailbound");
+    for word in campaign.iter().chain(&asked.words.probe) {
+        name.push_str(&format!("-{}", names::plain(word)));
+    }
+    names::free(Path::new(&format!("{name}-{stamp}.tailbound.jsonl")), &[".html"])
 }

@@ -4,7 +4,7 @@
 //!
 //! Context: COLD. Units: ns.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_core::EndReason;
@@ -38,7 +38,12 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
         std::fs::create_dir_all(folder)
             .map_err(|e| Failure::cannot(format!("--out {}: {e}", folder.display())))?;
     }
-    for path in args.report.iter().chain(&args.svg) {
+    let folder = args.plan.out.iter();
+    let files = folder.flat_map(|f| {
+        intervals.iter().flat_map(|ns| ["even", "random"].map(|kind| file(f, *ns, kind)))
+    });
+    // All of them are looked at before the first is measured.
+    for path in files.chain(args.report.iter().chain(&args.svg).cloned()) {
         if path.exists() && !args.plan.force {
             return Err(Failure::usage(format!(
                 "{} exists already: choose another file, or give --force to overwrite it",
@@ -74,6 +79,11 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
         say::answer(&sweep::text(&steps))?;
     }
     Ok(status(&steps, steps.len() < intervals.len()))
+}
+
+/// Where the run of one step goes.
+fn file(folder: &Path, interval_ns: i64, kind: &str) -> PathBuf {
+    folder.join(format!("{}-{kind}.tailbound.jsonl", exact(interval_ns).replace(' ', "")))
 }
 
 fn interrupted(run: &Run) -> bool {
@@ -132,10 +142,7 @@ fn one(
     if !args.plan.quiet {
         say::note(&format!("step {place}: {kind} intervals of {}", exact(interval_ns)));
     }
-    let name = |folder: &std::path::PathBuf| {
-        folder.join(format!("{}-{kind}.tailbound.jsonl", exact(interval_ns).replace(' ', "")))
-    };
-    let out = args.plan.out.as_ref().map(name);
+    let out = args.plan.out.as_ref().map(|folder| file(folder, interval_ns, kind));
     run::session(&asked, &args.plan, out.as_deref(), true, None).map(|(run, _)| run)
 }
 

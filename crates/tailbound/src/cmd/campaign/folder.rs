@@ -30,28 +30,32 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Takes the folder: a new one, or one that holds this very campaign.
-    pub(super) fn settle(path: &Path, chosen: &Chosen, force: bool) -> Result<Self, Failure> {
+    /// Takes the folder: a new one, or one that holds this very campaign; or why it is taken.
+    pub(super) fn settle(
+        path: &Path,
+        chosen: &Chosen,
+        force: bool,
+    ) -> Result<Result<Self, String>, Failure> {
         let cannot = |e: std::io::Error| Failure::cannot(format!("{}: {e}", path.display()));
         let own = path.join(FILE);
         if own.exists() {
             let old = tailbound_sys::given::text(&own, tailbound_core::limits::TEXT_BYTES_MAX)
                 .map_err(cannot)?;
             if old != chosen.text && !force {
-                return Err(Failure::usage(format!(
+                return Ok(Err(format!(
                     "{} holds another campaign, or another version of it: choose another --out, or give --force to keep its runs as far as their words are the same",
                     path.display()
                 )));
             }
         } else if path.is_dir() && path.read_dir().map_err(cannot)?.next().is_some() {
-            return Err(Failure::usage(format!(
+            return Ok(Err(format!(
                 "{} exists and holds no campaign: choose another --out",
                 path.display()
             )));
         }
         std::fs::create_dir_all(path).map_err(cannot)?;
         whole(&own, &chosen.text).map_err(cannot)?;
-        Ok(Self { path: path.to_owned() })
+        Ok(Ok(Self { path: path.to_owned() }))
     }
 
     /// The campaign of a folder that is there.

@@ -61,7 +61,7 @@ pub(super) fn make(
         match folder::complete(&system, &part.id) {
             Some(run) if same(&run.header.plan, &plan, part) => kept += 1,
             Some(_) if !args.force => {
-                return Err(Failure::usage(format!(
+                return Ok(Ended::taken(format!(
                     "{} holds a run of other words, such as another --scale: choose another --out, or give --force to make it again",
                     folder::run_file(&system, &part.id).display()
                 )));
@@ -82,7 +82,7 @@ pub(super) fn make(
         let ended = one(job, &system, &signals, &mut shown)?;
         if ended {
             shown.clear();
-            return Ok(Ended { interrupted: true });
+            return Ok(Ended { interrupted: true, taken: None });
         }
     }
     shown.clear();

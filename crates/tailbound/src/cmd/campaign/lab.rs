@@ -59,7 +59,7 @@ pub(super) fn make(
         match there {
             Some(r) if same(&r) => {}
             Some(_) if !args.force => {
-                return Err(Failure::usage(format!(
+                return Ok(Ended::taken(format!(
                     "{} holds a run of other words or of another version: choose another --out, or give --force",
                     folder::run_file(&job.system, &job.part).display()
                 )));
@@ -97,7 +97,7 @@ pub(super) fn make(
         (Some(failure), _) => Err(failure),
         (None, Ok(())) => Ok(Ended::default()),
         // Ended by a signal.
-        (None, Err(e)) if e.status == 5 => Ok(Ended { interrupted: true }),
+        (None, Err(e)) if e.status == 5 => Ok(Ended { interrupted: true, taken: None }),
         (None, Err(e)) => Err(e),
     }
 }

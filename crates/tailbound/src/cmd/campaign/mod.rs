@@ -17,7 +17,7 @@ mod page;
 mod shipped;
 mod show;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::campaign::{Part, scaled};
@@ -26,6 +26,7 @@ use tailbound_core::plan;
 use self::folder::Folder;
 use self::shipped::Chosen;
 use crate::cli_campaign::{Campaign, CampaignRunArgs};
+use crate::names;
 use crate::say::{self, Failure};
 
 /// `tailbound campaign`
@@ -43,6 +44,14 @@ pub(crate) fn campaign(what: &Campaign) -> Result<ExitCode, Failure> {
 struct Ended {
     /// By a signal, before all were made.
     interrupted: bool,
+    /// The folder holds runs of other words: nothing was made.
+    taken: Option<String>,
+}
+
+impl Ended {
+    fn taken(why: String) -> Self {
+        Self { interrupted: false, taken: Some(why) }
+    }
 }
 
 fn run(args: &CampaignRunArgs) -> Result<ExitCode, Failure> {
@@ -54,25 +63,52 @@ fn run(args: &CampaignRunArgs) -> Result<ExitCode, Failure> {
     }
     let chosen = shipped::find(&args.name)?;
     let parts = wanted(&chosen, &args.only)?;
-    let out =
-        args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.campaign", chosen.file.name)));
+    match &args.out {
+        Some(out) => run_in(args, &chosen, &parts, out)?.map_err(Failure::usage),
+        // The first folder that is free or holds the beginning of this very campaign.
+        None => {
+            let name = format!("{}.campaign", names::plain(&chosen.file.name));
+            for out in names::numbered(Path::new(&name)) {
+                if let Ok(status) = run_in(args, &chosen, &parts, &out)? {
+                    return Ok(status);
+                }
+            }
+            Err(Failure::bug())
+        }
+    }
+}
+
+/// Makes it in this folder, or says why it is taken.
+fn run_in(
+    args: &CampaignRunArgs,
+    chosen: &Chosen,
+    parts: &[Part],
+    out: &Path,
+) -> Result<Result<ExitCode, String>, Failure> {
     if args.resume && !out.is_dir() {
         return Err(Failure::usage(format!(
             "--resume: {} is no folder; without --resume it is begun",
             out.display()
         )));
     }
-    let folder = Folder::settle(&out, &chosen, args.force)?;
+    let folder = match Folder::settle(out, chosen, args.force)? {
+        Ok(folder) => folder,
+        Err(taken) => return Ok(Err(taken)),
+    };
     let in_lab = !args.kernel.is_empty() || !args.guest.target.is_empty();
     let ended = if in_lab {
-        lab::make(args, &chosen, &parts, &folder)?
+        lab::make(args, chosen, parts, &folder)?
     } else {
-        here::make(args, &chosen, &parts, &folder)?
+        here::make(args, chosen, parts, &folder)?
     };
+    if let Some(taken) = ended.taken {
+        return Ok(Err(taken));
+    }
     if ended.interrupted && !args.host.quiet {
         say::note("Ended by a signal: the page shows what there is; the same words go on.");
     }
-    page::finish(&[out], chosen.file, None, args.host.json, &args.host.color.when)
+    let (folders, file) = ([out.to_owned()], chosen.file.clone());
+    page::finish(&folders, file, None, args.host.json, &args.host.color.when).map(Ok)
 }
 
 /// The parts to be made.

@@ -3,6 +3,7 @@
 //!
 //! Context: COLD. The runs are ordinary run files; `decide` reads them as figure 4.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_core::Run;
@@ -15,7 +16,38 @@ use tailbound_stats::decide::of_runs;
 use tailbound_sys::signal::Signals;
 
 use crate::cli_decide::SleepersArgs;
+use crate::names;
 use crate::say::{self, Failure};
+
+/// Where nobody names a folder.
+const FOLDER: &str = "sleepers";
+
+/// Where the run of so many tasks goes.
+fn file(out: &Path, tasks: u32) -> PathBuf {
+    out.join(format!("sleepers-{tasks}.tailbound.jsonl"))
+}
+
+/// The folder: all files are looked at before the first is measured.
+fn folder(
+    args: &SleepersArgs,
+    numbers: impl Iterator<Item = u32> + Clone,
+) -> Result<PathBuf, Failure> {
+    let taken = |out: &Path| {
+        let mut files = numbers.clone().map(|tasks| file(out, tasks));
+        files.find(|p| !args.force && p.symlink_metadata().is_ok())
+    };
+    let Some(out) = &args.out else {
+        let mut all = names::numbered(Path::new(FOLDER));
+        return all.find(|out| taken(out).is_none()).ok_or_else(Failure::bug);
+    };
+    match taken(out) {
+        None => Ok(out.clone()),
+        Some(path) => Err(Failure::usage(format!(
+            "{} exists already: choose another --out, or give --force to overwrite it",
+            path.display()
+        ))),
+    }
+}
 
 /// `tailbound decide sleepers`
 pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
@@ -36,14 +68,15 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
         };
         plans.push((tasks, resolve(&Asked { words, ..Asked::default() }, &root)?));
     }
-    std::fs::create_dir_all(&args.out)
-        .map_err(|e| Failure::cannot(format!("{}: {e}", args.out.display())))?;
+    let out = folder(args, plans.iter().map(|(tasks, _)| *tasks))?;
+    std::fs::create_dir_all(&out)
+        .map_err(|e| Failure::cannot(format!("{}: {e}", out.display())))?;
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let mut runs: Vec<(String, Run)> = Vec::new();
     let count = plans.len();
     for (i, (tasks, resolved)) in plans.into_iter().enumerate() {
-        let path = args.out.join(format!("sleepers-{tasks}.tailbound.jsonl"));
+        let path = file(&out, tasks);
         if !args.quiet {
             let length = tailbound_core::units::format_span(resolved.plan.duration_ns());
             say::note(&format!("{tasks} tasks for {length}, run {} of {count}", i + 1));
@@ -83,7 +116,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
         }))?;
     } else {
         let mut text = figure.table.text(say::style("never").width).join("\n");
-        text.push_str(&format!("\n\nRun files in {}\n", args.out.display()));
+        text.push_str(&format!("\n\nRun files in {}\n", out.display()));
         say::answer(&text)?;
     }
     Ok(ExitCode::SUCCESS)

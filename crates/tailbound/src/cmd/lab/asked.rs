@@ -9,6 +9,7 @@ use tailbound_lab::Asked;
 use tailbound_probe::catalogue;
 
 use crate::cli_lab::{GuestArgs, HostArgs, ProbeArgs};
+use crate::names;
 use crate::say::Failure;
 
 /// Lays the flags over `asked`.
@@ -69,6 +70,18 @@ pub(super) fn lay(
         });
     }
     Ok(())
+}
+
+/// What else than kernel and load tells the runs of these words from those of others: `-pi`,
+/// `-timerlat` (of `timerlat.toml`); nothing for the usual ones.
+pub(super) fn more(asked: &Asked, probe: &ProbeArgs) -> String {
+    let file = probe.campaign.as_deref().and_then(std::path::Path::file_stem);
+    let file = file.map(|stem| stem.to_string_lossy().into_owned());
+    let mut more = String::new();
+    for word in file.iter().chain(&asked.campaign.probe).chain(&probe.observe) {
+        more.push_str(&format!("-{}", names::plain(word)));
+    }
+    more
 }
 
 /// Refuses a probe or option that is not known before anything boots, and gives a probe of the

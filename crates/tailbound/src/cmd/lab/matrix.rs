@@ -3,18 +3,23 @@
 //!
 //! Context: COLD. A cell whose file holds just what would be made is not made again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_core::Run;
-use tailbound_lab::Asked;
+use tailbound_core::lab::LabRecord;
+use tailbound_lab::{Asked, Labelled};
 use tailbound_report::matrix;
 
 use super::cells::{self, Bench};
 use super::{asked, run};
 use crate::cli_lab::LabMatrixArgs;
 use crate::input;
+use crate::names;
 use crate::say::{self, Failure};
+
+/// Where nobody names a folder.
+const FOLDER: &str = "matrix";
 
 /// `tailbound lab matrix`
 pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
@@ -23,26 +28,33 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     let emulator = bench.emulator(words.arch()?)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     bench.say_unchecked(&labelled);
-    let files: Vec<PathBuf> =
-        labelled.iter().map(|l| args.out.join(format!("{}.tailbound.jsonl", l.stem()))).collect();
-    let mut runs: Vec<Option<Result<Run, String>>> = Vec::new();
-    let mut open = Vec::new();
-    for (at, (l, path)) in labelled.iter().zip(&files).enumerate() {
-        let prepared = l.cell.prepare(&emulator, &bench.store)?;
-        let there = path.exists().then(|| input::run(path)).transpose()?;
-        let same =
-            there.as_ref().is_some_and(|r| r.header.lab.as_deref() == Some(&prepared.record));
-        if there.is_some() && !same && !args.force {
-            return Err(Failure::usage(format!(
-                "{} holds a run of other words or another version: choose another --out, or give --force",
-                path.display()
-            )));
+    let more = asked::more(&words, &args.probe);
+    let records = labelled
+        .iter()
+        .map(|l| l.cell.prepare(&emulator, &bench.store).map(|prepared| prepared.record))
+        .collect::<Result<Vec<_>, _>>()?;
+    let look = |out: &Path| look(out, &labelled, &records, &more);
+    let Folder { out, files, mut runs, other } = match &args.out {
+        Some(out) => look(out)?,
+        // A folder that holds other words is not the one of these.
+        None => {
+            let mut all = names::numbered(Path::new(FOLDER));
+            loop {
+                let folder = look(&all.next().ok_or_else(Failure::bug)?)?;
+                if folder.other.is_none() || args.force {
+                    break folder;
+                }
+            }
         }
-        if !same {
-            open.push(at);
-        }
-        runs.push(there.filter(|_| same).map(Ok));
+    };
+    if let (Some(path), false) = (other, args.force) {
+        return Err(Failure::usage(format!(
+            "{} holds a run of other words or another version: choose another --out, or give --force",
+            path.display()
+        )));
     }
+    let open: Vec<usize> =
+        (0..).zip(&runs).filter(|(_, r)| r.is_none()).map(|(at, _)| at).collect();
     let kept = labelled.len() - open.len();
     if kept > 0 && !args.host.quiet {
         say::note(&format!("{kept} of {} cells were made before", labelled.len()));
@@ -72,30 +84,55 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
         return Err(failure);
     }
     let made = run::as_cells(&labelled, runs, &files);
-    show(args, &made)?;
+    show(args, &out, &made)?;
     Ok(run::status(&made))
 }
 
+/// What is in a folder of the cells that are asked for.
+struct Folder {
+    out: PathBuf,
+    files: Vec<PathBuf>,
+    runs: Vec<Option<Result<Run, String>>>,
+    /// A file of one of them that holds something else.
+    other: Option<PathBuf>,
+}
+
+fn look(
+    out: &Path,
+    labelled: &[Labelled],
+    records: &[LabRecord],
+    more: &str,
+) -> Result<Folder, Failure> {
+    let place = |l: &Labelled| out.join(format!("{}{more}.tailbound.jsonl", l.stem()));
+    let files: Vec<PathBuf> = labelled.iter().map(place).collect();
+    let (mut runs, mut other) = (Vec::new(), None);
+    for (path, record) in files.iter().zip(records) {
+        let there = path.exists().then(|| input::run(path)).transpose()?;
+        let same = there.as_ref().is_some_and(|r| r.header.lab.as_deref() == Some(record));
+        if there.is_some() && !same {
+            other.get_or_insert_with(|| path.clone());
+        }
+        runs.push(there.filter(|_| same).map(Ok));
+    }
+    Ok(Folder { out: out.to_owned(), files, runs, other })
+}
+
 /// Pictures, report and answer.
-fn show(args: &LabMatrixArgs, made: &[matrix::Cell]) -> Result<(), Failure> {
+fn show(args: &LabMatrixArgs, out: &Path, made: &[matrix::Cell]) -> Result<(), Failure> {
     for (kind, file) in &args.svg {
         let svg = matrix::svg(made, kind).ok_or_else(|| {
             Failure::cannot(format!("{}: nothing was measured to draw", file.display()))
         })?;
         input::write(file, &svg, true)?;
     }
-    let report = args.out.join("matrix.html");
+    let report = out.join("matrix.html");
     input::write(&report, &matrix::html(made), true)?;
     if args.host.json {
         say::answer_json(&matrix::json(made))?;
     } else {
         let style = say::style(&args.host.color.when);
         say::answer_in(&matrix::text(made, style), style)?;
-        say::answer(&format!(
-            "\nRun files  {}\nReport     {}",
-            args.out.display(),
-            report.display()
-        ))?;
+        say::answer(&format!("\nRun files  {}\nReport     {}", out.display(), report.display()))?;
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use super::asked;
 use super::cells::{self, Bench};
 use crate::cli_lab::LabRunArgs;
 use crate::input;
+use crate::names;
 use crate::say::{self, Failure};
 
 /// `tailbound lab run`
@@ -29,8 +30,10 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     let emulator = bench.emulator(words.arch()?)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     bench.say_unchecked(&labelled);
-    let files: Vec<PathBuf> = labelled.iter().map(|l| file(args, l, labelled.len())).collect();
-    for path in files.iter().chain(&args.report) {
+    let more = asked::more(&words, &args.probe);
+    let files = places(args, &labelled, &more);
+    let given = files.iter().filter(|_| args.out.is_some());
+    for path in given.chain(&args.report) {
         if path.exists() && !args.force && path != Path::new("-") {
             return Err(Failure::usage(format!(
                 "{} exists already: choose another --out, or give --force to overwrite it",
@@ -169,13 +172,22 @@ pub(super) fn status(made: &[matrix::Cell]) -> ExitCode {
     ExitCode::from(WORST_FIRST.into_iter().find(|s| all.contains(s)).unwrap_or(4))
 }
 
-fn file(args: &LabRunArgs, l: &Labelled, count: usize) -> PathBuf {
-    let name = format!("{}.tailbound.jsonl", l.stem());
-    match &args.out {
-        Some(out) if count == 1 && !out.is_dir() => out.clone(),
-        Some(folder) => folder.join(name),
-        None => PathBuf::from(name),
+/// Where each run goes. Without --out the names were chosen here, and are free ones.
+fn places(args: &LabRunArgs, labelled: &[Labelled], more: &str) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = Vec::new();
+    for l in labelled {
+        let name = format!("{}{more}.tailbound.jsonl", l.stem());
+        let place = match &args.out {
+            Some(out) if labelled.len() == 1 && !out.is_dir() => out.clone(),
+            Some(folder) => folder.join(name),
+            None if args.force => PathBuf::from(name),
+            None => names::free(Path::new(&name), &[".console"]),
+        };
+        // Two of one name, such as one kernel twice.
+        let other = names::numbered(&place).find(|p| !places.contains(p));
+        places.push(other.unwrap_or(place));
     }
+    places
 }
 
 /// Writes the run and, beside it, the console.

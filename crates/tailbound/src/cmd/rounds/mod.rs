@@ -33,6 +33,7 @@ use self::series::{Series, Variant};
 use crate::cli::{Cli, Command, RunArgs};
 use crate::cmd::{compare, run};
 use crate::input;
+use crate::names;
 use crate::say::{self, Failure};
 
 /// What a run takes besides warm-up and measurement, until the first one was timed.
@@ -54,8 +55,8 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
     check(&variants)?;
     let now = clock::now_ns(clock::CLOCK_REALTIME);
     let stamp: String = clock::utc(now).chars().filter(char::is_ascii_alphanumeric).collect();
-    let folder =
-        args.plan.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-{stamp}.rounds")));
+    let default = || names::free(Path::new(&format!("tailbound-{stamp}.rounds")), &[]);
+    let folder = args.plan.out.clone().unwrap_or_else(default);
     if folder == Path::new("-") {
         return Err(Failure::usage("--out: rounds need a folder: every run has a file of its own"));
     }
