@@ -41,6 +41,8 @@ const SHORTER: &[(&str, &[&str], &str, bool)] = &[
 const LIGHTER: &[(&str, &str)] = &[
     ("make -j8 -C ~/linux", "sleep 5"),
     ("cmd:make -j8", "cmd:true"),
+    // What a second can show.
+    ("--rate 1/1h", "--rate 4/1s"),
     ("campaign run mckenney-2009", "campaign run mckenney-2009 --only sleep-jitter,sleepers-2"),
 ];
 
@@ -54,6 +56,9 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("cc ", "the stage `capi` does it"),
     ("pip ", "the stage `python` does it"),
     ("tailbound lab ", "real kernels: the stage `lab`"),
+    ("tailbound decide lab/", "runs of real kernels: the stage `lab`"),
+    ("tailbound decide rt.jsonl ", "runs of two systems: tests/cli/decide.rs"),
+    ("tailbound decide works-rt.jsonl ", "runs of two systems: tests/cli/decide.rs"),
     ("tailbound campaign run williams-redhat-2008 ", "real kernels: the stage `lab`"),
 ];
 
@@ -142,7 +147,10 @@ fn prepare(project: &Path, program: &Path) -> anyhow::Result<PathBuf> {
     let make = "tailbound run -q -D 3s --warm-up 100ms -L none --work arithmetic,file,messages \
                 --repeat 1 -o a.jsonl";
     answers(&folder, make)?;
-    for name in RUNS.iter().chain(&["stock.jsonl"]) {
+    let board = "tailbound campaign run mckenney-2009 --only sleep-jitter --scale 0.00002 -q \
+                 --system board --out board.campaign";
+    answers(&folder, board)?;
+    for name in RUNS {
         let path = folder.join(name);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         fs::copy(folder.join("a.jsonl"), path)?;
