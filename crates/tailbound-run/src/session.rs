@@ -165,17 +165,13 @@ impl Session {
     pub(crate) fn header(&self) -> Header {
         let now = clock::now_ns(clock::CLOCK_REALTIME);
         let stamp = clock::utc(now);
-        let host = self.root.read_trimmed("/proc/sys/kernel/hostname").unwrap_or_default();
-        let name: String = host
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-            .take(32)
-            .collect();
         let compact: String = stamp.chars().filter(char::is_ascii_alphanumeric).collect();
         Header {
             schema: SCHEMA.to_owned(),
             tool: format!("tailbound {}", env!("CARGO_PKG_VERSION")),
-            id: format!("{compact}-{name}-{}", std::process::id()),
+            // No name of the machine: run files are sent to strangers. Time, its fraction and the
+            // process tell runs apart.
+            id: format!("{compact}-{:08x}-{}", now.rem_euclid(1_000_000_000), std::process::id()),
             started: stamp,
             command: self.command.clone(),
             plan: self.plan.clone(),

@@ -183,7 +183,7 @@ pub(crate) struct PlanArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Measurement")]
     pub(crate) campaign: Option<PathBuf>,
 
-    /// Where the run file goes; `-` is standard output [default: named after time and host for `run`, nowhere for `measure`]
+    /// Where the run file goes; `-` is standard output [default: for `run` named after campaign file, probe and time, with a number where that is taken; nowhere for `measure`]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Overwrite an existing run file and report

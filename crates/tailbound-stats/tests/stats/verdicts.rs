@@ -388,7 +388,7 @@ fn a_doubt_about_a_property_is_not_followed_by_the_property() {
     scene.plan.property = Some("each thread had its runtime".to_owned());
     let judged = |findings: &[Finding]| {
         let Scene { plan, threads, seconds, ended, measured_ns, .. } = &scene;
-        verdict(plan, threads, seconds, findings, ended, *measured_ns).sentence
+        verdict(plan, threads, seconds, findings, *ended, *measured_ns).sentence
     };
     let clean = judged(&[]);
     assert!(clean.starts_with("Met: each thread had its runtime, in "), "{clean}");

@@ -170,3 +170,58 @@ fn long_lists_of_samples_are_runs() {
     let gone = call(folder.path(), &["report", "loop.tailbound.jsonl", "gone.jsonl", "loop.u32"]);
     assert_eq!((status(&gone), stderr(&gone).contains("gone.jsonl: No such file")), (2, true));
 }
+
+/// A name that nobody gave is free; one that was given is refused before anything is measured.
+#[test]
+fn a_default_name_that_exists_fails_nothing() {
+    let folder = folder();
+    let words = ["run", "-l", "300", "-q", "--warm-up", "10ms", "--load", "none"];
+    a_run(folder.path(), "a.tailbound.jsonl");
+    let page = std::fs::read(folder.path().join("a.html")).unwrap();
+    let given = words.iter().copied().chain(["-o", "a.tailbound.jsonl"]).collect::<Vec<_>>();
+    assert_eq!(status(&call(folder.path(), &given)), 2, "a given name is not overwritten");
+    // The page beside a run was named by nobody.
+    std::fs::remove_file(folder.path().join("a.tailbound.jsonl")).unwrap();
+    let out = call(folder.path(), &given);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    assert!(stdout(&out).contains("a-2.html"), "{}", stdout(&out));
+    assert_eq!(std::fs::read(folder.path().join("a.html")).unwrap(), page);
+    let out = call(folder.path(), &["report", "a.tailbound.jsonl"]);
+    assert!(status(&out) == 0 && stderr(&out).contains("a-3.html"), "{}", stderr(&out));
+    // Two at once, in one second: each has its own.
+    for _ in 0..2 {
+        let out = call(folder.path(), &words);
+        assert_eq!(status(&out), 0, "{}", stderr(&out));
+    }
+}
+
+/// The line that a report prints can be run as it stands, and measures again.
+#[test]
+fn the_line_to_repeat_repeats() {
+    let folder = folder();
+    let words = ["run", "-l", "300", "-q", "--warm-up", "10ms", "-L", "none", "--load-cmd"];
+    let all = words.iter().copied().chain(["sleep 9 # it's long", "-o", "a.jsonl", "--force"]);
+    let out = call(folder.path(), &all.collect::<Vec<_>>());
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let text = stdout(&out);
+    let line = text.lines().find_map(|l| l.strip_prefix("Repeat: ")).expect("a whole line");
+    assert!(!line.contains("a.jsonl") && !line.contains("--force"), "{line}");
+    let again = std::process::Command::new("sh")
+        .args(["-c", line])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(status(&again), 0, "{line}: {}", stderr(&again));
+}
+
+/// A run file is sent to strangers: its identity holds no name of the machine.
+#[test]
+fn the_identity_is_time_and_process() {
+    let folder = folder();
+    a_run(folder.path(), "a.tailbound.jsonl");
+    let id = read(&folder.path().join("a.tailbound.jsonl")).header.id;
+    let parts: Vec<&str> = id.split('-').collect();
+    let [stamp, fraction, process] = parts[..] else { panic!("{id}") };
+    assert!(stamp.ends_with('Z') && process.chars().all(|c| c.is_ascii_digit()), "{id}");
+    assert!(fraction.len() == 8 && fraction.chars().all(|c| c.is_ascii_hexdigit()), "{id}");
+}
