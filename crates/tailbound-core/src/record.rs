@@ -330,6 +330,10 @@ pub struct RawRecord {
     pub data: String,
 }
 
+/// In `dropped` of a context of the kernel's trace: wake-ups of the thread that the trace did not
+/// have.
+pub const WAKEUPS_NOT_SEEN: &str = "wakeups_not_seen";
+
 /// One measured thread and context at the end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadRecord {

@@ -65,6 +65,11 @@ pub enum ObserveError {
         /// What to do without.
         instead: &'static str,
     },
+    /// The trace has other numbers for the threads than this program.
+    #[error(
+        "this program runs in a PID namespace of its own, as in a container: the kernel's trace names threads by their numbers outside of it; run it there, or use --observe timerlat"
+    )]
+    Namespace,
     /// The kernel's description of its trace is not understood.
     #[error("the kernel's trace cannot be read here: {0}")]
     Format(String),
@@ -119,6 +124,7 @@ pub fn choose(
     };
     if how == Observe::Tracepoints {
         absolute(clock, means)?;
+        first_namespace(root)?;
         setup::formats(&tracefs, how)?;
         return Ok(how);
     }
@@ -135,6 +141,19 @@ pub fn choose(
     }
     tracefs.free_for_tracer()?;
     Ok(how)
+}
+
+/// The number of the kernel's first PID namespace.
+/// Source: include/linux/proc_ns.h, PROC_PID_INIT_INO.
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Tracepoints are filtered by the threads' numbers in the first namespace.
+fn first_namespace(root: &Root) -> Result<(), ObserveError> {
+    match root.link("/proc/self/ns/pid") {
+        Ok(own) if own != FIRST_NAMESPACE => Err(ObserveError::Namespace),
+        // Where it cannot be told, what was seen is counted.
+        _ => Ok(()),
+    }
 }
 
 /// The kernel's number of the clock that a trace beside a schedule on `clock` runs on.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tailbound_core::record::WAKEUPS_NOT_SEEN;
 use tailbound_core::units::{exact, format_ns_i64, format_span, grouped};
 use tailbound_core::{EndReason, Impact, Outcome, Run, ThreadEnd};
 
@@ -181,10 +182,18 @@ pub fn losses(run: &Run) -> Vec<String> {
     for t in &run.threads {
         let name = label::thread(run, t);
         for (what, n) in t.dropped.iter().filter(|(_, n)| **n > 0) {
-            out.push(format!(
-                "{name}: {} records of `{what}` did not fit into the ring; counts, extremes and histogram have them.",
-                grouped(*n)
-            ));
+            let (n, all) = (grouped(*n), grouped(t.wakeup.n.saturating_add(*n)));
+            out.push(match what.as_str() {
+                WAKEUPS_NOT_SEEN => format!(
+                    "{name}: {n} of {all} wake-ups are not in its figures: the kernel's trace did not have them."
+                ),
+                "trace_events" => format!(
+                    "{name}: {n} trace events of its CPU were overwritten before they were read; its figures lack them."
+                ),
+                _ => format!(
+                    "{name}: {n} records of `{what}` did not fit into the ring; counts, extremes and histogram have them."
+                ),
+            });
         }
         let due = t.due();
         if due.over_range > 0 {

@@ -24,12 +24,17 @@ pub struct Row {
     pub summary: Summary,
     /// Missed activations.
     pub missed: u64,
+    /// Wake-ups that happened and are not among `n`: the kernel's trace did not have them.
+    pub unseen: u64,
     /// P² estimates (approximate), by name.
     pub p2: Vec<(String, f64)>,
 }
 
 /// Rows of the compact table up to which each has its half-widths beneath it; of more, the last.
 const WIDTHS_ROWS_MAX: usize = 4;
+
+/// Wake-ups that a context of the kernel's trace lacks, among what a thread's record dropped.
+const UNSEEN: &str = tailbound_core::record::WAKEUPS_NOT_SEEN;
 
 /// Counted by wake-ups.
 pub const WAKEUP: &str = "per wake-up";
@@ -44,12 +49,15 @@ pub fn rows(run: &Run) -> Vec<Row> {
         let p2 = t.p2.iter().map(|(k, v)| (k.clone(), *v)).collect();
         let known = precision::of(run, t.context, Some(t.thread));
         push(&mut out, &label::thread(run, t), [&t.wakeup, &t.due()], p2, known);
+        mark(&mut out, t.dropped.get(UNSEEN).copied().unwrap_or(0));
     }
     for context in run.contexts() {
         if run.threads.iter().filter(|t| t.context == context).count() > 1 {
             let (wakeup, due) = run.total(context);
             let known = precision::of(run, context, None);
             push(&mut out, &label::total(run, context), [&wakeup, &due], Vec::new(), known);
+            let of = run.threads.iter().filter(|t| t.context == context);
+            mark(&mut out, of.filter_map(|t| t.dropped.get(UNSEEN)).sum());
         }
     }
     out
@@ -63,12 +71,31 @@ fn push(
     known: Precision,
 ) {
     let missed = due.n.saturating_sub(wakeup.n);
-    let row = |counted, summary, p2| Row { name: name.to_owned(), counted, summary, missed, p2 };
+    let name = name.to_owned();
+    let row =
+        |counted, summary, p2| Row { name: name.clone(), counted, summary, missed, unseen: 0, p2 };
     if missed == 0 {
         out.push(row("", Summary::of(wakeup).with_precision(known), p2));
     } else {
         out.push(row(WAKEUP, Summary::of(wakeup), p2));
         out.push(row(DUE, Summary::of(due).with_precision(known), Vec::new()));
+    }
+}
+
+/// Says of the newest row what it lacks.
+fn mark(out: &mut [Row], unseen: u64) {
+    if let Some(row) = out.last_mut() {
+        row.unseen = unseen;
+    }
+}
+
+/// `2,982`, or `2,982 of 2,998` where not all of them were seen.
+fn number(r: &Row) -> String {
+    match r.unseen {
+        0 => grouped(r.summary.n),
+        unseen => {
+            format!("{} of {}", grouped(r.summary.n), grouped(r.summary.n.saturating_add(unseen)))
+        }
     }
 }
 
@@ -138,7 +165,7 @@ pub fn compact(run: &Run) -> Table {
         let s = &r.summary;
         t.row(vec![
             name,
-            grouped(s.n),
+            number(r),
             whole(s.min_ns),
             real(s.mean_ns),
             short_quantile(s.quantile(0.5)),
@@ -193,7 +220,7 @@ pub fn full(run: &Run) -> Table {
         let mut row = vec![
             r.name.clone(),
             counted.to_owned(),
-            grouped(s.n),
+            number(r),
             grouped(r.missed),
             whole(s.min_ns),
             real(s.mean_ns),

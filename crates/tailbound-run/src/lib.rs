@@ -9,6 +9,7 @@
 
 pub mod error;
 mod journal;
+mod observed;
 pub mod output;
 mod punctual;
 pub mod resolve;

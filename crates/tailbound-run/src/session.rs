@@ -124,7 +124,14 @@ pub fn run(
         }
         journal.finding(finding);
     }
-    if let Some(observed) = observed {
+    if let Some(mut observed) = observed {
+        let happened = threads.iter().map(|t| {
+            let (seat, recorders, _) = &t.home;
+            (seat.thread, t.collector.distributions(&recorders.measured).0.n)
+        });
+        let lacking =
+            crate::observed::whole(&session.plan, &mut observed.threads, &happened.collect());
+        observed.findings.extend(lacking);
         journal.run.self_cost.extend(observed.self_cost);
         observed.findings.into_iter().for_each(|f| journal.finding(f));
         // Before the threads' own: the order of the way of a wake-up.
