@@ -102,8 +102,8 @@ impl Target {
         root::target(project).join(&self.triple).join("release/tailbound")
     }
 
-    /// A program for tests, which only start it: static, and built in a third of the time of
-    /// what is given to others.
+    /// A program for tests, which only start it: static, and built in less than half the time
+    /// of what is given to others.
     pub(crate) fn tried(&self, project: &Path) -> anyhow::Result<PathBuf> {
         self.compiled(project, "release")
     }

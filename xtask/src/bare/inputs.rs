@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use sha2::{Digest as _, Sha256};
 
+use crate::exec;
+
 /// Files and folders that count as a whole.
 const WHOLE: [&str; 7] = [
     "Makefile",
@@ -37,6 +39,16 @@ pub(super) fn hash(project: &Path) -> anyhow::Result<String> {
     all.update(commands(&read("README.md")?));
     let digest = all.finalize();
     Ok(digest.iter().take(8).map(|b| format!("{b:02x}")).collect())
+}
+
+/// Are they, as they are now, what a clone would have?
+pub(super) fn committed(project: &Path) -> anyhow::Result<bool> {
+    let mut git = exec::command("git");
+    git.current_dir(project).args(["status", "--porcelain", "--", "Cargo.toml", "README.md"]);
+    let said = exec::output(git.args(WHOLE))?;
+    let changed =
+        String::from_utf8_lossy(&said.stdout).lines().any(|l| !l.ends_with("bare.verified"));
+    Ok(said.status.success() && !changed)
 }
 
 /// The files below `path` in order; none if there is none. What is verified is no input.

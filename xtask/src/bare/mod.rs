@@ -117,11 +117,17 @@ pub(crate) fn stage(project: &Path) -> anyhow::Result<Tally> {
     Ok(tally)
 }
 
-/// Runs one case and notes that it passed; the seconds it took.
+/// Runs one case and notes that it passed; the seconds it took. What is cloned is what is committed:
+/// nothing is noted for scripts that are not.
 fn verify(project: &Path, case: Case) -> anyhow::Result<u64> {
     let begun = std::time::Instant::now();
+    let (hash, committed) = (inputs::hash(project)?, inputs::committed(project)?);
     room::Room::make(project, case)?.run(case)?;
-    note(project, case)?;
+    if committed {
+        note(project, case, &hash)?;
+    } else {
+        println!("{case}: not noted, because scripts are changed and not committed");
+    }
     Ok(begun.elapsed().as_secs())
 }
 
@@ -136,7 +142,7 @@ fn verified(project: &Path, case: Case) -> anyhow::Result<bool> {
     Ok(text.lines().any(|l| l == wanted))
 }
 
-fn note(project: &Path, case: Case) -> anyhow::Result<()> {
+fn note(project: &Path, case: Case, hash: &str) -> anyhow::Result<()> {
     let path = notes(project);
     let text = fs::read_to_string(&path).unwrap_or_default();
     let mut lines: Vec<String> = text
@@ -144,7 +150,7 @@ fn note(project: &Path, case: Case) -> anyhow::Result<()> {
         .filter(|l| !l.starts_with(&format!("{case} ")) && !l.starts_with('#') && !l.is_empty())
         .map(str::to_owned)
         .collect();
-    lines.push(format!("{case} {}", inputs::hash(project)?));
+    lines.push(format!("{case} {hash}"));
     lines.sort();
     let head = "# Written by `cargo xtask bare`: what passed on a bare machine, and a hash of the scripts it ran.\n";
     fs::write(&path, format!("{head}{}\n", lines.join("\n")))

@@ -79,7 +79,7 @@ impl Room {
         if !base.join("etc/debian_version").is_file() {
             debootstrap(case.suite, &base, &dir)?;
         }
-        let root = dir.join("root");
+        let root = dir.join(format!("{}-{}-{}.root", case.suite, case.user, case.command));
         remove(&root)?;
         exec::succeed(exec::command("cp").args(["-a", "--reflink=auto"]).arg(&base).arg(&root))?;
         for file in ["etc/resolv.conf", "etc/hosts"] {
