@@ -32,7 +32,7 @@ pub(crate) fn cargo(project: &Path) -> Command {
 
 /// The tool in the profile of the tests, for stages to which its speed does not matter.
 pub(crate) fn tool(project: &Path) -> anyhow::Result<PathBuf> {
-    succeed(cargo(project).args(["build", "--quiet", "-p", "tailbound"]))?;
+    succeed(cargo(project).args(["build", "--quiet", "--profile", "test", "-p", "tailbound"]))?;
     let built = root::target(project).join("debug/tailbound");
     built.canonicalize().with_context(|| built.display().to_string())
 }

@@ -36,7 +36,9 @@ pub(crate) fn command(kind: Kind, rest: &[&str]) -> anyhow::Result<()> {
 #[cfg(not(feature = "pages"))]
 fn write(kind: Kind, project: &std::path::Path, dir: &std::path::Path) -> anyhow::Result<()> {
     let mut again = crate::exec::cargo(project);
-    again.args(["run", "--quiet", "-p", "xtask", "--features", "pages", "--", kind.word()]);
+    // The profile of the tests: they compile the same crates.
+    again.args(["run", "--quiet", "--profile", "test", "-p", "xtask", "--features", "pages"]);
+    again.args(["--", kind.word()]);
     crate::exec::succeed(again.arg(dir))
 }
 

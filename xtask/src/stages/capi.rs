@@ -53,7 +53,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     let bench = Bench {
         project: project.to_owned(),
         prefix: dir.join("prefix"),
-        built: root::target(project).canonicalize()?.join("release"),
+        built: root::target(project).canonicalize()?.join("debug"),
         tool: exec::tool(project)?,
         dir,
     };
@@ -79,7 +79,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
 impl Bench {
     fn install(&self) -> anyhow::Result<()> {
         let mut cargo = exec::cargo(&self.project);
-        cargo.args(["build", "--quiet", "--release", "-p", "tailbound-capi"]);
+        cargo.args(["build", "--quiet", "--profile", "test", "-p", "tailbound-capi"]);
         exec::succeed(&mut cargo)?;
         let mut install = exec::command(self.project.join("scripts/install-lib"));
         install.arg(&self.built).env("PREFIX", &self.prefix).env_remove("DESTDIR");
