@@ -6,8 +6,10 @@ that this version does not know are passed over and counted in `Run.unknown_line
 """
 
 import base64
+import codecs
 import json
 import math
+import re
 import zlib
 from array import array
 
@@ -35,6 +37,8 @@ def _read(file, name):
     for number, line in enumerate(file, start=1):
         if not line.strip():
             continue
+        if run is None:
+            line = _utf8(line, name)
         whole = line.endswith(b"\n")
         try:
             record = json.loads(line)
@@ -47,15 +51,40 @@ def _read(file, name):
             if kind != "header":
                 raise RunFileError(f"{name}: the first line is not a header")
             if record.get("schema") != SCHEMA:
-                raise RunFileError(
-                    f"{name}: schema {record.get('schema')!r} is not known; this reads {SCHEMA!r}"
-                )
+                raise RunFileError(f"{name}: {_other_version(record.get('schema'))}")
             run = Run(record)
         else:
             run._absorb(kind, record)
     if run is None:
         raise RunFileError(f"{name}: the file is empty")
     return run
+
+
+def _utf8(line, name):
+    """The first line without a byte-order mark, which other programs put there."""
+    for encoding, starts in (
+        ("UTF-16LE", (codecs.BOM_UTF16_LE, b"{\0")),
+        ("UTF-16BE", (codecs.BOM_UTF16_BE, b"\0{")),
+    ):
+        if line.startswith(starts):
+            raise RunFileError(
+                f"{name}: this is {encoding} text; run files are UTF-8: convert it, for example "
+                f"with `iconv -f {encoding} -t UTF-8`"
+            )
+    return line.removeprefix(codecs.BOM_UTF8)
+
+
+def _other_version(schema):
+    """What the schema of another version is, and what to do."""
+    name, ours = SCHEMA.split("/")
+    found = re.fullmatch(re.escape(name) + "/([0-9]{1,20})", str(schema))
+    if not found:
+        advice = "is no version of a run file"
+    elif int(found[1]) > int(ours):
+        advice = "is newer than this version reads: use a newer tailbound"
+    else:
+        advice = "is older than this version reads: use the tailbound that wrote it"
+    return f"schema {schema!r} {advice} (this reads {SCHEMA!r})"
 
 
 def _frame(rows, columns, index=None):

@@ -126,12 +126,34 @@ class Damage(unittest.TestCase):
         for data, words in (
             (b"", "empty"),
             (rest, "not a header"),
-            (later + b"\n", "tailbound-run/9"),
+            (later + b"\n", "tailbound-run/9.*newer.*newer tailbound"),
+            (header.replace(b"tailbound-run/1", b"tailbound-run/0") + b"\n", "older"),
+            (header.decode().encode("utf-16-le") + b"\n\0", "UTF-16LE.*iconv"),
+            (header.decode().encode("utf-16") + b"\n\0", "UTF-16LE.*iconv"),
             (header + b"\nrubbish\n" + rest, "line 2"),
             (header + b"\n[]\n", "line 2"),
         ):
             with self.assertRaisesRegex(tailbound.RunFileError, words):
                 tailbound.read(io.BytesIO(data))
+
+    def test_a_byte_order_mark_is_passed_over(self):
+        whole = documented()
+        run = tailbound.read(io.BytesIO(b"\xef\xbb\xbf" + whole))
+        self.assertEqual(run.header, tailbound.read(io.BytesIO(whole)).header)
+
+    def test_fields_and_words_of_a_later_version_are_kept(self):
+        lines = [json.loads(l) for l in documented().splitlines()]
+        for line in lines:
+            line["later"] = {"x": [1]}
+            for word in ("context", "ended", "reason", "impact", "outcome"):
+                if word in line:
+                    line[word] = "from-later"
+        data = "\n".join(json.dumps(l) for l in lines).encode() + b"\n"
+        run = tailbound.read(io.BytesIO(data))
+        self.assertEqual(run.summary()["outcome"], "from-later")
+        self.assertIn("from-later", run.summary()["contexts"])
+        self.assertEqual(run.header["later"], {"x": [1]})
+        self.assertEqual(len(run.histogram_rows()), 6)
 
     def test_unknown_lines_are_counted(self):
         header = documented().split(b"\n", 1)[0]

@@ -205,7 +205,7 @@ fn gravity(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Measured => 0,
         Outcome::Met => 1,
-        Outcome::Undecided => 2,
+        Outcome::Undecided | Outcome::Unknown(_) => 2,
         Outcome::NotMet => 3,
         Outcome::Unfit => 4,
     }

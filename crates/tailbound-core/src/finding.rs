@@ -5,18 +5,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a finding does to the verdict. Ordered: the greatest one counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Impact {
-    /// Worth knowing; the figures stand.
-    Notice,
-    /// The figures stand, but "met" cannot be claimed on them.
-    Doubt,
-    /// The kernel was seen to do what it must not: the run has failed.
-    Violation,
-    /// The figures do not describe this machine: exit status 3.
-    Unfit,
+use crate::words::open_words;
+
+open_words! {
+    /// What a finding does to the verdict. Ordered: the greatest one counts, and one that this
+    /// version does not know may be the gravest.
+    Impact {
+        /// Worth knowing; the figures stand.
+        Notice = "notice",
+        /// The figures stand, but "met" cannot be claimed on them.
+        Doubt = "doubt",
+        /// The kernel was seen to do what it must not: the run has failed.
+        Violation = "violation",
+        /// The figures do not describe this machine: exit status 3.
+        Unfit = "unfit",
+    }
+}
+
+impl Impact {
+    /// Whether "met" cannot be claimed beside it: so with all but a notice, known or not.
+    #[must_use]
+    pub fn forbids_met(self) -> bool {
+        self != Self::Notice
+    }
 }
 
 /// Something noticed, what it means and what to do.

@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// Fields that this version does not know, by name.
+pub type Later = BTreeMap<String, serde_json::Value>;
+
 /// A program that measures in the place of our own loop, and how its answer is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Tester {
     /// Program and arguments, as the guest runs them.
     pub command: Vec<String>,
@@ -21,11 +23,13 @@ pub struct Tester {
     /// File the tester writes its answer to; none: standard output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// Fields of a later version, kept as they stand: [`LabRecord::unknown_fields`].
+    #[serde(flatten)]
+    pub later: Later,
 }
 
 /// What the guest is to do after boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Job {
     /// The campaign (TOML), with its loads.
     pub campaign: String,
@@ -40,6 +44,20 @@ pub struct Job {
     pub settings: Vec<(String, String)>,
     /// Virtual seconds until the guest gives up by itself.
     pub limit_s: u64,
+    /// Fields of a later version, kept as they stand: [`LabRecord::unknown_fields`].
+    #[serde(flatten)]
+    pub later: Later,
+}
+
+impl Job {
+    /// Names of the fields that this version does not know. A job that has one can be shown,
+    /// but not done: it would be another one.
+    #[must_use]
+    pub fn unknown_fields(&self) -> Vec<String> {
+        let of_tester = self.tester.iter().flat_map(|t| t.later.keys());
+        let of_tester = of_tester.map(|name| format!("tester.{name}"));
+        self.later.keys().cloned().chain(of_tester).collect()
+    }
 }
 
 /// The kernel of a lab run.
@@ -52,6 +70,9 @@ pub struct KernelRecord {
     pub package: Option<String>,
     /// SHA-256 of the image.
     pub sha256: String,
+    /// Fields of a later version, kept as they stand: [`LabRecord::unknown_fields`].
+    #[serde(flatten)]
+    pub later: Later,
 }
 
 /// Everything a lab run is a function of.
@@ -91,4 +112,18 @@ pub struct LabRecord {
     pub guest_sha256: String,
     /// What the guest did.
     pub job: Job,
+    /// Fields of a later version, kept as they stand: [`LabRecord::unknown_fields`].
+    #[serde(flatten)]
+    pub later: Later,
+}
+
+impl LabRecord {
+    /// Names of the fields that this version does not know. A run that has one can be shown,
+    /// but not repeated: nobody here knows what else it was a function of.
+    #[must_use]
+    pub fn unknown_fields(&self) -> Vec<String> {
+        let of_kernel = self.kernel.later.keys().map(|name| format!("kernel.{name}"));
+        let of_job = self.job.unknown_fields().into_iter().map(|name| format!("job.{name}"));
+        self.later.keys().cloned().chain(of_kernel).chain(of_job).collect()
+    }
 }

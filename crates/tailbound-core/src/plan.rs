@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::CpuSet;
 use crate::policy::Policy;
 use crate::requirement::Requirement;
+use crate::words::{open_words, typed_words};
 
 /// Shortest interval accepted: below it the loop itself would fill the CPU.
 pub const INTERVAL_MIN_NS: i64 = 10_000;
@@ -21,33 +22,7 @@ pub const INTERVAL_MAX_NS: i64 = 3_600_000_000_000;
 /// Longest schedule accepted: one year.
 pub const DURATION_MAX_NS: i64 = 31_536_000_000_000_000;
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
-        impl $name {
-            /// Every word, in order.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-        }
-        impl FromStr for $name {
-            type Err = String;
-            fn from_str(text: &str) -> Result<Self, String> {
-                match text {
-                    $($word => Ok(Self::$variant),)+
-                    _ => Err(format!("`{text}` is not one of {}", Self::WORDS.join(", "))),
-                }
-            }
-        }
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$variant => $word),+ })
-            }
-        }
-    };
-}
-
-words! {
+open_words! {
     /// The clock of the schedule; clock_gettime(2).
     Clock {
         /// CLOCK_MONOTONIC: slewed, never stepped, stops in suspend.
@@ -61,7 +36,7 @@ words! {
     }
 }
 
-words! {
+open_words! {
     /// How a measured thread sleeps.
     Means {
         /// clock_nanosleep(2) with TIMER_ABSTIME.
@@ -91,7 +66,7 @@ words! {
     }
 }
 
-words! {
+open_words! {
     /// What of the kernel watches beside the measured threads; docs/observe.md.
     Observe {
         /// The timerlat tracer: a timer and a kernel thread of its own on each measured CPU.
@@ -105,7 +80,7 @@ words! {
     }
 }
 
-words! {
+open_words! {
     /// When a run may end before its longest time; docs/duration.md.
     StopRule {
         /// At the first exceedance, or when the planned time shows the rate.
@@ -116,6 +91,8 @@ words! {
         Precision = "precision",
     }
 }
+
+typed_words!(Clock, Means, Observe, StopRule);
 
 /// When a run may end before its longest time, with everything the rule needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

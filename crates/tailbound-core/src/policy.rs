@@ -9,10 +9,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::units;
+use crate::words::Word;
 
 /// A scheduling policy and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(from = "Word", into = "String")]
 pub enum Policy {
     /// SCHED_OTHER.
     Other,
@@ -31,6 +32,8 @@ pub enum Policy {
         /// Period and deadline.
         period_ns: u64,
     },
+    /// Of a file: what this version does not know, as it stands.
+    Unknown(Word),
 }
 
 impl Policy {
@@ -112,6 +115,7 @@ impl fmt::Display for Policy {
             Self::Idle => f.write_str("idle"),
             Self::Fifo(p) => write!(f, "fifo:{p}"),
             Self::Rr(p) => write!(f, "rr:{p}"),
+            Self::Unknown(word) => f.write_str(word.as_str()),
             Self::Deadline { runtime_ns, period_ns } => write!(
                 f,
                 "deadline:{}/{}",
@@ -122,10 +126,10 @@ impl fmt::Display for Policy {
     }
 }
 
-impl TryFrom<String> for Policy {
-    type Error = ParsePolicyError;
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
+impl From<Word> for Policy {
+    /// As files are read; what a person types is parsed instead.
+    fn from(word: Word) -> Self {
+        word.as_str().parse().unwrap_or(Self::Unknown(word))
     }
 }
 

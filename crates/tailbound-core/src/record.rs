@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::{self, Context};
 use crate::distribution::Distribution;
 use crate::ended::{EndReason, ThreadEnd};
+use crate::facts;
 use crate::finding::Finding;
 use crate::histogram::SparseHistogram;
 use crate::lab::LabRecord;
@@ -25,7 +26,7 @@ pub const SCHEMA: &str = "tailbound-run/1";
 
 /// A fact about the machine, or why it is not known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", from = "facts::Read")]
 pub enum Fact {
     /// Its value.
     Value(serde_json::Value),

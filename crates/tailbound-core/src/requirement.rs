@@ -11,21 +11,22 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::units;
+use crate::words::open_words;
 
-/// How strictly a deadline is meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// Every due activation in time ("100 %").
-    #[default]
-    Hard,
-    /// As `Hard`, and the run must be long enough to demonstrate the exceedance rate.
-    Safe,
-    /// At least 95 % of the due activations in time.
-    #[serde(rename = "95")]
-    NinetyFive,
-    /// The figures are reported; nothing can fail.
-    BestEffort,
+open_words! {
+    /// How strictly a deadline is meant.
+    #[derive(Default)]
+    Class {
+        /// Every due activation in time ("100 %").
+        #[default]
+        Hard = "hard",
+        /// As `Hard`, and the run must be long enough to demonstrate the exceedance rate.
+        Safe = "safe",
+        /// At least 95 % of the due activations in time.
+        NinetyFive = "95",
+        /// The figures are reported; nothing can fail.
+        BestEffort = "best-effort",
+    }
 }
 
 impl FromStr for Class {
@@ -38,17 +39,6 @@ impl FromStr for Class {
             "best-effort" | "soft" => Ok(Self::BestEffort),
             _ => Err(format!("`{text}` is not a class: write hard, safe, 95 or best-effort")),
         }
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hard => "hard",
-            Self::Safe => "safe",
-            Self::NinetyFive => "95",
-            Self::BestEffort => "best-effort",
-        })
     }
 }
 

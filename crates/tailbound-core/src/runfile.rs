@@ -6,6 +6,7 @@
 //! Not here: the reader (`read`).
 //! Source: <https://jsonlines.org>.
 
+mod begin;
 mod read;
 
 use std::io::{self, Write};
@@ -16,6 +17,7 @@ use crate::ended::EndReason;
 use crate::limits::RAW_SAMPLES_MAX;
 use crate::printable;
 use crate::record::{End, Line, RawRecord, Run};
+pub use begin::{is_run_file, utf16};
 pub use read::{ReadError, read_run, read_run_without};
 
 /// Writes records as lines, and knows how many it wrote.

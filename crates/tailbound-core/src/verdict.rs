@@ -6,20 +6,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The answer in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// No requirement was given: the figures are the answer.
-    Measured,
-    /// The requirement was met in this run.
-    Met,
-    /// It was not.
-    NotMet,
-    /// The figures do not describe this machine, or it could not be measured.
-    Unfit,
-    /// Too short, cut off, or doubtful: neither met nor not met.
-    Undecided,
+use crate::words::open_words;
+
+open_words! {
+    /// The answer in one word.
+    Outcome {
+        /// No requirement was given: the figures are the answer.
+        Measured = "measured",
+        /// The requirement was met in this run.
+        Met = "met",
+        /// It was not.
+        NotMet = "not-met",
+        /// The figures do not describe this machine, or it could not be measured.
+        Unfit = "unfit",
+        /// Too short, cut off, or doubtful: neither met nor not met.
+        Undecided = "undecided",
+    }
 }
 
 impl Outcome {
@@ -30,19 +32,17 @@ impl Outcome {
             Self::Measured | Self::Met => 0,
             Self::NotMet => 1,
             Self::Unfit => 3,
-            Self::Undecided => 5,
+            // What a later version answered says nothing here.
+            Self::Undecided | Self::Unknown(_) => 5,
         }
     }
 
     /// The word people see.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn word(&self) -> &str {
         match self {
-            Self::Measured => "measured",
-            Self::Met => "met",
             Self::NotMet => "not met",
-            Self::Unfit => "unfit",
-            Self::Undecided => "undecided",
+            other => other.as_str(),
         }
     }
 }

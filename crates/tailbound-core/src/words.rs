@@ -12,9 +12,9 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Longest unknown word kept whole.
-pub const WORD_MAX: usize = 62;
+pub const WORD_MAX: usize = 30;
 
-/// A short text of its own, so that what holds it stays `Copy`. What is longer than
+/// A short text of its own, so that what holds it stays `Copy` and small. What is longer than
 /// [`WORD_MAX`] bytes ends in `…`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Word {
@@ -145,6 +145,24 @@ macro_rules! open_words {
     };
 }
 pub(crate) use open_words;
+
+/// Words that people type too: there, what is not known is refused.
+macro_rules! typed_words {
+    ($($name:ident),+) => {$(
+        impl std::str::FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                match Self::of(text) {
+                    Self::Unknown(_) => {
+                        Err(format!("`{text}` is not one of {}", Self::WORDS.join(", ")))
+                    }
+                    known => Ok(known),
+                }
+            }
+        }
+    )+};
+}
+pub(crate) use typed_words;
 
 #[cfg(test)]
 mod tests {

@@ -42,7 +42,11 @@ pub(crate) fn take(ground: &Ground) -> Result<Job, String> {
             fs::read("/job.json").map_err(|e| format!("/job.json: {e}"))?
         }
     };
-    serde_json::from_slice(&text).map_err(|e| format!("job: {e}"))
+    let job: Job = serde_json::from_slice(&text).map_err(|e| format!("job: {e}"))?;
+    match job.unknown_fields().first() {
+        Some(name) => Err(format!("job: `{name}` is not known to the guest's tailbound")),
+        None => Ok(job),
+    }
 }
 
 fn from_host() -> Result<Vec<u8>, String> {

@@ -123,6 +123,11 @@ impl Format {
         if jitterdebugger::raw::looks_like_it(bytes) {
             return Ok(Self::JitterdebuggerRaw);
         }
+        if let Some(encoding) = tailbound_core::runfile::utf16(head) {
+            return Err(format!(
+                "{encoding} text; measurements are read as UTF-8: convert it, for example with `iconv -f {encoding} -t UTF-8`"
+            ));
+        }
         if head.contains(&0) {
             return Err(
                 "a binary file, but not the 28-byte records of jitterdebugger's samples.raw; plain binary numbers are imported with --format raw-u32 or raw-u64, and --interval for their times"

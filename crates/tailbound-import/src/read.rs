@@ -68,6 +68,9 @@ pub fn import_with(
         return streamed(format, name, &mut &*bytes, options, &mut |_| true);
     }
     let bad = |fault: Fault| fault.of(name, format);
+    // A program that copied the text may have put a byte-order mark before it.
+    let bytes =
+        bytes.strip_prefix(b"\xef\xbb\xbf").filter(|_| format != Format::Own).unwrap_or(bytes);
     if format == Format::Own {
         return read_run(bytes).map_err(|e| bad(own(e)));
     }
@@ -221,7 +224,7 @@ fn own(error: ReadError) -> Fault {
     match error {
         ReadError::Io { line, source } => Fault::line(line, source.to_string()),
         ReadError::Line { line, reason } => Fault { place: Place::Line(line), reason },
-        other @ (ReadError::Empty | ReadError::Schema(_)) => Fault::file(other.to_string()),
+        other @ (ReadError::Empty | ReadError::Schema { .. }) => Fault::file(other.to_string()),
     }
 }
 

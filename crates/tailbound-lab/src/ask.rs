@@ -150,7 +150,14 @@ impl Asked {
     /// # Errors
     /// The TOML error with its line and column.
     pub fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|e| e.to_string())
+        let asked: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+        // A run file's record of a tester keeps fields of later versions; here it is a typing error.
+        match asked.tester.as_ref().and_then(|t| t.later.keys().next()) {
+            Some(name) => {
+                Err(format!("unknown field `{name}` in `tester`: it has command, format, file"))
+            }
+            None => Ok(asked),
+        }
     }
 
     /// The architecture.
@@ -400,6 +407,8 @@ mod tests {
             ]
         );
         let wrong = Asked::parse("kernels = []\nlaods = []\n").unwrap_err();
+        let tester = Asked::parse("[tester]\ncommand = []\nfromat = \"x\"\n").unwrap_err();
+        assert!(tester.contains("`fromat`"), "{tester}");
         assert!(wrong.contains("line 2") && wrong.contains("laods"), "{wrong}");
     }
 

@@ -118,6 +118,7 @@ impl Cell {
             files,
             guest_sha256,
             job: self.job.clone(),
+            later: BTreeMap::new(),
         };
         let without_job = LabRecord { job: Job::default(), ..record.clone() };
         let key = serde_json::to_vec(&without_job).map_err(LabError::cannot)?;

@@ -28,6 +28,13 @@ pub fn cell(
     target: Option<&Target>,
     obtain: &mut dyn FnMut(&KernelName, Arch) -> Result<Kernel, LabError>,
 ) -> Result<Cell, LabError> {
+    let unknown = record.unknown_fields();
+    if !unknown.is_empty() {
+        return Err(LabError::cannot(format!(
+            "the run's lab record holds {}, which this version does not know: repeat it with the tailbound that made it",
+            unknown.join(", ")
+        )));
+    }
     let arch: Arch = record.arch.parse().map_err(LabError::usage)?;
     let kvm = record.accelerator == "kvm";
     let machine = Machine::choose(arch, Some(&record.machine), kvm)?;

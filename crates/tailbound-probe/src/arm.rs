@@ -81,7 +81,8 @@ pub fn seats(plan: &Plan) -> Vec<Seat> {
 #[must_use]
 pub fn clock_id(clock: Clock) -> i32 {
     match clock {
-        Clock::Monotonic => clock::CLOCK_MONOTONIC,
+        // A plan with a word of a later version is not run: `Plan::unknown_words`.
+        Clock::Monotonic | Clock::Unknown(_) => clock::CLOCK_MONOTONIC,
         Clock::Tai => clock::CLOCK_TAI,
         Clock::Boottime => clock::CLOCK_BOOTTIME,
         Clock::Realtime => clock::CLOCK_REALTIME,
@@ -93,7 +94,7 @@ pub fn clock_id(clock: Clock) -> i32 {
 pub fn attributes(policy: Policy) -> Attributes {
     let none = Attributes::default();
     match policy {
-        Policy::Other => Attributes { policy: sched::SCHED_OTHER, ..none },
+        Policy::Other | Policy::Unknown(_) => Attributes { policy: sched::SCHED_OTHER, ..none },
         Policy::Batch => Attributes { policy: sched::SCHED_BATCH, ..none },
         Policy::Idle => Attributes { policy: sched::SCHED_IDLE, ..none },
         Policy::Fifo(p) => Attributes { policy: sched::SCHED_FIFO, priority: u32::from(p), ..none },
@@ -184,6 +185,7 @@ impl Work {
             Means::Epoll => self.with(stage, Left(self.clock, Epoll::new()?)),
             Means::Cobalt => self.with(stage, Cobalt::new(self.clock)?),
             Means::Evl => self.with(stage, Evl::new(self.clock)?),
+            Means::Unknown(word) => Err(SysError::code("sleep", format!("by `{word}`"), 0)),
         }
     }
 

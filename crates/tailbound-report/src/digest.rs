@@ -16,7 +16,8 @@ use crate::label;
 /// The verdict's sentence, led by the outcome in words even if the sentence is not.
 #[must_use]
 pub fn headline(run: &Run) -> String {
-    let (sentence, word) = (label::sentence(run), label::outcome(run).word());
+    let (sentence, outcome) = (label::sentence(run), label::outcome(run));
+    let word = outcome.word();
     if sentence.to_lowercase().starts_with(word) {
         return sentence;
     }
@@ -162,6 +163,14 @@ pub fn losses(run: &Run) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(source) = &run.header.source {
         out.extend(source.lost.iter().map(|l| format!("{} ({}): {l}", source.tool, source.format)));
+    }
+    let unknown = run.unknown_words();
+    if !unknown.is_empty() {
+        out.push(format!(
+            "The file is of a newer tailbound ({}): this version does not know {}.",
+            run.header.tool,
+            unknown.join(", ")
+        ));
     }
     match &run.end {
         None => out.push(

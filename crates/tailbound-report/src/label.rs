@@ -42,12 +42,12 @@ pub fn total(run: &Run, context: Context) -> String {
     if run.contexts().len() > 1 { format!("all, {context}") } else { "all".to_owned() }
 }
 
-/// What an impact is called.
+/// An impact as a class of a style sheet: one of ours, whatever the file says.
 #[must_use]
-pub fn impact(i: Impact) -> &'static str {
+pub fn impact_class(i: Impact) -> &'static str {
     match i {
         Impact::Notice => "notice",
-        Impact::Doubt => "doubt",
+        Impact::Doubt | Impact::Unknown(_) => "doubt",
         Impact::Violation => "violation",
         Impact::Unfit => "unfit",
     }
@@ -61,6 +61,7 @@ pub fn impact_meaning(i: Impact) -> &'static str {
         Impact::Doubt => "the figures stand, but \"met\" cannot be claimed on them",
         Impact::Violation => "the kernel did what it must not",
         Impact::Unfit => "the figures do not describe this machine",
+        Impact::Unknown(_) => "this version does not know the word; \"met\" cannot be claimed",
     }
 }
 
@@ -72,7 +73,7 @@ pub fn outcome_class(o: Outcome) -> &'static str {
         Outcome::Met => "met",
         Outcome::NotMet => "not-met",
         Outcome::Unfit => "unfit",
-        Outcome::Undecided => "undecided",
+        Outcome::Undecided | Outcome::Unknown(_) => "undecided",
     }
 }
 

@@ -68,6 +68,9 @@ pub fn run(
     signals: &Signals,
     show: &mut dyn FnMut(View<'_>),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
+    if let Some(word) = session.plan.unknown_words().first() {
+        return Err(RunError::Usage(format!("{word} is not known to this version")));
+    }
     let mut journal = Journal::new(output, session.header());
     if !session.inventory_late {
         journal.run.header.machine = session.inventory();

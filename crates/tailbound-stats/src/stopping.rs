@@ -171,6 +171,7 @@ impl Stopping {
                 })
             }
             StopRule::Precision => self.check(&until, complete_s),
+            StopRule::Unknown(_) => None,
         }
     }
 

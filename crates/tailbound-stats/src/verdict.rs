@@ -104,6 +104,12 @@ impl Case<'_> {
             (Class::NinetyFive, _) => self.ninety_five(),
             (Class::Safe, Some(rate)) => self.safe(rate),
             (Class::Safe | Class::Hard, _) => self.hard(),
+            (Class::Unknown(class), _) => match self.hard() {
+                Count::Within(text) => {
+                    Count::Open(format!("the class `{class}` is not known to this version; {text}"))
+                }
+                beyond => beyond,
+            },
         };
         match counted {
             Count::Beyond(text) => (Outcome::NotMet, format!("Not met: {text}{missed}.")),
@@ -248,8 +254,14 @@ impl Case<'_> {
     /// What stands against "met", the weightiest first.
     fn obstacle(&self) -> Option<String> {
         self.incomplete().or_else(|| self.silent()).or_else(|| {
-            let doubt = self.of_impact(Impact::Doubt).next()?;
-            Some(format!("this casts doubt on the figures: {}", words::clause(&doubt.title)))
+            let doubt = self.findings.iter().find(|f| f.impact.forbids_met())?;
+            let kind = match doubt.impact {
+                Impact::Unknown(word) => {
+                    format!("a finding of impact `{word}`, which this version does not know")
+                }
+                _ => "this casts doubt on the figures".to_owned(),
+            };
+            Some(format!("{kind}: {}", words::clause(&doubt.title)))
         })
     }
 
@@ -340,12 +352,15 @@ impl Case<'_> {
         for why in self.incomplete().into_iter().chain(self.silent()) {
             out.push(words::as_sentence(&why));
         }
-        let weighty = [Impact::Unfit, Impact::Violation, Impact::Doubt];
-        for finding in weighty.into_iter().flat_map(|impact| self.of_impact(impact)) {
+        let mut weighty: Vec<&Finding> =
+            self.findings.iter().filter(|f| f.impact.forbids_met()).collect();
+        weighty.sort_by_key(|f| std::cmp::Reverse(f.impact));
+        for finding in weighty {
             let kind = match finding.impact {
-                Impact::Unfit => "Unfit",
-                Impact::Violation => "Violation",
-                Impact::Doubt | Impact::Notice => "Doubt",
+                Impact::Unfit => "Unfit".to_owned(),
+                Impact::Violation => "Violation".to_owned(),
+                Impact::Doubt | Impact::Notice => "Doubt".to_owned(),
+                Impact::Unknown(word) => format!("Impact `{word}`, not known to this version"),
             };
             out.push(format!("{kind}: {}.", words::clause(&finding.title)));
         }

@@ -83,8 +83,7 @@ pub(crate) fn runs_without(paths: &[PathBuf], skip: &[&str]) -> Result<Vec<Run>,
 fn run_without(path: &Path, skip: &[&str]) -> Result<Run, Failure> {
     let mut source = open(path)?;
     // Only our own files begin so; everything else is another tool's.
-    let ours =
-        source.fill_buf().map_err(|e| failed(path, &e))?.starts_with(b"{\"type\":\"header\"");
+    let ours = runfile::is_run_file(source.fill_buf().map_err(|e| failed(path, &e))?);
     let mut run = if ours {
         runfile::read_run_without(source, skip).map_err(|e| failed(path, &e))?
     } else {

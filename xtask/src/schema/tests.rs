@@ -148,8 +148,18 @@ fn beyond_a_schema(pointer: &str, was: &Value, to: &Value) -> bool {
     }
     let grammar = ["/cpus", "/policy", "/rate", "/s1", "/s2", "/s3", "/s4_low"];
     let inner = grammar.iter().any(|end| pointer.ends_with(end)) && to.is_string();
+    // A word of a later version is read; the schema names those of this one. So with facts.
+    let words = [
+        "/class", "/clock", "/means", "/policy", "/observe", "/rule", "/impact", "/outcome",
+        "/reason",
+    ];
+    let word = words.iter().any(|end| pointer.ends_with(end)) && to.is_string();
+    let fact = ["/machine/", "/facts/"].iter().any(|within| pointer.contains(within))
+        && (to.as_object().is_some_and(serde_json::Map::is_empty)
+            || to == "removed"
+            || to.is_null());
     let arrays = ["/index", "/count"].iter().any(|end| pointer.ends_with(end)) && to.is_array();
-    inner || arrays || pointer.ends_with("/index/0") || pointer == "/schema"
+    inner || word || fact || arrays || pointer.ends_with("/index/0") || pointer == "/schema"
 }
 
 fn pointers(value: &Value, at: &str, out: &mut Vec<String>) {

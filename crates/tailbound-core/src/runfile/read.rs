@@ -17,6 +17,8 @@ use crate::limits::{self, LINE_BYTES_MAX as LINE_MAX, THREADS_MAX};
 use crate::printable;
 use crate::record::{Facts, Line, Run, SCHEMA, SelfCost};
 
+use super::begin;
+
 /// Why a run file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -39,11 +41,14 @@ pub enum ReadError {
     /// Nothing in it.
     #[error("the file is empty")]
     Empty,
-    /// A schema of a later version.
-    #[error(
-        "schema `{0}` is not known to this version (it reads up to `{SCHEMA}`): use a newer tailbound"
-    )]
-    Schema(String),
+    /// The schema of another version.
+    #[error("schema `{schema}` {advice} (this version reads `{SCHEMA}`)")]
+    Schema {
+        /// As it stands in the file.
+        schema: String,
+        /// What it is and what to do.
+        advice: String,
+    },
 }
 
 /// Reads a whole run.
@@ -63,6 +68,7 @@ pub fn read_run(input: impl BufRead) -> Result<Run, ReadError> {
 pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, ReadError> {
     let mut run: Option<Run> = None;
     let mut threads = Threads::default();
+    let mut marked = None;
     let mut bytes = Vec::new();
     for line in 1u64.. {
         bytes.clear();
@@ -71,6 +77,9 @@ pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, R
             .map_err(|source| ReadError::Io { line, source })?;
         if got == 0 {
             break;
+        }
+        if run.is_none() {
+            marked = begin::first(&mut bytes)?.or(marked);
         }
         let whole = bytes.ends_with(b"\n");
         if !whole && got >= LINE_MAX {
@@ -102,9 +111,6 @@ pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, R
             }
             (Some(_), Ok(None)) => {}
             (None, Ok(Some(Line::Header(header)))) => {
-                if header.schema != SCHEMA {
-                    return Err(ReadError::Schema(printable::excerpt(&header.schema, 80)));
-                }
                 run = Some(Run::new(*header));
             }
             (None, Ok(_)) => {
@@ -118,6 +124,7 @@ pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, R
     let mut run = run.ok_or(ReadError::Empty)?;
     threads.absorb_into(&mut run)?;
     limits::whole(&run).map_err(|reason| ReadError::Line { line: 1, reason })?;
+    marked.into_iter().for_each(|f| run.absorb(Line::Finding(f)));
     Ok(run)
 }
 

@@ -38,7 +38,7 @@ fn comes_before(task: &Task, policy: Policy) -> bool {
         (Class::Deadline, _) => true,
         (_, Policy::Deadline { .. }) => false,
         (_, Policy::Fifo(p) | Policy::Rr(p)) => task.priority >= p,
-        (_, Policy::Other | Policy::Batch | Policy::Idle) => true,
+        (_, Policy::Other | Policy::Batch | Policy::Idle | Policy::Unknown(_)) => true,
     }
 }
 

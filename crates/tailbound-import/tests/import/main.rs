@@ -7,6 +7,7 @@ mod figures;
 mod hostile;
 mod live;
 mod lost;
+mod newer;
 mod stream;
 
 use std::path::PathBuf;

@@ -166,6 +166,7 @@ pub fn kernel(name: &str, arch: Arch, store: &Store) -> Result<Kernel, LabError>
             name: format!("build:{name}"),
             package: Some(package),
             sha256: manifest.image_sha256,
+            ..KernelRecord::default()
         },
         arch,
         image: folder.join(&manifest.image),

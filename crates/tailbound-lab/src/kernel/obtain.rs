@@ -201,6 +201,7 @@ fn of_path(
             name: name.to_string(),
             package: None,
             sha256: hash::of_file(file)?,
+            ..KernelRecord::default()
         },
         arch,
         image: absolute(file)?,

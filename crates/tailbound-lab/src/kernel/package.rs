@@ -114,6 +114,7 @@ pub(crate) fn load(folder: &Path, name: &str, arch: Arch) -> Result<Option<Kerne
             name: name.to_owned(),
             package: Some(format!("{} {}", manifest.package, manifest.version)),
             sha256: manifest.image_sha256,
+            ..KernelRecord::default()
         },
         arch,
         image,

@@ -211,7 +211,7 @@ impl Fold {
                     push(Context::Osnoise, coarse(seen.gaps), Distribution::default())
                 }
                 Observe::Hwlat => push(Context::Hwlat, coarse(seen.gaps), Distribution::default()),
-                Observe::Tracepoints => {}
+                Observe::Tracepoints | Observe::Unknown(_) => {}
             }
         }
         out

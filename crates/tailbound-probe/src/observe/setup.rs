@@ -39,6 +39,7 @@ pub(super) fn formats(tracefs: &Tracefs, how: Observe) -> Result<Vec<EventFormat
             ("timer", "hrtimer_expire_entry"),
             ("sched", "sched_switch"),
         ],
+        Observe::Unknown(_) => &[],
     };
     let read = |&(system, event): &(&str, &str)| {
         let text = tracefs.event_format(system, event).map_err(|e| match e {
@@ -60,7 +61,7 @@ pub(super) fn trace_clock(clock: Clock) -> (&'static str, i32) {
         Clock::Boottime => ("boot", clock::CLOCK_BOOTTIME),
         Clock::Tai => ("tai", clock::CLOCK_TAI),
         // The realtime clock may be stepped: no trace runs on it.
-        Clock::Monotonic | Clock::Realtime => ("mono", clock::CLOCK_MONOTONIC),
+        Clock::Monotonic | Clock::Realtime | Clock::Unknown(_) => ("mono", clock::CLOCK_MONOTONIC),
     }
 }
 
@@ -133,7 +134,7 @@ pub(super) fn instance(
             "hwlat looks alone for {} before anything else",
             format_ns_i64(alone_ns(plan))
         )),
-        Observe::Tracepoints => {}
+        Observe::Tracepoints | Observe::Unknown(_) => {}
     }
     Ok(notes)
 }
@@ -173,6 +174,7 @@ pub(super) fn cost_finding(how: Observe) -> Finding {
         }
         Observe::Hwlat => "the hwlat tracer looked before the measurement, alone",
         Observe::Tracepoints => "tracepoints of timers and the scheduler were on",
+        Observe::Unknown(_) => "nothing: the word is not known",
     };
     let finding = Finding::new("observed", Impact::Notice, format!("--observe {how}: {what}"));
     if how == Observe::Hwlat {

@@ -100,7 +100,7 @@ pub(super) fn doubts(given: &Given) -> Vec<String> {
         out.extend(seen.into_iter().map(|(_, impact, title, n)| {
             let runs =
                 if n > 1 { format!(" (the first of {n} runs with it)") } else { String::new() };
-            format!("{}: {}: {title}{runs}", system.name, label::impact(impact))
+            format!("{}: {}: {title}{runs}", system.name, impact)
         }));
     }
     out

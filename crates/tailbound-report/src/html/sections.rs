@@ -140,7 +140,7 @@ pub(super) fn verdict(page: &mut Page, run: &Run) {
         Outcome::NotMet => "✗",
         Outcome::Measured => "●",
         Outcome::Unfit => "!",
-        Outcome::Undecided => "?",
+        Outcome::Undecided | Outcome::Unknown(_) => "?",
     };
     verdict_after(page, sign, run);
     let machine = label::machine(run);
@@ -180,10 +180,10 @@ fn why(page: &mut Page, run: &Run) {
     } else {
         page.push("<h3>What stands against the figures</h3><ul>");
         for f in &culprits {
-            let impact = label::impact(f.impact);
+            let (class, impact) = (label::impact_class(f.impact), xml(f.impact.as_str()));
             let _ = write!(
                 page.body,
-                "<li><span class=\"tag {impact}\">{impact}</span>{}</li>",
+                "<li><span class=\"tag {class}\">{impact}</span>{}</li>",
                 xml(&f.title)
             );
         }
@@ -269,10 +269,10 @@ fn findings(page: &mut Page, run: &Run) {
         page.text("", "None.");
     }
     for f in all {
-        let impact = label::impact(f.impact);
+        let (class, impact) = (label::impact_class(f.impact), xml(f.impact.as_str()));
         let _ = write!(
             page.body,
-            "<div class=\"finding {impact}\"><p><span class=\"tag {impact}\" title=\"{}\">{impact}</span>\
+            "<div class=\"finding {class}\"><p><span class=\"tag {class}\" title=\"{}\">{impact}</span>\
              <strong>{}</strong> <code>{}</code></p>",
             xml(label::impact_meaning(f.impact)),
             xml(&f.title),

@@ -35,7 +35,7 @@ pub(crate) fn outcome_ink(o: Outcome) -> Ink {
     match o {
         Outcome::Met => Ink::Good,
         Outcome::NotMet => Ink::Bad,
-        Outcome::Unfit | Outcome::Undecided => Ink::Warn,
+        Outcome::Unfit | Outcome::Undecided | Outcome::Unknown(_) => Ink::Warn,
         Outcome::Measured => Ink::Bold,
     }
 }
@@ -87,7 +87,7 @@ pub fn text(run: &Run, style: Style) -> String {
     let mut page = Page::new(style);
     page.text(&digest::headline(run), "  ", outcome_ink(label::outcome(run)));
     for f in digest::culprits(run) {
-        page.text(&format!("{}: {}", impact_word(f.impact), f.title), "  ", Ink::Warn);
+        page.text(&format!("{}: {}", impact_word(&f.impact), f.title), "  ", Ink::Warn);
     }
     for (i, remedy) in digest::advice(run).into_iter().take(3).enumerate() {
         page.text(&format!("{} {remedy}", if i == 0 { "Do:" } else { "  -" }), "    ", Ink::Plain);
@@ -140,12 +140,13 @@ pub fn text(run: &Run, style: Style) -> String {
     page.finish()
 }
 
-fn impact_word(i: Impact) -> &'static str {
+fn impact_word(i: &Impact) -> &str {
     match i {
         Impact::Unfit => "Unfit",
         Impact::Violation => "Violated",
         Impact::Doubt => "In doubt",
         Impact::Notice => "Notice",
+        Impact::Unknown(word) => word.as_str(),
     }
 }
 
@@ -212,7 +213,7 @@ fn findings(run: &Run, page: &mut Page) {
     page.heading("Findings");
     for f in all {
         let ink = if f.impact == Impact::Notice { Ink::Plain } else { Ink::Warn };
-        page.text(&format!("- {} [{}, {}]", f.title, f.id, label::impact(f.impact)), "  ", ink);
+        page.text(&format!("- {} [{}, {}]", f.title, f.id, f.impact), "  ", ink);
         if f.impact == Impact::Notice {
             continue;
         }

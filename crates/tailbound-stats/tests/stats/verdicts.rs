@@ -167,6 +167,9 @@ fn doubt_undoes_met_and_nothing_else() {
         (Impact::Notice, 50_000, Outcome::Met),
         (Impact::Doubt, 50_000, Outcome::Undecided),
         (Impact::Doubt, 500_000, Outcome::NotMet),
+        // A word of a later version may mean anything but a notice.
+        (Impact::of("from-later"), 50_000, Outcome::Undecided),
+        (Impact::of("from-later"), 500_000, Outcome::NotMet),
         (Impact::Unfit, 50_000, Outcome::Unfit),
         (Impact::Unfit, 500_000, Outcome::Unfit),
     ] {

@@ -51,7 +51,7 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
         .map(|(_, rate, s)| words::outcome(s, *rate).0)
         .max_by_key(|o| match o {
             Outcome::NotMet => 2,
-            Outcome::Undecided | Outcome::Unfit => 1,
+            Outcome::Undecided | Outcome::Unfit | Outcome::Unknown(_) => 1,
             Outcome::Met | Outcome::Measured => 0,
         })
         .unwrap_or(Outcome::Measured);

@@ -67,6 +67,7 @@ pub(super) fn lay(
             command: line.split_ascii_whitespace().map(str::to_owned).collect(),
             format: probe.format.clone(),
             file: probe.tester_file.clone(),
+            ..Tester::default()
         });
     }
     Ok(())
