@@ -18,6 +18,7 @@ use tailbound_sys::scratch;
 
 use crate::error::LoadError;
 use crate::file;
+use crate::machine::Room;
 use crate::options::{Reader, STORM_TASKS_MAX};
 use crate::storm;
 use crate::worker::Load;
@@ -64,18 +65,14 @@ pub(crate) fn start(
         Some(dir) => usable(dir)?,
         None => first_disk()?,
     };
-    let free = scratch::free_bytes(&dir).map_err(|e| e.to_string())?.unwrap_or(u64::MAX);
-    let part = free / FREE_PART / options.tasks as u64;
+    let room = Room::disk(&dir)?;
+    let part = room.as_ref().map_or(u64::MAX, |r| r.part(FREE_PART)) / options.tasks as u64;
     let usual = SIZE_DEFAULT_BYTES.min(usize::try_from(part).unwrap_or(usize::MAX));
     let bytes = options.size.unwrap_or(usual).max(PAGE_BYTES);
-    if (bytes as u64).saturating_mul(options.tasks as u64) > free {
-        return Err(format!(
-            "{} files of {} bytes are more than the {} bytes free in {}: write a smaller size=, fewer tasks= or another path=",
-            options.tasks,
-            units::grouped(bytes as u64),
-            units::grouped(free),
-            dir.display()
-        ));
+    if let Some(room) = room {
+        let wanted = (bytes as u64).saturating_mul(options.tasks as u64);
+        let what = format!("{} files of {} bytes", options.tasks, units::grouped(bytes as u64));
+        room.refuse(wanted, &what, "write a smaller size=, fewer tasks= or another path=")?;
     }
     note(format!(
         "files of {} bytes in {}{}, one in each of {} processes",

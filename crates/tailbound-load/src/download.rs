@@ -64,7 +64,8 @@ pub(crate) fn start(
     note: &mut dyn FnMut(String),
 ) -> Result<Box<dyn Load>, String> {
     let dir = file::first_writable()?;
-    let size = machine::block_bytes(options.size, SIZE_DEFAULT_BYTES, options.flows * COPIES)?;
+    let size =
+        machine::block_bytes(options.size, SIZE_DEFAULT_BYTES, options.flows * COPIES, note)?;
     let archive = Arc::new(made_up(size));
     let refused = |e: io::Error| format!("a server on loopback: {e}");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;

@@ -17,7 +17,7 @@ use tailbound_core::units;
 use tailbound_sys::scratch;
 use tailbound_sys::{process, sched};
 
-use crate::machine;
+use crate::machine::{self, Room};
 use crate::options::FileIo as Options;
 use crate::storm;
 use crate::worker::Load;
@@ -47,18 +47,15 @@ pub(crate) fn start(
             return Err(format!("{dir}: {e}: write path= of a folder you may write to"));
         }
     };
-    let free = scratch::free_bytes(&dir).map_err(|e| e.to_string())?;
-    let room = free.map(|f| usize::try_from(f / FREE_PART).unwrap_or(usize::MAX) / tasks);
-    let most = room.unwrap_or(usize::MAX).clamp(CHUNK_BYTES, FILE_DEFAULT_BYTES);
-    let bytes = machine::block_bytes(options.size, most, tasks)?;
-    let wanted = u64::try_from(bytes.saturating_mul(tasks)).unwrap_or(u64::MAX);
-    if let Some(free) = free.filter(|free| wanted > *free) {
-        return Err(format!(
-            "{tasks} files of {} bytes are more than the {} bytes free in {}: write a smaller size=, fewer tasks= or another path=",
-            units::grouped(bytes as u64),
-            units::grouped(free),
-            dir.display()
-        ));
+    let room = Room::disk(&dir)?;
+    let part =
+        room.as_ref().map(|r| usize::try_from(r.part(FREE_PART)).unwrap_or(usize::MAX) / tasks);
+    let most = part.unwrap_or(usize::MAX).clamp(CHUNK_BYTES, FILE_DEFAULT_BYTES);
+    let bytes = machine::block_bytes(options.size, most, tasks, note)?;
+    if let Some(room) = room {
+        let wanted = u64::try_from(bytes.saturating_mul(tasks)).unwrap_or(u64::MAX);
+        let what = format!("{tasks} files of {} bytes", units::grouped(bytes as u64));
+        room.refuse(wanted, &what, "write a smaller size=, fewer tasks= or another path=")?;
     }
     let kind = file_system(&dir).map(|k| format!(" ({k})")).unwrap_or_default();
     let files =

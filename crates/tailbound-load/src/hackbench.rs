@@ -23,10 +23,20 @@ use tailbound_sys::ipc::{self, SharedCounters};
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::sched;
 
+use crate::machine;
 use crate::options::{Hackbench as Options, Ipc, TASKS_MAX};
 use crate::worker::{Load, Turn};
 
 const GROUPS_PER_CPU: usize = 2;
+/// Senders of a group, and receivers.
+pub(crate) const FDS_DEFAULT: usize = 20;
+/// Memory of a process that does nothing but send: its stacks, page tables and the pages it does
+/// not share, as measured (11 MB a group with all that lies in its sockets).
+const PROCESS_BYTES: u64 = 192 << 10;
+/// ... and of a thread.
+const THREAD_BYTES: u64 = 48 << 10;
+/// At most this part of the available memory is taken by default.
+const AVAILABLE_PART: u64 = 4;
 /// Descriptors of the worker itself and of its C library.
 const FDS_OF_OUR_OWN: usize = 64;
 const STACK_BYTES: usize = 128 * 1024;
@@ -73,11 +83,14 @@ struct Finish {
     failure: OnceLock<String>,
 }
 
-pub(crate) fn start(options: &Options) -> Result<Box<dyn Load>, String> {
+pub(crate) fn start(
+    options: &Options,
+    note: &mut dyn FnMut(String),
+) -> Result<Box<dyn Load>, String> {
     let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
-    let per_group = 2 * options.fds;
-    let default = (GROUPS_PER_CPU * cpus).min(TASKS_MAX / per_group).max(1);
-    let groups = options.groups.unwrap_or(default);
+    let (groups, fds) = fitting(options, cpus, machine::Room::memory().as_ref(), note)?;
+    let options = &Options { fds, ..options.clone() };
+    let per_group = 2 * fds;
     let tasks = groups * per_group;
     // A process holds its own group's descriptors, threads hold everybody's.
     let fds = per_group * if options.threads { groups } else { 1 } + FDS_OF_OUR_OWN;
@@ -102,6 +115,42 @@ pub(crate) fn start(options: &Options) -> Result<Box<dyn Load>, String> {
     }
     write_whole(shape.go.1.as_fd(), &[0]).map_err(|e| format!("starting the tasks: {e}"))?;
     Ok(Box::new(Hackbench { shape, started, tasks: running }))
+}
+
+/// Groups and senders of each: as asked, or as many as the memory is good for.
+fn fitting(
+    options: &Options,
+    cpus: usize,
+    room: Option<&machine::Room>,
+    note: &mut dyn FnMut(String),
+) -> Result<(usize, usize), String> {
+    let usual = (GROUPS_PER_CPU * cpus).min(TASKS_MAX / (2 * options.fds)).max(1);
+    let groups = options.groups.unwrap_or(usual);
+    let Some(room) = room else { return Ok((groups, options.fds)) };
+    let task = if options.threads { THREAD_BYTES } else { PROCESS_BYTES };
+    // What lies in a channel until it is read; of a socket that is bounded by default at 208 KiB.
+    let channel: u64 = match options.ipc {
+        Ipc::Pipe => 64 << 10,
+        Ipc::Socketpair => 208 << 10,
+        Ipc::Inet => 128 << 10,
+    };
+    let pair = 2 * (task + options.size as u64) + channel;
+    let (mut groups, mut fds) = (groups, options.fds);
+    let part = room.part(AVAILABLE_PART);
+    if options.groups.is_none() {
+        let good_for = |bytes: u64| usize::try_from(part / bytes.max(1)).unwrap_or(usize::MAX);
+        groups = groups.min(good_for(pair * fds as u64)).max(1);
+        if groups == 1 && fds == FDS_DEFAULT {
+            fds = fds.min(good_for(pair)).max(1);
+        }
+    }
+    let shown = |groups, fds| format!("{groups} x {fds} senders and {fds} receivers");
+    let instead = "write fewer groups= or fds=, or mode=thread";
+    room.refuse(pair * (groups * fds) as u64, &shown(groups, fds), instead)?;
+    if (groups, fds) != (options.groups.unwrap_or(usual), options.fds) {
+        note(room.reduced(&shown(groups, fds), &shown(usual, options.fds)));
+    }
+    Ok((groups, fds))
 }
 
 fn allow_descriptors(needed: usize) -> Result<(), String> {
@@ -349,5 +398,37 @@ impl Load for Hackbench {
             }
         }
         Ok(Turn::Going)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_made_smaller_or_refused_with_the_figures() {
+        let usual = Options {
+            groups: None,
+            ipc: Ipc::Socketpair,
+            threads: false,
+            size: 100,
+            fds: FDS_DEFAULT,
+            loops: None,
+        };
+        let mut said = Vec::new();
+        let mut fit = |options: &Options, mib: u64| {
+            let room = machine::Room::new(mib << 20, 8 << 20, "control group /small");
+            fitting(options, 2, Some(&room), &mut |text| said.push(text))
+        };
+        assert_eq!(fit(&usual, 24 << 10), Ok((4, 20)));
+        assert_eq!(fit(&usual, 100), Ok((2, 20)));
+        assert!(fit(&usual, 40).is_ok_and(|(groups, fds)| groups == 1 && (10..20).contains(&fds)));
+        assert!(fit(&usual, 8).is_err_and(|e| e.contains("the 0 that control group /small has")));
+        let asked = Options { groups: Some(40), ..usual.clone() };
+        assert_eq!(fit(&asked, 24 << 10), Ok((40, 20)));
+        let refused = fit(&asked, 100).unwrap_err();
+        assert!(refused.contains("40 x 20 senders") && refused.contains("groups="), "{refused}");
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said.iter().all(|s| s.contains("instead of 4 x 20")), "{said:?}");
     }
 }

@@ -35,6 +35,7 @@ mod download;
 mod error;
 mod file;
 mod fork;
+mod groups;
 mod hackbench;
 mod interrupts;
 mod launch;

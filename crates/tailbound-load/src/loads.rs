@@ -12,6 +12,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -154,6 +155,8 @@ pub(crate) struct Running {
     pub(crate) begun_late_ns: i64,
     /// Phases that were over before anybody looked.
     pub(crate) passed_over: u64,
+    /// How much smaller than usual it is.
+    reduced: Option<String>,
     elapsed_ns: Option<u64>,
     ended: Option<String>,
     failure: Option<String>,
@@ -349,6 +352,7 @@ impl Running {
             stall_ns: 0,
             begun_late_ns: 0,
             passed_over: 0,
+            reduced: None,
             elapsed_ns: None,
             ended: None,
             failure: None,
@@ -427,6 +431,12 @@ impl Running {
             return;
         }
         let how = match ended {
+            Ok(Some(status)) if status.signal() == Some(process::SIGKILL) => {
+                format!(
+                    "{} (by the kernel, if memory ran out: dmesg tells)",
+                    process::ended(status)
+                )
+            }
             Ok(Some(status)) => process::ended(status),
             // Somebody made this process ignore SIGCHLD: the kernel collects its children.
             _ => "a status nobody knows".to_owned(),
@@ -451,6 +461,7 @@ impl Running {
             Ok(Report::Done { elapsed_ns }) => self.elapsed_ns = Some(elapsed_ns),
             Ok(Report::Ended { reason }) => self.ended = Some(reason),
             Ok(Report::Failed { reason }) | Err(reason) => self.fail(reason),
+            Ok(Report::Reduced { how }) => self.reduced = Some(how),
             Ok(Report::Note { text }) => self.notes.push(text),
         }
     }
@@ -507,6 +518,13 @@ impl Running {
                 Finding::new("load-idle", Impact::Doubt, title)
                     .meaning("the figures are not those of a loaded machine")
                     .remedy("see whether the load gets any CPU time, and measure again"),
+            );
+        }
+        if let Some(how) = &self.reduced {
+            out.push(
+                Finding::new("load-reduced", Impact::Notice, format!("load {spec} is smaller than usual: {how}"))
+                    .meaning("there is too little memory for more of it: compare with runs under the same load only")
+                    .remedy("give it more memory, or write its options to have it refused instead"),
             );
         }
         if self.passed_over > 0 || self.begun_late_ns > LATE_NS {

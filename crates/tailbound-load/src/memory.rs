@@ -20,10 +20,6 @@ const BLOCK_MIN_BYTES: usize = 64 << 20;
 const BLOCK_DEFAULT_MAX_BYTES: usize = 256 << 20;
 /// Together the threads' blocks are this many times the last cache.
 const CACHES: usize = 4;
-/// At most this part of the available memory is taken by default.
-const AVAILABLE_PART: u64 = 8;
-/// The smallest block worth calling memory.
-const BLOCK_FLOOR_BYTES: usize = 1 << 20;
 /// The largest block: 32 random bits choose a word.
 const BLOCK_MAX_WORDS: usize = u32::MAX as usize;
 /// Accesses between two additions to the count.
@@ -34,27 +30,11 @@ pub(crate) fn start(
     note: &mut dyn FnMut(String),
 ) -> Result<Box<dyn Load>, String> {
     let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
-    let available = machine::available_bytes();
-    let bytes = match block {
-        Some(bytes) if bytes / size_of::<u64>() > BLOCK_MAX_WORDS => {
-            return Err(
-                "a block of more than 32 GiB is not supported: write a smaller block=".into()
-            );
-        }
-        Some(bytes) => {
-            let wanted = u64::try_from(bytes.saturating_mul(cpus.len())).unwrap_or(u64::MAX);
-            if let Some(available) = available.filter(|a| wanted > *a) {
-                return Err(format!(
-                    "{} threads of {} bytes are more than the {} bytes available: write a smaller block=",
-                    cpus.len(),
-                    units::grouped(bytes as u64),
-                    units::grouped(available)
-                ));
-            }
-            bytes
-        }
-        None => default_block(machine::last_cache_bytes(), available, cpus.len()),
-    };
+    if block.is_some_and(|bytes| bytes / size_of::<u64>() > BLOCK_MAX_WORDS) {
+        return Err("a block of more than 32 GiB is not supported: write a smaller block=".into());
+    }
+    let usual = usual_block(machine::last_cache_bytes(), cpus.len());
+    let bytes = machine::block_bytes(block, usual, cpus.len(), note)?;
     note(format!("{} bytes in each of {} threads", units::grouped(bytes as u64), cpus.len()));
     let threads = Threads::new(cpus.len())?;
     for (slot, cpu) in cpus.into_iter().enumerate() {
@@ -63,19 +43,10 @@ pub(crate) fn start(
     Ok(Box::new(threads))
 }
 
-/// Four times the last cache shared out, 64 to 256 MiB each; together no more than an
-/// eighth of what is available.
-fn default_block(cache: Option<usize>, available: Option<u64>, threads: usize) -> usize {
-    let threads = threads.max(1);
-    let wanted = (cache.unwrap_or(0).saturating_mul(CACHES) / threads).max(BLOCK_MIN_BYTES);
-    let allowed = available
-        .and_then(|a| usize::try_from(a / AVAILABLE_PART).ok())
-        .map_or(usize::MAX, |a| a / threads);
-    wanted
-        .min(BLOCK_DEFAULT_MAX_BYTES)
-        .min(allowed)
-        .max(BLOCK_FLOOR_BYTES)
-        .min(BLOCK_MAX_WORDS.saturating_mul(size_of::<u64>()))
+/// Four times the last cache shared out, 64 to 256 MiB each.
+fn usual_block(cache: Option<usize>, threads: usize) -> usize {
+    let wanted = cache.unwrap_or(0).saturating_mul(CACHES) / threads.max(1);
+    wanted.clamp(BLOCK_MIN_BYTES, BLOCK_DEFAULT_MAX_BYTES)
 }
 
 /// Every second access is a write. Addresses do not depend on what was read: many are
@@ -115,14 +86,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_stays_within_an_eighth_of_memory() {
+    fn the_blocks_are_several_times_the_cache_within_reason() {
         const MIB: usize = 1 << 20;
-        let gib = 1u64 << 30;
-        assert_eq!(default_block(Some(8 * MIB), Some(32 * gib), 2), 64 * MIB);
-        assert_eq!(default_block(Some(480 * MIB), Some(32 * gib), 2), 256 * MIB);
-        assert_eq!(default_block(Some(480 * MIB), Some(gib), 2), 64 * MIB);
-        assert_eq!(default_block(None, Some(gib / 4), 4), 8 * MIB);
-        assert_eq!(default_block(None, None, 0), 64 * MIB);
-        assert_eq!(default_block(None, Some(0), 4), MIB);
+        assert_eq!(usual_block(Some(8 * MIB), 2), 64 * MIB);
+        assert_eq!(usual_block(Some(40 * MIB), 2), 80 * MIB);
+        assert_eq!(usual_block(Some(480 * MIB), 2), 256 * MIB);
+        assert_eq!(usual_block(None, 0), 64 * MIB);
     }
 }

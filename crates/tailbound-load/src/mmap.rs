@@ -27,7 +27,7 @@ pub(crate) fn start(
     // A single thread has nobody to shoot at.
     let fewest = if options.shootdown { 2 } else { 1 };
     let tasks = options.tasks.unwrap_or(cpus.max(fewest));
-    let bytes = machine::block_bytes(options.size, BLOCK_DEFAULT_BYTES, tasks)?;
+    let bytes = machine::block_bytes(options.size, BLOCK_DEFAULT_BYTES, tasks, note)?;
     let what = if options.shootdown { "threads of one process" } else { "processes" };
     note(format!("{} bytes at a time in each of {tasks} {what}", units::grouped(bytes as u64)));
     if !options.shootdown {

@@ -9,6 +9,7 @@ use tailbound_core::{CpuSet, units};
 
 use crate::catalogue::{CATALOGUE, LoadKind, PHASE};
 use crate::error::LoadError;
+use crate::hackbench::FDS_DEFAULT;
 use crate::phase::Phase;
 use crate::{disk, download, interrupts, ping_pong, stress_ng, syscalls, timers, tlb, tree};
 
@@ -250,7 +251,7 @@ fn hackbench(r: &Reader<'_>) -> Result<Hackbench, LoadError> {
         ipc: r.word("ipc", &ipc)?.unwrap_or(Ipc::Socketpair),
         threads: r.word("mode", &[("process", false), ("thread", true)])?.unwrap_or(false),
         size: r.count("size", 1, 1 << 20)?.unwrap_or(100),
-        fds: r.count("fds", 1, 1000)?.unwrap_or(20),
+        fds: r.count("fds", 1, 1000)?.unwrap_or(FDS_DEFAULT),
         loops: r.number("loops", 1, LOOPS_MAX)?,
     };
     if let Some(groups) = it.groups

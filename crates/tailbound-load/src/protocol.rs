@@ -19,6 +19,8 @@ pub(crate) enum Report {
     Ended { reason: String },
     /// It cannot work.
     Failed { reason: String },
+    /// It is smaller than usual.
+    Reduced { how: String },
     /// Worth knowing about how it runs.
     Note { text: String },
 }

@@ -128,7 +128,7 @@ fn installed(name: &str) -> Option<PathBuf> {
 /// Files in memory of its own, at most an eighth of what is available.
 fn private_folder() -> Result<(), String> {
     private::own_mounts().map_err(|e| e.to_string())?;
-    let bytes = machine::block_bytes(None, 256 << 20, 1)?;
+    let bytes = machine::block_bytes(None, 256 << 20, 1, &mut |_| {})?;
     private::memory_files(Path::new(FOLDER), bytes as u64).map_err(|e| e.to_string())?;
     private::own_ipc().map_err(|e| e.to_string())
 }

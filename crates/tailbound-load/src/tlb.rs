@@ -45,7 +45,7 @@ pub(crate) fn start(
         return Err("shootdown=yes needs at least 2 CPUs: a CPU alone shoots at nobody".into());
     }
     let shootdown = options.shootdown.unwrap_or(cpus.len() > 1);
-    let bytes = machine::block_bytes(options.size, SIZE_DEFAULT_BYTES, cpus.len())?;
+    let bytes = machine::block_bytes(options.size, SIZE_DEFAULT_BYTES, cpus.len(), note)?;
     note(format!(
         "{} bytes under each of {} threads, {}",
         units::grouped(bytes as u64),

@@ -72,7 +72,7 @@ pub(crate) fn start(
     let words = options.make.as_deref().unwrap_or_default();
     let first = if configure { "make defconfig && " } else { "" };
     let command = format!("{first}exec make -j{jobs} {words}");
-    let bytes = machine::block_bytes(options.size, WRITTEN_BYTES_MAX, 1)?;
+    let bytes = machine::block_bytes(options.size, WRITTEN_BYTES_MAX, 1, note)?;
     let refused = |e: tailbound_sys::SysError| {
         format!("tree= is built in a layer that nobody else sees: {e}")
     };

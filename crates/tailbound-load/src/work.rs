@@ -145,7 +145,12 @@ impl Heard {
             Ok(Report::Failed { reason }) | Err(reason) => {
                 self.failed.get_or_insert(reason);
             }
-            Ok(Report::Done { .. } | Report::Ended { .. } | Report::Note { .. }) => {}
+            Ok(
+                Report::Done { .. }
+                | Report::Ended { .. }
+                | Report::Reduced { .. }
+                | Report::Note { .. },
+            ) => {}
         }
     }
 }

@@ -22,8 +22,8 @@ use tailbound_sys::{clock, ipc, sched};
 use crate::options::{self, Work as Kind};
 use crate::protocol::Report;
 use crate::{
-    command, compile, disk, download, file, fork, hackbench, interrupts, memory, mmap, ping,
-    ping_pong, spin, stress_ng, syscalls, timers, tlb, tree,
+    command, compile, disk, download, file, fork, hackbench, interrupts, machine, memory, mmap,
+    ping, ping_pong, spin, stress_ng, syscalls, timers, tlb, tree,
 };
 
 /// The descriptor a worker finds its end of the socket at.
@@ -116,9 +116,14 @@ fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
     if let Err(e) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
         channel.say(&Report::Note { text: format!("oom_score_adj not raised: {e}") });
     }
-    let mut note = |text: String| channel.say(&Report::Note { text });
+    let mut note = |text: String| {
+        channel.say(&match text.strip_prefix(machine::REDUCED) {
+            Some(how) => Report::Reduced { how: how.to_owned() },
+            None => Report::Note { text },
+        });
+    };
     let mut load: Box<dyn Load> = match parsed.work {
-        Kind::Hackbench(options) => hackbench::start(&options)?,
+        Kind::Hackbench(options) => hackbench::start(&options, &mut note)?,
         Kind::Memory { block } => memory::start(block, &mut note)?,
         Kind::Ping { flows, veth, payload } => ping::start(flows, veth, payload, &mut note)?,
         Kind::Clock => spin::start(spin::clock)?,
