@@ -87,7 +87,7 @@ struct Shown {
 /// The stage.
 pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
-    let program = Target::native().product(project);
+    let program = Target::native().trial(project);
     if !program.is_file() {
         let why = "there is no static program: run the stage `static` first";
         tally.skip("commands of the documentation", "static", why);
