@@ -16,8 +16,10 @@ use crate::arch::Arch;
 use crate::cell::Cell;
 use crate::elf;
 use crate::error::LabError;
-use crate::kernel::{Kernel, KernelName};
+use crate::kernel::{self, Kernel, KernelName};
 use crate::machine::Machine;
+use crate::needs;
+use crate::store::Store;
 use crate::target::Target;
 use crate::works;
 
@@ -53,6 +55,11 @@ pub struct System {
 }
 
 impl System {
+    fn named(&self) -> Result<KernelName, LabError> {
+        let wrong = |e| LabError::usage(format!("--kernel {}: {e}", self.kernel));
+        self.kernel.parse().map_err(|e: LabError| wrong(e))
+    }
+
     /// What people call it, and what was added where that name does not stand for it.
     fn called(&self) -> (String, String) {
         match &self.name {
@@ -253,6 +260,43 @@ impl Asked {
         })
     }
 
+    /// The kernels that it takes, with their architectures.
+    ///
+    /// # Errors
+    /// A name that is none, a target description that cannot be read.
+    pub fn names(&self) -> Result<Vec<(KernelName, Arch)>, LabError> {
+        let arch = self.arch()?;
+        let systems = self.all_systems();
+        let targets = self.targets(&systems)?;
+        let mut all: Vec<_> =
+            targets.into_iter().map(|(_, target)| (target.kernel, target.arch)).collect();
+        for system in systems.iter().filter(|s| s.target.is_none()) {
+            all.push((system.named()?, arch));
+        }
+        all.sort_by_key(|(name, arch)| (name.to_string(), *arch));
+        all.dedup();
+        Ok(all)
+    }
+
+    /// Every cell as it will be called, with a stand-in for each kernel that is not in the store:
+    /// whatever else is wrong comes out before anything is fetched. None for targets, whose checks
+    /// need the kernel itself.
+    ///
+    /// # Errors
+    /// As [`Self::cells`].
+    pub fn draft(&self, store: &Store) -> Result<Vec<Labelled>, LabError> {
+        let with_target = |s: &System| s.target.is_some();
+        if !self.targets.is_empty() || self.systems.iter().any(with_target) {
+            return Ok(Vec::new());
+        }
+        self.cells(&mut |name, arch| match name {
+            KernelName::Debian(debian) if !kernel::is_in_store(store, debian, arch)? => {
+                Ok(needs::stand_in(name, arch))
+            }
+            _ => kernel::obtain(name, arch, store, &mut |_| {}),
+        })
+    }
+
     /// Every cell: loads outside, systems inside, so that neighbours boot different snapshots.
     /// `obtain` finds a kernel by its name.
     ///
@@ -274,11 +318,7 @@ impl Asked {
         let mut kernels: BTreeMap<String, Kernel> = BTreeMap::new();
         for system in &systems {
             if !kernels.contains_key(&system.kernel) {
-                let name: KernelName = system
-                    .kernel
-                    .parse()
-                    .map_err(|e| LabError::usage(format!("--kernel {}: {e}", system.kernel)))?;
-                kernels.insert(system.kernel.clone(), obtain(&name, arch)?);
+                kernels.insert(system.kernel.clone(), obtain(&system.named()?, arch)?);
             }
         }
         let mut bases = Vec::new();
@@ -308,14 +348,6 @@ impl Asked {
 
     /// Everything but the job, which is another with each load.
     fn cell(&self, kernel: &Kernel, machine: &Machine, append: &str) -> Result<Cell, LabError> {
-        let shift = self.shift.unwrap_or(0);
-        if shift > 10 {
-            return Err(LabError::usage(format!("--shift {shift}: QEMU's limit is 10")));
-        }
-        let smp = self.smp.unwrap_or(1);
-        if !(1..=64).contains(&smp) {
-            return Err(LabError::usage(format!("--smp {smp}: 1 to 64")));
-        }
         let mut files = BTreeMap::new();
         for program in &self.with {
             let path = std::path::absolute(program).map_err(|e| LabError::file(program, &e))?;
@@ -325,12 +357,12 @@ impl Asked {
             files.extend(elf::libraries(&path, kernel.arch, &[])?);
             files.insert(there.to_owned(), path);
         }
-        Ok(Cell {
+        let cell = Cell {
             kernel: kernel.clone(),
             machine: machine.clone(),
-            smp,
+            smp: self.smp.unwrap_or(1),
             memory_mib: self.memory_mib.unwrap_or(MEMORY_MIB),
-            shift,
+            shift: self.shift.unwrap_or(0),
             seed: self.seed.unwrap_or(1),
             kvm: self.kvm,
             append: append.trim().to_owned(),
@@ -338,7 +370,8 @@ impl Asked {
             modules: Vec::new(),
             guest: self.guest.clone(),
             job: Job::default(),
-        })
+        };
+        cell.check().map(|()| cell)
     }
 
     /// The job under `load`; tester, settings and arguments are those of `base`.

@@ -10,18 +10,20 @@
 //! its own time; the host's are its patience, and a guest that executes nothing.
 //! Source: QEMU qapi/replay.json (`query-replay`), qapi/run-state.json, qapi/migration.json.
 
-use std::path::Path;
+use std::fs::File;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tailbound_core::limits;
-use tailbound_sys::given;
 
 use crate::error::LabError;
-use crate::qemu::{Emulator, Lines, Running, Setup, quoted};
+use crate::ground::{self, Ground};
+use crate::qemu::{Emulator, Running, Setup};
 use crate::qmp::{Heard, Qmp};
-use crate::store::unique;
+use crate::snapshot::{self, Place, Received};
+use crate::store::Store;
 
 /// How often the guest is looked at.
 const LOOK: Duration = Duration::from_millis(250);
@@ -29,6 +31,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const STANDSTILL: Duration = Duration::from_secs(60);
 /// A kernel that KVM runs is up within that time.
 const KVM_BOOT_S: u64 = 60;
+/// What a snapshot may hold beyond the guest's memory.
+const STATE_BEYOND_MEMORY: u64 = 256 << 20;
 /// What the guest says before it takes its job.
 const READY: &str = "tailbound guest: ready";
 
@@ -62,13 +66,13 @@ pub struct Progress {
 
 /// A snapshot after boot.
 #[derive(Clone, Copy, Debug)]
-pub enum Snapshot<'a> {
+pub(crate) enum Snapshot<'a> {
     /// None: boot to the end.
     None,
-    /// Made here on the way.
-    Make(&'a Path),
+    /// Made here on the way, for this place.
+    Make(&'a Store, &'a Place),
     /// Begin from this one.
-    Use(&'a Path),
+    Use(&'a File),
 }
 
 /// What a boot left behind.
@@ -90,8 +94,8 @@ pub struct Booted {
 struct Watch<'a> {
     qmp: Qmp,
     running: &'a Running,
-    /// What the guest writes, and where.
-    written: [(&'static str, &'a Path); 2],
+    ground: &'a Ground,
+    state_bytes_max: u64,
     begun: Instant,
     host_limit_s: u64,
     kvm: bool,
@@ -113,27 +117,27 @@ struct Watch<'a> {
 pub(crate) fn boot(
     emulator: &Emulator,
     setup: &Setup,
-    lines: &Lines<'_>,
+    ground: &Ground,
     snapshot: Snapshot<'_>,
     host_limit_s: u64,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Booted, LabError> {
     let incoming = match snapshot {
-        Snapshot::Use(path) => Some(path),
+        Snapshot::Use(file) => Some(file),
         _ => None,
     };
-    let lines = Lines { incoming, ..lines.clone() };
     let begun = Instant::now();
-    let (mut running, stream) = Running::start(emulator, setup, &lines)?;
-    let opened = Qmp::new(stream).map_err(|e| match running.complaint() {
+    let (mut running, stream) = Running::start(emulator, setup, ground, incoming)?;
+    let opened = Qmp::new(stream).map_err(|e| match ground.complaint() {
         said if said.is_empty() => e,
         said => LabError::cannot(said),
     })?;
     let mut watch = Watch {
         qmp: opened,
         running: &running,
-        written: [("console", lines.console), ("line of results", lines.results)],
+        ground,
+        state_bytes_max: (u64::from(setup.memory_mib) << 20) + STATE_BEYOND_MEMORY,
         begun,
         host_limit_s,
         kvm: setup.kvm,
@@ -152,12 +156,12 @@ pub(crate) fn boot(
         watch.qmp.ask("cont", &json!({}))?;
     }
     let make = match snapshot {
-        Snapshot::Make(path) => Some(path),
+        Snapshot::Make(store, place) => Some((store, place)),
         _ => None,
     };
-    let ended = watch.until_end(setup.machine.stops && incoming.is_none(), make, lines.console)?;
+    let ended = watch.until_end(setup.machine.stops && incoming.is_none(), make)?;
     let ended = match ended {
-        Ended::Quit(_) => Ended::Quit(running.complaint()),
+        Ended::Quit(_) => Ended::Quit(ground.complaint()),
         other => other,
     };
     let booted = Booted {
@@ -195,8 +199,7 @@ impl Watch<'_> {
     fn until_end(
         &mut self,
         stops: bool,
-        make: Option<&Path>,
-        console: &Path,
+        make: Option<(&Store, &Place)>,
     ) -> Result<Ended, LabError> {
         loop {
             match self.qmp.hear(LOOK) {
@@ -204,10 +207,10 @@ impl Watch<'_> {
                     "WATCHDOG" if stops && self.ready.is_none() => {
                         self.asleep()?;
                         match make {
-                            Some(path) => self.save(path)?,
+                            Some((store, place)) => self.save(store, place)?,
                             // Saving brings some devices up to date, which the guest could see:
                             // so a run without a snapshot is saved as well, to nowhere.
-                            None if !self.kvm => self.migrate("exec:cat > /dev/null")?,
+                            None if !self.kvm => self.migrate(None).map(drop)?,
                             None => {}
                         }
                         self.count();
@@ -216,14 +219,14 @@ impl Watch<'_> {
                     // It is stopped there, and has sent everything.
                     "SHUTDOWN" => {
                         self.count();
-                        let panicked = said(console, "Kernel panic - not syncing");
+                        let panicked = self.said("Kernel panic - not syncing");
                         return Ok(if panicked { Ended::Panicked } else { Ended::Restarted });
                     }
                     _ => {}
                 },
                 Heard::Closed => return Ok(Ended::Quit(String::new())),
                 Heard::Silence => {
-                    if !stops && self.ready.is_none() && said(console, READY) {
+                    if !stops && self.ready.is_none() && self.said(READY) {
                         self.ready = Some(self.begun.elapsed());
                     }
                     if let Some(ended) = self.look()? {
@@ -267,10 +270,10 @@ impl Watch<'_> {
         if cpu != self.cpu {
             (self.cpu, self.moved) = (cpu, Instant::now());
         }
-        for (line, path) in self.written {
-            if path.metadata().is_ok_and(|m| m.len() > limits::RESULT_BYTES_MAX) {
+        for line in [ground::CONSOLE, ground::RESULTS] {
+            if self.ground.path(line).metadata().is_ok_and(|m| m.len() > limits::RESULT_BYTES_MAX) {
                 return Err(LabError::cannot(format!(
-                    "the guest sent more than {} MiB over its {line}: it was ended",
+                    "the guest sent more than {} MiB as its {line}: it was ended",
                     limits::RESULT_BYTES_MAX >> 20
                 )));
             }
@@ -288,24 +291,40 @@ impl Watch<'_> {
         })
     }
 
-    /// Writes the machine's state beside `path` and renames it there.
-    fn save(&mut self, path: &Path) -> Result<(), LabError> {
-        let part = path.with_extension(format!("part-{}", unique()));
-        let saved = self.migrate(&format!("exec:cat > {}", quoted(&part)?));
-        saved.inspect_err(|_| drop(std::fs::remove_file(&part)))?;
-        std::fs::rename(&part, path).map_err(|e| LabError::file(path, &e))
+    /// Keeps the machine's state at `place`.
+    fn save(&mut self, store: &Store, place: &Place) -> Result<(), LabError> {
+        let making = place.begin(store)?;
+        let received = self.migrate(Some(making.file()))?;
+        making.finish(&received)
     }
 
-    fn migrate(&mut self, uri: &str) -> Result<(), LabError> {
-        self.qmp.ask("migrate", &json!({ "uri": uri }))?;
+    /// Has QEMU send its state, to be written to `file` or to be forgotten.
+    fn migrate(&mut self, file: Option<&File>) -> Result<Received, LabError> {
+        let listener = self.ground.listen()?;
+        let (over, most) = (AtomicBool::new(false), self.state_bytes_max);
+        std::thread::scope(|scope| {
+            let receiver = scope.spawn(|| snapshot::receive(&listener, file, most, &over));
+            let sent = self.send();
+            over.store(true, Ordering::Relaxed);
+            let received = receiver.join().unwrap_or_else(|_| Err(io::Error::other("panicked")));
+            let failed = |e| LabError::cannot(format!("the guest's state could not be saved: {e}"));
+            match (sent, received) {
+                (Ok(()), received) => received.map_err(failed),
+                (Err(LabError::Interrupted), _) => Err(LabError::Interrupted),
+                (Err(_), Err(e)) => Err(failed(e)),
+                (Err(e), Ok(_)) => Err(e),
+            }
+        })
+    }
+
+    fn send(&mut self) -> Result<(), LabError> {
+        self.qmp.ask("migrate", &json!({ "uri": format!("unix:{}", ground::STATE) }))?;
         loop {
             let state = self.qmp.ask("query-migrate", &json!({}))?;
             match state.get("status").and_then(Value::as_str) {
                 Some("completed") => return Ok(()),
                 Some("failed") => {
-                    return Err(LabError::cannot(format!(
-                        "the guest's state could not be saved ({uri}): is the disk full?"
-                    )));
+                    return Err(LabError::cannot("QEMU could not send the guest's state"));
                 }
                 _ => {}
             }
@@ -313,10 +332,9 @@ impl Watch<'_> {
             let _ = self.qmp.hear(Duration::from_millis(20));
         }
     }
-}
 
-/// Does the console hold this?
-fn said(console: &Path, words: &str) -> bool {
-    given::end(console, limits::CONSOLE_BYTES_MAX)
-        .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(words))
+    /// Does the console hold this?
+    fn said(&self, words: &str) -> bool {
+        String::from_utf8_lossy(&self.ground.console()).contains(words)
+    }
 }

@@ -16,7 +16,6 @@ use crate::hash;
 use crate::kernel::{Config, Kernel, modules};
 use crate::machine::Machine;
 use crate::qemu::{Emulator, Setup};
-use crate::store::Store;
 use crate::{elf, program};
 
 /// What randomness, addresses and the console are pinned to on every guest's command line.
@@ -31,6 +30,16 @@ const MODULES: &[&str] = &["veth"];
 
 /// Folders of the guest that something is mounted on, so that added files would not be seen.
 const HIDDEN: &[&str] = &["/dev/", "/proc/", "/run/", "/sys/", "/tmp/"];
+
+/// What may be added to a command line: kernels take 2048 bytes of it in all, or 1024.
+const APPEND_BYTES_MAX: usize = 1500;
+
+/// Memory that this machine could give without swapping; none where it does not tell.
+fn memory_available_mib() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? / 1024)
+}
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -79,16 +88,13 @@ impl Cell {
     ///
     /// # Errors
     /// A file is missing, a program does not fit, a module needs what the kernel lacks.
-    pub fn prepare(&self, emulator: &Emulator, store: &Store) -> Result<Prepared, LabError> {
+    pub fn prepare(&self, emulator: &Emulator) -> Result<Prepared, LabError> {
+        self.check()?;
         let job = serde_json::to_vec(&self.job).map_err(LabError::cannot)?;
         let guest = program::find(self.kernel.arch, self.guest.as_deref())?;
         let (tree, guest_sha256, files) = self.tree(&guest, &job)?;
         let archive = tree.archive()?;
         let initramfs_sha256 = hash::of_bytes(&archive);
-        let initramfs = store.room("initramfs")?.join(format!("{initramfs_sha256}.cpio"));
-        if !initramfs.is_file() {
-            store.write_whole(&initramfs, &archive)?;
-        }
         let setup = Setup {
             machine: self.machine.clone(),
             smp: self.smp,
@@ -97,7 +103,8 @@ impl Cell {
             seed: self.seed,
             kvm: self.kvm,
             image: self.kernel.image.clone(),
-            initramfs,
+            image_sha256: self.kernel.record.sha256.clone(),
+            initramfs: archive,
             command_line: self.command_line(),
             device_tree: self.machine.device_tree(&self.kernel)?,
         };
@@ -123,6 +130,42 @@ impl Cell {
         let without_job = LabRecord { job: Job::default(), ..record.clone() };
         let key = serde_json::to_vec(&without_job).map_err(LabError::cannot)?;
         Ok(Prepared { setup, record, job, key: hash::of_bytes(&key) })
+    }
+
+    /// Is every number and word one that QEMU may be given? The same for what a person asks for
+    /// and what a run file that somebody sent holds.
+    ///
+    /// # Errors
+    /// Usage: which is not, and what is.
+    pub fn check(&self) -> Result<(), LabError> {
+        let wrong = |text: String| Err(LabError::usage(text));
+        if !(1..=64).contains(&self.smp) {
+            return wrong(format!("--smp {}: 1 to 64", self.smp));
+        }
+        if self.shift > 10 {
+            return wrong(format!("--shift {}: QEMU's limit is 10", self.shift));
+        }
+        if self.memory_mib < 32 {
+            return wrong(format!(
+                "--memory {}: no kernel starts with less than 32",
+                self.memory_mib
+            ));
+        }
+        let available = memory_available_mib();
+        if available.is_some_and(|mib| u64::from(self.memory_mib) > mib) {
+            return wrong(format!(
+                "--memory {}: this machine has {} MiB free",
+                self.memory_mib,
+                available.unwrap_or_default()
+            ));
+        }
+        let append = &self.append;
+        if append.len() > APPEND_BYTES_MAX || append.chars().any(|c| c.is_control()) {
+            return wrong(format!(
+                "--append: at most {APPEND_BYTES_MAX} bytes, and no control characters"
+            ));
+        }
+        Ok(())
     }
 
     fn command_line(&self) -> String {
@@ -161,10 +204,9 @@ impl Cell {
             tree.file("job.json", job.to_vec());
         }
         let mut list = String::new();
-        for module in self.all_modules()? {
-            let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for (name, bytes) in self.all_modules()? {
             let path = format!("/modules/{name}");
-            tree.file(&path, read(&module)?);
+            tree.file(&path, bytes);
             list.push_str(&path);
             list.push('\n');
         }
@@ -183,20 +225,21 @@ impl Cell {
         Ok((tree, guest_sha256, hashes))
     }
 
-    fn all_modules(&self) -> Result<Vec<PathBuf>, LabError> {
+    /// Name and bytes of the guest's modules, in the order of loading.
+    fn all_modules(&self) -> Result<Vec<(String, Vec<u8>)>, LabError> {
         let mut all = Vec::new();
         if let Some(folder) = &self.kernel.modules {
-            let wanted: Vec<&str> = MODULES
-                .iter()
-                .copied()
-                .filter(|m| modules::closure(folder, &[m]).is_ok())
-                .collect();
-            all = modules::closure(folder, &wanted)?;
-            if let Some(config) = &self.kernel.config {
-                modules::loadable(&all, &Config::read(config)?)?;
+            let there = modules::files(folder)?;
+            let wanted: Vec<&str> =
+                MODULES.iter().copied().filter(|m| there.contains_key(*m)).collect();
+            let config = self.kernel.config.as_deref().map(Config::read).transpose()?;
+            for file in modules::closure(folder, &wanted)? {
+                all.push(modules::for_guest(&file, config.as_ref())?);
             }
         }
-        all.extend(self.modules.iter().cloned());
+        for file in &self.modules {
+            all.push(modules::for_guest(file, None)?);
+        }
         Ok(all)
     }
 }

@@ -84,6 +84,31 @@ impl<'a> Elf<'a> {
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
+    /// Where the section called `name` is in the file, and its bytes.
+    fn section(&self, name: &str) -> Option<&'a [u8]> {
+        let table = self.place(if self.wide { 40 } else { 32 }, self.wide)?;
+        let half = |wide: usize, narrow: usize| {
+            usize::try_from(self.number(if self.wide { wide } else { narrow }, 2)?).ok()
+        };
+        let (size, count, names) = (half(58, 46)?, half(60, 48)?, half(62, 50)?);
+        // Name, offset in the file, size.
+        let header = |index: usize| {
+            let at = table.checked_add(index.checked_mul(size)?)?;
+            let field = |wide: usize, narrow: usize| {
+                self.place(at.checked_add(if self.wide { wide } else { narrow })?, self.wide)
+            };
+            Some((self.place(at, false)?, field(24, 16)?, field(32, 20)?))
+        };
+        let (_, strings, _) = header(names)?;
+        (0..count).filter_map(header).find_map(|(at, offset, size)| {
+            let called = self.bytes.get(strings.checked_add(at)?..)?.split(|b| *b == 0).next()?;
+            if called != name.as_bytes() {
+                return None;
+            }
+            self.bytes.get(offset..offset.checked_add(size)?)
+        })
+    }
+
     fn needs(&self) -> Option<Needs> {
         let segments = self.segments()?;
         let in_file = |address: usize| {
@@ -144,6 +169,12 @@ pub fn needs(bytes: &[u8]) -> Option<Needs> {
 
 /// Enough of a file to know its architecture.
 const HEAD_BYTES: u64 = 4096;
+
+/// The bytes of the section called `name`; `None` when there is none, or no ELF file.
+#[must_use]
+pub fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    Elf::new(bytes)?.section(name)
+}
 
 /// Everything `program` needs to run, by its path in the guest: its loader and libraries,
 /// looked for in `folders` first, then where each file says, then where this system keeps

@@ -33,11 +33,18 @@ pub fn of_file(path: &Path) -> Result<String, LabError> {
         }
     }
     let mut file = given::open(path).map_err(|e| LabError::file(path, &e))?;
+    if file.metadata().is_ok_and(|m| m.len() > BYTES_MAX) {
+        return Err(LabError::cannot(format!("{}: too large for the lab", path.display())));
+    }
     let mut into = Into(Sha256::new());
     io::copy(&mut file, &mut into).map_err(|e| LabError::file(path, &e))?;
     Ok(hex(&into.0.finalize()))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// The largest file that is hashed: larger ones are none of the lab's (/proc/kcore is one).
+const BYTES_MAX: u64 = 16 << 30;
+
+/// Bytes as hexadecimal text.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -47,6 +47,7 @@ impl Machine {
         let models: Vec<&str> = known.iter().map(|m| m.base()).collect();
         let wanted = asked.unwrap_or_default();
         let base = wanted.split(',').next().unwrap_or_default();
+        switches(wanted).map_err(|e| LabError::usage(format!("--machine {wanted}: {e}")))?;
         let mut machine = match known.iter().find(|m| m.base() == base) {
             Some(found) => Self { model: wanted.to_owned(), ..found.clone() },
             None if wanted.is_empty() => known
@@ -150,6 +151,35 @@ impl Machine {
     }
 }
 
+/// Options of a model that may be given: what they change is the machine, and nothing of the host.
+/// QEMU has others (`dumpdtb=FILE` writes a file).
+const SWITCHES: [(&str, &[&str]); 6] = [
+    ("acpi", &["on", "off"]),
+    ("gic-version", &["2", "3", "max"]),
+    ("highmem", &["on", "off"]),
+    ("hpet", &["on", "off"]),
+    ("its", &["on", "off"]),
+    ("vmport", &["on", "off"]),
+];
+
+/// Are the options behind the model's name such ones?
+fn switches(model: &str) -> Result<(), String> {
+    for option in model.split(',').skip(1) {
+        let known = option.split_once('=').and_then(|(name, value)| {
+            let (_, values) = SWITCHES.iter().find(|(known, _)| *known == name)?;
+            values.contains(&value).then_some(())
+        });
+        if known.is_none() {
+            let all: Vec<String> = SWITCHES
+                .iter()
+                .map(|(name, values)| format!("{name}={}", values.join("|")))
+                .collect();
+            return Err(format!("`{option}` is not among {}", all.join(", ")));
+        }
+    }
+    Ok(())
+}
+
 fn find(folder: &Path, name: &str, depth: u8) -> Option<PathBuf> {
     let direct = folder.join(name);
     if direct.is_file() {
@@ -163,4 +193,36 @@ fn find(folder: &Path, name: &str, depth: u8) -> Option<PathBuf> {
         .collect();
     folders.sort();
     (depth > 0).then(|| folders.iter().find_map(|f| find(f, name, depth - 1))).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_one_of_ours_with_options_that_touch_no_host() {
+        let chosen = |arch, model| Machine::choose(arch, Some(model), false);
+        for (arch, model) in [
+            (Arch::X86_64, "pc"),
+            (Arch::X86_64, "q35,hpet=off"),
+            (Arch::Aarch64, "virt,gic-version=3"),
+            (Arch::Arm, "virt,highmem=off"),
+            (Arch::Arm, "vexpress-a9"),
+        ] {
+            assert_eq!(chosen(arch, model).unwrap().model, model);
+        }
+        for model in [
+            "pc,dumpdtb=/etc/passwd",
+            "pc,,dumpdtb=/etc/passwd",
+            "pc,hpet=off,dumpdtb=/x",
+            "pc,hpet",
+            "pc,firmware=/x",
+            "pc,hpet=/x",
+            "none",
+            "-drive",
+            "microvm",
+        ] {
+            assert_eq!(chosen(Arch::X86_64, model).unwrap_err().exit_status(), 2, "{model}");
+        }
+    }
 }

@@ -12,15 +12,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tailbound_sys::environment::Environment;
-use tailbound_sys::hostinfo;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::Spawn;
+use tailbound_sys::{hostinfo, owner, program};
 
 use crate::arch::Arch;
 use crate::error::LabError;
+use crate::ground::{self, Ground};
 use crate::machine::Machine;
 
 const SIGKILL: i32 = 9;
+
+/// What QEMU's own filter of system calls refuses: old calls, new rights, new processes, other
+/// priorities and CPUs. Nothing that a guest's figures depend on.
+const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+/// The descriptor that a snapshot comes in by.
+const INCOMING: i32 = 3;
 
 /// The emulator of one architecture on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +36,8 @@ pub struct Emulator {
     pub program: PathBuf,
     /// First line of `--version`.
     pub version: String,
+    /// Does it have a filter of its own system calls?
+    pub sandbox: bool,
 }
 
 impl Emulator {
@@ -41,25 +50,24 @@ impl Emulator {
         let package = if arch == Arch::X86_64 { "qemu-system-x86" } else { "qemu-system-arm" };
         let named = std::env::var_os("TAILBOUND_QEMU").filter(|v| !v.is_empty()).map(PathBuf::from);
         let program = match asked.map(Path::to_owned).or(named) {
-            Some(path) => path,
-            None => on_path(&name).ok_or_else(|| {
-                LabError::cannot(format!(
-                    "no {name} on this machine: install Debian's {package}, or give --qemu PROGRAM"
-                ))
+            Some(path) => std::path::absolute(&path).map_err(|e| LabError::file(&path, &e))?,
+            None => program::find(&name).map_err(|e| {
+                LabError::cannot(format!("{e}: install Debian's {package}, or give --qemu PROGRAM"))
             })?,
         };
-        #[expect(clippy::disallowed_methods, reason = "prints its version and ends")]
-        let out = std::process::Command::new(&program).arg("--version").output();
-        let out = out.map_err(|e| LabError::file(&program, &e))?;
-        let text = String::from_utf8_lossy(&out.stdout).into_owned();
-        let version = text.lines().next().unwrap_or_default().trim().to_owned();
+        // Where it has no sandbox, that word is an error.
+        let (said, sandbox) = match said(&program, &["-sandbox", "on", "--version"])? {
+            text if text.contains("QEMU emulator") => (text, true),
+            _ => (said(&program, &["--version"])?, false),
+        };
+        let version = said.lines().next().unwrap_or_default().trim().to_owned();
         if !version.contains("QEMU") {
             return Err(LabError::cannot(format!(
                 "{} --version does not speak of QEMU: is it QEMU?",
                 program.display()
             )));
         }
-        Ok(Self { program, version })
+        Ok(Self { program, version, sandbox })
     }
 
     /// Major version, where it can be read.
@@ -70,9 +78,13 @@ impl Emulator {
     }
 }
 
-pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|p| p.is_file())
+/// The standard output of QEMU with these words, which end it at once.
+fn said(program: &Path, words: &[&str]) -> Result<String, LabError> {
+    #[expect(clippy::disallowed_methods, reason = "prints its version and ends")]
+    let mut command = std::process::Command::new(program);
+    command.args(words).env_clear().envs(Environment::Clean.variables());
+    let out = command.output().map_err(|e| LabError::file(program, &e))?;
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
 /// What to boot.
@@ -92,8 +104,10 @@ pub struct Setup {
     pub kvm: bool,
     /// The kernel image.
     pub image: PathBuf,
+    /// Its SHA-256.
+    pub image_sha256: String,
     /// The initramfs.
-    pub initramfs: PathBuf,
+    pub initramfs: Vec<u8>,
     /// The kernel's command line.
     pub command_line: String,
     /// The board's device tree.
@@ -136,12 +150,13 @@ impl Setup {
         word("watchdog=pause,shutdown=pause");
         // Not before its control line is open.
         word("-S");
-        let files = [("-kernel", Some(&self.image)), ("-initrd", Some(&self.initramfs))];
-        for (flag, path) in files.into_iter().chain([("-dtb", self.device_tree.as_ref())]) {
-            if let Some(path) = path {
-                words.push(OsString::from(flag));
-                words.push(path.into());
-            }
+        for (flag, name) in [("-kernel", ground::KERNEL), ("-initrd", ground::INITRAMFS)] {
+            word(flag);
+            word(name);
+        }
+        if self.device_tree.is_some() {
+            word("-dtb");
+            word(ground::TREE);
         }
         words
     }
@@ -152,61 +167,60 @@ impl Setup {
 pub(crate) struct Running {
     pid: Pid,
     ended: bool,
-    errors: PathBuf,
-}
-
-/// The files of one boot.
-#[derive(Clone, Debug)]
-pub(crate) struct Lines<'a> {
-    pub(crate) console: &'a Path,
-    pub(crate) results: &'a Path,
-    pub(crate) job: Option<&'a Path>,
-    pub(crate) incoming: Option<&'a Path>,
-    pub(crate) errors: &'a Path,
 }
 
 impl Running {
-    /// Starts it; the control line is the second value.
+    /// Starts it in its folder; the control line is the second value.
     pub(crate) fn start(
         emulator: &Emulator,
         setup: &Setup,
-        lines: &Lines<'_>,
+        ground: &Ground,
+        incoming: Option<&File>,
     ) -> Result<(Self, UnixStream), LabError> {
+        if !emulator.sandbox && owner::effective_user() == 0 {
+            return Err(LabError::cannot(format!(
+                "{} was built without seccomp, so that `-sandbox` is missing, and root starts no QEMU without it: run this as an ordinary user, or use Debian's QEMU",
+                emulator.program.display()
+            )));
+        }
         let mut words = setup.words();
-        let mut pair = |flag: &str, value: OsString| {
+        let mut pair = |flag: &str, value: String| {
             words.push(OsString::from(flag));
-            words.push(value);
+            words.push(OsString::from(value));
         };
-        for (id, path) in [("console", lines.console), ("results", lines.results)] {
-            pair("-chardev", with_path(&format!("file,id={id},path="), path));
+        if emulator.sandbox {
+            pair("-sandbox", SANDBOX.to_owned());
         }
-        pair("-serial", OsString::from("chardev:console"));
+        for name in [ground::CONSOLE, ground::RESULTS] {
+            pair("-chardev", format!("file,id={name},path={name}"));
+        }
+        pair("-serial", format!("chardev:{}", ground::CONSOLE));
         if !setup.machine.results_by_device() {
-            pair("-serial", OsString::from("chardev:results"));
+            pair("-serial", format!("chardev:{}", ground::RESULTS));
         }
-        if let Some(job) = lines.job {
-            pair("-fw_cfg", with_path("name=opt/tailbound/job,file=", job));
+        if setup.machine.stops {
+            pair("-fw_cfg", format!("name=opt/tailbound/job,file={}", ground::JOB));
         }
-        if let Some(snapshot) = lines.incoming {
-            let mut uri = OsString::from("exec:cat ");
-            uri.push(quoted(snapshot)?);
-            pair("-incoming", uri);
-        }
-        pair("-qmp", OsString::from("stdio"));
         let (ours, theirs) = UnixStream::pair().map_err(LabError::cannot)?;
-        let errors = File::create(lines.errors).map_err(|e| LabError::file(lines.errors, &e))?;
+        let errors = ground.errors()?;
+        let mut descriptors = vec![(theirs.as_fd(), 0), (theirs.as_fd(), 1), (errors.as_fd(), 2)];
+        if let Some(state) = incoming {
+            descriptors.push((state.as_fd(), INCOMING));
+            pair("-incoming", format!("fd:{INCOMING}"));
+        }
+        pair("-qmp", "stdio".to_owned());
         let spawn = Spawn {
             program: &emulator.program,
             arguments: &words,
-            descriptors: &[(theirs.as_fd(), 0), (theirs.as_fd(), 1), (errors.as_fd(), 2)],
+            descriptors: &descriptors,
             pid_namespace: false,
             new_session: true,
             death_signal: SIGKILL,
             cpus: &[],
             environment: Environment::Clean,
         };
-        let pid = spawn.start().map_err(LabError::cannot)?;
-        Ok((Self { pid, ended: false, errors: lines.errors.to_owned() }, ours))
+        let pid = spawn.start_confined(&ground.walls()).map_err(LabError::cannot)?;
+        Ok((Self { pid, ended: false }, ours))
     }
 
     /// CPU time it has used so far, all its threads together.
@@ -216,13 +230,6 @@ impl Running {
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
         let mut ticks = || fields.next()?.parse::<u64>().ok();
         Some(Duration::from_millis((ticks()? + ticks()?) * 1000 / hostinfo::ticks_per_second()))
-    }
-
-    /// What QEMU itself complained of.
-    pub(crate) fn complaint(&self) -> String {
-        let text = std::fs::read_to_string(&self.errors).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-        lines.iter().rev().take(3).rev().copied().collect::<Vec<_>>().join("; ")
     }
 
     /// Ends it.
@@ -239,25 +246,4 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// QEMU's option syntax doubles commas in values.
-fn with_path(before: &str, path: &Path) -> OsString {
-    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-    let mut bytes = before.as_bytes().to_vec();
-    for &b in path.as_os_str().as_bytes() {
-        bytes.push(b);
-        if b == b',' {
-            bytes.push(b);
-        }
-    }
-    OsString::from_vec(bytes)
-}
-
-/// A path as one word of the shell that QEMU starts.
-pub(crate) fn quoted(path: &Path) -> Result<String, LabError> {
-    let text = path.to_str().ok_or_else(|| {
-        LabError::usage(format!("{}: not a name that QEMU can be told", path.display()))
-    })?;
-    Ok(format!("'{}'", text.replace('\'', "'\\''")))
 }

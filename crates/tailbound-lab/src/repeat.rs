@@ -36,12 +36,28 @@ pub fn cell(
         )));
     }
     let arch: Arch = record.arch.parse().map_err(LabError::usage)?;
-    let kvm = record.accelerator == "kvm";
-    let machine = Machine::choose(arch, Some(&record.machine), kvm)?;
+    let refused = |what: &str| Err(LabError::usage(format!("this run cannot be repeated: {what}")));
+    match record.accelerator.as_str() {
+        "tcg" => {}
+        "kvm" => {
+            return refused(
+                "it was made under KVM, in the time of a shared host; `lab run --kvm` makes another",
+            );
+        }
+        _ => return refused("its accelerator is neither tcg nor kvm"),
+    }
+    if record.files.len() > FILES_MAX {
+        return refused(&format!("it names more than {FILES_MAX} files"));
+    }
+    let machine = Machine::choose(arch, Some(&record.machine), false)?;
     let kernel = kernel(record, arch, obtain)?;
     let mut files = BTreeMap::new();
     for (path, sha256) in &record.files {
-        // Programs stand in the guest where they stood here.
+        // Programs stand in the guest where they stood here. What it names is only a file's place:
+        // its bytes must be those that were recorded.
+        if !plain(path) {
+            return refused(&format!("`{path}` is no place of a program"));
+        }
         let here = PathBuf::from(path);
         let of_target = target.and_then(|t| t.files.get(path)).cloned();
         let host = match of_target {
@@ -60,20 +76,30 @@ pub fn cell(
         }
         files.insert(path.clone(), host);
     }
-    Ok(Cell {
+    let cell = Cell {
         kernel,
         machine,
         smp: record.smp,
         memory_mib: record.memory_mib,
         shift: record.shift,
         seed: record.seed,
-        kvm,
+        kvm: false,
         append: record.append.clone(),
         files,
         modules: target.map_or_else(Vec::new, |t| t.modules.clone()),
         guest,
         job: record.job.clone(),
-    })
+    };
+    cell.check().map(|()| cell)
+}
+
+/// More files than this are no guest of ours.
+const FILES_MAX: usize = 1024;
+
+/// An absolute path of an ordinary file: none of what the kernel makes up.
+fn plain(path: &str) -> bool {
+    let hidden = ["/proc/", "/sys/", "/dev/", "/run/"].iter().any(|f| path.starts_with(f));
+    path.starts_with('/') && !hidden && !path.split('/').any(|part| part == "..")
 }
 
 fn kernel(
@@ -137,4 +163,102 @@ pub fn differences(before: &LabRecord, now: &LabRecord) -> Vec<String> {
     check("command line", &before.command_line, &now.command_line);
     check("CPU model", &before.cpu, &now.cpu);
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use tailbound_core::lab::KernelRecord;
+
+    use super::*;
+
+    /// A record of a run of the kernel in `folder`, which is there.
+    fn record(folder: &std::path::Path) -> LabRecord {
+        let mut image = vec![0u8; 0x400];
+        image.splice(0x202..0x206, *b"HdrS");
+        let path = folder.join("bzImage");
+        std::fs::write(&path, &image).unwrap();
+        LabRecord {
+            arch: "x86_64".to_owned(),
+            machine: "pc".to_owned(),
+            smp: 1,
+            memory_mib: 64,
+            accelerator: "tcg".to_owned(),
+            kernel: KernelRecord {
+                name: format!("path:{}", path.display()),
+                package: None,
+                sha256: hash::of_bytes(&image),
+                ..KernelRecord::default()
+            },
+            ..LabRecord::default()
+        }
+    }
+
+    fn repeated(record: &LabRecord) -> Result<Cell, LabError> {
+        let folder = tempfile::tempdir().unwrap();
+        let store = crate::Store::at(folder.path());
+        cell(record, None, None, &mut |name, arch| {
+            assert!(!matches!(name, KernelName::Debian(_)), "something would be fetched");
+            crate::kernel::obtain(name, arch, &store, &mut |_| {})
+        })
+    }
+
+    #[test]
+    fn what_a_record_holds_reaches_no_qemu_unless_it_is_on_a_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let good = record(folder.path());
+        assert_eq!(repeated(&good).unwrap().machine.model, "pc");
+        type Change = fn(&mut LabRecord);
+        let hostile: [(&str, Change); 12] = [
+            ("dumpdtb", |r| r.machine = "pc,dumpdtb=/etc/passwd".to_owned()),
+            ("not known", |r| r.machine = "none".to_owned()),
+            ("--smp", |r| r.smp = 4_000_000_000),
+            ("--smp", |r| r.smp = 0),
+            ("--memory", |r| r.memory_mib = u32::MAX),
+            ("--memory", |r| r.memory_mib = 0),
+            ("--shift", |r| r.shift = 255),
+            ("accelerator", |r| r.accelerator = "xen".to_owned()),
+            ("KVM", |r| r.accelerator = "kvm".to_owned()),
+            ("--append", |r| r.append = "quiet\nmore".to_owned()),
+            ("--append", |r| r.append = "x".repeat(100_000)),
+            ("is not one of", |r| r.arch = "../x86_64".to_owned()),
+        ];
+        for (says, change) in hostile {
+            let mut bad = good.clone();
+            change(&mut bad);
+            let e = repeated(&bad).expect_err(says);
+            assert_eq!(e.exit_status(), 2, "{e}");
+            assert!(e.to_string().contains(says), "{says}: {e}");
+        }
+        // What QEMU is told of CPU and command line is ours, whatever stands in the record.
+        let lying = LabRecord {
+            cpu: "max,x-something=/etc/passwd".to_owned(),
+            command_line: "init=/bin/sh".to_owned(),
+            ..good.clone()
+        };
+        let cell = repeated(&lying).unwrap();
+        assert_eq!(cell.machine, Machine::choose(Arch::X86_64, Some("pc"), false).unwrap());
+        assert!(cell.append.is_empty());
+    }
+
+    #[test]
+    fn files_and_kernels_that_a_record_names_are_read_only_where_they_end_and_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let good = record(folder.path());
+        for path in ["/proc/kmsg", "/dev/zero", "/etc/../proc/kmsg", "relative", "/etc/passwd"] {
+            let files = [(path.to_owned(), "0".repeat(64))].into();
+            let e = repeated(&LabRecord { files, ..good.clone() }).unwrap_err().to_string();
+            assert!(e.contains("no place of a program") || e.contains("is not the file"), "{e}");
+        }
+        let pipe = folder.path().join("pipe");
+        #[expect(clippy::disallowed_methods, reason = "makes a pipe and ends")]
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|s| s.success()));
+        for image in ["/dev/zero", "/proc/kcore", &pipe.display().to_string()] {
+            let mut bad = good.clone();
+            bad.kernel.name = format!("path:{image}");
+            assert!(repeated(&bad).is_err(), "{image}");
+        }
+        let many = (0..=FILES_MAX).map(|n| (format!("/f{n}"), String::new())).collect();
+        assert!(repeated(&LabRecord { files: many, ..good }).is_err());
+    }
 }

@@ -3,8 +3,6 @@
 //!
 //! Context: COLD.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -20,12 +18,11 @@ use crate::boot::{self, Booted, Ended, Progress, Snapshot};
 use crate::cell::{Cell, Prepared};
 use crate::diagnose;
 use crate::error::LabError;
+use crate::ground::{self, Ground};
 use crate::hash;
-use crate::qemu::{Emulator, Lines};
+use crate::qemu::Emulator;
+use crate::snapshot::Place;
 use crate::store::Store;
-
-/// Snapshots kept; each is about as large as what the guest's memory holds.
-const SNAPSHOTS_MAX: usize = 24;
 
 /// How a run is made, which its result does not depend on.
 #[derive(Clone, Debug)]
@@ -51,6 +48,8 @@ pub struct Made {
     pub console: Vec<u8>,
     /// What was done, for the curious; not part of the run.
     pub cost: Cost,
+    /// What was found wrong on the way and mended.
+    pub notes: Vec<String>,
 }
 
 /// What it cost the host.
@@ -79,37 +78,47 @@ pub fn run(
     means: &Means<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Made, LabError> {
-    let prepared = cell.prepare(means.emulator, means.store)?;
-    means.store.sweep("boots");
-    let folder = means.store.beside("boots")?;
-    let path = |name: &str| folder.path().join(name);
-    let (console, results, job, errors) =
-        (path("console"), path("results"), path("job.json"), path("qemu.err"));
-    fs::write(&job, &prepared.job).map_err(|e| LabError::file(&job, &e))?;
-    let snapshot = snapshot_path(&prepared, means)?;
-    let there = snapshot.as_deref().is_some_and(Path::is_file);
-    let lines = Lines {
-        console: &console,
-        results: &results,
-        job: cell.machine.stops.then_some(job.as_path()),
-        incoming: None,
-        errors: &errors,
+    let prepared = cell.prepare(means.emulator)?;
+    let (emulator, setup, stop) = (means.emulator, &prepared.setup, means.stop);
+    let ground = Ground::make(means.store, setup, &prepared.job)?;
+    let place = place(&prepared, means)?;
+    let mut notes = Vec::new();
+    let there = place.as_ref().and_then(|p| p.open(&mut |note| notes.push(note)));
+    let patience = means.host_limit_s;
+    let mut boot = |snapshot: Snapshot<'_>| {
+        boot::boot(emulator, setup, &ground, snapshot, patience, stop, progress)
     };
-    let snapshot = match snapshot.as_deref() {
-        Some(path) if there => Snapshot::Use(path),
-        Some(path) => Snapshot::Make(path),
+    let make = || match &place {
+        Some(place) => Snapshot::Make(means.store, place),
         None => Snapshot::None,
     };
-    let patience = means.host_limit_s;
-    let (emulator, setup, stop) = (means.emulator, &prepared.setup, means.stop);
-    let mut booted = boot::boot(emulator, setup, &lines, snapshot, patience, stop, progress)?;
+    let mut resumed = there.is_some();
+    let mut booted = match &there {
+        Some(file) => boot(Snapshot::Use(file)),
+        None => boot(make()),
+    };
+    // A snapshot that this QEMU does not take would fail every later run too.
+    let refused = match &booted {
+        Err(LabError::Interrupted) => None,
+        Err(e) => Some(e.to_string()),
+        Ok(Booted { ended: Ended::Quit(why), .. }) => Some(why.clone()),
+        Ok(_) => None,
+    };
+    if let (true, Some(why), Some(place)) = (resumed, refused, &place) {
+        place.forget(&format!("QEMU does not go on from it ({why})"), &mut |n| notes.push(n));
+        resumed = false;
+        booted = boot(make());
+    }
+    let mut booted = booted?;
     if booted.ended == Ended::Standstill {
         // An emulator that hangs (seen once in some hundred boots) says nothing about the
         // guest: what it executes is the same the second time, or it stands still again.
-        booted = boot::boot(emulator, setup, &lines, Snapshot::None, patience, stop, progress)?;
+        resumed = false;
+        booted = boot(Snapshot::None)?;
     }
-    let console = given::end(&console, limits::CONSOLE_BYTES_MAX).unwrap_or_default();
-    let results = given::read(&results, limits::RESULT_BYTES_MAX).unwrap_or_default();
+    let console = ground.console();
+    let results = given::read(&ground.path(ground::RESULTS), limits::RESULT_BYTES_MAX);
+    let results = results.unwrap_or_default();
     let envelope = envelope::read(&results);
     let run = read(&prepared, &envelope, &booted, &console)?;
     let cost = Cost {
@@ -118,33 +127,17 @@ pub fn run(
         instructions: booted.instructions,
         executed: booted.work.map(|w| w.0),
         cpu: booted.work.map(|w| w.1),
-        resumed: there,
+        resumed,
     };
-    Ok(Made { run, console, cost })
+    Ok(Made { run, console, cost, notes })
 }
 
-fn snapshot_path(prepared: &Prepared, means: &Means<'_>) -> Result<Option<PathBuf>, LabError> {
+/// Where this cell's snapshot is, or will be.
+fn place(prepared: &Prepared, means: &Means<'_>) -> Result<Option<Place>, LabError> {
     if !means.snapshots || !prepared.setup.machine.stops || prepared.setup.kvm {
         return Ok(None);
     }
-    let room = means.store.room("snapshots")?;
-    let path = room.join(format!("{}.vmstate", prepared.key));
-    if !path.is_file() {
-        forget_oldest(&room);
-    }
-    Ok(Some(path))
-}
-
-/// Removes the oldest snapshots beyond what is kept: each can be made again.
-fn forget_oldest(room: &Path) {
-    let age = |path: &PathBuf| fs::metadata(path).and_then(|m| m.modified()).ok();
-    let mut all: Vec<PathBuf> =
-        fs::read_dir(room).into_iter().flatten().flatten().map(|e| e.path()).collect();
-    all.sort_by_key(age);
-    let surplus = (all.len() + 1).saturating_sub(SNAPSHOTS_MAX);
-    for path in all.iter().take(surplus) {
-        drop(fs::remove_file(path));
-    }
+    Place::of(means.store, &prepared.key).map(Some)
 }
 
 fn read(

@@ -9,6 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use tailbound_sys::owner;
+
 use crate::error::LabError;
 
 /// The lab's folder.
@@ -33,11 +35,33 @@ impl Store {
         let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let folder = var("TAILBOUND_LAB")
             .or_else(|| var("XDG_CACHE_HOME").map(|p| p.join("tailbound/lab")))
-            .or_else(|| var("HOME").map(|p| p.join(".cache/tailbound/lab")))
+            .or_else(|| owner::home().map(|p| p.join(".cache/tailbound/lab")))
             .ok_or_else(|| {
                 LabError::cannot("there is no HOME: set TAILBOUND_LAB to a folder for kernels")
             })?;
-        Ok(Self::at(&folder))
+        let store = Self::at(&folder);
+        store.ours(&store.folder)?;
+        Ok(store)
+    }
+
+    /// Is this level of the store in our hands alone? What lies in it (apt's configuration, kernels,
+    /// snapshots, build trees) is executed or believed.
+    fn ours(&self, path: &Path) -> Result<(), LabError> {
+        let root = owner::effective_user() == 0;
+        let judged = if root {
+            owner::alone(path)
+        } else if path.exists() {
+            owner::folder(path)
+        } else {
+            Ok(())
+        };
+        judged.map_err(|foreign| {
+            let who = if root { "root uses only what is root's" } else { "use a folder of your own" };
+            LabError::cannot(format!(
+                "the lab's folder {} is not used: {foreign}, and {who}: name another one in TAILBOUND_LAB, or give this one (and those above it) to its user alone",
+                self.folder.display()
+            ))
+        })
     }
 
     /// The folder itself.
@@ -53,6 +77,9 @@ impl Store {
     pub fn room(&self, name: &str) -> Result<PathBuf, LabError> {
         let path = self.folder.join(name);
         fs::create_dir_all(&path).map_err(|e| LabError::file(&path, &e))?;
+        for level in path.ancestors().take_while(|level| level.starts_with(&self.folder)) {
+            self.ours(level)?;
+        }
         Ok(path)
     }
 
@@ -139,7 +166,7 @@ pub(crate) fn unique() -> String {
 }
 
 /// Names of things half made.
-const PART: &str = ".part-";
+pub(crate) const PART: &str = ".part-";
 
 /// A room of the store, ours alone until dropped or this process ends.
 #[derive(Debug)]
@@ -165,5 +192,40 @@ impl Drop for Beside {
     fn drop(&mut self) {
         // Swept out by the next holder of the lock otherwise.
         let _left = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+
+    use super::*;
+
+    #[test]
+    fn a_store_that_others_may_change_is_not_used() {
+        let top = tempfile::tempdir().unwrap();
+        let store = Store::at(&top.path().join("lab"));
+        let room = store.room("snapshots/x").unwrap();
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for level in [store.folder().to_owned(), store.folder().join("snapshots"), room] {
+            mode(&level, 0o777);
+            let e = store.room("snapshots/x").unwrap_err().to_string();
+            assert!(
+                e.contains("may be written by everybody") && e.contains("TAILBOUND_LAB"),
+                "{e}"
+            );
+            mode(&level, 0o755);
+        }
+        if owner::effective_user() == 0 {
+            for level in [top.path().to_owned(), store.folder().join("snapshots")] {
+                chown(&level, Some(65534), None).unwrap();
+                let e = store.room("snapshots/x").unwrap_err().to_string();
+                assert!(e.contains("belongs to user 65534"), "{e}");
+                chown(&level, Some(0), None).unwrap();
+            }
+        }
+        store.room("snapshots/x").unwrap();
     }
 }

@@ -19,7 +19,7 @@ use std::process::ExitStatus;
 use tailbound_core::units;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::Pid;
-use tailbound_sys::{private, sched};
+use tailbound_sys::{private, program, sched};
 
 use crate::child::Child;
 use crate::error::LoadError;
@@ -80,9 +80,8 @@ pub(crate) fn start(
     options: Options,
     note: &mut dyn FnMut(String),
 ) -> Result<Box<dyn Load>, String> {
-    let program = installed("stress-ng").ok_or(
-        "stress-ng is not installed: install the package stress-ng, or choose another load",
-    )?;
+    let program = program::find("stress-ng")
+        .map_err(|e| format!("{e}: install the package stress-ng, or choose another load"))?;
     let writable = file::first_writable()?;
     let metrics = file::make(&writable).map_err(|e| e.to_string())?.0;
     let folder = private_folder();
@@ -117,12 +116,6 @@ pub(crate) fn start(
     };
     it.slice()?;
     Ok(Box::new(it))
-}
-
-/// The program of that name on the path.
-fn installed(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| p.is_file())
 }
 
 /// Files in memory of its own, at most an eighth of what is available.

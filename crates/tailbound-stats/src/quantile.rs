@@ -255,11 +255,17 @@ pub fn mode(d: &Distribution) -> Option<Mode> {
     }
     let (_, first, last) = best?;
     let (first, last) = (all.get(first)?, all.get(last)?);
+    // The middle of a stretch may lie beyond the last value in it, which is known.
+    let within = |ns: f64| {
+        let ns = d.max_ns.map_or(ns, |max| ns.min(max as f64));
+        d.min_ns.map_or(ns, |min| ns.max(min as f64))
+    };
     if first.low_ns == last.low_ns {
         let ns = if d.resolution_ns > 1 { source_value(d, *first) } else { first.middle() };
-        return Some(Mode { ns, width_ns: first.width_ns });
+        return Some(Mode { ns: within(ns), width_ns: first.width_ns });
     }
-    Some(Mode { ns: f64::midpoint(first.low_ns as f64, last.high_ns as f64), width_ns })
+    let ns = f64::midpoint(first.low_ns as f64, last.high_ns as f64);
+    Some(Mode { ns: within(ns), width_ns })
 }
 
 /// The width of Freedman and Diaconis over `all`; at least 1 ns.

@@ -11,6 +11,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
+use crate::{owner, program};
+
 /// Where programs are, who the user is, where temporary files go, what time zone it is.
 const KEPT: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "TERM"];
 
@@ -42,7 +44,16 @@ impl Environment {
 
     fn of(self, all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
         let mut chosen: Vec<_> = all.filter(|(name, _)| self.holds(name)).collect();
+        // Never the current folder, whatever the user's says: see `program`.
+        let path = program::path();
+        match chosen.iter_mut().find(|(name, _)| name == "PATH") {
+            Some((_, value)) => *value = path,
+            None => chosen.push(("PATH".into(), path)),
+        }
         if self == Self::Clean {
+            // Under sudo HOME may be the caller's.
+            chosen.retain(|(name, _)| name != "HOME");
+            chosen.extend(owner::home().map(|home| ("HOME".into(), home.into())));
             chosen.push(("LC_ALL".into(), "C".into()));
         }
         chosen
@@ -70,9 +81,24 @@ mod tests {
     #[test]
     fn what_the_tool_starts_knows_nothing_of_who_started_the_tool() {
         let all = ["PATH", "MAKEFLAGS", "MAKELEVEL", "CARGO_HOME", "CC", "LANG", "TAILBOUND_LAB"];
-        assert_eq!(names(Environment::Clean, &all), ["PATH", "TAILBOUND_LAB", "LC_ALL"]);
+        let mut clean = names(Environment::Clean, &all);
+        clean.retain(|name| name != "HOME");
+        assert_eq!(clean, ["PATH", "TAILBOUND_LAB", "LC_ALL"]);
         let users = ["PATH", "CARGO_HOME", "CC", "LANG", "TAILBOUND_LAB"];
         assert_eq!(names(Environment::Users, &all), users);
         assert_eq!(names(Environment::Inherited, &all), all);
+    }
+
+    #[test]
+    fn a_path_is_always_given_and_never_leads_to_the_current_folder() {
+        for said in [None, Some(""), Some(".:/usr/bin"), Some("bin")] {
+            let all = said.map(|p| (OsString::from("PATH"), OsString::from(p)));
+            for kind in [Environment::Clean, Environment::Users, Environment::Inherited] {
+                let given = kind.of(all.clone().into_iter());
+                let path = given.iter().find(|(name, _)| name == "PATH").map(|(_, p)| p).unwrap();
+                let mut folders = std::env::split_paths(path);
+                assert!(folders.all(|f| f.is_absolute()), "{said:?}: {path:?}");
+            }
+        }
     }
 }

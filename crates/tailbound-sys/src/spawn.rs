@@ -51,7 +51,29 @@ pub struct Spawn<'a> {
     pub environment: Environment,
 }
 
+/// What a program that is not trusted may do less than its caller.
+#[derive(Clone, Debug)]
+pub struct Confined<'a> {
+    /// Its working folder, which its relative names are found in: those above it need not be open
+    /// to its user.
+    pub folder: &'a Path,
+    /// User and group it runs as, with no other group; the caller's if there is none.
+    pub user: Option<u32>,
+    /// One more group.
+    pub group: Option<u32>,
+    /// The largest file it may write.
+    pub file_bytes_max: u64,
+}
+
+struct Walls {
+    folder: CString,
+    user: Option<u32>,
+    group: Option<u32>,
+    file_bytes_max: u64,
+}
+
 struct Child {
+    walls: Option<Walls>,
     argv: Vec<*const libc::c_char>,
     envp: Vec<*const libc::c_char>,
     moves: Vec<(i32, i32)>,
@@ -69,6 +91,18 @@ impl Spawn<'_> {
     /// The call that failed in the parent or in the child, execve(2) included; EPERM at
     /// `clone` when the PID namespace is not permitted.
     pub fn start(&self) -> Result<Pid, SysError> {
+        self.launch(None)
+    }
+
+    /// As [`Self::start`], confined: it can gain no right by executing anything, and leaves no core.
+    ///
+    /// # Errors
+    /// As [`Self::start`]; the call that would have confined it.
+    pub fn start_confined(&self, confined: &Confined<'_>) -> Result<Pid, SysError> {
+        self.launch(Some(confined))
+    }
+
+    fn launch(&self, confined: Option<&Confined<'_>>) -> Result<Pid, SysError> {
         let text = |s: &OsStr| {
             CString::new(s.as_bytes()).map_err(|_| {
                 SysError::code("execve", format!("NUL byte in {}", s.display()), libc::EINVAL)
@@ -94,7 +128,17 @@ impl Spawn<'_> {
             sources.push((duplicate_above(fd.as_raw_fd(), TARGET_FD_MAX + 1)?, target));
         }
         let highest = self.descriptors.iter().map(|d| d.1).max().unwrap_or(2).max(2);
+        let walls = |c: &Confined<'_>| {
+            let (user, group, file_bytes_max) = (c.user, c.group, c.file_bytes_max);
+            Ok::<_, SysError>(Walls {
+                folder: text(c.folder.as_os_str())?,
+                user,
+                group,
+                file_bytes_max,
+            })
+        };
         let mut child = Child {
+            walls: confined.map(walls).transpose()?,
             argv: pointers(&argv),
             envp: pointers(&envp),
             moves: sources.iter().map(|(fd, target)| (fd.as_raw_fd(), *target)).collect(),
@@ -213,6 +257,11 @@ fn prepare(child: &Child) -> Result<(), (&'static str, i32)> {
             }
         }
         close_above(child.highest_fd);
+        if let Some(walls) = &child.walls {
+            confine(walls)?;
+            // Another user's process has forgotten it.
+            libc::prctl(libc::PR_SET_PDEATHSIG, child.death_signal as libc::c_ulong, 0, 0, 0);
+        }
         let default: libc::sigaction = std::mem::zeroed();
         for signal in 1..65 {
             libc::sigaction(signal, &raw const default, std::ptr::null_mut());
@@ -221,6 +270,35 @@ fn prepare(child: &Child) -> Result<(), (&'static str, i32)> {
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
     }
     Ok(())
+}
+
+/// Numbers of the calls that take user and group in 32 bits.
+#[cfg(target_arch = "arm")]
+const IDENTITY: [libc::c_long; 3] =
+    [libc::SYS_setgroups32, libc::SYS_setresgid32, libc::SYS_setresuid32];
+#[cfg(not(target_arch = "arm"))]
+const IDENTITY: [libc::c_long; 3] = [libc::SYS_setgroups, libc::SYS_setresgid, libc::SYS_setresuid];
+
+/// The system calls themselves: the C library's would change the caller's threads too.
+fn confine(walls: &Walls) -> Result<(), (&'static str, i32)> {
+    let [set_groups, set_group, set_user] = IDENTITY;
+    let ok = |done: libc::c_long, call| if done < 0 { Err((call, last_errno())) } else { Ok(()) };
+    // SAFETY: system calls on integers and live structs, in the child.
+    unsafe {
+        ok(libc::chdir(walls.folder.as_ptr()).into(), "chdir")?;
+        for (what, bytes) in [(libc::RLIMIT_FSIZE, walls.file_bytes_max), (libc::RLIMIT_CORE, 0)] {
+            let most = bytes as libc::rlim_t;
+            let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+            ok(libc::setrlimit(what, &raw const limit).into(), "setrlimit")?;
+        }
+        if let Some(user) = walls.user {
+            let groups = walls.group.as_slice();
+            ok(libc::syscall(set_groups, groups.len(), groups.as_ptr()), "setgroups")?;
+            ok(libc::syscall(set_group, user, user, user), "setresgid")?;
+            ok(libc::syscall(set_user, user, user, user), "setresuid")?;
+        }
+        ok(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into(), "PR_SET_NO_NEW_PRIVS")
+    }
 }
 
 /// Closes every descriptor above `highest`; before Linux 5.9 (no close_range) those below

@@ -18,6 +18,8 @@ pub(crate) enum Lab {
     Repeat(LabRepeatArgs),
     /// Every kernel with every load: a run file each, one table, one report; goes on where it was interrupted
     Matrix(LabMatrixArgs),
+    /// What the lab's folder holds: list, verify, remove
+    Cache(LabCacheArgs),
     /// Kernels by name: list, fetch, build from source
     #[command(subcommand)]
     Kernel(crate::cli_lab_kernel::LabKernel),
@@ -181,6 +183,29 @@ pub(crate) struct LabRepeatArgs {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) host: HostArgs,
+}
+
+/// Arguments of `lab cache`.
+#[derive(Debug, Args)]
+pub(crate) struct LabCacheArgs {
+    /// Compare everything that has a hash with it; exit status 1 if something is damaged
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Remove what is beyond the limits, kernels, sources and builds included, what was unused the longest first
+    #[arg(long)]
+    pub(crate) prune: bool,
+    /// Remove everything, builds included
+    #[arg(long, conflicts_with = "prune")]
+    pub(crate) clear: bool,
+    /// The most that all may take [default: $TAILBOUND_LAB_SIZE, or 8G]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_size: Option<String>,
+    /// How long something stays that nobody uses [default: $TAILBOUND_LAB_AGE, or 30d]
+    #[arg(long, value_name = "AGE")]
+    pub(crate) max_age: Option<String>,
+    /// Print the answer as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
 }
 
 /// Arguments of `lab matrix`.

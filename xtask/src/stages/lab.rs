@@ -10,11 +10,12 @@
 //! everything else is still checked.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
 use super::tally::Tally;
@@ -72,6 +73,8 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         "the same bytes from power-on, and from a snapshot on a loaded host",
         lab.same_bytes(),
     );
+    tally.add("a damaged snapshot is noticed and made again", lab.mended());
+    tally.add("a running QEMU has no rights", lab.walls());
     tally.add(
         "repeated from its own record",
         lab.answers(&["lab", "repeat", "a.jsonl"], 0).map(drop),
@@ -135,6 +138,69 @@ impl Lab {
         let a = read("a.jsonl")?;
         ensure!(a == read("b.jsonl")?, "the run that made a snapshot differs: a.jsonl, b.jsonl");
         ensure!(a == read("c.jsonl")?, "the run from a snapshot differs: a.jsonl, c.jsonl");
+        Ok(())
+    }
+
+    /// A snapshot with one byte changed, and one that is cut off: said, made again, the same run.
+    fn mended(&self) -> anyhow::Result<()> {
+        let text = self.answers(&["lab", "cache", "--json"], 0)?;
+        let value: Value =
+            serde_json::from_str(text.get(text.find('{').unwrap_or(0)..).unwrap_or_default())?;
+        let items = value.get("items").and_then(Value::as_array).context("no items")?;
+        let newest = items
+            .iter()
+            .filter(|i| i.get("kind").and_then(Value::as_str) == Some("snapshots"))
+            .min_by_key(|i| i.get("unused_s").and_then(Value::as_u64))
+            .and_then(|i| i.get("path").and_then(Value::as_str))
+            .context("no snapshot")?;
+        let state = Path::new(newest).join("state");
+        let mut bytes = fs::read(&state)?;
+        let middle = bytes.len() / 2;
+        if let Some(byte) = bytes.get_mut(middle) {
+            *byte ^= 1;
+        }
+        fs::write(&state, &bytes)?;
+        let said = self.answers(&["lab", "cache", "--verify"], 1)?;
+        ensure!(said.contains("damaged"), "{said}");
+        let words = ["lab", "run", "-k", RT, "-l", "1000", "-o"];
+        let said = self.answers(&[&words[..], &["mended.jsonl"]].concat(), 0)?;
+        ensure!(said.contains("made again"), "{said}");
+        let same =
+            fs::read(self.folder.join("mended.jsonl"))? == fs::read(self.folder.join("a.jsonl"))?;
+        ensure!(same, "the run after mending differs: a.jsonl, mended.jsonl");
+        self.answers(&["lab", "cache", "--verify"], 0).map(drop)
+    }
+
+    /// What /proc says of QEMU while it runs: a filter, no new rights, and for root another user.
+    fn walls(&self) -> anyhow::Result<()> {
+        let words = ["lab", "run", "-q", "-k", RT, "-l", "4000000", "-o", "walls.jsonl"];
+        let mut tool = self.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let begun = Instant::now();
+        let status = loop {
+            let children = format!("/proc/{0}/task", tool.id());
+            let pids = fs::read_dir(children)?
+                .flatten()
+                .filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
+            let found = pids
+                .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+                .filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/status")).ok())
+                .find(|status| status.contains("qemu-system") && status.contains("Seccomp:\t2"));
+            match found {
+                Some(status) => break Ok(status),
+                None if begun.elapsed() > LIMIT => break Err(anyhow!("no QEMU with a filter")),
+                None => std::thread::park_timeout(Duration::from_millis(20)),
+            }
+        };
+        // Its QEMU ends with it.
+        let _gone = (tool.kill(), tool.wait());
+        let status = status?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|l| l.strip_prefix(name));
+            line.map(|l| l.trim().to_owned()).unwrap_or_default()
+        };
+        ensure!(field("NoNewPrivs:") == "1" && field("CapEff:") == "0".repeat(16), "{status}");
+        let root = fs::metadata("/proc/self")?.uid() == 0;
+        ensure!(!root || !field("Uid:").starts_with("0\t"), "{status}");
         Ok(())
     }
 

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, SIGTERM};
+use tailbound_sys::program;
 use tailbound_sys::spawn::Spawn;
 
-use super::toolchain::{Toolchain, on_path};
+use super::toolchain::Toolchain;
 use crate::arch::Arch;
 use crate::error::LabError;
 use crate::kernel::tool::{Said, Tool};
@@ -141,7 +142,7 @@ impl Make {
         arguments.extend(["nice", "-n", "19", "make", "--no-print-directory"].map(OsString::from));
         arguments.push(format!("-j{jobs}").into());
         arguments.extend(self.words(targets).into_iter().map(OsString::from));
-        let env = on_path("env").ok_or_else(|| LabError::cannot("`env` is not installed"))?;
+        let env = program::find("env").map_err(LabError::cannot)?;
         let (begun, cpu_before) = (Instant::now(), children_cpu_seconds());
         let pid = Spawn {
             program: &env,

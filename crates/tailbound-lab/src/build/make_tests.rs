@@ -13,7 +13,7 @@ bad:\n\t@echo '  CC      bad.o'; cd $(O) && gcc -c bad.c\n\
 slow:\n\t@echo $$$$ > $(O)/pid; sleep 1000\n";
 
 fn make(folder: &Path) -> Option<Make> {
-    if on_path("make").is_none() || on_path("gcc").is_none() {
+    if ["make", "gcc"].iter().any(|name| program::find(name).is_err()) {
         assert!(!tailbound_sys::required("make"), "make is required");
         return None;
     }

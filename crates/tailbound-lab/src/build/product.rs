@@ -16,7 +16,7 @@ use crate::arch::Arch;
 use crate::error::LabError;
 use crate::hash;
 use crate::kernel::Kernel;
-use crate::kernel::package::{index_modules, json};
+use crate::kernel::package::json;
 use crate::kernel::tool::Tool;
 use crate::store::Store;
 
@@ -91,7 +91,6 @@ pub(crate) fn keep(
         for link in ["build", "source"] {
             let _absent = fs::remove_file(whole.join("lib/modules").join(&release).join(link));
         }
-        index_modules(&whole, &release)?;
     }
     let trees = make.out.join("arch/arm/boot/dts");
     if make.arch == Arch::Arm && trees.exists() {
@@ -153,6 +152,13 @@ pub fn kernel(name: &str, arch: Arch, store: &Store) -> Result<Kernel, LabError>
             manifest.arch
         )));
     }
+    let image = folder.join(&manifest.image);
+    if hash::of_file(&image)? != manifest.image_sha256 {
+        return Err(LabError::cannot(format!(
+            "build:{name}: {} is not what was built; build it again",
+            image.display()
+        )));
+    }
     let there = |path: PathBuf| path.exists().then_some(path);
     let mut package = manifest.source.name.clone();
     if !manifest.source.patches.is_empty() {
@@ -169,7 +175,7 @@ pub fn kernel(name: &str, arch: Arch, store: &Store) -> Result<Kernel, LabError>
             ..KernelRecord::default()
         },
         arch,
-        image: folder.join(&manifest.image),
+        image,
         modules: there(folder.join("lib/modules").join(&manifest.release)),
         config: there(folder.join("config")),
         device_trees: there(folder.join("dtbs")),

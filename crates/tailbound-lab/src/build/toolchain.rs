@@ -3,7 +3,9 @@
 //!
 //! Context: COLD. Source: Documentation/process/changes.rst.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use tailbound_sys::program;
 
 use crate::arch::Arch;
 use crate::error::LabError;
@@ -20,12 +22,6 @@ pub(crate) struct Toolchain {
     pub(crate) ccache: bool,
 }
 
-/// A program on PATH.
-pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|p| p.join(program)).find(|p| p.is_file())
-}
-
 impl Toolchain {
     /// Finds the compiler for `arch` and what else a build needs.
     ///
@@ -40,7 +36,7 @@ impl Toolchain {
         };
         let gcc = format!("{cross}gcc");
         let mut missing = Vec::new();
-        for (program, package) in [
+        for (name, package) in [
             (gcc.as_str(), package),
             ("gcc", "gcc"),
             ("make", "make"),
@@ -50,8 +46,8 @@ impl Toolchain {
             ("tar", "tar"),
             ("xz", "xz-utils"),
         ] {
-            if on_path(program).is_none() {
-                missing.push(format!("{program} (package {package})"));
+            if program::find(name).is_err() {
+                missing.push(format!("{name} (package {package})"));
             }
         }
         // objtool, which x86 kernels build for themselves.
@@ -71,7 +67,7 @@ impl Toolchain {
         }
         let version = Tool::new(&gcc).arg("--version").succeed()?;
         let compiler = version.lines().next().unwrap_or("unknown: gcc said nothing").to_owned();
-        Ok(Self { cross, compiler, ccache: on_path("ccache").is_some() })
+        Ok(Self { cross, compiler, ccache: program::find("ccache").is_ok() })
     }
 
     /// CC= for the kernel's makefile.

@@ -8,6 +8,7 @@ pub mod config;
 mod debian;
 pub(crate) mod image;
 pub(crate) mod lists;
+mod modinfo;
 pub mod modules;
 pub(crate) mod name;
 pub(crate) mod obtain;
@@ -22,7 +23,7 @@ use tailbound_core::lab::KernelRecord;
 pub use self::config::Config;
 pub use self::name::KernelName;
 pub use self::obtain::{Available, available, obtain, refresh};
-pub use self::package::{Manifest, in_store};
+pub use self::package::{Manifest, in_store, is_in_store};
 use crate::arch::Arch;
 
 /// A kernel on this machine, ready to boot.

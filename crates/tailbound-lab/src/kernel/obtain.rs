@@ -5,14 +5,14 @@
 //! [`refresh`] for asking anew. Callers at the same time wait for each other.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tailbound_core::lab::KernelRecord;
 
 use super::apt::{Apt, Package};
 use super::lists::{self, Note, Question};
-use super::{Kernel, KernelName, debian, image, package};
+use super::{Kernel, KernelName, debian, image, modules, package};
 use crate::arch::Arch;
 use crate::error::LabError;
 use crate::hash;
@@ -31,12 +31,11 @@ pub fn obtain(
     note: &mut dyn FnMut(&str),
 ) -> Result<Kernel, LabError> {
     match name {
-        KernelName::Debian(debian_name) => {
-            if let Some(kernel) = package::remembered(store, debian_name, arch)? {
-                return Ok(kernel);
-            }
-            fetch(debian_name, arch, store, false, note)
-        }
+        KernelName::Debian(debian_name) => match package::remembered(store, debian_name, arch)? {
+            Some(kernel) if is_sound(&kernel)? => Ok(kernel),
+            Some(kernel) => mend(debian_name, &kernel, arch, store, note),
+            None => fetch(debian_name, arch, store, false, note),
+        },
         KernelName::Path { image, modules } => of_path(name, image, modules.as_deref(), arch),
         KernelName::Build(build) => crate::build::kernel(build, arch, store),
     }
@@ -56,6 +55,36 @@ pub fn refresh(
         KernelName::Debian(debian_name) => fetch(debian_name, arch, store, true, note),
         _ => obtain(name, arch, store, note),
     }
+}
+
+/// Is the image what it was when it was unpacked?
+fn is_sound(kernel: &Kernel) -> Result<bool, LabError> {
+    Ok(hash::of_file(&kernel.image)? == kernel.record.sha256)
+}
+
+/// Removes a kernel that is not what it was, and fetches it again: the same package where it is
+/// still to be had.
+fn mend(
+    name: &str,
+    kernel: &Kernel,
+    arch: Arch,
+    store: &Store,
+    note: &mut dyn FnMut(&str),
+) -> Result<Kernel, LabError> {
+    note(&format!(
+        "{}: not what was unpacked; it is removed and fetched again",
+        kernel.image.display()
+    ));
+    package::forget(store, name, arch)?;
+    let package = kernel.record.package.as_deref().and_then(|p| p.split_once(' '));
+    if let Some((package, version)) = package {
+        let at = split_suite(name)?.1.map(|s| format!("@{s}")).unwrap_or_default();
+        let exact = fetch(&format!("{package}={version}{at}"), arch, store, false, note);
+        if let (Ok(_), Some(again)) = (exact, package::remembered(store, name, arch)?) {
+            return Ok(again);
+        }
+    }
+    fetch(name, arch, store, false, note)
 }
 
 fn fetch(
@@ -155,39 +184,53 @@ fn through(
             package.version,
             package.size.div_ceil(1_000_000)
         ));
-        download(apt, &package, arch, store)?;
+        put(store, &package, arch, &mut |folder| apt.download(&package, folder))?;
     }
     package::remember(store, name, arch, &package.sha256)?;
     package::load(&folder, &format!("debian:{name}"), arch)?
         .ok_or_else(|| LabError::cannot(format!("{}: not whole after unpacking", folder.display())))
 }
 
-fn download(apt: &Apt, package: &Package, arch: Arch, store: &Store) -> Result<(), LabError> {
-    let beside = store.beside("kernels")?;
-    let deb = apt.download(package, beside.path())?;
-    let got = hash::of_file(&deb)?;
-    if got != package.sha256 {
-        return Err(LabError::cannot(format!(
-            "{}: SHA-256 is {got}, the archive's index says {}",
-            package.name, package.sha256
-        )));
+/// Has the package fetched into a folder by `fetch`, then unpacked. It is kept until it is
+/// unpacked: where that fails (a full disk, say), the next attempt fetches nothing.
+fn put(
+    store: &Store,
+    package: &Package,
+    arch: Arch,
+    fetch: &mut dyn FnMut(&Path) -> Result<PathBuf, LabError>,
+) -> Result<(), LabError> {
+    let kept = store.room("kernels/debs")?.join(format!("{}.deb", package.sha256));
+    if !kept.is_file() || hash::of_file(&kept)? != package.sha256 {
+        let beside = store.beside("kernels")?;
+        let deb = fetch(beside.path())?;
+        let got = hash::of_file(&deb)?;
+        if got != package.sha256 {
+            return Err(LabError::cannot(format!(
+                "{}: SHA-256 is {got}, the archive's index says {}",
+                package.name, package.sha256
+            )));
+        }
+        fs::rename(&deb, &kept).map_err(|e| LabError::file(&deb, &e))?;
     }
-    package::unpack(store, &deb, package, arch)
+    package::unpack(store, &kept, package, arch).map_err(|e| {
+        LabError::cannot(format!("{e}\n  what was fetched is kept for the next attempt"))
+    })?;
+    fs::remove_file(&kept).map_err(|e| LabError::file(&kept, &e))
 }
 
 fn of_path(
     name: &KernelName,
     file: &Path,
-    modules: Option<&Path>,
+    folder: Option<&Path>,
     arch: Arch,
 ) -> Result<Kernel, LabError> {
     image::check(file, arch)?;
-    if let Some(modules) = modules
-        && !modules.join("modules.dep").exists()
+    if let Some(folder) = folder
+        && modules::files(folder)?.is_empty()
     {
         return Err(LabError::usage(format!(
-            "{}: no modules.dep in it; name the folder lib/modules/<release>, after depmod",
-            modules.display()
+            "{}: no module in it; name the folder lib/modules/<release>",
+            folder.display()
         )));
     }
     // Beside vmlinuz-X distributions keep config-X; a build tree keeps .config at its top.
@@ -205,8 +248,35 @@ fn of_path(
         },
         arch,
         image: absolute(file)?,
-        modules: modules.map(absolute).transpose()?,
+        modules: folder.map(absolute).transpose()?,
         config: config.as_deref().map(absolute).transpose()?,
         device_trees: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_fetched_outlives_a_failure_behind_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        // Whole, by its hash, but not a package: dpkg-deb fails, or is not installed at all.
+        let bytes = b"not a package";
+        let package = Package { sha256: hash::of_bytes(bytes), ..Package::default() };
+        let mut fetched = 0;
+        let mut attempt = || {
+            let made = put(&store, &package, Arch::X86_64, &mut |folder| {
+                fetched += 1;
+                let deb = folder.join("x.deb");
+                fs::write(&deb, bytes).unwrap();
+                Ok(deb)
+            });
+            made.unwrap_err().to_string()
+        };
+        assert!(attempt().contains("is kept"));
+        attempt();
+        assert_eq!(fetched, 1, "fetched again");
+    }
 }

@@ -5,10 +5,11 @@
 //! Context: COLD. `kernels/<sha256 of the .deb>/` holds `boot`, `lib/modules`, device trees
 //! and `manifest.json`; `kernels/names/<arch>-<name>.json` says which one a name means, so
 //! that neither apt nor a network is needed again.
-//! Source: dpkg-deb(1), depmod(8), deb(5).
+//! Source: dpkg-deb(1), deb(5).
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::lab::KernelRecord;
@@ -74,6 +75,25 @@ pub(crate) fn remembered(
     load(&folder(store, &known.deb_sha256)?, &format!("debian:{name}"), arch)
 }
 
+/// Removes the folder of the kernel that `name` means.
+///
+/// # Errors
+/// It cannot be removed.
+pub(crate) fn forget(store: &Store, name: &str, arch: Arch) -> Result<(), LabError> {
+    let bytes = fs::read(name_file(store, name, arch)?).unwrap_or_default();
+    let Ok(known) = serde_json::from_slice::<Remembered>(&bytes) else { return Ok(()) };
+    let folder = folder(store, &known.deb_sha256)?;
+    fs::remove_dir_all(&folder).map_err(|e| LabError::file(&folder, &e))
+}
+
+/// Is the kernel of Debian's called `name` in the store?
+///
+/// # Errors
+/// The store cannot be read.
+pub fn is_in_store(store: &Store, name: &str, arch: Arch) -> Result<bool, LabError> {
+    remembered(store, name, arch).map(|kernel| kernel.is_some())
+}
+
 /// Remembers what `name` came to.
 pub(crate) fn remember(
     store: &Store,
@@ -99,15 +119,12 @@ pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
 pub(crate) fn load(folder: &Path, name: &str, arch: Arch) -> Result<Option<Kernel>, LabError> {
     let path = folder.join(MANIFEST);
     let Ok(bytes) = given::read(&path, limits::TEXT_BYTES_MAX) else { return Ok(None) };
-    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| {
-        LabError::cannot(format!(
-            "{}: {e}; delete {} and ask again",
-            path.display(),
-            folder.display()
-        ))
-    })?;
+    // A damaged one says nothing of what lies there: it is fetched anew, into its place.
+    let Ok(manifest) = serde_json::from_slice::<Manifest>(&bytes) else { return Ok(None) };
     let there = |path: PathBuf| path.exists().then_some(path);
     let Some(image) = there(folder.join(&manifest.image)) else { return Ok(None) };
+    // When it was last used, for the one who looks for what was not.
+    let _unknown = File::open(&path).and_then(|f| f.set_modified(SystemTime::now()));
     let release = &manifest.release;
     Ok(Some(Kernel {
         record: KernelRecord {
@@ -143,7 +160,7 @@ pub fn in_store(store: &Store) -> Result<Vec<Manifest>, LabError> {
 /// Unpacks `deb` and puts the kernel into the store.
 ///
 /// # Errors
-/// It is not a kernel package, or dpkg-deb, depmod or the disk fail.
+/// It is not a kernel package, or dpkg-deb or the disk fail.
 pub(crate) fn unpack(
     store: &Store,
     deb: &Path,
@@ -183,7 +200,6 @@ fn arrange(all: &Path, whole: &Path, package: &Package, arch: Arch) -> Result<Ma
         let modules = all.join(lib).join(&release);
         if modules.exists() {
             moved(&modules, &whole.join("lib/modules").join(&release))?;
-            index_modules(whole, &release)?;
         }
     }
     let trees = all.join(format!("usr/lib/linux-image-{release}"));
@@ -201,15 +217,5 @@ fn arrange(all: &Path, whole: &Path, package: &Package, arch: Arch) -> Result<Ma
         image_sha256: hash::of_file(&image_path)?,
         image: file,
         release,
-    })
-}
-
-/// Writes modules.dep and its kin, which packages leave to the machine they are installed on.
-///
-/// # Errors
-/// depmod is missing or fails.
-pub(crate) fn index_modules(root: &Path, release: &str) -> Result<(), LabError> {
-    Tool::new("depmod").arg("-b").arg(root).arg(release).succeed().map(drop).map_err(|e| {
-        LabError::cannot(format!("{e} (depmod, of the package kmod, lists what modules need)"))
     })
 }

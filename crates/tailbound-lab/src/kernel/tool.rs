@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs another program to its end and keeps what it said.
 //!
-//! Context: COLD. For short-lived helpers (apt, dpkg, depmod, git, patch); they end by
+//! Context: COLD. For short-lived helpers (apt, dpkg, git, patch); they end by
 //! themselves. Not here: builds of minutes (`build::make`), QEMU.
 
 use std::ffi::OsStr;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use tailbound_sys::environment::Environment;
+use tailbound_sys::program::{self, Missing};
 
 use crate::error::LabError;
 
@@ -37,6 +37,7 @@ const NETWORK: [&str; 14] = [
 pub(crate) struct Tool {
     command: Command,
     program: String,
+    missing: Option<Missing>,
 }
 
 /// What a helper left behind.
@@ -53,7 +54,9 @@ pub(crate) struct Said {
 impl Tool {
     /// `program`, looked for on PATH and where administrators' programs are; messages in
     /// English and without a terminal, so that they can be read here.
-    pub(crate) fn new(program: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
+        let found = program::find(name);
+        let program = found.as_deref().unwrap_or(Path::new("/nonexistent"));
         #[expect(
             clippy::disallowed_methods,
             reason = "a helper that is waited for and ends by itself; nothing is measured meanwhile"
@@ -61,9 +64,7 @@ impl Tool {
         let mut command = Command::new(program);
         command.env_clear().envs(Environment::Clean.variables()).stdin(Stdio::null());
         command.envs(NETWORK.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
-        Self { command, program: program.to_owned() }
+        Self { command, program: name.to_owned(), missing: found.err() }
     }
 
     /// One argument more.
@@ -89,15 +90,15 @@ impl Tool {
     /// # Errors
     /// It is not installed or cannot be started.
     pub(crate) fn run(mut self) -> Result<Said, LabError> {
+        if let Some(missing) = &self.missing {
+            return Err(LabError::cannot(missing));
+        }
         match self.command.output() {
             Ok(Output { status, stdout, stderr }) => Ok(Said {
                 success: status.success(),
                 out: String::from_utf8_lossy(&stdout).into_owned(),
                 err: String::from_utf8_lossy(&stderr).into_owned(),
             }),
-            Err(e) if e.kind() == ErrorKind::NotFound => {
-                Err(LabError::cannot(format!("`{}` is not installed", self.program)))
-            }
             Err(e) => {
                 Err(LabError::cannot(format!("`{}` could not be started: {e}", self.program)))
             }

@@ -134,8 +134,13 @@ pub fn text(run: &Run, style: Style) -> String {
         lost.iter().for_each(|l| page.text(&format!("- {l}"), "  ", Ink::Plain));
     }
     page.gap();
-    // In one line, however long: two halves of a command are no command.
-    let line = format!("Repeat: {}", terminal(&repeat(&run.header.command)));
+    // In one line, however long: two halves of a command are no command. That of a run of the lab is
+    // the guest's.
+    let again = match run.header.lab {
+        Some(_) => "tailbound lab repeat RUN, with this run's file".to_owned(),
+        None => repeat(&run.header.command),
+    };
+    let line = format!("Repeat: {}", terminal(&again));
     page.raw(vec![line], Ink::Dim);
     page.finish()
 }

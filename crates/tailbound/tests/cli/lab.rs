@@ -81,3 +81,99 @@ fn a_run_of_this_machine_cannot_be_repeated_in_the_lab() {
     let path = folder.path().join("here.jsonl").display().to_string();
     refused(&["repeat", &path], 2, &["was not made in the lab"]);
 }
+
+#[test]
+fn programs_of_the_current_folder_are_never_run() {
+    let folder = folder();
+    for name in ["qemu-system-x86_64", "apt-get", "apt-cache", "dpkg-deb"] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, "#!/bin/sh\necho ran >> \"${0%/*}/ran\"\n").unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    for path in [None, Some(""), Some("."), Some(":bin")] {
+        let mut command = super::tailbound();
+        command.args(["lab", "run", "-k", "path:/nowhere/vmlinuz"]).current_dir(folder.path());
+        command.env("TAILBOUND_LAB", folder.path().join("store")).env_remove("PATH");
+        command.envs(path.map(|p| ("PATH", p)));
+        let output = command.output().unwrap();
+        assert_ne!(status(&output), 0, "{}", stderr(&output));
+        assert!(!folder.path().join("ran").exists(), "PATH={path:?}");
+    }
+}
+
+#[test]
+fn a_store_of_somebody_else_is_not_roots() {
+    if !super::is_root() {
+        return super::skip("root", "only root can give a folder to somebody else");
+    }
+    let folder = folder();
+    let home = folder.path().join("home");
+    std::fs::create_dir_all(home.join(".cache/tailbound/lab")).unwrap();
+    std::os::unix::fs::chown(&home, Some(65534), Some(65534)).unwrap();
+    let list = |name: &str, value: &Path| {
+        let mut command = super::tailbound();
+        command.args(["lab", "kernel", "list", "--local"]).current_dir(folder.path());
+        command.env_remove("TAILBOUND_LAB").env_remove("XDG_CACHE_HOME").env(name, value);
+        command.output().unwrap()
+    };
+    for (name, value) in
+        [("TAILBOUND_LAB", home.join("x")), ("XDG_CACHE_HOME", home.join(".cache"))]
+    {
+        let output = list(name, &value);
+        let text = stderr(&output);
+        assert_eq!(status(&output), 3, "{text}");
+        assert!(text.contains("belongs to user 65534") && text.contains("TAILBOUND_LAB"), "{text}");
+    }
+    // HOME as sudo may leave it: root's own home is taken instead.
+    let output = list("HOME", &home);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    assert!(!home.join(".cache/tailbound/lab/kernels").exists());
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_said_before_anything_is_fetched() {
+    let folder = folder();
+    let qemu = emulator(folder.path());
+    let there = folder.path().join("there.jsonl");
+    std::fs::write(&there, "").unwrap();
+    let cases: [(&[&str], i32, &str); 4] = [
+        (&["--arch", "arm"], 3, "no tailbound for arm"),
+        (&["-o", "there.jsonl"], 2, "exists already"),
+        (&["--memory", "4000000000"], 2, "--memory"),
+        (&["--machine", "pc,dumpdtb=/etc/passwd"], 2, "dumpdtb"),
+    ];
+    for (more, exit, says) in cases {
+        let mut command = super::tailbound();
+        command.args(["lab", "run", "-k", "debian:6.12", "--qemu", &qemu]).args(more);
+        command.current_dir(folder.path()).env("TAILBOUND_LAB", folder.path().join("store"));
+        let output = command.output().unwrap();
+        let text = stderr(&output);
+        assert!(status(&output) == exit && text.contains(says), "{more:?}: {text}");
+        assert!(!folder.path().join("store/apt").exists(), "{more:?}: apt was asked");
+    }
+}
+
+#[test]
+fn the_cache_says_what_it_holds_and_what_is_damaged() {
+    let folder = folder();
+    let store = folder.path().join("store");
+    let snapshot = store.join("snapshots/0123");
+    std::fs::create_dir_all(&snapshot).unwrap();
+    std::fs::write(snapshot.join("state"), vec![1; 2 << 20]).unwrap();
+    let cache = |more: &[&str]| {
+        let mut command = super::tailbound();
+        command.args(["lab", "cache"]).args(more).env("TAILBOUND_LAB", &store);
+        command.output().unwrap()
+    };
+    let said = |output: &std::process::Output| super::stdout(output);
+    let listed = cache(&["--json"]);
+    assert_eq!(status(&listed), 0, "{}", stderr(&listed));
+    assert!(said(&listed).contains("snapshots") && said(&listed).contains("0123"));
+    let damaged = cache(&["--verify"]);
+    assert!(status(&damaged) == 1 && said(&damaged).contains("damaged: "), "{}", said(&damaged));
+    assert_eq!(status(&cache(&["--prune", "--max-size", "1"])), 2);
+    let kept = cache(&["--prune", "--max-size", "1G", "--max-age", "1d"]);
+    assert!(status(&kept) == 0 && snapshot.exists(), "{}", stderr(&kept));
+    let cleared = cache(&["--clear"]);
+    assert!(status(&cleared) == 0 && !snapshot.exists(), "{}", stderr(&cleared));
+}

@@ -41,6 +41,7 @@ pub(super) fn make(
     let can: Vec<&Part> = parts.iter().filter(|p| p.not_in_lab.is_none()).collect();
     length(args, chosen, &can)?;
     let bench = Bench::open(&args.host)?;
+    let emulator = bench.ready(&asked(args, chosen, parts.first().ok_or_else(Failure::bug)?))?;
     let mut all = Vec::new();
     for part in can {
         let asked = asked(args, chosen, part);
@@ -49,12 +50,10 @@ pub(super) fn make(
             all.push(Job { part: part.id.clone(), system, labelled });
         }
     }
-    let arch = asked(args, chosen, parts.first().ok_or_else(Failure::bug)?).arch()?;
-    let emulator = bench.emulator(arch)?;
     let mut open = Vec::new();
     for job in &all {
         let there = folder::complete(&job.system, &job.part);
-        let prepared = job.labelled.cell.prepare(&emulator, &bench.store)?;
+        let prepared = job.labelled.cell.prepare(&emulator)?;
         let same = |r: &tailbound_core::Run| r.header.lab.as_deref() == Some(&prepared.record);
         match there {
             Some(r) if same(&r) => {}

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tailbound_core::lab::LabRecord;
 use tailbound_core::record::Run;
 use tailbound_core::runfile;
-use tailbound_lab::kernel;
+use tailbound_lab::cache::{self, Limits, Working};
 use tailbound_lab::{
-    Arch, Cell, Cost, Emulator, Happened, Kernel, KernelName, LabError, Labelled, Made, Means,
-    Store, run_all,
+    Arch, Asked, Cell, Cost, Emulator, Happened, Kernel, KernelName, LabError, Labelled, Made,
+    Means, Store, kernel, needs, run_all,
 };
 use tailbound_sys::signal::Signals;
 
@@ -23,6 +24,7 @@ use crate::say::{self, Failure};
 /// What the work needs besides the cells.
 pub(in crate::cmd) struct Bench<'a> {
     pub(in crate::cmd) store: Store,
+    _working: Working,
     host: &'a HostArgs,
     stop: AtomicBool,
     signals: Signals,
@@ -30,8 +32,19 @@ pub(in crate::cmd) struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     pub(in crate::cmd) fn open(host: &'a HostArgs) -> Result<Self, Failure> {
+        let store = Store::of_user()?;
+        let working = cache::working(&store)?;
+        let removed = cache::prune(&store, Limits::of_environment()?, false)?;
+        if !removed.is_empty() && !host.quiet {
+            say::note(&format!(
+                "{} snapshots and the like, unused or beyond {}, were removed: see `tailbound lab cache`",
+                removed.len(),
+                cache::SIZE
+            ));
+        }
         Ok(Self {
-            store: Store::of_user()?,
+            store,
+            _working: working,
             host,
             stop: AtomicBool::new(false),
             signals: Signals::block_and_open().map_err(Failure::cannot)?,
@@ -63,8 +76,19 @@ impl<'a> Bench<'a> {
         }
     }
 
-    pub(in crate::cmd) fn emulator(&self, arch: Arch) -> Result<Emulator, Failure> {
-        Ok(Emulator::find(arch, self.host.qemu.as_deref())?)
+    /// Looks at everything that `words` need before anything is fetched; the emulator.
+    pub(in crate::cmd) fn ready(&self, words: &Asked) -> Result<Emulator, Failure> {
+        let asked = (self.host.qemu.as_deref(), self.host.guest.as_deref());
+        let fresh = self.host.refresh;
+        Ok(needs::for_booting(&self.store, &words.names()?, words.arch()?, fresh, asked)?)
+    }
+
+    /// As [`Self::ready`], for one run that was recorded.
+    pub(super) fn ready_again(&self, record: &LabRecord) -> Result<Emulator, Failure> {
+        let arch = record.arch.parse().map_err(Failure::usage)?;
+        let name: KernelName = record.kernel.name.parse()?;
+        let asked = (self.host.qemu.as_deref(), self.host.guest.as_deref());
+        Ok(needs::for_booting(&self.store, &[(name, arch)], arch, self.host.refresh, asked)?)
     }
 
     /// Makes `cells`; `done` is called with each as it comes and yields what is said about it.
@@ -87,6 +111,9 @@ impl<'a> Bench<'a> {
             match what {
                 Happened::Progress(cell, progress) => shown.progress(cell, progress),
                 Happened::Done(cell, made) => {
+                    for mended in made.as_ref().as_ref().map_or(&[][..], |m| &m.notes) {
+                        shown.note(mended);
+                    }
                     let note = done(cell, *made);
                     shown.done(cell, &note);
                 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use tailbound_lab::build::{self, BuildManifest, BuildTest, Compiling, Request, Workshop};
 use tailbound_lab::kernel::{self, Manifest};
-use tailbound_lab::{Arch, Kernel, KernelName, Store};
+use tailbound_lab::{Arch, Kernel, KernelName, Store, needs};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_lab_kernel::{KernelBuildArgs, KernelFetchArgs, KernelListArgs, LabKernel};
@@ -84,6 +84,8 @@ fn fetch(args: &KernelFetchArgs) -> Result<ExitCode, Failure> {
             say::note(text);
         }
     };
+    let wanted: Vec<_> = names.iter().map(|name| (name.clone(), arch)).collect();
+    needs::for_fetching(&store, &wanted, args.refresh)?;
     let mut all = Vec::new();
     for name in &names {
         let found = if args.refresh {

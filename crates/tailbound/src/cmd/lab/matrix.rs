@@ -25,13 +25,14 @@ const FOLDER: &str = "matrix";
 pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     let words = words(args)?;
     let bench = Bench::open(&args.host)?;
-    let emulator = bench.emulator(words.arch()?)?;
+    let emulator = bench.ready(&words)?;
+    words.draft(&bench.store)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     bench.say_unchecked(&labelled);
     let more = asked::more(&words, &args.probe);
     let records = labelled
         .iter()
-        .map(|l| l.cell.prepare(&emulator, &bench.store).map(|prepared| prepared.record))
+        .map(|l| l.cell.prepare(&emulator).map(|prepared| prepared.record))
         .collect::<Result<Vec<_>, _>>()?;
     let look = |out: &Path| look(out, &labelled, &records, &more);
     let Folder { out, files, mut runs, other } = match &args.out {

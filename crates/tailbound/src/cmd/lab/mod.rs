@@ -4,6 +4,7 @@
 //! Context: COLD.
 
 mod asked;
+mod cache;
 pub(super) mod cells;
 mod kernel;
 mod matrix;
@@ -22,6 +23,7 @@ pub(crate) fn lab(lab: &Lab) -> Result<ExitCode, Failure> {
         Lab::Run(args) => run::run(args),
         Lab::Repeat(args) => repeat::repeat(args),
         Lab::Matrix(args) => matrix::matrix(args),
+        Lab::Cache(args) => cache::cache(args),
         Lab::Kernel(what) => kernel::kernel(what),
     }
 }

@@ -24,8 +24,7 @@ pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("{shown} was not made in the lab")));
     };
     let bench = Bench::open(&args.host)?;
-    let arch = record.arch.parse().map_err(Failure::usage)?;
-    let emulator = bench.emulator(arch)?;
+    let emulator = bench.ready_again(record)?;
     let target = args.target.as_deref().map(Target::read).transpose()?;
     let guest = args.host.guest.clone();
     let cell =

@@ -27,20 +27,14 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     asked::lay(&mut words, &args.guest, &args.probe, &args.host)?;
     args.work.lay_over(&mut words.campaign);
     let bench = Bench::open(&args.host)?;
-    let emulator = bench.emulator(words.arch()?)?;
+    let emulator = bench.ready(&words)?;
+    let draft = words.draft(&bench.store)?;
+    nothing_there(args, &places(args, &draft, &asked::more(&words, &args.probe)))?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     bench.say_unchecked(&labelled);
     let more = asked::more(&words, &args.probe);
     let files = places(args, &labelled, &more);
-    let given = files.iter().filter(|_| args.out.is_some());
-    for path in given.chain(&args.report) {
-        if path.exists() && !args.force && path != Path::new("-") {
-            return Err(Failure::usage(format!(
-                "{} exists already: choose another --out, or give --force to overwrite it",
-                path.display()
-            )));
-        }
-    }
+    nothing_there(args, &files)?;
     let mut runs: Vec<Option<Result<tailbound_core::Run, String>>> = Vec::new();
     runs.resize_with(labelled.len(), || None);
     let mut costs = vec![Value::Null; labelled.len()];
@@ -79,6 +73,20 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         input::write(report, &page(&made), args.force)?;
     }
     answer(args, &made, &files, costs)
+}
+
+/// Is nothing called yet what these runs would be called?
+fn nothing_there(args: &LabRunArgs, files: &[PathBuf]) -> Result<(), Failure> {
+    let given = files.iter().filter(|_| args.out.is_some());
+    for path in given.chain(&args.report) {
+        if path.exists() && !args.force && path != Path::new("-") {
+            return Err(Failure::usage(format!(
+                "{} exists already: choose another --out, or give --force to overwrite it",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What was made, as the report knows it.

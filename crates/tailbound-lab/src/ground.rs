@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The folder of one boot: all that its QEMU may open, and who that QEMU is.
+//!
+//! Context: COLD. Units: bytes. QEMU is started in this folder and given names without a path.
+//! Kernel, initramfs, device tree and job are copies that it can only read; console and results are
+//! files it writes; a snapshot comes as an open file and goes through a socket. Where root started
+//! it, QEMU is a user that nobody else is: such a user can open what everybody can, and this.
+//! Source: credentials(7), user_namespaces(7), unix(7); systemd's UIDS-GIDS on numbers of users.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tailbound_core::limits;
+use tailbound_sys::spawn::Confined;
+use tailbound_sys::{given, owner};
+
+use crate::error::LabError;
+use crate::hash;
+use crate::qemu::Setup;
+use crate::store::{Beside, Store};
+
+pub(crate) const KERNEL: &str = "kernel";
+pub(crate) const INITRAMFS: &str = "initramfs";
+pub(crate) const TREE: &str = "tree.dtb";
+pub(crate) const JOB: &str = "job.json";
+pub(crate) const CONSOLE: &str = "console";
+pub(crate) const RESULTS: &str = "results";
+pub(crate) const STATE: &str = "state";
+const ERRORS: &str = "qemu.err";
+
+/// A file of QEMU's ends here: beyond what is read of one, and what is noticed before that.
+const FILE_BYTES_MAX: u64 = limits::RESULT_BYTES_MAX + (64 << 20);
+
+/// Users of guests begin here: above the ranges of containers, below 2^31.
+const FIRST_USER: u32 = 1_880_000_000;
+/// Guests of one process that are told apart by their users.
+const GUESTS: u32 = 32;
+/// Where numbers that high are not mapped: `nobody`.
+const NOBODY: u32 = 65534;
+
+/// The folder; removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    beside: Beside,
+    user: Option<u32>,
+    group: Option<u32>,
+}
+
+impl Ground {
+    /// Makes it for `setup`; the copy of the kernel is the one that was asked for, by its hash.
+    ///
+    /// # Errors
+    /// The disk is full; the kernel's image is not the one it was.
+    pub(crate) fn make(store: &Store, setup: &Setup, job: &[u8]) -> Result<Self, LabError> {
+        store.sweep("boots");
+        let beside = store.beside("boots")?;
+        let mut ground = Self { beside, user: None, group: None };
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, Permissions::from_mode(mode))
+                .map_err(|e| LabError::file(path, &e))
+        };
+        mode(ground.folder(), 0o711)?;
+        let copied = [(KERNEL, Some(&setup.image)), (TREE, setup.device_tree.as_ref())];
+        for (name, from) in copied {
+            let Some(from) = from else { continue };
+            let to = ground.path(name);
+            fs::copy(from, &to).map_err(|e| LabError::file(from, &e))?;
+            mode(&to, 0o644)?;
+        }
+        let found = hash::of_file(&ground.path(KERNEL))?;
+        if found != setup.image_sha256 {
+            return Err(LabError::cannot(format!(
+                "{}: changed since it was looked at (SHA-256 {}, now {found})",
+                setup.image.display(),
+                setup.image_sha256
+            )));
+        }
+        for (name, bytes) in
+            [(INITRAMFS, &*setup.initramfs), (JOB, job), (CONSOLE, &[]), (RESULTS, &[])]
+        {
+            let to = ground.path(name);
+            fs::write(&to, bytes).map_err(|e| LabError::file(&to, &e))?;
+            mode(&to, 0o644)?;
+        }
+        if owner::effective_user() == 0 {
+            ground.user = ground.give();
+            if setup.kvm {
+                // The group that may use KVM, if that is not root's.
+                let of_kvm = fs::metadata("/dev/kvm").ok().map(|m| m.gid());
+                ground.group = of_kvm.filter(|group| *group != 0);
+            }
+        }
+        Ok(ground)
+    }
+
+    /// Gives what QEMU writes to a user of its own. None where this root has no other users, as in
+    /// some containers; it is not much of a root then.
+    fn give(&self) -> Option<u32> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let nth = COUNT.fetch_add(1, Ordering::Relaxed) % GUESTS;
+        let own = FIRST_USER + (std::process::id() % (1 << 22)) * GUESTS + nth;
+        [own, NOBODY].into_iter().find(|user| {
+            [CONSOLE, RESULTS]
+                .iter()
+                .all(|name| chown(self.path(name), Some(*user), Some(*user)).is_ok())
+        })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.beside.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder().join(name)
+    }
+
+    /// How QEMU is confined.
+    pub(crate) fn walls(&self) -> Confined<'_> {
+        Confined {
+            folder: self.folder(),
+            user: self.user,
+            group: self.group,
+            file_bytes_max: FILE_BYTES_MAX,
+        }
+    }
+
+    /// A new file for what QEMU complains of.
+    pub(crate) fn errors(&self) -> Result<File, LabError> {
+        let path = self.path(ERRORS);
+        File::create(&path).map_err(|e| LabError::file(&path, &e))
+    }
+
+    /// What QEMU complained of.
+    pub(crate) fn complaint(&self) -> String {
+        let text = given::end(&self.path(ERRORS), limits::CONSOLE_BYTES_MAX).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+        lines.iter().rev().take(3).rev().copied().collect::<Vec<_>>().join("; ")
+    }
+
+    /// The end of the console.
+    pub(crate) fn console(&self) -> Vec<u8> {
+        given::end(&self.path(CONSOLE), limits::CONSOLE_BYTES_MAX).unwrap_or_default()
+    }
+
+    /// A socket in this folder that only this QEMU, and root, may connect to.
+    pub(crate) fn listen(&self) -> Result<UnixListener, LabError> {
+        let path = self.path(STATE);
+        let failed = |e: io::Error| LabError::file(&path, &e);
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
+            _ => {}
+        }
+        // A socket's name is short: by the descriptor of its folder it always is.
+        let folder = File::open(self.folder()).map_err(failed)?;
+        let short = format!("/proc/self/fd/{}/{STATE}", folder.as_raw_fd());
+        let listener = UnixListener::bind(short).map_err(failed)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(failed)?;
+        if let Some(user) = self.user {
+            chown(&path, Some(user), Some(user)).map_err(failed)?;
+        }
+        Ok(listener)
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a piece of work in the lab needs on this machine, looked at before anything is fetched.
+//!
+//! Context: COLD. Units: MiB. Everything that is missing is said at once.
+//! Not here: what a build needs (`build::toolchain`).
+
+use std::path::Path;
+
+use tailbound_core::lab::KernelRecord;
+use tailbound_sys::{program, scratch};
+
+use crate::arch::Arch;
+use crate::error::LabError;
+use crate::kernel::{self, Kernel, KernelName};
+use crate::program as guest;
+use crate::qemu::Emulator;
+use crate::store::Store;
+
+/// Disk that a kernel of Debian takes while it is unpacked: the package and what is in it.
+const KERNEL_MIB: u64 = 700;
+/// Disk that one boot takes: initramfs, image, console, a snapshot.
+const BOOT_MIB: u64 = 300;
+/// What fetches kernels, and the package of Debian that each is in.
+const FETCHERS: [(&str, &str); 3] =
+    [("apt-get", "apt"), ("apt-cache", "apt"), ("dpkg-deb", "dpkg")];
+
+/// Is everything there that fetching those of `names` that are not in the store needs?
+///
+/// # Errors
+/// Cannot: all that is missing.
+pub fn for_fetching(
+    store: &Store,
+    names: &[(KernelName, Arch)],
+    fresh: bool,
+) -> Result<(), LabError> {
+    said("the kernel cannot be fetched", fetching(store, names, fresh)?)
+}
+
+/// Is everything there that booting `names` needs? QEMU, if so.
+///
+/// # Errors
+/// Cannot: all that is missing, before anything is fetched.
+pub fn for_booting(
+    store: &Store,
+    names: &[(KernelName, Arch)],
+    arch: Arch,
+    fresh: bool,
+    asked: (Option<&Path>, Option<&Path>),
+) -> Result<Emulator, LabError> {
+    let (qemu, program) = asked;
+    let mut missing = Vec::new();
+    let emulator = Emulator::find(arch, qemu).map_err(|e| missing.push(e.to_string())).ok();
+    match guest::find(arch, program) {
+        Ok(_) => {}
+        // A file that was named and is not right.
+        Err(LabError::Usage(text)) => return Err(LabError::Usage(text)),
+        Err(e) => missing.push(e.to_string()),
+    }
+    missing.extend(fetching(store, names, fresh)?);
+    said("nothing was begun", missing)?;
+    emulator.ok_or_else(|| LabError::cannot("no QEMU"))
+}
+
+fn said(what: &str, missing: Vec<String>) -> Result<(), LabError> {
+    match missing.as_slice() {
+        [] => Ok(()),
+        [one] => Err(LabError::cannot(one)),
+        more => {
+            let list = more.join("\n  ");
+            Err(LabError::cannot(format!("{what}; what this machine lacks:\n  {list}")))
+        }
+    }
+}
+
+fn fetching(
+    store: &Store,
+    names: &[(KernelName, Arch)],
+    fresh: bool,
+) -> Result<Vec<String>, LabError> {
+    let mut missing = Vec::new();
+    let mut open = 0;
+    for (name, arch) in names {
+        if let KernelName::Debian(debian) = name
+            && (fresh || !kernel::is_in_store(store, debian, *arch)?)
+        {
+            open += 1;
+        }
+    }
+    if open > 0 {
+        for (name, package) in FETCHERS {
+            if let Err(e) = program::find(name) {
+                missing.push(format!(
+                    "{e} (Debian's package {package}), and kernels of Debian come through it: on a machine without apt use path:VMLINUZ"
+                ));
+            }
+        }
+    }
+    let wanted = BOOT_MIB + KERNEL_MIB * open;
+    let folder = store.room("kernels")?;
+    if let Ok(Some(free)) = scratch::free_bytes(&folder)
+        && free >> 20 < wanted
+    {
+        missing.push(format!(
+            "{} has {} MiB free, and {wanted} are needed: name another folder in TAILBOUND_LAB, or see `tailbound lab cache`",
+            folder.display(),
+            free >> 20
+        ));
+    }
+    Ok(missing)
+}
+
+/// A kernel that stands for one which is not fetched yet: enough to find out whether everything
+/// else that was asked for can be.
+#[must_use]
+pub fn stand_in(name: &KernelName, arch: Arch) -> Kernel {
+    Kernel {
+        record: KernelRecord { name: name.to_string(), ..KernelRecord::default() },
+        arch,
+        image: std::path::PathBuf::new(),
+        modules: None,
+        config: None,
+        device_trees: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_missing_is_said_at_once_and_before_a_fetch() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let names = [("debian:6.12".parse().unwrap(), Arch::Arm)];
+        let nowhere = folder.path().join("no-qemu");
+        let e = for_booting(&store, &names, Arch::Arm, false, (Some(&nowhere), None)).unwrap_err();
+        let text = e.to_string();
+        assert_eq!(e.exit_status(), 3, "{text}");
+        assert!(text.contains("no-qemu"), "{text}");
+        // The test's own program is for this machine, and none for ARM lies beside it.
+        if Arch::of_host() != Arch::Arm {
+            assert!(text.contains("no tailbound for arm") && text.contains("lacks:\n"), "{text}");
+        }
+        assert!(!folder.path().join("apt").exists(), "apt was asked");
+        let script = folder.path().join("script");
+        std::fs::write(&script, "#!/bin/sh\n").unwrap();
+        let asked = (Some(&*nowhere), Some(&*script));
+        let e = for_booting(&store, &names, Arch::Arm, false, asked).unwrap_err();
+        assert_eq!(e.exit_status(), 2, "{e}");
+    }
+}
