@@ -11,6 +11,7 @@ use tailbound_stats::decide::rates::{Rate, rates as rates_of};
 use tailbound_stats::decide::sample::Sample;
 
 use super::rates;
+use crate::escape::terminal;
 use crate::table::Table;
 
 /// Columns of a terminal.
@@ -24,7 +25,7 @@ pub fn text(run: &Run) -> String {
     }
     let mut out = String::from("\nWorks: what the system costs in throughput\n");
     for spec in specs(run) {
-        out.push_str(&format!("\n  {spec}\n"));
+        out.push_str(&format!("\n  {}\n", terminal(spec)));
         for line in table(run, spec).text(WIDTH - 2) {
             out.push_str(&format!("  {line}\n"));
         }
@@ -33,7 +34,7 @@ pub fn text(run: &Run) -> String {
         }
         for w in run.works.iter().filter(|w| w.spec == spec) {
             if let Some(why) = &w.failed {
-                out.push_str(&format!("  {} failed: {why}\n", w.repetition));
+                out.push_str(&format!("  {} failed: {}\n", w.repetition, terminal(why)));
             }
         }
     }
