@@ -80,6 +80,8 @@ fn virtual_time_is_called_so_in_every_rendering() {
     let names = ["a".to_owned(), "b".to_owned()];
     let given = names.clone().map(|name| (name, vec![one.clone()]));
     let compared = Answer::of(Systems::of(&given, &[]).expect("two"), Settings::default());
+    let said = compared.sentences().into_iter().map(|(_, s)| s).collect::<String>();
+    assert!(!said.contains("drift of the machine"), "virtual time has none: {said}");
     let several = names.clone().map(|name| (name, vec![one.clone(), one.clone()]));
     let several = Answer::of(Systems::of(&several, &[]).expect("two"), Settings::default());
     for rendering in [

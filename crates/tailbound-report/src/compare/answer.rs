@@ -69,6 +69,12 @@ impl Answer {
         (name(0), name(i + 1))
     }
 
+    /// Whether every run is of the lab's virtual time, which has no drift.
+    fn virtual_time(&self) -> bool {
+        let tcg = |r: &Run| r.header.lab.as_ref().is_some_and(|l| l.accelerator == "tcg");
+        self.systems.wholes.iter().all(tcg)
+    }
+
     /// The plain sentence of each difference.
     #[must_use]
     pub fn sentences(&self) -> Vec<(Option<Word>, String)> {
@@ -77,7 +83,7 @@ impl Answer {
             match d {
                 Ok(d) => (Some(d.word), sentence(d, a, b, &self.settings)),
                 Err(why) => (None, {
-                    let drift = if self.systems.design.is_paired() {
+                    let drift = if self.systems.design.is_paired() || self.virtual_time() {
                         ""
                     } else {
                         ", and drift of the machine between the runs is part of every ratio"
@@ -128,7 +134,7 @@ impl Answer {
     #[must_use]
     pub fn notes(&self, i: usize) -> Vec<String> {
         let Some(Ok(d)) = self.differences.get(i) else { return Vec::new() };
-        let mut out = notes(d);
+        let mut out = notes(d, self.virtual_time());
         out.push(format!(
             "All intervals of the table hold at once, at {} %. A difference matters beyond {}; seed {}, {} resamples, {}.",
             number(self.settings.confidence * 100.0).trim_end_matches(".0"),

@@ -156,12 +156,19 @@ fn plural(design: Design, n: u64) -> &'static str {
     }
 }
 
-/// How the comparison was made and what it cannot tell, a sentence each.
+/// How the comparison was made and what it cannot tell, a sentence each. In virtual time nothing
+/// drifts between runs.
 #[must_use]
-pub fn notes(d: &Difference) -> Vec<String> {
+pub fn notes(d: &Difference, virtual_time: bool) -> Vec<String> {
     let mut out = Vec::new();
     let [a, b] = d.units;
     out.push(match d.design {
+        Design::Rounds | Design::Runs if virtual_time => format!(
+            "{a} and {b} runs, each taken for one independent unit. Their time is virtual: no machine drifts between them."
+        ),
+        Design::Stretches if virtual_time => format!(
+            "{a} and {b} stretches of one run each; the intervals hold for these two runs only. Their time is virtual: no machine drifts between them."
+        ),
         Design::Rounds => format!(
             "{a} rounds, each with one run of both in random order: the round is the unit, and drift of the machine cancels."
         ),

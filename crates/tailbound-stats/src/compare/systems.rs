@@ -61,8 +61,23 @@ impl Systems {
             all().map(|r| r.header.round.as_ref().map(|x| x.series.as_str())).collect();
         let in_turn = series.len() == 1 && series.first().is_some_and(Option::is_some);
         let mut notes = Vec::new();
-        let (design, groups) = if in_turn {
-            (Design::Rounds, by_variant(all(), order, &mut notes))
+        let mut said = Vec::new();
+        let in_rounds = in_turn.then(|| by_variant(all(), order, &mut said));
+        // Files of one series that share no round, each named by itself, are still runs.
+        let in_rounds = in_rounds.filter(|groups| {
+            let whole = groups.len() >= 2 && groups.iter().all(|(_, runs)| !runs.is_empty());
+            whole || given.len() < 2
+        });
+        if in_turn && in_rounds.is_none() {
+            notes.push(
+                "The runs are of one series but have no round in common: they are compared as single runs."
+                    .to_owned(),
+            );
+        }
+        let in_turn = in_rounds.is_some();
+        let (design, groups) = if let Some(groups) = in_rounds {
+            notes.append(&mut said);
+            (Design::Rounds, groups)
         } else {
             let groups: Vec<(String, Vec<&Run>)> =
                 given.iter().map(|(name, runs)| (name.clone(), runs.iter().collect())).collect();

@@ -3,7 +3,9 @@
 //!
 //! Context: COLD. Units: ns.
 
-use tailbound_core::record::ThreadRecord;
+use tailbound_core::EndReason;
+use tailbound_core::record::{End, Round, ThreadRecord};
+use tailbound_stats::compare::{Design, Systems};
 use tailbound_stats::{Quantile, compare};
 
 use crate::verdicts::{plan, run_of};
@@ -39,4 +41,29 @@ fn ratios_are_to_the_first_run_and_gaps_stay_gaps() {
     }
     assert!(serde_json::to_string(&table).is_ok());
     assert!(compare(&[]).rows.is_empty());
+}
+
+#[test]
+fn files_of_one_series_without_a_common_round_are_single_runs() {
+    let of = |variant: &str, round: u32| {
+        let mut run = run_of(plan(None), vec![thread("user", 1000, 2000)]);
+        run.end = Some(End { reason: EndReason::Complete, measured_ns: 1, lines: 0 });
+        run.header.round = Some(Round {
+            series: "s".into(),
+            variant: variant.into(),
+            round,
+            rounds: 6,
+            place: 0,
+            seed: 1,
+        });
+        run
+    };
+    for second in [of("slow", 1), of("plain", 1)] {
+        let given = [("a".to_owned(), vec![of("plain", 0)]), ("b".to_owned(), vec![second])];
+        let systems = Systems::of(&given, &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((systems.design, systems.names().len()), (Design::Stretches, 2));
+        assert!(systems.notes.iter().any(|n| n.contains("no round in common")));
+    }
+    let given = [("a".to_owned(), vec![of("plain", 0)]), ("b".to_owned(), vec![of("slow", 0)])];
+    assert_eq!(Systems::of(&given, &[]).map(|s| s.design), Ok(Design::Rounds));
 }

@@ -165,7 +165,11 @@ fn too_little_is_said_and_not_computed() {
     assert!(uneven.is_err());
     let unpaired = difference(&a[..8], &b[..9], Design::Runs, None, &quick(1));
     let d = unpaired.expect("eight runs of each");
-    assert!(notes(&d).iter().any(|n| n.contains("drift not controlled")), "{:?}", notes(&d));
+    assert!(
+        notes(&d, false).iter().any(|n| n.contains("drift not controlled")),
+        "{:?}",
+        notes(&d, false)
+    );
     let short: Vec<Block> = (0..8).map(|i| Block::of_values(i..i + 200)).collect();
     let d = of(&short, &short, &quick(1));
     assert_eq!(d.unsupported.first().map(|u| u.0.as_str()), Some("p99.9"));

@@ -286,3 +286,18 @@ fn both_kernels_of_the_lab_stand_side_by_side() {
     assert_eq!(measured, ["debian:6.12 (lab)", "debian:6.12-rt (lab)"]);
     assert!(page["differs"].to_string().contains("virtual time"), "{}", page["differs"]);
 }
+
+#[test]
+fn a_page_of_two_texts_is_refused() {
+    let folder = folder();
+    for (system, text) in [("a", "mckenney-2009"), ("b", "williams-redhat-2008")] {
+        let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("../../campaigns/{text}.toml"));
+        std::fs::create_dir(folder.path().join(system)).unwrap();
+        std::fs::copy(shipped, folder.path().join(system).join("campaign.toml")).unwrap();
+    }
+    let out = call(folder.path(), &["campaign", "page", "a", "b"]);
+    assert_eq!(status(&out), 2, "{}", stderr(&out));
+    let said = stderr(&out);
+    assert!(said.contains("williams-redhat-2008") && said.contains("one text"), "{said}");
+}

@@ -151,6 +151,9 @@ fn runs_that_their_rule_ended_are_kept_and_compared() {
     assert_eq!(read(&file).end.unwrap().reason, "rule");
     assert!(stdout(&out).contains("plain") && stdout(&out).contains("slow"), "{}", stderr(&out));
     let before = std::fs::read(&file).unwrap();
+    let err = stderr(&out);
+    let (short, begun) = (err.find("take 6 rounds"), err.find("1 rounds of 2 variants"));
+    assert!(short.is_some() && short < begun, "said before anything is made: {err}");
     let again = make();
     assert!(stderr(&again).contains("2 of the runs are there already"), "{}", stderr(&again));
     assert_eq!(std::fs::read(&file).unwrap(), before);

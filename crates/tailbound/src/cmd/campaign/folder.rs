@@ -22,7 +22,7 @@ use crate::input;
 use crate::say::Failure;
 
 /// The campaign's own file in its folder.
-const FILE: &str = "campaign.toml";
+pub(super) const FILE: &str = "campaign.toml";
 
 /// A campaign's folder.
 pub(super) struct Folder {

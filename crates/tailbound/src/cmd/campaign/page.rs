@@ -22,6 +22,18 @@ pub(super) fn page(args: &CampaignPageArgs) -> Result<ExitCode, Failure> {
         Some(name) => shipped::find(name)?,
         None => Folder::campaign(first)?,
     };
+    // Runs of another text have other parts: they would be passed over.
+    for folder in args.folders.iter().filter(|f| f.join(folder::FILE).exists()) {
+        let other = Folder::campaign(folder)?;
+        if other.file.name != chosen.file.name {
+            return Err(Failure::usage(format!(
+                "{}: its runs are of `{}`, not of `{}`: a page is of one text; make one of each",
+                folder.display(),
+                other.file.name,
+                chosen.file.name
+            )));
+        }
+    }
     finish(&args.folders, chosen.file, args.out.as_deref(), args.json, &args.color.when)
 }
 

@@ -57,6 +57,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_claimed_to_be_far_is_asked_to_be_ten_times_so() {
+        let mut found = 0;
+        for (name, _) in SHIPPED {
+            let chosen = find(name).unwrap_or_else(|e| panic!("{}", e.text));
+            let far = |text: &str| text.split(' ').any(|word| word == "far");
+            for claim in chosen.file.claims.iter().filter(|c| c.left.is_some() && far(&c.text)) {
+                found += 1;
+                let times = claim.times.unwrap_or(1.0);
+                assert!(!(0.1001..9.999).contains(&times), "{name}: {}: {times}", claim.text);
+            }
+        }
+        assert!(found > 2, "{found} claims");
+    }
+
+    #[test]
     fn every_campaign_that_is_shipped_can_be_resolved() {
         for (name, _) in SHIPPED {
             let chosen = find(name).unwrap_or_else(|e| panic!("{}", e.text));

@@ -25,7 +25,7 @@ use tailbound_core::units::format_span;
 use tailbound_host::Root;
 use tailbound_report::compare::Answer;
 use tailbound_run::resolve;
-use tailbound_stats::compare::Systems;
+use tailbound_stats::compare::{Design, Systems};
 use tailbound_sys::clock;
 use tailbound_sys::signal::Signals;
 
@@ -70,6 +70,12 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         variants,
     };
     series.settle(asked_seed, args.plan.force)?;
+    let need = Design::Rounds.units_min();
+    if usize::try_from(rounds).is_ok_and(|n| n < need) {
+        say::note(&format!(
+            "--rounds {rounds}: intervals and words take {need} rounds; the figures of fewer stand without. More can be made later, by the same words with the same --out"
+        ));
+    }
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let interrupted = make(&series, &common, &signals, args.plan.quiet)?;
     let order: Vec<String> = series.variants.iter().map(|v| v.name.clone()).collect();
