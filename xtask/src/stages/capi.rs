@@ -21,7 +21,7 @@ use crate::{elf, exec, root, schema};
 const DURATION_S: f64 = 0.5;
 const PERIOD_US: f64 = 500.0;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// What is needed, and the Debian package it is in.
 const TOOLS: &[(&str, &str)] =
