@@ -8,6 +8,7 @@ mod capi;
 mod lab;
 mod libtest;
 mod lints;
+mod miri;
 mod product;
 mod python;
 mod run;

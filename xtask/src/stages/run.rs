@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::bail;
 
 use super::tally::Tally;
-use super::{capi, lab, libtest, lints, product, python, words};
+use super::{capi, lab, libtest, lints, miri, product, python, words};
 use crate::{bare, root};
 
 type Work = fn(&Path) -> anyhow::Result<Tally>;
@@ -23,6 +23,7 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("link-probe", "what the measuring loop can reach", lints::link_probe),
     ("clippy", "the lints of the workspace", lints::clippy),
     ("tests", "unit, integration and documentation tests", libtest::all),
+    ("miri", "what the loop and its reader share, by the rules of memory", miri::all),
     ("docs", "the documentation builds without warnings", lints::documentation),
     ("pages", "man pages and completions", lints::pages),
     ("fuzz", "the fuzz targets compile", lints::fuzz),
