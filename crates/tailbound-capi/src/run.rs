@@ -8,10 +8,7 @@
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{End, Event, Facts, Header, Run, SCHEMA, Source, ThreadRecord};
 use tailbound_core::units::{exact, grouped};
-use tailbound_core::{
-    Context, CpuSet, EndReason, Finding, Impact, Outcome, Plan, Policy, Requirement, ThreadEnd,
-    Verdict,
-};
+use tailbound_core::{CpuSet, EndReason, Finding, Impact, Plan, Policy, Requirement, ThreadEnd};
 use tailbound_rt::jobs::Progress;
 use tailbound_sys::clock;
 
@@ -27,7 +24,9 @@ pub(crate) fn of(kept: &mut Kept, machine: Facts) -> Run {
     for side in kept.sides() {
         run.seconds.extend(side.seconds.iter().cloned());
         run.exceedances.extend(side.exceedances.iter().cloned());
-        run.threads.push(thread(side, kept.setup.cpu, progress.finished));
+        let mut record = thread(side, kept.setup.cpu, progress.finished);
+        record.requirement = Some(Box::new(requirement(side, kept.setup.confidence)));
+        run.threads.push(record);
     }
     // What is judged is the outermost latency, and a stretch does not say of which it is.
     run.blocks.clone_from(&outermost(kept).blocks);
@@ -36,8 +35,8 @@ pub(crate) fn of(kept: &mut Kept, machine: Facts) -> Run {
     run.self_cost = kept.setup.self_cost.clone();
     run.findings = findings(&progress);
     let reason = if progress.finished { EndReason::Complete } else { EndReason::Interrupted };
-    run.verdict = Some(verdict(kept, &run, reason, measured_ns));
     run.end = Some(End { reason, measured_ns, lines: 0 });
+    tailbound_stats::judge(&mut run);
     run
 }
 
@@ -198,61 +197,4 @@ fn findings(progress: &Progress) -> Vec<Finding> {
         );
     }
     out
-}
-
-/// How grave a verdict is: the graver of two is the run's.
-fn gravity(outcome: Outcome) -> u8 {
-    match outcome {
-        Outcome::Measured => 0,
-        Outcome::Met => 1,
-        Outcome::Undecided | Outcome::Unknown(_) => 2,
-        Outcome::NotMet => 3,
-        Outcome::Unfit => 4,
-    }
-}
-
-/// Each latency judged by its own limits; the graver verdict, of equal ones the outer.
-fn verdict(kept: &Kept, run: &Run, reason: EndReason, measured_ns: i64) -> Verdict {
-    let mut all: Vec<(Context, Verdict)> = Vec::new();
-    for side in kept.sides() {
-        let plan = Plan {
-            requirement: requirement(side, kept.setup.confidence),
-            ..run.header.plan.clone()
-        };
-        let threads: Vec<ThreadRecord> =
-            run.threads.iter().filter(|t| t.thread == side.thread).cloned().collect();
-        let one = tailbound_stats::verdict(
-            &plan,
-            &threads,
-            &side.seconds,
-            &run.findings,
-            reason,
-            measured_ns,
-        );
-        all.push((side.context, one));
-    }
-    let Some((context, mut gravest)) = all
-        .iter()
-        .max_by_key(|(_, v)| gravity(v.outcome))
-        .map(|(context, v)| (*context, v.clone()))
-    else {
-        return tailbound_stats::verdict(&run.header.plan, &[], &[], &[], reason, measured_ns);
-    };
-    gravest.sentence = about(&gravest.sentence, context);
-    gravest.statements = all
-        .into_iter()
-        .flat_map(|(c, v)| {
-            let own = (c != context).then(|| about(&v.sentence, c));
-            own.into_iter().chain(v.statements.into_iter().map(move |s| format!("{c}: {s}")))
-        })
-        .collect();
-    gravest
-}
-
-/// `Met: none of …` of one context: `Met: start: none of …`.
-fn about(sentence: &str, context: Context) -> String {
-    match sentence.split_once(": ") {
-        Some((outcome, rest)) => format!("{outcome}: {context}: {rest}"),
-        None => format!("{context}: {sentence}"),
-    }
 }

@@ -17,6 +17,7 @@ use crate::finding::Finding;
 use crate::histogram::SparseHistogram;
 use crate::lab::LabRecord;
 use crate::plan::Plan;
+use crate::requirement::Requirement;
 use crate::sums_as_text;
 use crate::verdict::Verdict;
 use tailbound_rt::sums::Sums;
@@ -365,6 +366,9 @@ pub struct ThreadRecord {
     /// that no later one comes.
     #[serde(default)]
     pub ended: ThreadEnd,
+    /// What this context is judged by, where that is not the plan's requirement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requirement: Option<Box<Requirement>>,
 }
 
 impl ThreadRecord {
@@ -585,7 +589,8 @@ impl Run {
     /// last line was cut off, and did not.
     #[must_use]
     pub fn ended_as_planned(&self) -> bool {
-        self.end.as_ref().is_some_and(|e| e.reason.is_as_planned())
+        let cut = || self.findings.iter().any(|f| f.id == "file-cut-after-verdict");
+        self.end.as_ref().is_some_and(|e| e.reason.is_as_planned()) && !cut()
     }
 
     /// Why it ended; without a last line, because it was cut off.

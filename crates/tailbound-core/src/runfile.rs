@@ -3,11 +3,16 @@
 //!
 //! Context: COLD. Layout: line 1 is a `header` with the schema; the last line is an
 //! `end`. Cut off anywhere, what is there is a valid shorter run that says so.
-//! Not here: the reader (`read`).
+//! The `end` line, and `digest` lines on the way, hold the digest of all that stands before.
+//! Not here: the reader (`read`), the digest (`digest`), what a reader looks for (`audit`).
 //! Source: <https://jsonlines.org>.
 
+mod audit;
 mod begin;
+mod digest;
+mod partial;
 mod read;
+mod trail;
 
 use std::io::{self, Write};
 
@@ -18,19 +23,22 @@ use crate::limits::RAW_SAMPLES_MAX;
 use crate::printable;
 use crate::record::{End, Line, RawRecord, Run};
 pub use begin::{is_run_file, utf16};
-pub use read::{ReadError, read_run, read_run_without};
+use digest::Running;
+pub use read::{ReadError, read_run, read_run_checked, read_run_without};
+pub use trail::{Integrity, Seal};
 
-/// Writes records as lines, and knows how many it wrote.
+/// Writes records as lines, and knows how many and which it wrote.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
     lines: u64,
+    digest: Running,
 }
 
 impl<W: Write> Writer<W> {
     /// A writer of lines to `out`; give it something buffered.
     pub fn new(out: W) -> Self {
-        Self { out, lines: 0 }
+        Self { out, lines: 0, digest: Running::default() }
     }
 
     /// Writes one record.
@@ -38,11 +46,26 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the underlying writer.
     pub fn line(&mut self, line: &Line) -> io::Result<()> {
-        let text = printable::json(serde_json::to_string(line).map_err(io::Error::other)?);
-        self.out.write_all(text.as_bytes())?;
-        self.out.write_all(b"\n")?;
+        let mut text = printable::json(serde_json::to_string(line).map_err(io::Error::other)?);
+        text.push('\n');
+        self.bytes(text.as_bytes())
+    }
+
+    fn bytes(&mut self, line: &[u8]) -> io::Result<()> {
+        self.digest.add(line);
+        self.out.write_all(line)?;
         self.lines += 1;
         Ok(())
+    }
+
+    /// Writes a line with the digest of all before it: up to there a file that is cut off later
+    /// is known to be as it was written.
+    ///
+    /// # Errors
+    /// Those of the underlying writer.
+    pub fn checkpoint(&mut self) -> io::Result<()> {
+        let line = format!("{{\"type\":\"digest\",\"lines\":{}}}", self.lines);
+        self.bytes(&self.digest.sealed(&line))
     }
 
     /// Hands what was written so far to the underlying writer.
@@ -53,13 +76,15 @@ impl<W: Write> Writer<W> {
         self.out.flush()
     }
 
-    /// Writes the last line and gives the underlying writer back.
+    /// Writes the last line, with the digest of the whole file, and gives the underlying writer back.
     ///
     /// # Errors
     /// Those of the underlying writer.
     pub fn end(mut self, reason: EndReason, measured_ns: i64) -> io::Result<W> {
         let lines = self.lines;
-        self.line(&Line::End(End { reason, measured_ns, lines }))?;
+        let end = Line::End(End { reason, measured_ns, lines });
+        let text = serde_json::to_string(&end).map_err(io::Error::other)?;
+        self.bytes(&self.digest.sealed(&text))?;
         self.out.flush()?;
         Ok(self.out)
     }

@@ -6,9 +6,9 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use tailbound_core::finding::Finding;
+use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::record::{Event, Header, Line, Run};
 use tailbound_core::runfile::read_run;
 
@@ -58,15 +58,87 @@ impl Journal {
     pub(crate) fn flush(&mut self) {
         self.output.flush();
     }
+    /// Writes the verdict of all that was recorded, and the digest of the file up to it: a work
+    /// that is killed later takes nothing along.
+    pub(crate) fn judge(&mut self) {
+        tailbound_stats::judge(&mut self.run);
+        if let Some(verdict) = self.run.verdict.clone() {
+            self.line(Line::Verdict(verdict));
+        }
+        self.checkpoint();
+    }
+    /// Writes the digest of the file so far.
+    pub(crate) fn checkpoint(&mut self) {
+        if self.begun {
+            self.output.checkpoint();
+        }
+    }
     /// There was no run: takes the file away again.
     pub(crate) fn discard(self) {
         self.output.discard();
     }
     /// Writes the last line; the whole run, bulky records included, and where its file is.
-    pub(crate) fn end(self) -> Result<(Run, Option<PathBuf>), RunError> {
-        let path = self.output.end(&self.run)?;
-        let whole =
-            path.as_ref().and_then(|p| File::open(p).ok()).map(|f| read_run(BufReader::new(f)));
-        Ok((whole.and_then(Result::ok).unwrap_or(self.run), path))
+    pub(crate) fn end(mut self) -> Result<(Run, Option<PathBuf>), RunError> {
+        if self.output.failed() {
+            self.run.absorb(Line::Finding(
+                Finding::new("records-elsewhere", Impact::Notice, "the run file could not be written to its end")
+                    .meaning("Moving statistics, stretches, exceedances, load rates and raw samples from before that are in the first file alone; this one has the rest."),
+            ));
+        }
+        let Some(path) = self.output.end(&self.run)? else { return Ok((self.run, None)) };
+        let back = File::open(&path)
+            .map_err(|e| e.to_string())
+            .and_then(|f| read_run(BufReader::new(f)).map_err(|e| e.to_string()));
+        let mut run = back.unwrap_or_else(|why| {
+            let mut run = self.run;
+            run.absorb(Line::Finding(not_read_back(&path, &why)));
+            // The verdict on file knew nothing of it.
+            run.verdict = None;
+            run
+        });
+        // Works alone are judged by nobody.
+        if run.header.plan.work.is_none() || !run.threads.is_empty() {
+            tailbound_stats::judge(&mut run);
+        }
+        Ok((run, Some(path)))
+    }
+}
+
+fn not_read_back(path: &Path, why: &str) -> Finding {
+    Finding::new(
+        "not-read-back",
+        Impact::Doubt,
+        format!("the run file {} cannot be read back: {why}", path.display()),
+    )
+    .meaning("What is shown lacks moving statistics, stretches, exceedances, load rates and raw samples; and there is no record to show to anyone.")
+    .remedy("Look at the disk and at who else writes there, and measure again.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_core::record::End;
+
+    const HEADER: &str = concat!(
+        r#"{"type":"header","schema":"tailbound-run/1","tool":"t","id":"i","started":"s","command":[],"#,
+        r#""plan":{"probe":"cyclic","interval_ns":1000000,"activations":0,"warm_up_ns":0,"cpus":"0","#,
+        r#""policy":"other","clock":"monotonic","means":"nanosleep","loads":[],"requirement":{}},"machine":{}}"#
+    );
+
+    #[test]
+    fn a_file_that_cannot_be_read_back_is_a_doubt() {
+        let name = format!("journal-{}.tailbound.jsonl", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let header = read_run(HEADER.as_bytes()).unwrap_or_else(|e| panic!("{e}")).header;
+        let plan = header.plan.clone();
+        let output = Output::open(&path, &plan, false).unwrap_or_else(|e| panic!("{e}"));
+        let mut journal = Journal::new(output, header);
+        journal.begin();
+        journal.run.end = Some(End { reason: "complete".into(), measured_ns: 0, lines: 0 });
+        journal.judge();
+        std::fs::remove_file(&path).unwrap_or_else(|e| panic!("{e}"));
+        let (run, _) = journal.end().unwrap_or_else(|e| panic!("{e}"));
+        assert!(run.findings.iter().any(|f| f.id == "not-read-back" && f.impact == Impact::Doubt));
+        assert!(run.verdict.is_some_and(|v| v.statements.iter().any(|s| s.contains("read back"))));
     }
 }

@@ -87,6 +87,20 @@ impl Output {
         });
     }
 
+    /// Writes the digest of everything so far.
+    pub fn checkpoint(&mut self) {
+        self.attempt(|to| match to {
+            Target::File(w) => w.checkpoint(),
+            Target::Stdout(w) => w.checkpoint(),
+        });
+    }
+
+    /// Could something not be written?
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// Hands what was written to the kernel, so that a kill leaves a valid shorter run.
     pub fn flush(&mut self) {
         self.attempt(|to| match to {

@@ -369,17 +369,8 @@ impl Session {
         };
         let measured_ns =
             self.plan.interval_ns.saturating_mul(i64::try_from(measured).unwrap_or(i64::MAX));
-        let r = &journal.run;
-        let verdict = tailbound_stats::verdict(
-            &self.plan,
-            &r.threads,
-            &r.seconds,
-            &r.findings,
-            reason,
-            measured_ns,
-        );
-        journal.line(Line::Verdict(verdict));
         journal.run.end = Some(End { reason, measured_ns, lines: 0 });
+        journal.judge();
         Ok(())
     }
 }
@@ -418,6 +409,7 @@ pub(crate) fn thread_record(
         counters: named(&counters),
         dropped: named(&dropped).into_iter().filter(|(_, v)| *v > 0).collect(),
         p2: BTreeMap::new(),
+        requirement: None,
         ended: match finished.map(|f| f.ended) {
             None => ThreadEnd::Running,
             Some(Ended::Complete) => ThreadEnd::Complete,

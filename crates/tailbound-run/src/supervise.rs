@@ -141,7 +141,7 @@ impl<'a> Supervisor<'a> {
             shown: Histogram::new(tailbound_rt::h2::PRECISION),
             warm_up_over: false,
             next_tick_ns: i64::MIN,
-            next_checkpoint_ns: 2 * SECOND_NS,
+            next_checkpoint_ns: 0,
             interrupted: None,
             stopping: Stopping::new(&session.plan),
             by_rule: false,
@@ -404,16 +404,19 @@ impl<'a> Supervisor<'a> {
             self.journal.finding(finding);
         }
         if t >= self.next_checkpoint_ns {
-            // Densely at first, then every five minutes: a young run is all there is.
-            self.next_checkpoint_ns = t.saturating_add(t.min(CHECKPOINT_MAX_NS));
+            // From the first look on, so that the file names its threads; densely at first, then
+            // every five minutes: a young run is all there is.
+            self.next_checkpoint_ns = t.saturating_add(t.clamp(SECOND_NS, CHECKPOINT_MAX_NS));
             // First the kernel's: the order of the way of a wake-up.
-            for record in self.observer.iter().flat_map(Observer::so_far) {
+            for mut record in self.observer.iter().flat_map(Observer::so_far) {
+                record.ended = "running".into();
                 self.journal.line(Line::Thread(Box::new(record)));
             }
             for ((seat, recorders), follower) in self.running.recorders().zip(&self.followers) {
                 let record = thread_record(&follower.collector, seat, recorders, None);
                 self.journal.line(Line::Thread(Box::new(record)));
             }
+            self.journal.checkpoint();
         }
         self.journal.flush();
     }

@@ -22,6 +22,7 @@ pub mod decide;
 pub mod exceed;
 pub mod extremal;
 pub mod int256;
+pub mod judge;
 pub mod moments;
 pub mod normal;
 mod optimise;
@@ -41,6 +42,7 @@ mod words;
 
 pub use blocks::Blocks;
 pub use compare::{Comparison, compare};
+pub use judge::judge;
 pub use moments::{Accumulator, Moments};
 pub use p2::P2;
 pub use precision::Precision;

@@ -45,6 +45,10 @@ pub(crate) enum Command {
     Bound(crate::cli_bound::BoundArgs),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
     Import(ImportArgs),
+    /// Sign runs, so that others can know whose they are
+    Sign(crate::cli_sign::SignArgs),
+    /// Is a run file as it was written, and whose signature does it have?
+    Verify(crate::cli_sign::VerifyArgs),
     /// A series of runs over time: where it changed, and what else changed then
     History(crate::cli_history::HistoryArgs),
     /// How long must be measured to show a rate, a share, a quantile or a mean

@@ -89,7 +89,7 @@ fn run_without(path: &Path, skip: &[&str]) -> Result<Run, Failure> {
     } else {
         imported(path, source, None, &Options::default(), None)?
     };
-    judge(&mut run);
+    tailbound_stats::judge(&mut run);
     Ok(run)
 }
 
@@ -142,23 +142,6 @@ pub(crate) fn length(path: &Path) -> Option<u64> {
 
 fn failed(path: &Path, e: &dyn std::fmt::Display) -> Failure {
     Failure::usage(format!("{}: {e}", path.display()))
-}
-
-/// Gives a run its verdict where it has none: imported, or cut off before it.
-pub(crate) fn judge(run: &mut Run) {
-    if run.verdict.is_some() {
-        return;
-    }
-    let ended = run.end_reason();
-    let (plan, measured_ns) = (&run.header.plan, run.measured_ns());
-    run.verdict = Some(tailbound_stats::verdict(
-        plan,
-        &run.threads,
-        &run.seconds,
-        &run.findings,
-        ended,
-        measured_ns,
-    ));
 }
 
 /// The name people know a file by.

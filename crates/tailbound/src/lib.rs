@@ -16,6 +16,7 @@ mod cli_lab;
 mod cli_lab_kernel;
 mod cli_plan;
 mod cli_probe;
+mod cli_sign;
 mod cli_sweep;
 mod cmd;
 mod input;
@@ -25,6 +26,7 @@ mod names;
 mod probes_page;
 mod reading;
 mod say;
+mod signature;
 
 use std::process::ExitCode;
 

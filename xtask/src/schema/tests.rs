@@ -95,6 +95,7 @@ fn lines() -> Vec<Value> {
         dropped: [("raw".to_owned(), 1)].into(),
         p2: [("p50".to_owned(), 1.5)].into(),
         ended: "complete".into(),
+        requirement: serde_json::from_value(plan()["requirement"].clone()).ok(),
     };
     let mut out = vec![
         serde_json::to_value(Line::Header(Box::new(header))).unwrap(),

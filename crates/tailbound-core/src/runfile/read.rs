@@ -17,7 +17,8 @@ use crate::limits::{self, LINE_BYTES_MAX as LINE_MAX, THREADS_MAX};
 use crate::printable;
 use crate::record::{Facts, Line, Run, SCHEMA, SelfCost};
 
-use super::begin;
+use super::trail::{Glance, Integrity, Trail};
+use super::{audit, begin, partial};
 
 /// Why a run file could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +56,8 @@ pub enum ReadError {
 ///
 /// # Errors
 /// [`ReadError`] with the line number. A file that was cut off is not an error:
-/// `Run::end` is `None`. Line types of a later minor version are passed over.
+/// `Run::end` is `None`. Line types of a later minor version are passed over. What shows that
+/// the file is not as it was written is among the run's findings.
 pub fn read_run(input: impl BufRead) -> Result<Run, ReadError> {
     read_run_without(input, &[])
 }
@@ -64,11 +66,24 @@ pub fn read_run(input: impl BufRead) -> Result<Run, ReadError> {
 /// unparsed: for callers that read many runs and need little of each.
 ///
 /// # Errors
-/// As [`read_run`]; what is wrong in a line that was passed over is not noticed.
-pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, ReadError> {
+/// As [`read_run`]; what is wrong in a line that was passed over is not noticed, unless the
+/// file has a digest.
+pub fn read_run_without(input: impl BufRead, skip: &[&str]) -> Result<Run, ReadError> {
+    read_run_checked(input, skip).map(|(run, _)| run)
+}
+
+/// Reads a run without the line types in `skip`, and what its file is.
+///
+/// # Errors
+/// As [`read_run_without`].
+pub fn read_run_checked(
+    mut input: impl BufRead,
+    skip: &[&str],
+) -> Result<(Run, Integrity), ReadError> {
     let mut run: Option<Run> = None;
     let mut threads = Threads::default();
     let mut marked = None;
+    let mut trail = Trail::default();
     let mut bytes = Vec::new();
     for line in 1u64.. {
         bytes.clear();
@@ -88,9 +103,13 @@ pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, R
                 reason: format!("longer than {} MiB", LINE_MAX >> 20),
             });
         }
-        if bytes.iter().all(u8::is_ascii_whitespace)
+        if !trail.line(line, &bytes, kind_of(&bytes))
+            || bytes.iter().all(u8::is_ascii_whitespace)
             || run.is_some() && kind_of(&bytes).is_some_and(|kind| skip.contains(&kind))
-            || run.is_some() && whole && threads.keep(line, &mut bytes)?
+            || match &run {
+                Some(run) if whole => threads.keep(line, &mut bytes, run, &mut trail)?,
+                _ => false,
+            }
         {
             continue;
         }
@@ -100,8 +119,15 @@ pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, R
             (Some(_), Err(_)) if !whole => break,
             (_, Err(reason)) => return Err(ReadError::Line { line, reason }),
             (Some(run), Ok(Some(record))) => {
-                if matches!(record, Line::Thread(_)) {
+                trail.record(line, &record);
+                if let Line::Thread(t) = &record {
                     threads.absorb_into(run)?;
+                    let old = run
+                        .threads
+                        .iter()
+                        .find(|old| old.thread == t.thread && old.context == t.context);
+                    trail.thread_again(line, old.map(Glance::of), Some(Glance::of(t)));
+                    threads.known.know(t, run.exceedances.len());
                 }
                 let finding = matches!(record, Line::Finding(_) | Line::Thread(_));
                 run.absorb(record);
@@ -125,7 +151,12 @@ pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, R
     threads.absorb_into(&mut run)?;
     limits::whole(&run).map_err(|reason| ReadError::Line { line: 1, reason })?;
     marked.into_iter().for_each(|f| run.absorb(Line::Finding(f)));
-    Ok(run)
+    let (integrity, mut found) = trail.close();
+    found.extend(partial::measured(&mut run, integrity));
+    found.extend(audit::findings(&run));
+    found.extend(partial::complete(&mut run, &threads.known));
+    found.into_iter().for_each(|f| run.absorb(Line::Finding(f)));
+    Ok((run, integrity))
 }
 
 /// The last record of each thread and context, not yet parsed.
@@ -133,14 +164,22 @@ pub fn read_run_without(mut input: impl BufRead, skip: &[&str]) -> Result<Run, R
 struct Threads {
     /// What names thread and context at a line's beginning, and its place in `lines`.
     named: HashMap<Vec<u8>, usize>,
-    /// Line number, line.
-    lines: Vec<(u64, Vec<u8>)>,
+    /// Line number, line, number of exceedances before it.
+    lines: Vec<(u64, Vec<u8>, usize)>,
+    /// What came before each thread's last record.
+    known: partial::Known,
 }
 
 impl Threads {
     /// Keeps `bytes` in the place of an earlier record of the same thread, if it is a
     /// thread's line as we write it; then `bytes` is left with other content.
-    fn keep(&mut self, line: u64, bytes: &mut Vec<u8>) -> Result<bool, ReadError> {
+    fn keep(
+        &mut self,
+        line: u64,
+        bytes: &mut Vec<u8>,
+        run: &Run,
+        trail: &mut Trail,
+    ) -> Result<bool, ReadError> {
         const NAMED: &[u8] = b",\"wakeup\":";
         if kind_of(bytes) != Some("thread") {
             return Ok(false);
@@ -150,12 +189,14 @@ impl Threads {
             return Ok(false);
         };
         let name = head.get(..named).unwrap_or_default();
-        if let Some((at, old)) = self.named.get(name).and_then(|i| self.lines.get_mut(*i)) {
-            *at = line;
+        let told = run.exceedances.len();
+        if let Some((at, old, before)) = self.named.get(name).and_then(|i| self.lines.get_mut(*i)) {
+            trail.thread_again(line, Glance::at(old, named), Glance::at(bytes, named));
+            (*at, *before) = (line, told);
             std::mem::swap(old, bytes);
         } else if self.lines.len() < THREADS_MAX {
             self.named.insert(name.to_owned(), self.lines.len());
-            self.lines.push((line, std::mem::take(bytes)));
+            self.lines.push((line, std::mem::take(bytes), told));
         } else {
             let reason = limits::beyond("records of threads and contexts", THREADS_MAX);
             return Err(ReadError::Line { line, reason });
@@ -165,8 +206,11 @@ impl Threads {
 
     fn absorb_into(&mut self, run: &mut Run) -> Result<(), ReadError> {
         self.named.clear();
-        for (line, bytes) in self.lines.drain(..) {
+        for (line, bytes, before) in self.lines.drain(..) {
             let record = parse_line(&bytes).map_err(|reason| ReadError::Line { line, reason })?;
+            if let Some(Line::Thread(t)) = &record {
+                self.known.know(t, before);
+            }
             record.into_iter().for_each(|r| run.absorb(r));
         }
         Ok(())

@@ -81,7 +81,7 @@ fn text(lines: &[Value]) -> String {
         let mut line = line.clone();
         if let Some(end) = line.as_object_mut().filter(|o| o["type"] == "end") {
             end.insert("lines".to_owned(), json!(lines.len() - 1));
-            end.remove("digest");
+            end.remove("sha256");
         }
         // Our own lines begin with their type, and later ones will.
         let kind = line.as_object_mut().and_then(|o| o.remove("type")).unwrap_or_default();

@@ -47,7 +47,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
         run.header.plan.requirement.deadline_ns = Some(deadline);
         run.verdict = None;
     }
-    input::judge(&mut run);
+    tailbound_stats::judge(&mut run);
     let mut text = Vec::new();
     runfile::write_run(&run, &mut text).map_err(|e| fail(&e))?;
     let stdin = args.file == Path::new("-");

@@ -17,6 +17,7 @@ mod report;
 mod rounds;
 mod run;
 mod show;
+mod sign;
 mod sweep;
 mod work;
 
@@ -50,6 +51,8 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Compare(args) => compare::compare(&args),
         Command::Decide(args) => decide::decide(&args),
         Command::Import(args) => import::import(&args),
+        Command::Sign(args) => sign::sign(&args),
+        Command::Verify(args) => sign::verify(&args),
         Command::History(args) => history::history(&args),
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),

@@ -21,6 +21,8 @@
 #![expect(clippy::print_stdout, reason = "skips are said on standard output")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
+#[path = "../../../tailbound-import/tests/import/altered.rs"]
+mod altered;
 mod bounds;
 mod campaign;
 mod decide;
@@ -29,6 +31,7 @@ mod ends;
 mod files;
 mod ground;
 mod hostile;
+mod integrity;
 mod judged;
 mod lab;
 mod loads;
