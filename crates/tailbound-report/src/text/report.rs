@@ -58,7 +58,7 @@ impl Page {
     /// A text, wrapped; lines after the first are indented.
     pub(crate) fn text(&mut self, text: &str, indent: &str, ink: Ink) {
         for line in wrap(&terminal(text), self.style.width, indent) {
-            self.lines.push(paint(&terminal(&line), ink, self.style.color));
+            self.lines.push(paint(&line, ink, self.style.color));
         }
     }
     /// A heading above what follows.
@@ -68,7 +68,7 @@ impl Page {
     }
     pub(crate) fn raw(&mut self, lines: Vec<String>, ink: Ink) {
         for line in lines {
-            self.lines.push(paint(&line, ink, self.style.color));
+            self.lines.push(paint(&terminal(&line), ink, self.style.color));
         }
     }
     pub(crate) fn width(&self) -> usize {
