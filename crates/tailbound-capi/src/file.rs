@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writing a loop down: as a run file, and as JSON for scripts.
 //!
-//! Context: COLD. Files are written beside their place and moved there when they are whole.
+//! Context: COLD. A file has its name when it is whole, never through a link; an older one is replaced.
 
 use std::ffi::{CStr, c_char};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
@@ -14,6 +14,7 @@ use tailbound_core::record::Facts;
 use tailbound_core::runfile::write_run;
 use tailbound_host::{Root, inventory};
 use tailbound_stats::Summary;
+use tailbound_sys::new_file::{self, Existing};
 
 use crate::codes::*;
 use crate::open::with_kept;
@@ -41,22 +42,10 @@ unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path, Failure> {
 /// Has `fill` write the file `to`, whole or not at all.
 fn whole(
     to: &Path,
-    fill: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    fill: impl FnOnce(&mut BufWriter<&File>) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
-    let mut name = to.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let beside = PathBuf::from(name);
-    let written = File::create(&beside).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        fill(&mut out)?;
-        out.flush()?;
-        fs::rename(&beside, to)
-    });
-    written.map_err(|e| {
-        // Already failing; the error that counts is the first one.
-        drop(fs::remove_file(&beside));
-        Failure::new(TB_ERR_IO, format!("{}: {e}", to.display()))
-    })
+    new_file::write_with(to, Existing::Replace, fill)
+        .map_err(|e| Failure::new(TB_ERR_IO, format!("{}: {e}", to.display())))
 }
 
 /// Writes everything recorded so far as a run file.

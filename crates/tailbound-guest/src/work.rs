@@ -14,6 +14,7 @@ use std::path::Path;
 use tailbound_core::lab::{Job, Tester};
 use tailbound_sys::environment::Environment;
 use tailbound_sys::ipc;
+use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::process::{self, ChildSignals, Pid};
 use tailbound_sys::sched::{self, Attributes, SCHED_FIFO};
 use tailbound_sys::spawn::Spawn;
@@ -44,7 +45,8 @@ pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
     for (path, value) in &job.settings {
         fs::write(path, value).map_err(|e| format!("setting {path} = {value}: {e}"))?;
     }
-    fs::write("/run/campaign.toml", &job.campaign).map_err(|e| e.to_string())?;
+    new_file::write(Path::new("/run/campaign.toml"), Existing::Replace, job.campaign.as_bytes())
+        .map_err(|e| e.to_string())?;
     match &job.tester {
         None => measure(job, words),
         Some(tester) => with_tester(job, tester, words),
@@ -53,7 +55,7 @@ pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
 
 fn measure(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
     let mut arguments: Vec<OsString> =
-        ["run", "--campaign", "/run/campaign.toml", "--out", "-", "--quiet"]
+        ["run", "--yes", "--campaign", "/run/campaign.toml", "--out", "-", "--quiet"]
             .map(OsString::from)
             .to_vec();
     arguments.extend(job.arguments.iter().map(OsString::from));
@@ -109,7 +111,8 @@ fn start(
     out: &str,
     words: &mut Vec<String>,
 ) -> Result<Pid, String> {
-    let create = |path: &str| File::create(path).map_err(|e| format!("{path}: {e}"));
+    let create =
+        |path: &str| new_file::begin_log(Path::new(path)).map_err(|e| format!("{path}: {e}"));
     let (stdout, stderr) = (create(out)?, create(&format!("{out}.stderr"))?);
     let low = |priority| Attributes { policy: SCHED_FIFO, priority, ..Attributes::default() };
     if let Err(e) = sched::set(0, &low(PRIORITY_HERE)) {

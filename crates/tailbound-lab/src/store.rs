@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::owner;
 
 use crate::error::LabError;
@@ -92,7 +93,7 @@ impl Store {
         let folder = self.room(room)?;
         let path = folder.join(".lock");
         let failed = |e: io::Error| LabError::file(&path, &e);
-        let file = File::create(&path).map_err(failed)?;
+        let file = new_file::open_lock(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -143,7 +144,7 @@ impl Store {
         if to.exists() {
             fs::remove_dir_all(to).map_err(|e| LabError::file(to, &e))?;
         }
-        fs::rename(finished, to).map_err(|e| LabError::file(to, &e))
+        new_file::rename(finished, to).map_err(|e| LabError::file(to, &e))
     }
 
     /// Writes a file whole or not at all.
@@ -151,11 +152,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn write_whole(&self, path: &Path, bytes: &[u8]) -> Result<(), LabError> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(format!(".{}.new", unique()));
-        let beside = PathBuf::from(beside);
-        fs::write(&beside, bytes).map_err(|e| LabError::file(&beside, &e))?;
-        fs::rename(&beside, path).map_err(|e| LabError::file(path, &e))
+        new_file::write(path, Existing::Replace, bytes).map_err(|e| LabError::file(path, &e))
     }
 }
 

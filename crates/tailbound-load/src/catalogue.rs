@@ -264,6 +264,22 @@ pub const CATALOGUE: &[LoadKind] = &[
     },
 ];
 
+/// The command that a load starts because somebody wrote it, and not because this program
+/// chose it; `None` where there is none.
+#[must_use]
+pub fn command_of(spec: &tailbound_core::plan::LoadSpec) -> Option<String> {
+    match spec.name.as_str() {
+        "cmd" => Some(spec.option("line").unwrap_or_default().to_owned()),
+        // A Makefile is a program.
+        "compile" if spec.option("tree").is_some() || spec.option("make").is_some() => {
+            let tree = spec.option("tree").unwrap_or("sources made up");
+            let words = spec.option("make").unwrap_or_default();
+            Some(format!("make {words} (in {tree})"))
+        }
+        _ => None,
+    }
+}
+
 /// The options of every load: when it works.
 pub const PHASE: &[(&str, &str)] = &[
     (

@@ -59,9 +59,10 @@ mod work;
 mod worker;
 mod works;
 
-pub use catalogue::{CATALOGUE, LoadKind, PHASE};
+pub use catalogue::{CATALOGUE, LoadKind, PHASE, command_of};
 pub use error::LoadError;
 pub use loads::{LoadEnd, LoadSample, Loads, StartOptions};
+pub use machine::available_bytes;
 pub use options::check;
 pub use phase::PhaseChange;
 pub use work::do_work;

@@ -143,6 +143,13 @@ fn cache_size(text: &str) -> Option<usize> {
     number.parse::<usize>().ok()?.checked_mul(factor)
 }
 
+/// Memory that can be had without pushing anyone out: MemAvailable, or what is left in
+/// the control group if that is less.
+#[must_use]
+pub fn available_bytes() -> Option<u64> {
+    Room::memory().map(|room| room.all)
+}
+
 fn mem_available(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

@@ -31,7 +31,11 @@ impl Journal {
         self.begun = true;
         let lines: Vec<Line> = self.run.lines().collect();
         lines.iter().for_each(|l| self.output.line(l));
-        self.output.flush();
+        self.output.settle();
+    }
+    /// The measurement has begun: what is in the file is a run from now on.
+    pub(crate) fn place(&mut self) {
+        self.output.place();
     }
     pub(crate) fn line(&mut self, line: Line) {
         if self.begun {
@@ -56,7 +60,15 @@ impl Journal {
         }
     }
     pub(crate) fn flush(&mut self) {
-        self.output.flush();
+        if let Some(filling) = self.output.flush() {
+            self.finding(
+                Finding::new("disk-filling", Impact::Notice, filling)
+                    .meaning(
+                        "If the disk is full before the run ends, its result is saved elsewhere.",
+                    )
+                    .remedy("Free some room where the run file lies."),
+            );
+        }
     }
     /// Writes the verdict of all that was recorded, and the digest of the file up to it: a work
     /// that is killed later takes nothing along.

@@ -13,6 +13,7 @@ mod observed;
 pub mod output;
 mod punctual;
 pub mod resolve;
+mod room;
 pub mod session;
 mod sleeps;
 mod supervise;

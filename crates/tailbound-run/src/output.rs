@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the run file goes: opened, and its room reserved, before anything is started.
+//! Where the run file goes: opened, and room looked for, before anything is started; under its
+//! name from the moment the measurement begins.
 //!
 //! Context: SETUP and COLD. Units: bytes.
+//! Until then it has no name, so that a start that fails leaves an older file as it was; from then
+//! on a kill leaves a valid shorter run under the name that was asked for.
 //! If the file cannot be written in the middle of a run, the measurement goes on and the
 //! run is saved elsewhere at the end: nothing is lost, and it is said aloud.
-//! Source: fallocate(2), FALLOC_FL_KEEP_SIZE.
+//! Not here: how names are given (`tailbound_sys::new_file`), how much room (`room`).
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use tailbound_core::plan::Plan;
 use tailbound_core::record::{Line, Run};
 use tailbound_core::runfile::{self, Writer};
-use tailbound_sys::file::reserve;
+use tailbound_sys::new_file::{self, Existing, NewFile};
 
 use crate::error::RunError;
+use crate::room::{Estimate, Room};
 
 /// Where a run file is written.
 #[derive(Debug)]
@@ -23,6 +27,11 @@ pub struct Output {
     to: Option<Target>,
     path: Option<PathBuf>,
     failed: Option<io::Error>,
+    new: Option<NewFile>,
+    room: Option<Room>,
+    /// An older file has the name until ours gets it.
+    replaces: bool,
+    placed: bool,
 }
 
 #[derive(Debug)]
@@ -35,36 +44,52 @@ impl Output {
     /// Writes nowhere: the run exists in memory only.
     #[must_use]
     pub fn none() -> Self {
-        Self { to: None, path: None, failed: None }
+        Self::to(None)
     }
 
-    /// Opens `path` (`-`: standard output) and reserves room for what `plan` will write.
+    fn to(to: Option<Target>) -> Self {
+        Self { to, path: None, failed: None, new: None, room: None, replaces: false, placed: false }
+    }
+
+    /// Opens `path` (`-`: standard output) and looks for room for what `plan` will write.
     ///
     /// # Errors
     /// The file exists and `force` is not given; it cannot be created; the disk is too full.
     pub fn open(path: &Path, plan: &Plan, force: bool) -> Result<Self, RunError> {
         if path == Path::new("-") {
             let to = Writer::new(BufWriter::new(io::stdout()));
-            return Ok(Self { to: Some(Target::Stdout(to)), path: None, failed: None });
+            return Ok(Self::to(Some(Target::Stdout(to))));
         }
         let shown = path.display();
-        let opened =
-            File::options().write(true).create(true).truncate(force).create_new(!force).open(path);
-        let file = opened.map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => RunError::Usage(format!(
-                "{shown} exists already: choose another --out, or give --force to overwrite it"
-            )),
-            _ => RunError::Cannot(format!("{shown} cannot be written: {e}; choose another --out")),
+        let cannot = |e: io::Error| {
+            RunError::Cannot(format!("{shown} cannot be written: {e}; choose another --out"))
+        };
+        let new =
+            NewFile::open(path, Existing::replaced_if(force)).map_err(|e| match e.kind() {
+                io::ErrorKind::AlreadyExists => RunError::Usage(format!(
+                    "{shown} exists already: choose another --out, or give --force to overwrite it"
+                )),
+                io::ErrorKind::InvalidInput => {
+                    RunError::Usage(format!("{shown} is not written: {e}"))
+                }
+                _ => cannot(e),
+            })?;
+        let room = new.is_file().then(|| Room::take(new.file(), path, plan)).transpose();
+        let room = room.map_err(|why| {
+            RunError::Cannot(format!(
+                "{shown}: no room for the run file (about {} MiB for this plan): {why}; choose another --out or a shorter run",
+                Estimate::of(plan).total().div_ceil(1 << 20)
+            ))
         })?;
-        if let Err(e) = reserve(&file, estimate_bytes(plan)) {
-            drop(std::fs::remove_file(path));
-            return Err(RunError::Cannot(format!(
-                "{shown}: no room for the run file (about {} MiB for this plan): {e}; choose another --out or a shorter run",
-                estimate_bytes(plan).div_ceil(1 << 20)
-            )));
-        }
-        let to = Writer::new(BufWriter::new(file));
-        Ok(Self { to: Some(Target::File(to)), path: Some(path.to_owned()), failed: None })
+        let file = new.file().try_clone().map_err(cannot)?;
+        Ok(Self {
+            path: Some(path.to_owned()),
+            replaces: new.is_file() && path.symlink_metadata().is_ok(),
+            placed: !new.is_file(),
+            new: Some(new),
+            room,
+            ..Self::to(Some(Target::File(Writer::new(BufWriter::new(file)))))
+        })
     }
 
     /// The file's path, if it is a file.
@@ -101,19 +126,38 @@ impl Output {
         self.failed.is_some()
     }
 
-    /// Hands what was written to the kernel, so that a kill leaves a valid shorter run.
-    pub fn flush(&mut self) {
+    /// Hands what was written to the kernel, so that a kill leaves a valid shorter run. Says, once,
+    /// that there is no more room to reserve.
+    pub fn flush(&mut self) -> Option<String> {
         self.attempt(|to| match to {
             Target::File(w) => w.flush(),
             Target::Stdout(w) => w.flush(),
         });
+        self.room.as_mut().filter(|_| self.failed.is_none()).and_then(Room::top_up)
+    }
+
+    /// Brings the beginning to the disk where an older file will be replaced by it: a power failure
+    /// must not cost both. Called before the measurement, which it would disturb.
+    pub fn settle(&mut self) {
+        drop(self.flush());
+        if let (Some(new), true, None) = (&self.new, self.replaces, &self.failed) {
+            self.failed = new.file().sync_data().err();
+        }
+    }
+
+    /// The measurement has begun: the file gets its name.
+    pub fn place(&mut self) {
+        if let (Some(new), false, None) = (&mut self.new, self.placed, &self.failed) {
+            self.failed = new.place().err();
+            self.placed = self.failed.is_none();
+        }
     }
 
     /// Takes the file away again: there was no run.
     pub fn discard(self) {
         drop(self.to);
-        if let Some(path) = &self.path {
-            drop(std::fs::remove_file(path));
+        if let Some(new) = self.new {
+            new.discard();
         }
     }
 
@@ -130,17 +174,21 @@ impl Output {
     pub fn end(mut self, run: &Run) -> Result<Option<PathBuf>, RunError> {
         let reason = run.end_reason();
         let measured_ns = run.end.as_ref().map_or(0, |e| e.measured_ns);
+        if self.replaces && !self.placed && measured_ns == 0 && !reason.is_as_planned() {
+            return Err(RunError::Cannot(format!(
+                "ended before the measurement began: {} is as it was",
+                self.path.as_deref().unwrap_or(Path::new("")).display()
+            )));
+        }
         let ended = match (self.to.take(), self.failed.take()) {
             (None, None) => return Ok(None),
             (_, Some(e)) => Err(e),
             (Some(Target::Stdout(w)), None) => w.end(reason, measured_ns).map(drop),
             (Some(Target::File(w)), None) => w
                 .end(reason, measured_ns)
-                .and_then(|b| b.into_inner().map_err(io::IntoInnerError::into_error))
-                // Gives back the room that was reserved and not used.
-                .and_then(|f| {
-                    f.metadata().and_then(|m| f.set_len(m.len())).and_then(|()| f.sync_all())
-                }),
+                .and_then(|b| b.into_inner().map(drop).map_err(io::IntoInnerError::into_error))
+                .and_then(|()| self.room.take().map_or(Ok(()), Room::give_back))
+                .and_then(|()| self.new.take().map_or(Ok(()), NewFile::finish)),
         };
         match ended {
             Ok(()) => Ok(self.path),
@@ -154,30 +202,19 @@ impl Output {
         let name = format!("{}.tailbound.jsonl", run.header.id);
         for folder in [Path::new("/dev/shm"), &std::env::temp_dir(), Path::new(".")] {
             let path = folder.join(&name);
-            let saved = File::create_new(&path)
-                .and_then(|f| runfile::write_run(run, BufWriter::new(f)))
-                .and_then(|mut b| b.flush());
-            match saved {
-                Ok(()) => {
-                    return RunError::Cannot(format!(
-                        "{shown} could not be written ({why}) and holds what came before; the result was saved as {}",
-                        path.display()
-                    ));
-                }
-                Err(_) => drop(std::fs::remove_file(&path)),
+            let saved = new_file::write_with(&path, Existing::Keep, |out| {
+                runfile::write_run(run, out).map(drop)
+            });
+            if saved.is_ok() {
+                let before = if self.placed { " and holds what came before" } else { "" };
+                return RunError::Cannot(format!(
+                    "{shown} could not be written ({why}){before}; the result was saved as {}",
+                    path.display()
+                ));
             }
         }
         RunError::Cannot(format!(
             "{shown} could not be written ({why}), and neither could /dev/shm, the temporary folder or this one"
         ))
     }
-}
-
-/// About what a plan's run file will hold: header and ends, a line a second and thread, raw samples.
-fn estimate_bytes(plan: &Plan) -> u64 {
-    let threads = plan.tasks.map_or(plan.cpus.len().max(1) as u64, u64::from);
-    let seconds = u64::try_from(plan.duration_ns() / 1_000_000_000).unwrap_or(0);
-    let raw = if plan.raw { plan.activations.saturating_mul(4) } else { 0 };
-    let lines = seconds.saturating_mul(400).saturating_add(512 << 10);
-    (128u64 << 10).saturating_add(threads.saturating_mul(lines.saturating_add(raw)))
 }

@@ -186,6 +186,10 @@ impl<'a> Supervisor<'a> {
             let finished = self.running.finished();
             self.keep_phases();
             self.collect();
+            // Threads that have all ended by now may have been refused in the warm-up.
+            if self.warm_up_over && !finished {
+                self.journal.place();
+            }
             self.tick();
             self.judge();
             if live {

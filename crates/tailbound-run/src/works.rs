@@ -96,6 +96,7 @@ pub fn measure_works(
     let mut journal = Journal::new(output, session.header());
     journal.run.header.machine = session.inventory();
     journal.begin();
+    journal.place();
     all(session, &mut journal, signals, show);
     let cut = journal.run.findings.iter().any(|f| f.id == "works-cut-short");
     let reason = if cut { EndReason::Interrupted } else { EndReason::Complete };

@@ -17,9 +17,10 @@
 //! and count as what they stand for. Only the last part of a path is looked at so: links among its
 //! folders are the caller's business, and are followed once, when the folder is opened.
 //!
-//! - A whole text: [`write`]. - Something that is written for long: [`NewFile`]; [`NewFile::place`]
-//!   gives it its name, and the same descriptor goes on being written.
-//! - A lock: [`open_lock`]. - A folder made whole: [`place_folder`].
+//! - A whole text: [`write`], [`write_with`], [`copy`].
+//! - Something that is written for long: [`NewFile`]; [`NewFile::place`] gives it its name, and the
+//!   same descriptor goes on being written. A log that others read meanwhile: [`begin_log`].
+//! - A lock: [`open_lock`]. Something made whole elsewhere: [`rename`].
 //!
 //! Source: open(2), linkat(2), renameat2(2), fsync(2).
 
@@ -56,7 +57,9 @@ impl Existing {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// A symbolic link, and what it points to.
-    #[error("it is a symbolic link to {}, and links are not followed: name that file itself, or remove the link", .0.display())]
+    #[error(
+        "it is a symbolic link to {0:?}, and links are not followed: name that file itself, or remove the link"
+    )]
     Link(PathBuf),
     /// Something else that is no file.
     #[error("it is {0}, not a file: choose another name")]
@@ -118,11 +121,12 @@ impl NewFile {
         !matches!(self.way, Way::InPlace)
     }
 
-    /// Gives the file its name; it can go on being written. Where that takes the place of an older
-    /// file, what was written so far is brought to the disk first. Does nothing the second time.
+    /// Gives the file its name; it can go on being written. What a power failure must not cost when
+    /// this takes the place of an older file is brought to the disk by the caller before.
+    /// Does nothing the second time.
     ///
     /// # Errors
-    /// `AlreadyExists`, [`Refused`]: what has the name now; those of fsync(2), rename(2). The file
+    /// `AlreadyExists`, [`Refused`]: what has the name now; those of rename(2). The file
     /// has no name then, and goes when this is dropped.
     pub fn place(&mut self) -> io::Result<()> {
         let Way::Pending { folder, name, beside, existing } = &mut self.way else { return Ok(()) };
@@ -130,7 +134,6 @@ impl NewFile {
             Existing::Keep => folder.name_it(&self.file, beside.as_deref(), name)?,
             Existing::Replace => {
                 replaceable(&folder.shown.join(OsStr::from_bytes(name.to_bytes())))?;
-                self.file.sync_all()?;
                 let linked = match beside.take() {
                     Some(beside) => beside,
                     None => folder.link_beside(&self.file)?,
@@ -225,6 +228,21 @@ pub fn write_with(
     new.finish()
 }
 
+/// May the file `to` be written, as far as its name goes? For work that takes long before it is.
+///
+/// # Errors
+/// `AlreadyExists`; [`Refused`]; those of stat(2).
+pub fn may_write(to: &Path, existing: Existing) -> io::Result<()> {
+    let is_own = is_own_descriptor(to);
+    match if is_own { to.metadata() } else { to.symlink_metadata() } {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+        Ok(_) if existing == Existing::Keep => Err(io::ErrorKind::AlreadyExists.into()),
+        Ok(m) if is_own || m.file_type().is_char_device() || m.file_type().is_fifo() => Ok(()),
+        Ok(_) => replaceable(to),
+    }
+}
+
 /// Opens the file of a lock, made where it is missing; what it holds is left alone.
 ///
 /// # Errors
@@ -244,11 +262,32 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Moves the finished folder `from` to `to`; what is there must be an empty folder or nothing.
+/// Copies the file `from` to `to`, whole or not at all, in place of a file that is there.
+///
+/// # Errors
+/// Those of [`write`], and of reading.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let new = NewFile::open(to, Existing::Replace)?;
+    io::copy(&mut File::open(from)?, &mut new.file())?;
+    new.finish()
+}
+
+/// Begins a log that others read while it grows: an old one is removed, and whoever comes
+/// between is not followed.
+///
+/// # Errors
+/// Those of unlink(2) and open(2).
+pub fn begin_log(path: &Path) -> io::Result<File> {
+    remove(path)?;
+    File::options().write(true).create_new(true).custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+/// Moves what is whole, a file or a folder, from `from` to `to`, in place of a file or an empty
+/// folder that is there.
 ///
 /// # Errors
 /// Those of rename(2).
-pub fn place_folder(from: &Path, to: &Path) -> io::Result<()> {
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)?;
     let (folder, _) = Folder::of(to)?;
     folder.sync()

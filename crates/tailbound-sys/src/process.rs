@@ -48,6 +48,13 @@ pub fn own_pid() -> Pid {
     Pid(std::process::id().cast_signed())
 }
 
+/// Does this process act as root (effective user 0)?
+#[must_use]
+pub fn is_root() -> bool {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// Collects `pid` if it has ended; `None` while it lives.
 ///
 /// # Errors

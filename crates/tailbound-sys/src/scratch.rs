@@ -45,6 +45,14 @@ pub fn unsupported(error: &SysError) -> bool {
 /// # Errors
 /// ENOENT, EACCES.
 pub fn free_bytes(dir: &Path) -> Result<Option<u64>, SysError> {
+    Ok(free_and_whole_bytes(dir)?.map(|(free, _)| free))
+}
+
+/// As [`free_bytes`], and the bytes of the whole file system.
+///
+/// # Errors
+/// ENOENT, EACCES.
+pub fn free_and_whole_bytes(dir: &Path) -> Result<Option<(u64, u64)>, SysError> {
     /// Their types differ from machine to machine.
     fn wide(n: impl Into<u64>) -> u64 {
         n.into()
@@ -57,8 +65,10 @@ pub fn free_bytes(dir: &Path) -> Result<Option<u64>, SysError> {
         check(done, "statvfs", &dir.display().to_string())?;
         stat
     };
-    let free = wide(stat.f_bavail).saturating_mul(wide(stat.f_frsize));
-    Ok((stat.f_blocks > 0).then_some(free))
+    let unit = wide(stat.f_frsize);
+    let free = wide(stat.f_bavail).saturating_mul(unit);
+    let whole = wide(stat.f_blocks).saturating_mul(unit);
+    Ok((stat.f_blocks > 0).then_some((free, whole)))
 }
 
 /// Does the folder `dir` lie in memory (tmpfs, ramfs), with no disk behind it?

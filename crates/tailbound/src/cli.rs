@@ -186,6 +186,9 @@ pub(crate) struct PlanArgs {
     /// Read the plan from a TOML file whose words are these flags'; flags given here win
     #[arg(short, long, value_name = "FILE", help_heading = "Measurement")]
     pub(crate) campaign: Option<PathBuf>,
+    /// Run commands that the file of --campaign names without asking: as root they are shown and asked for
+    #[arg(short, long, help_heading = "Measurement")]
+    pub(crate) yes: bool,
 
     /// Where the run file goes; `-` is standard output [default: for `run` named after campaign file, probe and time, with a number where that is taken; nowhere for `measure`]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]

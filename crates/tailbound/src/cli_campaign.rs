@@ -64,7 +64,7 @@ pub(crate) struct CampaignRunArgs {
     /// Go on with a folder, which must be there
     #[arg(long, help_heading = "Campaign")]
     pub(crate) resume: bool,
-    /// Begin even where it takes very long in the lab
+    /// Begin without asking: where it takes very long in the lab, and where a campaign's file names commands that root would run
     #[arg(short, long, help_heading = "Campaign")]
     pub(crate) yes: bool,
     /// Measure in the lab: `debian:6.12`, `debian:6.12-rt`, `path:…`, `build:…`; several are set side by side

@@ -5,7 +5,7 @@
 //! Context: COLD.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,6 +16,7 @@ use tailbound_core::record::Run;
 use tailbound_core::runfile;
 use tailbound_import::{Format, Options};
 use tailbound_sys::given;
+use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::signal::Signals;
 
 use crate::reading::Reading;
@@ -165,19 +166,32 @@ pub(crate) fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure>
     if path == Path::new("-") {
         return crate::say::answer(text);
     }
-    let open =
-        File::options().write(true).create(true).truncate(force).create_new(!force).open(path);
-    let written = open.and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all()));
-    written.map_err(|e| {
-        let shown = path.display();
-        if e.kind() == io::ErrorKind::AlreadyExists {
-            Failure::usage(format!(
-                "{shown} exists already: choose another name, or give --force to overwrite it"
-            ))
-        } else {
-            Failure::cannot(format!("{shown} cannot be written: {e}"))
-        }
-    })
+    write_bytes(path, text.as_bytes(), force)
+}
+
+/// Writes a result file that need not be text.
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
+    new_file::write(path, Existing::replaced_if(force), bytes).map_err(|e| unwritten(path, &e))
+}
+
+/// May this result file be written? Looked at before work that takes long.
+pub(crate) fn may_write(path: &Path, force: bool) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    new_file::may_write(path, Existing::replaced_if(force)).map_err(|e| unwritten(path, &e))
+}
+
+fn unwritten(path: &Path, e: &io::Error) -> Failure {
+    let shown = path.display();
+    match e.kind() {
+        io::ErrorKind::AlreadyExists => Failure::usage(format!(
+            "{shown} exists already: choose another name, or give --force to overwrite it"
+        )),
+        // A link, a folder, a device: the words are to be mended, not the machine.
+        io::ErrorKind::InvalidInput => Failure::usage(format!("{shown} is not written: {e}")),
+        _ => Failure::cannot(format!("{shown} cannot be written: {e}")),
+    }
 }
 
 /// The runs in a folder, by name.

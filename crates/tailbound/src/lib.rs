@@ -19,6 +19,7 @@ mod cli_probe;
 mod cli_sign;
 mod cli_sweep;
 mod cmd;
+mod consent;
 mod input;
 mod live;
 mod names;

@@ -11,5 +11,6 @@ mod headers;
 mod promises;
 mod run;
 mod text;
+mod writing;
 
 pub(crate) use run::{check, command};

@@ -6,15 +6,17 @@
 use anyhow::bail;
 
 use super::finding::Finding;
-use super::{edges, files, headers, promises, text};
+use super::{edges, files, headers, promises, text, writing};
 use crate::root;
 
 /// Everything that is wrong, in the order of the paths.
 pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     let project = root::project()?;
     let files = files::all(&project)?;
-    let mut found: Vec<Finding> =
-        files.iter().flat_map(|f| text::check(f).into_iter().chain(headers::check(f))).collect();
+    let mut found: Vec<Finding> = files
+        .iter()
+        .flat_map(|f| text::check(f).into_iter().chain(headers::check(f)).chain(writing::check(f)))
+        .collect();
     let read = |path: &str| {
         let file = files.iter().find(|f| f.path == path);
         file.and_then(files::File::text).unwrap_or_default()

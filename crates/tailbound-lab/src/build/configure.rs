@@ -9,6 +9,8 @@
 use std::fs;
 use std::path::Path;
 
+use tailbound_sys::new_file::{self, Existing};
+
 use super::fragment::Wanted;
 use super::kconfig::{Tree, granted};
 use super::make::Make;
@@ -34,13 +36,15 @@ pub(crate) fn configure(
     match &base {
         None => {
             let answers = make.out.join("wanted.config");
-            fs::write(&answers, wanted.text()).map_err(|e| LabError::file(&answers, &e))?;
+            new_file::write(&answers, Existing::Replace, wanted.text().as_bytes())
+                .map_err(|e| LabError::file(&answers, &e))?;
             make.ask(&["allnoconfig"], &[format!("KCONFIG_ALLCONFIG={}", answers.display())])?;
         }
         Some(base) => {
             let mut text: String = base.iter().map(|(n, v)| format!("CONFIG_{n}={v}\n")).collect();
             text.push_str(&wanted.text());
-            fs::write(&dot, text).map_err(|e| LabError::file(&dot, &e))?;
+            new_file::write(&dot, Existing::Replace, text.as_bytes())
+                .map_err(|e| LabError::file(&dot, &e))?;
         }
     }
     make.ask(&["olddefconfig"], &[])?;

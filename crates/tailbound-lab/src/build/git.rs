@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tailbound_core::limits;
 use tailbound_sys::given;
+use tailbound_sys::new_file::{self, Existing};
 
 use super::series::{Patch, PatchRecord, Tried};
 use crate::error::LabError;
@@ -104,7 +105,8 @@ impl Worktree {
 
     fn remember_tip(&self) -> Result<String, LabError> {
         let tip = one_line(&self.folder, &["rev-parse", "HEAD"])?;
-        fs::write(&self.tip_file, &tip).map_err(|e| LabError::file(&self.tip_file, &e))?;
+        new_file::write(&self.tip_file, Existing::Replace, tip.as_bytes())
+            .map_err(|e| LabError::file(&self.tip_file, &e))?;
         Ok(tip)
     }
 

@@ -134,7 +134,7 @@ impl Make {
         progress: &mut dyn FnMut(&Compiling),
         stop: &dyn Fn() -> bool,
     ) -> Result<Built, LabError> {
-        let file = File::create(log).map_err(|e| LabError::file(log, &e))?;
+        let file = tailbound_sys::new_file::begin_log(log).map_err(|e| LabError::file(log, &e))?;
         let null =
             File::open("/dev/null").map_err(|e| LabError::file(Path::new("/dev/null"), &e))?;
         let mut arguments: Vec<OsString> =

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tailbound_core::lab::KernelRecord;
 
+use tailbound_sys::new_file::{self, Existing};
+
 use super::make::Make;
 use super::source::SourceRecord;
 use crate::arch::Arch;
@@ -81,7 +83,7 @@ pub(crate) fn keep(
     let whole = beside.path().join("whole");
     fs::create_dir_all(&whole).map_err(|e| LabError::file(&whole, &e))?;
     let copy =
-        |from: &Path, to: &Path| fs::copy(from, to).map(drop).map_err(|e| LabError::file(from, &e));
+        |from: &Path, to: &Path| new_file::copy(from, to).map_err(|e| LabError::file(from, &e));
     copy(&make.out.join(image), &whole.join(target))?;
     copy(&make.out.join(".config"), &whole.join("config"))?;
     let release = make.ask(&["kernelrelease"], &[])?.out.trim().to_owned();
@@ -103,7 +105,8 @@ pub(crate) fn keep(
     manifest.image_sha256 = hash::of_file(&whole.join(target))?;
     manifest.config_sha256 = hash::of_file(&whole.join("config"))?;
     let path = whole.join(MANIFEST);
-    fs::write(&path, json(&manifest)).map_err(|e| LabError::file(&path, &e))?;
+    new_file::write(&path, Existing::Replace, &json(&manifest))
+        .map_err(|e| LabError::file(&path, &e))?;
     store.place(&whole, &folder(store, &manifest.name)?)?;
     Ok(manifest)
 }

@@ -110,7 +110,7 @@ fn unpack(from: &Path, to: &Path) -> Result<(), LabError> {
     let tool = match from.extension().and_then(|e| e.to_str()) {
         Some("xz") => "xz",
         Some("gz") => "gzip",
-        _ => return fs::copy(from, to).map(drop).map_err(|e| LabError::file(from, &e)),
+        _ => return tailbound_sys::new_file::copy(from, to).map_err(|e| LabError::file(from, &e)),
     };
     // A shell for the redirection: patches need not be UTF-8.
     let script = "exec \"$0\" -dc -- \"$1\" > \"$2\"";

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use tailbound_sys::new_file::{self, Existing};
+
 use super::git::{self, Worktree};
 use super::request::{Request, Source};
 use super::series::{self, Patch, PatchRecord};
@@ -254,7 +256,7 @@ fn fetch_source(
     fs::create_dir_all(&whole).map_err(|e| LabError::file(&whole, &e))?;
     Tool::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&whole).succeed()?;
     fs::remove_file(&archive).map_err(|e| LabError::file(&archive, &e))?;
-    fs::rename(&shipped, whole.join("shipped")).map_err(|e| LabError::file(&shipped, &e))?;
+    new_file::rename(&shipped, &whole.join("shipped")).map_err(|e| LabError::file(&shipped, &e))?;
     store.place(&whole, &folder)?;
     Ok(package)
 }
@@ -281,6 +283,6 @@ fn patched(
     note("copying the source, to patch it");
     Tool::new("cp").args(["-a", "--reflink=auto"]).arg(pristine).arg(&tree).succeed()?;
     series::judge(&series::apply(&tree, patches)?, &record.name)?;
-    fs::write(&stamp, made_of).map_err(|e| LabError::file(&stamp, &e))?;
+    new_file::write(&stamp, Existing::Replace, &made_of).map_err(|e| LabError::file(&stamp, &e))?;
     Ok(tree)
 }

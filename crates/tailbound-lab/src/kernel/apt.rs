@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use tailbound_sys::new_file::{self, Existing};
+
 use super::tool::Tool;
 use super::version;
 use crate::arch::Arch;
@@ -83,7 +85,8 @@ impl Apt {
         fs::create_dir_all(&lists).map_err(|e| LabError::file(&lists, &e))?;
         let status = state.join("status");
         if !status.exists() {
-            fs::write(&status, "").map_err(|e| LabError::file(&status, &e))?;
+            new_file::write(&status, Existing::Replace, b"")
+                .map_err(|e| LabError::file(&status, &e))?;
         }
         let mut text = format!(
             "{QUIET}{}Dir::State \"{}\";\nDir::State::lists \"{}\";\nDir::State::status \"{}\";\n\
@@ -97,7 +100,8 @@ impl Apt {
         if let Some(suite) = suite {
             let sources = own.join("sources.list");
             let lines = Self::of_system(folder)?.sources_of(suite)?;
-            fs::write(&sources, lines).map_err(|e| LabError::file(&sources, &e))?;
+            new_file::write(&sources, Existing::Replace, lines.as_bytes())
+                .map_err(|e| LabError::file(&sources, &e))?;
             text.push_str(&format!(
                 "Dir::Etc::SourceList \"{}\";\nDir::Etc::SourceParts \"/dev/null\";\n",
                 sources.display()
@@ -137,7 +141,8 @@ impl Apt {
         let archives = cache.join("archives/partial");
         fs::create_dir_all(&archives).map_err(|e| LabError::file(&archives, &e))?;
         let config = folder.join(name);
-        fs::write(&config, text).map_err(|e| LabError::file(&config, &e))?;
+        new_file::write(&config, Existing::Replace, text.as_bytes())
+            .map_err(|e| LabError::file(&config, &e))?;
         Ok(Self { config, private, complaints: Vec::new() })
     }
 

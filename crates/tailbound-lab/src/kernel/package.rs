@@ -16,6 +16,8 @@ use tailbound_core::lab::KernelRecord;
 use tailbound_core::limits;
 use tailbound_sys::given;
 
+use tailbound_sys::new_file::{self, Existing};
+
 use super::Kernel;
 use super::apt::Package;
 use super::image;
@@ -173,7 +175,8 @@ pub(crate) fn unpack(
     let whole = beside.path().join("whole");
     let manifest = arrange(&all, &whole, package, arch)?;
     let path = whole.join(MANIFEST);
-    fs::write(&path, json(&manifest)).map_err(|e| LabError::file(&path, &e))?;
+    new_file::write(&path, Existing::Replace, &json(&manifest))
+        .map_err(|e| LabError::file(&path, &e))?;
     store.place(&whole, &folder(store, &package.sha256)?)
 }
 
@@ -183,7 +186,7 @@ fn arrange(all: &Path, whole: &Path, package: &Package, arch: Arch) -> Result<Ma
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent).map_err(|e| LabError::file(parent, &e))?;
         }
-        fs::rename(from, to).map_err(|e| LabError::file(from, &e))
+        new_file::rename(from, to).map_err(|e| LabError::file(from, &e))
     };
     let boot = all.join("boot");
     let release = fs::read_dir(&boot)

@@ -15,6 +15,7 @@ use tailbound_sys::signal::Signals;
 use crate::cli::{MeasureArgs, PlanArgs, RunArgs};
 use crate::cli_probe::ProbeWords;
 use crate::cmd::rounds;
+use crate::consent;
 use crate::input;
 use crate::live::Live;
 use crate::names;
@@ -35,13 +36,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     // One of many has no page of its own.
     let own = !to_stdout && round.is_none();
     let report = args.report.clone().filter(|_| round.is_none());
-    if let Some(path) =
-        report.as_deref().filter(|p| p.exists() && !args.plan.force && *p != Path::new("-"))
-    {
-        return Err(Failure::usage(format!(
-            "{} exists already: choose another --report or --out, or give --force to overwrite it",
-            path.display()
-        )));
+    let by_force = (own && args.plan.force).then(|| input::sibling(&out, ".html"));
+    if let Some(path) = report.as_ref().or(by_force.as_ref()) {
+        input::may_write(path, args.plan.force)?;
     }
     let (run, path) = session(&asked, &args.plan, Some(&out), false, round)?;
     let page = || {
@@ -125,8 +122,10 @@ pub(crate) fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
         Some(path) => {
             let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
                 .map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?;
-            Campaign::parse(&text)
-                .map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?
+            let words = Campaign::parse(&text)
+                .map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?;
+            consent::ask(&path.display().to_string(), &[&words], args.yes)?;
+            words
         }
     };
     fn over<T: Clone>(file: &mut Option<T>, flag: Option<&T>) {

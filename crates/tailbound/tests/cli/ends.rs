@@ -214,3 +214,85 @@ fn a_lost_terminal_ends_it_like_a_signal() {
     holds(&file, "\"type\":\"end\"");
     assert_eq!(read(&file).end.unwrap().reason, "interrupted");
 }
+
+/// A start that is refused, or ended before anything was measured, costs nothing that was there.
+#[test]
+fn an_older_result_stays_until_the_new_measurement_begins() {
+    let folder = folder();
+    let file = folder.path().join("r.tailbound.jsonl");
+    let old = "an older result\n".repeat(1000);
+    std::fs::write(&file, &old).unwrap();
+    let words = ["run", "-o", "r.tailbound.jsonl", "--force", "-q", "--report", "-"];
+    let same = |what: &str| assert_eq!(std::fs::read_to_string(&file).unwrap(), old, "{what}");
+    let nowhere = ["--load", "disk:path=/nonexistent/folder", "-D", "1s"];
+    let out = call(folder.path(), &[&words[..], &nowhere].concat());
+    assert_ne!(status(&out), 0, "{}", stderr(&out));
+    same("a load that cannot start");
+    // In the warm-up: by a signal, and by a kill.
+    for name in ["INT", "KILL"] {
+        let mut child = tailbound()
+            .args(words)
+            .args(["--load", "none", "-D", "10m", "--warm-up", "60s", "-p", "other"])
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Its threads are there: it is in its warm-up.
+        let tasks = format!("/proc/{}/task", child.id());
+        let begun = Instant::now();
+        while std::fs::read_dir(&tasks).map_or(0, Iterator::count) < 2 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it never began");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        same("while it warms up");
+        signal(&child, name);
+        assert!(wait(&mut child, Duration::from_secs(60)).is_some(), "{name}: it goes on");
+        same(name);
+    }
+    let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
+    assert_eq!(names.len(), 1, "nothing else is left: {names:?}");
+    // And from then on the name stands for the new run, however it ends.
+    let mut child = start(folder.path(), &["-D", "10m", "--force", "-p", "other"]);
+    signal(&child, "KILL");
+    assert!(wait(&mut child, Duration::from_secs(60)).is_some());
+    assert!(read(&file).end.is_none());
+}
+
+/// Room for a month is looked for at the start, and taken for minutes.
+#[test]
+fn a_long_run_takes_room_in_steps_and_leaves_others_some() {
+    if !is_root() {
+        return skip("root", "mounting a file system in memory needs root");
+    }
+    let folder = folder();
+    let small = folder.path().join("small");
+    std::fs::create_dir(&small).unwrap();
+    let exe = env!("CARGO_BIN_EXE_tailbound");
+    let words = "-q -o r.tailbound.jsonl --load none -p other -a 0 --warm-up 10ms";
+    let mounted = |size: &str, then: &str| {
+        let script =
+            format!("mount -t tmpfs -o size={size} none {0} && cd {0} && {then}", small.display());
+        std::process::Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap()
+    };
+    let out = mounted("64m", &format!("exec {exe} run -D 240h {words}"));
+    assert_eq!(out.status.code(), Some(3), "{}", stderr(&out));
+    assert!(stderr(&out).contains("left for others"), "{}", stderr(&out));
+    // Ten days, 350 MB: a kill leaves a hundredth of that taken.
+    let out = mounted(
+        "1g",
+        &format!(
+            "{exe} run -D 240h {words} & i=0; until grep -q warm-up-over r.tailbound.jsonl; \
+             do sleep 0.1; i=$((i+1)); [ $i -lt 600 ] || exit 9; done 2>/dev/null; \
+             kill -9 $!; wait $! 2>/dev/null; du -k r.tailbound.jsonl; ls -A"
+        ),
+    );
+    let said = stdout(&out);
+    if said.is_empty() && stderr(&out).contains("lies in memory") {
+        return skip("root", "less than half a gigabyte of memory is available");
+    }
+    let taken_kib: u64 =
+        said.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(u64::MAX);
+    assert!((100..4096).contains(&taken_kib), "{said} {}", stderr(&out));
+    assert_eq!(said.lines().count(), 2, "one file: {said}");
+}

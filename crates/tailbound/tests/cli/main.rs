@@ -46,6 +46,7 @@ mod probe_scheduling;
 mod probes;
 mod remains;
 mod rounds;
+mod walls;
 mod words;
 
 use std::path::Path;

@@ -158,3 +158,54 @@ fn runs_that_their_rule_ended_are_kept_and_compared() {
     assert!(stderr(&again).contains("2 of the runs are there already"), "{}", stderr(&again));
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
+
+/// A folder that somebody sent: its names are no paths, its numbers no loops.
+#[test]
+fn a_received_folder_makes_nothing_go_outside_it() {
+    let folder = folder();
+    let precious = folder.path().join("precious.tailbound.jsonl");
+    std::fs::write(&precious, "precious").unwrap();
+    let series = folder.path().join("r");
+    std::fs::create_dir_all(series.join("001-x")).unwrap();
+    let described = |name: &str, rounds: &str| {
+        let text = format!(
+            "{{\"schema\": \"tailbound-rounds/1\", \"series\": \"a\", \"seed\": 7, \"rounds\": {rounds}, \
+             \"variants\": [{{\"name\": \"{name}\", \"words\": [], \"plan\": null}}]}}"
+        );
+        std::fs::write(series.join("rounds.json"), text).unwrap();
+    };
+    for (name, count) in [
+        ("x/../../precious", "1"),
+        ("plain", "18446744073709551615"),
+        ("plain", "4294967296"),
+        ("..", "1"),
+    ] {
+        described(name, count);
+        let begun = std::time::Instant::now();
+        for words in [&["--force"][..], &[]] {
+            let out = rounds(folder.path(), "2", words);
+            assert_eq!(status(&out), 2, "{name} {count}: {}", stderr(&out));
+            assert!(stderr(&out).contains("rounds.json"), "{}", stderr(&out));
+        }
+        assert!(begun.elapsed().as_secs() < 60, "nothing is counted to {count}");
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+    }
+    // Of a good folder its own run files go, and nothing else.
+    described("plain", "2");
+    for name in ["002-plain", "003-plain", "002-other"] {
+        std::fs::write(series.join(format!("{name}.tailbound.jsonl")), "x").unwrap();
+    }
+    std::os::unix::fs::symlink(&precious, series.join("001-plain.tailbound.jsonl")).unwrap();
+    std::os::unix::fs::symlink(&precious, series.join("compare.html")).unwrap();
+    let out = rounds(folder.path(), "2", &["--force"]);
+    assert_eq!(status(&out), 2, "a page is not written through a link: {}", stderr(&out));
+    assert!(stderr(&out).contains("symbolic link"), "{}", stderr(&out));
+    std::fs::remove_file(series.join("compare.html")).unwrap();
+    for name in ["003-plain", "002-other"] {
+        assert!(series.join(format!("{name}.tailbound.jsonl")).exists(), "{name}");
+        std::fs::remove_file(series.join(format!("{name}.tailbound.jsonl"))).unwrap();
+    }
+    let out = rounds(folder.path(), "2", &["--force"]);
+    assert!(!series.join("001-plain.tailbound.jsonl").is_symlink(), "{}", stderr(&out));
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+}

@@ -10,12 +10,12 @@
 //! campaign.html
 //! ```
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::Run;
 use tailbound_core::campaign::Part;
 use tailbound_report::campaign::{Measured, Place, State};
+use tailbound_sys::new_file::{self, Existing};
 
 use super::shipped::{self, Chosen};
 use crate::input;
@@ -74,6 +74,13 @@ impl Folder {
     /// The folder of a system, made where it is not there.
     pub(super) fn system(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = self.path.join(plain(name));
+        // The folder may have come from somebody else, its links with it.
+        if path.is_symlink() {
+            return Err(Failure::usage(format!(
+                "{}: it is a symbolic link, and runs are kept in folders: remove it, or choose another --out or --system",
+                path.display()
+            )));
+        }
         std::fs::create_dir_all(&path)
             .map_err(|e| Failure::cannot(format!("{}: {e}", path.display())))?;
         Ok(path)
@@ -203,9 +210,5 @@ fn plain(name: &str) -> String {
 
 /// Writes a file whole or not at all.
 fn whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    std::fs::File::create(&new)
-        .and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all()))
-        .and_then(|()| std::fs::rename(&new, path))
+    new_file::write(path, Existing::Replace, text.as_bytes())
 }

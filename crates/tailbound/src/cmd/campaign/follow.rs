@@ -4,6 +4,7 @@
 //! Context: COLD. Reads only what was added, and of that only the seconds.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::record::Line;
@@ -13,6 +14,8 @@ use tailbound_sys::given;
 /// A file that grows.
 pub(super) struct Follow {
     path: PathBuf,
+    /// The file of an earlier run, which tells of that one, until the new one takes its place.
+    earlier: Option<(u64, u64)>,
     at: u64,
     begun: Vec<u8>,
     due: u64,
@@ -21,15 +24,15 @@ pub(super) struct Follow {
 
 impl Follow {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), at: 0, begun: Vec::new(), due: 0, max_ns: None }
+        let earlier = path.symlink_metadata().ok().map(|m| (m.dev(), m.ino()));
+        Self { path: path.to_owned(), earlier, at: 0, begun: Vec::new(), due: 0, max_ns: None }
     }
 
     /// Takes what is new. A file that is not there yet, or cannot be read, tells nothing.
     pub(super) fn look(&mut self) {
         let Ok(mut file) = given::open(&self.path) else { return };
-        // Another run began it anew.
-        if file.metadata().is_ok_and(|m| m.len() < self.at) {
-            *self = Self::new(&self.path.clone());
+        if file.metadata().is_ok_and(|m| self.earlier == Some((m.dev(), m.ino()))) {
+            return;
         }
         let mut new = Vec::new();
         if file.seek(SeekFrom::Start(self.at)).is_err() || file.read_to_end(&mut new).is_err() {

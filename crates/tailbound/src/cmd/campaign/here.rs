@@ -118,15 +118,19 @@ fn one(
         let text = job.words.to_toml().map_err(Failure::cannot)?;
         input::write(&toml, &text, true)?;
         let report = folder::report_file(system, id);
-        vec!["run".into(), "--campaign".into(), toml.into(), "--report".into(), report.into()]
+        vec![
+            "run".into(),
+            "--yes".into(),
+            "--campaign".into(),
+            toml.into(),
+            "--report".into(),
+            report.into(),
+        ]
     };
     words.extend(["--quiet", "--force", "--out"].map(OsString::from));
     words.push(file.clone().into_os_string());
     let mut follow = Follow::new(&file);
-    // The file of a run that was cut off would tell of that one.
-    drop(std::fs::remove_file(&file));
-    let log = system.join(format!("{id}.log"));
-    let ended = child::run(&words, &log, signals, &mut || shown.tick(&mut follow))?;
+    let ended = child::run(&words, system, signals, &mut || shown.tick(&mut follow))?;
     let whole = folder::complete(system, id);
     if let (Some(run), true) = (&whole, job.part.only_work) {
         let page = tailbound_report::html(std::slice::from_ref(run), &[input::name(&file)]);

@@ -26,6 +26,8 @@ use tailbound_core::plan;
 use self::folder::Folder;
 use self::shipped::Chosen;
 use crate::cli_campaign::{Campaign, CampaignRunArgs};
+use crate::consent;
+use crate::input;
 use crate::names;
 use crate::say::{self, Failure};
 
@@ -91,11 +93,16 @@ fn run_in(
             out.display()
         )));
     }
+    let in_lab = !args.kernel.is_empty() || !args.guest.target.is_empty();
+    if !in_lab && !chosen.shipped {
+        let words: Vec<&plan::Campaign> = parts.iter().map(|p| &p.run).collect();
+        consent::ask(&args.name, &words, args.yes)?;
+    }
+    input::may_write(&page::default_page(out), true)?;
     let folder = match Folder::settle(out, chosen, args.force)? {
         Ok(folder) => folder,
         Err(taken) => return Ok(Err(taken)),
     };
-    let in_lab = !args.kernel.is_empty() || !args.guest.target.is_empty();
     let ended = if in_lab {
         lab::make(args, chosen, parts, &folder)?
     } else {

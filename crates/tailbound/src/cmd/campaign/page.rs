@@ -37,6 +37,11 @@ pub(super) fn page(args: &CampaignPageArgs) -> Result<ExitCode, Failure> {
     finish(&args.folders, chosen.file, args.out.as_deref(), args.json, &args.color.when)
 }
 
+/// Where the page of a folder goes.
+pub(super) fn default_page(folder: &Path) -> PathBuf {
+    folder.join("campaign.html")
+}
+
 /// Writes the page of `folders` and answers.
 pub(super) fn finish(
     folders: &[PathBuf],
@@ -47,7 +52,7 @@ pub(super) fn finish(
 ) -> Result<ExitCode, Failure> {
     let parts = file.parts();
     let first = folders.first().map_or(Path::new("."), PathBuf::as_path);
-    let out = out.map_or_else(|| first.join("campaign.html"), Path::to_path_buf);
+    let out = out.map_or_else(|| default_page(first), Path::to_path_buf);
     let mut systems = Vec::new();
     for folder in folders {
         // Links of the page's own folder are relative, so that it can be copied as a whole.

@@ -22,12 +22,14 @@ pub(super) const SHIPPED: &[(&str, &str)] = &[
 pub(super) struct Chosen {
     pub(super) file: CampaignFile,
     pub(super) text: String,
+    /// It came with this program, not with a file.
+    pub(super) shipped: bool,
 }
 
 /// The campaign of that name, or in that file.
 pub(super) fn find(name: &str) -> Result<Chosen, Failure> {
     if let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) {
-        return parse(name, (*text).to_owned());
+        return parse(name, (*text).to_owned()).map(|c| Chosen { shipped: true, ..c });
     }
     let path = Path::new(name);
     let looks_like_a_file = name.contains('/') || name.ends_with(".toml");
@@ -47,7 +49,7 @@ pub(super) fn find(name: &str) -> Result<Chosen, Failure> {
 pub(super) fn parse(name: &str, text: String) -> Result<Chosen, Failure> {
     let file = CampaignFile::parse(&text)
         .map_err(|e| Failure::usage(format!("{name}: {}", e.trim_end())))?;
-    Ok(Chosen { file, text })
+    Ok(Chosen { file, text, shipped: false })
 }
 
 #[cfg(test)]

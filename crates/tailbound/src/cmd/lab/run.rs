@@ -34,7 +34,15 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     bench.say_unchecked(&labelled);
     let more = asked::more(&words, &args.probe);
     let files = places(args, &labelled, &more);
-    nothing_there(args, &files)?;
+    if args.out.is_some() || args.force {
+        for path in files.iter().filter(|p| *p != Path::new("-")) {
+            input::may_write(path, args.force)?;
+            input::may_write(&console_file(path), args.force)?;
+        }
+    }
+    if let Some(report) = &args.report {
+        input::may_write(report, args.force)?;
+    }
     let mut runs: Vec<Option<Result<tailbound_core::Run, String>>> = Vec::new();
     runs.resize_with(labelled.len(), || None);
     let mut costs = vec![Value::Null; labelled.len()];
@@ -73,20 +81,6 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         input::write(report, &page(&made), args.force)?;
     }
     answer(args, &made, &files, costs)
-}
-
-/// Is nothing called yet what these runs would be called?
-fn nothing_there(args: &LabRunArgs, files: &[PathBuf]) -> Result<(), Failure> {
-    let given = files.iter().filter(|_| args.out.is_some());
-    for path in given.chain(&args.report) {
-        if path.exists() && !args.force && path != Path::new("-") {
-            return Err(Failure::usage(format!(
-                "{} exists already: choose another --out, or give --force to overwrite it",
-                path.display()
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// What was made, as the report knows it.
@@ -198,6 +192,11 @@ fn places(args: &LabRunArgs, labelled: &[Labelled], more: &str) -> Vec<PathBuf> 
     places
 }
 
+/// Where the console of a run goes.
+fn console_file(run: &Path) -> PathBuf {
+    input::sibling(run, ".console")
+}
+
 /// Writes the run and, beside it, the console.
 pub(in crate::cmd) fn keep(
     path: &Path,
@@ -214,7 +213,5 @@ pub(in crate::cmd) fn keep(
     if path == Path::new("-") {
         return Ok(());
     }
-    let beside = input::sibling(path, ".console");
-    std::fs::write(&beside, console)
-        .map_err(|e| Failure::cannot(format!("{}: {e}", beside.display())))
+    input::write_bytes(&console_file(path), console, force)
 }

@@ -6,12 +6,13 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
 use tailbound_core::limits::CONSOLE_BYTES_MAX;
 use tailbound_sys::environment::Environment;
-use tailbound_sys::given;
+use tailbound_sys::new_file::{Existing, NewFile};
 use tailbound_sys::process::{self, SIGTERM};
 use tailbound_sys::signal::Signals;
 use tailbound_sys::spawn::Spawn;
@@ -27,10 +28,11 @@ pub(in crate::cmd) struct Ended {
     pub(in crate::cmd) interrupted: bool,
 }
 
-/// Makes the run that `words` describe, with what it says in `log`; `tick` is called ten times a second.
+/// Makes the run that `words` describe, with what it says in a file without a name in `folder`;
+/// `tick` is called ten times a second.
 pub(in crate::cmd) fn run(
     words: &[OsString],
-    log: &Path,
+    folder: &Path,
     signals: &Signals,
     tick: &mut dyn FnMut(),
 ) -> Result<Ended, Failure> {
@@ -38,11 +40,12 @@ pub(in crate::cmd) fn run(
     let exe = std::env::current_exe().map_err(|e| cannot(&e))?;
     let nothing =
         File::options().read(true).write(true).open("/dev/null").map_err(|e| cannot(&e))?;
-    let said = File::create(log).map_err(|e| cannot(&e))?;
+    // It never gets its name: only this process reads it, and a kill leaves nothing.
+    let log = NewFile::open(&folder.join("run.log"), Existing::Replace).map_err(|e| cannot(&e))?;
     let child = Spawn {
         program: &exe,
         arguments: words,
-        descriptors: &[(nothing.as_fd(), 0), (nothing.as_fd(), 1), (said.as_fd(), 2)],
+        descriptors: &[(nothing.as_fd(), 0), (nothing.as_fd(), 1), (log.file().as_fd(), 2)],
         pid_namespace: false,
         // Ctrl-C reaches this process alone, which hands it on once.
         new_session: true,
@@ -63,8 +66,13 @@ pub(in crate::cmd) fn run(
         }
         tick();
     }
-    let said = given::end(log, CONSOLE_BYTES_MAX).unwrap_or_default();
+    let mut said = Vec::new();
+    // What cannot be read back costs the reason, not the run.
+    drop(
+        log.file()
+            .rewind()
+            .and_then(|()| log.file().take(CONSOLE_BYTES_MAX).read_to_end(&mut said)),
+    );
     let said = String::from_utf8_lossy(&said);
-    drop(std::fs::remove_file(log));
     Ok(Ended { said: said.trim().to_owned(), interrupted })
 }

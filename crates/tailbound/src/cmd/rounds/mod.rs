@@ -42,8 +42,11 @@ const OVERHEAD_NS: i64 = 700_000_000;
 /// `tailbound run --rounds`
 pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
     let settings = compare::settings(&args.rounds.judge)?;
-    if rounds == 0 {
-        return Err(Failure::usage("--rounds: write 1 or more, for example 30"));
+    if !(1..=series::ROUNDS_MAX).contains(&rounds) {
+        return Err(Failure::usage(format!(
+            "--rounds {rounds}: write 1 or more, up to {}, for example 30",
+            series::ROUNDS_MAX
+        )));
     }
     let common = common_words(std::env::args_os().collect());
     let variants = args
@@ -69,6 +72,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         folder,
         variants,
     };
+    input::may_write(&page, true)?;
     series.settle(asked_seed, args.plan.force)?;
     let need = Design::Rounds.units_min();
     if usize::try_from(rounds).is_ok_and(|n| n < need) {
@@ -123,12 +127,7 @@ fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
         )));
     };
     let name = name.trim().to_owned();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
-    if name.is_empty()
-        || name.len() > 40
-        || !name.chars().all(plain)
-        || name.starts_with(['.', '-'])
-    {
+    if !series::is_name(&name) {
         return Err(Failure::usage(format!(
             "variant `{text}`: a name is up to 40 of a-z, A-Z, 0-9, `_`, `+`, `.`, `-`, and begins with a letter or digit"
         )));
@@ -220,10 +219,11 @@ fn make(
         let mut words: Vec<OsString> = vec!["run".into()];
         words.extend(common.iter().cloned());
         words.extend(v.words.iter().map(OsString::from));
-        words.extend(["--as-round", &as_round, "--quiet", "--force", "--out"].map(OsString::from));
+        words.extend(
+            ["--as-round", &as_round, "--quiet", "--force", "--yes", "--out"].map(OsString::from),
+        );
         words.push(file.clone().into_os_string());
-        let log = series.folder.join("run.log");
-        let ended = child::run(&words, &log, signals, &mut || ())?;
+        let ended = child::run(&words, &series.folder, signals, &mut || ())?;
         if ended.interrupted {
             shown.clear();
             say::note(

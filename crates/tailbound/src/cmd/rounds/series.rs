@@ -4,21 +4,38 @@
 //! Context: COLD. Layout of the folder: `rounds.json` says what the series is; each run has a
 //! file of its own, `003-NAME.tailbound.jsonl` for round 3 (from 1) of variant NAME.
 //! The order of a round depends on seed and round alone, so that a longer series begins as the
-//! shorter one did.
+//! shorter one did. A folder may come from anybody: `rounds.json` is read once, into [`Described`],
+//! whose names are single parts of a path and whose numbers have ranges; nothing else of it is used.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
+use tailbound_core::limits;
 use tailbound_core::plan::Plan;
 use tailbound_core::record::Round;
 use tailbound_stats::random::Random;
+use tailbound_sys::given;
+use tailbound_sys::new_file::{self, Existing};
 
 use crate::say::Failure;
 
 /// Version of `rounds.json`.
 const SCHEMA: &str = "tailbound-rounds/1";
 const FILE: &str = "rounds.json";
+/// Most rounds of a series: a year of them, one every five minutes.
+pub(super) const ROUNDS_MAX: u32 = 100_000;
+/// Most variants of a series.
+const VARIANTS_MAX: usize = 1000;
+/// Longest name of a variant.
+const NAME_MAX: usize = 40;
+
+/// Can this be the name of a variant? It is part of a file's name, and never more than that.
+pub(super) fn is_name(text: &str) -> bool {
+    (1..=NAME_MAX).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c))
+        && !text.starts_with(['.', '-'])
+}
 
 /// One of the things compared.
 #[derive(Clone, Debug)]
@@ -84,15 +101,14 @@ impl Series {
             if force {
                 self.clear(&old).map_err(cannot)?;
             } else {
-                let seed = old["seed"].as_u64().unwrap_or(0);
-                let same = old["variants"] == self.description()["variants"];
-                if !same || asked_seed.is_some_and(|s| s != seed) {
+                let same = old.as_written == self.description()["variants"];
+                if !same || asked_seed.is_some_and(|s| s != old.seed) {
                     return Err(Failure::usage(format!(
                         "{shown} holds rounds of other variants, flags or seed: choose another --out, or give --force to begin anew"
                     )));
                 }
-                self.seed = seed;
-                self.id = old["series"].as_str().unwrap_or_default().to_owned();
+                self.seed = old.seed;
+                self.id = old.id;
             }
         } else if self.folder.exists() {
             return Err(Failure::usage(format!(
@@ -103,54 +119,153 @@ impl Series {
         let text = serde_json::to_string_pretty(&self.description())
             .map_err(|e| Failure::cannot(format!("{shown}: {e}")))?;
         // Whole or not at all: a cut file would make the folder nobody's.
-        let temporary = self.folder.join("rounds.json.new");
-        let written = std::fs::File::create(&temporary)
-            .and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all()))
-            .and_then(|()| std::fs::rename(&temporary, self.folder.join(FILE)));
-        written.map_err(cannot)
+        new_file::write(&self.folder.join(FILE), Existing::Replace, text.as_bytes()).map_err(cannot)
     }
 
     /// Removes the runs of an old series, and nothing else.
-    fn clear(&self, old: &Value) -> std::io::Result<()> {
-        for name in names(old) {
-            for round in 1..=old["rounds"].as_u64().unwrap_or(0) {
-                let file = self.folder.join(format!("{round:03}-{name}.tailbound.jsonl"));
-                if file.exists() {
-                    std::fs::remove_file(file)?;
-                }
+    fn clear(&self, old: &Described) -> std::io::Result<()> {
+        for entry in std::fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name.to_str().is_some_and(|n| old.holds(n)) {
+                new_file::remove(&entry.path())?;
             }
         }
         Ok(())
     }
 }
 
-fn names(description: &Value) -> Vec<String> {
-    let variants = description["variants"].as_array();
-    let name = |v: &Value| v["name"].as_str().map(str::to_owned);
-    variants.into_iter().flatten().filter_map(name).collect()
+/// What the folder of a series says of it, checked.
+#[derive(Debug)]
+struct Described {
+    id: String,
+    seed: u64,
+    rounds: u32,
+    names: Vec<String>,
+    /// The variants with their words and plans, to be compared with those that are asked for.
+    as_written: Value,
+}
+
+impl Described {
+    /// Is this the name of one of its run files?
+    fn holds(&self, file: &str) -> bool {
+        let Some((round, name)) =
+            file.strip_suffix(".tailbound.jsonl").and_then(|f| f.split_once('-'))
+        else {
+            return false;
+        };
+        let number = round.parse::<u32>().ok().filter(|n| (1..=self.rounds).contains(n));
+        number.is_some_and(|n| format!("{n:03}") == round) && self.names.iter().any(|n| n == name)
+    }
+
+    /// The description in `text`.
+    fn parse(text: &str) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Raw {
+            schema: String,
+            series: String,
+            seed: u64,
+            rounds: u64,
+            variants: Vec<Value>,
+        }
+        let raw: Raw = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        if raw.schema != SCHEMA {
+            return Err(format!("its schema {:?} is not {SCHEMA}", raw.schema));
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if !(1..=64).contains(&raw.series.len()) || !raw.series.chars().all(plain) {
+            return Err(format!(
+                "series {:?}: an identity is up to 64 of a-z, A-Z, 0-9, `-`",
+                raw.series
+            ));
+        }
+        let rounds = u32::try_from(raw.rounds).ok().filter(|n| (1..=ROUNDS_MAX).contains(n));
+        let rounds = rounds
+            .ok_or_else(|| format!("rounds {}: not between 1 and {ROUNDS_MAX}", raw.rounds))?;
+        if !(1..=VARIANTS_MAX).contains(&raw.variants.len()) {
+            return Err(format!(
+                "{} variants: not between 1 and {VARIANTS_MAX}",
+                raw.variants.len()
+            ));
+        }
+        let mut names = Vec::new();
+        for variant in &raw.variants {
+            let name = variant["name"].as_str().unwrap_or_default();
+            if !is_name(name) || names.iter().any(|n| n == name) {
+                return Err(format!("variant {name:?}: not the name of a variant, or there twice"));
+            }
+            names.push(name.to_owned());
+        }
+        let as_written = Value::Array(raw.variants);
+        Ok(Self { id: raw.series, seed: raw.seed, rounds, names, as_written })
+    }
 }
 
 /// What the folder says of itself; `None` where it says nothing.
-fn read(folder: &Path) -> Result<Option<Value>, Failure> {
+fn read(folder: &Path) -> Result<Option<Described>, Failure> {
     let path = folder.join(FILE);
-    if !path.exists() {
+    let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
+    if path.metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
         return Ok(None);
     }
-    let text = tailbound_sys::given::text(&path, tailbound_core::limits::TEXT_BYTES_MAX)
-        .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
-    let value: Value = serde_json::from_str(&text)
-        .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
-    if value["schema"] != SCHEMA {
-        return Err(Failure::usage(format!(
-            "{}: its schema {} is not {SCHEMA}",
-            path.display(),
-            value["schema"]
-        )));
-    }
-    Ok(Some(value))
+    let text = given::text(&path, limits::TEXT_BYTES_MAX).map_err(|e| failed(&e))?;
+    Described::parse(&text).map(Some).map_err(|e| failed(&e))
 }
 
 /// The variants of the series in `folder`, the reference first; none where it holds no series.
 pub(crate) fn variants(folder: &Path) -> Result<Vec<String>, Failure> {
-    Ok(read(folder)?.as_ref().map(names).unwrap_or_default())
+    Ok(read(folder)?.map(|d| d.names).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(change: impl FnOnce(&mut Value)) -> Result<Described, String> {
+        let mut all = json!({"schema": SCHEMA, "series": "20261122T150000Z-17", "seed": 7, "rounds": 3,
+            "variants": [{"name": "plain", "words": []}, {"name": "a-b_c.d+1", "words": ["-i", "2ms"]}]});
+        change(&mut all);
+        Described::parse(&all.to_string())
+    }
+
+    #[test]
+    fn a_folder_of_anybody_names_nothing_but_its_own_files() {
+        let own = described(|_| ()).expect("as we write it");
+        assert_eq!((own.seed, own.rounds, own.names.len()), (7, 3, 2));
+        assert!(own.holds("003-plain.tailbound.jsonl"));
+        assert!(own.holds("001-a-b_c.d+1.tailbound.jsonl"));
+        for other in [
+            "004-plain.tailbound.jsonl",
+            "000-plain.tailbound.jsonl",
+            "3-plain.tailbound.jsonl",
+            "+03-plain.tailbound.jsonl",
+            "003-other.tailbound.jsonl",
+            "003-plain.html",
+            "rounds.json",
+        ] {
+            assert!(!own.holds(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_series_is_refused_when_it_is_read() {
+        for name in
+            ["x/../../precious", "..", ".hidden", "-flag", "", "a b", "a\n", "ä", &"a".repeat(41)]
+        {
+            let e = described(|d| d["variants"][0]["name"] = json!(name)).expect_err(name);
+            assert!(e.contains("variant") && !e.contains('\n'), "{e}");
+        }
+        let again = described(|d| d["variants"][1]["name"] = json!("plain"));
+        assert!(again.is_err_and(|e| e.contains("twice")));
+        for rounds in [json!(0), json!(u64::MAX), json!(100_001), json!(-1), json!(1.5), json!("3")]
+        {
+            assert!(described(|d| d["rounds"] = rounds.clone()).is_err(), "{rounds}");
+        }
+        for series in ["", "../x", "a b", "\u{1b}[2J", &"a".repeat(65)] {
+            assert!(described(|d| d["series"] = json!(series)).is_err(), "{series:?}");
+        }
+        assert!(described(|d| d["variants"] = json!([])).is_err());
+        assert!(described(|d| d["schema"] = json!("tailbound-rounds/2")).is_err());
+        assert!(described(|d| d["seed"] = json!(null)).is_err());
+    }
 }

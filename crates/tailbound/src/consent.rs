@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Commands that a file names, before root runs them: shown, and asked for.
+//!
+//! Context: COLD. What somebody typed on the command line is typed; a file may be somebody else's.
+//! So `run -c FILE` and `campaign run FILE` show root every command in it and ask; `--yes` answers for
+//! scripts. An ordinary user is not asked: such a file can do what any script of that user can.
+//! Processes that this program starts with words which were asked for get `--yes`.
+//! Not here: what a file may say at all (`tailbound-core`), and what else it can make the program do
+//! (docs/received.md).
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::sync::Mutex;
+
+use tailbound_core::plan::{Campaign, LoadSpec};
+use tailbound_sys::process;
+
+use crate::say::{self, Failure};
+
+/// Commands that were agreed to: the variants of a series ask for the same file one by one.
+static AGREED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Asks, as root, whether the commands in `words`, which stand in `file`, may be run.
+pub(crate) fn ask(file: &str, words: &[&Campaign], yes: bool) -> Result<(), Failure> {
+    let commands = commands(words);
+    if yes || commands.is_empty() || !process::is_root() {
+        return Ok(());
+    }
+    let mut agreed = AGREED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if commands.iter().all(|c| agreed.contains(c)) {
+        return Ok(());
+    }
+    let shown: String = commands.iter().map(|c| format!("  {c:?}\n")).collect();
+    let what = format!("{file:?} names commands, which root would run:\n{shown}");
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(Failure::usage(format!(
+            "{what}Read them, then give --yes, or run as an ordinary user"
+        )));
+    }
+    say::note(&format!("{what}Run them as root? Type `yes`:"));
+    let mut answer = String::new();
+    // No answer is no.
+    drop(io::stdin().lock().read_line(&mut answer));
+    if !["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+        return Err(Failure::usage(format!("{file:?}: its commands were not agreed to")));
+    }
+    agreed.extend(commands);
+    Ok(())
+}
+
+/// Every command that `words` name, once. What cannot be read is refused elsewhere, and not run.
+fn commands(words: &[&Campaign]) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for w in words {
+        let loads = w.load.iter().flatten().flat_map(|l| tailbound_run::split_loads(l));
+        let loads = loads.filter_map(|l| l.parse::<LoadSpec>().ok());
+        let works = w.work.iter().flatten().filter_map(|t| tailbound_load::work(t).ok());
+        all.extend(loads.chain(works).filter_map(|spec| tailbound_load::command_of(&spec)));
+        all.extend(w.load_cmd.iter().cloned());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_that_starts_a_command_is_seen() {
+        let words = Campaign::parse(
+            "load = [\"hackbench,cmd:line=touch /a\", \"compile:tree=/b\", \"cpu\"]\n\
+             load-cmd = \"touch /c\"\nwork = [\"cmd:touch /d\", \"messages\", \"cmd:line=touch /e\"]",
+        )
+        .expect("words");
+        let other = Campaign { load: Some(vec!["compile:make=x".into()]), ..Campaign::default() };
+        let all: Vec<String> = commands(&[&words, &other]).into_iter().collect();
+        let joined = all.join("\n");
+        for sign in ["/a", "/b", "/c", "/d", "/e", "make x"] {
+            assert!(joined.contains(sign), "{sign}: {joined}");
+        }
+        assert_eq!(all.len(), 6, "{joined}");
+        assert!(ask("f", &[&Campaign::default()], false).is_ok(), "nothing to ask for");
+        assert!(ask("f", &[&words], true).is_ok());
+    }
+}
