@@ -4,7 +4,7 @@
 //! Context: SETUP and COLD. Units: bytes. Not here: what is written, and what a person is told.
 //! A file is made without a name (`O_TMPFILE`; where the file system has none: under a random name
 //! in the same folder, `O_EXCL`), filled, brought to the disk, and then gets its name in one step.
-//! So a name never stands for half a file, a failure leaves what was there, a kill leaves nothing.
+//! So a name never stands for half a file, a failure leaves what was there, a kill nothing that has the name (a nameless file goes with it).
 //!
 //! | what the name stands for | [`Existing::Keep`] | [`Existing::Replace`] |
 //! |---|---|---|

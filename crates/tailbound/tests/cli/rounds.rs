@@ -183,7 +183,7 @@ fn a_received_folder_makes_nothing_go_outside_it() {
         described(name, count);
         let begun = std::time::Instant::now();
         for words in [&["--force"][..], &[]] {
-            let out = rounds(folder.path(), "2", words);
+            let out = rounds(folder.path(), "6", words);
             assert_eq!(status(&out), 2, "{name} {count}: {}", stderr(&out));
             assert!(stderr(&out).contains("rounds.json"), "{}", stderr(&out));
         }
@@ -197,7 +197,7 @@ fn a_received_folder_makes_nothing_go_outside_it() {
     }
     std::os::unix::fs::symlink(&precious, series.join("001-plain.tailbound.jsonl")).unwrap();
     std::os::unix::fs::symlink(&precious, series.join("compare.html")).unwrap();
-    let out = rounds(folder.path(), "2", &["--force"]);
+    let out = rounds(folder.path(), "6", &["--force"]);
     assert_eq!(status(&out), 2, "a page is not written through a link: {}", stderr(&out));
     assert!(stderr(&out).contains("symbolic link"), "{}", stderr(&out));
     std::fs::remove_file(series.join("compare.html")).unwrap();
@@ -205,7 +205,7 @@ fn a_received_folder_makes_nothing_go_outside_it() {
         assert!(series.join(format!("{name}.tailbound.jsonl")).exists(), "{name}");
         std::fs::remove_file(series.join(format!("{name}.tailbound.jsonl"))).unwrap();
     }
-    let out = rounds(folder.path(), "2", &["--force"]);
+    let out = rounds(folder.path(), "6", &["--force"]);
     assert!(!series.join("001-plain.tailbound.jsonl").is_symlink(), "{}", stderr(&out));
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
 }

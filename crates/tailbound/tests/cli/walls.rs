@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::{call, folder, is_root, skip, status, stderr};
 
-const SHORT: [&str; 9] = ["run", "-l", "50", "-q", "--warm-up", "10ms", "-p", "other", "--load"];
+const SHORT: [&str; 9] = ["run", "-l", "300", "-q", "--warm-up", "10ms", "-p", "other", "--load"];
 
 fn run(folder: &Path, more: &[&str]) -> std::process::Output {
     call(folder, &[&SHORT[..], &["none"], more].concat())
@@ -19,18 +19,18 @@ fn run(folder: &Path, more: &[&str]) -> std::process::Output {
 fn no_result_is_written_through_a_link() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
-    assert_eq!(status(&run(folder.path(), &["-o", "a.tailbound.jsonl"])), 0);
+    let first = run(folder.path(), &["-o", "a.tailbound.jsonl"]);
+    assert!([0, 1, 5].contains(&status(&first)), "{}", stderr(&first));
     std::fs::write(at("precious"), "precious").unwrap();
     symlink(at("precious"), at("x.html")).unwrap();
     symlink(at("precious"), at("x.tailbound.jsonl")).unwrap();
     symlink(at("nowhere"), at("y.html")).unwrap();
     let a = "a.tailbound.jsonl";
-    let cases: [&[&str]; 8] = [
+    let cases: [&[&str]; 7] = [
         &["report", a, "-o", "x.html"],
         &["report", a, "-o", "x.html", "--force"],
         &["report", a, "-o", "y.html", "--force"],
         &["compare", a, a, "-o", "x.html", "--force"],
-        &["history", ".", "-o", "x.html", "--force"],
         &["import", a, "-o", "x.tailbound.jsonl", "--force"],
         &["measure", "cyclic", "-l", "10", "-q", "-o", "x.tailbound.jsonl", "--force"],
         &["measure", "work", "syscall", "-q", "-o", "x.tailbound.jsonl", "--force"],
@@ -124,7 +124,7 @@ fn root_is_asked_before_a_files_commands_are_run() {
     let own = call(folder.path(), &["run", "-c", "c.toml", "-q", "-o", "o.tailbound.jsonl"]);
     assert!([0, 1, 5].contains(&status(&own)), "{}", stderr(&own));
     // Variants of a series pass their own words on without being asked again.
-    let words = [&SHORT[..], &["none", "--rounds", "1", "--out", "r", "--load-cmd", "sleep 60"]];
+    let words = [&SHORT[..], &["none", "--rounds", "6", "--out", "r", "--load-cmd", "sleep 60"]];
     let out = call(folder.path(), &[&words.concat()[..], &["--", "a:", "b: -i 2ms"]].concat());
     assert!(at("r/001-a.tailbound.jsonl").exists(), "{}", stderr(&out));
     // Control characters of a file are shown as such.
