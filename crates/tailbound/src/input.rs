@@ -4,7 +4,6 @@
 //!
 //! Context: COLD.
 
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
