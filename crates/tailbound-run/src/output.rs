@@ -218,3 +218,94 @@ impl Output {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use tailbound_core::EndReason;
+    use tailbound_core::plan::Campaign;
+    use tailbound_core::record::{End, Event, Facts, Header, SCHEMA};
+    use tailbound_host::Root;
+
+    use crate::resolve::{Asked, resolve};
+
+    fn a_run(reason: EndReason, measured_ns: i64) -> Run {
+        let words = Campaign {
+            loops: Some(10),
+            policy: Some("other".into()),
+            load: Some(vec!["none".into()]),
+            ..Campaign::default()
+        };
+        let plan =
+            resolve(&Asked { words, ..Asked::default() }, &Root::real()).expect("a plan").plan;
+        let mut run = Run::new(Header {
+            schema: SCHEMA.to_owned(),
+            tool: "t".to_owned(),
+            id: format!("test-{}", std::process::id()),
+            started: "2026-11-22T12:00:00Z".to_owned(),
+            command: Vec::new(),
+            plan,
+            machine: Facts::new(),
+            source: None,
+            lab: None,
+            round: None,
+        });
+        run.end = Some(End { reason, measured_ns, lines: 0 });
+        run
+    }
+
+    fn begin(path: &Path, run: &Run, force: bool) -> Output {
+        let mut output = Output::open(path, &run.header.plan, force).expect("opened");
+        output.line(&Line::Header(Box::new(run.header.clone())));
+        output.settle();
+        output
+    }
+
+    #[test]
+    fn an_older_file_stays_until_the_measurement_begins() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("r.tailbound.jsonl");
+        let text = || std::fs::read_to_string(&path).expect("a file");
+        let names = || std::fs::read_dir(folder.path()).expect("a folder").count();
+        std::fs::write(&path, "older").expect("written");
+        let run = a_run(EndReason::Complete, 10_000_000);
+        assert!(Output::open(&path, &run.header.plan, false).is_err(), "it is there");
+        begin(&path, &run, true).discard();
+        assert_eq!((text().as_str(), names()), ("older", 1), "a start that is refused");
+        drop(begin(&path, &run, true));
+        assert_eq!((text().as_str(), names()), ("older", 1), "a start that fails");
+        let ended = begin(&path, &run, true).end(&a_run(EndReason::Interrupted, 0));
+        assert!(ended.is_err_and(|e| e.to_string().contains("is as it was")));
+        assert_eq!((text().as_str(), names()), ("older", 1), "ended in the warm-up");
+
+        let mut output = begin(&path, &run, true);
+        output.place();
+        assert!(text().starts_with("{\"type\":\"header\""), "{}", text());
+        output.line(&Line::Event(Event { t_ns: 1, event: "x".into(), text: "later".into() }));
+        assert_eq!(output.flush(), None);
+        assert!(text().contains("later"), "written on under its name");
+        let at = output.end(&run).expect("ended");
+        assert_eq!((at.as_deref(), names()), (Some(path.as_path()), 1));
+        let whole =
+            runfile::read_run(io::BufReader::new(std::fs::File::open(&path).expect("there")));
+        assert_eq!(whole.expect("a run").end.map(|e| e.reason), Some(EndReason::Complete));
+        // One that was never placed, such as one that was over at the first look.
+        let path = folder.path().join("s.tailbound.jsonl");
+        begin(&path, &run, false).end(&run).expect("ended");
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn links_are_refused_and_devices_written_as_they_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("r");
+        std::os::unix::fs::symlink(folder.path().join("precious"), &path).expect("linked");
+        let run = a_run(EndReason::Complete, 10_000_000);
+        let e = Output::open(&path, &run.header.plan, true).expect_err("a link");
+        assert!(e.exit_status() == 2 && e.to_string().contains("symbolic link"), "{e}");
+        let mut output = begin(Path::new("/dev/null"), &run, true);
+        output.place();
+        output.end(&run).expect("a device takes it");
+    }
+}
