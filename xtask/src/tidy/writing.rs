@@ -36,6 +36,14 @@ const MAY: &[(&str, &str)] = &[
         "the load of file systems without nameless files: O_EXCL, and the name removed at once",
     ),
     ("crates/tailbound-load/src/worker.rs", "a setting of the kernel (/proc/self/oom_score_adj)"),
+    (
+        "crates/tailbound-lab/src/ground.rs",
+        "a folder made for one boot, which QEMU writes into while it runs",
+    ),
+    (
+        "crates/tailbound-lab/src/snapshot.rs",
+        "a folder of a snapshot made beside: O_EXCL, checked whole, exchanged as a whole",
+    ),
     ("crates/tailbound-guest/src/work.rs", "settings of the guest's own kernel (/proc/sys)"),
 ];
 

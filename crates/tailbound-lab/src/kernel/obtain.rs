@@ -210,7 +210,7 @@ fn put(
                 package.name, package.sha256
             )));
         }
-        fs::rename(&deb, &kept).map_err(|e| LabError::file(&deb, &e))?;
+        tailbound_sys::new_file::rename(&deb, &kept).map_err(|e| LabError::file(&deb, &e))?;
     }
     package::unpack(store, &kept, package, arch).map_err(|e| {
         LabError::cannot(format!("{e}\n  what was fetched is kept for the next attempt"))

@@ -34,15 +34,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     bench.say_unchecked(&labelled);
     let more = asked::more(&words, &args.probe);
     let files = places(args, &labelled, &more);
-    if args.out.is_some() || args.force {
-        for path in files.iter().filter(|p| *p != Path::new("-")) {
-            input::may_write(path, args.force)?;
-            input::may_write(&console_file(path), args.force)?;
-        }
-    }
-    if let Some(report) = &args.report {
-        input::may_write(report, args.force)?;
-    }
+    nothing_there(args, &files)?;
     let mut runs: Vec<Option<Result<tailbound_core::Run, String>>> = Vec::new();
     runs.resize_with(labelled.len(), || None);
     let mut costs = vec![Value::Null; labelled.len()];
@@ -81,6 +73,17 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         input::write(report, &page(&made), args.force)?;
     }
     answer(args, &made, &files, costs)
+}
+
+/// May everything be written that these runs leave?
+fn nothing_there(args: &LabRunArgs, files: &[PathBuf]) -> Result<(), Failure> {
+    if args.out.is_some() || args.force {
+        for path in files.iter().filter(|p| *p != Path::new("-")) {
+            input::may_write(path, args.force)?;
+            input::may_write(&console_file(path), args.force)?;
+        }
+    }
+    args.report.as_ref().map_or(Ok(()), |report| input::may_write(report, args.force))
 }
 
 /// What was made, as the report knows it.
