@@ -35,6 +35,7 @@ const MAY: &[(&str, &str)] = &[
         "crates/tailbound-load/src/file.rs",
         "the load of file systems without nameless files: O_EXCL, and the name removed at once",
     ),
+    ("crates/tailbound-host/src/tracefs.rs", "settings of the kernel's tracing (tracefs)"),
     ("crates/tailbound-load/src/worker.rs", "a setting of the kernel (/proc/self/oom_score_adj)"),
     (
         "crates/tailbound-lab/src/ground.rs",
