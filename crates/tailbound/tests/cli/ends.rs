@@ -115,7 +115,8 @@ fn killed_it_leaves_a_valid_shorter_run_and_no_load() {
             &format!("sleep 4242 & : {mark}; sleep 4243; wait"),
         ],
     );
-    // Snapshots of the histograms come every few seconds.
+    // Seconds, and snapshots of the histograms, which come every few of them.
+    holds(&folder.path().join("r.tailbound.jsonl"), "\"type\":\"second\"");
     holds(&folder.path().join("r.tailbound.jsonl"), "\"ended\":\"running\"");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -285,9 +286,9 @@ fn a_long_run_takes_room_in_steps_and_leaves_others_some() {
     let out = mounted(
         "1g",
         &format!(
-            "{exe} run -D 240h {words} & i=0; until grep -q warm-up-over r.tailbound.jsonl; \
+            "{{ {exe} run -D 240h {words} & i=0; until grep -q warm-up-over r.tailbound.jsonl; \
              do sleep 0.1; i=$((i+1)); [ $i -lt 600 ] || exit 9; done 2>/dev/null; \
-             kill -9 $!; wait $! 2>/dev/null; du -k r.tailbound.jsonl; ls -A"
+             kill -9 $!; wait $! 2>/dev/null; du -k r.tailbound.jsonl; ls -A; }}"
         ),
     );
     let said = stdout(&out);

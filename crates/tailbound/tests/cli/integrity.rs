@@ -15,7 +15,7 @@ use tailbound_core::{Outcome, Verdict};
 fn failing(folder: &Path, name: &str, duration: &str) -> Vec<u8> {
     let out = call(
         folder,
-        &["measure", "cyclic", "-D", duration, "-d", "1ns", "-i", "2ms", "-o", name, "--force"],
+        &["measure", "cyclic", "-D", duration, "-d", "100ns", "-i", "2ms", "-o", name, "--force"],
     );
     assert_eq!(status(&out), 1, "{}", stderr(&out));
     std::fs::read(folder.join(name)).unwrap()

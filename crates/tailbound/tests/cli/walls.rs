@@ -65,6 +65,7 @@ fn a_campaigns_page_and_folders_are_no_links() {
     std::fs::write(
         at("c.toml"),
         "name = \"c\"\n[text]\ntitle = \"t\"\nauthors = [\"a\"]\nyear = 2020\nmachine = \"m\"\nabout = \"x\"\n\
+         [[system]]\nid = \"any\"\nname = \"any\"\nkind = \"stock\"\n\
          [[step]]\nid = \"one\"\ntitle = \"t\"\ntold = \"t\"\nrun = { loops = 50, policy = \"other\", load = [\"none\"], warm-up = \"0s\" }\n",
     )
     .unwrap();

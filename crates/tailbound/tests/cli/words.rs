@@ -68,7 +68,8 @@ fn an_existing_file_is_not_overwritten_unless_told() {
     }
     let out = call(folder.path(), &["measure", "cyclic", "-l", "10", "-o", "a.tailbound.jsonl"]);
     assert_eq!(status(&out), 2, "{}", stderr(&out));
-    let out = call(folder.path(), &["run", "-l", "10", "-o", "b.tailbound.jsonl"]);
+    let words = ["run", "-l", "10", "-o", "b.tailbound.jsonl", "--report", "b.html"];
+    let out = call(folder.path(), &words);
     assert_eq!(status(&out), 2, "the report would be overwritten: {}", stderr(&out));
     assert!(stderr(&out).contains("--force"));
     for name in ["a.tailbound.jsonl", "b.html"] {
