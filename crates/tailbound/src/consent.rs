@@ -6,7 +6,7 @@
 //! scripts. An ordinary user is not asked: such a file can do what any script of that user can.
 //! Processes that this program starts with words which were asked for get `--yes`.
 //! Not here: what a file may say at all (`tailbound-core`), and what else it can make the program do
-//! (docs/received.md).
+//! (docs/received-files.md).
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, IsTerminal as _};

@@ -117,6 +117,7 @@ fn root_is_asked_before_a_files_commands_are_run() {
         assert!([0, 1, 5].contains(&status(&out)), "{name}: {}", stderr(&out));
         assert!(made.exists(), "{name}");
         std::fs::remove_file(&made).unwrap();
+        std::fs::remove_file(at("r.tailbound.jsonl")).unwrap();
     }
     // What was typed is not asked for, nor what a file asks of loads of our own.
     let typed = run(folder.path(), &["-o", "t.tailbound.jsonl", "--load-cmd", "sleep 60"]);
