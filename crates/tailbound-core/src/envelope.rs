@@ -5,7 +5,7 @@
 //! Context: COLD. Layout: `tailbound-file NAME BYTES\n`, the bytes, `\n`, any number of
 //! times; then `tailbound-end STATUS\n`. What is not one of these lines is passed over:
 //! a driver may have said something before. Contents are not copied; of anybody's bytes at most
-//! [`FILES_MAX`] files are taken.
+//! `FILES_MAX` files are taken.
 
 use std::io::{self, Write};
 

@@ -146,6 +146,7 @@ mod tests {
         let output = Output::open(&path, &plan, false).unwrap_or_else(|e| panic!("{e}"));
         let mut journal = Journal::new(output, header);
         journal.begin();
+        journal.place();
         journal.run.end = Some(End { reason: "complete".into(), measured_ns: 0, lines: 0 });
         journal.judge();
         std::fs::remove_file(&path).unwrap_or_else(|e| panic!("{e}"));

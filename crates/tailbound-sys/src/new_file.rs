@@ -17,7 +17,7 @@
 //! and count as what they stand for. Only the last part of a path is looked at so: links among its
 //! folders are the caller's business, and are followed once, when the folder is opened.
 //!
-//! - A whole text: [`write`], [`write_with`], [`copy`].
+//! - A whole text: [`write()`], [`write_with`], [`copy`].
 //! - Something that is written for long: [`NewFile`]; [`NewFile::place`] gives it its name, and the
 //!   same descriptor goes on being written. A log that others read meanwhile: [`begin_log`].
 //! - A lock: [`open_lock`]. Something made whole elsewhere: [`rename`].
@@ -214,7 +214,7 @@ pub fn write(to: &Path, existing: Existing, bytes: &[u8]) -> io::Result<()> {
 /// Has `fill` write the file `to`, whole or not at all.
 ///
 /// # Errors
-/// Those of [`write`], and of `fill`.
+/// Those of [`write()`], and of `fill`.
 pub fn write_with(
     to: &Path,
     existing: Existing,
@@ -265,7 +265,7 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
 /// Copies the file `from` to `to`, whole or not at all, in place of a file that is there.
 ///
 /// # Errors
-/// Those of [`write`], and of reading.
+/// Those of [`write()`], and of reading.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let new = NewFile::open(to, Existing::Replace)?;
     io::copy(&mut File::open(from)?, &mut new.file())?;

@@ -55,6 +55,8 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("cargo ", "a stage of its own"),
     ("cc ", "the stage `capi` does it"),
     ("pip ", "the stage `python` does it"),
+    ("tailbound sign ", "a password is asked for, and a key kept at home: tests/cli/integrity.rs"),
+    ("tailbound verify ", "a key kept at home: tests/cli/integrity.rs"),
     ("tailbound lab ", "real kernels: the stage `lab`"),
     ("tailbound decide lab/", "runs of real kernels: the stage `lab`"),
     ("tailbound decide rt.jsonl ", "runs of two systems: tests/cli/decide.rs"),
