@@ -160,7 +160,15 @@ fn beyond_a_schema(pointer: &str, was: &Value, to: &Value) -> bool {
             || to == "removed"
             || to.is_null());
     let arrays = ["/index", "/count"].iter().any(|end| pointer.ends_with(end)) && to.is_array();
-    inner || word || fact || arrays || pointer.ends_with("/index/0") || pointer == "/schema"
+    // The largest counts are the reader's limits (docs/run-file.md), not the schema's.
+    let limit = *to == json!(u64::MAX);
+    inner
+        || word
+        || fact
+        || arrays
+        || limit
+        || pointer.ends_with("/index/0")
+        || pointer == "/schema"
 }
 
 fn pointers(value: &Value, at: &str, out: &mut Vec<String>) {
@@ -266,10 +274,11 @@ fn examples_in_the_documentation_follow_it() {
     for example in examples {
         let value: Value = serde_json::from_str(example).unwrap();
         assert_eq!(schema().errors(&value), Vec::<String>::new(), "{example}");
-        assert!(read(&value), "{example}");
+        // A digest is no record: the reader looks at it and passes over it.
+        assert!(value["type"] == "digest" || read(&value), "{example}");
         types.insert(value["type"].as_str().unwrap().to_owned());
     }
-    assert_eq!(types.len(), 17, "an example of each line type: {types:?}");
+    assert_eq!(types.len(), 18, "an example of each line type: {types:?}");
 }
 
 #[test]
