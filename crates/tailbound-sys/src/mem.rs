@@ -11,7 +11,7 @@ use crate::error::{SysError, check};
 
 /// Locks every page of the process from the moment it is first touched (what the measuring
 /// loop uses is touched in the warm-up), and until then leaves it where it is: locking the
-/// whole program at once would cost megabytes of pages that nobody reads. Its code is touched here.
+/// whole program at once would cost megabytes of pages that nobody reads.
 ///
 /// Under a finite limit nothing is locked at all: with MCL_FUTURE the first allocation beyond it
 /// would fail, and end the program in the middle of a run.
@@ -33,41 +33,7 @@ pub fn lock_all() -> Result<(), SysError> {
         // SAFETY: flags only.
         locked = unsafe { libc::mlockall(all) };
     }
-    check(locked, "mlockall", "").map_err(|e| e.needs(needs))?;
-    // Without /proc the warm-up touches what it takes; faults in the loop are counted.
-    drop(touch_code());
-    Ok(())
-}
-
-/// Touches every page of code this process could execute, so that a path which the warm-up did not
-/// take costs no page fault when it is taken in the measurement; the number of bytes.
-///
-/// A build without link-time optimisation has the code of one loop on many pages.
-///
-/// # Errors
-/// /proc/self/maps cannot be read.
-fn touch_code() -> std::io::Result<usize> {
-    let maps = std::fs::read_to_string("/proc/self/maps")?;
-    let mut touched = 0;
-    for (from, to) in maps.lines().filter_map(code) {
-        for at in (from..to).step_by(PAGE_BYTES) {
-            // SAFETY: mapped and readable, as the kernel has just said; code of a program that runs
-            // is not unmapped.
-            unsafe { std::ptr::with_exposed_provenance::<u8>(at).read_volatile() };
-        }
-        touched += to - from;
-    }
-    Ok(touched)
-}
-
-/// Begin and end of a mapping of a file that is readable and executable. Source: proc_pid_maps(5).
-fn code(line: &str) -> Option<(usize, usize)> {
-    let mut words = line.split_whitespace();
-    let (from, to) = words.next()?.split_once('-')?;
-    let flags = words.next()?;
-    let of_a_file = words.nth(3).is_some_and(|path| path.starts_with('/'));
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    (flags.starts_with("r-x") && of_a_file).then(|| Some((address(from)?, address(to)?)))?
+    check(locked, "mlockall", "").map(drop).map_err(|e| e.needs(needs))
 }
 
 /// Is CAP_IPC_LOCK among the effective capabilities of this thread?
@@ -149,20 +115,5 @@ impl<T: Zeroed> Drop for Prefaulted<T> {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `new` with this address and length.
         unsafe { libc::munmap(self.at.as_ptr().cast(), size_of::<T>()) };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_is_touched_and_nothing_else() {
-        let line = "55d0-55e0 r-xp 00001000 fe:00 17 /usr/bin/tailbound";
-        assert_eq!(code(line), Some((0x55d0, 0x55e0)));
-        for other in ["55d0-55e0 r--p 0 fe:00 17 /a", "7ff0-7ff2 r-xp 0 00:00 0 [vdso]", "", "x"] {
-            assert_eq!(code(other), None, "{other}");
-        }
-        assert!(touch_code().is_ok_and(|bytes| bytes > PAGE_BYTES));
     }
 }
