@@ -138,6 +138,7 @@ fn root_is_asked_before_a_files_commands_are_run() {
         at("k.toml"),
         format!(
             "name = \"k\"\n[text]\ntitle = \"t\"\nauthors = [\"a\"]\nyear = 2020\nmachine = \"m\"\nabout = \"x\"\n\
+             [[system]]\nid = \"any\"\nname = \"any\"\nkind = \"stock\"\n\
              [[step]]\nid = \"one\"\ntitle = \"t\"\ntold = \"t\"\nrun = {{ loops = 50, policy = \"other\", load-cmd = \"{touch}\", warm-up = \"300ms\" }}\n"
         ),
     )
