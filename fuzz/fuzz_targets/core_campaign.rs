@@ -7,5 +7,5 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let _ = tailbound_core::plan::Campaign::parse(text);
+    let _ = tailbound_core::plan::RunConfig::parse(text);
 });

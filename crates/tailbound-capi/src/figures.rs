@@ -7,7 +7,7 @@ use tailbound_core::Distribution;
 use tailbound_stats::{Summary, exceed, quantile};
 
 use crate::codes::*;
-use crate::keep::Side;
+use crate::collected::Side;
 use crate::open::with_kept;
 use crate::slots::tb_recorder;
 use crate::status::{Failure, guarded};

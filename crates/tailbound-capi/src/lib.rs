@@ -12,10 +12,10 @@
 #![deny(missing_docs)]
 
 mod codes;
+mod collected;
 mod figures;
 mod file;
 mod hot;
-mod keep;
 mod numbers;
 mod open;
 mod run;

@@ -21,7 +21,7 @@ use tailbound_sys::clock::{
 use tailbound_sys::mem::{Prefaulted, Zeroed};
 
 use crate::codes::*;
-use crate::keep::{Kept, Limits, Setup, Side};
+use crate::collected::{Collected, Limits, Setup, Side};
 use crate::slots::{self, tb_recorder};
 use crate::status::{Failure, guarded};
 
@@ -74,9 +74,9 @@ const DEFAULTS: tb_config = tb_config {
 };
 
 /// The recorders that are open. The lock is held to look one up, not to work with it.
-static OPEN: Mutex<BTreeMap<usize, Arc<Mutex<Kept>>>> = Mutex::new(BTreeMap::new());
+static OPEN: Mutex<BTreeMap<usize, Arc<Mutex<Collected>>>> = Mutex::new(BTreeMap::new());
 
-fn open_ones() -> MutexGuard<'static, BTreeMap<usize, Arc<Mutex<Kept>>>> {
+fn open_ones() -> MutexGuard<'static, BTreeMap<usize, Arc<Mutex<Collected>>>> {
     // A panic while it was held left a map that is whole: it only inserts and removes.
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -84,7 +84,7 @@ fn open_ones() -> MutexGuard<'static, BTreeMap<usize, Arc<Mutex<Kept>>>> {
 /// Works with what is kept of an open recorder; one thread at a time.
 pub(crate) fn with_kept<R>(
     recorder: *const tb_recorder,
-    work: impl FnOnce(&mut Kept) -> Result<R, Failure>,
+    work: impl FnOnce(&mut Collected) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
     let handle = recorder.addr();
     if !slots::is_open(handle) {
@@ -233,7 +233,7 @@ fn prefaulted<T: Zeroed>() -> Result<Prefaulted<T>, Failure> {
 fn open(mut setup: Setup, start: Limits, completion: Limits) -> Result<usize, Failure> {
     setup.self_cost = rehearse(setup.clock)?;
     let (period_ns, clock) = (setup.period_ns, setup.clock);
-    let kept = Kept {
+    let kept = Collected {
         setup,
         counts: prefaulted()?,
         start: Side::new(0, Context::Start, start, prefaulted()?),
@@ -242,7 +242,7 @@ fn open(mut setup: Setup, start: Limits, completion: Limits) -> Result<usize, Fa
     };
     // SAFETY: three mappings, which stay where they are and are dropped with `kept`; that is kept
     // in `OPEN` until `release` has taken the last user of these references away. Mappings, not
-    // boxes: a box that is moved is taken to be the only way to what it holds (Miri sees it).
+    // boxes: a box that is moved is taken to be the only way to what it holds.
     let (s, c, counts) = unsafe {
         (
             &*std::ptr::from_ref::<Recorder>(&kept.start.recorder),

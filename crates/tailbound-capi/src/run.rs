@@ -5,17 +5,18 @@
 //! `completion` (thread 1); each is judged by its own limits, and the graver verdict is the run's.
 //! What the library cannot know (how the loop sleeps, what else ran) stands in `source.lost`.
 
+use tailbound_core::Run;
 use tailbound_core::plan::{Clock, Means};
-use tailbound_core::record::{End, Event, Facts, Header, Run, SCHEMA, Source, ThreadRecord};
+use tailbound_core::record::{End, Event, Facts, Header, SCHEMA, Source, ThreadRecord};
 use tailbound_core::units::{exact, grouped};
 use tailbound_core::{CpuSet, EndReason, Finding, Impact, Plan, Policy, Requirement, ThreadEnd};
 use tailbound_rt::jobs::Progress;
 use tailbound_sys::clock;
 
-use crate::keep::{Kept, Side};
+use crate::collected::{Collected, Side};
 
 /// Everything known of the loop so far.
-pub(crate) fn of(kept: &mut Kept, machine: Facts) -> Run {
+pub(crate) fn of(kept: &mut Collected, machine: Facts) -> Run {
     let progress = kept.collect();
     let plan = plan(kept, &progress);
     let measured_ns = plan.duration_ns();
@@ -50,11 +51,11 @@ fn requirement(side: &Side, confidence: f64) -> Requirement {
 }
 
 /// The latency that readers of a run judge, and whose limits the plan names.
-fn outermost(kept: &Kept) -> &Side {
+fn outermost(kept: &Collected) -> &Side {
     kept.sides().last().copied().unwrap_or(&kept.start)
 }
 
-fn plan(kept: &Kept, progress: &Progress) -> Plan {
+fn plan(kept: &Collected, progress: &Progress) -> Plan {
     let setup = &kept.setup;
     Plan {
         name: Some(setup.name.clone()),
@@ -88,7 +89,7 @@ fn plan(kept: &Kept, progress: &Progress) -> Plan {
     }
 }
 
-fn header(kept: &Kept, plan: Plan, machine: Facts) -> Header {
+fn header(kept: &Collected, plan: Plan, machine: Facts) -> Header {
     let setup = &kept.setup;
     let started = clock::utc(setup.opened_realtime_ns);
     let letters = |text: &str| -> String {
@@ -128,7 +129,7 @@ fn header(kept: &Kept, plan: Plan, machine: Facts) -> Header {
     }
 }
 
-fn events(kept: &Kept, progress: &Progress) -> Vec<Event> {
+fn events(kept: &Collected, progress: &Progress) -> Vec<Event> {
     let mut out = Vec::new();
     let mut say = |event: &str, text: String| {
         out.push(Event { t_ns: 0, event: event.to_owned(), text });

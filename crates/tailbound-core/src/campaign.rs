@@ -2,7 +2,7 @@
 //! What a campaign says: a text, the runs that do again what it did, its figures and its claims.
 //!
 //! Context: COLD. Units: in the file those of the text, named beside each figure. The words of
-//! each run are those of the command line ([`plan::Campaign`](crate::plan)).
+//! each run are those of the command line ([`plan::RunConfig`](crate::plan)).
 //! Not here: shortening (`scale`), statistics by name (`statistic`), running (`tailbound`),
 //! judging and rendering (`tailbound-report`). docs/campaigns.md describes the file.
 //!
@@ -94,10 +94,10 @@ pub struct Variant {
     pub title: String,
     /// Words laid over those of the step.
     #[serde(default)]
-    pub run: plan::Campaign,
+    pub run: plan::RunConfig,
     /// Words laid over both in the lab.
     #[serde(default)]
-    pub lab: plan::Campaign,
+    pub lab: plan::RunConfig,
     /// Added to the kernel's command line in the lab.
     #[serde(default)]
     pub append: String,
@@ -130,10 +130,10 @@ pub struct Step {
     pub only_work: bool,
     /// Words of `tailbound run`.
     #[serde(default)]
-    pub run: plan::Campaign,
+    pub run: plan::RunConfig,
     /// Words laid over them in the lab.
     #[serde(default)]
-    pub lab: plan::Campaign,
+    pub lab: plan::RunConfig,
     /// What is different in the lab.
     #[serde(default)]
     pub lab_note: Option<String>,
@@ -305,9 +305,9 @@ pub struct Part {
     /// Only works are timed.
     pub only_work: bool,
     /// Words on a machine.
-    pub run: plan::Campaign,
+    pub run: plan::RunConfig,
     /// Words in the lab.
-    pub lab: plan::Campaign,
+    pub lab: plan::RunConfig,
     /// Added to the kernel's command line in the lab.
     pub append: String,
     /// CPUs of the guest, at least.
@@ -344,7 +344,7 @@ impl CampaignFile {
                 not_in_lab: step.not_in_lab.clone(),
             };
             for n in tasks(step).unwrap_or_default() {
-                let words = plan::Campaign { tasks: Some(n), ..plan::Campaign::default() };
+                let words = plan::RunConfig { tasks: Some(n), ..plan::RunConfig::default() };
                 out.push(Part {
                     id: format!("{}-{n}", step.id),
                     title: format!("{}, {n} task{}", step.title, if n == 1 { "" } else { "s" }),

@@ -6,8 +6,9 @@
 //! holds the two together). Importers have limits of their own formats beside these.
 //! Not here: the readers (`runfile::read`, `tailbound-import`), opening files (`tailbound-sys`).
 
+use crate::Run;
 use crate::distribution::Distribution;
-use crate::record::{Header, Line, Run, SecondRecord, ThreadRecord};
+use crate::record::{Header, Line, SecondRecord, ThreadRecord};
 use crate::sums_as_text::is_bounded;
 use crate::units::grouped;
 

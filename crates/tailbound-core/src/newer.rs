@@ -5,12 +5,12 @@
 //! known is kept, and never taken for something else in silence.
 //! Not here: line types, which the reader passes over (`runfile::read`).
 
+use crate::Run;
 use crate::context::Context;
 use crate::ended::EndReason;
 use crate::finding::Impact;
 use crate::plan::{Clock, Means, Observe, Plan, StopRule};
 use crate::policy::Policy;
-use crate::record::Run;
 use crate::requirement::Class;
 use crate::verdict::Outcome;
 use crate::words::Word;

@@ -2,7 +2,7 @@
 //! What a run is to do, resolved: every default filled in, nothing left to the machine.
 //!
 //! Context: COLD. Units: ns. A campaign file (TOML) uses the words of the command line;
-//! [`Campaign`] is what was typed, [`Plan`] what it came to.
+//! [`RunConfig`] is what was typed, [`Plan`] what it came to.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -89,6 +89,8 @@ open_words! {
         Anytime = "anytime",
         /// When the chosen quantiles are known well enough.
         Precision = "precision",
+        /// At the first wake-up later than the deadline.
+        Exceedance = "exceedance",
     }
 }
 
@@ -189,7 +191,7 @@ impl From<LoadSpec> for String {
 /// What was asked for, by file: every word is optional and means what the flag of the same name means.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Campaign {
+pub struct RunConfig {
     /// A name for people.
     pub name: Option<String>,
     /// `--deadline`
@@ -216,8 +218,9 @@ pub struct Campaign {
     pub policy: Option<String>,
     /// `--clock`
     pub clock: Option<String>,
-    /// `--means`
-    pub means: Option<String>,
+    /// `--sleep`
+    #[serde(alias = "means")]
+    pub sleep: Option<String>,
     /// `--interval-spread`
     pub interval_spread: Option<String>,
     /// `--timer-slack`
@@ -246,7 +249,7 @@ pub struct Campaign {
     pub precision: Option<String>,
 }
 
-impl Campaign {
+impl RunConfig {
     /// Reads a campaign file's text.
     ///
     /// # Errors
@@ -370,7 +373,7 @@ pub struct Plan {
     /// The kernel's own tracing beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observe: Option<Observe>,
-    /// So many measured threads that are not pinned, all due together, instead of one a CPU.
+    /// N unpinned threads, all due together, instead of one per CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u32>,
     /// Intervals drawn at random around the nominal one.
@@ -431,9 +434,9 @@ mod tests {
 
     #[test]
     fn a_campaign_says_where_it_is_wrong() {
-        let ok = Campaign::parse("deadline = \"100us\"\nload = [\"hackbench\"]\n");
+        let ok = RunConfig::parse("deadline = \"100us\"\nload = [\"hackbench\"]\n");
         assert_eq!(ok.map(|c| c.deadline), Ok(Some("100us".to_owned())));
-        let wrong = Campaign::parse("deadline = \"100us\"\nintreval = \"1ms\"\n").unwrap_err();
+        let wrong = RunConfig::parse("deadline = \"100us\"\nintreval = \"1ms\"\n").unwrap_err();
         assert!(wrong.contains("line 2") && wrong.contains("intreval"), "{wrong}");
     }
 }

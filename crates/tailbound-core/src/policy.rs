@@ -68,14 +68,18 @@ impl FromStr for Policy {
         let fail =
             |reason: &str| ParsePolicyError { text: text.to_owned(), reason: reason.to_owned() };
         let (name, rest) = text.split_once(':').map_or((text, None), |(n, r)| (n, Some(r)));
-        let priority = || {
-            rest.unwrap_or("95")
-                .parse::<u8>()
+        let priority_of = |text: &str| {
+            text.parse::<u8>()
                 .ok()
                 .filter(|p| (1..=99).contains(p))
                 .ok_or_else(|| fail("the priority must be 1 to 99"))
         };
+        let priority = || priority_of(rest.unwrap_or("95"));
         match name {
+            // As of cyclictest: a priority alone is one of SCHED_FIFO.
+            number if rest.is_none() && number.starts_with(|c: char| c.is_ascii_digit()) => {
+                Ok(Self::Fifo(priority_of(number)?))
+            }
             "fifo" => Ok(Self::Fifo(priority()?)),
             "rr" => Ok(Self::Rr(priority()?)),
             "other" | "batch" | "idle" if rest.is_some() => {

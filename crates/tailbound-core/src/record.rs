@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records of a run, one Rust type for each line type of the run file, and [`Run`],
-//! a whole run read back.
+//! The records of a run, one Rust type for each line type of the run file.
 //!
 //! Context: COLD. Units: ns; `t_ns` counts from the first due activation of the
 //! measurement on the run's clock (negative: before it).
+//! Not here: all of them together ([`crate::run`]).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::context::{self, Context};
+use crate::context::Context;
 use crate::distribution::Distribution;
 use crate::ended::{EndReason, ThreadEnd};
 use crate::facts;
@@ -314,7 +314,7 @@ pub struct WorkRecord {
     /// The counts over time, where the work counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<WorkInterval>,
-    /// Why it came to no end: its times are no cost then.
+    /// Why it failed; its times are no cost then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
@@ -450,181 +450,4 @@ pub enum Line {
     Verdict(Verdict),
     /// Last.
     End(End),
-}
-
-/// A whole run, read back.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Run {
-    /// First line.
-    pub header: Header,
-    /// Events.
-    pub events: Vec<Event>,
-    /// Per-second records, in file order.
-    pub seconds: Vec<SecondRecord>,
-    /// Moving statistics.
-    pub windows: Vec<WindowRecord>,
-    /// Stretches of the schedule, in file order.
-    pub blocks: Vec<BlockRecord>,
-    /// Exceedances.
-    pub exceedances: Vec<ExceedanceRecord>,
-    /// Achieved load.
-    pub loads: Vec<LoadRecord>,
-    /// Works and what they cost.
-    pub works: Vec<WorkRecord>,
-    /// Figures of the probe.
-    pub figures: Vec<FigureRecord>,
-    /// What some tasks did.
-    pub timelines: Vec<TimelineRecord>,
-    /// Raw samples, still packed.
-    pub raw: Vec<RawRecord>,
-    /// Threads and contexts.
-    pub threads: Vec<ThreadRecord>,
-    /// Costs of the tool itself.
-    pub self_cost: SelfCost,
-    /// Facts at the end.
-    pub after: Facts,
-    /// Findings.
-    pub findings: Vec<Finding>,
-    /// The verdict, if the run came so far.
-    pub verdict: Option<Verdict>,
-    /// The last line; `None`: the file was cut off.
-    pub end: Option<End>,
-}
-
-impl Run {
-    /// A run with a header and nothing else yet.
-    #[must_use]
-    pub fn new(header: Header) -> Self {
-        Self {
-            header,
-            events: Vec::new(),
-            seconds: Vec::new(),
-            windows: Vec::new(),
-            blocks: Vec::new(),
-            exceedances: Vec::new(),
-            loads: Vec::new(),
-            works: Vec::new(),
-            figures: Vec::new(),
-            timelines: Vec::new(),
-            raw: Vec::new(),
-            threads: Vec::new(),
-            self_cost: SelfCost::new(),
-            after: Facts::new(),
-            findings: Vec::new(),
-            verdict: None,
-            end: None,
-        }
-    }
-
-    /// Puts one line where it belongs; a second header is ignored, and of several findings
-    /// with one id, or records of one thread and context, the last one counts (it knows more).
-    pub fn absorb(&mut self, line: Line) {
-        match line {
-            Line::Header(_) => {}
-            Line::Event(e) => self.events.push(e),
-            Line::Second(s) => self.seconds.push(s),
-            Line::Window(w) => self.windows.push(w),
-            Line::Block(b) => self.blocks.push(b),
-            Line::Exceedance(e) => self.exceedances.push(e),
-            Line::Load(l) => self.loads.push(l),
-            Line::Work(w) => self.works.push(w),
-            Line::Figure(f) => self.figures.push(f),
-            Line::Timeline(t) => self.timelines.push(t),
-            Line::Raw(r) => self.raw.push(r),
-            Line::Thread(t) => {
-                let same =
-                    |old: &&mut ThreadRecord| old.thread == t.thread && old.context == t.context;
-                match self.threads.iter_mut().find(same) {
-                    Some(old) => *old = *t,
-                    None => self.threads.push(*t),
-                }
-            }
-            Line::SelfCost { values } => self.self_cost = values,
-            Line::After { facts } => self.after = facts,
-            Line::Finding(f) => match self.findings.iter_mut().find(|old| old.id == f.id) {
-                Some(old) => *old = f,
-                None => self.findings.push(f),
-            },
-            Line::Verdict(v) => self.verdict = Some(v),
-            Line::End(e) => self.end = Some(e),
-        }
-    }
-
-    /// Every record but the last, in the order of the run file.
-    pub fn lines(&self) -> impl Iterator<Item = Line> + '_ {
-        std::iter::once(Line::Header(Box::new(self.header.clone())))
-            .chain(self.events.iter().cloned().map(Line::Event))
-            .chain(self.seconds.iter().cloned().map(Line::Second))
-            .chain(self.windows.iter().cloned().map(Line::Window))
-            .chain(self.blocks.iter().cloned().map(Line::Block))
-            .chain(self.exceedances.iter().cloned().map(Line::Exceedance))
-            .chain(self.loads.iter().cloned().map(Line::Load))
-            .chain(self.raw.iter().cloned().map(Line::Raw))
-            .chain(self.threads.iter().map(|t| Line::Thread(Box::new(t.clone()))))
-            .chain(
-                (!self.self_cost.is_empty())
-                    .then(|| Line::SelfCost { values: self.self_cost.clone() }),
-            )
-            .chain((!self.after.is_empty()).then(|| Line::After { facts: self.after.clone() }))
-            .chain(self.findings.iter().cloned().map(Line::Finding))
-            .chain(self.verdict.iter().cloned().map(Line::Verdict))
-            .chain(self.works.iter().cloned().map(Line::Work))
-            .chain(self.figures.iter().cloned().map(Line::Figure))
-            .chain(self.timelines.iter().cloned().map(Line::Timeline))
-    }
-
-    /// Contexts in the order they appear (`user`; `irq`, `thread`, `user`; …).
-    #[must_use]
-    pub fn contexts(&self) -> Vec<Context> {
-        context::contexts(&self.threads)
-    }
-
-    /// The context that is judged: [`Context::judged`]. `None`: the run has no thread.
-    #[must_use]
-    pub fn judged_context(&self) -> Option<Context> {
-        Context::judged(&self.contexts())
-    }
-
-    /// Whether the run ended as its plan wanted: [`EndReason::is_as_planned`]. One without a
-    /// last line was cut off, and did not.
-    #[must_use]
-    pub fn ended_as_planned(&self) -> bool {
-        let cut = || self.findings.iter().any(|f| f.id == "file-cut-after-verdict");
-        self.end.as_ref().is_some_and(|e| e.reason.is_as_planned()) && !cut()
-    }
-
-    /// Why it ended; without a last line, because it was cut off.
-    #[must_use]
-    pub fn end_reason(&self) -> EndReason {
-        self.end.as_ref().map_or(EndReason::CutOff, |e| e.reason)
-    }
-
-    /// All threads of one context together: per wake-up, and per due activation.
-    #[must_use]
-    pub fn total(&self, context: impl Into<Context>) -> (Distribution, Distribution) {
-        let context = context.into();
-        let (mut wakeup, mut due) = (Distribution::default(), Distribution::default());
-        for t in self.threads.iter().filter(|t| t.context == context) {
-            wakeup.merge(&t.wakeup);
-            due.merge(&t.wakeup);
-            due.merge(&t.missed);
-        }
-        (wakeup, due)
-    }
-
-    /// [`Run::total`] of the judged context; empty where the run has no thread.
-    #[must_use]
-    pub fn judged_total(&self) -> (Distribution, Distribution) {
-        self.judged_context().map(|c| self.total(c)).unwrap_or_default()
-    }
-
-    /// Measured length of the schedule: from the last line, else from the per-second records.
-    #[must_use]
-    pub fn measured_ns(&self) -> i64 {
-        let seconds = || self.seconds.iter().map(|s| s.second + 1).max().unwrap_or(0);
-        self.end.as_ref().map_or_else(
-            || i64::try_from(seconds()).unwrap_or(0).saturating_mul(1_000_000_000),
-            |e| e.measured_ns,
-        )
-    }
 }

@@ -18,10 +18,11 @@ use std::io::{self, Write};
 
 use base64::Engine as _;
 
+use crate::Run;
 use crate::ended::EndReason;
 use crate::limits::RAW_SAMPLES_MAX;
 use crate::printable;
-use crate::record::{End, Line, RawRecord, Run};
+use crate::record::{End, Line, RawRecord};
 pub use begin::{is_run_file, utf16};
 use digest::Running;
 pub use read::{ReadError, read_run, read_run_checked, read_run_without};

@@ -15,7 +15,7 @@ use std::fs;
 use tailbound_core::lab::Job;
 use tailbound_sys::{boot, ipc};
 
-use crate::ground::Ground;
+use crate::system::System;
 
 /// Name of the job among the host's fw_cfg files.
 const NAME: &str = "opt/tailbound/job";
@@ -27,8 +27,8 @@ const ENTRY_BYTES: usize = 64;
 const ENTRIES_MAX: u32 = 4096;
 
 /// Takes it.
-pub(crate) fn take(ground: &Ground) -> Result<Job, String> {
-    let text = match ground.word("tailbound.job").as_deref() {
+pub(crate) fn take(system: &System) -> Result<Job, String> {
+    let text = match system.word("tailbound.job").as_deref() {
         Some("fw_cfg") => {
             boot::allow_ports(boot::WATCHDOG_PORT, 1).map_err(|e| e.to_string())?;
             boot::allow_ports(boot::FW_CFG_PORT, 2).map_err(|e| e.to_string())?;

@@ -8,8 +8,8 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-mod ground;
 mod job;
+mod system;
 mod work;
 
 use std::fs::File;
@@ -32,8 +32,8 @@ pub fn is_guest() -> bool {
 #[must_use]
 pub fn main() -> ExitCode {
     let mut words = Vec::new();
-    let ended = ground::prepare(&mut words).and_then(|ground| {
-        let job = job::take(&ground)?;
+    let ended = system::prepare(&mut words).and_then(|system| {
+        let job = job::take(&system)?;
         work::run(&job, &mut words)
     });
     let (files, status) = match ended {
@@ -59,7 +59,7 @@ fn say(text: &str) {
 }
 
 fn send(files: &[(String, Vec<u8>)], words: &[String], status: &str) -> Result<(), String> {
-    let name = ground::word("tailbound.results").unwrap_or_else(|| "/dev/ttyS1".to_owned());
+    let name = system::word("tailbound.results").unwrap_or_else(|| "/dev/ttyS1".to_owned());
     let mut line = File::options().write(true).open(&name).map_err(|e| format!("{name}: {e}"))?;
     boot::make_raw(&line).map_err(|e| e.to_string())?;
     let sent = (|| {

@@ -55,7 +55,7 @@ pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
 
 fn measure(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
     let mut arguments: Vec<OsString> =
-        ["run", "--yes", "--campaign", "/run/campaign.toml", "--out", "-", "--quiet"]
+        ["run", "--yes", "--config", "/run/campaign.toml", "--out", "-", "--quiet"]
             .map(OsString::from)
             .to_vec();
     arguments.extend(job.arguments.iter().map(OsString::from));

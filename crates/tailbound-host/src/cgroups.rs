@@ -3,7 +3,7 @@
 //! can see, of either version.
 //!
 //! Context: COLD. Not here: what the groups' files say (`inventory::cgroup`,
-//! `spoilers::quota`, `cpus`). Source: cgroups(7), proc_pid_mountinfo(5).
+//! `disturbances::quota`, `cpus`). Source: cgroups(7), proc_pid_mountinfo(5).
 
 use crate::root::{Found, Missing, Root};
 

@@ -5,7 +5,7 @@
 //! Context: COLD; some ms. Each fact stands alone: a value, *unknown* with the reason, or
 //! *not applicable* with the reason. No fact is a reason to stop.
 //! The names are documented in docs/facts.md, and a test keeps the two together.
-//! Not here: judgement. Facts are read, `spoilers` and later rules say what they mean.
+//! Not here: judgement. Facts are read, `disturbances` and later rules say what they mean.
 
 mod clock;
 mod cpu;

@@ -13,19 +13,19 @@
 
 mod cgroups;
 pub mod cpus;
+mod disturbances;
 pub mod inventory;
 mod kconfig;
 mod kmsg;
 mod procstat;
 pub mod root;
-mod spoilers;
 mod tasks;
 pub mod tracefs;
 pub mod watch;
 
 pub use cpus::{Cpus, CpusError};
+pub use disturbances::given::{not_locked, not_realtime};
 pub use inventory::{changed, inventory};
 pub use root::{Found, Missing, Root};
-pub use spoilers::given::{not_locked, not_realtime};
 pub use tracefs::{Instance, Tracefs, TracefsError};
 pub use watch::{Watch, WatchPlan};

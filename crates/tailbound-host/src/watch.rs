@@ -6,7 +6,7 @@
 //! [`SCAN_EVERY`] also goes through all threads of the machine. Nothing is changed, and what
 //! could reach a measured CPU (interrupts, locks of its run queue) is read seldom or not at all.
 //! Rule for readers of the findings: a later finding of the same id replaces the earlier one.
-//! Not here: what is looked for (`spoilers`, a file each).
+//! Not here: what is looked for (`disturbances`, a file each).
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use tailbound_core::record::{Fact, Facts, ThreadRecord};
 use tailbound_core::{CpuSet, Finding, Policy};
 
 use crate::cpus;
+use crate::disturbances::{self, Disturbance, Look, faults};
 use crate::inventory::{changed, inventory};
 use crate::kmsg::KernelLog;
 use crate::procstat;
 use crate::root::{Found, Missing, Root};
-use crate::spoilers::{self, Look, Spoiler, faults};
 use crate::tasks;
 
 /// Looks between two scans of all threads: a scan reads a few files a thread.
@@ -45,7 +45,7 @@ pub struct Watch {
     cpus: CpuSet,
     before: Facts,
     log: KernelLog,
-    spoilers: Vec<Box<dyn Spoiler>>,
+    disturbances: Vec<Box<dyn Disturbance>>,
     told: BTreeMap<String, Finding>,
     looks: u64,
 }
@@ -74,12 +74,12 @@ impl Watch {
             cpus,
             before,
             log,
-            spoilers: Vec::new(),
+            disturbances: Vec::new(),
             told: BTreeMap::new(),
             looks: 0,
         };
         let first = watch.look(backlog, true, false);
-        watch.spoilers = spoilers::all(&first, &watch.before);
+        watch.disturbances = disturbances::all(&first, &watch.before);
         watch
     }
 
@@ -118,8 +118,8 @@ impl Watch {
 
         let mut facts = changed(&self.before, &inventory(&self.root));
         facts.insert("watch.page-faults".to_owned(), fault_fact);
-        for spoiler in &self.spoilers {
-            for (name, fact) in spoiler.watched() {
+        for disturbance in &self.disturbances {
+            for (name, fact) in disturbance.watched() {
                 facts.insert(format!("watch.{name}"), fact);
             }
         }
@@ -140,7 +140,7 @@ impl Watch {
     fn findings(&mut self, scan: bool, last: bool) -> Vec<Finding> {
         let records = self.log.read_new();
         let look = self.look(records, scan, last);
-        self.spoilers.iter_mut().flat_map(|s| s.look(&look)).collect()
+        self.disturbances.iter_mut().flat_map(|s| s.look(&look)).collect()
     }
 
     fn look(&self, log: Vec<crate::kmsg::Record>, scan: bool, last: bool) -> Look {

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tailbound_core::limits;
 
+use crate::boot_folder::{self, BootFolder};
 use crate::error::LabError;
-use crate::ground::{self, Ground};
 use crate::qemu::{Emulator, Running, Setup};
 use crate::qmp::{Heard, Qmp};
 use crate::snapshot::{self, Place, Received};
@@ -94,7 +94,7 @@ pub struct Booted {
 struct Watch<'a> {
     qmp: Qmp,
     running: &'a Running,
-    ground: &'a Ground,
+    boot_folder: &'a BootFolder,
     state_bytes_max: u64,
     begun: Instant,
     host_limit_s: u64,
@@ -117,7 +117,7 @@ struct Watch<'a> {
 pub(crate) fn boot(
     emulator: &Emulator,
     setup: &Setup,
-    ground: &Ground,
+    boot_folder: &BootFolder,
     snapshot: Snapshot<'_>,
     host_limit_s: u64,
     stop: &AtomicBool,
@@ -128,15 +128,15 @@ pub(crate) fn boot(
         _ => None,
     };
     let begun = Instant::now();
-    let (mut running, stream) = Running::start(emulator, setup, ground, incoming)?;
-    let opened = Qmp::new(stream).map_err(|e| match ground.complaint() {
+    let (mut running, stream) = Running::start(emulator, setup, boot_folder, incoming)?;
+    let opened = Qmp::new(stream).map_err(|e| match boot_folder.complaint() {
         said if said.is_empty() => e,
         said => LabError::cannot(said),
     })?;
     let mut watch = Watch {
         qmp: opened,
         running: &running,
-        ground,
+        boot_folder,
         state_bytes_max: (u64::from(setup.memory_mib) << 20) + STATE_BEYOND_MEMORY,
         begun,
         host_limit_s,
@@ -161,7 +161,7 @@ pub(crate) fn boot(
     };
     let ended = watch.until_end(setup.machine.stops && incoming.is_none(), make)?;
     let ended = match ended {
-        Ended::Quit(_) => Ended::Quit(ground.complaint()),
+        Ended::Quit(_) => Ended::Quit(boot_folder.complaint()),
         other => other,
     };
     let booted = Booted {
@@ -270,8 +270,13 @@ impl Watch<'_> {
         if cpu != self.cpu {
             (self.cpu, self.moved) = (cpu, Instant::now());
         }
-        for line in [ground::CONSOLE, ground::RESULTS] {
-            if self.ground.path(line).metadata().is_ok_and(|m| m.len() > limits::RESULT_BYTES_MAX) {
+        for line in [boot_folder::CONSOLE, boot_folder::RESULTS] {
+            if self
+                .boot_folder
+                .path(line)
+                .metadata()
+                .is_ok_and(|m| m.len() > limits::RESULT_BYTES_MAX)
+            {
                 return Err(LabError::cannot(format!(
                     "the guest sent more than {} MiB as its {line}: it was ended",
                     limits::RESULT_BYTES_MAX >> 20
@@ -300,7 +305,7 @@ impl Watch<'_> {
 
     /// Has QEMU send its state, to be written to `file` or to be forgotten.
     fn migrate(&mut self, file: Option<&File>) -> Result<Received, LabError> {
-        let listener = self.ground.listen()?;
+        let listener = self.boot_folder.listen()?;
         let (over, most) = (AtomicBool::new(false), self.state_bytes_max);
         std::thread::scope(|scope| {
             let receiver = scope.spawn(|| snapshot::receive(&listener, file, most, &over));
@@ -318,7 +323,7 @@ impl Watch<'_> {
     }
 
     fn send(&mut self) -> Result<(), LabError> {
-        self.qmp.ask("migrate", &json!({ "uri": format!("unix:{}", ground::STATE) }))?;
+        self.qmp.ask("migrate", &json!({ "uri": format!("unix:{}", boot_folder::STATE) }))?;
         loop {
             let state = self.qmp.ask("query-migrate", &json!({}))?;
             match state.get("status").and_then(Value::as_str) {
@@ -335,6 +340,6 @@ impl Watch<'_> {
 
     /// Does the console hold this?
     fn said(&self, words: &str) -> bool {
-        String::from_utf8_lossy(&self.ground.console()).contains(words)
+        String::from_utf8_lossy(&self.boot_folder.console()).contains(words)
     }
 }

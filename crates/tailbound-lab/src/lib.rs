@@ -7,8 +7,8 @@
 #![deny(missing_docs)]
 
 pub mod arch;
-pub mod ask;
 pub mod boot;
+mod boot_folder;
 pub mod build;
 pub mod cache;
 pub mod cell;
@@ -16,7 +16,6 @@ pub mod cpio;
 pub mod diagnose;
 pub mod elf;
 pub mod error;
-mod ground;
 pub mod hash;
 pub mod kernel;
 pub mod machine;
@@ -26,6 +25,7 @@ pub mod program;
 pub mod qemu;
 mod qmp;
 pub mod repeat;
+pub mod request;
 pub mod run;
 mod snapshot;
 pub mod store;
@@ -33,7 +33,6 @@ pub mod target;
 mod works;
 
 pub use arch::Arch;
-pub use ask::{Asked, Labelled};
 pub use boot::Progress;
 pub use cell::Cell;
 pub use error::LabError;
@@ -41,6 +40,7 @@ pub use kernel::{Kernel, KernelName};
 pub use machine::Machine;
 pub use pool::{Happened, run_all};
 pub use qemu::Emulator;
+pub use request::{Labelled, Request};
 pub use run::{Cost, Made, Means, run};
 pub use store::Store;
 pub use target::Target;

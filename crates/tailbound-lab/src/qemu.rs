@@ -17,8 +17,8 @@ use tailbound_sys::spawn::Spawn;
 use tailbound_sys::{hostinfo, owner, program};
 
 use crate::arch::Arch;
+use crate::boot_folder::{self, BootFolder};
 use crate::error::LabError;
-use crate::ground::{self, Ground};
 use crate::machine::Machine;
 
 const SIGKILL: i32 = 9;
@@ -150,13 +150,14 @@ impl Setup {
         word("watchdog=pause,shutdown=pause");
         // Not before its control line is open.
         word("-S");
-        for (flag, name) in [("-kernel", ground::KERNEL), ("-initrd", ground::INITRAMFS)] {
+        for (flag, name) in [("-kernel", boot_folder::KERNEL), ("-initrd", boot_folder::INITRAMFS)]
+        {
             word(flag);
             word(name);
         }
         if self.device_tree.is_some() {
             word("-dtb");
-            word(ground::TREE);
+            word(boot_folder::TREE);
         }
         words
     }
@@ -174,7 +175,7 @@ impl Running {
     pub(crate) fn start(
         emulator: &Emulator,
         setup: &Setup,
-        ground: &Ground,
+        boot_folder: &BootFolder,
         incoming: Option<&File>,
     ) -> Result<(Self, UnixStream), LabError> {
         if !emulator.sandbox && owner::effective_user() == 0 {
@@ -191,18 +192,18 @@ impl Running {
         if emulator.sandbox {
             pair("-sandbox", SANDBOX.to_owned());
         }
-        for name in [ground::CONSOLE, ground::RESULTS] {
+        for name in [boot_folder::CONSOLE, boot_folder::RESULTS] {
             pair("-chardev", format!("file,id={name},path={name}"));
         }
-        pair("-serial", format!("chardev:{}", ground::CONSOLE));
+        pair("-serial", format!("chardev:{}", boot_folder::CONSOLE));
         if !setup.machine.results_by_device() {
-            pair("-serial", format!("chardev:{}", ground::RESULTS));
+            pair("-serial", format!("chardev:{}", boot_folder::RESULTS));
         }
         if setup.machine.stops {
-            pair("-fw_cfg", format!("name=opt/tailbound/job,file={}", ground::JOB));
+            pair("-fw_cfg", format!("name=opt/tailbound/job,file={}", boot_folder::JOB));
         }
         let (ours, theirs) = UnixStream::pair().map_err(LabError::cannot)?;
-        let errors = ground.errors()?;
+        let errors = boot_folder.errors()?;
         let mut descriptors = vec![(theirs.as_fd(), 0), (theirs.as_fd(), 1), (errors.as_fd(), 2)];
         if let Some(state) = incoming {
             descriptors.push((state.as_fd(), INCOMING));
@@ -219,7 +220,7 @@ impl Running {
             cpus: &[],
             environment: Environment::Clean,
         };
-        let pid = spawn.start_confined(&ground.walls()).map_err(LabError::cannot)?;
+        let pid = spawn.start_confined(&boot_folder.walls()).map_err(LabError::cannot)?;
         Ok((Self { pid, ended: false }, ours))
     }
 

@@ -6,19 +6,19 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use tailbound_core::Run;
 use tailbound_core::envelope::{self, Envelope};
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::lab::Tester;
 use tailbound_core::limits;
-use tailbound_core::record::Run;
 use tailbound_core::runfile;
 use tailbound_sys::given;
 
 use crate::boot::{self, Booted, Ended, Progress, Snapshot};
+use crate::boot_folder::{self, BootFolder};
 use crate::cell::{Cell, Prepared};
 use crate::diagnose;
 use crate::error::LabError;
-use crate::ground::{self, Ground};
 use crate::hash;
 use crate::qemu::Emulator;
 use crate::snapshot::Place;
@@ -80,13 +80,13 @@ pub fn run(
 ) -> Result<Made, LabError> {
     let prepared = cell.prepare(means.emulator)?;
     let (emulator, setup, stop) = (means.emulator, &prepared.setup, means.stop);
-    let ground = Ground::make(means.store, setup, &prepared.job)?;
+    let boot_folder = BootFolder::make(means.store, setup, &prepared.job)?;
     let place = place(&prepared, means)?;
     let mut notes = Vec::new();
     let there = place.as_ref().and_then(|p| p.open(&mut |note| notes.push(note)));
     let patience = means.host_limit_s;
     let mut boot = |snapshot: Snapshot<'_>| {
-        boot::boot(emulator, setup, &ground, snapshot, patience, stop, progress)
+        boot::boot(emulator, setup, &boot_folder, snapshot, patience, stop, progress)
     };
     let make = || match &place {
         Some(place) => Snapshot::Make(means.store, place),
@@ -116,8 +116,8 @@ pub fn run(
         resumed = false;
         booted = boot(Snapshot::None)?;
     }
-    let console = ground.console();
-    let results = given::read(&ground.path(ground::RESULTS), limits::RESULT_BYTES_MAX);
+    let console = boot_folder.console();
+    let results = given::read(&boot_folder.path(boot_folder::RESULTS), limits::RESULT_BYTES_MAX);
     let results = results.unwrap_or_default();
     let envelope = envelope::read(&results);
     let run = read(&prepared, &envelope, &booted, &console)?;

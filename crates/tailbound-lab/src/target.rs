@@ -10,7 +10,7 @@
 //! append = "tsc=reliable"
 //! modules = ["a.ko", "b.ko"]           # loaded in this order before anything else
 //! library_path = ["lib"]               # where `file`s find their shared libraries first
-//! arguments = ["--means", "cobalt"]    # for `tailbound run`, when our own loop measures
+//! arguments = ["--sleep", "cobalt"]    # for `tailbound run`, when our own loop measures
 //!
 //! [[file]]
 //! host = "bin/latency"

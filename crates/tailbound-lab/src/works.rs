@@ -5,7 +5,7 @@
 //! times there are the instructions it took, and what a desk machine does in a second takes
 //! a minute of the host. Not here: the works themselves (`tailbound-load`).
 
-use tailbound_core::plan::Campaign;
+use tailbound_core::plan::RunConfig;
 
 use crate::error::LabError;
 
@@ -55,7 +55,7 @@ pub(crate) fn in_guest(asked: &[String]) -> Result<Vec<String>, LabError> {
 }
 
 /// What the guest's patience grows by.
-pub(crate) fn limit_s(campaign: &Campaign) -> u64 {
+pub(crate) fn limit_s(campaign: &RunConfig) -> u64 {
     let works = campaign.work.as_ref().map_or(0, |w| w.len() as u64);
     let repeat = campaign.repeat.map_or(REPEAT, u64::from);
     works.saturating_mul(repeat).saturating_mul(WORK_S)

@@ -513,7 +513,7 @@ impl Running {
                     .remedy("write an earlier from=, or measure longer"),
             );
         } else if self.begun && self.latest.1 == 0 {
-            let title = format!("load {spec} did nothing: 0 {}", self.kind.unit);
+            let title = format!("load {spec} was never scheduled: 0 {}", self.kind.unit);
             out.push(
                 Finding::new("load-idle", Impact::Doubt, title)
                     .meaning("the figures are not those of a loaded machine")

@@ -32,7 +32,7 @@ pub const STATUS_FD: i32 = 3;
 const REPORT_EVERY: Duration = Duration::from_millis(250);
 /// A work is over sooner than a load, and its rate over time is a result.
 const REPORT_WORK_EVERY: Duration = Duration::from_millis(100);
-/// What the specification of a work is told from a load's by.
+/// Prefix that marks a benchmark.
 pub(crate) const WORK: &str = "work ";
 /// Under memory pressure the load goes first, not the measurement.
 const OOM_SCORE_ADJ: &str = "500";

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The probe `cyclic`: one thread a seat that sleeps to absolute times.
+//! The probe `cyclic`: one thread a slot that sleeps to absolute times.
 //!
 //! Context: SETUP until the common epoch, then HOT in the threads. Units: ns.
 //! Thread k of n is phased k/n of an interval, so that they do not all wake at once. The
 //! warm-up runs the very same code into a recorder of its own: what it saw is discarded
 //! *and* reported.
-//! Not here: how threads are made, released and brought home ([`crate::cast`]).
+//! Not here: how threads are made, released and brought result ([`crate::thread_group`]).
 //! Source: sched(7), clock_nanosleep(2).
 
 use std::sync::atomic::AtomicBool;
@@ -26,7 +26,7 @@ use tailbound_sys::sleep::{
 use tailbound_sys::thread;
 use tailbound_sys::timer::{PosixTimer, Timerfd};
 
-use crate::cast::{Cast, Finished, Seat, Stage, birth};
+use crate::thread_group::{Finished, RecordSlot, ThreadContext, ThreadGroup, thread_spec};
 
 /// Why a probe could not start.
 #[derive(Debug, thiserror::Error)]
@@ -58,21 +58,21 @@ pub enum ProbeError {
     System(#[from] SysError),
 }
 
-/// One seat a CPU of the plan, phased over one interval; or as many as the plan has tasks, not
+/// One slot a CPU of the plan, phased over one interval; or as many as the plan has tasks, not
 /// pinned and all due together: what parallel sleepers do to each other is the question then.
 #[must_use]
-pub fn seats(plan: &Plan) -> Vec<Seat> {
+pub fn slots(plan: &Plan) -> Vec<RecordSlot> {
     if let Some(tasks) = plan.tasks {
-        return (0..tasks).map(|thread| Seat::user(thread, None)).collect();
+        return (0..tasks).map(|thread| RecordSlot::user(thread, None)).collect();
     }
     let n = i64::try_from(plan.cpus.len().max(1)).unwrap_or(1);
     let pinned = !matches!(plan.policy, Policy::Deadline { .. });
     plan.cpus
         .iter()
         .zip(0u32..)
-        .map(|(cpu, thread)| Seat {
+        .map(|(cpu, thread)| RecordSlot {
             phase_ns: plan.interval_ns / n * i64::from(thread),
-            ..Seat::user(thread, pinned.then_some(cpu))
+            ..RecordSlot::user(thread, pinned.then_some(cpu))
         })
         .collect()
 }
@@ -114,23 +114,27 @@ pub fn attributes(policy: Policy) -> Attributes {
 /// # Errors
 /// What the kernel refused, and what it would need.
 pub fn allowed(policy: Policy) -> Result<(), SysError> {
-    thread::spawn(birth(policy, Vec::new()), || ())?.join()
+    thread::spawn(thread_spec(policy, Vec::new()), || ())?.join()
 }
 
-/// Arms one thread a seat.
+/// Arms one thread a slot.
 ///
 /// # Errors
 /// [`ProbeError`]; nothing is left running then.
-pub fn arm(plan: &Plan, seats: &[Seat], stop: &'static AtomicBool) -> Result<Cast, ProbeError> {
-    let mut cast = Cast::new(plan, stop)?;
+pub fn arm(
+    plan: &Plan,
+    slots: &[RecordSlot],
+    stop: &'static AtomicBool,
+) -> Result<ThreadGroup, ProbeError> {
+    let mut threads = ThreadGroup::new(plan, stop)?;
     if plan.means == Means::Itimer {
         // Its signal is the process's: whoever does not block it takes it away.
         sleep::block_alarm()?;
     }
     let id = clock_id(plan.clock);
-    for &seat in seats {
+    for &slot in slots {
         // Tasks that are not pinned still keep to the measured CPUs, which their creator has left.
-        let cpus = match (seat.cpu, plan.tasks) {
+        let cpus = match (slot.cpu, plan.tasks) {
             (None, Some(_)) => plan.cpus.iter().collect(),
             (cpu, _) => cpu.into_iter().collect(),
         };
@@ -139,22 +143,22 @@ pub fn arm(plan: &Plan, seats: &[Seat], stop: &'static AtomicBool) -> Result<Cas
             clock: id,
             paranoid: plan.paranoid,
             timer_slack_ns: plan.timer_slack_ns,
-            spread: spread(plan, seat),
+            spread: spread(plan, slot),
         };
-        cast.measured(seat, birth(plan.policy, cpus), move |stage| work.run(stage))?;
+        threads.measured(slot, thread_spec(plan.policy, cpus), move |thread| work.run(thread))?;
     }
-    Ok(cast)
+    Ok(threads)
 }
 
 /// How the due times of a thread are spread; each thread draws its own.
-fn spread(plan: &Plan, seat: Seat) -> Option<Spread> {
+fn spread(plan: &Plan, slot: RecordSlot) -> Option<Spread> {
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         reason = "a share of an interval of an hour at most"
     )]
     plan.spread.map(|s| Spread {
-        seed: s.seed.wrapping_add(u64::from(seat.thread) << 32),
+        seed: s.seed.wrapping_add(u64::from(slot.thread) << 32),
         window_ns: (s.share * plan.interval_ns as f64) as i64,
     })
 }
@@ -169,39 +173,39 @@ struct Work {
 }
 
 impl Work {
-    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
-        let schedule = stage.warm_up();
+    fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
+        let schedule = thread.warm_up();
         let (first, interval) = (schedule.first_ns, schedule.interval_ns);
         match self.means {
-            Means::Nanosleep => self.with(stage, Nanosleep(self.clock)),
-            Means::NanosleepRelative => self.with(stage, NanosleepRelative(self.clock)),
-            Means::Timerfd => self.with(stage, Timerfd::new(self.clock, first, interval)?),
-            Means::PosixTimer => self.with(stage, PosixTimer::new(self.clock, first, interval)?),
-            Means::Itimer => self.with(stage, UntilDue(self.clock, Itimer::new()?)),
-            Means::NanosleepPlain => self.with(stage, Left(self.clock, PlainNanosleep)),
-            Means::Usleep => self.with(stage, UntilDue(self.clock, Usleep)),
-            Means::Poll => self.with(stage, Left(self.clock, Poll)),
-            Means::Select => self.with(stage, Left(self.clock, Select)),
-            Means::Epoll => self.with(stage, Left(self.clock, Epoll::new()?)),
-            Means::Cobalt => self.with(stage, Cobalt::new(self.clock)?),
-            Means::Evl => self.with(stage, Evl::new(self.clock)?),
+            Means::Nanosleep => self.with(thread, Nanosleep(self.clock)),
+            Means::NanosleepRelative => self.with(thread, NanosleepRelative(self.clock)),
+            Means::Timerfd => self.with(thread, Timerfd::new(self.clock, first, interval)?),
+            Means::PosixTimer => self.with(thread, PosixTimer::new(self.clock, first, interval)?),
+            Means::Itimer => self.with(thread, UntilDue(self.clock, Itimer::new()?)),
+            Means::NanosleepPlain => self.with(thread, Left(self.clock, PlainNanosleep)),
+            Means::Usleep => self.with(thread, UntilDue(self.clock, Usleep)),
+            Means::Poll => self.with(thread, Left(self.clock, Poll)),
+            Means::Select => self.with(thread, Left(self.clock, Select)),
+            Means::Epoll => self.with(thread, Left(self.clock, Epoll::new()?)),
+            Means::Cobalt => self.with(thread, Cobalt::new(self.clock)?),
+            Means::Evl => self.with(thread, Evl::new(self.clock)?),
             Means::Unknown(word) => Err(SysError::code("sleep", format!("by `{word}`"), 0)),
         }
     }
 
-    fn with<P: Port>(&self, stage: &Stage, mut port: P) -> Result<Finished, SysError> {
+    fn with<P: Port>(&self, thread: &ThreadContext, mut port: P) -> Result<Finished, SysError> {
         if let Some(slack) = self.timer_slack_ns {
             limits::set_timer_slack_ns(slack)?;
         }
         if self.paranoid {
             tailbound_sys::seccomp::confine()?;
         }
-        let stop = stage.stop();
+        let stop = thread.stop();
         match self.spread {
             None => {
-                stage.phases(|schedule, recorder| cyclic::run(&mut port, schedule, recorder, stop))
+                thread.phases(|schedule, recorder| cyclic::run(&mut port, schedule, recorder, stop))
             }
-            Some(s) => stage
+            Some(s) => thread
                 .phases(|schedule, recorder| spread::run(&mut port, schedule, &s, recorder, stop)),
         }
     }

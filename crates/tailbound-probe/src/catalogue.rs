@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use tailbound_core::plan::LoadSpec;
 
 use crate::arm::{self, ProbeError};
-use crate::cast::Running;
 use crate::kind::{ProbeKind, Setup};
+use crate::thread_group::Running;
 
 /// The probe that needs no catalogue: it is what `measure cyclic` and `run` do.
 pub const CYCLIC: &str = "cyclic";
@@ -107,7 +107,7 @@ pub fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
 pub fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     match kind(&setup.plan.probe) {
         Some(kind) => (kind.begin)(setup),
-        None => arm::arm(setup.plan, &arm::seats(setup.plan), setup.stop)?.release(),
+        None => arm::arm(setup.plan, &arm::slots(setup.plan), setup.stop)?.release(),
     }
 }
 

@@ -9,7 +9,7 @@
 
 mod burst;
 mod drift;
-mod told;
+mod findings;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +21,8 @@ use tailbound_sys::error::SysError;
 use tailbound_sys::readings::{READINGS, Reading};
 
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Finished, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::thread_group::{Finished, RecordSlot, Running, ThreadContext, thread_spec};
 use burst::{Newest, Tally};
 use drift::Drift;
 
@@ -72,13 +72,13 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
 
 /// What the options say.
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct Options {
     of: Reading,
     burst: usize,
     planted: bool,
 }
 
-impl Words {
+impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let name = CHOICE.get(options.word("of", &CHOICE)?).copied().unwrap_or_default();
@@ -97,8 +97,8 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    let words = Words::of(setup)?;
-    let known = words.of.resolution_ns();
+    let options = Options::of(setup)?;
+    let known = options.of.resolution_ns();
     known.map(drop).map_err(|e| {
         ProbeError::Cannot(format!(
             "this kernel does not know the clock: {e}; choose another with --of"
@@ -107,17 +107,17 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Words::of(setup)?;
-    let mut cast = setup.cast()?;
+    let options = Options::of(setup)?;
+    let mut threads = setup.threads()?;
     let newest = Arc::new(Newest::default());
     let sum = Arc::new(Mutex::new(Vec::new()));
     let clock = clock_id(setup.plan.clock);
     for (cpu, thread) in setup.cpus().into_iter().zip(0u32..) {
         let (newest, sum) = (Arc::clone(&newest), Arc::clone(&sum));
-        let own = birth(setup.plan.policy, vec![cpu]);
+        let own = thread_spec(setup.plan.policy, vec![cpu]);
         // All at once: clocks of two CPUs are compared while both are read.
-        cast.measured(Seat::user(thread, Some(cpu)), own, move |stage| {
-            run(stage, words, clock, &newest, &sum)
+        threads.measured(RecordSlot::user(thread, Some(cpu)), own, move |thread| {
+            run(thread, options, clock, &newest, &sum)
         })?;
     }
     let source = setup
@@ -125,24 +125,24 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
         .read_trimmed("/sys/devices/system/clocksource/clocksource0/current_clocksource")
         .unwrap_or_else(|_| "unknown".to_owned());
     let drift = Drift::begin();
-    cast.after(move |_| {
+    threads.after(move |_| {
         let tallies = std::mem::take(&mut *sum.lock().unwrap_or_else(PoisonError::into_inner));
-        told::extra(&tallies, &source, drift)
+        findings::output(&tallies, &source, drift)
     });
-    cast.release()
+    threads.release()
 }
 
 fn run(
-    stage: &Stage,
-    words: Words,
+    thread: &ThreadContext,
+    options: Options,
     clock: i32,
     newest: &Newest,
     sum: &Mutex<Vec<Tally>>,
 ) -> Result<Finished, SysError> {
     let mut tally = Tally::new();
-    let finished = stage.phases(|schedule, recorder| {
+    let finished = thread.phases(|schedule, recorder| {
         tally.clear();
-        phase(stage, words, clock, (schedule, recorder), newest, &mut tally)
+        phase(thread, options, clock, (schedule, recorder), newest, &mut tally)
     });
     sum.lock().unwrap_or_else(PoisonError::into_inner).push(tally);
     finished
@@ -150,8 +150,8 @@ fn run(
 
 /// Every due pair is read, however late its moment comes: none is missed.
 fn phase(
-    stage: &Stage,
-    words: Words,
+    thread: &ThreadContext,
+    options: Options,
     clock: i32,
     (schedule, recorder): (&Schedule, &Recorder),
     newest: &Newest,
@@ -162,7 +162,7 @@ fn phase(
     let mut ended = Ended::Complete;
     let mut n = 0u64;
     while n < schedule.activations {
-        if stage.stop().load(Ordering::Relaxed) {
+        if thread.stop().load(Ordering::Relaxed) {
             ended = Ended::Stopped(n);
             break;
         }
@@ -176,10 +176,10 @@ fn phase(
                 break;
             }
         }
-        let first = words.of.read();
-        let second = words.of.read();
+        let first = options.of.read();
+        let second = options.of.read();
         writer.wake(n, due, due.wrapping_add(second.wrapping_sub(first)), 0);
-        tally.burst(n, words.burst, words.planted, newest);
+        tally.burst(n, options.burst, options.planted, newest);
         n = n.wrapping_add(1);
     }
     writer.finish();

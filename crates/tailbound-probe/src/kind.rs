@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a probe says of itself: its words, what it times, what it needs; and how its options
+//! What a probe says of itself: its options, what it times, what it needs; and how its options
 //! are read.
 //!
 //! Context: SETUP. Units: text in; ns, bytes, counts out.
@@ -15,7 +15,7 @@ use tailbound_core::units;
 use tailbound_host::Root;
 
 use crate::arm::ProbeError;
-use crate::cast::{Cast, Running};
+use crate::thread_group::{Running, ThreadGroup};
 
 /// One option of a probe: `--name VALUE` of `measure`, `name=value` of `run --probe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct ProbeOption {
     pub value: &'static str,
     /// What it is if it is not given; empty: nothing.
     pub default: &'static str,
-    /// What it does, in a line; words it may be are written in backquotes.
+    /// What it does, in a line; options it may be are written in backquotes.
     pub about: &'static str,
     /// Not shown in the help: for tests of the probe.
     pub hidden: bool,
@@ -76,7 +76,7 @@ pub struct ProbeKind {
     /// Its threads use CPUs without sleeping.
     pub hog: bool,
     /// Refuses what cannot work, before anything starts: [`ProbeError::Usage`] for impossible
-    /// words, [`ProbeError::Cannot`] with the remedy for what this machine lacks.
+    /// options, [`ProbeError::Cannot`] with the remedy for what this machine lacks.
     pub check: fn(&Setup<'_>) -> Result<(), ProbeError>,
     /// Starts it.
     pub begin: fn(&Setup<'_>) -> Result<Running, ProbeError>,
@@ -96,12 +96,12 @@ pub struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// A cast for this plan, with a watchdog.
+    /// A threads for this plan, with a watchdog.
     ///
     /// # Errors
     /// The plan's clock is not known to this kernel.
-    pub fn cast(&self) -> Result<Cast, ProbeError> {
-        Cast::new(self.plan, self.stop).map(Cast::watched)
+    pub fn threads(&self) -> Result<ThreadGroup, ProbeError> {
+        ThreadGroup::new(self.plan, self.stop).map(ThreadGroup::watched)
     }
     /// The measured CPUs.
     #[must_use]
@@ -153,16 +153,16 @@ impl<'a> Options<'a> {
         }
         Err(self.wrong(name, format!("outside {} to {}", range.start(), range.end())))
     }
-    /// One of `words`; yields its position.
+    /// One of `options`; yields its position.
     ///
     /// # Errors
-    /// [`ProbeError::Usage`] with the words.
-    pub fn word(&self, name: &str, words: &[&str]) -> Result<usize, ProbeError> {
+    /// [`ProbeError::Usage`] with the options.
+    pub fn word(&self, name: &str, options: &[&str]) -> Result<usize, ProbeError> {
         let text = self.text(name).unwrap_or_default();
-        words
+        options
             .iter()
             .position(|w| *w == text)
-            .ok_or_else(|| self.wrong(name, format!("choose {}", words.join(", "))))
+            .ok_or_else(|| self.wrong(name, format!("choose {}", options.join(", "))))
     }
     /// `yes` or `no`.
     ///

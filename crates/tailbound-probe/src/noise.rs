@@ -5,9 +5,10 @@
 //! Context: SETUP here, HOT in `tailbound-rt` (`poll`, `queue`). Units: ticks of the counter; ns.
 //! The files: the probes (`busy`, `hwlat`, `queue`, `nmi`), the calibrated counter (`gauge`), the loop's
 //! view of the machine (`poller`), interrupts by name (`interrupts`), the threads of a polling
-//! probe (`polled`) and their figures (`said`).
+//! probe (`polled`) and their figures (`findings`).
 
 pub(crate) mod busy;
+mod findings;
 mod gauge;
 pub(crate) mod hwlat;
 mod interrupts;
@@ -15,5 +16,4 @@ pub(crate) mod nmi;
 mod polled;
 mod poller;
 pub(crate) mod queue;
-mod said;
 mod tracer;

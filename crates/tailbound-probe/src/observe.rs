@@ -27,7 +27,7 @@ use tailbound_sys::clock;
 use tailbound_trace::{Counts, Decoder, FormatError, Merge, PageError, PageLayout, Sample};
 
 use crate::arm::clock_id;
-use crate::cast::Running;
+use crate::thread_group::Running;
 use fold::Fold;
 
 /// Most pages taken of one CPU in one look, so that a look ends even if the trace outruns it.
@@ -168,7 +168,7 @@ fn absolute(clock: Clock, means: Means) -> Result<(), ObserveError> {
         return Ok(());
     }
     Err(ObserveError::Unfit(format!(
-        "--observe tracepoints knows a thread's timers by their due times: they have to be absolute and on a clock that the trace can run on, not --means {means} with --clock {clock}"
+        "--observe tracepoints knows a thread's timers by their due times: they have to be absolute and on a clock that the trace can run on, not --sleep {means} with --clock {clock}"
     )))
 }
 
@@ -350,7 +350,7 @@ impl Observer {
         });
         self.fold.window(start, start.saturating_add(plan.duration_ns()));
         let threads: Vec<_> =
-            running.recorders().map(|(seat, _)| seat).zip(running.tids()).collect();
+            running.recorders().map(|(slot, _)| slot).zip(running.tids()).collect();
         self.fold.threads(&threads, running.start_ns());
         let tids: Vec<i32> = threads.iter().map(|(_, tid)| *tid).collect();
         if let Err(e) = self.switch_on(&tids) {

@@ -19,7 +19,7 @@ use tailbound_sys::error::SysError;
 use tailbound_sys::thread::{self, Thread};
 use tailbound_sys::{process, sched, signal};
 
-use crate::cast::birth;
+use crate::thread_group::thread_spec;
 
 /// From the end of the schedule, or from the stop flag, to the next step.
 const GRACE_NS: i64 = 5_000_000_000;
@@ -45,7 +45,7 @@ impl Watchdog {
         let tid = Arc::new(AtomicI64::new(0));
         let spawn = |policy| -> Result<Thread<()>, SysError> {
             let (over, own, tids) = (Arc::clone(&over), Arc::clone(&tid), tids.clone());
-            thread::spawn(birth(policy, Vec::new()), move || {
+            thread::spawn(thread_spec(policy, Vec::new()), move || {
                 own.store(i64::from(sched::gettid()), Ordering::Relaxed);
                 watch(span_ns, &tids, stop, &over);
             })

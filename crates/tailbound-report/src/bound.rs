@@ -29,7 +29,7 @@ pub fn of(run: &Run) -> Statement {
 #[must_use]
 pub fn outcome(statement: &Statement, rate: Option<Rate>) -> (Outcome, String) {
     let Some(deadline) = statement.settings.deadline_ns else {
-        return (Outcome::Measured, "No deadline was given: the figures are the answer.".into());
+        return (Outcome::Measured, "No deadline was given, so there is nothing to judge.".into());
     };
     let limit = crate::digest::exactly(deadline);
     if let Some(max) = statement.observed_max_ns.filter(|m| *m > deadline) {
@@ -225,8 +225,7 @@ pub(crate) fn mode_lines(modes: &[TailMode]) -> Vec<String> {
     if modes.is_empty() {
         return Vec::new();
     }
-    let mut out =
-        vec!["The greatest values lie here; each heap has a cause of its own:".to_owned()];
+    let mut out = vec!["Clusters of the greatest values, likely of distinct causes:".to_owned()];
     out.extend(modes.iter().map(|m| {
         format!(
             "- {} to {}: {} ({})",

@@ -51,7 +51,7 @@ pub fn set_up(run: &Run) -> String {
     };
     let loads: Vec<String> = plan.loads.iter().map(ToString::to_string).collect();
     let load = if loads.is_empty() {
-        "no load of ours".to_owned()
+        "no load by Tailbound".to_owned()
     } else {
         format!("load: {}", loads.join(" + "))
     };
@@ -67,11 +67,18 @@ pub fn set_up(run: &Run) -> String {
     let slack = plan
         .timer_slack_ns
         .map_or_else(String::new, |ns| format!(" with timer slack {}", exactly(ns)));
+    // A file of another tool may hold neither.
+    let every = match plan.interval_ns {
+        ..=0 => "interval unknown".to_owned(),
+        ns => format!("every {}{spread}", exactly(ns)),
+    };
+    let length = match run.measured_ns() {
+        ..=0 if run.header.source.is_some() => ", duration unknown".to_owned(),
+        ns => format!(" for {}", format_span(ns)),
+    };
     format!(
-        "{}, {place}, every {}{spread} for {}, {}{means}{slack} on clock {}; {load}; {deadline}",
+        "{}, {place}, {every}{length}, {}{means}{slack} on clock {}; {load}; {deadline}",
         plan.probe_words(),
-        exactly(plan.interval_ns),
-        format_span(run.measured_ns()),
         plan.policy,
         plan.clock
     )
@@ -152,7 +159,7 @@ pub fn silent_loads(run: &Run) -> Vec<String> {
 #[must_use]
 pub fn shown(run: &Run) -> Vec<String> {
     let rule = run.events.iter().rev().find(|e| e.event == "until");
-    let rule = rule.map(|e| format!("Measured until it was clear: {}.", e.text));
+    let rule = rule.map(|e| format!("Stopping rule: {}.", e.text));
     let statements = run.verdict.iter().flat_map(|v| v.statements.iter().cloned());
     rule.into_iter().chain(statements).collect()
 }

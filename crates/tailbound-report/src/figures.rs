@@ -131,22 +131,34 @@ pub fn bare(v: Option<f64>) -> String {
     }
 }
 
-/// A quantile in few letters: `needs 7.5k` is how many more activations it takes, rounded up.
+/// A quantile in few letters; what `n/a` lacks is said by [`compact_needs`].
 fn short_quantile(q: Option<Quantile>) -> String {
-    let Some(Quantile::Needs { more }) = q else { return quantile(q) };
-    let tenths = |unit: u64| more.div_ceil(unit / 10) as f64 / 10.0;
-    match more {
-        0..1_000 => format!("needs {more}"),
-        1_000..1_000_000 => format!("needs {}k", tenths(1_000)),
-        _ => format!("needs {}M", tenths(1_000_000)),
+    match q {
+        Some(Quantile::Needs { .. }) => "n/a".to_owned(),
+        q => quantile(q),
     }
 }
 
-/// Does the compact table say that a quantile needs more?
+/// What the quantiles that the compact table does not give need.
 #[must_use]
-pub fn compact_needs(run: &Run) -> bool {
-    let needs = |r: &Row, p: f64| matches!(r.summary.quantile(p), Some(Quantile::Needs { .. }));
-    rows(run).iter().any(|r| [0.5, 0.99, 0.999].into_iter().any(|p| needs(r, p)))
+pub fn compact_needs(run: &Run) -> Option<String> {
+    let rows = rows(run);
+    let most = |p: f64| {
+        rows.iter()
+            .filter_map(|r| match r.summary.quantile(p) {
+                Some(Quantile::Needs { more }) => Some(more),
+                _ => None,
+            })
+            .max()
+    };
+    let needs: Vec<String> = [0.5, 0.99, 0.999]
+        .into_iter()
+        .filter_map(|p| {
+            let name = tailbound_stats::quantile::label(p);
+            Some(format!("{name} needs up to {} more activations", grouped(most(p)?)))
+        })
+        .collect();
+    (!needs.is_empty()).then(|| format!("n/a: {}", needs.join(", ")))
 }
 
 /// The compact table of a terminal.
@@ -156,10 +168,10 @@ pub fn compact(run: &Run) -> Table {
     let all = rows(run);
     let few = all.len() <= WIDTHS_ROWS_MAX;
     for (i, r) in all.iter().enumerate() {
-        // "CPU 0 due" rather than "CPU 0 per due activation": eighty columns are few.
+        // Short rather than "CPU 0, per due activation": eighty columns are few.
         let name = match r.counted {
-            DUE => format!("{} due", r.name),
-            WAKEUP => format!("{} woken", r.name),
+            DUE => format!("{} + missed", r.name),
+            WAKEUP => format!("{} measured", r.name),
             _ => r.name.clone(),
         };
         let s = &r.summary;

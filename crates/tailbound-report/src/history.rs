@@ -81,11 +81,15 @@ fn kind(run: &Run) -> String {
         parts.push("machine unknown".to_owned());
     }
     let loads: Vec<String> = plan.loads.iter().map(ToString::to_string).collect();
-    parts.push(format!("{} every {}", plan.probe_words(), exact(plan.interval_ns)));
+    let every = match plan.interval_ns {
+        ..=0 => "interval unknown".to_owned(),
+        ns => format!("every {}", exact(ns)),
+    };
+    parts.push(format!("{} {every}", plan.probe_words()));
     parts.push(format!("CPUs {}", plan.cpus));
     parts.push(format!("{} by {}", plan.policy, plan.means));
     parts.push(if loads.is_empty() {
-        "no load of ours".to_owned()
+        "no load by Tailbound".to_owned()
     } else {
         format!("load {}", loads.join(" "))
     });

@@ -101,7 +101,7 @@ pub fn rate(means: &Means, rate: Rate, plan: &Demonstration) -> Section {
         ),
         "A shorter interval does not shorten it: the future is judged by time, not by samples. More machines do, where they are alike: their times add up.".to_owned(),
         format!(
-            "Whoever looks on the way and may stop when it suits needs {}{beside} without one: that is the limit `run --until anytime` goes by.",
+            "With optional stopping (looking at any time, as `run --until anytime` does), measure {}{beside} without one.",
             at_most(plan.anytime_each_s)
         ),
     ];
@@ -237,19 +237,28 @@ pub fn quantile(means: &Means, plan: &QuantilePlan, design_effect: Option<f64>) 
             time(plan.precise),
         ),
     ];
+    sentences.push(first_end());
     match design_effect {
         Some(effect) => sentences.push(format!(
-            "In the pilot run {effect:.1} activations were worth one independent one: {} and {} of measurement.",
+            "The autocorrelation factor of the pilot run is {effect:.1} (that many activations count as one independent one): {} and {} of measurement.",
             time(plan.finite * effect),
             time(plan.precise * effect),
         )),
-        None => sentences.push("Activations of a real machine depend on each other; a pilot run (--pilot RUN) tells how many are worth one.".to_owned()),
+        None => sentences.push("Activations of a real machine depend on each other; a pilot run (--pilot RUN) gives the autocorrelation factor.".to_owned()),
     }
     Section {
         sentences,
         tables: Vec::new(),
         json: ("quantile", json!({"plan": plan, "design_effect": design_effect})),
     }
+}
+
+/// What a run that ends by its own precision takes at least.
+fn first_end() -> String {
+    format!(
+        "A run with `--until precision` checks this itself and ends after {} s at the earliest.",
+        tailbound_stats::stopping::PRECISE_FIRST_S
+    )
 }
 
 /// What a pilot run tells of how long the mean and the quantiles take.
@@ -289,7 +298,8 @@ pub fn pilot(means: &Means, pilot: &Pilot<'_>) -> Section {
         );
     }
     let share = percent(pilot.precision);
-    let mut table = Table::new(&["", "pilot's value", "95 % ±", "worth one", "length for ±"]);
+    let mut table =
+        Table::new(&["", "pilot's value", "95 % ±", "autocorrelation factor", "length for ±"]);
     if let Some(head) = table.head.last_mut() {
         *head = format!("length for ±{share}");
     }
@@ -311,7 +321,8 @@ pub fn pilot(means: &Means, pilot: &Pilot<'_>) -> Section {
     if sentences.is_empty() {
         sentences.push(format!("What the pilot run of {} tells:", at_least(length_s)));
     }
-    sentences.push("Activations depend on each other: the table says how many of the pilot run's were worth one independent one.".to_owned());
+    sentences.push("Activations depend on each other: that many of the pilot run's count as one independent one (autocorrelation factor).".to_owned());
+    sentences.push(first_end());
     Section {
         sentences,
         tables: vec![(format!("How long until a quantile is known to ±{share}"), table)],

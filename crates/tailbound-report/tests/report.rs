@@ -116,7 +116,7 @@ fn the_page_says_everything_and_fetches_nothing() {
     for words in [
         "not met",
         "Not met: ",
-        "How late, how often",
+        "Latency histogram",
         "Over time",
         "All figures",
         "needs ",

@@ -8,8 +8,9 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use tailbound_core::Run;
 use tailbound_core::finding::{Finding, Impact};
-use tailbound_core::record::{Event, Header, Line, Run};
+use tailbound_core::record::{Event, Header, Line};
 use tailbound_core::runfile::read_run;
 
 use crate::error::RunError;

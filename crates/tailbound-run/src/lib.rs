@@ -18,12 +18,13 @@ pub mod session;
 mod sleeps;
 mod supervise;
 mod until;
+mod urgent;
 pub mod view;
 mod works;
 
 pub use error::RunError;
 pub use output::Output;
-pub use resolve::{Asked, Resolved, resolve, split_loads};
+pub use resolve::{Request, Resolved, resolve, split_loads};
 pub use session::{Session, run};
 pub use view::View;
 pub use works::measure_works;

@@ -66,9 +66,10 @@ mod tests {
             record.wakeup.add_many(1000, n);
             record
         };
-        let campaign = tailbound_core::plan::Campaign::default();
-        let asked = crate::Asked { words: campaign, bare: true, ..crate::Asked::default() };
-        let mut plan = crate::resolve(&asked, &tailbound_host::Root::real()).expect("a plan").plan;
+        let campaign = tailbound_core::plan::RunConfig::default();
+        let request = crate::Request { words: campaign, bare: true, ..crate::Request::default() };
+        let mut plan =
+            crate::resolve(&request, &tailbound_host::Root::real()).expect("a plan").plan;
         plan.observe = Some(Observe::Tracepoints);
         let happened = BTreeMap::from([(0, 3000), (1, 3000)]);
         let mut all = [record(0, "irq", 3000), record(0, "thread", 3000)];

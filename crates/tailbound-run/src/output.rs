@@ -13,8 +13,9 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use tailbound_core::Run;
 use tailbound_core::plan::Plan;
-use tailbound_core::record::{Line, Run};
+use tailbound_core::record::Line;
 use tailbound_core::runfile::{self, Writer};
 use tailbound_sys::new_file::{self, Existing, NewFile};
 
@@ -224,21 +225,21 @@ mod tests {
     use super::*;
 
     use tailbound_core::EndReason;
-    use tailbound_core::plan::Campaign;
+    use tailbound_core::plan::RunConfig;
     use tailbound_core::record::{End, Event, Facts, Header, SCHEMA};
     use tailbound_host::Root;
 
-    use crate::resolve::{Asked, resolve};
+    use crate::resolve::{Request, resolve};
 
     fn a_run(reason: EndReason, measured_ns: i64) -> Run {
-        let words = Campaign {
+        let words = RunConfig {
             loops: Some(10),
             policy: Some("other".into()),
             load: Some(vec!["none".into()]),
-            ..Campaign::default()
+            ..RunConfig::default()
         };
         let plan =
-            resolve(&Asked { words, ..Asked::default() }, &Root::real()).expect("a plan").plan;
+            resolve(&Request { words, ..Request::default() }, &Root::real()).expect("a plan").plan;
         let mut run = Run::new(Header {
             schema: SCHEMA.to_owned(),
             tool: "t".to_owned(),

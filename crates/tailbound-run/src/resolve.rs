@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{
-    Campaign, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, LoadSpec, Means, Observe,
-    Plan, WorkPlan,
+    Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, LoadSpec, Means, Observe, Plan,
+    RunConfig, WorkPlan,
 };
 use tailbound_core::policy::Policy;
 use tailbound_core::requirement::{Class, Rate, Requirement};
@@ -45,9 +45,9 @@ pub mod defaults {
 
 /// What was asked for: the command line laid over the campaign file.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct Request {
     /// Every word, still as text.
-    pub words: Campaign,
+    pub words: RunConfig,
     /// `--paranoid`
     pub paranoid: bool,
     /// A bare probe: no load unless one is named.
@@ -96,12 +96,12 @@ fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), Run
     }
     if paranoid {
         return Err(RunError::Usage(format!(
-            "--paranoid cannot be given with --means {means}: a second kernel's system calls are not Linux's to filter"
+            "--paranoid cannot be given with --sleep {means}: a second kernel's system calls are not Linux's to filter"
         )));
     }
     if !matches!(policy, Policy::Fifo(_)) {
         return Err(RunError::Usage(format!(
-            "--means {means} needs a real-time priority, for the second kernel too: --policy fifo:N"
+            "--sleep {means} needs a real-time priority, for the second kernel too: --policy fifo:N"
         )));
     }
     Ok(())
@@ -112,11 +112,11 @@ fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), Run
 /// # Errors
 /// [`RunError::Usage`] for impossible words, [`RunError::Cannot`] for what this machine or
 /// user cannot do.
-pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
-    let w = &asked.words;
+pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
+    let w = &request.words;
     let mut findings = Vec::new();
     let clock = parse_or(w.clock.as_deref(), "--clock", Clock::Monotonic)?;
-    let means = parse_or(w.means.as_deref(), "--means", Means::Nanosleep)?;
+    let means = parse_or(w.sleep.as_deref(), "--sleep", Means::Nanosleep)?;
     let (probe, options) = probe(w)?;
     let kind = catalogue::kind(&probe);
     let interval = kind.map_or(defaults::INTERVAL, |k| k.interval);
@@ -146,8 +146,8 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         (None, Some(own)) => own.parse().map_err(usage("--policy"))?,
         (given, _) => policy(given.as_deref(), &mut findings)?,
     };
-    second_kernel(means, policy, asked.paranoid)?;
-    if asked.paranoid && kind.is_some() {
+    second_kernel(means, policy, request.paranoid)?;
+    if request.paranoid && kind.is_some() {
         return Err(RunError::Usage(format!(
             "--paranoid belongs to the probe cyclic: the system calls of {probe} are others"
         )));
@@ -160,8 +160,8 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
             format_ns_i64(period_ns.cast_signed())
         )));
     }
-    let loads_by_default = !asked.bare && w.load.is_none() && w.load_cmd.is_none();
-    let loads = loads(asked, loads_by_default, &mut findings)?;
+    let loads_by_default = !request.bare && w.load.is_none() && w.load_cmd.is_none();
+    let loads = loads(request, loads_by_default, &mut findings)?;
     let work = work(w)?;
     let tasks = tasks(w.tasks, policy)?;
     sleeps::one_itimer(means, tasks.map_or(cpus.len() as u64, u64::from))?;
@@ -184,7 +184,7 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
         requirement,
         cpu_dma_latency_us,
         raw: w.raw.unwrap_or(false),
-        paranoid: asked.paranoid,
+        paranoid: request.paranoid,
         observe,
         tasks,
         spread,
@@ -198,11 +198,11 @@ pub fn resolve(asked: &Asked, root: &Root) -> Result<Resolved, RunError> {
 
 /// The loads beside the measurement, each of them known.
 fn loads(
-    asked: &Asked,
+    request: &Request,
     by_default: bool,
     findings: &mut Vec<Finding>,
 ) -> Result<Vec<LoadSpec>, RunError> {
-    let w = &asked.words;
+    let w = &request.words;
     let mut loads = Vec::new();
     if by_default {
         loads.extend(
@@ -215,7 +215,7 @@ fn loads(
     if let Some(line) = &w.load_cmd {
         loads.push(LoadSpec::command(line));
     }
-    if loads.is_empty() && !asked.bare {
+    if loads.is_empty() && !request.bare {
         findings.push(
             Finding::new("no-load", Impact::Notice, "nothing loaded the machine during the measurement")
                 .meaning("The figures are those of whatever ran anyway; under load a machine is later, often by orders of magnitude."),
@@ -228,12 +228,12 @@ fn loads(
 }
 
 /// The probe and its options; words that belong to `cyclic` are refused with any other.
-fn probe(w: &Campaign) -> Result<(String, BTreeMap<String, String>), RunError> {
+fn probe(w: &RunConfig) -> Result<(String, BTreeMap<String, String>), RunError> {
     let Some(text) = &w.probe else { return Ok((catalogue::CYCLIC.to_owned(), BTreeMap::new())) };
     let spec = text.parse::<LoadSpec>().map_err(usage("--probe"))?;
     let options = catalogue::options(&spec).map_err(usage("--probe"))?;
     let foreign = [
-        ("--means", w.means.is_some()),
+        ("--sleep", w.sleep.is_some()),
         ("--tasks", w.tasks.is_some()),
         ("--observe", w.observe.is_some()),
         ("--interval-spread", w.interval_spread.is_some()),
@@ -267,7 +267,7 @@ fn check(plan: &Plan, root: &Root) -> Result<(), RunError> {
 ///
 /// # Errors
 /// [`RunError::Usage`]: no such work, or no number of repetitions.
-pub fn work(w: &Campaign) -> Result<Option<WorkPlan>, RunError> {
+pub fn work(w: &RunConfig) -> Result<Option<WorkPlan>, RunError> {
     let texts: Vec<String> = w.work.iter().flatten().flat_map(|text| split_works(text)).collect();
     if texts.is_empty() {
         return match w.repeat {
@@ -336,7 +336,7 @@ fn time(text: &str, flag: &str) -> Result<i64, RunError> {
     parse_ns(text).map_err(usage(flag))
 }
 
-fn activations(w: &Campaign, interval_ns: i64) -> Result<u64, RunError> {
+fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, RunError> {
     let n = match (w.loops, w.duration.as_deref()) {
         (Some(_), Some(_)) => {
             return Err(RunError::Usage(
@@ -371,7 +371,7 @@ fn activations(w: &Campaign, interval_ns: i64) -> Result<u64, RunError> {
     Ok(n)
 }
 
-fn requirement(w: &Campaign, clock: Clock) -> Result<Requirement, RunError> {
+fn requirement(w: &RunConfig, clock: Clock) -> Result<Requirement, RunError> {
     let resolution = clock::resolution_ns(tailbound_probe::arm::clock_id(clock))
         .map_err(|e| RunError::Cannot(format!("--clock {clock}: {e}")))?;
     let limit = |text: Option<&str>, flag: &str| -> Result<Option<i64>, RunError> {
@@ -471,10 +471,10 @@ fn dma_latency(text: &str) -> Result<i32, RunError> {
 mod tests {
     use super::*;
 
-    fn asked(edit: impl FnOnce(&mut Campaign)) -> Asked {
-        let mut words = Campaign { policy: Some("other".to_owned()), ..Campaign::default() };
+    fn request(edit: impl FnOnce(&mut RunConfig)) -> Request {
+        let mut words = RunConfig { policy: Some("other".to_owned()), ..RunConfig::default() };
         edit(&mut words);
-        Asked { words, ..Asked::default() }
+        Request { words, ..Request::default() }
     }
 
     #[test]
@@ -490,7 +490,7 @@ mod tests {
     fn works_are_named_once_and_a_command_keeps_its_commas() {
         let works = |list: &[&str], repeat| {
             let list = list.iter().map(|t| (*t).to_owned()).collect();
-            work(&Campaign { work: Some(list), repeat, ..Campaign::default() })
+            work(&RunConfig { work: Some(list), repeat, ..RunConfig::default() })
                 .map(|w| w.map(|w| (w.works.len(), w.repeat)))
                 .map_err(|e| e.to_string())
         };
@@ -507,7 +507,7 @@ mod tests {
 
     #[test]
     fn absurd_words_are_refused_with_the_flag_and_a_way_out() {
-        type Edit = fn(&mut Campaign);
+        type Edit = fn(&mut RunConfig);
         let cases: [(Edit, &str); 14] = [
             (|c| c.interval = Some("0s".into()), "--interval"),
             (|c| c.interval = Some("1us".into()), "--interval"),
@@ -525,7 +525,7 @@ mod tests {
             (|c| c.duration = Some("100us".into()), "shorter than one interval"),
         ];
         for (edit, hint) in cases {
-            match resolve(&asked(edit), &Root::real()) {
+            match resolve(&request(edit), &Root::real()) {
                 Err(RunError::Usage(text)) => assert!(text.contains(hint), "{text} lacks {hint}"),
                 other => panic!("{hint}: {other:?}"),
             }
@@ -534,12 +534,12 @@ mod tests {
 
     #[test]
     fn defaults_are_a_valid_measurement() {
-        let plan = resolve(&Asked::default(), &Root::real()).map(|r| r.plan).expect("defaults");
+        let plan = resolve(&Request::default(), &Root::real()).map(|r| r.plan).expect("defaults");
         assert_eq!((plan.interval_ns, plan.activations), (1_000_000, 60_000));
         assert!(!plan.cpus.is_empty());
         assert_eq!(plan.cpu_dma_latency_us, None, "nothing is changed on the system");
         assert!(!plan.loads.is_empty(), "an idle machine is no measurement of how late it can be");
-        let bare = Asked { bare: true, ..Asked::default() };
+        let bare = Request { bare: true, ..Request::default() };
         let plan = resolve(&bare, &Root::real()).map(|r| r.plan).expect("defaults");
         assert!(plan.loads.is_empty());
     }

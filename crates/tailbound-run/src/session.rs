@@ -11,15 +11,18 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tailbound_core::Run;
 use tailbound_core::collect::Collector;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
-use tailbound_core::record::{End, Fact, Header, Line, Round, Run, SCHEMA, ThreadRecord, WarmUp};
+use tailbound_core::record::{End, Fact, Header, Line, Round, SCHEMA, ThreadRecord, WarmUp};
 use tailbound_core::{Context, EndReason, ThreadEnd};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
-use tailbound_probe::{Finished, ObserveError, Observer, Running, Setup, catalogue};
+use tailbound_probe::{
+    Finished, ObserveError, Observed, Observer, Running, Setup, ThreadResult, catalogue,
+};
 use tailbound_rt::Ended;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, dma_latency, limits, mem, sched};
@@ -112,7 +115,7 @@ pub fn run(
     let mut supervisor = Supervisor::new(&session, running, watch, journal, &mut loads);
     supervisor.observer = observer;
     supervisor.watch_over(signals, show);
-    let Watched { mut journal, threads, watch, observed, extra, interrupted, by_rule } =
+    let Watched { mut journal, threads, watch, observed, output, interrupted, by_rule } =
         supervisor.into_watched()?;
     drop(held);
     let ends = loads.stop();
@@ -127,22 +130,12 @@ pub fn run(
         }
         journal.finding(finding);
     }
-    if let Some(mut observed) = observed {
-        let happened = threads.iter().map(|t| {
-            let (seat, recorders, _) = &t.home;
-            (seat.thread, t.collector.distributions(&recorders.measured).0.n)
-        });
-        let lacking =
-            crate::observed::whole(&session.plan, &mut observed.threads, &happened.collect());
-        observed.findings.extend(lacking);
-        journal.run.self_cost.extend(observed.self_cost);
-        observed.findings.into_iter().for_each(|f| journal.finding(f));
-        // Before the threads' own: the order of the way of a wake-up.
-        observed.threads.into_iter().for_each(|t| journal.line(Line::Thread(Box::new(t))));
+    if let Some(observed) = observed {
+        session.add_observed(&mut journal, observed, &threads);
     }
-    extra.figures.into_iter().for_each(|f| journal.line(Line::Figure(f)));
-    extra.timelines.into_iter().for_each(|t| journal.line(Line::Timeline(t)));
-    extra.findings.into_iter().for_each(|f| journal.finding(f));
+    output.figures.into_iter().for_each(|f| journal.line(Line::Figure(f)));
+    output.timelines.into_iter().for_each(|t| journal.line(Line::Timeline(t)));
+    output.findings.into_iter().for_each(|f| journal.finding(f));
     let ended =
         if by_rule { Some(EndReason::Rule) } else { interrupted.map(|_| EndReason::Interrupted) };
     session.conclude(&mut journal, threads, watch, ended)?;
@@ -172,6 +165,26 @@ impl Drop for Held {
 }
 
 impl Session {
+    /// What the kernel's tracing saw, with what it lacks of the wake-ups that happened.
+    fn add_observed(
+        &self,
+        journal: &mut Journal,
+        mut observed: Observed,
+        threads: &[WatchedThread],
+    ) {
+        let happened = threads.iter().map(|t| {
+            let (woken, _) = t.collector.distributions(&t.result.recorders.measured);
+            (t.result.slot.thread, woken.n)
+        });
+        let lacking =
+            crate::observed::whole(&self.plan, &mut observed.threads, &happened.collect());
+        observed.findings.extend(lacking);
+        journal.run.self_cost.extend(observed.self_cost);
+        observed.findings.into_iter().for_each(|f| journal.finding(f));
+        // Before the threads' own: the order of the stages of a wake-up.
+        observed.threads.into_iter().for_each(|t| journal.line(Line::Thread(Box::new(t))));
+    }
+
     pub(crate) fn header(&self) -> Header {
         let now = clock::now_ns(clock::CLOCK_REALTIME);
         let stamp = clock::utc(now);
@@ -315,15 +328,16 @@ impl Session {
         watch: Watch,
         ended: Option<EndReason>,
     ) -> Result<(), RunError> {
-        if threads.iter().any(|t| t.home.2.overloaded) {
+        if threads.iter().any(|t| t.result.finished.overloaded) {
             return Err(RunError::Cannot(format!(
                 "--interval {}: the measured threads used more than 90 % of their CPUs in the warm-up; choose a longer interval",
                 tailbound_core::units::exact(self.plan.interval_ns)
             )));
         }
         let mut measured = self.plan.activations;
-        for WatchedThread { collector, p2, home: (seat, recorders, finished) } in &threads {
-            let mut record = thread_record(collector, *seat, recorders, Some(finished));
+        for WatchedThread { collector, p2, result } in &threads {
+            let ThreadResult { slot, recorders, finished } = result;
+            let mut record = thread_record(collector, *slot, recorders, Some(finished));
             let known =
                 p2.iter().filter_map(|(p, v)| Some((tailbound_stats::quantile::label(*p), (*v)?)));
             record.p2 = known.collect();
@@ -331,16 +345,16 @@ impl Session {
                 Ended::Complete => self.plan.activations,
                 Ended::Stopped(n) | Ended::Failed(_, n) => n,
             };
-            if seat.context == Context::User {
+            if slot.context == Context::User {
                 measured = measured.min(accounted);
             }
             if let Ended::Failed(errno, _) = finished.ended {
                 let why = std::io::Error::from_raw_os_error(errno);
                 journal.finding(
                     Finding::new(
-                        &format!("thread-failed-{}", seat.thread),
+                        &format!("thread-failed-{}", slot.thread),
                         Impact::Unfit,
-                        format!("thread {}: a system call of its loop failed: {why}", seat.thread),
+                        format!("thread {}: a system call of its loop failed: {why}", slot.thread),
                     )
                     .meaning("The figures of this thread end where it failed."),
                 );
@@ -361,7 +375,7 @@ impl Session {
         for finding in findings {
             journal.finding(finding);
         }
-        let complete = threads.iter().all(|t| t.home.2.ended == Ended::Complete);
+        let complete = threads.iter().all(|t| t.result.finished.ended == Ended::Complete);
         let reason = match ended {
             _ if complete => EndReason::Complete,
             Some(why) => why,
@@ -378,7 +392,7 @@ impl Session {
 /// The record of one thread: as it stands while it runs, whole when it has finished.
 pub(crate) fn thread_record(
     collector: &Collector,
-    seat: tailbound_probe::Seat,
+    slot: tailbound_probe::RecordSlot,
     recorders: &tailbound_probe::Recorders,
     finished: Option<&Finished>,
 ) -> ThreadRecord {
@@ -400,9 +414,9 @@ pub(crate) fn thread_record(
         list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect::<BTreeMap<_, _>>()
     };
     ThreadRecord {
-        thread: seat.thread,
-        cpu: seat.cpu,
-        context: seat.context,
+        thread: slot.thread,
+        cpu: slot.cpu,
+        context: slot.context,
         wakeup,
         missed,
         warm_up: Some(WarmUp { n: warm.n, missed: warm_missed.n, max_ns: warm.max_ns }),

@@ -17,7 +17,7 @@ use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Watch;
 use tailbound_load::Loads;
-use tailbound_probe::{Extra, Home, Observed, Observer, Running};
+use tailbound_probe::{Observed, Observer, ProbeOutput, Running, ThreadResult};
 use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, quantile};
@@ -28,6 +28,7 @@ use crate::error::RunError;
 use crate::journal::Journal;
 use crate::punctual::Punctual;
 use crate::session::{Session, thread_record};
+use crate::urgent::Urgent;
 use crate::view::View;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -66,8 +67,8 @@ pub(crate) struct WatchedThread {
     pub(crate) collector: Collector,
     /// P² estimates, where raw samples were kept.
     pub(crate) p2: Vec<(f64, Option<f64>)>,
-    /// Its seat and its own result.
-    pub(crate) home: Home,
+    /// Its slot and its own result.
+    pub(crate) result: ThreadResult,
 }
 
 /// A run whose threads have all ended.
@@ -78,7 +79,7 @@ pub(crate) struct Watched {
     /// What the kernel's tracing saw.
     pub(crate) observed: Option<Observed>,
     /// What the probe found beside latencies.
-    pub(crate) extra: Extra,
+    pub(crate) output: ProbeOutput,
     /// The signal that ended it before its time.
     pub(crate) interrupted: Option<&'static str>,
     /// Its stopping rule ended it before its longest time.
@@ -115,12 +116,12 @@ impl<'a> Supervisor<'a> {
     ) -> Self {
         let followers = running
             .recorders()
-            .map(|(seat, _)| Follower {
-                collector: Collector::new(seat.thread, running.start_ns()),
-                windows: Windows::new(seat.thread, &[1, 10, 60]),
-                blocks: Blocks::new(seat.thread, length_s(session.plan.duration_ns())),
+            .map(|(slot, _)| Follower {
+                collector: Collector::new(slot.thread, running.start_ns()),
+                windows: Windows::new(slot.thread, &[1, 10, 60]),
+                blocks: Blocks::new(slot.thread, length_s(session.plan.duration_ns())),
                 newest: 0,
-                seconds_cut: Blocks::new(seat.thread, 1),
+                seconds_cut: Blocks::new(slot.thread, 1),
                 told_s: 0,
                 seconds: VecDeque::new(),
                 exceedances: 0,
@@ -151,6 +152,7 @@ impl<'a> Supervisor<'a> {
 
     /// Until every thread has ended.
     pub(crate) fn watch_over(&mut self, signals: &Signals, show: &mut dyn FnMut(View<'_>)) {
+        let _urgent = Urgent::beside(self.session.plan.policy);
         let live = self.session.refresh_ms > 0;
         let mut period_ms = if live { self.session.refresh_ms } else { 1000 };
         let sooner = self.stopping.wants_exceedances();
@@ -246,17 +248,17 @@ impl<'a> Supervisor<'a> {
         self.journal.flush();
         let raw = self.session.plan.raw;
         let observed = self.observer.take().map(Observer::end);
-        let (home, extra) = self.running.join().map_err(|e| RunError::Cannot(e.to_string()))?;
-        let threads = self.followers.into_iter().zip(home).map(|(follower, home)| {
+        let (result, output) = self.running.join().map_err(|e| RunError::Cannot(e.to_string()))?;
+        let threads = self.followers.into_iter().zip(result).map(|(follower, result)| {
             let p2 = if raw { follower.p2.estimates() } else { Vec::new() };
-            WatchedThread { collector: follower.collector, p2, home }
+            WatchedThread { collector: follower.collector, p2, result }
         });
         Ok(Watched {
             threads: threads.collect(),
             journal: self.journal,
             watch: self.watch,
             observed,
-            extra,
+            output,
             interrupted: self.interrupted,
             by_rule: self.by_rule,
         })
@@ -269,13 +271,13 @@ impl<'a> Supervisor<'a> {
             self.warm_up_over = true;
             self.end_warm_up();
         }
-        for ((seat, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
+        for ((slot, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
             let recorder = &recorders.measured;
             let fresh = follower.collector.collect(recorder);
             follower.seconds.extend(fresh.seconds);
             follower.exceedances += fresh.exceedances.len() as u64;
             for exceedance in fresh.exceedances {
-                if seat.context == "user" {
+                if slot.context == "user" {
                     self.stopping.exceedance(exceedance.t_ns, exceedance.error_ns);
                 }
                 self.journal.line(Line::Exceedance(exceedance));
@@ -307,15 +309,15 @@ impl<'a> Supervisor<'a> {
         self.flush_raw(false);
     }
 
-    /// Says so, and chooses from what which lateness on a wake-up is kept one by one.
+    /// Says so, and picks, from the warm-up, the latency above which wake-ups are logged one by one.
     fn end_warm_up(&mut self) {
         self.journal.event(0, "warm-up-over", "what came before is discarded and reported");
         let deadline = self.session.plan.requirement.deadline_ns;
-        for (seat, recorders) in self.running.recorders() {
-            if deadline.is_some() && seat.context == Context::User {
+        for (slot, recorders) in self.running.recorders() {
+            if deadline.is_some() && slot.context == Context::User {
                 continue;
             }
-            let mut warm = Collector::new(seat.thread, 0);
+            let mut warm = Collector::new(slot.thread, 0);
             warm.collect(&recorders.warm_up);
             let (wakeups, _) = warm.distributions(&recorders.warm_up);
             let threshold = match quantile(&wakeups, 0.999) {
@@ -329,8 +331,8 @@ impl<'a> Supervisor<'a> {
 
     /// Writes complete seconds and the moving statistics that end with them.
     fn flush_seconds(&mut self) {
-        for ((seat, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
-            let judged = seat.context == Context::User;
+        for ((slot, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
+            let judged = slot.context == Context::User;
             let Some(newest) = follower.seconds.back().map(|s| s.second) else { continue };
             let seconds = std::mem::take(&mut follower.seconds);
             // The extremes of missed activations are not in the records of a second.
@@ -375,10 +377,10 @@ impl<'a> Supervisor<'a> {
     }
 
     fn flush_raw(&mut self, last: bool) {
-        for ((seat, _), follower) in self.running.recorders().zip(&mut self.followers) {
+        for ((slot, _), follower) in self.running.recorders().zip(&mut self.followers) {
             if follower.raw.len() >= RAW_CHUNK || (last && !follower.raw.is_empty()) {
                 self.journal.line(Line::Raw(pack_raw(
-                    seat.thread,
+                    slot.thread,
                     follower.raw_from,
                     &follower.raw,
                 )));
@@ -388,7 +390,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Once a second: loads, spoilers, and a flush so that a kill leaves a valid shorter run.
+    /// Once a second: loads, disturbances, and a flush so that a kill leaves a valid shorter run.
     fn tick(&mut self) {
         let t = self.running.t_ns();
         if t < self.next_tick_ns {
@@ -416,8 +418,8 @@ impl<'a> Supervisor<'a> {
                 record.ended = "running".into();
                 self.journal.line(Line::Thread(Box::new(record)));
             }
-            for ((seat, recorders), follower) in self.running.recorders().zip(&self.followers) {
-                let record = thread_record(&follower.collector, seat, recorders, None);
+            for ((slot, recorders), follower) in self.running.recorders().zip(&self.followers) {
+                let record = thread_record(&follower.collector, slot, recorders, None);
                 self.journal.line(Line::Thread(Box::new(record)));
             }
             self.journal.checkpoint();
@@ -438,19 +440,19 @@ impl<'a> Supervisor<'a> {
         };
         let mut histogram = Histogram::new(tailbound_rt::h2::PRECISION);
         let mut threads = Vec::new();
-        for ((seat, recorders), follower) in self.running.recorders().zip(&self.followers) {
+        for ((slot, recorders), follower) in self.running.recorders().zip(&self.followers) {
             let (mut due, missed) = follower.collector.distributions(&recorders.measured);
             let last_ns = (due.n > 0).then(|| recorders.measured.last_ns());
             let (n, missed_n) = (due.n, missed.n);
             due.merge(&missed);
             // Of another context there is another figure.
-            if seat.context == Context::User {
+            if slot.context == Context::User {
                 histogram.merge(&due.late);
             }
             let ten = follower.windows.current(10);
             threads.push(ThreadProgress {
-                cpu: seat.cpu,
-                context: seat.context,
+                cpu: slot.cpu,
+                context: slot.context,
                 n,
                 missed: missed_n,
                 min_ns: due.min_ns,

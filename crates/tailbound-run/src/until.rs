@@ -5,7 +5,7 @@
 //! Not here: the rule at work (`tailbound_stats::stopping`).
 
 use tailbound_core::Requirement;
-use tailbound_core::plan::{Campaign, DURATION_MAX_NS, StopRule, Until};
+use tailbound_core::plan::{DURATION_MAX_NS, RunConfig, StopRule, Until};
 use tailbound_core::requirement::Class;
 use tailbound_core::units::{format_span, parse_ns};
 use tailbound_stats::stopping::PRECISE_FIRST_S;
@@ -29,7 +29,7 @@ fn usage(text: impl Into<String>) -> RunError {
 /// The rule, if one was asked for. A rate to be demonstrated is judged as class safe, unless a
 /// class was given.
 pub(crate) fn until(
-    w: &Campaign,
+    w: &RunConfig,
     requirement: &mut Requirement,
 ) -> Result<Option<Until>, RunError> {
     let Some(word) = w.until.as_deref() else {
@@ -45,6 +45,14 @@ pub(crate) fn until(
     }
     if w.precision.is_some() {
         return Err(usage(format!("--precision has no meaning with --until {rule}")));
+    }
+    if rule == StopRule::Exceedance {
+        if requirement.deadline_ns.is_none() {
+            return Err(usage(
+                "--until exceedance needs what is too late: add for example --deadline 100us, or write --break 100us",
+            ));
+        }
+        return Ok(Some(Until { rule, precision: None, quantiles: Vec::new() }));
     }
     if requirement.deadline_ns.is_none() || requirement.rate.is_none() {
         return Err(usage(format!(
@@ -83,10 +91,10 @@ fn precision(text: &str) -> Result<(f64, Vec<f64>), RunError> {
 pub(crate) fn longest(
     until: Option<&Until>,
     requirement: &Requirement,
-    w: &Campaign,
+    w: &RunConfig,
     interval_ns: i64,
 ) -> Result<Option<u64>, RunError> {
-    let Some(until) = until else { return Ok(None) };
+    let Some(until) = until.filter(|u| u.rule != StopRule::Exceedance) else { return Ok(None) };
     let given = w.duration.is_some() || w.loops.is_some();
     let given_ns = match (&w.duration, w.loops) {
         (Some(text), _) => parse_ns(text).ok(),
@@ -146,8 +154,8 @@ fn count(ns: i64, interval_ns: i64) -> u64 {
 mod tests {
     use super::*;
 
-    fn asked(until: &str, edit: impl FnOnce(&mut Campaign)) -> Campaign {
-        let mut words = Campaign { until: Some(until.to_owned()), ..Campaign::default() };
+    fn request(until: &str, edit: impl FnOnce(&mut RunConfig)) -> RunConfig {
+        let mut words = RunConfig { until: Some(until.to_owned()), ..RunConfig::default() };
         edit(&mut words);
         words
     }
@@ -162,39 +170,40 @@ mod tests {
 
     #[test]
     fn the_planned_time_is_the_longest() {
-        let (w, mut r) = (asked("demonstrated", |_| ()), required());
+        let (w, mut r) = (request("demonstrated", |_| ()), required());
         let rule = until(&w, &mut r).expect("a rule");
         assert_eq!(r.class, Class::Safe, "what is to be shown is judged as such");
         let n = longest(rule.as_ref(), &r, &w, 1_000_000).expect("a length");
         assert_eq!(n, Some(10_785_000), "3600 s × ln 20, whole seconds");
-        let w = asked("demonstrated", |w| w.duration = Some("1h".to_owned()));
+        let w = request("demonstrated", |w| w.duration = Some("1h".to_owned()));
         let short = longest(rule.as_ref(), &r, &w, 1_000_000).expect_err("too short");
         assert!(short.to_string().contains("a clean run takes 2 h 59 min"), "{short}");
     }
 
     #[test]
     fn what_cannot_be_precise_in_time_is_refused() {
-        let rule = until(&asked("precision", |_| ()), &mut Requirement::default()).expect("a rule");
-        let length = |w: &Campaign| longest(rule.as_ref(), &Requirement::default(), w, 1_000_000);
-        let short = asked("precision", |w| w.duration = Some("25s".to_owned()));
+        let rule =
+            until(&request("precision", |_| ()), &mut Requirement::default()).expect("a rule");
+        let length = |w: &RunConfig| longest(rule.as_ref(), &Requirement::default(), w, 1_000_000);
+        let short = request("precision", |w| w.duration = Some("25s".to_owned()));
         let why = length(&short).expect_err("too short").to_string();
         assert!(
             why.contains("25 s are too short") && why.contains(&format_span(PRECISE_FIRST_NS)),
             "{why}"
         );
-        let short = asked("precision", |w| w.loops = Some(79_999));
+        let short = request("precision", |w| w.loops = Some(79_999));
         assert!(length(&short).is_err());
-        let long = asked("precision", |w| w.duration = Some("80s".to_owned()));
+        let long = request("precision", |w| w.duration = Some("80s".to_owned()));
         assert_eq!(length(&long).ok(), Some(None));
     }
 
     #[test]
     fn words_without_meaning_are_refused() {
         for (words, hint) in [
-            (asked("demonstrated", |_| ()), "--rate"),
-            (asked("tomorrow", |_| ()), "tomorrow"),
-            (asked("precision", |w| w.precision = Some("5".to_owned())), "--precision"),
-            (asked("precision", |w| w.precision = Some("5%:x".to_owned())), "--precision"),
+            (request("demonstrated", |_| ()), "--rate"),
+            (request("tomorrow", |_| ()), "tomorrow"),
+            (request("precision", |w| w.precision = Some("5".to_owned())), "--precision"),
+            (request("precision", |w| w.precision = Some("5%:x".to_owned())), "--precision"),
         ] {
             let wrong = until(&words, &mut Requirement::default()).expect_err("refused");
             assert!(wrong.to_string().contains(hint), "{wrong}");

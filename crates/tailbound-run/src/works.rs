@@ -9,8 +9,9 @@
 use std::path::PathBuf;
 
 use tailbound_core::EndReason;
+use tailbound_core::Run;
 use tailbound_core::finding::{Finding, Impact};
-use tailbound_core::record::{End, Line, Run, WorkRecord};
+use tailbound_core::record::{End, Line, WorkRecord};
 use tailbound_load::StartOptions;
 use tailbound_sys::signal::{self, Signals};
 

@@ -6,7 +6,8 @@
 //! completion of a program's own loop) are judged each by it, and the graver verdict is the run's.
 //! Not here: the verdict of one context ([`mod@crate::verdict`]).
 
-use tailbound_core::record::{Run, SecondRecord};
+use tailbound_core::Run;
+use tailbound_core::record::SecondRecord;
 use tailbound_core::units::grouped;
 use tailbound_core::{Finding, Impact, Outcome, Plan, Verdict};
 

@@ -78,7 +78,7 @@ pub struct Precision {
     /// Of every standard quantile.
     pub quantiles: Vec<QuantileWidth>,
     /// Decimals of a µs to which the mean is known: the half-width is at most half of the last
-    /// one. `None`: not even whole µs, or not known.
+    /// one. `None`: no decimal of a µs is significant, or not known.
     pub mean_decimals_us: Option<u32>,
 }
 
@@ -117,12 +117,7 @@ impl Precision {
             return Self {
                 stretches,
                 stretch_s: series.length_s,
-                ..Self::absent(match stretches {
-                    0 => "the run file has no stretches of the schedule".to_owned(),
-                    n => format!(
-                        "{n} stretches of the schedule are too few, it takes {STRETCHES_MIN}"
-                    ),
-                })
+                ..Self::absent(too_few(stretches, STRETCHES_MIN))
             };
         }
         let [mean_ns, sd_ns, skewness, kurtosis] = widths::moments(&series, CONFIDENCE);
@@ -152,7 +147,7 @@ impl Precision {
     pub fn mean_sentence(&self) -> Option<String> {
         let half_ns = self.mean_ns?;
         let decimals = match self.mean_decimals_us {
-            None => "not even whole µs".to_owned(),
+            None => "no decimal of a µs is significant".to_owned(),
             Some(0) => "whole µs".to_owned(),
             Some(1) => "one decimal of a µs".to_owned(),
             Some(2) => "two decimals of a µs".to_owned(),
@@ -163,6 +158,16 @@ impl Precision {
             "the mean is known to ±{:.digits$} µs at 95 % confidence: {decimals}",
             half_ns / 1e3
         ))
+    }
+}
+
+/// Why `n` stretches of a run are not enough, where it takes `least`.
+pub(crate) fn too_few(n: usize, least: usize) -> String {
+    match n {
+        0 => "the run file has no stretches of the schedule".to_owned(),
+        _ => format!(
+            "the run is too short: {n} stretches of the schedule, it takes at least {least}"
+        ),
     }
 }
 

@@ -170,6 +170,14 @@ pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option
     let exposure = seconds as f64;
     let upper = rate_upper(hits, exposure, confidence);
     if hits == 0 {
+        if upper > COMMON {
+            // A rate of one per second or two says little to a reader; a share of the seconds does.
+            let share = 1.0 - (1.0 - confidence).powf(1.0 / exposure);
+            return Some(format!(
+                "none of {of} seconds held {what}: at {level} confidence at most {:.0} % of all seconds do",
+                (share * 100.0).ceil()
+            ));
+        }
         return sentence(what, 0, seconds, confidence)
             .map(|s| format!("{s} (none in {of} seconds)"));
     }
@@ -184,7 +192,7 @@ pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option
         let lower = rate_lower(hits, exposure, confidence);
         if lower < RARE {
             return Some(format!(
-                "{} of {of} seconds held {what}: too short a run to say how rare they are; at \
+                "{} of {of} seconds held {what}: the run is too short to bound their rate from above; at \
                  {level} confidence at least one per {}",
                 grouped(hits),
                 at_most(1.0 / lower)
@@ -283,7 +291,10 @@ mod tests {
             said(1800)
         );
         let short = frequency("x", 1, 5, 0.95).unwrap_or_default();
-        assert!(short.starts_with("1 of 5 seconds held x: too short"), "{short}");
+        assert!(short.starts_with("1 of 5 seconds held x: the run is too short"), "{short}");
+        // 1 - 0.05^(1/5) = 0.451, rounded to the safe side.
+        let none = frequency("x", 0, 5, 0.95).unwrap_or_default();
+        assert!(none.ends_with("at 95 % confidence at most 46 % of all seconds do"), "{none}");
         assert!(said(3600).starts_with("every one of 3,600 seconds"), "{}", said(3600));
         assert_eq!(frequency("x", 0, 0, 0.95), None);
     }

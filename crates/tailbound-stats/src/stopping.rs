@@ -52,8 +52,8 @@ pub struct Stopping {
     planned_s: f64,
     recent: BTreeSet<u64>,
     older: u64,
-    /// The first exceedance that was reported before its second was over: which second.
-    first: Option<u64>,
+    /// The first exceedance that was reported before its second was over: when, and how late.
+    first: Option<(i64, i64)>,
     series: Series,
     check_s: u64,
     good: u32,
@@ -109,15 +109,17 @@ impl Stopping {
     pub fn exceedance(&mut self, t_ns: i64, latency_ns: i64) {
         let late = self.deadline_ns.is_some_and(|d| latency_ns > d);
         let early = self.early_ns.is_some_and(|e| latency_ns < e.saturating_neg());
-        if (late || early) && self.first.is_none() {
-            self.first = u64::try_from(t_ns / 1_000_000_000).ok();
+        if (late || early) && self.first.is_none() && second_of(t_ns).is_some() {
+            self.first = Some((t_ns, latency_ns));
         }
     }
 
     /// Does one exceedance decide, so that looking more often ends the run sooner?
     #[must_use]
     pub fn wants_exceedances(&self) -> bool {
-        self.until.as_ref().is_some_and(|u| u.rule == StopRule::Demonstrated)
+        self.until
+            .as_ref()
+            .is_some_and(|u| matches!(u.rule, StopRule::Demonstrated | StopRule::Exceedance))
     }
 
     /// Takes a stretch of one thread.
@@ -134,23 +136,38 @@ impl Stopping {
         self.older + self.recent.len() as u64
     }
 
+    /// The deadline, for people.
+    fn limit(&self) -> String {
+        self.deadline_ns.map_or_else(String::new, format_ns_i64)
+    }
+
     fn what(&self) -> String {
-        let limit = self.deadline_ns.map_or_else(String::new, format_ns_i64);
-        format!("exceedances of {limit}")
+        format!("exceedances of {}", self.limit())
     }
 
     /// Should the run end, of which `complete_s` seconds are over?
     pub fn look(&mut self, complete_s: u64) -> Option<Stop> {
         let until = self.until.clone()?;
         match until.rule {
+            StopRule::Exceedance => {
+                let hit = self.hits() > 0 || self.first.is_some();
+                let limit = self.limit();
+                let which = self.first.map_or_else(String::new, |(t_ns, late_ns)| {
+                    let at = format_ns_i64(t_ns.max(0));
+                    format!(": it was {} late, {at} after the begin", format_ns_i64(late_ns))
+                });
+                let text = format!("ended at the first wake-up later than {limit}{which}");
+                hit.then_some(Stop { reached: true, text })
+            }
             StopRule::Demonstrated => {
                 let hits = self.hits().max(u64::from(self.first.is_some()));
-                let within_s = self.first.map_or(complete_s, |s| complete_s.max(s + 1));
+                let first_s = self.first.and_then(|(t_ns, _)| second_of(t_ns));
+                let within_s = first_s.map_or(complete_s, |s| complete_s.max(s + 1));
                 (hits > 0).then(|| Stop {
                     reached: false,
                     text: format!(
-                        "not shown: there was an exceedance of {} within {}; to show {} anyway takes {} with no further one",
-                        self.deadline_ns.map_or_else(String::new, format_ns_i64),
+                        "not demonstrated: there was an exceedance of {} within {}; to show {} anyway takes {} with no further one",
+                        self.limit(),
                         at_most(within_s as f64),
                         self.rate_words(),
                         at_most(self.rate_per_s.map_or(f64::INFINITY, |rate| {
@@ -247,21 +264,32 @@ impl Stopping {
                 format!(
                     "shown: the planned {} are over without an exceedance of {}: at {} they are rarer than {}",
                     at_least(seconds),
-                    self.deadline_ns.map_or_else(String::new, format_ns_i64),
+                    self.limit(),
                     percent(self.confidence),
                     self.rate_words()
                 )
             }
             StopRule::Precision => match self.widths(until) {
                 w if w.is_empty() => "not reached: the run was too short to tell".to_owned(),
-                w => format!("not reached: {}", widths_words(&w)),
+                w => format!(
+                    "not reached; it takes {CHECKS} checks in a row, at least {PRECISE_FIRST_S} s: {}",
+                    widths_words(&w)
+                ),
             },
+            StopRule::Exceedance => {
+                format!("no wake-up was later than {}", self.limit())
+            }
             _ => match self.upper(complete_s) {
-                Some(upper) => format!("not shown: {}", self.limit_words(upper)),
-                None => "not shown: the run was too short to tell".to_owned(),
+                Some(upper) => format!("not demonstrated: {}", self.limit_words(upper)),
+                None => "not demonstrated: the run was too short to tell".to_owned(),
             },
         })
     }
+}
+
+/// Which second of the schedule; `None` before it.
+fn second_of(t_ns: i64) -> Option<u64> {
+    u64::try_from(t_ns / 1_000_000_000).ok()
 }
 
 fn relative(w: &QuantileWidth) -> Option<f64> {

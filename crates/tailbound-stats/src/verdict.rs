@@ -259,7 +259,7 @@ impl Case<'_> {
                 Impact::Unknown(word) => {
                     format!("a finding of impact `{word}`, which this version does not know")
                 }
-                _ => "this casts doubt on the figures".to_owned(),
+                _ => "the results are unreliable".to_owned(),
             };
             Some(format!("{kind}: {}", words::clause(&doubt.title)))
         })
@@ -312,13 +312,8 @@ impl Case<'_> {
                 None if blocks.seconds == 0 => {
                     out.push("Shorter than a second: nothing can be said about rates.".to_owned());
                 }
-                None => out.push(format!(
-                    "In {} of {} seconds there were {}s {limit}: too many to state how rare they \
-                     are.",
-                    blocks.hits_max,
-                    blocks.seconds,
-                    self.plan.late_word()
-                )),
+                // How often they came is said with the bound, and why no rate is claimed.
+                None => {}
             }
         }
         if requirement.class == Class::Safe && requirement.rate.is_none() && !limit.is_empty() {

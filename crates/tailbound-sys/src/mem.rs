@@ -5,6 +5,7 @@
 
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::os::unix::fs::MetadataExt as _;
 use std::ptr::NonNull;
 
 use crate::error::{SysError, check};
@@ -36,7 +37,9 @@ pub fn lock_all() -> Result<(), SysError> {
     check(locked, "mlockall", "").map(drop).map_err(|e| e.needs(needs))
 }
 
-/// Is CAP_IPC_LOCK among the effective capabilities of this thread?
+/// Is CAP_IPC_LOCK among the effective capabilities of this thread, where it counts? In a user
+/// namespace of its own (a rootless container) a process may have every capability, and still the
+/// limit holds: an allocation beyond it would fail, and end the program.
 fn may_lock_anything() -> bool {
     const VERSION_3: u32 = 0x2008_0522;
     const CAP_IPC_LOCK: u32 = 14;
@@ -44,7 +47,15 @@ fn may_lock_anything() -> bool {
     let mut sets = [0u32; 6];
     // SAFETY: capget(2) of version 3 reads two words and writes two sets of three words.
     let got = unsafe { libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()) };
-    got == 0 && sets.first().is_some_and(|effective| effective >> CAP_IPC_LOCK & 1 == 1)
+    let has = got == 0 && sets.first().is_some_and(|effective| effective >> CAP_IPC_LOCK & 1 == 1);
+    has && in_first_user_namespace()
+}
+
+/// Source: `PROC_USER_INIT_INO` of the kernel's include/linux/proc_ns.h.
+fn in_first_user_namespace() -> bool {
+    const FIRST: u64 = 0xEFFF_FFFD;
+    // A kernel without user namespaces has no such file.
+    std::fs::metadata("/proc/self/ns/user").map_or(true, |m| m.ino() == FIRST)
 }
 
 /// The smallest page of any machine Linux runs on.

@@ -33,7 +33,14 @@ pub fn own_mounts() -> Result<(), SysError> {
         let nothing = std::ptr::null();
         let flags = libc::MS_REC | libc::MS_SLAVE;
         let done = libc::mount(nothing, c"/".as_ptr(), nothing, flags, std::ptr::null());
-        check(done, "mount", "/ as slave").map(drop)
+        check(done, "mount", "/ as slave").map(drop).map_err(|e| match e.errno {
+            // What is mounted below a root that is no mount point could be seen by everybody.
+            libc::EINVAL => SysError {
+                needs: "a root that is a mount point: for a chroot, `mount --bind ROOT ROOT` before it",
+                ..e
+            },
+            _ => e,
+        })
     }
 }
 

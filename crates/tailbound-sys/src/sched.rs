@@ -53,6 +53,16 @@ pub fn set(tid: i32, a: &Attributes) -> Result<(), SysError> {
     set_with_flags(tid, a, 0)
 }
 
+/// As [`set`]; threads and processes that `tid` starts do not inherit it: they are ordinary
+/// (`SCHED_FLAG_RESET_ON_FORK`).
+///
+/// # Errors
+/// Those of [`set`].
+pub fn set_without_children(tid: i32, a: &Attributes) -> Result<(), SysError> {
+    const RESET_ON_FORK: u64 = 1;
+    set_with_flags(tid, a, RESET_ON_FORK)
+}
+
 /// As [`set`], with SCHED_FLAG_* of sched_setattr(2).
 pub(crate) fn set_with_flags(tid: i32, a: &Attributes, flags: u64) -> Result<(), SysError> {
     let attr = SchedAttr {

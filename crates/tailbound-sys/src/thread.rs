@@ -17,7 +17,7 @@ use crate::sched::{self, Attributes};
 
 /// How a thread is born.
 #[derive(Clone, Debug)]
-pub struct Birth {
+pub struct ThreadSpec {
     /// Policy and priority; SCHED_DEADLINE is set by the thread itself, as pthreads cannot.
     pub attributes: Attributes,
     /// The CPUs it moves to first; empty: wherever its creator may run.
@@ -36,7 +36,7 @@ pub struct Thread<T> {
 }
 
 struct Start<T> {
-    birth: Birth,
+    spec: ThreadSpec,
     body: Box<dyn FnOnce() -> T + Send>,
     slot: Slot<T>,
 }
@@ -46,13 +46,13 @@ struct Start<T> {
 /// # Errors
 /// EPERM when the policy is not allowed: nothing was started then.
 pub fn spawn<T: Send + 'static>(
-    birth: Birth,
+    spec: ThreadSpec,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Thread<T>, SysError> {
     let slot: Slot<T> = Arc::new(Mutex::new(None));
-    let stack = birth.stack_bytes;
-    let explicit = (birth.attributes.policy != sched::SCHED_DEADLINE).then_some(birth.attributes);
-    let start = Box::new(Start { birth, body: Box::new(body), slot: Arc::clone(&slot) });
+    let stack = spec.stack_bytes;
+    let explicit = (spec.attributes.policy != sched::SCHED_DEADLINE).then_some(spec.attributes);
+    let start = Box::new(Start { spec, body: Box::new(body), slot: Arc::clone(&slot) });
     let raw = Box::into_raw(start);
     match create(stack, explicit, entry::<T>, raw.cast()) {
         Ok(id) => Ok(Thread { id, slot }),
@@ -115,8 +115,8 @@ fn create(
 
 extern "C" fn entry<T: Send + 'static>(argument: *mut c_void) -> *mut c_void {
     // SAFETY: `spawn` leaked exactly this box for exactly this call.
-    let Start { birth, body, slot } = *unsafe { Box::from_raw(argument.cast::<Start<T>>()) };
-    let result = prepare(&birth).map(|()| {
+    let Start { spec, body, slot } = *unsafe { Box::from_raw(argument.cast::<Start<T>>()) };
+    let result = prepare(&spec).map(|()| {
         catch_unwind(AssertUnwindSafe(body))
             .map_err(|_| SysError::code("thread", "it panicked: a bug of ours", 0))
     });
@@ -126,12 +126,12 @@ extern "C" fn entry<T: Send + 'static>(argument: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-fn prepare(birth: &Birth) -> Result<(), SysError> {
-    if !birth.cpus.is_empty() {
-        sched::set_affinity(0, &birth.cpus)?;
+fn prepare(spec: &ThreadSpec) -> Result<(), SysError> {
+    if !spec.cpus.is_empty() {
+        sched::set_affinity(0, &spec.cpus)?;
     }
-    if birth.attributes.policy == sched::SCHED_DEADLINE || birth.attributes.nice != 0 {
-        sched::set(0, &birth.attributes)?;
+    if spec.attributes.policy == sched::SCHED_DEADLINE || spec.attributes.nice != 0 {
+        sched::set(0, &spec.attributes)?;
     }
     touch_stack();
     Ok(())
@@ -170,17 +170,16 @@ mod tests {
     #[test]
     fn is_born_where_and_as_asked() {
         let cpu = *sched::affinity(0).expect("own affinity").last().expect("at least one CPU");
-        let birth = |policy, priority| Birth {
+        let spec = |policy, priority| ThreadSpec {
             attributes: Attributes { policy, priority, ..Attributes::default() },
             cpus: vec![cpu],
             stack_bytes: 256 << 10,
         };
         let look =
             || (sched::get(0).expect("own policy"), sched::affinity(0).expect("own affinity"));
-        let other =
-            spawn(birth(sched::SCHED_OTHER, 0), look).expect("allowed").join().expect("ran");
+        let other = spawn(spec(sched::SCHED_OTHER, 0), look).expect("allowed").join().expect("ran");
         assert_eq!((other.0.policy, other.1), (sched::SCHED_OTHER, vec![cpu]));
-        match spawn(birth(sched::SCHED_FIFO, 12), look) {
+        match spawn(spec(sched::SCHED_FIFO, 12), look) {
             Ok(thread) => {
                 let fifo = thread.join().expect("ran");
                 assert_eq!((fifo.0.policy, fifo.0.priority), (sched::SCHED_FIFO, 12));

@@ -240,14 +240,14 @@ fn the_guard_stops_a_real_time_loop_that_never_sleeps() {
 #[ignore = "run by `the_guard_stops_a_real_time_loop_that_never_sleeps` in a process of its own"]
 fn inner_runaway() {
     use tailbound_sys::sched::{Attributes, SCHED_FIFO};
-    use tailbound_sys::thread::{Birth, spawn};
+    use tailbound_sys::thread::{ThreadSpec, spawn};
     limits::guard_realtime(0).expect("limit");
-    let birth = Birth {
+    let spec = ThreadSpec {
         attributes: Attributes { policy: SCHED_FIFO, priority: 1, ..Attributes::default() },
         cpus: Vec::new(),
         stack_bytes: 256 << 10,
     };
-    spawn(birth, || {
+    spawn(spec, || {
         // At most a second, should the guard not fire: then the assertion says so.
         let begun = clock::now_ns(CLOCK_MONOTONIC);
         while !limits::STOP.load(Ordering::Relaxed)

@@ -20,7 +20,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-const EXIT_HELP: &str = "Exit status: 0 met, or nothing was required; 1 not met; 2 wrong words or files; \
+const EXIT_HELP: &str = "Exit status: 0 met, or nothing was required; 1 not met; 2 usage or input error; \
 3 this machine or user cannot; 4 a bug of tailbound; 5 undecided (too short, cut off, doubtful).";
 
 /// The verbs.
@@ -116,7 +116,7 @@ pub(crate) struct ColorArg {
 /// What both `run` and `measure` take.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The latest acceptable wake-up: `100us`. Without it the figures are the answer
+    /// The latest acceptable wake-up: `100us`. Without it nothing is judged: the figures are shown
     #[arg(short = 'd', long, value_name = "TIME", help_heading = "Requirement")]
     pub(crate) deadline: Option<String>,
     /// The earliest acceptable wake-up before its due time, where early is as bad as late
@@ -145,20 +145,29 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) warm_up: Option<String>,
     /// Measured CPUs: `all`, `isolated` or a list such as `2-3` [default: all]
-    #[arg(short = 'a', long, value_name = "CPUS", help_heading = "Measurement")]
+    #[arg(
+        short = 'a',
+        long,
+        alias = "affinity",
+        value_name = "CPUS",
+        help_heading = "Measurement"
+    )]
     pub(crate) cpus: Option<String>,
-    /// Policy of the measured threads: `fifo:95`, `rr:N`, `other`, `deadline:RUNTIME/PERIOD` [default: fifo:95 where allowed]
+    /// Policy of the measured threads: `fifo:95` or `95`, `rr:N`, `other`, `deadline:RUNTIME/PERIOD` [default: fifo:95 where allowed]
     #[arg(short, long, value_name = "POLICY", help_heading = "Measurement")]
     pub(crate) policy: Option<String>,
     /// Clock of the schedule: `monotonic`, `tai`, `boottime`, `realtime` [default: monotonic]
     #[arg(long, value_name = "CLOCK", help_heading = "Measurement")]
     pub(crate) clock: Option<String>,
-    /// So many measured threads that are not pinned and all due together, instead of one a CPU
+    /// One thread per CPU, which is the default; accepted for users of cyclictest. `-a` chooses the CPUs
+    #[arg(id = "one-per-cpu", short = 't', value_name = "N", num_args = 0..=1, default_missing_value = "0", hide = true)]
+    pub(crate) one_per_cpu: Option<u32>,
+    /// Run N unpinned threads, all due together, instead of one per CPU
     #[arg(long, value_name = "N", help_heading = "Measurement")]
     pub(crate) tasks: Option<u32>,
     /// How the threads sleep: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer`, `itimer`, `nanosleep-plain`, `usleep`, `poll`, `select`, `epoll`, `cobalt`, `evl` [default: nanosleep]
-    #[arg(long, value_name = "MEANS", help_heading = "Measurement")]
-    pub(crate) means: Option<String>,
+    #[arg(long, alias = "means", value_name = "CALL", help_heading = "Measurement")]
+    pub(crate) sleep: Option<String>,
     /// Activations fall due up to this share of an interval later than on the even schedule, at random; a seed may follow: `50%`, `50%:7`
     #[arg(long, value_name = "SHARE[:SEED]", help_heading = "Measurement")]
     pub(crate) interval_spread: Option<String>,
@@ -174,19 +183,22 @@ pub(crate) struct PlanArgs {
     /// Confine the measured threads to the system calls they need; any other kills the run
     #[arg(long, help_heading = "Measurement")]
     pub(crate) paranoid: bool,
-    /// Let the kernel's tracing split the way of a wake-up: `timerlat`, `osnoise`, `hwlat`, `tracepoints`, `auto` (timerlat where the kernel has it, else tracepoints); needs root
+    /// Break latency down by stage with the kernel's tracing: `timerlat`, `osnoise`, `hwlat`, `tracepoints`, `auto` (timerlat where the kernel has it, else tracepoints); needs root
     #[arg(long, value_name = "HOW", help_heading = "Measurement")]
     pub(crate) observe: Option<String>,
-    /// End before --duration, which is then the longest time: `demonstrated` (at the first exceedance, or when the planned time shows --rate), `anytime` (when a limit that may be looked at all the time shows --rate), `precision` (when quantiles are known well enough)
+    /// End before --duration, which is then the longest time: `exceedance` (at the first wake-up later than --deadline), `demonstrated` (at the first exceedance, or when the planned time shows --rate), `anytime` (when a limit that may be looked at all the time shows --rate), `precision` (when quantiles are known well enough)
     #[arg(long, value_name = "RULE", help_heading = "Measurement")]
     pub(crate) until: Option<String>,
+    /// End at the first wake-up later than this; the same as `--deadline TIME --until exceedance`
+    #[arg(short = 'b', long = "break", value_name = "TIME", conflicts_with_all = ["deadline", "until"], help_heading = "Measurement")]
+    pub(crate) break_at: Option<String>,
     /// Half-width for --until precision, with the quantiles it is wanted of: `5%`, `2%:p50,p99` [default: 5%:p50,p99,p99.9]
     #[arg(long, value_name = "SHARE[:QUANTILES]", help_heading = "Measurement")]
     pub(crate) precision: Option<String>,
     /// Read the plan from a TOML file whose words are these flags'; flags given here win
-    #[arg(short, long, value_name = "FILE", help_heading = "Measurement")]
-    pub(crate) campaign: Option<PathBuf>,
-    /// Run commands that the file of --campaign names without asking: as root they are shown and asked for
+    #[arg(short, long, alias = "campaign", value_name = "FILE", help_heading = "Measurement")]
+    pub(crate) config: Option<PathBuf>,
+    /// Run commands that the file of --config names without asking: as root they are shown and asked for
     #[arg(short, long, help_heading = "Measurement")]
     pub(crate) yes: bool,
 

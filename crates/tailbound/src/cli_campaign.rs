@@ -40,7 +40,7 @@ pub(crate) struct CampaignShowArgs {
     pub(crate) json: bool,
 }
 
-const RUN_HELP: &str = "Exit status: 0 every run complete and no claim of the text contradicted; 1 a claim does not hold here; 2 wrong words or files; 3 a run could not be made; 5 not complete: the same words go on.\n\nThe folder holds a folder for each system with a run file for each run, and campaign.html. Runs that are complete are kept; those that were cut off are made again. In the lab all times are virtual: shorten with --scale.";
+const RUN_HELP: &str = "Exit status: 0 every run complete and no claim of the text contradicted; 1 a claim does not hold here; 2 usage or input error; 3 a run could not be made; 5 not complete: the same words go on.\n\nThe folder holds a folder for each system with a run file for each run, and campaign.html. Runs that are complete are kept; those that were cut off are made again. In the lab all times are virtual: shorten with --scale.";
 
 /// Arguments of `campaign run`.
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ pub(crate) struct CampaignRunArgs {
     /// The folder [default: the campaign's name with .campaign, and with a number where that holds other words]
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// Make runs again whose files are of other words
+    /// Make runs again that were made with different options
     #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
 }

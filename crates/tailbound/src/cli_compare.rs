@@ -32,7 +32,7 @@ one run of each by stretches of at least 10 s, several of each (folders) by runs
 Quantiles and the block maximum have intervals that hold at once at 95 %. Later beyond both margins is a regression, \
 earlier an improvement; an interval within them is equivalent; else inconclusive, with how many more rounds would decide.
 
-Exit status: 0 no regression is shown; 1 a regression; 2 wrong words or files; 5 undecided, with --require-equivalent only.";
+Exit status: 0 no regression is shown; 1 a regression; 2 usage or input error; 5 undecided, with --require-equivalent only.";
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]

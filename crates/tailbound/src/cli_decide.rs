@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tailbound_core::plan::Campaign;
+use tailbound_core::plan::RunConfig;
 
 /// Works beside a measurement.
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(crate) struct WorkWords {
 
 impl WorkWords {
     /// Lays the flags over the words of a campaign file.
-    pub(crate) fn lay_over(&self, words: &mut Campaign) {
+    pub(crate) fn lay_over(&self, words: &mut RunConfig) {
         let mut works = self.work.clone();
         works.extend(self.work_cmd.as_ref().map(|line| format!("cmd:{line}")));
         if !works.is_empty() {
@@ -70,7 +70,7 @@ pub(crate) struct MeasureWorkArgs {
     pub(crate) quiet: bool,
 }
 
-const DECIDE_HELP: &str = "Exit status: 0 every question on the way was answered; 5 some were not, and the recommendation says which; 2 wrong words or files.\n\nPictures of --svg: flow; delay-1, delay-2, … one a work; rates; sleepers.";
+const DECIDE_HELP: &str = "Exit status: 0 every question on the way was answered; 5 some were not, and the recommendation says which; 2 usage or input error.\n\nPictures of --svg: flow; delay-1, delay-2, … one a work; rates; sleepers.";
 
 /// Arguments of `decide`.
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use clap::Args;
 /// Arguments of `history`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 the last change made nothing worse, or there was none; 1 it did; 2 wrong words or files."
+    after_help = "Exit status: 0 the last change made nothing worse, or there was none; 1 it did; 2 usage or input error."
 )]
 pub(crate) struct HistoryArgs {
     /// Run files, files of tools that `import` reads, or folders of run files (*.tailbound.jsonl)

@@ -85,14 +85,14 @@ pub(crate) struct ProbeArgs {
     #[arg(short, long, value_name = "POLICY", help_heading = "Measurement")]
     pub(crate) policy: Option<String>,
     /// How the thread sleeps, as in `run --help`; `cobalt` and `evl` on their kernels
-    #[arg(long, value_name = "MEANS", help_heading = "Measurement")]
-    pub(crate) means: Option<String>,
+    #[arg(long, alias = "means", value_name = "CALL", help_heading = "Measurement")]
+    pub(crate) sleep: Option<String>,
     /// Which of the kernel's tracers watches beside it: see docs/observe.md
     #[arg(long, value_name = "TRACER", help_heading = "Measurement")]
     pub(crate) observe: Option<String>,
-    /// Everything else about the measurement, from a campaign file
-    #[arg(short, long, value_name = "FILE", help_heading = "Measurement")]
-    pub(crate) campaign: Option<PathBuf>,
+    /// Everything else about the measurement, from a run configuration (TOML)
+    #[arg(short, long, alias = "campaign", value_name = "FILE", help_heading = "Measurement")]
+    pub(crate) config: Option<PathBuf>,
     /// Another program measures in our place: a command line beginning with its path, with --with for its file; or the names of a --target's testers, separated by commas; `own` is our loop, `all` is everything
     #[arg(long, value_name = "CMD", help_heading = "Measurement")]
     pub(crate) tester: Option<String>,
@@ -241,7 +241,7 @@ pub(crate) struct LabMatrixArgs {
     /// Also one picture of all kernels under one load: `histogram=FILE` or `survival=FILE`
     #[arg(long, value_name = "KIND=FILE", value_parser = picture, help_heading = "Output")]
     pub(crate) svg: Vec<(String, PathBuf)>,
-    /// Make cells again whose files are of other words
+    /// Make cells again that were made with different options
     #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
 }

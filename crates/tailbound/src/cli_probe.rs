@@ -44,7 +44,7 @@ fn command(kind: &'static ProbeKind) -> Command {
         )
     });
     let all = MeasureArgs::augment_args(command).about(kind.about).long_about(about);
-    let of_cyclic = ["tasks", "means", "observe", "paranoid"];
+    let of_cyclic = ["tasks", "sleep", "observe", "paranoid"];
     let all = of_cyclic.into_iter().fold(all, |all, name| all.mut_arg(name, |a| a.hide(true)));
     all.mut_arg("interval", |a| {
         a.help(format!("From one {} to the next [default: {}]", kind.event, kind.interval))

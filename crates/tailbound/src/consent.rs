@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. What somebody typed on the command line is typed; a file may be somebody else's.
 //! So `run -c FILE` and `campaign run FILE` show root every command in it and ask; `--yes` answers for
-//! scripts. An ordinary user is not asked: such a file can do what any script of that user can.
+//! scripts. An ordinary user is not request: such a file can do what any script of that user can.
 //! Processes that this program starts with words which were asked for get `--yes`.
 //! Not here: what a file may say at all (`tailbound-core`), and what else it can make the program do
 //! (docs/received-files.md).
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::Mutex;
 
-use tailbound_core::plan::{Campaign, LoadSpec};
+use tailbound_core::plan::{LoadSpec, RunConfig};
 use tailbound_sys::process;
 
 use crate::say::{self, Failure};
@@ -21,7 +21,7 @@ use crate::say::{self, Failure};
 static AGREED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Asks, as root, whether the commands in `words`, which stand in `file`, may be run.
-pub(crate) fn ask(file: &str, words: &[&Campaign], yes: bool) -> Result<(), Failure> {
+pub(crate) fn ask(file: &str, words: &[&RunConfig], yes: bool) -> Result<(), Failure> {
     let commands = commands(words);
     if yes || commands.is_empty() || !process::is_root() {
         return Ok(());
@@ -49,7 +49,7 @@ pub(crate) fn ask(file: &str, words: &[&Campaign], yes: bool) -> Result<(), Fail
 }
 
 /// Every command that `words` name, once. What cannot be read is refused elsewhere, and not run.
-fn commands(words: &[&Campaign]) -> BTreeSet<String> {
+fn commands(words: &[&RunConfig]) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for w in words {
         let loads = w.load.iter().flatten().flat_map(|l| tailbound_run::split_loads(l));
@@ -67,19 +67,19 @@ mod tests {
 
     #[test]
     fn every_word_that_starts_a_command_is_seen() {
-        let words = Campaign::parse(
+        let words = RunConfig::parse(
             "load = [\"hackbench,cmd:line=touch /a\", \"compile:tree=/b\", \"cpu\"]\n\
              load-cmd = \"touch /c\"\nwork = [\"cmd:touch /d\", \"messages\", \"cmd:line=touch /e\"]",
         )
         .expect("words");
-        let other = Campaign { load: Some(vec!["compile:make=x".into()]), ..Campaign::default() };
+        let other = RunConfig { load: Some(vec!["compile:make=x".into()]), ..RunConfig::default() };
         let all: Vec<String> = commands(&[&words, &other]).into_iter().collect();
         let joined = all.join("\n");
         for sign in ["/a", "/b", "/c", "/d", "/e", "make x"] {
             assert!(joined.contains(sign), "{sign}: {joined}");
         }
         assert_eq!(all.len(), 6, "{joined}");
-        assert!(ask("f", &[&Campaign::default()], false).is_ok(), "nothing to ask for");
+        assert!(ask("f", &[&RunConfig::default()], false).is_ok(), "nothing to ask for");
         assert!(ask("f", &[&words], true).is_ok());
     }
 }

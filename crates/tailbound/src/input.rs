@@ -10,8 +10,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tailbound_core::Run;
 use tailbound_core::limits;
-use tailbound_core::record::Run;
 use tailbound_core::runfile;
 use tailbound_import::{Format, Options};
 use tailbound_sys::given;

@@ -19,9 +19,10 @@ use crate::{exec, root};
 /// The longest any case may take, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
 
-/// Mounts what a machine has and runs the rest of its words in the root: `sh -c ENTER sh ROOT WORD...`.
+/// Mounts what a machine has (its root is a mount point of its own, as everywhere) and runs the rest of its words in the root: `sh -c ENTER sh ROOT WORD...`.
 const ENTER: &str = r#"
 mount --make-rprivate /
+mount --rbind "$1" "$1"
 mount -t proc proc "$1/proc"
 mount --rbind /sys "$1/sys"
 mount --rbind /dev "$1/dev"
@@ -85,6 +86,14 @@ impl Room {
         for file in ["etc/resolv.conf", "etc/hosts"] {
             // A machine without one resolves in another way.
             drop(fs::copy(Path::new("/").join(file), root.join(file)));
+        }
+        // Whom this machine trusts beside Debian's list: its mirrors may be behind such a name.
+        let trusted = Path::new("usr/local/share/ca-certificates");
+        if Path::new("/").join(trusted).is_dir() {
+            fs::create_dir_all(root.join("usr/local/share"))?;
+            let mut cp = exec::command("cp");
+            cp.arg("-r").arg(Path::new("/").join(trusted)).arg(root.join("usr/local/share"));
+            exec::succeed(&mut cp)?;
         }
         fs::create_dir_all(root.join("opt/rust"))?;
         let mut rustc = exec::command("rustc");

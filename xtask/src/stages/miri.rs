@@ -6,14 +6,18 @@
 //! rings, sums, what is owed, and the latch between two threads, in several orders of their turns.
 //! It needs a nightly compiler, of one day: what a newer one finds is found when the day below is
 //! moved. rustup fetches it; without rustup or network the stage is skipped and says so.
-//! Source: the README of Miri.
+//! Stage `sanitizers`, by the same compiler: the tests of all crates that hold unsafe code, compiled
+//! with AddressSanitizer, and with ThreadSanitizer where `TAILBOUND_REQUIRE` has `tsan` (it takes
+//! three minutes more, because the standard library is compiled too). What a process has not given
+//! back when it ends is not looked for.
+//! Source: the README of Miri; the unstable book of rustc, "sanitizer".
 
 use std::path::Path;
 use std::process::Command;
 
 use super::libtest;
-use super::tally::Tally;
-use crate::exec;
+use super::tally::{Tally, required};
+use crate::{exec, root};
 
 const NIGHTLY: &str = "nightly-2026-10-30";
 /// Orders in which two threads may take turns.
@@ -40,6 +44,48 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         }
     }
     Ok(tally)
+}
+
+/// A sanitizer, more words of cargo, and tests that it cannot run: lists of system calls hold the
+/// sanitizer's own, and ThreadSanitizer does not know processes that share their parent's memory.
+type Sanitizer = (&'static str, &'static [&'static str], &'static [&'static str]);
+const ADDRESS: Sanitizer = ("address", &[], &["--skip", "the_list_of_system_calls_holds"]);
+const THREAD: Sanitizer = (
+    "thread",
+    &["-Zbuild-std"],
+    &["--skip", "the_list_of_system_calls_holds", "--skip", "a_confined_child"],
+);
+
+/// Stage `sanitizers`.
+pub(crate) fn sanitizers(project: &Path) -> anyhow::Result<Tally> {
+    let mut tally = Tally::default();
+    if std::env::consts::ARCH != "x86_64" {
+        tally.skip("sanitizers", "miri", "their runtime is fetched for x86_64 only");
+        return Ok(tally);
+    }
+    if let Err(e) = toolchain(project) {
+        tally.skip("sanitizers", "miri", &format!("{NIGHTLY} cannot be had: {e:#}"));
+        return Ok(tally);
+    }
+    tally.absorb(sanitized(project, ADDRESS)?);
+    if required("tsan") {
+        tally.absorb(sanitized(project, THREAD)?);
+    } else {
+        let how = "three minutes more: `TAILBOUND_REQUIRE=tsan cargo xtask test sanitizers`";
+        tally.skip("thread sanitizer", "tsan", how);
+    }
+    Ok(tally)
+}
+
+fn sanitized(project: &Path, (name, words, tests): Sanitizer) -> anyhow::Result<Tally> {
+    let mut c = nightly(project, &["cargo", "test", "--no-fail-fast"]);
+    c.args(words).args(["--target", "x86_64-unknown-linux-gnu"]);
+    c.args(["-p", "tailbound-rt", "-p", "tailbound-sys", "-p", "tailbound-capi"]);
+    c.args(["--lib", "--tests", "--", "--show-output"]).args(tests);
+    // Flags of its own would rebuild everything in the folder that the other stages share.
+    c.env("CARGO_TARGET_DIR", root::target(project).join("sanitizers").join(name));
+    c.env("RUSTFLAGS", format!("-Zsanitizer={name}")).env("ASAN_OPTIONS", "detect_leaks=0");
+    libtest::counted(&mut c)
 }
 
 fn toolchain(project: &Path) -> anyhow::Result<()> {

@@ -24,6 +24,7 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("clippy", "the lints of the workspace", lints::clippy),
     ("tests", "unit, integration and documentation tests", libtest::all),
     ("miri", "what the loop and its reader share, by the rules of memory", miri::all),
+    ("sanitizers", "unsafe code, watched while its tests run", miri::sanitizers),
     ("docs", "the documentation builds without warnings", lints::documentation),
     ("pages", "man pages and completions", lints::pages),
     ("fuzz", "the fuzz targets compile", lints::fuzz),

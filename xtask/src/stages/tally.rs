@@ -6,6 +6,11 @@
 
 use std::env;
 
+/// Does the environment demand `capability`?
+pub(crate) fn required(capability: &str) -> bool {
+    env::var("TAILBOUND_REQUIRE").is_ok_and(|v| v.split(',').any(|c| c.trim() == capability))
+}
+
 /// Counts, and the names of what did not pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
@@ -33,8 +38,7 @@ impl Tally {
 
     /// A check that lacks `capability`.
     pub(crate) fn skip(&mut self, name: &str, capability: &str, why: &str) {
-        let required = env::var("TAILBOUND_REQUIRE").unwrap_or_default();
-        if required.split(',').any(|c| c.trim() == capability) {
+        if required(capability) {
             self.failed.push(format!("{name}: {capability} is required here, but {why}"));
         } else {
             self.skipped.push(format!("{name}: {why}"));

@@ -40,6 +40,7 @@ const SHORTER: &[(&str, &[&str], &str, bool)] = &[
 /// Commands of the texts that become shorter ones.
 const LIGHTER: &[(&str, &str)] = &[
     ("make -j8 -C ~/linux", "sleep 5"),
+    ("target/release/tailbound", "tailbound"),
     ("cmd:make -j8", "cmd:true"),
     // What a second can show.
     ("--rate 1/1h", "--rate 4/1s"),

@@ -38,7 +38,7 @@ const MAY: &[(&str, &str)] = &[
     ("crates/tailbound-host/src/tracefs.rs", "settings of the kernel's tracing (tracefs)"),
     ("crates/tailbound-load/src/worker.rs", "a setting of the kernel (/proc/self/oom_score_adj)"),
     (
-        "crates/tailbound-lab/src/ground.rs",
+        "crates/tailbound-lab/src/boot_folder.rs",
         "a folder made for one boot, which QEMU writes into while it runs",
     ),
     (

@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use crate::plan::Campaign;
+use crate::plan::RunConfig;
 use crate::units::{exact, format_span, grouped, parse_ns};
 
 /// Activations below which a run is not shortened.
@@ -29,7 +29,7 @@ pub struct Shortened {
 
 /// The words at `scale` of their length; `scale` is above 0 and at most 1.
 #[must_use]
-pub fn scaled(words: &Campaign, scale: f64) -> (Campaign, Shortened) {
+pub fn scaled(words: &RunConfig, scale: f64) -> (RunConfig, Shortened) {
     let mut out = words.clone();
     let mut said = Shortened { share: 1.0, ..Shortened::default() };
     if !(scale > 0.0 && scale < 1.0) {

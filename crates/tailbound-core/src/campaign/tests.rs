@@ -90,11 +90,11 @@ fn what_is_wrong_is_named_with_its_line() {
 
 #[test]
 fn shortening_says_what_it_did_and_has_an_end() {
-    let words = plan::Campaign {
+    let words = plan::RunConfig {
         loops: Some(500_000),
         work: Some(vec!["messages:groups=2,loops=4000".into(), "cmd:make -j8".into()]),
         repeat: Some(55),
-        ..plan::Campaign::default()
+        ..plan::RunConfig::default()
     };
     let (less, said) = scaled(&words, 0.01);
     assert_eq!((less.loops, less.repeat), (Some(5000), Some(REPEAT_MIN)));
@@ -106,7 +106,7 @@ fn shortening_says_what_it_did_and_has_an_end() {
     assert_eq!(least.loops, Some(LOOPS_MIN));
     let (same, said) = scaled(&words, 1.0);
     assert_eq!((same, said.share), (words, 1.0));
-    let long = plan::Campaign { duration: Some("12h".into()), ..plan::Campaign::default() };
+    let long = plan::RunConfig { duration: Some("12h".into()), ..plan::RunConfig::default() };
     assert_eq!(scaled(&long, 0.01).0.duration.as_deref(), Some("432s"));
 }
 

@@ -11,10 +11,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::trail::{note, of_list};
+use crate::Run;
 use crate::distribution::Distribution;
 use crate::finding::Finding;
 use crate::histogram::{Bucket, Histogram};
-use crate::record::{BlockRecord, ExceedanceRecord, RawRecord, Run, SecondRecord, ThreadRecord};
+use crate::record::{BlockRecord, ExceedanceRecord, RawRecord, SecondRecord, ThreadRecord};
 use crate::units::{format_ns_i64, grouped};
 use tailbound_rt::h2;
 

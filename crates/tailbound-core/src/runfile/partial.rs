@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 
 use super::audit::is_seat;
 use super::trail::{Integrity, of_list};
+use crate::Run;
 use crate::distribution::Distribution;
 use crate::finding::{Finding, Impact};
-use crate::record::{End, ExceedanceRecord, Run, SecondRecord, ThreadRecord};
+use crate::record::{End, ExceedanceRecord, SecondRecord, ThreadRecord};
 use crate::units::grouped;
 
 const SECOND_NS: i64 = 1_000_000_000;

@@ -13,9 +13,10 @@ use std::io::{self, BufRead};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use crate::Run;
 use crate::limits::{self, LINE_BYTES_MAX as LINE_MAX, THREADS_MAX};
 use crate::printable;
-use crate::record::{Facts, Line, Run, SCHEMA, SelfCost};
+use crate::record::{Facts, Line, SCHEMA, SelfCost};
 
 use super::trail::{Glance, Integrity, Trail};
 use super::{audit, begin, partial};

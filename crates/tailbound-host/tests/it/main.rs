@@ -7,9 +7,9 @@
 //! cgroup v1, throttling already spoken of).
 
 mod cpus;
+mod disturbances;
 mod inventory;
 mod live;
-mod spoilers;
 
 use std::fs;
 use std::io::{self, Write};

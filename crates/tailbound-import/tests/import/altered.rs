@@ -5,10 +5,12 @@
 //! A file with a digest tells every change, to the byte. A file without one (of an earlier version)
 //! tells every line taken out or doubled by its count; of two lines that change places it tells
 //! those that a record's time or place contradicts, and the others are harmless: the same records,
-//! in another order than they came in.
+//! in another order than they came in. Only the text of a finding that was reported twice may then
+//! be the earlier one's; its impact is the same.
 
+use tailbound_core::Run;
 use tailbound_core::finding::Impact;
-use tailbound_core::record::{Line, Run};
+use tailbound_core::record::Line;
 use tailbound_core::runfile::{Seal, read_run, read_run_checked};
 
 /// Files with more lines are changed at this many places only.
@@ -52,11 +54,14 @@ fn is_noticed(file: &[u8]) -> bool {
     found || told || run.end.is_none()
 }
 
-/// The same records, whatever their order.
+/// The same records, whatever their order, and of findings the same ids and impacts.
 fn same_records(run: &Run, changed: &[u8]) -> bool {
+    let in_short = |line: Line| match line {
+        Line::Finding(f) => format!("finding {} {}", f.id, f.impact),
+        other => serde_json::to_string(&other).unwrap_or_default(),
+    };
     let sorted = |run: &Run| {
-        let mut all: Vec<String> =
-            run.lines().map(|l: Line| serde_json::to_string(&l).unwrap_or_default()).collect();
+        let mut all: Vec<String> = run.lines().map(in_short).collect();
         all.sort_unstable();
         all
     };

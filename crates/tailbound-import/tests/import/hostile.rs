@@ -172,7 +172,7 @@ fn replay(target: &str, bytes: &[u8]) -> Result<(), String> {
         "core_units" => drop(tailbound_core::units::parse_ns(&text)),
         "core_cpuset" => drop(text.parse::<tailbound_core::CpuSet>()),
         "core_policy" => drop(text.parse::<tailbound_core::Policy>()),
-        "core_campaign" => drop(tailbound_core::plan::Campaign::parse(&text)),
+        "core_campaign" => drop(tailbound_core::plan::RunConfig::parse(&text)),
         other => {
             let name = other.strip_prefix("import_").unwrap_or(other).replace('_', "-");
             let format: Format = name.parse()?;

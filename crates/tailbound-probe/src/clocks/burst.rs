@@ -5,7 +5,7 @@
 //! Across CPUs: before each reading a thread looks at the newest one that any thread has
 //! finished. The reading began after that, so it must not be lower; that needs no common lock,
 //! and no two clocks of two CPUs are assumed to agree.
-//! Not here: what is told of it (`told`).
+//! Not here: what is told of it (`findings`).
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP. Not here: the medium (`tailbound_sys::handover`), the engine ([`super`]).
 
-use super::{begin, words};
+use super::{begin, options};
 use crate::kind::ProbeKind;
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
@@ -11,6 +11,12 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     about: "hand-over by a barrier of the C library, which the sender reaches last",
     from: "just before pthread_barrier_wait(3) of the sender",
     to: "each receiver's clock read after its pthread_barrier_wait(3) returned",
-    options: &[words::BETWEEN, words::WHERE, words::SENDER, words::RECEIVERS, words::PLANT],
+    options: &[
+        options::BETWEEN,
+        options::WHERE,
+        options::SENDER,
+        options::RECEIVERS,
+        options::PLANT,
+    ],
     ..begin::HAND_OVER
 };

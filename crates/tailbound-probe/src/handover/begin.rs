@@ -11,13 +11,13 @@ use tailbound_sys::handover::{Channel, Medium, own_ipc_namespace};
 use tailbound_sys::shared::Shared;
 
 use super::local::{BACK, Receiving, Sending};
+use super::options::{self, Arrangement, arrangement, sender_policy};
 use super::place::{Places, Where};
-use super::words::{self, Arrangement, arrangement, sender_policy};
 use super::{remote, skew};
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Cast, Recorders, Running, Seat, birth};
 use crate::kind::{ProbeKind, Setup};
 use crate::peer::{Guardian, Peer};
+use crate::thread_group::{RecordSlot, Recorders, Running, ThreadGroup, thread_spec};
 
 /// What all hand-overs say of themselves alike; each has its own name and its own two ends.
 pub(super) const HAND_OVER: ProbeKind = ProbeKind {
@@ -26,7 +26,7 @@ pub(super) const HAND_OVER: ProbeKind = ProbeKind {
     from: "",
     to: "",
     replaces: &[],
-    options: words::COMMON,
+    options: options::COMMON,
     interval: "1ms",
     policy: None,
     event: "hand-over",
@@ -105,9 +105,9 @@ pub(super) fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     // Objects of a namespace of our own end with the last process in it, killed or not.
     let in_namespace = arrangement.medium.is_ipc() && own_ipc_namespace().is_ok();
     let before = skew::look(&groups, setup);
-    let mut cast = setup.cast()?;
+    let mut threads = setup.threads()?;
     let mut held = Held::default();
-    let mut seats = Seats { next: 0 };
+    let mut slots = Slots { next: 0 };
     for group in &groups {
         let memory = Arc::new(Shared::<Block>::new()?);
         let channels = open(&arrangement, &memory)?;
@@ -116,29 +116,37 @@ pub(super) fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
                 held.guardians.push(Guardian::start(setup.exe, id)?);
             }
         }
-        receivers(setup, &mut cast, &arrangement, group, (&memory, &channels), &mut seats)?;
-        sender(setup, &mut cast, &arrangement, group, (&memory, &channels), &mut seats, &mut held)?;
+        receivers(setup, &mut threads, &arrangement, group, (&memory, &channels), &mut slots)?;
+        sender(
+            setup,
+            &mut threads,
+            &arrangement,
+            group,
+            (&memory, &channels),
+            &mut slots,
+            &mut held,
+        )?;
         held.channels.extend(channels);
     }
     let clock = clock_id(setup.plan.clock);
     let policy = setup.plan.policy;
-    cast.after(move |homes| {
+    threads.after(move |results| {
         drop(held);
-        skew::tell(&groups, before, homes, clock, policy)
+        skew::tell(&groups, before, results, clock, policy)
     });
-    cast.release()
+    threads.release()
 }
 
-/// Numbers of seats.
-struct Seats {
+/// Numbers of slots.
+struct Slots {
     next: u32,
 }
 
-impl Seats {
-    fn seat(&mut self, cpu: u32, phase_ns: i64, context: Context) -> Seat {
+impl Slots {
+    fn slot(&mut self, cpu: u32, phase_ns: i64, context: Context) -> RecordSlot {
         let thread = self.next;
         self.next += 1;
-        Seat { thread, cpu: Some(cpu), phase_ns, context }
+        RecordSlot { thread, cpu: Some(cpu), phase_ns, context }
     }
 }
 
@@ -150,11 +158,11 @@ fn channel(channels: &[Channel], at: usize) -> Result<&Channel, ProbeError> {
 
 fn receivers(
     setup: &Setup<'_>,
-    cast: &mut Cast,
+    threads: &mut ThreadGroup,
     arrangement: &Arrangement,
     group: &Group,
     (memory, channels): Between<'_>,
-    seats: &mut Seats,
+    slots: &mut Slots,
 ) -> Result<(), ProbeError> {
     let last = group.receivers.len() - 1;
     let in_ring = arrangement.hops > 1;
@@ -169,9 +177,9 @@ fn receivers(
             Some(next) => Some((channel(channels, next)?.giver()?, next)),
             None => None,
         };
-        let seat = seats.seat(cpu, group.phase_ns, Context::User);
+        let mut receiver = threads.thread(slots.slot(cpu, group.phase_ns, Context::User))?;
         let whole = (in_ring && i == last)
-            .then(|| cast.beside(seats.seat(cpu, group.phase_ns, Context::Ring)))
+            .then(|| receiver.beside(slots.slot(cpu, group.phase_ns, Context::Ring)))
             .transpose()?;
         let receiving = Receiving {
             memory: Arc::clone(memory),
@@ -182,24 +190,24 @@ fn receivers(
             taken: i,
             whole,
         };
-        let birth = birth(setup.plan.policy, vec![cpu]);
-        cast.measured(seat, birth, move |stage| receiving.run(stage))?;
+        let spec = thread_spec(setup.plan.policy, vec![cpu]);
+        receiver.start(spec, move |thread| receiving.run(thread))?;
     }
     Ok(())
 }
 
 fn sender(
     setup: &Setup<'_>,
-    cast: &mut Cast,
+    threads: &mut ThreadGroup,
     arrangement: &Arrangement,
     group: &Group,
     (memory, channels): Between<'_>,
-    seats: &mut Seats,
+    slots: &mut Slots,
     held: &mut Held,
 ) -> Result<(), ProbeError> {
-    let seat = seats.seat(group.sender, group.phase_ns, Context::Send);
+    let mut sender = threads.thread(slots.slot(group.sender, group.phase_ns, Context::Send))?;
     let beside: Option<[Arc<Recorders>; 2]> = if arrangement.round_trip {
-        let mut more = |context| cast.beside(seats.seat(group.sender, group.phase_ns, context));
+        let mut more = |context| sender.beside(slots.slot(group.sender, group.phase_ns, context));
         Some([more(Context::RoundTrip)?, more(Context::Return)?])
     } else {
         None
@@ -208,13 +216,13 @@ fn sender(
     let n = group.receivers.len();
     let taken: Vec<usize> = if arrangement.hops > 1 { vec![n - 1] } else { (0..n).collect() };
     if arrangement.is_between_processes() {
-        let sender = remote::Sender {
+        let remote = remote::Sender {
             cpu: group.sender,
             taken,
             rehearse_ns: arrangement.rehearse_ns(group.receivers == [group.sender]),
             arrangement: *arrangement,
         };
-        held.peers.push(sender.begin(setup, cast, seat, beside, (memory, channels))?);
+        held.peers.push(remote.begin(setup, sender, beside, (memory, channels))?);
         return Ok(());
     }
     let answers =
@@ -228,8 +236,8 @@ fn sender(
         rehearse_ns: arrangement.rehearse_ns(group.receivers == [group.sender]),
         stall: arrangement.stall,
     };
-    let birth = birth(sender_policy(setup.plan), vec![group.sender]);
-    cast.measured(seat, birth, move |stage| sending.run(stage, beside.as_ref()))
+    let spec = thread_spec(sender_policy(setup.plan), vec![group.sender]);
+    sender.start(spec, move |thread| sending.run(thread, beside.as_ref()))
 }
 
 /// Is this a medium whose receive call only its sender ends?

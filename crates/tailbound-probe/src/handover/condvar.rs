@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP. Not here: the medium (`tailbound_sys::handover`), the engine ([`super`]).
 
-use super::{begin, words};
+use super::{begin, options};
 use crate::kind::ProbeKind;
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
@@ -12,6 +12,12 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     from: "just before pthread_mutex_lock(3) of the sender, which adds one, broadcasts and unlocks",
     to: "the receiver's clock read after pthread_cond_wait(3) and pthread_mutex_unlock(3)",
     replaces: &["LTP async_handler", "LTP pthread_cond_latency", "LTP pthread_cond_many"],
-    options: &[words::BETWEEN, words::WHERE, words::SENDER, words::RECEIVERS, words::PLANT],
+    options: &[
+        options::BETWEEN,
+        options::WHERE,
+        options::SENDER,
+        options::RECEIVERS,
+        options::PLANT,
+    ],
     ..begin::HAND_OVER
 };

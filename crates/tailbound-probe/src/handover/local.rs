@@ -14,7 +14,7 @@ use tailbound_sys::clock::Nanosleep;
 use tailbound_sys::error::SysError;
 use tailbound_sys::shared::Shared;
 
-use crate::cast::{Finished, Recorders, Stage};
+use crate::thread_group::{Finished, Recorders, ThreadContext};
 
 /// The line of the way back of a round trip: it has one receiver, on line 0.
 pub(super) const BACK: usize = 1;
@@ -46,10 +46,10 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
-    pub(super) fn run(mut self, stage: &Stage) -> Result<Finished, SysError> {
+    pub(super) fn run(mut self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let mut number = 0;
-        stage.phases(|schedule, recorder| {
-            let ended = self.phase(number, schedule, recorder, stage.stop());
+        thread.phases(|schedule, recorder| {
+            let ended = self.phase(number, schedule, recorder, thread.stop());
             number += 1;
             ended
         })
@@ -107,11 +107,11 @@ impl Sending {
     /// With recorders of its own; `beside`: those of the round trip and of the way back.
     pub(super) fn run(
         mut self,
-        stage: &Stage,
+        thread: &ThreadContext,
         beside: Option<&[Arc<Recorders>; 2]>,
     ) -> Result<Finished, SysError> {
         let mut number = 0;
-        stage.phases(|schedule, recorder| {
+        thread.phases(|schedule, recorder| {
             let ended = match self.memory.clone().phases.get(number) {
                 None => Ended::Failed(LOST, 0),
                 Some(phase) => {
@@ -122,7 +122,7 @@ impl Sending {
                     };
                     let send = log(recorder, schedule);
                     let logs = Logs { send, round_trip: of(0), back: of(1) };
-                    self.phase(phase, schedule, logs, stage.stop())
+                    self.phase(phase, schedule, logs, thread.stop())
                 }
             };
             number += 1;

@@ -9,10 +9,10 @@
 
 mod begin;
 mod local;
+mod options;
 mod place;
 mod remote;
 mod skew;
-mod words;
 
 pub(crate) mod barrier;
 pub(crate) mod condvar;

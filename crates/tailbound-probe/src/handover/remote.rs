@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP in `begin`; the peer's sender thread is HOT; the bookkeeper is an ordinary
 //! thread that looks 50 times a second. Units: ns.
-//! What the sender sees goes through rings in the shared memory into the recorders of its seats
+//! What the sender sees goes through rings in the shared memory into the recorders of its slots
 //! here. It dies with its parent, and a parent that loses it ends the run.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,11 +24,11 @@ use tailbound_sys::shared::Shared;
 use tailbound_sys::{limits, mem, sched, signal, thread};
 
 use super::local::{BACK, Logs, Sending, of_phase};
-use super::words::{Arrangement, sender_policy};
+use super::options::{Arrangement, sender_policy};
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Cast, Finished, Recorders, Seat, Stage, birth};
 use crate::kind::Setup;
 use crate::peer::{Peer, Role, number};
+use crate::thread_group::{Finished, Measured, Recorders, ThreadContext, thread_spec};
 
 /// States of a peer, in order.
 const READY: u32 = 1;
@@ -60,12 +60,11 @@ fn sleep(ns: i64) {
 }
 
 impl Sender {
-    /// Starts the process, waits until it is ready, and seats its bookkeeper.
+    /// Starts the process, waits until it is ready, and starts its bookkeeper.
     pub(super) fn begin(
         self,
         setup: &Setup<'_>,
-        cast: &mut Cast,
-        seat: Seat,
+        bookkeeper: Measured<'_>,
         beside: Option<[Arc<Recorders>; 2]>,
         (memory, channels): (&Arc<Shared<Block>>, &[Channel]),
     ) -> Result<Peer, ProbeError> {
@@ -115,7 +114,8 @@ impl Sender {
             last: channels.first().map(Channel::giver).transpose()?,
             medium: self.arrangement.medium,
         };
-        cast.measured(seat, birth(Policy::Other, Vec::new()), move |stage| books.keep(stage))?;
+        bookkeeper
+            .start(thread_spec(Policy::Other, Vec::new()), move |thread| books.keep(thread))?;
         Ok(peer)
     }
 }
@@ -131,15 +131,15 @@ struct Books {
 }
 
 impl Books {
-    fn keep(mut self, stage: &Stage) -> Result<Finished, SysError> {
+    fn keep(mut self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let memory = Arc::clone(&self.memory);
         let control = &memory.control;
-        control.first_ns.store(stage.warm_up().first_ns, Ordering::Relaxed);
+        control.first_ns.store(thread.warm_up().first_ns, Ordering::Relaxed);
         control.state.store(GO, Ordering::Release);
         futex::wake(&control.state, 1, Scope::Shared);
         let mut phase = 0;
-        let finished = stage.phases(|schedule, recorder| {
-            let ended = self.phase(control, phase, schedule, recorder, stage.stop());
+        let finished = thread.phases(|schedule, recorder| {
+            let ended = self.phase(control, phase, schedule, recorder, thread.stop());
             phase += 1;
             ended
         });
@@ -155,7 +155,7 @@ impl Books {
                 format!("{dropped} records of the sender's process were lost on their way"),
             )
             .meaning("The contexts of the sender lack them; what is judged is whole.");
-            stage.extra(|extra| extra.findings.push(finding));
+            thread.output(|output| output.findings.push(finding));
         }
         // What keeping the books costs is not what sending costs.
         finished.map(|f| Finished { usage: limits::Usage::default(), ..f })
@@ -274,7 +274,7 @@ fn run(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> {
     limits::guard_realtime(0)?;
     // Where it is not allowed, the first process says so of itself.
     drop(mem::lock_all());
-    let sender = thread::spawn(birth(policy, vec![cpu]), move || {
+    let sender = thread::spawn(thread_spec(policy, vec![cpu]), move || {
         send(sending, interval_ns, [warm, activations]);
     })?;
     attend(&memory.control);

@@ -17,8 +17,8 @@ use tailbound_sys::{clock, thread};
 
 use super::begin::Group;
 use crate::arm::clock_id;
-use crate::cast::{Extra, Home, birth};
 use crate::kind::Setup;
+use crate::thread_group::{ProbeOutput, ThreadResult, thread_spec};
 
 const ROUNDS: u64 = 4000;
 const LONG_NS: i64 = 20_000_000;
@@ -55,11 +55,11 @@ fn between(from: u32, to: u32, clock: i32, policy: Policy) -> Option<Skew> {
     let gate = Arc::new(Gate::default());
     let same = Arc::clone(&gate);
     let until = move || clock::now_ns(clock).saturating_add(LONG_NS);
-    let asker = thread::spawn(birth(policy, vec![from]), move || {
+    let asker = thread::spawn(thread_spec(policy, vec![from]), move || {
         let met = meet(&gate);
         met.then(|| skew::ask(&table, ROUNDS, until(), &mut || clock::now_ns(clock))).flatten()
     });
-    let answerer = thread::spawn(birth(policy, vec![to]), move || {
+    let answerer = thread::spawn(thread_spec(policy, vec![to]), move || {
         if meet(&same) {
             skew::answer(&other, until(), &mut || clock::now_ns(clock));
         }
@@ -87,25 +87,25 @@ fn meet((here, changed): &Gate) -> bool {
 pub(super) fn tell(
     groups: &[Group],
     before: Vec<Looked>,
-    homes: &[Home],
+    results: &[ThreadResult],
     clock: i32,
     policy: Policy,
-) -> Extra {
-    let mut extra = Extra::default();
+) -> ProbeOutput {
+    let mut output = ProbeOutput::default();
     if before.is_empty() {
-        return extra;
+        return output;
     }
     let after = pairs(groups, clock, policy);
     let mut worst: Option<((u32, u32), i64, i64)> = None;
     for ((pair, first), (_, second)) in before.into_iter().zip(after) {
         let (Some(first), Some(second)) = (first, second) else {
-            extra.findings.push(unknown(pair));
+            output.findings.push(unknown(pair));
             continue;
         };
         let low = first.low_ns.min(second.low_ns);
         let high = first.high_ns.max(second.high_ns);
         if first.low_ns > first.high_ns || second.low_ns > second.high_ns {
-            extra.findings.push(unsteady(pair));
+            output.findings.push(unsteady(pair));
         }
         let bound = low.saturating_abs().max(high.saturating_abs());
         let known = worst.map_or(-1, |(_, l, h)| l.saturating_abs().max(h.saturating_abs()));
@@ -113,20 +113,20 @@ pub(super) fn tell(
             worst = Some((pair, low, high));
         }
     }
-    let Some((pair, low, high)) = worst else { return extra };
-    extra.figures.push(figure(pair, low, high));
-    let shortest = homes
+    let Some((pair, low, high)) = worst else { return output };
+    output.figures.push(figure(pair, low, high));
+    let shortest = results
         .iter()
-        .filter(|(seat, ..)| seat.context == Context::User)
-        .filter_map(|(_, recorders, _)| recorders.measured.wakeups().min_ns)
+        .filter(|r| r.slot.context == Context::User)
+        .filter_map(|r| r.recorders.measured.wakeups().min_ns)
         .min();
     let bound = low.saturating_abs().max(high.saturating_abs());
     if let Some(shortest) = shortest
         && bound > shortest
     {
-        extra.findings.push(too_large(pair, bound, shortest));
+        output.findings.push(too_large(pair, bound, shortest));
     }
-    extra
+    output
 }
 
 #[expect(clippy::cast_precision_loss, reason = "microseconds at most")]

@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP. Not here: the medium (`tailbound_sys::handover`), the engine ([`super`]).
 
-use super::{begin, words};
+use super::{begin, options};
 use crate::kind::ProbeKind;
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
@@ -12,14 +12,14 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     from: "just before write(2) of eight bytes",
     to: "the receiver's clock read after read(2) returned",
     options: &[
-        words::CARRIER,
-        words::BETWEEN,
-        words::WHERE,
-        words::SENDER,
-        words::ROUND_TRIP,
-        words::HOPS,
-        words::REHEARSE,
-        words::PLANT,
+        options::CARRIER,
+        options::BETWEEN,
+        options::WHERE,
+        options::SENDER,
+        options::ROUND_TRIP,
+        options::HOPS,
+        options::REHEARSE,
+        options::PLANT,
     ],
     ..begin::HAND_OVER
 };

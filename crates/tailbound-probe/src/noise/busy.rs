@@ -13,11 +13,11 @@ use tailbound_sys::clock::Nanosleep;
 use tailbound_sys::counter;
 
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Cast, Running, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::polled::{self, Way};
 use crate::noise::poller::WORK_MAX;
+use crate::thread_group::{Running, ThreadGroup, thread_spec};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "busy",
@@ -102,23 +102,23 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     let gauge = Gauge::take()?;
-    let mut cast = polled::cast(setup, way(setup)?, &gauge)?;
+    let mut threads = polled::threads(setup, way(setup)?, &gauge)?;
     if setup.options().text("plant").is_some() {
-        thief(setup, &mut cast, &gauge)?;
+        thief(setup, &mut threads, &gauge)?;
     }
-    polled::release(setup, cast, gauge, |_| {})
+    polled::release(setup, threads, gauge, |_| {})
 }
 
 /// Real theft: what a real-time thread of somebody else does to the loop.
-fn thief(setup: &Setup<'_>, cast: &mut Cast, gauge: &Gauge) -> Result<(), ProbeError> {
+fn thief(setup: &Setup<'_>, threads: &mut ThreadGroup, gauge: &Gauge) -> Result<(), ProbeError> {
     let cpus: Vec<u32> = setup.cpus().into_iter().take(1).collect();
     let (id, ticks) = (clock_id(setup.plan.clock), gauge.scale().ticks(THIEF_NS));
-    cast.helper("thief", birth(Policy::Fifo(THIEF_PRIORITY), cpus), move |stage| {
-        let mut due = stage.warm_up().first_ns;
-        let last = stage.measurement();
+    threads.helper("thief", thread_spec(Policy::Fifo(THIEF_PRIORITY), cpus), move |thread| {
+        let mut due = thread.warm_up().first_ns;
+        let last = thread.measurement();
         let span = last.interval_ns.saturating_mul(last.activations.cast_signed());
         let end = last.first_ns.saturating_add(span);
-        while due < end && !stage.stop().load(std::sync::atomic::Ordering::Relaxed) {
+        while due < end && !thread.stop().load(std::sync::atomic::Ordering::Relaxed) {
             Nanosleep(id).sleep_until(due);
             let begin = counter::ticks();
             while counter::ticks().wrapping_sub(begin) < ticks {

@@ -18,12 +18,12 @@ use tailbound_host::Root;
 use tailbound_rt::poll::Tally;
 
 use crate::arm::ProbeError;
-use crate::cast::{Extra, Running};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::polled::{self, Way};
 use crate::noise::tracer;
 use crate::observe;
+use crate::thread_group::{ProbeOutput, Running};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "hwlat",
@@ -118,22 +118,22 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     let (root, plan) = (setup.root.clone(), setup.plan.clone());
     let before = smi_counts(&root, &plan);
-    let smi = move |extra: &mut Extra| smis(&root, &plan, before, extra);
+    let smi = move |output: &mut ProbeOutput| smis(&root, &plan, before, output);
     if with_tracer(setup)? {
         return tracer::begin(setup, smi);
     }
     let way = way(setup)?;
     let gauge = Gauge::take()?;
-    let cast = polled::cast(setup, way, &gauge)?;
+    let threads = polled::threads(setup, way, &gauge)?;
     let witness = if gauge.tells {
         "a register of the CPU tells whether the kernel was entered"
     } else {
         "/proc/interrupts is read after each gap: one interrupt before the gap may hide it"
     };
     let why = has_tracer(setup).err();
-    polled::release(setup, cast, gauge, move |extra| {
-        smi(extra);
-        extra.findings.push(means(why, witness));
+    polled::release(setup, threads, gauge, move |output| {
+        smi(output);
+        output.findings.push(means(why, witness));
     })
 }
 
@@ -159,7 +159,7 @@ pub(super) fn duty_finding(looked: f64) -> Finding {
 }
 
 /// How much of the time of one CPU was looked at, and what may have been hidden from the look.
-pub(super) fn looked(cpu: u32, tally: &Tally, extra: &mut Extra) {
+pub(super) fn looked(cpu: u32, tally: &Tally, output: &mut ProbeOutput) {
     let away = [tally.rested_ns, tally.own_ns, tally.task.ns, tally.interrupt.ns, tally.unknown.ns];
     let eyes_ns = away.iter().fold(tally.span_ns, |left, ns| left.saturating_sub(*ns)).max(0);
     #[expect(clippy::cast_precision_loss, reason = "a share")]
@@ -167,11 +167,11 @@ pub(super) fn looked(cpu: u32, tally: &Tally, extra: &mut Extra) {
     let mut duty = duty_finding(share);
     duty.id = format!("duty-cycle-{cpu}");
     duty.title = format!("CPU {cpu}: {}", duty.title);
-    extra.findings.push(duty);
+    output.findings.push(duty);
     if tally.interrupt.ns_max < LONG_INTERRUPT_NS {
         return;
     }
-    extra.findings.push(
+    output.findings.push(
         Finding::new(
             &format!("hidden-by-interrupts-{cpu}"),
             Impact::Notice,
@@ -200,12 +200,12 @@ fn smi_counts(root: &Root, plan: &Plan) -> Counts {
 }
 
 /// The firmware's own count of its interrupts, where the CPU has one.
-fn smis(root: &Root, plan: &Plan, before: Counts, extra: &mut Extra) {
+fn smis(root: &Root, plan: &Plan, before: Counts, output: &mut ProbeOutput) {
     let mut unknown = None;
     for ((cpu, before), (_, after)) in before.into_iter().zip(smi_counts(root, plan)) {
         match (before, after) {
             #[expect(clippy::cast_precision_loss, reason = "a count")]
-            (Ok(before), Ok(after)) => extra.figures.push(FigureRecord {
+            (Ok(before), Ok(after)) => output.figures.push(FigureRecord {
                 name: format!("smi-cpu{cpu}"),
                 value: after.saturating_sub(before) as f64,
                 unit: "1".to_owned(),
@@ -218,7 +218,7 @@ fn smis(root: &Root, plan: &Plan, before: Counts, extra: &mut Extra) {
         }
     }
     if let Some(why) = unknown {
-        extra.findings.push(
+        output.findings.push(
             Finding::new("smi-unknown", Impact::Notice, format!("SMIs are not counted: {why}"))
                 .remedy("On Intel hardware, as root: `modprobe msr`."),
         );

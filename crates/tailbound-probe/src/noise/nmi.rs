@@ -11,7 +11,6 @@
 
 use std::sync::Arc;
 
-use tailbound_core::record::FigureRecord;
 use tailbound_core::{Context, Finding, Impact};
 use tailbound_rt::strike::{self, Struck, Target};
 use tailbound_rt::ticks::{Counter, Scale, Taker};
@@ -19,11 +18,12 @@ use tailbound_sys::perf::{Samples, Source};
 use tailbound_sys::{SysError, counter};
 
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Finished, Recorders, Running, Seat, Stage, birth};
+use crate::figures::of_cpu;
 use crate::kind::{ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::polled;
 use crate::noise::poller::Poller;
+use crate::thread_group::{Finished, RecordSlot, Recorders, Running, ThreadContext, thread_spec};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "nmi",
@@ -135,7 +135,7 @@ struct Body {
 }
 
 impl Body {
-    fn run(self, stage: &Stage) -> Result<Finished, SysError> {
+    fn run(self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let scale = self.gauge.scale();
         let turn_ticks = Poller::new(false, None, 0).turn_ticks();
         let samples = Samples::open(self.source, self.period)?;
@@ -143,7 +143,7 @@ impl Body {
         let mut port = Port { samples, scale };
         let mut seen = None;
         let mut measured = false;
-        let finished = stage.phases(|schedule, windows| {
+        let finished = thread.phases(|schedule, windows| {
             let (ways, back) = if measured {
                 (&self.ways.measured, &self.back.measured)
             } else {
@@ -158,7 +158,7 @@ impl Body {
                 windows,
                 ways,
                 back,
-                stop: stage.stop(),
+                stop: thread.stop(),
             };
             let (ended, strikes) = strike::run(&mut port, &target);
             seen = measured.then_some(strikes);
@@ -167,24 +167,16 @@ impl Body {
         })?;
         let Some(strikes) = seen else { return Ok(finished) };
         let (cpu, lost) = (self.cpu, port.samples.lost());
-        stage.extra(|extra| {
+        thread.output(|output| {
             let mut add = |name: &str, n: u64, note: &str| {
                 #[expect(clippy::cast_precision_loss, reason = "a count")]
-                extra.figures.push(FigureRecord {
-                    name: format!("{name}-cpu{cpu}"),
-                    value: n as f64,
-                    unit: "1".to_owned(),
-                    low: None,
-                    high: None,
-                    confidence: None,
-                    note: note.to_owned(),
-                });
+                output.figures.push(of_cpu(name, cpu, n as f64, "1", note));
             };
             add("samples", strikes.known, "interrupts whose way is known");
             add("samples-stray", strikes.stray, "stamps that lie in no gap of the loop: left out");
             add("samples-lost", lost, "samples for which the kernel found no room");
             if strikes.known == 0 {
-                extra.findings.push(
+                output.findings.push(
                     Finding::new(
                         &format!("no-sample-{cpu}"),
                         Impact::Unfit,
@@ -206,27 +198,28 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
         // Cycles go at about the counter's rate; the exact one does not matter.
         Source::Cycles => gauge.scale().ticks(every_ns).max(1),
     };
-    let mut cast = setup.cast()?.busy();
+    let mut threads = setup.threads()?.busy();
     let cpus = setup.cpus();
     let n = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     for (&cpu, thread) in cpus.iter().zip(0u32..) {
-        let on = |thread, context| Seat { context, ..Seat::user(thread, Some(cpu)) };
+        let on = |thread, context| RecordSlot { context, ..RecordSlot::user(thread, Some(cpu)) };
+        let mut poller = threads.thread(on(thread, Context::User))?;
         let body = Body {
             cpu,
             source,
             period,
             gauge,
             clock: clock_id(setup.plan.clock),
-            ways: cast.beside(on(
+            ways: poller.beside(on(
                 thread + n,
                 if source == Source::Cycles { Context::Nmi } else { Context::Irq },
             ))?,
-            back: cast.beside(on(thread + 2 * n, Context::Back))?,
+            back: poller.beside(on(thread + 2 * n, Context::Back))?,
         };
-        let birth = birth(setup.plan.policy, vec![cpu]);
-        cast.measured(on(thread, Context::User), birth, move |stage| body.run(stage))?;
+        let spec = thread_spec(setup.plan.policy, vec![cpu]);
+        poller.start(spec, move |thread| body.run(thread))?;
     }
-    polled::release(setup, cast, gauge, move |extra| {
+    polled::release(setup, threads, gauge, move |output| {
         let (title, meaning) = match (source, cfg!(target_arch = "x86_64")) {
             (Source::Cycles, true) => (
                 "timed into the handler of an NMI",
@@ -241,6 +234,6 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
                 "Code that keeps interrupts off delays it; the loop itself never does.",
             ),
         };
-        extra.findings.push(Finding::new("nmi-source", Impact::Notice, title).meaning(meaning));
+        output.findings.push(Finding::new("nmi-source", Impact::Notice, title).meaning(meaning));
     })
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The threads of a probe that polls: one a measured CPU, with three seats each (windows, all
+//! The threads of a probe that polls: one a measured CPU, with three slots each (windows, all
 //! gaps, gaps beneath the kernel).
 //!
 //! Context: SETUP, HOT in the bodies. Units: ns, ticks.
@@ -15,12 +15,15 @@ use tailbound_rt::poll::{self, Polling, Settings, Sinks};
 use tailbound_sys::clock::{self, Nanosleep};
 
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Cast, Extra, Finished, Home, Recorders, Running, Seat, Stage, birth};
 use crate::kind::Setup;
+use crate::noise::findings;
 use crate::noise::gauge::Gauge;
 use crate::noise::interrupts::{Column, Interrupts};
 use crate::noise::poller::{Nap, Poller, Stall};
-use crate::noise::said;
+use crate::thread_group::{
+    Finished, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup,
+    ThreadResult, thread_spec,
+};
 
 /// A gap is at least this much longer than an undisturbed turn, where nothing else is asked for:
 /// ten times what the reads of the counter differ by.
@@ -147,7 +150,7 @@ struct Body {
 }
 
 impl Body {
-    fn run(self, stage: &Stage) -> Result<Finished, tailbound_sys::SysError> {
+    fn run(self, thread: &ThreadContext) -> Result<Finished, tailbound_sys::SysError> {
         let reads = self.column.is_some();
         let mut poller = Poller::new(self.gauge.tells, self.column, self.way.work_bytes);
         let turn_ticks = poller.turn_ticks();
@@ -166,7 +169,7 @@ impl Body {
         };
         let mut seen = None;
         let mut measured = false;
-        let finished = stage.phases(|schedule, windows| {
+        let finished = thread.phases(|schedule, windows| {
             let pick = |r: &'_ Arc<Recorders>| Arc::clone(r);
             let (gaps, outside) = (pick(&self.gaps), pick(&self.outside));
             let sinks = if measured {
@@ -178,7 +181,7 @@ impl Body {
                 sleep: Nanosleep(self.clock),
                 first_ns: schedule.first_ns,
                 polled_ns: (self.way.duty < 1.0).then(|| part(schedule.interval_ns, self.way.duty)),
-                stop: stage.stop(),
+                stop: thread.stop(),
             };
             let what = Polling {
                 origin: self.gauge.at(self.clock, schedule.first_ns),
@@ -186,7 +189,7 @@ impl Body {
                 settings,
                 schedule: *schedule,
                 sinks,
-                stop: stage.stop(),
+                stop: thread.stop(),
             };
             let (ended, tally) = poll::run(&mut poller, &mut nap, &what);
             seen = measured.then_some(tally);
@@ -194,7 +197,9 @@ impl Body {
             ended
         })?;
         if let Some(tally) = seen {
-            stage.extra(|extra| said::of(self.cpu, &tally, &settings, &self.way, scale, extra));
+            thread.output(|output| {
+                findings::of(self.cpu, &tally, &settings, &self.way, scale, output)
+            });
         }
         Ok(finished)
     }
@@ -209,8 +214,12 @@ fn part(ns: i64, share: f64) -> i64 {
 ///
 /// # Errors
 /// [`ProbeError`].
-pub(super) fn cast(setup: &Setup<'_>, way: Way, gauge: &Gauge) -> Result<Cast, ProbeError> {
-    let mut cast = setup.cast()?.busy();
+pub(super) fn threads(
+    setup: &Setup<'_>,
+    way: Way,
+    gauge: &Gauge,
+) -> Result<ThreadGroup, ProbeError> {
+    let mut threads = setup.threads()?.busy();
     let cpus = setup.cpus();
     let n = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     for (&cpu, thread) in cpus.iter().zip(0u32..) {
@@ -222,20 +231,21 @@ pub(super) fn cast(setup: &Setup<'_>, way: Way, gauge: &Gauge) -> Result<Cast, P
         } else {
             None
         };
-        let on = |thread, context| Seat { context, ..Seat::user(thread, Some(cpu)) };
+        let on = |thread, context| RecordSlot { context, ..RecordSlot::user(thread, Some(cpu)) };
+        let mut poller = threads.thread(on(thread, Context::User))?;
         let body = Body {
             cpu,
             way,
             gauge: *gauge,
             clock: clock_id(setup.plan.clock),
             column,
-            gaps: cast.beside(on(thread + n, Context::Gap))?,
-            outside: cast.beside(on(thread + 2 * n, Context::Outside))?,
+            gaps: poller.beside(on(thread + n, Context::Gap))?,
+            outside: poller.beside(on(thread + 2 * n, Context::Outside))?,
         };
-        let birth = birth(setup.plan.policy, vec![cpu]);
-        cast.measured(on(thread, Context::User), birth, move |stage| body.run(stage))?;
+        let spec = thread_spec(setup.plan.policy, vec![cpu]);
+        poller.start(spec, move |thread| body.run(thread))?;
     }
-    Ok(cast)
+    Ok(threads)
 }
 
 /// Lets them go; at the end the machine's own counts are laid beside theirs.
@@ -244,36 +254,36 @@ pub(super) fn cast(setup: &Setup<'_>, way: Way, gauge: &Gauge) -> Result<Cast, P
 /// [`ProbeError`].
 pub(super) fn release(
     setup: &Setup<'_>,
-    mut cast: Cast,
+    mut threads: ThreadGroup,
     gauge: Gauge,
-    more: impl FnOnce(&mut Extra) + Send + 'static,
+    more: impl FnOnce(&mut ProbeOutput) + Send + 'static,
 ) -> Result<Running, ProbeError> {
     let (root, plan) = (setup.root.clone(), setup.plan.clone());
     let before = Interrupts::read(&root);
     let used_ns = clock::now_ns(CLOCK_PROCESS_CPUTIME_ID);
-    cast.after(move |homes| {
-        let mut extra = Extra::default();
+    threads.after(move |results| {
+        let mut output = ProbeOutput::default();
         let (figures, findings) = gauge.end(&root);
-        extra.figures.extend(figures);
-        extra.findings.extend(findings);
+        output.figures.extend(figures);
+        output.findings.extend(findings);
         let span_ns = plan.duration_ns().saturating_add(plan.warm_up_ns).max(1);
         match (before, Interrupts::read(&root)) {
             (Ok(before), Ok(after)) => {
-                extra.figures.extend(
+                output.figures.extend(
                     plan.cpus
                         .iter()
-                        .map(|cpu| said::interrupts(cpu, &after.since(&before, cpu), span_ns)),
+                        .map(|cpu| findings::interrupts(cpu, &after.since(&before, cpu), span_ns)),
                 );
             }
-            (Err(e), _) | (_, Err(e)) => extra.findings.push(Finding::new(
+            (Err(e), _) | (_, Err(e)) => output.findings.push(Finding::new(
                 "interrupts-unknown",
                 Impact::Notice,
                 format!("how many interrupts came is not known: {}", e.reason()),
             )),
         }
-        extra.figures.push(own(homes, clock::now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns));
+        output.figures.push(own(results, clock::now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns));
         if let Some((a, b)) = siblings(&plan, &root) {
-            extra.findings.push(
+            output.findings.push(
                 Finding::new(
                     "siblings-measured",
                     Impact::Doubt,
@@ -285,15 +295,15 @@ pub(super) fn release(
                 .remedy("Measure one CPU of each core."),
             );
         }
-        more(&mut extra);
-        extra
+        more(&mut output);
+        output
     });
-    cast.release()
+    threads.release()
 }
 
 /// What the rest of this program used meanwhile: where no CPU is left to it, it is noise.
-fn own(homes: &[Home], process_ns: i64) -> FigureRecord {
-    let threads: u64 = homes.iter().map(|h| h.2.usage.cpu_ns).sum();
+fn own(results: &[ThreadResult], process_ns: i64) -> FigureRecord {
+    let threads: u64 = results.iter().map(|r| r.finished.usage.cpu_ns).sum();
     let rest = process_ns.saturating_sub(i64::try_from(threads).unwrap_or(i64::MAX)).max(0);
     #[expect(clippy::cast_precision_loss, reason = "a figure")]
     FigureRecord {

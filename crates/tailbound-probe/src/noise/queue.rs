@@ -14,11 +14,12 @@ use tailbound_rt::queue::{self, Drained, Feed, RATE_MAX};
 use tailbound_sys::SysError;
 
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Extra, Finished, Running, Seat, Stage, birth};
+use crate::figures::of_cpu;
 use crate::kind::{ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::polled;
 use crate::noise::poller::{Poller, Stall, WORK_MAX};
+use crate::thread_group::{Finished, ProbeOutput, RecordSlot, Running, ThreadContext, thread_spec};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "queue",
@@ -72,7 +73,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const TRIALS_A_RUN: i64 = 40;
 
 #[derive(Clone, Copy, Debug)]
-struct Ask {
+struct Options {
     depth: u64,
     rate: u64,
     work_bytes: usize,
@@ -81,7 +82,7 @@ struct Ask {
     confidence: f64,
 }
 
-fn ask(setup: &Setup<'_>) -> Result<Ask, ProbeError> {
+fn options(setup: &Setup<'_>) -> Result<Options, ProbeError> {
     let options = setup.options();
     let search = options.flag("max-rate")?;
     let trial_ns = match options.text("trial") {
@@ -101,7 +102,7 @@ fn ask(setup: &Setup<'_>) -> Result<Ask, ProbeError> {
         None => false,
         Some(_) => options.word("plant", &["stall"])? == 0,
     };
-    Ok(Ask {
+    Ok(Options {
         depth: options.count("depth", 1..=DEPTH_MAX)?,
         rate: options.count("pps", 1..=RATE_MAX)?,
         work_bytes: usize::try_from(options.count("size", 0..=WORK_MAX)?).unwrap_or(0),
@@ -112,52 +113,52 @@ fn ask(setup: &Setup<'_>) -> Result<Ask, ProbeError> {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    ask(setup)?;
+    options(setup)?;
     polled::check_busy(setup)
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let ask = ask(setup)?;
+    let options = options(setup)?;
     let gauge = Gauge::take()?;
     let clock = clock_id(setup.plan.clock);
-    let mut cast = setup.cast()?.busy();
+    let mut threads = setup.threads()?.busy();
     for (cpu, thread) in setup.cpus().into_iter().zip(0u32..) {
-        let birth = birth(setup.plan.policy, vec![cpu]);
-        let seat = Seat::user(thread, Some(cpu));
-        cast.measured(seat, birth, move |stage| run(stage, cpu, &ask, &gauge, clock))?;
+        let spec = thread_spec(setup.plan.policy, vec![cpu]);
+        let slot = RecordSlot::user(thread, Some(cpu));
+        threads.measured(slot, spec, move |thread| run(thread, cpu, &options, &gauge, clock))?;
     }
-    polled::release(setup, cast, gauge, |_| {})
+    polled::release(setup, threads, gauge, |_| {})
 }
 
 fn run(
-    stage: &Stage,
+    thread: &ThreadContext,
     cpu: u32,
-    ask: &Ask,
+    options: &Options,
     gauge: &Gauge,
     clock: i32,
 ) -> Result<Finished, SysError> {
     let scale = gauge.scale();
-    let mut poller = Poller::new(false, None, ask.work_bytes);
+    let mut poller = Poller::new(false, None, options.work_bytes);
     let turn_ns = scale.ns(poller.turn_ticks());
     poller.stalls(
-        ask.stalls.then(|| Stall {
+        options.stalls.then(|| Stall {
             every_ticks: scale.ticks(STALL_EVERY_NS),
             ticks: scale.ticks(STALL_NS),
         }),
     );
     let mut seen = None;
     let mut measured = false;
-    let finished = stage.phases(|schedule, recorder| {
+    let finished = thread.phases(|schedule, recorder| {
         let feed = Feed {
             origin: gauge.at(clock, schedule.first_ns),
             scale,
             hz: gauge.hz(),
-            rate: ask.rate,
-            depth: ask.depth,
-            trial_ns: ask.trial_ns.filter(|_| measured),
+            rate: options.rate,
+            depth: options.depth,
+            trial_ns: options.trial_ns.filter(|_| measured),
             schedule: *schedule,
             recorder,
-            stop: stage.stop(),
+            stop: thread.stop(),
         };
         let (ended, drained) = queue::run(&mut poller, &feed);
         seen = measured.then_some((ended, drained));
@@ -166,27 +167,26 @@ fn run(
     })?;
     if let Some((ended, drained)) = seen {
         let windows = match ended {
-            Ended::Complete => stage.measurement().activations,
+            Ended::Complete => thread.measurement().activations,
             Ended::Stopped(n) | Ended::Failed(_, n) => n,
         };
-        let span_ns = stage.measurement().interval_ns.saturating_mul(windows.cast_signed());
-        stage.extra(|extra| said(cpu, ask, &drained, span_ns, turn_ns, extra));
+        let span_ns = thread.measurement().interval_ns.saturating_mul(windows.cast_signed());
+        thread.output(|output| said(cpu, options, &drained, span_ns, turn_ns, output));
     }
     Ok(finished)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn said(cpu: u32, ask: &Ask, d: &Drained, span_ns: i64, turn_ns: i64, extra: &mut Extra) {
+fn said(
+    cpu: u32,
+    options: &Options,
+    d: &Drained,
+    span_ns: i64,
+    turn_ns: i64,
+    output: &mut ProbeOutput,
+) {
     let mut add = |name: &str, value: f64, unit: &str, note: String| {
-        extra.figures.push(FigureRecord {
-            name: format!("{name}-cpu{cpu}"),
-            value,
-            unit: unit.to_owned(),
-            low: None,
-            high: None,
-            confidence: None,
-            note,
-        });
+        output.figures.push(of_cpu(name, cpu, value, unit, note));
     };
     add(
         "packets",
@@ -194,7 +194,7 @@ fn said(cpu: u32, ask: &Ask, d: &Drained, span_ns: i64, turn_ns: i64, extra: &mu
         "1",
         format!(
             "worked off; each moved {} bytes and took {} undisturbed",
-            grouped(ask.work_bytes as u64),
+            grouped(options.work_bytes as u64),
             format_ns_i64(turn_ns)
         ),
     );
@@ -214,28 +214,28 @@ fn said(cpu: u32, ask: &Ask, d: &Drained, span_ns: i64, turn_ns: i64, extra: &mu
         "1",
         format!(
             "packets waiting at once, before those beyond the depth of {} were lost",
-            grouped(ask.depth)
+            grouped(options.depth)
         ),
     );
-    if ask.trial_ns.is_some() {
-        return searched(cpu, ask, d, extra);
+    if options.trial_ns.is_some() {
+        return searched(cpu, options, d, output);
     }
-    let wait = u128::from(ask.depth) * 1_000_000_000 / u128::from(ask.rate.max(1));
+    let wait = u128::from(options.depth) * 1_000_000_000 / u128::from(options.rate.max(1));
     add(
         "queue-full-after",
         wait as f64,
         "ns",
         format!(
             "a standstill so long fills a queue of {} at {} packets/s",
-            grouped(ask.depth),
-            grouped(ask.rate)
+            grouped(options.depth),
+            grouped(options.rate)
         ),
     );
     if d.lost == 0 {
         return;
     }
     let seconds = (span_ns + SECOND_NS - 1) / SECOND_NS;
-    extra.findings.push(
+    output.findings.push(
         Finding::new(
             &format!("queue-overflow-{cpu}"),
             Impact::Violation,
@@ -243,7 +243,7 @@ fn said(cpu: u32, ask: &Ask, d: &Drained, span_ns: i64, turn_ns: i64, extra: &mu
                 "on CPU {cpu} {} of {} packets found the queue of {} full, in {} of {seconds} seconds",
                 grouped(d.lost),
                 grouped(d.packets.saturating_add(d.lost)),
-                grouped(ask.depth),
+                grouped(options.depth),
                 d.overflow_seconds
             ),
         )
@@ -257,7 +257,7 @@ fn said(cpu: u32, ask: &Ask, d: &Drained, span_ns: i64, turn_ns: i64, extra: &mu
 
 /// What the search found, and what its confirmation is worth.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn searched(cpu: u32, ask: &Ask, d: &Drained, extra: &mut Extra) {
+fn searched(cpu: u32, options: &Options, d: &Drained, output: &mut ProbeOutput) {
     let seconds = d.confirmed_ns / SECOND_NS;
     let (tried, failed) =
         d.remembered().fold((0u64, 0u64), |(n, bad), t| (n + 1, bad + u64::from(t.overflowed)));
@@ -266,7 +266,7 @@ fn searched(cpu: u32, ask: &Ask, d: &Drained, extra: &mut Extra) {
         if d.trials_n > tried { format!(" (of {} in all)", d.trials_n) } else { String::new() };
     let trials = format!("{tried} trials{beyond}, {failed} of them with loss");
     if seconds == 0 {
-        extra.findings.push(
+        output.findings.push(
             Finding::new(
                 &format!("rate-not-confirmed-{cpu}"),
                 Impact::Doubt,
@@ -278,8 +278,8 @@ fn searched(cpu: u32, ask: &Ask, d: &Drained, extra: &mut Extra) {
         return;
     }
     // Distribution-free: none of n seconds lost a packet.
-    let often = 1.0 - (1.0 - ask.confidence).powf(1.0 / seconds as f64);
-    extra.figures.push(FigureRecord {
+    let often = 1.0 - (1.0 - options.confidence).powf(1.0 / seconds as f64);
+    output.figures.push(FigureRecord {
         name: format!("rate-highest-cpu{cpu}"),
         value: d.rate as f64,
         unit: "1/s".to_owned(),
@@ -288,17 +288,17 @@ fn searched(cpu: u32, ask: &Ask, d: &Drained, extra: &mut Extra) {
         confidence: None,
         note: format!(
             "packets a second without loss at depth {}, confirmed for {}; the upper limit is the lowest rate that lost any; {trials}",
-            grouped(ask.depth),
+            grouped(options.depth),
             format_ns_i64(d.confirmed_ns)
         ),
     });
-    extra.figures.push(FigureRecord {
+    output.figures.push(FigureRecord {
         name: format!("rate-highest-lossy-seconds-cpu{cpu}"),
         value: 0.0,
         unit: "%".to_owned(),
         low: Some(0.0),
         high: Some(often * 100.0),
-        confidence: Some(ask.confidence),
+        confidence: Some(options.confidence),
         note: format!("seconds with loss at that rate: none of {seconds} seen; the limit assumes that they are alike, and nothing of their distribution"),
     });
 }

@@ -3,7 +3,7 @@
 //!
 //! Context: COLD: the kernel measures, this reads. Units: ns; the tracer counts whole µs.
 //! The tracer goes round the measured CPUs, one window of its own each, and looks for a part of
-//! each window. So there is one seat, not one a CPU; which CPU a gap was on is told by figures.
+//! each window. So there is one slot, not one a CPU; which CPU a gap was on is told by figures.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -19,10 +19,10 @@ use tailbound_sys::SysError;
 use tailbound_sys::clock::{self, Nanosleep};
 
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Extra, Finished, Running, Seat, Stage, birth};
 use crate::kind::Setup;
 use crate::noise::hwlat::duty_finding;
 use crate::observe::{Gap, Observer, trace_clock_id};
+use crate::thread_group::{Finished, ProbeOutput, RecordSlot, Running, ThreadContext, thread_spec};
 
 /// From one look at the trace to the next.
 const LOOK_NS: i64 = 100_000_000;
@@ -43,7 +43,7 @@ struct Seen {
 /// [`ProbeError::Cannot`]: tracefs refuses.
 pub(super) fn begin(
     setup: &Setup<'_>,
-    more: impl FnOnce(&mut Extra) + Send + 'static,
+    more: impl FnOnce(&mut ProbeOutput) + Send + 'static,
 ) -> Result<Running, ProbeError> {
     let cannot = |e: &dyn std::fmt::Display| ProbeError::Cannot(format!("--with tracer: {e}"));
     let plan = Plan { observe: Some(Observe::Hwlat), ..setup.plan.clone() };
@@ -51,22 +51,24 @@ pub(super) fn begin(
         .map_err(|e| cannot(&e))?
         .ok_or_else(|| cannot(&"no tracer was set up: a bug of ours"))?;
     let least_ns = setup.options().time_ns("threshold")?;
-    let mut cast = setup.cast()?;
+    let mut threads = setup.threads()?;
     let ids = (clock_id(setup.plan.clock), trace_clock_id(setup.plan.clock));
     // It sleeps, and is nobody's rival: any CPU will do.
-    let born = birth(Policy::Other, Vec::new());
-    cast.measured(Seat::user(0, None), born, move |stage| read(stage, observer, ids, least_ns))?;
-    cast.after(move |_| {
-        let mut extra = Extra::default();
-        more(&mut extra);
-        extra
+    let born = thread_spec(Policy::Other, Vec::new());
+    threads.measured(RecordSlot::user(0, None), born, move |thread| {
+        read(thread, observer, ids, least_ns)
+    })?;
+    threads.after(move |_| {
+        let mut output = ProbeOutput::default();
+        more(&mut output);
+        output
     });
-    cast.release()
+    threads.release()
 }
 
 /// The windows of the schedule, and the gaps that came in so far.
 struct Eye<'a> {
-    stage: &'a Stage,
+    thread: &'a ThreadContext,
     id: i32,
     first_ns: i64,
     windows: Windows<'a>,
@@ -76,9 +78,14 @@ struct Eye<'a> {
 }
 
 impl<'a> Eye<'a> {
-    fn new(stage: &'a Stage, id: i32, schedule: &Schedule, recorder: &'a Recorder) -> Self {
+    fn new(
+        thread: &'a ThreadContext,
+        id: i32,
+        schedule: &Schedule,
+        recorder: &'a Recorder,
+    ) -> Self {
         Self {
-            stage,
+            thread,
             id,
             first_ns: schedule.first_ns,
             windows: Windows::new(recorder, schedule),
@@ -123,7 +130,7 @@ impl<'a> Eye<'a> {
     fn wait(&mut self) -> bool {
         Nanosleep(self.id).sleep_until(clock::now_ns(self.id).saturating_add(LOOK_NS));
         self.close(self.now_ns().saturating_sub(LAG_NS));
-        self.windows.complete() || self.stage.stop().load(Ordering::Relaxed)
+        self.windows.complete() || self.thread.stop().load(Ordering::Relaxed)
     }
 
     /// Nothing more comes.
@@ -140,7 +147,7 @@ impl<'a> Eye<'a> {
 
 /// Reads the tracer over the measurement; in the warm-up nothing is looked at.
 fn read(
-    stage: &Stage,
+    thread: &ThreadContext,
     mut observer: Observer,
     ids: (i32, i32),
     least_ns: i64,
@@ -155,8 +162,8 @@ fn read(
     let mut cpus = BTreeMap::new();
     let mut refused = None;
     let mut warm = true;
-    let finished = stage.phases(|schedule, recorder| {
-        let mut eye = Eye::new(stage, id, schedule, recorder);
+    let finished = thread.phases(|schedule, recorder| {
+        let mut eye = Eye::new(thread, id, schedule, recorder);
         eye.least_ns = least_ns;
         if std::mem::take(&mut warm) {
             while !eye.wait() {}
@@ -174,36 +181,41 @@ fn read(
         ended
     })?;
     let observed = observer.end();
-    stage.extra(|extra| {
-        extra.findings.extend(observed.findings.into_iter().filter(|f| f.id != "observed"));
-        said(&cpus, duty, refused, extra);
+    thread.output(|output| {
+        output.findings.extend(observed.findings.into_iter().filter(|f| f.id != "observed"));
+        said(&cpus, duty, refused, output);
     });
     Ok(finished)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn said(cpus: &BTreeMap<u32, Seen>, duty: Option<f64>, refused: Option<String>, extra: &mut Extra) {
-    extra.findings.push(Finding::new(
+fn said(
+    cpus: &BTreeMap<u32, Seen>,
+    duty: Option<f64>,
+    refused: Option<String>,
+    output: &mut ProbeOutput,
+) {
+    output.findings.push(Finding::new(
         "hwlat-means",
         Impact::Notice,
         "looked by the kernel's hwlat tracer, with interrupts off, one CPU after the other",
     ));
     if let Some(why) = refused {
-        extra.findings.push(
+        output.findings.push(
             Finding::new("hwlat-refused", Impact::Unfit, format!("the tracer did not run: {why}"))
                 .remedy("--with polling needs no tracer."),
         );
     }
     match duty {
-        Some(duty) => extra.findings.push(duty_finding(duty)),
-        None => extra.findings.push(Finding::new(
+        Some(duty) => output.findings.push(duty_finding(duty)),
+        None => output.findings.push(Finding::new(
             "duty-cycle",
             Impact::Doubt,
             "how much of the time was looked at is not known: hwlat_detector/width and window could not be read",
         )),
     }
     for (cpu, seen) in cpus {
-        extra.figures.push(FigureRecord {
+        output.figures.push(FigureRecord {
             name: format!("gaps-cpu{cpu}"),
             value: seen.n as f64,
             unit: "1".to_owned(),

@@ -20,12 +20,12 @@ use tailbound_sys::counter::CLOCK_MONOTONIC_RAW;
 use tailbound_sys::deadline::{Overruns, THREADS_MAX, count_overruns};
 use tailbound_sys::error::SysError;
 
+use super::deadline_findings::{self as findings, Counts};
 use super::deadline_grid::Grid;
-use super::deadline_told::{self as told, Counts};
 use super::span;
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Finished, Recorders, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::thread_group::{Finished, RecordSlot, Recorders, Running, ThreadContext, thread_spec};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "deadline",
@@ -57,7 +57,7 @@ const STALL_PERIODS: i64 = 3;
 
 /// What the options say.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Words {
+pub(super) struct Options {
     pub(super) threads: u32,
     pub(super) runtime_ns: u64,
     pub(super) period_ns: i64,
@@ -65,7 +65,7 @@ pub(super) struct Words {
     planted: bool,
 }
 
-impl Words {
+impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let plan = setup.plan;
@@ -107,46 +107,46 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    told::admitted(setup, Words::of(setup)?)
+    findings::admitted(setup, Options::of(setup)?)
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Words::of(setup)?;
+    let options = Options::of(setup)?;
     count_overruns()?;
-    let mut cast = setup.cast()?;
+    let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Counts::default()));
     let clock = clock_id(setup.plan.clock);
-    for thread in 0..words.threads {
-        let seat = |n: u32, context| Seat { context, ..Seat::user(thread * 2 + n, None) };
-        let response = cast.beside(seat(1, Context::Response))?;
+    for thread in 0..options.threads {
+        let slot =
+            |n: u32, context| RecordSlot { context, ..RecordSlot::user(thread * 2 + n, None) };
+        let mut worker = threads.thread(slot(0, Context::User))?;
+        let response = worker.beside(slot(1, Context::Response))?;
         let sum = Arc::clone(&sum);
-        cast.measured(
-            seat(0, Context::User),
-            birth(setup.plan.policy, Vec::new()),
-            move |stage| run(stage, words, clock, &response, &sum),
-        )?;
+        worker.start(thread_spec(setup.plan.policy, Vec::new()), move |thread| {
+            run(thread, options, clock, &response, &sum)
+        })?;
     }
-    let ground = told::Ground::of(setup, words);
-    cast.after(move |_| {
+    let ground = findings::Ground::of(setup, options);
+    threads.after(move |_| {
         let counts = *sum.lock().unwrap_or_else(PoisonError::into_inner);
-        told::extra(&counts, words, &ground)
+        findings::output(&counts, options, &ground)
     });
-    cast.release().map_err(|e| told::refused(e, words))
+    threads.release().map_err(|e| findings::refused(e, options))
 }
 
 fn run(
-    stage: &Stage,
-    words: Words,
+    thread: &ThreadContext,
+    options: Options,
     clock: i32,
     response: &Recorders,
     sum: &Mutex<Counts>,
 ) -> Result<Finished, SysError> {
-    let overruns = Overruns::join(words.runtime_ns, words.period_ns.cast_unsigned())?;
-    let mut periods = Periods { words, grid: Grid::new(words.period_ns) };
+    let overruns = Overruns::join(options.runtime_ns, options.period_ns.cast_unsigned())?;
+    let mut periods = Periods { options, grid: Grid::new(options.period_ns) };
     let mut counts = Counts::default();
     let mut measuring = false;
     let mut before = 0;
-    let finished = stage.phases(|schedule, recorder| {
+    let finished = thread.phases(|schedule, recorder| {
         before = overruns.n();
         counts = Counts::default();
         let beside: &Recorder = if measuring { &response.measured } else { &response.warm_up };
@@ -156,7 +156,7 @@ fn run(
             while sleep.sleep_until(schedule.first_ns) == Wake::Interrupted {}
         }
         measuring = true;
-        periods.phase(stage, schedule, (recorder, beside), &mut counts)
+        periods.phase(thread, schedule, (recorder, beside), &mut counts)
     });
     counts.overruns = overruns.n().saturating_sub(before);
     sum.lock().unwrap_or_else(PoisonError::into_inner).add(&counts);
@@ -165,7 +165,7 @@ fn run(
 
 /// The periods of one thread.
 struct Periods {
-    words: Words,
+    options: Options,
     grid: Grid,
 }
 
@@ -173,19 +173,19 @@ impl Periods {
     /// Works in each period of `schedule`. All later phases keep the grid of the first one.
     fn phase(
         &mut self,
-        stage: &Stage,
+        thread: &ThreadContext,
         schedule: &Schedule,
         (recorder, beside): (&Recorder, &Recorder),
         counts: &mut Counts,
     ) -> Ended {
-        let period = self.words.period_ns.max(1);
+        let period = self.options.period_ns.max(1);
         let mut writer = Writer::new(recorder, schedule.first_ns, period);
         let mut response = Writer::new(beside, schedule.first_ns, period);
         let mut n = 0u64;
         let mut ended = Ended::Complete;
         let shifts = self.grid.shifts;
         while n < schedule.activations {
-            if stage.stop().load(Ordering::Relaxed) {
+            if thread.stop().load(Ordering::Relaxed) {
                 ended = Ended::Stopped(n);
                 break;
             }
@@ -200,7 +200,10 @@ impl Periods {
             let due = schedule.first_ns.wrapping_add(period.wrapping_mul(n.cast_signed()));
             writer.wake(n, due, due.wrapping_add(late), missed);
             response.wake(n, due, due.wrapping_add(done), 0);
-            counts.job(done > period, self.words.work_ns.cast_unsigned() <= self.words.runtime_ns);
+            counts.job(
+                done > period,
+                self.options.work_ns.cast_unsigned() <= self.options.runtime_ns,
+            );
             counts.missed = counts.missed.wrapping_add(missed);
             n = n.wrapping_add(missed).wrapping_add(1);
         }
@@ -213,12 +216,12 @@ impl Periods {
     /// Uses its share of the runtime, by the thread's own CPU clock.
     #[inline]
     fn job(&self, n: u64) {
-        let until = now_ns(CLOCK_THREAD_CPUTIME_ID).wrapping_add(self.words.work_ns);
+        let until = now_ns(CLOCK_THREAD_CPUTIME_ID).wrapping_add(self.options.work_ns);
         while now_ns(CLOCK_THREAD_CPUTIME_ID) < until {
             std::hint::spin_loop();
         }
-        if self.words.planted && n.wrapping_add(1).is_multiple_of(STALL_EVERY) {
-            let late = self.words.period_ns.wrapping_mul(STALL_PERIODS);
+        if self.options.planted && n.wrapping_add(1).is_multiple_of(STALL_EVERY) {
+            let late = self.options.period_ns.wrapping_mul(STALL_PERIODS);
             let until = now_ns(CLOCK_MONOTONIC).wrapping_add(late);
             Nanosleep(CLOCK_MONOTONIC).sleep_until(until);
         }

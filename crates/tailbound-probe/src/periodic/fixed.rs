@@ -23,8 +23,10 @@ use tailbound_sys::thread;
 use super::work::{self, Work};
 use super::{f, figure, span};
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Cast, Extra, Home, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::thread_group::{
+    ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, ThreadResult, thread_spec,
+};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "fixed-work",
@@ -61,13 +63,13 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
 const BUSY_MAX: f64 = 0.8;
 const PLANT_EVERY: u64 = 100;
 const PLANT_TIMES: u64 = 10;
-/// Seats of a CPU.
-const SEATS: u32 = 3;
+/// Slots of a CPU.
+const SLOTS: u32 = 3;
 /// Jobs in each part of the comparison of one CPU with all.
 const SCALING_JOBS: u64 = 50;
 
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct Options {
     amount_ns: i64,
     /// 0: no thread ticks.
     tick_ns: i64,
@@ -76,7 +78,7 @@ struct Words {
     planted: bool,
 }
 
-impl Words {
+impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let never = options.text("tick") == Some("0");
@@ -96,67 +98,71 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    let words = Words::of(setup)?;
-    let ticking = if words.tick_ns > 0 { f(words.tick_amount_ns) / f(words.tick_ns) } else { 0.0 };
-    let share = f(words.amount_ns) / f(setup.plan.interval_ns) + ticking;
+    let options = Options::of(setup)?;
+    let ticking =
+        if options.tick_ns > 0 { f(options.tick_amount_ns) / f(options.tick_ns) } else { 0.0 };
+    let share = f(options.amount_ns) / f(setup.plan.interval_ns) + ticking;
     if share > BUSY_MAX {
         return Err(ProbeError::Usage(format!(
             "probe fixed-work: --amount {} every {} and --tick-amount {} ask for {:.0} % of a CPU, at most {:.0} % can be kept: make --interval longer",
-            span(words.amount_ns),
+            span(options.amount_ns),
             span(setup.plan.interval_ns),
-            span(words.tick_amount_ns),
+            span(options.tick_amount_ns),
             share * 100.0,
             BUSY_MAX * 100.0
         )));
     }
-    crate::allowed(Policy::Fifo(words.priority + 1)).map_err(|e| ProbeError::Cannot(e.to_string()))
+    crate::allowed(Policy::Fifo(options.priority + 1))
+        .map_err(|e| ProbeError::Cannot(e.to_string()))
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Words::of(setup)?;
-    let mut cast = setup.cast()?;
+    let options = Options::of(setup)?;
+    let mut threads = setup.threads()?;
     let cpus = setup.cpus();
     let clock = clock_id(setup.plan.clock);
     // Found where the work will be done, by a thread like the one that will do it.
     let cpu = cpus.first().copied();
-    let own = birth(setup.plan.policy, cpu.into_iter().collect());
-    let amounts = (words.amount_ns, words.tick_amount_ns);
+    let own = thread_spec(setup.plan.policy, cpu.into_iter().collect());
+    let amounts = (options.amount_ns, options.tick_amount_ns);
     let (job, tick) =
         thread::spawn(own, move || (Work::that_takes(amounts.0), Work::that_takes(amounts.1)))?
             .join()?;
     for (cpu, place) in cpus.iter().zip(0u32..) {
-        one_cpu(&mut cast, setup, words, (*cpu, place, clock), (job, tick))?;
+        one_cpu(&mut threads, setup, options, (*cpu, place, clock), (job, tick))?;
     }
     let policy = setup.plan.policy;
-    cast.after(move |homes| {
-        let mut extra = told(homes, job);
-        scaling(&mut extra, policy, &cpus, job);
-        extra
+    threads.after(move |results| {
+        let mut output = told(results, job);
+        scaling(&mut output, policy, &cpus, job);
+        output
     });
-    cast.release()
+    threads.release()
 }
 
 fn one_cpu(
-    cast: &mut Cast,
+    threads: &mut ThreadGroup,
     setup: &Setup<'_>,
-    words: Words,
+    options: Options,
     (cpu, place, clock): (u32, u32, i32),
     (job, tick): (Work, Work),
 ) -> Result<(), ProbeError> {
-    let seat = |n: u32, context| Seat { context, ..Seat::user(place * SEATS + n, Some(cpu)) };
-    let beside = [cast.beside(seat(1, Context::Start))?, cast.beside(seat(2, Context::Work))?];
+    let slot =
+        |n: u32, context| RecordSlot { context, ..RecordSlot::user(place * SLOTS + n, Some(cpu)) };
     let over = Arc::new(AtomicBool::new(false));
-    if words.tick_ns > 0 {
+    if options.tick_ns > 0 {
         let over = Arc::clone(&over);
-        let above = birth(Policy::Fifo(words.priority + 1), vec![cpu]);
-        cast.helper("the thread that ticks", above, move |stage| {
-            ticks(stage, clock, words.tick_ns, tick, &over);
+        let above = thread_spec(Policy::Fifo(options.priority + 1), vec![cpu]);
+        threads.helper("the thread that ticks", above, move |thread| {
+            ticks(thread, clock, options.tick_ns, tick, &over);
             Ok(())
         })?;
     }
-    cast.measured(seat(0, Context::User), birth(setup.plan.policy, vec![cpu]), move |stage| {
+    let mut worker = threads.thread(slot(0, Context::User))?;
+    let beside = [worker.beside(slot(1, Context::Start))?, worker.beside(slot(2, Context::Work))?];
+    worker.start(thread_spec(setup.plan.policy, vec![cpu]), move |thread| {
         let mut measuring = false;
-        let finished = stage.phases(|schedule, recorder| {
+        let finished = thread.phases(|schedule, recorder| {
             let mut writers = beside.each_ref().map(|r| {
                 let shared: &Recorder = if measuring { &r.measured } else { &r.warm_up };
                 Writer::new(shared, schedule.first_ns, schedule.interval_ns)
@@ -164,9 +170,9 @@ fn one_cpu(
             measuring = true;
             let [start, length] = &mut writers;
             let mut writer = Writer::new(recorder, schedule.first_ns, schedule.interval_ns);
-            let ended = work::run(clock, schedule, &mut writer, stage.stop(), |due| {
+            let ended = work::run(clock, schedule, &mut writer, thread.stop(), |due| {
                 let from = now_ns(clock);
-                let planted = words.planted && due.n.wrapping_add(1).is_multiple_of(PLANT_EVERY);
+                let planted = options.planted && due.n.wrapping_add(1).is_multiple_of(PLANT_EVERY);
                 for _ in 0..if planted { PLANT_TIMES } else { 1 } {
                     job.job();
                 }
@@ -183,11 +189,11 @@ fn one_cpu(
 }
 
 /// Runs every tick until the others are done.
-fn ticks(stage: &Stage, clock: i32, tick_ns: i64, tick: Work, over: &AtomicBool) {
+fn ticks(thread: &ThreadContext, clock: i32, tick_ns: i64, tick: Work, over: &AtomicBool) {
     let mut sleep = Nanosleep(clock);
     // Not at the begin of the work, where its thread would only be late.
-    let mut due = stage.warm_up().first_ns.wrapping_add(tick_ns / 3);
-    while !over.load(Ordering::Relaxed) && !stage.stop().load(Ordering::Relaxed) {
+    let mut due = thread.warm_up().first_ns.wrapping_add(tick_ns / 3);
+    while !over.load(Ordering::Relaxed) && !thread.stop().load(Ordering::Relaxed) {
         if sleep.sleep_until(due) == Wake::Due {
             tick.job();
         }
@@ -197,26 +203,26 @@ fn ticks(stage: &Stage, clock: i32, tick_ns: i64, tick: Work, over: &AtomicBool)
     }
 }
 
-fn told(homes: &[Home], job: Work) -> Extra {
-    let work = || homes.iter().filter(|(seat, _, _)| seat.context == Context::Work);
-    let least = work().filter_map(|(_, r, _)| r.measured.wakeups().min_ns).min();
-    let most = work().filter_map(|(_, r, _)| r.measured.wakeups().max_ns).max();
-    let mut extra = Extra::default();
+fn told(results: &[ThreadResult], job: Work) -> ProbeOutput {
+    let work = || results.iter().filter(|r| r.slot.context == Context::Work);
+    let least = work().filter_map(|r| r.recorders.measured.wakeups().min_ns).min();
+    let most = work().filter_map(|r| r.recorders.measured.wakeups().max_ns).max();
+    let mut output = ProbeOutput::default();
     #[expect(clippy::cast_precision_loss, reason = "a count for people")]
     let turns = job.turns as f64;
-    extra.figures.push(figure("work-turns", turns, "1", "turns of the loop in each job"));
+    output.figures.push(figure("work-turns", turns, "1", "turns of the loop in each job"));
     if let (Some(least), Some(most)) = (least, most) {
-        extra.figures.extend([
+        output.figures.extend([
             figure("work-least", f(least), "ns", "the fastest job, from its begin to its end"),
             figure("work-most", f(most), "ns", "the slowest one"),
             figure("work-jitter", f(most - least), "ns", "between them"),
         ]);
     }
-    extra
+    output
 }
 
 /// The same number of jobs by one thread alone and by one on each CPU at once.
-fn scaling(extra: &mut Extra, policy: Policy, cpus: &[u32], job: Work) {
+fn scaling(output: &mut ProbeOutput, policy: Policy, cpus: &[u32], job: Work) {
     let timed = |cpus: &[u32]| -> Result<i64, SysError> {
         let one = move || {
             let from = now_ns(CLOCK_MONOTONIC);
@@ -227,7 +233,7 @@ fn scaling(extra: &mut Extra, policy: Policy, cpus: &[u32], job: Work) {
         };
         let threads: Vec<_> = cpus
             .iter()
-            .map(|cpu| thread::spawn(birth(policy, vec![*cpu]), one))
+            .map(|cpu| thread::spawn(thread_spec(policy, vec![*cpu]), one))
             .collect::<Result<_, _>>()?;
         // Each times its own work: when it began beside the others does not matter much.
         threads.into_iter().map(thread::Thread::join).try_fold(0, |most, t| Ok(most.max(t?)))
@@ -239,7 +245,7 @@ fn scaling(extra: &mut Extra, policy: Policy, cpus: &[u32], job: Work) {
         return;
     };
     match (timed(first), timed(cpus)) {
-        (Ok(alone), Ok(together)) if together > 0 => extra.figures.push(figure(
+        (Ok(alone), Ok(together)) if together > 0 => output.figures.push(figure(
             "scaling",
             f(alone) / f(together),
             "1",
@@ -249,7 +255,7 @@ fn scaling(extra: &mut Extra, policy: Policy, cpus: &[u32], job: Work) {
                 span(together)
             ),
         )),
-        (Err(e), _) | (_, Err(e)) => extra.findings.push(Finding::new(
+        (Err(e), _) | (_, Err(e)) => output.findings.push(Finding::new(
             "scaling-unknown",
             Impact::Notice,
             format!("how work scales over CPUs is unknown: {e}"),

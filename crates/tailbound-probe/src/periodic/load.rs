@@ -22,10 +22,12 @@ use tailbound_sys::thread;
 use super::work::{self, Work};
 use super::{f, figure, span};
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Cast, Extra, Finished, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::thread_group::{
+    Finished, ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec,
+};
 
-/// Most tasks of a set; also the seats of a CPU.
+/// Most tasks of a set; also the slots of a CPU.
 const TASKS_MAX: usize = 6;
 const CONTEXTS: [Context; TASKS_MAX] =
     [Context::User, Context::Task2, Context::Task3, Context::Task4, Context::Task5, Context::Task6];
@@ -68,7 +70,7 @@ struct Task {
 }
 
 #[derive(Clone, Debug)]
-struct Words {
+struct Options {
     /// The shortest period first.
     tasks: Vec<Task>,
     /// Of the first task; each further one is one below.
@@ -83,7 +85,7 @@ fn task(text: &str) -> Option<Task> {
     (percent > 0.0 && percent < 100.0).then_some(Task { multiple, share: percent / 100.0 })
 }
 
-impl Words {
+impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let text = options.text("set").unwrap_or_default();
@@ -130,8 +132,8 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    let words = Words::of(setup)?;
-    crate::allowed(Policy::Fifo(words.priority)).map_err(|e| ProbeError::Cannot(e.to_string()))
+    let options = Options::of(setup)?;
+    crate::allowed(Policy::Fifo(options.priority)).map_err(|e| ProbeError::Cannot(e.to_string()))
 }
 
 /// What the threads of one task saw.
@@ -155,25 +157,25 @@ impl Seen {
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Words::of(setup)?;
-    let mut cast = setup.cast()?;
+    let options = Options::of(setup)?;
+    let mut threads = setup.threads()?;
     let interval = setup.plan.interval_ns;
     let cpus = setup.cpus();
-    let lengths: Vec<i64> = words.tasks.iter().map(|t| length_ns(*t, interval)).collect();
-    let own = birth(setup.plan.policy, cpus.first().copied().into_iter().collect());
+    let lengths: Vec<i64> = options.tasks.iter().map(|t| length_ns(*t, interval)).collect();
+    let own = thread_spec(setup.plan.policy, cpus.first().copied().into_iter().collect());
     let works: Vec<Work> =
         thread::spawn(own, move || lengths.into_iter().map(Work::that_takes).collect())?.join()?;
     let sums: Arc<Mutex<Vec<Seen>>> =
-        Arc::new(Mutex::new(vec![Seen::default(); words.tasks.len()]));
+        Arc::new(Mutex::new(vec![Seen::default(); options.tasks.len()]));
     let clock = clock_id(setup.plan.clock);
     for (cpu, place) in cpus.iter().zip(0u32..) {
-        one_cpu(&mut cast, &words, &works, (*cpu, place, clock), &sums)?;
+        one_cpu(&mut threads, &options, &works, (*cpu, place, clock), &sums)?;
     }
-    cast.after(move |_| {
+    threads.after(move |_| {
         let sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
-        told(&words, &sums, interval)
+        told(&options, &sums, interval)
     });
-    cast.release()
+    threads.release()
 }
 
 #[expect(
@@ -186,23 +188,25 @@ fn length_ns(task: Task, interval_ns: i64) -> i64 {
 }
 
 fn one_cpu(
-    cast: &mut Cast,
-    words: &Words,
+    threads: &mut ThreadGroup,
+    options: &Options,
     works: &[Work],
     (cpu, place, clock): (u32, u32, i32),
     sums: &Arc<Mutex<Vec<Seen>>>,
 ) -> Result<(), ProbeError> {
-    let n = words.tasks.len();
-    for (i, (task, work)) in words.tasks.iter().zip(works).enumerate() {
+    let n = options.tasks.len();
+    for (i, (task, work)) in options.tasks.iter().zip(works).enumerate() {
         let below = u8::try_from(i).unwrap_or(0);
         let thread = place * u32::try_from(TASKS_MAX).unwrap_or(1) + u32::from(below);
         let context = CONTEXTS.get(i).copied().unwrap_or(Context::Task6);
-        let seat = Seat { context, ..Seat::user(thread, Some(cpu)) };
-        let own = birth(Policy::Fifo(words.priority.saturating_sub(below).max(1)), vec![cpu]);
-        let player = Player { task: *task, work: *work, clock, plant: words.planted && i + 1 == n };
+        let slot = RecordSlot { context, ..RecordSlot::user(thread, Some(cpu)) };
+        let own =
+            thread_spec(Policy::Fifo(options.priority.saturating_sub(below).max(1)), vec![cpu]);
+        let player =
+            Player { task: *task, work: *work, clock, plant: options.planted && i + 1 == n };
         let sums = Arc::clone(sums);
-        cast.measured(seat, own, move |stage| {
-            let (finished, seen) = player.play(stage)?;
+        threads.measured(slot, own, move |thread| {
+            let (finished, seen) = player.play(thread)?;
             if let Some(sum) = sums.lock().unwrap_or_else(PoisonError::into_inner).get_mut(i) {
                 sum.add(&seen);
             }
@@ -222,18 +226,18 @@ struct Player {
 }
 
 impl Player {
-    fn play(self, stage: &Stage) -> Result<(Finished, Seen), SysError> {
+    fn play(self, thread: &ThreadContext) -> Result<(Finished, Seen), SysError> {
         let mut seen = Seen::default();
-        let finished = stage.phases(|schedule, recorder| {
+        let finished = thread.phases(|schedule, recorder| {
             seen = Seen::default();
-            self.phase(stage, schedule, recorder, &mut seen)
+            self.phase(thread, schedule, recorder, &mut seen)
         })?;
         Ok((finished, seen))
     }
 
     fn phase(
         self,
-        stage: &Stage,
+        thread: &ThreadContext,
         schedule: &Schedule,
         recorder: &Recorder,
         seen: &mut Seen,
@@ -245,7 +249,7 @@ impl Player {
             ..*schedule
         };
         let mut writer = Writer::new(recorder, own.first_ns, own.interval_ns);
-        work::run(self.clock, &own, &mut writer, stage.stop(), |due| {
+        work::run(self.clock, &own, &mut writer, thread.stop(), |due| {
             let before = now_ns(CLOCK_THREAD_CPUTIME_ID);
             self.work.job();
             if self.plant && due.n.wrapping_add(1).is_multiple_of(PLANT_EVERY) {
@@ -267,9 +271,9 @@ impl Player {
 
 /// Figures of each task; a task that was late is a violation.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn told(words: &Words, sums: &[Seen], interval_ns: i64) -> Extra {
-    let mut extra = Extra::default();
-    for (i, (task, seen)) in words.tasks.iter().zip(sums).enumerate() {
+fn told(options: &Options, sums: &[Seen], interval_ns: i64) -> ProbeOutput {
+    let mut output = ProbeOutput::default();
+    for (i, (task, seen)) in options.tasks.iter().zip(sums).enumerate() {
         let n = i + 1;
         let period = interval_ns.saturating_mul(task.multiple.cast_signed());
         let note = format!(
@@ -278,7 +282,7 @@ fn told(words: &Words, sums: &[Seen], interval_ns: i64) -> Extra {
             seen.jobs
         );
         let least = seen.cpu_ns_min.unwrap_or(0);
-        extra.figures.extend([
+        output.figures.extend([
             figure(format!("task-{n}-cpu-max"), f(seen.cpu_ns_max), "ns", note),
             figure(
                 format!("task-{n}-cpu-variation"),
@@ -289,7 +293,7 @@ fn told(words: &Words, sums: &[Seen], interval_ns: i64) -> Extra {
             figure(format!("task-{n}-late"), seen.late as f64, "1", "jobs done after their period"),
         ]);
         if seen.late > 0 {
-            extra.findings.push(
+            output.findings.push(
                 Finding::new(
                     &format!("period-missed-{n}"),
                     Impact::Violation,
@@ -306,5 +310,5 @@ fn told(words: &Words, sums: &[Seen], interval_ns: i64) -> Extra {
             );
         }
     }
-    extra
+    output
 }

@@ -5,16 +5,16 @@
 //! Source: sched(7); docs/probes/periodic.md.
 
 pub(crate) mod deadline;
+mod deadline_findings;
 mod deadline_grid;
-mod deadline_told;
 pub(crate) mod fixed;
 pub(crate) mod load;
 mod work;
 
 use tailbound_core::policy::Policy;
-use tailbound_core::record::FigureRecord;
 
 use crate::arm::ProbeError;
+use crate::figures::figure;
 use crate::kind::Setup;
 
 /// The SCHED_FIFO priority of the plan, which must lie in `range`.
@@ -38,23 +38,6 @@ fn priority(
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 fn span(ns: i64) -> String {
     tailbound_core::units::format_ns(ns as f64)
-}
-
-fn figure(
-    name: impl Into<String>,
-    value: f64,
-    unit: &str,
-    note: impl Into<String>,
-) -> FigureRecord {
-    FigureRecord {
-        name: name.into(),
-        value,
-        unit: unit.to_owned(),
-        low: None,
-        high: None,
-        confidence: None,
-        note: note.into(),
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]

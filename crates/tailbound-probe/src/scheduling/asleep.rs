@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Does a thread sleep by now? What a director must know before it lets go of what the
+//! Does a thread sleep by now? What a controller must know before it lets go of what the
 //! thread is to wait for.
 //!
 //! Context: SETUP in `of`, HOT in `is` (one system call, no allocation).

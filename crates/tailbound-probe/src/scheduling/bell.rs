@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the director of a trial calls its players, and how they report back.
+//! How the controller of a trial calls its players, and how they report back.
 //!
 //! Context: HOT (one system call a ring, one or none a wait). Units: ns on CLOCK_MONOTONIC.
 //! A bell is a counter that only grows; who waits remembers the last count it saw, so no ring
-//! is lost. A closed bell stays closed: everybody goes home.
+//! is lost. A closed bell stays closed: every waiter ends.
 //! Source: futex(2).
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -70,7 +70,7 @@ impl Bell {
     }
 }
 
-/// Closes bells when the director leaves, however it leaves.
+/// Closes bells when the controller leaves, however it leaves.
 #[derive(Debug)]
 pub(super) struct Closing<'b>(pub(super) Vec<&'b Bell>);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The probe `rt-migrate`: do the N most urgent of more than N tasks get the N CPUs?
 //!
-//! Context: SETUP in `check` and `begin`, HOT in the tasks and the director's trials. Units: ns.
+//! Context: SETUP in `check` and `begin`, HOT in the tasks and the controller's trials. Units: ns.
 //! At every due activation all tasks are released at once, and each is busy for a while. None
 //! is pinned. The N most urgent must begin at once, each on a CPU of its own; one of the others
 //! must not begin before as many of the more urgent ones have ended as its rank demands.
@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::policy::Policy;
+use tailbound_rt::cyclic::Ended;
+use tailbound_rt::recorder::Writer;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 use tailbound_sys::error::SysError;
 
@@ -21,14 +23,16 @@ use super::pace::Pace;
 use super::trials::{self, Timed};
 use super::{count, of_phase, span};
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Extra, Finished, Recorders, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::thread_group::{
+    Finished, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, thread_spec,
+};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "rt-migrate",
     about: "released at once, the N most urgent tasks begin at once on the N CPUs, the others later",
-    from: "the director, just before it releases all tasks (one futex wake)",
-    to: "each of the N most urgent tasks, at its first instruction: a seat each, the most urgent first",
+    from: "the controller, just before it releases all tasks (one futex wake)",
+    to: "each of the N most urgent tasks, at its first instruction: a slot each, the most urgent first",
     replaces: &["rt-migrate-test", "LTP rt-migrate"],
     options: &[
         ProbeOption::new("busy", "TIME", "2ms", "so long each task is busy, at most 200ms"),
@@ -49,7 +53,7 @@ const PATIENCE_NS: i64 = 3_000_000_000;
 
 /// What the options say.
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct Options {
     cpus: usize,
     tasks: usize,
     busy_ns: i64,
@@ -57,7 +61,7 @@ struct Words {
     priority: u8,
 }
 
-impl Words {
+impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let cpus = setup.cpus().len();
@@ -77,7 +81,7 @@ impl Words {
                 "probe rt-migrate: {tasks} tasks need as many real-time priorities, and there are 98: name fewer --cpus"
             ))
         })?;
-        let priority = super::director_priority(setup.plan, at_least)?;
+        let priority = super::controller_priority(setup.plan, at_least)?;
         Ok(Self { cpus, tasks, busy_ns, reversed, priority })
     }
 
@@ -94,9 +98,9 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    let words = Words::of(setup)?;
-    let rounds = i64::try_from(words.tasks.div_ceil(words.cpus.max(1)) + 1).unwrap_or(2);
-    let wanted = words.busy_ns.saturating_mul(rounds);
+    let options = Options::of(setup)?;
+    let rounds = i64::try_from(options.tasks.div_ceil(options.cpus.max(1)) + 1).unwrap_or(2);
+    let wanted = options.busy_ns.saturating_mul(rounds);
     if wanted > setup.plan.interval_ns {
         return Err(ProbeError::Usage(format!(
             "probe rt-migrate: the tasks are busy for {} of every {}: make --interval longer or --busy shorter",
@@ -104,7 +108,7 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             span(setup.plan.interval_ns)
         )));
     }
-    super::realtime_allowed(setup, words.priority)
+    super::realtime_allowed(setup, options.priority)
 }
 
 /// When a task began, ran and ended.
@@ -118,7 +122,7 @@ struct Seen {
 #[derive(Debug)]
 struct Crowd {
     release: Bell,
-    director: Bell,
+    controller: Bell,
     left: AtomicU32,
     seen: Vec<Mutex<Seen>>,
 }
@@ -140,7 +144,7 @@ fn task(crowd: &Crowd, rank: usize, busy_ns: i64, clock_id: i32, stop: &AtomicBo
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Seen { first_ns, end_ns };
         }
         if crowd.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            crowd.director.ring();
+            crowd.controller.ring();
         }
     }
 }
@@ -179,59 +183,67 @@ struct Sum {
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Words::of(setup)?;
+    let options = Options::of(setup)?;
     let cpus = setup.cpus();
     let clock = clock_id(setup.plan.clock);
-    let mut cast = setup.cast()?;
+    let mut threads = setup.threads()?;
     let crowd = Arc::new(Crowd {
         release: Bell::default(),
-        director: Bell::default(),
+        controller: Bell::default(),
         left: AtomicU32::new(0),
-        seen: (0..words.tasks).map(|_| Mutex::default()).collect(),
+        seen: (0..options.tasks).map(|_| Mutex::default()).collect(),
     });
-    for rank in 0..words.tasks {
+    for rank in 0..options.tasks {
         let own = Arc::clone(&crowd);
-        cast.helper("task", birth(words.below(rank), cpus.clone()), move |s| {
-            task(&own, rank, words.busy_ns, clock, s.stop());
+        threads.helper("task", thread_spec(options.below(rank), cpus.clone()), move |s| {
+            task(&own, rank, options.busy_ns, clock, s.stop());
             Ok(())
         })?;
     }
-    let seats = (1u32..).take(words.cpus.saturating_sub(1));
-    let beside = seats.map(|n| cast.beside(Seat::user(n, None))).collect::<Result<Vec<_>, _>>()?;
+    let mut own_thread = threads.thread(RecordSlot::user(0, None))?;
+    let slots = (1u32..).take(options.cpus.saturating_sub(1));
+    let beside = slots
+        .map(|n| own_thread.beside(RecordSlot::user(n, None)))
+        .collect::<Result<Vec<_>, _>>()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
-    let desk = Director { crowd, words, clock, beside, sum: Arc::clone(&sum) };
-    let own = birth(setup.plan.policy, cpus);
-    cast.measured(Seat::user(0, None), own, move |stage| desk.run(stage))?;
-    cast.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), words));
-    cast.release()
+    let controller = Controller { crowd, options, clock, beside, sum: Arc::clone(&sum) };
+    let own = thread_spec(setup.plan.policy, cpus);
+    own_thread.start(own, move |thread| controller.run(thread))?;
+    threads.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
+    threads.release()
 }
 
-struct Director {
+struct Controller {
     crowd: Arc<Crowd>,
-    words: Words,
+    options: Options,
     clock: i32,
     beside: Vec<Arc<Recorders>>,
     sum: Arc<Mutex<Sum>>,
 }
 
-impl Director {
-    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
-        let _closing = Closing(vec![&self.crowd.release, &self.crowd.director]);
+impl Controller {
+    fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
+        let _closing = Closing(vec![&self.crowd.release, &self.crowd.controller]);
         let mut found = Sum::default();
-        let mut seen = vec![Seen::default(); self.words.tasks];
-        let mut measuring = false;
-        let finished = stage.phases(|schedule, recorder| {
+        let mut seen = vec![Seen::default(); self.options.tasks];
+        // Memory is taken before the loops, not in them.
+        let own = thread.recorders();
+        let writers_of = |measuring: bool| -> Vec<Writer<'_>> {
+            let schedule = if measuring { thread.measurement() } else { thread.warm_up() };
+            let all = own.into_iter().chain(&self.beside);
+            all.map(|r| trials::writer(of_phase(r, measuring), &schedule)).collect()
+        };
+        let mut of_phases = [writers_of(false), writers_of(true)].into_iter();
+        let finished = thread.phases(|schedule, _| {
             found = Sum::default();
-            let mut all = vec![recorder];
-            all.extend(self.beside.iter().map(|r| of_phase(r, measuring)));
-            measuring = true;
-            trials::run(self.clock, schedule, &all, stage.stop(), |n, writers| {
+            let Some(mut writers) = of_phases.next() else { return Ended::Stopped(0) };
+            trials::run(self.clock, schedule, &mut writers, thread.stop(), |n, writers| {
                 let Some(released_ns) = self.trial(&mut seen) else {
-                    found.stuck += u64::from(!stage.stop().load(Ordering::Relaxed));
+                    found.stuck += u64::from(!thread.stop().load(Ordering::Relaxed));
                     return false;
                 };
                 found.releases += 1;
-                if let Some(proof) = judge(&seen, self.words.cpus, released_ns) {
+                if let Some(proof) = judge(&seen, self.options.cpus, released_ns) {
                     found.ledger.enter(n, proof);
                 }
                 for (seen, writer) in seen.iter().zip(writers) {
@@ -248,11 +260,11 @@ impl Director {
     fn trial(&self, seen: &mut [Seen]) -> Option<i64> {
         let crowd = &*self.crowd;
         let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(PATIENCE_NS);
-        crowd.left.store(u32::try_from(self.words.tasks).unwrap_or(0), Ordering::Release);
-        let rung = crowd.director.count();
+        crowd.left.store(u32::try_from(self.options.tasks).unwrap_or(0), Ordering::Release);
+        let rung = crowd.controller.count();
         let released_ns = clock::now_ns(self.clock);
         crowd.release.ring();
-        let over = crowd.director.wait_until(rung, until);
+        let over = crowd.controller.wait_until(rung, until);
         for (place, from) in seen.iter_mut().zip(&crowd.seen) {
             *place = *from.lock().unwrap_or_else(PoisonError::into_inner);
         }
@@ -260,11 +272,11 @@ impl Director {
     }
 }
 
-fn told(sum: &Sum, words: Words) -> Extra {
-    let mut extra = Extra::default();
+fn told(sum: &Sum, options: Options) -> ProbeOutput {
+    let mut output = ProbeOutput::default();
     let title =
         |n| format!("a task began before the more urgent ones had their CPUs, in {n} releases");
-    extra.findings.extend(
+    output.findings.extend(
         sum.ledger
             .finding("wrong-task-began", title, |p| {
                 let idle = p.idle.map_or(String::new(), |rank| {
@@ -273,7 +285,7 @@ fn told(sum: &Sum, words: Words) -> Extra {
                 format!(
                     "the task of rank {} of {} began {} after the release, when {} more urgent ones had ended{idle}",
                     p.rank + 1,
-                    words.tasks,
+                    options.tasks,
                     span(p.into_ns),
                     p.ended
                 )
@@ -281,21 +293,21 @@ fn told(sum: &Sum, words: Words) -> Extra {
             .map(|f| f.remedy("A ready task must not wait while a less urgent one has a CPU it may use: look at the scheduler features RT_PUSH_IPI and RT_RUNTIME_SHARE, and at cpusets that split these CPUs.")),
     );
     if sum.stuck > 0 {
-        extra.findings.push(
+        output.findings.push(
             Finding::new(
                 "trial-stuck",
                 Impact::Violation,
                 "a task had not ended seconds after its release",
             )
-            .remedy("Look for real-time tasks above the director that do not sleep."),
+            .remedy("Look for real-time tasks above the controller that do not sleep."),
         );
     }
-    let tasks = format!("of {} tasks onto {} CPUs", words.tasks, words.cpus);
-    extra.figures.extend([
+    let tasks = format!("of {} tasks onto {} CPUs", options.tasks, options.cpus);
+    output.figures.extend([
         count("releases", sum.releases, &tasks),
         count("violations", sum.ledger.n(), "of them, those in which a task began before its turn"),
     ]);
-    extra
+    output
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP in `check` and `begin`, HOT in the bodies of the threads. Units: ns.
 //! Each trial sets up a situation with one right outcome and lets its players stamp what they
-//! see; the director, which is above all of them, judges the stamps when the trial is over. A
+//! see; the controller, which is above all of them, judges the stamps when the trial is over. A
 //! violation is a finding with its proof, and fails the run whatever the latencies are.
 //! Source: sched(7), futex(2); docs/probes/scheduling.md.
 
@@ -26,18 +26,19 @@ use tailbound_core::record::FigureRecord;
 use tailbound_rt::recorder::Recorder;
 
 use crate::arm::{ProbeError, allowed};
-use crate::cast::Recorders;
+use crate::figures::figure;
 use crate::kind::Setup;
+use crate::thread_group::Recorders;
 
 /// The errno of a system call the kernel does not have.
 const ENOSYS: i32 = 38;
 
-/// The priority of the director: that of the plan, which must leave room for the players.
-fn director_priority(plan: &Plan, at_least: u8) -> Result<u8, ProbeError> {
+/// The priority of the controller: that of the plan, which must leave room for the players.
+fn controller_priority(plan: &Plan, at_least: u8) -> Result<u8, ProbeError> {
     match plan.policy {
         Policy::Fifo(p) if p >= at_least => Ok(p),
         other => Err(ProbeError::Usage(format!(
-            "probe {}: --policy {other}: its director needs fifo:{at_least} or higher, above all its players",
+            "probe {}: --policy {other}: its controller needs fifo:{at_least} or higher, above all its players",
             plan.probe
         ))),
     }
@@ -64,15 +65,4 @@ fn of_phase(recorders: &Recorders, measuring: bool) -> &Recorder {
 fn count(name: &str, n: u64, note: &str) -> FigureRecord {
     #[expect(clippy::cast_precision_loss, reason = "a count of trials")]
     figure(name, n as f64, "1", note)
-}
-
-/// A figure of the probe.
-fn figure(name: &str, value: f64, unit: &str, note: &str) -> FigureRecord {
-    FigureRecord {
-        name: name.to_owned(),
-        value,
-        unit: unit.to_owned(),
-        note: note.to_owned(),
-        ..FigureRecord::default()
-    }
 }

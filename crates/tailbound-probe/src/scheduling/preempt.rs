@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The probe `prio-preempt`: a woken task of higher priority runs before its waker goes on.
 //!
-//! Context: SETUP in `check` and `begin`, HOT in the tasks and the director's trials. Units: ns.
+//! Context: SETUP in `check` and `begin`, HOT in the tasks and the controller's trials. Units: ns.
 //! On each CPU a chain of tasks of rising priority: each wakes the next and then looks whether
 //! that one has done its work, as it must have, being more urgent and on the same CPU. So the
 //! most urgent, woken last, is done first.
@@ -21,8 +21,10 @@ use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Cast, Extra, Finished, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::thread_group::{
+    Finished, ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec,
+};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "prio-preempt",
@@ -49,13 +51,13 @@ const PATIENCE_NS: i64 = 3_000_000_000;
 
 /// What the options say.
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct Options {
     tasks: usize,
     falling: bool,
     priority: u8,
 }
 
-impl Words {
+impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let tasks = usize::try_from(options.count("threads", 2..=64)?).unwrap_or(2);
@@ -65,7 +67,7 @@ impl Words {
             Some(_) => return Err(options.wrong("plant", "choose falling")),
         };
         let at_least = u8::try_from(tasks + 1).unwrap_or(99);
-        Ok(Self { tasks, falling, priority: super::director_priority(setup.plan, at_least)? })
+        Ok(Self { tasks, falling, priority: super::controller_priority(setup.plan, at_least)? })
     }
 
     fn of_link(&self, link: usize) -> Policy {
@@ -76,7 +78,7 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    super::realtime_allowed(setup, Words::of(setup)?.priority)
+    super::realtime_allowed(setup, Options::of(setup)?.priority)
 }
 
 /// One task of the chain.
@@ -94,7 +96,7 @@ struct Link {
 #[derive(Debug)]
 struct Chain {
     links: Vec<Link>,
-    director: Bell,
+    controller: Bell,
     left: AtomicU32,
 }
 
@@ -111,7 +113,7 @@ fn task(chain: &Chain, own: usize, clock_id: i32, stop: &AtomicBool) {
         }
         link.done.store(true, Ordering::Release);
         if chain.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            chain.director.ring();
+            chain.controller.ring();
         }
     }
 }
@@ -131,44 +133,48 @@ struct Sum {
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Words::of(setup)?;
-    let mut cast = setup.cast()?;
+    let options = Options::of(setup)?;
+    let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();
     for (cpu, place) in cpus.iter().zip(0u32..) {
-        one_cpu(&mut cast, setup.plan, words, *cpu, (place, cpus.len()), &sum)?;
+        one_cpu(&mut threads, setup.plan, options, *cpu, (place, cpus.len()), &sum)?;
     }
-    cast.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), words));
-    cast.release()
+    threads.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
+    threads.release()
 }
 
 fn one_cpu(
-    cast: &mut Cast,
+    threads: &mut ThreadGroup,
     plan: &Plan,
-    words: Words,
+    options: Options,
     cpu: u32,
     (place, of): (u32, usize),
     sum: &Arc<Mutex<Sum>>,
 ) -> Result<(), ProbeError> {
     let clock = clock_id(plan.clock);
     let chain = Arc::new(Chain {
-        links: (0..words.tasks).map(|_| Link::default()).collect(),
-        director: Bell::default(),
+        links: (0..options.tasks).map(|_| Link::default()).collect(),
+        controller: Bell::default(),
         left: AtomicU32::new(0),
     });
-    for link in 0..words.tasks {
+    for link in 0..options.tasks {
         let own = Arc::clone(&chain);
-        cast.helper("task of the chain", birth(words.of_link(link), vec![cpu]), move |s| {
-            task(&own, link, clock, s.stop());
-            Ok(())
-        })?;
+        threads.helper(
+            "task of the chain",
+            thread_spec(options.of_link(link), vec![cpu]),
+            move |s| {
+                task(&own, link, clock, s.stop());
+                Ok(())
+            },
+        )?;
     }
     let of = i64::try_from(of.max(1)).unwrap_or(1);
     let phase_ns = plan.interval_ns / of * i64::from(place);
-    let seat = Seat { phase_ns, ..Seat::user(place, Some(cpu)) };
+    let slot = RecordSlot { phase_ns, ..RecordSlot::user(place, Some(cpu)) };
     let sum = Arc::clone(sum);
-    cast.measured(seat, birth(plan.policy, vec![cpu]), move |stage| {
-        direct(&chain, cpu, clock, stage, &sum)
+    threads.measured(slot, thread_spec(plan.policy, vec![cpu]), move |thread| {
+        direct(&chain, cpu, clock, thread, &sum)
     })
 }
 
@@ -176,18 +182,19 @@ fn direct(
     chain: &Chain,
     cpu: u32,
     clock: i32,
-    stage: &Stage,
+    thread: &ThreadContext,
     sum: &Mutex<Sum>,
 ) -> Result<Finished, SysError> {
     let mut bells: Vec<&Bell> = chain.links.iter().map(|l| &l.bell).collect();
-    bells.push(&chain.director);
+    bells.push(&chain.controller);
     let _closing = Closing(bells);
     let mut found = Sum::default();
-    let finished = stage.phases(|schedule, recorder| {
+    let finished = thread.phases(|schedule, recorder| {
         found = Sum::default();
-        trials::run(clock, schedule, &[recorder], stage.stop(), |n, writers| {
+        let mut writers = [trials::writer(recorder, schedule)];
+        trials::run(clock, schedule, &mut writers, thread.stop(), |n, writers| {
             let Some(climb) = trial(chain) else {
-                found.stuck += u64::from(!stage.stop().load(Ordering::Relaxed));
+                found.stuck += u64::from(!thread.stop().load(Ordering::Relaxed));
                 return false;
             };
             found.chains += 1;
@@ -215,44 +222,44 @@ fn trial(chain: &Chain) -> Option<Timed> {
     }
     chain.left.store(u32::try_from(chain.links.len()).unwrap_or(0), Ordering::Release);
     let (first, last) = (chain.links.first()?, chain.links.last()?);
-    let rung = chain.director.count();
+    let rung = chain.controller.count();
     first.bell.ring();
-    let over = chain.director.wait_until(rung, until);
+    let over = chain.controller.wait_until(rung, until);
     over.then(|| Timed {
         from_ns: first.wakes_ns.load(Ordering::Relaxed),
         to_ns: last.first_ns.load(Ordering::Relaxed),
     })
 }
 
-fn told(sum: &Sum, words: Words) -> Extra {
-    let mut extra = Extra::default();
+fn told(sum: &Sum, options: Options) -> ProbeOutput {
+    let mut output = ProbeOutput::default();
     let title =
         |n| format!("a task went on before the more urgent one it had woken, in {n} chains");
-    extra.findings.extend(
+    output.findings.extend(
         sum.ledger
             .finding("not-preempted", title, |p| {
                 format!(
                     "CPU {}: task {} of {} returned from waking the next before that one had run",
                     p.cpu,
                     p.link + 1,
-                    words.tasks
+                    options.tasks
                 )
             })
             .map(|f| f.remedy("A woken task of higher priority on the same CPU must run before its waker returns to user mode: this kernel's wake-up does not preempt.")),
     );
     if sum.stuck > 0 {
-        extra.findings.push(
-            Finding::new("trial-stuck", Impact::Violation, "a chain came to no end within seconds")
-                .remedy("Look for real-time tasks above the director that do not sleep."),
+        output.findings.push(
+            Finding::new("trial-stuck", Impact::Violation, "a chain did not end within seconds")
+                .remedy("Look for real-time tasks above the controller that do not sleep."),
         );
     }
-    extra.figures.extend([
+    output.figures.extend([
         count(
             "chains",
             sum.chains,
-            &format!("of {} tasks, so {} preemptions each", words.tasks, words.tasks - 1),
+            &format!("of {} tasks, so {} preemptions each", options.tasks, options.tasks - 1),
         ),
         count("violations", sum.ledger.n(), "of them, those in which a task went on too early"),
     ]);
-    extra
+    output
 }

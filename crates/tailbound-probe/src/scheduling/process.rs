@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The probe `pi-process`: a lock with inheritance between processes, whose owner may die.
 //!
-//! Context: SETUP in `check` and `begin`, HOT in the tasks and the director's trials. Units: ns.
+//! Context: SETUP in `check` and `begin`, HOT in the tasks and the controller's trials. Units: ns.
 //! The holder is a process of its own and shares nothing but the lock with the others: the
 //! urgent task and the spinner, threads of this process on the same CPU. In most trials it
 //! releases the lock; now and then it is killed with the lock in its hands, and the urgent task
@@ -17,7 +17,6 @@ use tailbound_core::Context;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
-use tailbound_rt::recorder::Writer;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 use tailbound_sys::error::SysError;
 use tailbound_sys::futex::{self, Locked, Scope, Waited};
@@ -32,9 +31,11 @@ use super::pace::Pace;
 use super::trials::{self, Timed};
 use super::{count, of_phase, span};
 use crate::arm::{ProbeError, attributes, clock_id};
-use crate::cast::{Cast, Extra, Finished, Recorders, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
 use crate::peer::{self, Peer, Role};
+use crate::thread_group::{
+    Finished, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup, thread_spec,
+};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "pi-process",
@@ -75,7 +76,7 @@ pub(crate) const ROLE: Role = Role { name: "lock-holder", run: hold };
 const PATIENCE_NS: i64 = 3_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct Options {
     hold_ns: i64,
     spin_ns: i64,
     deaths: u64,
@@ -83,7 +84,7 @@ struct Words {
     priority: u8,
 }
 
-impl Words {
+impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let planted = match options.text("plant") {
@@ -96,7 +97,7 @@ impl Words {
             spin_ns: options.time_ns("spin")?,
             deaths: options.count("deaths", 0..=u64::from(u32::MAX))?,
             planted,
-            priority: super::director_priority(setup.plan, 4)?,
+            priority: super::controller_priority(setup.plan, 4)?,
         })
     }
 
@@ -106,7 +107,7 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    let words = Words::of(setup)?;
+    let words = Options::of(setup)?;
     let wanted = words.hold_ns.saturating_add(words.spin_ns).saturating_mul(2);
     if wanted > setup.plan.interval_ns {
         return Err(ProbeError::Usage(format!(
@@ -188,12 +189,12 @@ fn hold(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> {
     }
 }
 
-/// What the urgent task and the spinner share with their director.
+/// What the urgent task and the spinner share with their controller.
 #[derive(Debug, Default)]
 struct Group {
     urgent: Bell,
     spinner: Bell,
-    director: Bell,
+    controller: Bell,
     /// Rung when a new holder is wanted.
     keeper: Bell,
     failed: Mutex<Option<SysError>>,
@@ -208,7 +209,7 @@ struct Group {
 impl Group {
     fn report(&self) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.director.ring();
+            self.controller.ring();
         }
     }
 }
@@ -275,21 +276,21 @@ struct Sum {
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Words::of(setup)?;
-    let mut cast = setup.cast()?;
+    let words = Options::of(setup)?;
+    let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();
     for (&cpu, place) in cpus.iter().zip(0u32..) {
-        one_cpu(&mut cast, setup, words, (cpu, place, cpus.len()), &sum)?;
+        one_cpu(&mut threads, setup, words, (cpu, place, cpus.len()), &sum)?;
     }
-    cast.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner)));
-    cast.release()
+    threads.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner)));
+    threads.release()
 }
 
 fn one_cpu(
-    cast: &mut Cast,
+    threads: &mut ThreadGroup,
     setup: &Setup<'_>,
-    words: Words,
+    words: Options,
     (cpu, place, of): (u32, u32, usize),
     sum: &Arc<Mutex<Sum>>,
 ) -> Result<(), ProbeError> {
@@ -298,13 +299,13 @@ fn one_cpu(
     let group = Arc::new(Group::default());
     let shelf = Arc::new(Shared::<Shelf>::new()?);
     let (g, s) = (Arc::clone(&group), Arc::clone(&shelf));
-    cast.helper("urgent task", birth(words.below(1), vec![cpu]), move |stage| {
-        urgent(&g, &s, words.planted, clock, stage.stop());
+    threads.helper("urgent task", thread_spec(words.below(1), vec![cpu]), move |thread| {
+        urgent(&g, &s, words.planted, clock, thread.stop());
         Ok(())
     })?;
     let g = Arc::clone(&group);
-    cast.helper("spinner", birth(words.below(2), vec![cpu]), move |stage| {
-        spinner(&g, words.spin_ns, clock, stage.stop());
+    threads.helper("spinner", thread_spec(words.below(2), vec![cpu]), move |thread| {
+        spinner(&g, words.spin_ns, clock, thread.stop());
         Ok(())
     })?;
     let keeper = Keeper {
@@ -319,16 +320,25 @@ fn one_cpu(
     };
     let g = Arc::clone(&group);
     // Not above anything: what it does takes page faults, and a new program their time.
-    cast.helper("keeper of the holder", birth(Policy::Other, vec![cpu]), move |stage| {
-        keeper.keep(&g, stage.stop());
-        Ok(())
-    })?;
+    threads.helper(
+        "keeper of the holder",
+        thread_spec(Policy::Other, vec![cpu]),
+        move |thread| {
+            keeper.keep(&g, thread.stop());
+            Ok(())
+        },
+    )?;
     let phase_ns = plan.interval_ns / i64::try_from(of.max(1)).unwrap_or(1) * i64::from(place);
-    let seat = |n, context| Seat { phase_ns, context, ..Seat::user(place * 3 + n, Some(cpu)) };
-    let beside = [cast.beside(seat(1, Context::Wait))?, cast.beside(seat(2, Context::OwnerDeath))?];
-    let desk = Desk { group, shelf, words, clock, cpu, beside, sum: Arc::clone(sum) };
-    let own = birth(plan.policy, vec![cpu]);
-    cast.measured(seat(0, Context::User), own, move |stage| desk.run(stage))
+    let slot =
+        |n, context| RecordSlot { phase_ns, context, ..RecordSlot::user(place * 3 + n, Some(cpu)) };
+    let mut own_thread = threads.thread(slot(0, Context::User))?;
+    let beside = [
+        own_thread.beside(slot(1, Context::Wait))?,
+        own_thread.beside(slot(2, Context::OwnerDeath))?,
+    ];
+    let controller = Controller { group, shelf, words, clock, cpu, beside, sum: Arc::clone(sum) };
+    let own = thread_spec(plan.policy, vec![cpu]);
+    own_thread.start(own, move |thread| controller.run(thread))
 }
 
 /// Starts the holder's process, again and again: it dies with this thread.
@@ -355,18 +365,18 @@ impl Keeper {
     }
 }
 
-/// Where the director of one CPU works.
-struct Desk {
+/// Where the controller of one CPU works.
+struct Controller {
     group: Arc<Group>,
     shelf: Arc<Shared<Shelf>>,
-    words: Words,
+    words: Options,
     clock: i32,
     cpu: u32,
     beside: [Arc<Recorders>; 2],
     sum: Arc<Mutex<Sum>>,
 }
 
-impl Desk {
+impl Controller {
     /// Has the keeper start a new holder, and waits until it is ready to take the lock.
     fn holder(&self) -> Result<(), SysError> {
         let told = self.shelf.told.load(Ordering::Acquire);
@@ -380,41 +390,44 @@ impl Desk {
             .unwrap_or_else(|| SysError::code("peer", "the holder's process did not begin", 110)))
     }
 
-    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
+    fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let group = &*self.group;
-        let _closing = Closing(vec![&group.urgent, &group.spinner, &group.director, &group.keeper]);
+        let _closing =
+            Closing(vec![&group.urgent, &group.spinner, &group.controller, &group.keeper]);
         self.holder()?;
         let mut failed = None;
         let mut found = Sum::default();
         let mut measuring = false;
-        let finished = stage.phases(|schedule, recorder| {
+        let finished = thread.phases(|schedule, recorder| {
             found = Sum::default();
             let [wait, death] = self.beside.each_ref().map(|r| of_phase(r, measuring));
             measuring = true;
-            let mut death = Writer::new(death, schedule.first_ns, schedule.interval_ns);
-            let all = [recorder, wait];
-            let ended = trials::run(self.clock, schedule, &all, stage.stop(), |n, writers| {
-                let dies = self.words.deaths != 0 && n % self.words.deaths == self.words.deaths - 1;
-                let Some((boost, wait)) = self.trial(dies) else {
-                    found.stuck += u64::from(!stage.stop().load(Ordering::Relaxed));
-                    return false;
-                };
-                found.trials += 1;
-                if let Some(wrong) = self.judge(wait, dies) {
-                    found.ledger.enter(n, (self.cpu, wrong));
-                }
-                [boost, wait].iter().zip(writers).for_each(|(t, w)| t.enter(n, w));
-                if dies {
-                    found.deaths += 1;
-                    let from_ns = self.shelf.released_ns.load(Ordering::Acquire);
-                    Timed { from_ns, to_ns: wait.to_ns }.enter(n, &mut death);
-                    if let Err(e) = self.holder() {
-                        failed = Some(e);
+            let mut death = trials::writer(death, schedule);
+            let mut writers = [recorder, wait].map(|r| trials::writer(r, schedule));
+            let ended =
+                trials::run(self.clock, schedule, &mut writers, thread.stop(), |n, writers| {
+                    let dies =
+                        self.words.deaths != 0 && n % self.words.deaths == self.words.deaths - 1;
+                    let Some((boost, wait)) = self.trial(dies) else {
+                        found.stuck += u64::from(!thread.stop().load(Ordering::Relaxed));
                         return false;
+                    };
+                    found.trials += 1;
+                    if let Some(wrong) = self.judge(wait, dies) {
+                        found.ledger.enter(n, (self.cpu, wrong));
                     }
-                }
-                true
-            });
+                    [boost, wait].iter().zip(writers).for_each(|(t, w)| t.enter(n, w));
+                    if dies {
+                        found.deaths += 1;
+                        let from_ns = self.shelf.released_ns.load(Ordering::Acquire);
+                        Timed { from_ns, to_ns: wait.to_ns }.enter(n, &mut death);
+                        if let Err(e) = self.holder() {
+                            failed = Some(e);
+                            return false;
+                        }
+                    }
+                    true
+                });
             death.finish();
             ended
         });
@@ -439,10 +452,10 @@ impl Desk {
         if !changed(&shelf.told, told, Some(until)) {
             return None;
         }
-        let rung = group.director.count();
+        let rung = group.controller.count();
         group.spinner.ring();
         group.urgent.ring();
-        if !group.director.wait_until(rung, until) {
+        if !group.controller.wait_until(rung, until) {
             return None;
         }
         let from_ns = group.asked_ns.load(Ordering::Relaxed);
@@ -464,10 +477,10 @@ impl Desk {
     }
 }
 
-fn told(sum: &Sum) -> Extra {
-    let mut extra = Extra::default();
+fn told(sum: &Sum) -> ProbeOutput {
+    let mut output = ProbeOutput::default();
     let title = |n| format!("a lock shared by processes failed its urgent waiter in {n} trials");
-    extra.findings.extend(
+    output.findings.extend(
         sum.ledger
             .finding("shared-lock", title, |(cpu, wrong)| match wrong {
                 Wrong::Inverted(spun, waited) => format!(
@@ -482,16 +495,16 @@ fn told(sum: &Sum) -> Extra {
             .map(|f| f.remedy("Inheritance must hold across processes, and a robust lock must tell of its owner's death: this kernel's futexes (CONFIG_FUTEX_PI) do not do so.")),
     );
     if sum.stuck > 0 {
-        extra.findings.push(
-            Finding::new("trial-stuck", Impact::Violation, "a trial came to no end within seconds")
+        output.findings.push(
+            Finding::new("trial-stuck", Impact::Violation, "a trial did not end within seconds")
                 .meaning("The urgent task never got the lock, although its owner released it or was killed.")
-                .remedy("Look for real-time tasks above the director that do not sleep."),
+                .remedy("Look for real-time tasks above the controller that do not sleep."),
         );
     }
-    extra.figures.extend([
+    output.figures.extend([
         count("inversions", sum.trials, "trials across processes"),
         count("deaths", sum.deaths, "of them, those in which the owner was killed with the lock"),
         count("violations", sum.ledger.n(), "of them, those in which the kernel failed"),
     ]);
-    extra
+    output
 }

@@ -25,9 +25,11 @@ use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
 use crate::arm::{ProbeError, attributes, clock_id};
-use crate::cast::{Cast, Extra, Finished, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
 use crate::peer::{self, Peer, Role};
+use crate::thread_group::{
+    Finished, ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec,
+};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "ptrace",
@@ -78,7 +80,7 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             "probe ptrace: nobody may trace here until the next boot (kernel.yama.ptrace_scope is 3); boot with another value".to_owned(),
         ));
     }
-    super::realtime_allowed(setup, super::director_priority(setup.plan, 2)?)
+    super::realtime_allowed(setup, super::controller_priority(setup.plan, 2)?)
 }
 
 /// What a step did wrong.
@@ -100,9 +102,9 @@ struct Sum {
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let priority = super::director_priority(setup.plan, 2)?;
+    let priority = super::controller_priority(setup.plan, 2)?;
     let planted = planted(setup)?;
-    let mut cast = setup.cast()?;
+    let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();
     let n = i64::try_from(cpus.len().max(1)).unwrap_or(1);
@@ -121,23 +123,23 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
         };
         peers.push(peer);
         let phase_ns = setup.plan.interval_ns / n * i64::from(place);
-        let seat = Seat { phase_ns, ..Seat::user(place, Some(cpu)) };
-        measured(&mut cast, seat, birth(setup.plan.policy, vec![cpu]), tracer)?;
+        let slot = RecordSlot { phase_ns, ..RecordSlot::user(place, Some(cpu)) };
+        measured(&mut threads, slot, thread_spec(setup.plan.policy, vec![cpu]), tracer)?;
     }
-    cast.after(move |_| {
+    threads.after(move |_| {
         drop(peers);
         told(&sum.lock().unwrap_or_else(PoisonError::into_inner))
     });
-    cast.release()
+    threads.release()
 }
 
 fn measured(
-    cast: &mut Cast,
-    seat: Seat,
-    birth: tailbound_sys::thread::Birth,
+    threads: &mut ThreadGroup,
+    slot: RecordSlot,
+    spec: tailbound_sys::thread::ThreadSpec,
     tracer: Tracer,
 ) -> Result<(), ProbeError> {
-    cast.measured(seat, birth, move |stage| tracer.run(stage))
+    threads.measured(slot, spec, move |thread| tracer.run(thread))
 }
 
 /// One thread that steps one process.
@@ -172,15 +174,16 @@ impl Tracer {
         Ok(traced)
     }
 
-    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
+    fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let traced = self.seize()?;
         let mut found = Sum::default();
         let mut failed = None;
-        let finished = stage.phases(|schedule, recorder| {
+        let finished = thread.phases(|schedule, recorder| {
             found = Sum::default();
             let rounds = || self.shared.rounds.load(Ordering::Relaxed);
             let (mut stood, mut at) = (rounds(), traced.next_instruction().ok().flatten());
-            trials::run(self.clock, schedule, &[recorder], stage.stop(), |n, writers| {
+            let mut writers = [trials::writer(recorder, schedule)];
+            trials::run(self.clock, schedule, &mut writers, thread.stop(), |n, writers| {
                 let moved = rounds().wrapping_sub(stood);
                 if moved != 0 {
                     found.ledger.enter(n, (self.cpu, Wrong::Moved(moved)));
@@ -247,10 +250,10 @@ fn stepped(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> 
     Ok(())
 }
 
-fn told(sum: &Sum) -> Extra {
-    let mut extra = Extra::default();
+fn told(sum: &Sum) -> ProbeOutput {
+    let mut output = ProbeOutput::default();
     let title = |n| format!("{n} steps of a traced process went wrong");
-    extra.findings.extend(sum.ledger.finding("step-wrong", title, |(cpu, wrong)| match wrong {
+    output.findings.extend(sum.ledger.finding("step-wrong", title, |(cpu, wrong)| match wrong {
         Wrong::Stopped(Stop::Other(signal, event)) => {
             format!("CPU {cpu}: it stopped for signal {signal} (event {event}), not for the step")
         }
@@ -258,7 +261,7 @@ fn told(sum: &Sum) -> Extra {
         Wrong::Still(at) => format!("CPU {cpu}: after the step it was still at {at:#x}"),
         Wrong::Moved(n) => format!("CPU {cpu}: between two steps it went on for {n} rounds"),
     }).map(|f| f.remedy("If nobody sent signals to the stepped process, this kernel's single steps (TIF_SINGLESTEP, the trap flag) are broken.")));
-    extra.figures.extend([
+    output.figures.extend([
         count("steps", sum.steps, "single instructions of another process"),
         count(
             "violations",
@@ -266,5 +269,5 @@ fn told(sum: &Sum) -> Extra {
             "of them, those that were not one instruction and one stop",
         ),
     ]);
-    extra
+    output
 }

@@ -34,19 +34,25 @@ impl Timed {
     }
 }
 
-/// Runs `play` at every due activation; it gets a writer for each of `recorders`, and enters
-/// one time into each. `false` from it ends the run before its time.
-pub(super) fn run(
+/// A writer into `recorder` for the trials of `schedule`.
+pub(super) fn writer<'r>(recorder: &'r Recorder, schedule: &Schedule) -> Writer<'r> {
+    Writer::new(recorder, schedule.first_ns, schedule.interval_ns.max(1))
+}
+
+/// Runs `play` at every due activation; it gets the `writers`, and enters one time into each.
+/// `false` from it ends the run before its time.
+///
+/// The writers are the caller's: made on its stack or before the phases, because memory that is
+/// allocated here may be a page fault in the measured loop.
+pub(super) fn run<'r>(
     clock: i32,
     schedule: &Schedule,
-    recorders: &[&Recorder],
+    writers: &mut [Writer<'r>],
     stop: &AtomicBool,
-    mut play: impl FnMut(u64, &mut [Writer<'_>]) -> bool,
+    mut play: impl FnMut(u64, &mut [Writer<'r>]) -> bool,
 ) -> Ended {
     let mut port = clock::Nanosleep(clock);
     let interval = schedule.interval_ns.max(1);
-    let mut writers: Vec<Writer<'_>> =
-        recorders.iter().map(|r| Writer::new(r, schedule.first_ns, interval)).collect();
     let (mut due, mut trial) = (schedule.first_ns, 0u64);
     let mut ended = Ended::Complete;
     while trial < schedule.activations {
@@ -62,7 +68,7 @@ pub(super) fn run(
                 break;
             }
         }
-        if !play(trial, &mut writers) {
+        if !play(trial, writers) {
             ended = Ended::Stopped(trial);
             break;
         }
@@ -90,23 +96,24 @@ mod tests {
         let recorder = Box::<Recorder>::default();
         let stop = AtomicBool::new(false);
         let mut played = Vec::new();
-        let ended = run(clock, &schedule, &[&recorder], &stop, |trial, writers| {
-            played.push(trial);
-            let from_ns = clock::now_ns(clock);
-            // The first one lasts until four more have fallen due, whichever it is where this
-            // thread came late.
-            let due_ns = schedule.first_ns + 1_000_000 * trial.cast_signed();
-            while played.len() == 1 && clock::now_ns(clock) < due_ns + 4_500_000 {}
-            let timed = Timed { from_ns, to_ns: from_ns + 10 };
-            writers.iter_mut().for_each(|w| timed.enter(trial, w));
-            true
-        });
+        let ended =
+            run(clock, &schedule, &mut [writer(&recorder, &schedule)], &stop, |trial, writers| {
+                played.push(trial);
+                let from_ns = clock::now_ns(clock);
+                // The first one lasts until four more have fallen due, whichever it is where this
+                // thread came late.
+                let due_ns = schedule.first_ns + 1_000_000 * trial.cast_signed();
+                while played.len() == 1 && clock::now_ns(clock) < due_ns + 4_500_000 {}
+                let timed = Timed { from_ns, to_ns: from_ns + 10 };
+                writers.iter_mut().for_each(|w| timed.enter(trial, w));
+                true
+            });
         assert_eq!(ended, Ended::Complete);
         let (n, missed) = (recorder.wakeups().n, recorder.missed().n);
         assert_eq!(n, played.len() as u64);
         assert_eq!(n + missed, 20, "every due trial");
         assert!(missed >= 4, "{missed} missed; played {played:?}");
-        let ended = run(clock, &schedule, &[&recorder], &stop, |_, _| false);
+        let ended = run(clock, &schedule, &mut [writer(&recorder, &schedule)], &stop, |_, _| false);
         assert_eq!(ended, Ended::Stopped(0));
     }
 }

@@ -4,9 +4,10 @@
 //! Context: COLD. Not here: where the runs come from.
 
 use tailbound_core::EndReason;
+use tailbound_core::Run;
 use tailbound_core::campaign::{CampaignFile, Kind, Part};
 use tailbound_core::plan::Means;
-use tailbound_core::record::{Fact, Run};
+use tailbound_core::record::Fact;
 
 /// What became of one run.
 #[derive(Clone, Debug)]

@@ -59,7 +59,7 @@ pub fn html(given: &Given) -> String {
     }
     let lists = [
         ("What can no longer be claimed", notes::lost(given)),
-        ("What casts doubt", notes::doubts(given)),
+        ("What makes results unreliable", notes::doubts(given)),
         ("What differs", notes::differs(given)),
     ];
     for (heading, lines) in lists {

@@ -26,7 +26,7 @@ pub(super) fn headline(given: &Given, claims: &[Judged], rows: &[Row]) -> String
     let count = |word: Word| claims.iter().filter(|c| c.word == word).count();
     if !claims.is_empty() {
         out.push_str(&format!(
-            " Claims of the text: {}, of which here hold: {}, do not hold: {}, cannot be told: {}.",
+            " Claims of the text: {}, of which confirmed here: {}, refuted: {}, undecidable: {}.",
             claims.len(),
             count(Word::Holds),
             count(Word::DoesNotHold),
@@ -84,7 +84,7 @@ fn policies(given: &Given, system: &Measured) -> Vec<String> {
     )]
 }
 
-/// What casts doubt on the figures, by system.
+/// What makes results unreliable on the figures, by system.
 pub(super) fn doubts(given: &Given) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for system in &given.systems {

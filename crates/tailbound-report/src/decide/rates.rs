@@ -73,7 +73,7 @@ fn draw(sides: &[(String, Rate)]) -> Option<Figure> {
         }
         plot.finish("Work a second over time, by system")
     };
-    let mut table = Table::new(&["", "mean a second", "σ", "σ / mean", "intervals"]);
+    let mut table = Table::new(&["", "throughput per second", "σ", "σ / mean", "intervals"]);
     let mut words = Vec::new();
     for (side, rate) in sides {
         let Some(s) = rate.sample else { continue };

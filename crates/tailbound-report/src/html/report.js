@@ -79,8 +79,8 @@
     var series = data[figure.dataset.figure] || [];
     var readout = figure.querySelector(".readout");
     readout.textContent = window.matchMedia("(hover: hover)").matches
-      ? "Point at the picture to read it; drag across it to zoom, double-click to go back."
-      : "Touch the picture to read it.";
+      ? "Point at the chart for values; drag across it to zoom, double-click to go back."
+      : "Tap the chart for values.";
     figure.querySelectorAll("svg.tb").forEach(function (svg) { attach(svg, series, readout); });
   });
 

@@ -169,7 +169,7 @@ fn why(page: &mut Page, run: &Run) {
     let (culprits, advice) = (digest::culprits(run), digest::advice(run));
     page.push("<section class=\"why\"><div>");
     if culprits.is_empty() {
-        page.push("<h3>What stands against the figures</h3>");
+        page.push("<h3>What limits these figures</h3>");
         let noticed = run.findings.len();
         let words = match noticed {
             0 => "Nothing that was looked for was found.".to_owned(),
@@ -178,7 +178,7 @@ fn why(page: &mut Page, run: &Run) {
         };
         page.text("", &words);
     } else {
-        page.push("<h3>What stands against the figures</h3><ul>");
+        page.push("<h3>What limits these figures</h3><ul>");
         for f in &culprits {
             let (class, impact) = (label::impact_class(f.impact), xml(f.impact.as_str()));
             let _ = write!(
@@ -293,7 +293,7 @@ fn loads(page: &mut Page, run: &Run) {
     let loads = digest::loads(run);
     if loads.is_empty() {
         let why = if run.header.plan.loads.is_empty() {
-            "Not applicable: this run had no load of ours."
+            "Not applicable: this run had no load by Tailbound."
         } else {
             "Unknown: the loads left no record of what they achieved."
         };

@@ -43,7 +43,7 @@ pub fn html(cells: &[Cell]) -> String {
     );
     let notes = notes::notes(&grid);
     if !notes.is_empty() {
-        page.heading("To mind");
+        page.heading("Note");
         page.list(&notes);
     }
     loads(&mut page, &grid);
@@ -111,8 +111,11 @@ fn loads(page: &mut Page, grid: &Grid) {
     let all: Vec<_> = (0..grid.loads.len()).flat_map(|load| grid.series(load)).collect();
     let multiple = Multiple::of(&all, Layout::HALF);
     page.heading("Load by load");
-    page.text("soft", &format!("How late, how often: {}", lower(pictures::HISTOGRAM_EXPLANATION)));
-    page.text("soft", &format!("How often later than: {}", lower(pictures::SURVIVAL_EXPLANATION)));
+    page.text("soft", &format!("Latency histogram: {}", lower(pictures::HISTOGRAM_EXPLANATION)));
+    page.text(
+        "soft",
+        &format!("Exceedance (complementary CDF): {}", lower(pictures::SURVIVAL_EXPLANATION)),
+    );
     page.text(
         "soft",
         "All pictures have the same axes. Every due activation is counted, missed ones too.",

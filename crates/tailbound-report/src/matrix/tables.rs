@@ -74,9 +74,9 @@ pub(super) fn statistics(grid: &Grid, load: usize) -> Table {
     table
 }
 
-/// How each cell came out: verdict, what the loads achieved, what casts doubt, its file (of a failed one, whatever it left).
+/// How each cell came out: verdict, what the loads achieved, what makes it unreliable, its file (of a failed one, whatever it left).
 pub(super) fn cells(grid: &Grid) -> Table {
-    let head = ["kernel", "load", "outcome", "load achieved", "what casts doubt", "file"];
+    let head = ["kernel", "load", "outcome", "load achieved", "what makes it unreliable", "file"];
     let mut table = Table::new(&head).with_words(&[1, 2, 3, 4, 5]);
     for (variant, load, place) in grid.places() {
         let mut cells = vec![variant.name(), load_name(load).to_owned()];
@@ -94,7 +94,7 @@ pub(super) fn cells(grid: &Grid) -> Table {
                 cells.push(label::outcome(run).word().to_owned());
                 let rates: Vec<String> = digest::loads(run).iter().map(rate).collect();
                 cells.push(match (rates.is_empty(), run.header.plan.loads.is_empty()) {
-                    (true, true) => "no load of ours".to_owned(),
+                    (true, true) => "no load by Tailbound".to_owned(),
                     (true, false) => "unknown: no record".to_owned(),
                     _ => rates.join(", "),
                 });

@@ -32,7 +32,7 @@ pub fn text(cells: &[Cell], style: Style) -> String {
     }
     let notes = notes::notes(&grid);
     if !notes.is_empty() {
-        page.heading("To mind");
+        page.heading("Note");
         notes.iter().for_each(|n| page.text(&format!("- {n}"), "  ", Ink::Warn));
     }
     page.finish()

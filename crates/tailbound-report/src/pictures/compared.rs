@@ -121,7 +121,7 @@ fn histogram(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
     };
     Some(Figure {
         id: "histogram",
-        title: "How late, how often".to_owned(),
+        title: "Latency histogram".to_owned(),
         caption: "Share of activations by how late they were; both axes are logarithmic. The band of a line is where \
                   other rounds of the same system would put it, 95 % for each bin."
             .to_owned(),

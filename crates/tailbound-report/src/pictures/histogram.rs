@@ -70,7 +70,7 @@ fn late_in(
         }
     }
     let rule = deadline_ns.map(|d| (d, format!("deadline {}", crate::digest::exactly(d))));
-    let words = Words { id: "histogram", title: "How late, how often", x_name: "lateness" };
+    let words = Words { id: "histogram", title: "Latency histogram", x_name: "lateness" };
     figure(&words, caption.trim_start(), &shown, rule.as_ref(), multiple)
 }
 

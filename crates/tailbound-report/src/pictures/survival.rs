@@ -109,7 +109,7 @@ fn survival_in(
     }
     Some(Figure {
         id: "survival",
-        title: "How often later than".to_owned(),
+        title: "Exceedance (complementary CDF)".to_owned(),
         caption: caption.trim_start().to_owned(),
         wide: draw(multiple.map_or(Layout::WIDE, |m| m.layout)),
         narrow: draw(Layout::NARROW),

@@ -104,9 +104,8 @@ pub fn text(run: &Run, style: Style) -> String {
     page.gap();
     let table = figures::compact(run).text(page.width());
     page.raw(table, Ink::Plain);
-    if figures::compact_needs(run) {
-        let words = "needs: so many more activations before that quantile can be given";
-        page.text(words, "  ", Ink::Dim);
+    if let Some(words) = figures::compact_needs(run) {
+        page.text(&words, "  ", Ink::Dim);
     }
     if let Some(words) = precision::sentence(run) {
         page.text(&words, "  ", Ink::Dim);

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tailbound_core::record::BlockRecord;
 
 use super::series::median;
-use crate::precision::Series;
+use crate::precision::{Series, too_few};
 
 /// Version of the method, part of every answer.
 pub const METHOD: &str = "cusum/1";
@@ -52,10 +52,7 @@ pub fn phases(blocks: &[BlockRecord]) -> Result<Vec<Phase>, String> {
     let series = Series::of(blocks, None).grouped(STRETCH_S, STRETCHES_MIN);
     let n = series.stretches.len();
     if n < STRETCHES_MIN {
-        return Err(match n {
-            0 => "the run file has no stretches of the schedule".to_owned(),
-            _ => format!("{n} stretches of the schedule are too few, it takes {STRETCHES_MIN}"),
-        });
+        return Err(too_few(n, STRETCHES_MIN));
     }
     let mut found: Vec<Phase> = Vec::new();
     for (figure, p) in [("p50", 0.5), ("p99", 0.99)] {

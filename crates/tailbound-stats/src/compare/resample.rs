@@ -148,7 +148,7 @@ impl<'p> Resampler<'p> {
         all_a.iter().zip(&all_b).map(|(x, y)| x + y).collect()
     }
 
-    /// The figures under each of some deals of the labels, and the two sums they come from;
+    /// The figures under each of some permutations of the labels, and the two sums they come from;
     /// `all` is [`Self::total`].
     pub(super) fn exchanged(
         &self,

@@ -182,10 +182,10 @@ pub fn notes(d: &Difference, virtual_time: bool) -> Vec<String> {
     if let Some(p) = d.p {
         let kind = match d.design {
             Design::Rounds => "within rounds",
-            Design::Runs | Design::Stretches => "between units, as if they could be exchanged,",
+            Design::Runs | Design::Stretches => "between units, as if they could be exchanged",
         };
         out.push(format!(
-            "Exchanging labels at random {kind} gives a difference as great in {}: p = {p:.3}. No verdict rests on it.",
+            "Permutation test ({kind}): p = {p:.3}; {} give a difference as great. No verdict rests on it.",
             share(p)
         ));
     }

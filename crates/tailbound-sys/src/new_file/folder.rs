@@ -179,11 +179,25 @@ fn done<T: PartialOrd + Default>(result: T) -> io::Result<()> {
     if result < T::default() { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// `.tailbound-` and 64 random bits: hidden, and nobody can be there first.
+/// `.tailbound-` and 64 bits that differ from call to call: hidden, and seldom taken. Whoever
+/// guesses it and is there first has the next name tried: the file is made with `O_EXCL`.
 fn random_name() -> io::Result<CString> {
+    Ok(CString::new(format!(".tailbound-{:016x}", random_bits()))?)
+}
+
+/// Random where the kernel has randomness. A board without a source of it has none until long
+/// after boot, and a call that waits for it would wait for minutes, or for ever.
+fn random_bits() -> u64 {
     let mut bits = [0u8; 8];
-    // SAFETY: a live buffer and its length.
-    let got = unsafe { libc::syscall(libc::SYS_getrandom, bits.as_mut_ptr(), bits.len(), 0) };
-    done(got)?;
-    Ok(CString::new(format!(".tailbound-{:016x}", u64::from_ne_bytes(bits)))?)
+    // The first gives what there is (Linux 5.6), the second nothing where there is too little.
+    for flags in [libc::GRND_INSECURE, libc::GRND_NONBLOCK] {
+        // SAFETY: a live buffer and its length.
+        let got =
+            unsafe { libc::syscall(libc::SYS_getrandom, bits.as_mut_ptr(), bits.len(), flags) };
+        if usize::try_from(got) == Ok(bits.len()) {
+            return u64::from_ne_bytes(bits);
+        }
+    }
+    let now = crate::clock::now_ns(crate::clock::CLOCK_MONOTONIC).unsigned_abs();
+    now ^ u64::from(std::process::id()) << 48
 }

@@ -13,8 +13,9 @@ use crate::cmd::plan::share;
 use crate::input;
 use crate::say::{self, Failure};
 
-/// Lines of a run that a series does not look at.
-const UNUSED: [&str; 5] = ["window", "block", "raw", "exceedance", "load"];
+/// Lines of a run that a series does not look at. Exceedances are not among them: of a file that
+/// was cut off, the worst case may be known from them alone.
+const UNUSED: [&str; 4] = ["window", "block", "raw", "load"];
 
 /// `tailbound history`
 pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {

@@ -6,10 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tailbound_core::plan::Campaign;
-use tailbound_core::record::{Round, Run};
+use tailbound_core::Run;
+use tailbound_core::plan::{RunConfig, StopRule};
+use tailbound_core::record::Round;
 use tailbound_host::Root;
-use tailbound_run::{Asked, Output, Session, resolve};
+use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_sys::signal::Signals;
 
 use crate::cli::{MeasureArgs, PlanArgs, RunArgs};
@@ -30,8 +31,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if round.is_none() {
         without_rounds(args)?;
     }
-    let asked = asked_of(args)?;
-    let out = args.plan.out.clone().unwrap_or_else(|| default_out(args, &asked));
+    let request = request_of(args)?;
+    let out = args.plan.out.clone().unwrap_or_else(|| default_out(args, &request));
     let to_stdout = out == Path::new("-");
     // One of many has no page of its own.
     let own = !to_stdout && round.is_none();
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = report.as_ref().or(by_force.as_ref()) {
         input::may_write(path, args.plan.force)?;
     }
-    let (run, path) = session(&asked, &args.plan, Some(&out), false, round)?;
+    let (run, path) = session(&request, &args.plan, Some(&out), false, round)?;
     let page = || {
         let name = path.as_deref().map_or_else(|| run.header.id.clone(), input::name);
         tailbound_report::html(std::slice::from_ref(&run), &[name])
@@ -79,11 +80,11 @@ pub(crate) fn probe(words: &ProbeWords) -> Result<ExitCode, Failure> {
 }
 
 fn bare(args: &MeasureArgs, probe: Option<&str>) -> Result<ExitCode, Failure> {
-    let mut asked = Asked { bare: true, ..asked(&args.plan)? };
+    let mut request = Request { bare: true, ..request(&args.plan)? };
     if let Some(probe) = probe {
-        asked.words.probe = Some(probe.to_owned());
+        request.words.probe = Some(probe.to_owned());
     }
-    let (run, _) = session(&asked, &args.plan, args.plan.out.as_deref(), true, None)?;
+    let (run, _) = session(&request, &args.plan, args.plan.out.as_deref(), true, None)?;
     answer(&run, &args.plan, args.plan.out.as_deref() == Some(Path::new("-")))?;
     Ok(status(&run))
 }
@@ -103,27 +104,27 @@ fn without_rounds(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// What all words of `run` ask for.
-pub(crate) fn asked_of(args: &RunArgs) -> Result<Asked, Failure> {
-    let mut asked = asked(&args.plan)?;
+pub(crate) fn request_of(args: &RunArgs) -> Result<Request, Failure> {
+    let mut request = request(&args.plan)?;
     if !args.load.is_empty() {
-        asked.words.load = Some(args.load.clone());
+        request.words.load = Some(args.load.clone());
     }
     if args.probe.is_some() {
-        asked.words.probe.clone_from(&args.probe);
+        request.words.probe.clone_from(&args.probe);
     }
-    args.work.lay_over(&mut asked.words);
-    asked.words.load_cmd = args.load_cmd.clone().or(asked.words.load_cmd);
-    Ok(asked)
+    args.work.lay_over(&mut request.words);
+    request.words.load_cmd = args.load_cmd.clone().or(request.words.load_cmd);
+    Ok(request)
 }
 
-pub(crate) fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
-    let mut words = match &args.campaign {
-        None => Campaign::default(),
+pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
+    let mut words = match &args.config {
+        None => RunConfig::default(),
         Some(path) => {
             let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
-                .map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?;
-            let words = Campaign::parse(&text)
-                .map_err(|e| Failure::usage(format!("--campaign {}: {e}", path.display())))?;
+                .map_err(|e| Failure::usage(format!("--config {}: {e}", path.display())))?;
+            let words = RunConfig::parse(&text)
+                .map_err(|e| Failure::usage(format!("--config {}: {e}", path.display())))?;
             consent::ask(&path.display().to_string(), &[&words], args.yes)?;
             words
         }
@@ -133,11 +134,19 @@ pub(crate) fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
             *file = Some(value.clone());
         }
     }
+    if let Some(threads) = args.one_per_cpu.filter(|n| *n > 0) {
+        let cpus = tailbound_sys::sched::affinity(0).map_or(1, |c| c.len());
+        if usize::try_from(threads) != Ok(cpus) {
+            return Err(Failure::usage(format!(
+                "-t {threads}: there is one thread per measured CPU, {cpus} by default; choose CPUs with --cpus, or write --tasks {threads} for that many unpinned threads"
+            )));
+        }
+    }
     // A length given here replaces the file's, whichever of the two words it uses.
     if args.loops.is_some() || args.duration.is_some() {
         (words.loops, words.duration) = (None, None);
     }
-    over(&mut words.deadline, args.deadline.as_ref());
+    over(&mut words.deadline, args.deadline.as_ref().or(args.break_at.as_ref()));
     over(&mut words.early, args.early.as_ref());
     over(&mut words.class, args.class.as_ref());
     over(&mut words.rate, args.rate.as_ref());
@@ -149,27 +158,28 @@ pub(crate) fn asked(args: &PlanArgs) -> Result<Asked, Failure> {
     over(&mut words.cpus, args.cpus.as_ref());
     over(&mut words.policy, args.policy.as_ref());
     over(&mut words.clock, args.clock.as_ref());
-    over(&mut words.means, args.means.as_ref());
+    over(&mut words.sleep, args.sleep.as_ref());
     over(&mut words.interval_spread, args.interval_spread.as_ref());
     over(&mut words.timer_slack, args.timer_slack.as_ref());
     over(&mut words.cpu_dma_latency, args.cpu_dma_latency.as_ref());
     over(&mut words.raw, args.raw.then_some(&true));
     over(&mut words.observe, args.observe.as_ref());
     over(&mut words.tasks, args.tasks.as_ref());
-    over(&mut words.until, args.until.as_ref());
+    let broken = args.break_at.as_ref().map(|_| StopRule::Exceedance.to_string());
+    over(&mut words.until, args.until.as_ref().or(broken.as_ref()));
     over(&mut words.precision, args.precision.as_ref());
-    Ok(Asked { words, paranoid: args.paranoid, bare: false })
+    Ok(Request { words, paranoid: args.paranoid, bare: false })
 }
 
 pub(crate) fn session(
-    asked: &Asked,
+    request: &Request,
     args: &PlanArgs,
     out: Option<&Path>,
     bare: bool,
     round: Option<Round>,
 ) -> Result<(Run, Option<PathBuf>), Failure> {
     let root = Root::real();
-    let resolved = resolve(asked, &root)?;
+    let resolved = resolve(request, &root)?;
     let output = match out {
         Some(path) => Output::open(path, &resolved.plan, args.force)?,
         None => Output::none(),
@@ -221,15 +231,15 @@ fn status(run: &Run) -> ExitCode {
 
 /// `tailbound-20261121T221503Z.tailbound.jsonl` in this folder; a campaign file and another probe
 /// than the usual stand in it, and a number where it is taken.
-fn default_out(args: &RunArgs, asked: &Asked) -> PathBuf {
+fn default_out(args: &RunArgs, request: &Request) -> PathBuf {
     let now = tailbound_sys::clock::utc(tailbound_sys::clock::now_ns(
         tailbound_sys::clock::CLOCK_REALTIME,
     ));
     let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
-    let campaign = args.plan.campaign.as_deref().and_then(Path::file_stem);
+    let campaign = args.plan.config.as_deref().and_then(Path::file_stem);
     let campaign = campaign.map(|stem| stem.to_string_lossy().into_owned());
     let mut name = String::from("tailbound");
-    for word in campaign.iter().chain(&asked.words.probe) {
+    for word in campaign.iter().chain(&request.words.probe) {
         name.push_str(&format!("-{}", names::plain(word)));
     }
     names::free(Path::new(&format!("{name}-{stamp}.tailbound.jsonl")), &[".html"])

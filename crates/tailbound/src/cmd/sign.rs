@@ -18,7 +18,7 @@ use crate::cli_sign::{SignArgs, VerifyArgs};
 use crate::say::{self, Failure};
 use crate::{input, signature};
 
-/// Exit status of a file that was changed, or is not signed as asked.
+/// Exit status of a file that was changed, or is not signed as request.
 const CHANGED: u8 = 1;
 /// Exit status of a file that nobody can tell of.
 const UNDECIDED: u8 = 5;

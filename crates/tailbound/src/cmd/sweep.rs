@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_core::EndReason;
+use tailbound_core::Run;
 use tailbound_core::plan::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
-use tailbound_core::record::Run;
 use tailbound_core::units::{exact, parse_ns};
 use tailbound_report::sweep::{self, Step};
-use tailbound_run::Asked;
+use tailbound_run::Request;
 
 use crate::cli_sweep::SweepArgs;
 use crate::cmd::run;
@@ -26,9 +26,9 @@ const DURATION: &str = "5s";
 /// `tailbound measure sweep`
 pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let intervals = intervals(args)?;
-    let mut asked = Asked { bare: true, ..run::asked(&args.plan)? };
+    let mut request = Request { bare: true, ..run::request(&args.plan)? };
     if args.plan.loops.is_none() {
-        asked.words.duration.get_or_insert_with(|| DURATION.to_owned());
+        request.words.duration.get_or_insert_with(|| DURATION.to_owned());
     }
     let random = (args.random.trim() != "0%").then(|| args.random.clone());
     if let Some(folder) = &args.plan.out {
@@ -54,10 +54,10 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let mut steps = Vec::new();
     for (i, interval_ns) in intervals.iter().enumerate() {
         let place = format!("{} of {}", i + 1, intervals.len());
-        let even = one(args, &asked, *interval_ns, None, &place)?;
+        let even = one(args, &request, *interval_ns, None, &place)?;
         let ended = interrupted(&even);
         let spread = match &random {
-            Some(share) if !ended => Some(one(args, &asked, *interval_ns, Some(share), &place)?),
+            Some(share) if !ended => Some(one(args, &request, *interval_ns, Some(share), &place)?),
             _ => None,
         };
         let ended = ended || spread.as_ref().is_some_and(interrupted);
@@ -130,20 +130,20 @@ fn intervals(args: &SweepArgs) -> Result<Vec<i64>, Failure> {
 
 fn one(
     args: &SweepArgs,
-    asked: &Asked,
+    request: &Request,
     interval_ns: i64,
     random: Option<&String>,
     place: &str,
 ) -> Result<Run, Failure> {
-    let mut asked = asked.clone();
-    asked.words.interval = Some(exact(interval_ns));
-    asked.words.interval_spread = random.cloned();
+    let mut request = request.clone();
+    request.words.interval = Some(exact(interval_ns));
+    request.words.interval_spread = random.cloned();
     let kind = if random.is_some() { "random" } else { "even" };
     if !args.plan.quiet {
         say::note(&format!("step {place}: {kind} intervals of {}", exact(interval_ns)));
     }
     let out = args.plan.out.as_ref().map(|folder| file(folder, interval_ns, kind));
-    run::session(&asked, &args.plan, out.as_deref(), true, None).map(|(run, _)| run)
+    run::session(&request, &args.plan, out.as_deref(), true, None).map(|(run, _)| run)
 }
 
 /// The worst of the steps: not met, cannot, undecided.

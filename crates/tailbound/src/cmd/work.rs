@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use tailbound_core::plan::Campaign;
+use tailbound_core::plan::RunConfig;
 use tailbound_host::Root;
 use tailbound_report::decide::works;
-use tailbound_run::{Asked, Output, Session, resolve};
+use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_decide::MeasureWorkArgs;
@@ -19,9 +19,9 @@ use crate::say::{self, Failure};
 /// `tailbound measure work`
 pub(crate) fn measure(args: &MeasureWorkArgs) -> Result<ExitCode, Failure> {
     let words =
-        Campaign { work: Some(args.works.clone()), repeat: args.repeat, ..Campaign::default() };
+        RunConfig { work: Some(args.works.clone()), repeat: args.repeat, ..RunConfig::default() };
     let root = Root::real();
-    let mut plan = resolve(&Asked { words, bare: true, ..Asked::default() }, &root)?.plan;
+    let mut plan = resolve(&Request { words, bare: true, ..Request::default() }, &root)?.plan;
     // Nothing is measured but the works.
     (plan.probe, plan.activations, plan.warm_up_ns) = ("work".to_owned(), 0, 0);
     let output = match &args.out {

@@ -8,23 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tailbound_core::EndReason;
-use tailbound_core::record::Run;
+use tailbound_core::Run;
 
-use crate::{PATIENCE, call, folder, read, skip, status, stderr, stdout, tailbound};
+use crate::{PATIENCE, call, folder, read, skip, small, status, stderr, stdout, tailbound};
 
-const SMALL: &str = r#"name = "small"
-differs = ["the interval"]
-[text]
-title = "A text"
-authors = ["A. Author"]
-year = 2008
-machine = "not named"
-about = "How late?"
-[[system]]
-id = "any"
-name = "their kernel"
-kind = "KIND"
-[[step]]
+const STEPS: &str = r#"[[step]]
 id = "first"
 title = "The first"
 told = "20,000 sleeps"
@@ -71,12 +59,10 @@ is = "above"
 right = "1h"
 "#;
 
-/// A campaign's file whose text has this mean, of a kernel as this machine's.
+/// A campaign's file whose text has this mean.
 fn write(folder: &Path, mean: f64) -> PathBuf {
-    let version = std::fs::read_to_string("/proc/version").unwrap_or_default();
-    let kind = if version.contains("PREEMPT_RT") { "preempt-rt" } else { "stock" };
     let path = folder.join("small.toml");
-    let text = SMALL.replace("KIND", kind).replace("MEAN", &format!("{mean:?}"));
+    let text = small::head(r#"["the interval"]"#) + &STEPS.replace("MEAN", &format!("{mean:?}"));
     std::fs::write(&path, text).unwrap();
     path
 }
@@ -245,14 +231,12 @@ fn after_a_kill_or_a_signal_the_same_words_go_on_and_complete_runs_are_kept() {
 
 #[test]
 fn both_kernels_of_the_lab_stand_side_by_side() {
-    let cached = std::env::var_os("HOME")
-        .map(|h| Path::new(&h).join(".cache/tailbound/lab/kernels"))
-        .is_some_and(|p| p.is_dir());
-    if !cached {
-        skip("lab", "no kernels are cached for the lab: `tailbound lab kernel fetch debian:6.12`");
+    let folder = folder();
+    let fetched = call(folder.path(), &["lab", "kernel", "fetch", "debian:6.12", "debian:6.12-rt"]);
+    if status(&fetched) != 0 {
+        skip("kernels", &format!("Debian's kernels cannot be had: {}", stderr(&fetched)));
         return;
     }
-    let folder = folder();
     let words = [
         "campaign",
         "run",

@@ -44,13 +44,23 @@ fn a_rule_ends_the_run_and_the_file_says_why() {
     };
     // A deadline that nothing can keep: the first second ends what would have taken a minute.
     let (run, why) = measure(&["--until", "demonstrated", "-d", "1us", "--rate", "1/20s"]);
-    assert!(why.starts_with("not shown"), "{why}");
+    assert!(why.starts_with("not demonstrated"), "{why}");
     assert!(run.measured_ns() < run.header.plan.duration_ns());
     assert_eq!(run.end.unwrap().reason, "rule");
     // One that everything keeps: the planned three seconds show it.
     let (run, why) = measure(&["--until", "demonstrated", "-d", "10s", "--rate", "1/1s"]);
     assert!(why.starts_with("shown"), "{why}");
     assert_eq!((run.measured_ns(), run.end.unwrap().reason.as_str()), (3_000_000_000, "complete"));
+    // As cyclictest's -b: the first later wake-up ends it, and the file says which one it was.
+    let (run, why) = measure(&["-b", "1us", "-D", "1m"]);
+    assert!(why.starts_with("ended at the first wake-up later than 1.00 µs: it was "), "{why}");
+    assert_eq!(run.end.as_ref().unwrap().reason, "rule");
+    assert!(run.measured_ns() < run.header.plan.duration_ns());
+    let (run, why) = measure(&["--break", "10s", "-t", "-l", "200"]);
+    assert_eq!(
+        (why.as_str(), run.end.unwrap().reason.as_str()),
+        ("no wake-up was later than 10.0 s", "complete")
+    );
     let short =
         ["measure", "cyclic", "--until", "demonstrated", "-d", "1ms", "--rate", "1/1h", "-D", "1m"];
     let out = call(folder.path(), &short);

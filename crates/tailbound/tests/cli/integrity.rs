@@ -6,8 +6,9 @@
 use std::path::Path;
 
 use super::{altered, call, folder, skip, status, stderr, stdout};
+use tailbound_core::Run;
 use tailbound_core::finding::Impact;
-use tailbound_core::record::{Line, Run};
+use tailbound_core::record::Line;
 use tailbound_core::runfile::read_run;
 use tailbound_core::{Outcome, Verdict};
 

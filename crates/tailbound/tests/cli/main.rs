@@ -25,11 +25,11 @@
 mod altered;
 mod bounds;
 mod campaign;
+mod container;
 mod decide;
 mod duration;
 mod ends;
 mod files;
-mod ground;
 mod hostile;
 mod integrity;
 mod judged;
@@ -38,6 +38,7 @@ mod loads;
 mod measure;
 mod observe;
 mod omission;
+mod ordinary_user;
 mod probe_clocks;
 mod probe_handover;
 mod probe_noise;
@@ -46,14 +47,16 @@ mod probe_scheduling;
 mod probes;
 mod remains;
 mod rounds;
+mod small;
 mod walls;
 mod words;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-use tailbound_core::record::Run;
+use tailbound_core::Run;
 use tailbound_core::runfile::read_run;
+use tailbound_sys::process::is_root;
 
 /// How long a test waits for what must come: no statement about this machine, however busy it is.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(180);
@@ -109,10 +112,4 @@ fn folder() -> tempfile::TempDir {
 fn skip(capability: &str, why: &str) {
     assert!(!tailbound_sys::required(capability), "TAILBOUND_REQUIRE has {capability}, but {why}");
     println!("skipped: {why}");
-}
-
-fn is_root() -> bool {
-    std::fs::read_to_string("/proc/self/status").is_ok_and(|s| {
-        s.lines().any(|l| l.starts_with("Uid:") && l.split_whitespace().nth(2) == Some("0"))
-    })
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a measurement must hold on any machine, however late it is.
 
-use tailbound_core::record::Run;
+use tailbound_core::Run;
 use tailbound_core::runfile::{read_run, unpack_raw};
 use tailbound_core::verdict::Outcome;
 
@@ -97,7 +97,7 @@ fn every_means_on_every_clock_keeps_the_schedule_or_says_why_not() {
                 "500us",
                 "-l",
                 "200",
-                "--means",
+                "--sleep",
                 means,
                 "--clock",
                 clock,
@@ -138,7 +138,7 @@ fn random_intervals_keep_an_absolute_schedule_and_account_for_every_activation()
     check(&measure(&["-i", "20us", "-l", "20000", "--interval-spread", "90%"]));
     let folder = folder();
     for words in
-        [["--interval-spread", "50%", "--means", "timerfd"], ["--interval-spread", "2", "-l", "9"]]
+        [["--interval-spread", "50%", "--sleep", "timerfd"], ["--interval-spread", "2", "-l", "9"]]
     {
         let mut all = vec!["measure", "cyclic"];
         all.extend(words);
@@ -165,7 +165,7 @@ fn one_interval_timer_serves_one_thread() {
     let folder = folder();
     let out = call(
         folder.path(),
-        &["measure", "cyclic", "-l", "10", "--means", "itimer", "--tasks", "2"],
+        &["measure", "cyclic", "-l", "10", "--sleep", "itimer", "--tasks", "2"],
     );
     assert!(status(&out) == 2 && stderr(&out).contains("--tasks 1"), "{}", stderr(&out));
 }
@@ -256,7 +256,7 @@ fn raw_samples_are_all_there() {
 #[test]
 fn threads_confined_to_their_system_calls_do_all_they_need() {
     for means in MEANS {
-        let words = ["-i", "500us", "-l", "200", "--paranoid", "--means", means, "-a", "0"];
+        let words = ["-i", "500us", "-l", "200", "--paranoid", "--sleep", means, "-a", "0"];
         check(&measure(&words));
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
 use tailbound_sys::sched::{Attributes, SCHED_FIFO};
-use tailbound_sys::thread::{Birth, spawn};
+use tailbound_sys::thread::{ThreadSpec, spawn};
 
 use crate::{folder, is_root, read, skip, tailbound};
 
@@ -61,12 +61,12 @@ fn off_the_reference() -> Result<f64, String> {
     DONE.store(false, Ordering::Relaxed);
     STALLS.lock().unwrap().clear();
     let cpu = *tailbound_sys::sched::affinity(0).unwrap().last().unwrap();
-    let birth = Birth {
+    let spec = ThreadSpec {
         attributes: Attributes { policy: SCHED_FIFO, priority: 98, ..Attributes::default() },
         cpus: vec![cpu],
         stack_bytes: 256 << 10,
     };
-    let hog = spawn(birth, hog).unwrap();
+    let hog = spawn(spec, hog).unwrap();
     let folder = folder();
     let out = tailbound()
         .args([

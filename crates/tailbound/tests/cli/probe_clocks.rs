@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clocks that go back are found, and what reading them costs is told of each.
 
-use tailbound_core::record::Run;
+use tailbound_core::Run;
 use tailbound_core::runfile::read_run;
 
 use crate::{call, call_admitted, folder, status, stderr};

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use tailbound_core::record::{Run, ThreadRecord};
+use tailbound_core::Run;
+use tailbound_core::record::ThreadRecord;
 
 use crate::{PATIENCE, call, folder, is_root, read, skip, status, stderr, tailbound};
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Output;
 
 use tailbound_core::Impact;
-use tailbound_core::record::{Run, ThreadRecord};
+use tailbound_core::Run;
+use tailbound_core::record::ThreadRecord;
 
 use crate::{call, folder, is_root, read, skip, status, stderr};
 

@@ -11,7 +11,7 @@ fn root() -> bool {
     is_root()
 }
 
-fn value(run: &tailbound_core::record::Run, name: &str) -> f64 {
+fn value(run: &tailbound_core::Run, name: &str) -> f64 {
     let found = run.figures.iter().find(|f| f.name == name).map(|f| f.value);
     found.unwrap_or_else(|| panic!("no figure {name}: {:?}", run.figures))
 }

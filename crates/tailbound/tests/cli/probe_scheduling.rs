@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use tailbound_core::Impact;
-use tailbound_core::record::Run;
+use tailbound_core::Run;
 
 use crate::{call, folder, read, skip, status, stderr};
 
@@ -84,7 +84,7 @@ fn every_trial_is_accounted_for_and_a_sound_kernel_passes() {
 }
 
 #[test]
-fn the_most_urgent_tasks_have_a_seat_each() {
+fn the_most_urgent_tasks_have_a_slot_each() {
     if !realtime() {
         return;
     }

@@ -70,8 +70,8 @@ fn words_that_mean_nothing_are_refused_before_anything_starts() {
         let spec = format!("{}:nosuch=1", kind.name);
         refused(&["run", "-D", "1s", "--load", "none", "--probe", &spec], "no option `nosuch`");
         refused(&["measure", kind.name, "-D", "1s", "--nosuch", "1"], "--nosuch");
-        let spec = format!("run -D 1s --load none --means timerfd --probe {}", kind.name);
-        refused(&spec.split(' ').collect::<Vec<_>>(), "--means");
+        let spec = format!("run -D 1s --load none --sleep timerfd --probe {}", kind.name);
+        refused(&spec.split(' ').collect::<Vec<_>>(), "--sleep");
         for option in kind.options.iter().filter(|o| !o.default.is_empty()) {
             let flag = format!("--{}", option.name);
             let out = call(folder.path(), &["measure", kind.name, "-D", "1s", &flag, "§"]);

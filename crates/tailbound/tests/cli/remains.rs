@@ -25,7 +25,8 @@ pub(crate) fn remains(pid: u32) -> BTreeSet<String> {
     let instances = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten();
     let names = instances.flatten().map(|n| n.path().display().to_string());
     all.extend(names.filter(|n| n.contains(&format!("-{pid}-"))));
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    // Of this thread, which may have mounts of its own.
+    let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap_or_default();
     // Mount point and file system; numbers are given again.
     all.extend(mounts.lines().map(|l| {
         let words: Vec<&str> = l.split_whitespace().skip(4).collect();

@@ -6,7 +6,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::{call, folder, is_root, skip, status, stderr};
+use crate::{call, folder, is_root, skip, small, status, stderr};
 
 const SHORT: [&str; 9] = ["run", "-l", "300", "-q", "--warm-up", "10ms", "-p", "other", "--load"];
 
@@ -62,13 +62,8 @@ fn no_result_is_written_through_a_link() {
 fn a_campaigns_page_and_folders_are_no_links() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
-    std::fs::write(
-        at("c.toml"),
-        "name = \"c\"\n[text]\ntitle = \"t\"\nauthors = [\"a\"]\nyear = 2020\nmachine = \"m\"\nabout = \"x\"\n\
-         [[system]]\nid = \"any\"\nname = \"any\"\nkind = \"stock\"\n\
-         [[step]]\nid = \"one\"\ntitle = \"t\"\ntold = \"t\"\nrun = { loops = 50, policy = \"other\", load = [\"none\"], warm-up = \"0s\" }\n",
-    )
-    .unwrap();
+    let quick = "loops = 50\npolicy = \"other\"\nload = [\"none\"]\nwarm-up = \"0s\"";
+    std::fs::write(at("c.toml"), small::head("[]") + &small::step("one", quick)).unwrap();
     let words = ["campaign", "run", "c.toml", "--out", "f", "--system", "s", "--quiet"];
     std::fs::write(at("precious"), "precious").unwrap();
     std::fs::create_dir_all(at("f")).unwrap();
@@ -134,15 +129,9 @@ fn root_is_asked_before_a_files_commands_are_run() {
     let out = call(folder.path(), &["run", "-c", "c.toml", "-o", "z.tailbound.jsonl"]);
     assert!(!stderr(&out).contains('\u{1b}'), "{}", stderr(&out));
     // A campaign's file is asked for once, before its folder is made.
-    std::fs::write(
-        at("k.toml"),
-        format!(
-            "name = \"k\"\n[text]\ntitle = \"t\"\nauthors = [\"a\"]\nyear = 2020\nmachine = \"m\"\nabout = \"x\"\n\
-             [[system]]\nid = \"any\"\nname = \"any\"\nkind = \"stock\"\n\
-             [[step]]\nid = \"one\"\ntitle = \"t\"\ntold = \"t\"\nrun = {{ loops = 50, policy = \"other\", load-cmd = \"{touch}\", warm-up = \"300ms\" }}\n"
-        ),
-    )
-    .unwrap();
+    let commanded =
+        format!("loops = 50\npolicy = \"other\"\nload-cmd = \"{touch}\"\nwarm-up = \"300ms\"");
+    std::fs::write(at("k.toml"), small::head("[]") + &small::step("one", &commanded)).unwrap();
     let words = ["campaign", "run", "k.toml", "--out", "k", "--system", "s", "--quiet"];
     let out = call(folder.path(), &words);
     assert_eq!(

@@ -6,7 +6,7 @@
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use tailbound_core::record::Run;
+use tailbound_core::Run;
 use tailbound_core::runfile::read_run;
 use tailbound_core::verdict::Outcome;
 

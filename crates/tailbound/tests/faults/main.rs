@@ -23,16 +23,15 @@ mod fault;
 mod files;
 #[path = "../cli/remains.rs"]
 mod remains;
+#[path = "../cli/small.rs"]
+mod small;
 mod subject;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fault::{Fault, Instants};
 use subject::Subject;
-
-fn is_root() -> bool {
-    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
-}
+use tailbound_sys::process::is_root;
 
 /// One at a time: what is left on the machine must be this one's.
 fn alone() -> MutexGuard<'static, ()> {

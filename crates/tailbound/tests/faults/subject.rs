@@ -9,49 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tailbound_sys::process;
+use tailbound_sys::{boot, private, process};
 
 use crate::fault::{Fault, LIMIT, wait};
 use crate::files;
 use crate::remains::remains;
+use crate::small;
 
 /// Statuses that are answers: met, not met, cannot be judged, undecided.
 const ANSWERS: [i32; 4] = [0, 1, 3, 5];
-
-/// A campaign of one step.
-const SMALL: &str = r#"name = "small"
-differs = []
-[text]
-title = "A text"
-authors = ["A. Author"]
-year = 2008
-machine = "not named"
-about = "How late?"
-[[system]]
-id = "any"
-name = "any kernel"
-kind = "KIND"
-[[step]]
-id = "first"
-title = "The first"
-told = "800 sleeps"
-[step.run]
-loops = 800
-interval = "1ms"
-warm-up = "100ms"
-policy = "other"
-load = ["none"]
-[[step]]
-id = "second"
-title = "The second"
-told = "800 sleeps"
-[step.run]
-loops = 800
-interval = "1ms"
-warm-up = "100ms"
-policy = "other"
-load = ["clock"]
-"#;
 
 /// A command line that is disturbed.
 pub(crate) struct Subject {
@@ -74,7 +40,18 @@ pub(crate) fn run() -> Subject {
 pub(crate) fn observed() -> Subject {
     let words = "run -q -D 1s --warm-up 100ms --load none --observe auto -o r.tailbound.jsonl \
                  --report r.html --cpu-dma-latency 0us";
-    Subject { name: "observed", words: split(words), again: &["--force"], missing: None }
+    let missing = see_tracefs().err().map(|why| ("tracefs", why));
+    Subject { name: "observed", words: split(words), again: &["--force"], missing }
+}
+
+/// Gives this thread, and what it starts, a tracefs where the machine has mounted none.
+fn see_tracefs() -> Result<(), String> {
+    const INSTANCES: &str = "/sys/kernel/tracing/instances";
+    if Path::new(INSTANCES).is_dir() {
+        return Ok(());
+    }
+    private::own_mounts().map_err(|e| e.to_string())?;
+    boot::mount("tracefs", "/sys/kernel/tracing", "").map_err(|e| e.to_string())
 }
 
 /// Two variants in turn.
@@ -95,13 +72,11 @@ pub(crate) fn campaign() -> Subject {
 /// A real kernel in virtual time.
 pub(crate) fn lab() -> Subject {
     let words = "lab run -k debian:6.12-rt -l 300 -L none -o l.tailbound.jsonl --report l.html -q";
-    let store = std::env::var_os("TAILBOUND_LAB").map(PathBuf::from).or_else(|| {
-        std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache/tailbound/lab"))
-    });
-    let cached = store.is_some_and(|s| s.join("kernels").is_dir());
-    let missing = (!cached).then(|| {
-        let why = "no kernels are cached for the lab: `tailbound lab kernel fetch debian:6.12-rt`";
-        ("lab", why.to_owned())
+    let mut fetch = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+    let fetched = fetch.args(["lab", "kernel", "fetch", "-q", "debian:6.12-rt"]).output().unwrap();
+    let missing = (!fetched.status.success()).then(|| {
+        let why = String::from_utf8_lossy(&fetched.stderr);
+        ("kernels", format!("Debian's kernels cannot be had: {why}"))
     });
     Subject { name: "lab", words: split(words), again: &["--force"], missing }
 }
@@ -140,12 +115,13 @@ impl Subject {
     fn folder(&self) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         if self.name == "campaign" {
-            let kind = if std::fs::read_to_string("/sys/kernel/realtime").is_ok() {
-                "preempt-rt"
-            } else {
-                "stock"
+            let lines = |load: &str| {
+                let rest = "interval = \"1ms\"\nwarm-up = \"100ms\"\npolicy = \"other\"";
+                format!("loops = 800\n{rest}\nload = [\"{load}\"]")
             };
-            let text = SMALL.replace("KIND", kind);
+            let steps = [("first", "none"), ("second", "clock")];
+            let steps = steps.map(|(id, load)| small::step(id, &lines(load))).concat();
+            let text = small::head("[]") + &steps;
             std::fs::write(folder.path().join("small.toml"), text).unwrap();
         }
         folder

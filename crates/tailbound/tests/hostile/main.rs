@@ -25,7 +25,7 @@ use std::time::Duration;
 use mutate::{Random, json_mutants, token_mutants, toml_mutants};
 use tailbound_core::Run;
 use tailbound_core::campaign::CampaignFile;
-use tailbound_core::plan::Campaign;
+use tailbound_core::plan::RunConfig;
 use tailbound_core::printable;
 use tailbound_core::runfile::{read_run, write_run};
 
@@ -270,8 +270,8 @@ fn campaigns_with_one_value_replaced() {
                  repeat = 3\nuntil = \"precision\"\nprecision = \"1%\"\nconfidence = 0.9\n";
     for (what, text) in toml_mutants(words) {
         found.of(&what, || {
-            let Ok(words) = Campaign::parse(&text) else { return Ok(()) };
-            let asked = tailbound_run::Asked { words, ..tailbound_run::Asked::default() };
+            let Ok(words) = RunConfig::parse(&text) else { return Ok(()) };
+            let asked = tailbound_run::Request { words, ..tailbound_run::Request::default() };
             drop(tailbound_run::resolve(&asked, &tailbound_host::Root::real()));
             Ok(())
         });

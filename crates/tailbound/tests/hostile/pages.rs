@@ -2,9 +2,9 @@
 //! Everything that is made of a run, and what is looked for in it.
 
 use roxmltree::{Document, ParsingOptions};
+use tailbound_core::Run;
 use tailbound_core::campaign::CampaignFile;
 use tailbound_core::printable;
-use tailbound_core::record::Run;
 use tailbound_report::campaign::{self, Given, Measured, Place, State};
 use tailbound_report::compare::Answer;
 use tailbound_report::matrix::{self, Cell, Labels};

@@ -8,8 +8,8 @@
 //! all, begins and ends each game; one step of the offence in between moves the ball.
 //! Source: sched(7); Steven Rostedt, John Stultz: the game as a test of the push and pull logic.
 
+mod findings;
 mod players;
-mod told;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,10 +20,10 @@ use tailbound_sys::error::SysError;
 use super::bell::Closing;
 use super::{span, trials};
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Cast, Finished, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::thread_group::{Finished, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec};
+use findings::{Proof, Sum};
 use players::Field;
-use told::{Proof, Sum};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "sched-football",
@@ -61,7 +61,7 @@ const THROTTLE_SHARE: f64 = 0.9;
 
 /// What the options say.
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct Options {
     game_ns: i64,
     tolerance_ns: i64,
     defence: u8,
@@ -71,7 +71,7 @@ struct Words {
     priority: u8,
 }
 
-impl Words {
+impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let priority = |name| -> Result<u8, ProbeError> {
@@ -107,31 +107,31 @@ impl Words {
             offence,
             fan,
             fans: u32::try_from(options.count("fans", 0..=64)?).unwrap_or(0),
-            priority: super::director_priority(setup.plan, fan.saturating_add(1))?,
+            priority: super::controller_priority(setup.plan, fan.saturating_add(1))?,
         })
     }
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    let words = Words::of(setup)?;
+    let options = Options::of(setup)?;
     let interval_ns = setup.plan.interval_ns;
-    if words.game_ns.saturating_mul(10) > interval_ns.saturating_mul(9) {
+    if options.game_ns.saturating_mul(10) > interval_ns.saturating_mul(9) {
         return Err(ProbeError::Usage(format!(
             "probe sched-football: a game of {} leaves no pause in {}: make --interval longer",
-            span(words.game_ns),
+            span(options.game_ns),
             span(interval_ns)
         )));
     }
     if let Some((runtime_us, period_us)) = throttle(setup)
-        && words.game_ns as f64 / interval_ns as f64 > THROTTLE_SHARE * runtime_us / period_us
+        && options.game_ns as f64 / interval_ns as f64 > THROTTLE_SHARE * runtime_us / period_us
     {
         return Err(ProbeError::Cannot(format!(
             "probe sched-football: games of {} every {} come near the kernel's throttle of real-time tasks ({runtime_us} us in {period_us} us, kernel.sched_rt_runtime_us), which would stop the defence in the game: make --interval longer, or set kernel.sched_rt_runtime_us to -1 for the run",
-            span(words.game_ns),
+            span(options.game_ns),
             span(interval_ns)
         )));
     }
-    super::realtime_allowed(setup, words.priority)
+    super::realtime_allowed(setup, options.priority)
 }
 
 /// Budget and period of the real-time throttle in µs, if there is one.
@@ -142,58 +142,59 @@ fn throttle(setup: &Setup<'_>) -> Option<(f64, f64)> {
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Words::of(setup)?;
+    let options = Options::of(setup)?;
     let cpus = setup.cpus();
-    let mut cast: Cast = setup.cast()?;
-    let field = Arc::new(Field::new(cpus.len(), usize::try_from(words.fans).unwrap_or(0)));
+    let mut threads: ThreadGroup = setup.threads()?;
+    let field = Arc::new(Field::new(cpus.len(), usize::try_from(options.fans).unwrap_or(0)));
     let clock = clock_id(setup.plan.clock);
-    let born = |priority| birth(Policy::Fifo(priority), cpus.clone());
+    let born = |priority| thread_spec(Policy::Fifo(priority), cpus.clone());
     for i in 0..cpus.len() {
         let f = Arc::clone(&field);
-        cast.helper("defender", born(words.defence), move |s| {
+        threads.helper("defender", born(options.defence), move |s| {
             players::defender(&f, i, clock, s.stop());
             Ok(())
         })?;
         let f = Arc::clone(&field);
-        cast.helper("player of the offence", born(words.offence), move |s| {
+        threads.helper("player of the offence", born(options.offence), move |s| {
             players::offence(&f, i, clock, s.stop());
             Ok(())
         })?;
     }
-    for i in 0..words.fans {
+    for i in 0..options.fans {
         let f = Arc::clone(&field);
-        cast.helper("fan", born(words.fan), move |s| {
+        threads.helper("fan", born(options.fan), move |s| {
             players::fan(&f, i, s.stop());
             Ok(())
         })?;
     }
     let sum = Arc::new(Mutex::new(Sum::default()));
-    let referee = Referee { field, words, clock, sum: Arc::clone(&sum) };
-    let own = birth(setup.plan.policy, cpus.clone());
-    cast.measured(Seat::user(0, None), own, move |stage| referee.run(stage))?;
-    let players = (cpus.len(), words);
-    cast.after(move |_| {
-        sum.lock().unwrap_or_else(PoisonError::into_inner).extra(players.0, players.1.game_ns)
+    let referee = Referee { field, options, clock, sum: Arc::clone(&sum) };
+    let own = thread_spec(setup.plan.policy, cpus.clone());
+    threads.measured(RecordSlot::user(0, None), own, move |thread| referee.run(thread))?;
+    let players = (cpus.len(), options);
+    threads.after(move |_| {
+        sum.lock().unwrap_or_else(PoisonError::into_inner).output(players.0, players.1.game_ns)
     });
-    cast.release()
+    threads.release()
 }
 
 /// Above all players.
 struct Referee {
     field: Arc<Field>,
-    words: Words,
+    options: Options,
     clock: i32,
     sum: Arc<Mutex<Sum>>,
 }
 
 impl Referee {
-    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
+    fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let _closing = Closing(self.field.bells());
         let mut found = Sum::default();
-        let finished = stage.phases(|schedule, recorder| {
+        let finished = thread.phases(|schedule, recorder| {
             found = Sum::default();
-            trials::run(self.clock, schedule, &[recorder], stage.stop(), |n, writers| {
-                let Some(kick_off) = self.game(n, stage, &mut found) else { return false };
+            let mut writers = [trials::writer(recorder, schedule)];
+            trials::run(self.clock, schedule, &mut writers, thread.stop(), |n, writers| {
+                let Some(kick_off) = self.game(n, thread, &mut found) else { return false };
                 writers.iter_mut().for_each(|w| kick_off.enter(n, w));
                 true
             })
@@ -203,17 +204,17 @@ impl Referee {
     }
 
     /// One game; `None` when it came to no end.
-    fn game(&self, n: u64, stage: &Stage, sum: &mut Sum) -> Option<trials::Timed> {
+    fn game(&self, n: u64, thread: &ThreadContext, sum: &mut Sum) -> Option<trials::Timed> {
         let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(players::PATIENCE_NS);
         let from_ns = clock::now_ns(self.clock);
         if !self.field.line_up(until) {
-            sum.stuck += u64::from(!stage.stop().load(std::sync::atomic::Ordering::Relaxed));
+            sum.stuck += u64::from(!thread.stop().load(std::sync::atomic::Ordering::Relaxed));
             return None;
         }
         let to_ns = self.field.on_the_field_ns();
-        let whistle = self.field.play(self.words.game_ns, self.clock, stage.stop());
-        if !self.field.leave(until.saturating_add(self.words.game_ns)) {
-            sum.stuck += u64::from(!stage.stop().load(std::sync::atomic::Ordering::Relaxed));
+        let whistle = self.field.play(self.options.game_ns, self.clock, thread.stop());
+        if !self.field.leave(until.saturating_add(self.options.game_ns)) {
+            sum.stuck += u64::from(!thread.stop().load(std::sync::atomic::Ordering::Relaxed));
             return None;
         }
         sum.games += 1;
@@ -222,7 +223,7 @@ impl Referee {
             sum.longest_ns = sum.longest_ns.max(ran_ns);
             let Some(first) = moved.stretches().first() else { continue };
             sum.moved += 1;
-            if ran_ns >= self.words.tolerance_ns {
+            if ran_ns >= self.options.tolerance_ns {
                 let into_ns = first.from_ns - whistle.from_ns;
                 sum.ledger.enter(n, Proof { player, into_ns, ran_ns });
             }

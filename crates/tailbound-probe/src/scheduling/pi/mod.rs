@@ -9,9 +9,9 @@
 //! Source: futex(2) FUTEX_LOCK_PI; Sha, Rajkumar, Lehoczky: Priority Inheritance Protocols
 //! (1990).
 
-mod director;
+mod findings;
 mod tasks;
-mod told;
+mod trial;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use tailbound_core::Context;
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_rt::cyclic::{Ended, Schedule};
-use tailbound_rt::recorder::{Recorder, Writer};
+use tailbound_rt::recorder::Recorder;
 use tailbound_sys::error::SysError;
 use tailbound_sys::futex::{self, Locked, Scope};
 use tailbound_sys::sched::gettid;
@@ -28,10 +28,12 @@ use tailbound_sys::sched::gettid;
 use super::bell::Closing;
 use super::{of_phase, trials};
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Cast, Finished, Recorders, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::thread_group::{
+    Finished, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup, thread_spec,
+};
+use findings::Sum;
 use tasks::{Group, LOCKS_MAX, Lengths};
-use told::Sum;
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "pi",
@@ -74,21 +76,21 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     begin,
 };
 
-/// Tasks are below the director: urgent, spinner, links of the chain, holder.
+/// Tasks are below the controller: urgent, spinner, links of the chain, holder.
 const BELOW_THE_CHAIN: u8 = 3;
 
 /// What the options say.
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct Options {
     lengths: Lengths,
     links: usize,
     control: u64,
     planted: bool,
-    /// Of the director.
+    /// Of the controller.
     priority: u8,
 }
 
-impl Words {
+impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let chain = options.count("chain", 1..=LOCKS_MAX as u64)?;
@@ -107,7 +109,7 @@ impl Words {
             links,
             control: options.count("control", 0..=u64::from(u32::MAX))?,
             planted,
-            priority: super::director_priority(setup.plan, lowest)?,
+            priority: super::controller_priority(setup.plan, lowest)?,
         })
     }
 
@@ -117,9 +119,9 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    let words = Words::of(setup)?;
-    let busy = words.lengths.hold_ns.saturating_add(words.lengths.spin_ns);
-    let twice = if words.control == 0 { busy } else { busy.saturating_mul(2) };
+    let options = Options::of(setup)?;
+    let busy = options.lengths.hold_ns.saturating_add(options.lengths.spin_ns);
+    let twice = if options.control == 0 { busy } else { busy.saturating_mul(2) };
     if twice.saturating_mul(2) > setup.plan.interval_ns {
         return Err(ProbeError::Usage(format!(
             "probe pi: --hold and --spin want {} of every {}: make --interval at least {}",
@@ -128,7 +130,7 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             super::span(twice.saturating_mul(2))
         )));
     }
-    super::realtime_allowed(setup, words.priority)?;
+    super::realtime_allowed(setup, options.priority)?;
     let word = AtomicU32::new(1);
     match futex::try_lock_pi(&word, gettid(), Scope::Private) {
         Locked::Refused(errno) if errno == super::ENOSYS => Err(ProbeError::Cannot(
@@ -139,90 +141,95 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Words::of(setup)?;
-    let mut cast = setup.cast()?;
+    let options = Options::of(setup)?;
+    let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();
     for (cpu, place) in cpus.iter().zip(0u32..) {
-        one_cpu(&mut cast, setup.plan, words, *cpu, (place, cpus.len()), &sum)?;
+        one_cpu(&mut threads, setup.plan, options, *cpu, (place, cpus.len()), &sum)?;
     }
-    cast.after(move |_| {
+    threads.after(move |_| {
         let sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
         let priority = |policy| if let Policy::Fifo(p) = policy { p } else { 0 };
-        let steps = BELOW_THE_CHAIN + u8::try_from(words.links).unwrap_or(0);
-        let priorities = [steps, 2, 1].map(|s| priority(words.below(s)));
-        sum.extra(priorities, words.planted)
+        let steps = BELOW_THE_CHAIN + u8::try_from(options.links).unwrap_or(0);
+        let priorities = [steps, 2, 1].map(|s| priority(options.below(s)));
+        sum.output(priorities, options.planted)
     });
-    cast.release()
+    threads.release()
 }
 
-/// Director, tasks and seats of one CPU.
+/// Controller, tasks and slots of one CPU.
 fn one_cpu(
-    cast: &mut Cast,
+    threads: &mut ThreadGroup,
     plan: &Plan,
-    words: Words,
+    options: Options,
     cpu: u32,
     (place, of): (u32, usize),
     sum: &Arc<Mutex<Sum>>,
 ) -> Result<(), ProbeError> {
     let group = Arc::new(Group::default());
     let clock = clock_id(plan.clock);
-    let Words { lengths, links, .. } = words;
-    let at = |steps| birth(words.below(steps), vec![cpu]);
+    let Options { lengths, links, .. } = options;
+    let at = |steps| thread_spec(options.below(steps), vec![cpu]);
     let lowest = BELOW_THE_CHAIN + u8::try_from(links).unwrap_or(0);
     let g = Arc::clone(&group);
-    cast.helper("urgent task", at(1), move |s| {
+    threads.helper("urgent task", at(1), move |s| {
         tasks::high(&g, links, clock, s.stop());
         Ok(())
     })?;
     let g = Arc::clone(&group);
-    cast.helper("spinner", at(2), move |s| {
+    threads.helper("spinner", at(2), move |s| {
         tasks::middle(&g, lengths, clock, s.stop());
         Ok(())
     })?;
     for (own, steps) in (1..=links).zip((3..lowest).rev()) {
         let g = Arc::clone(&group);
-        cast.helper("link of the chain", at(steps), move |s| {
+        threads.helper("link of the chain", at(steps), move |s| {
             tasks::link(&g, own, s.stop());
             Ok(())
         })?;
     }
     let g = Arc::clone(&group);
-    cast.helper("holder", at(lowest), move |s| {
+    threads.helper("holder", at(lowest), move |s| {
         tasks::low(&g, lengths, clock, s.stop());
         Ok(())
     })?;
     let of = i64::try_from(of.max(1)).unwrap_or(1);
     let phase_ns = plan.interval_ns / of * i64::from(place);
-    let seat = |n: u32, context| Seat { phase_ns, context, ..Seat::user(place * 4 + n, Some(cpu)) };
+    let slot = |n: u32, context| RecordSlot {
+        phase_ns,
+        context,
+        ..RecordSlot::user(place * 4 + n, Some(cpu))
+    };
+    let mut own_thread = threads.thread(slot(0, Context::User))?;
     let beside = [
-        cast.beside(seat(1, Context::HandOver))?,
-        cast.beside(seat(2, Context::Wait))?,
-        cast.beside(seat(3, Context::NoInheritance))?,
+        own_thread.beside(slot(1, Context::HandOver))?,
+        own_thread.beside(slot(2, Context::Wait))?,
+        own_thread.beside(slot(3, Context::NoInheritance))?,
     ];
-    let desk = Desk { group, words, clock, cpu, beside, sum: Arc::clone(sum) };
-    let own = birth(plan.policy, vec![cpu]);
-    cast.measured(seat(0, Context::User), own, move |stage| desk.run(stage))
+    let controller = Controller { group, options, clock, cpu, beside, sum: Arc::clone(sum) };
+    let own = thread_spec(plan.policy, vec![cpu]);
+    own_thread.start(own, move |thread| controller.run(thread))
 }
 
-/// Where the director of one CPU works.
-struct Desk {
+/// Where the controller of one CPU works.
+struct Controller {
     group: Arc<Group>,
-    words: Words,
+    options: Options,
     clock: i32,
     cpu: u32,
     beside: [Arc<Recorders>; 3],
     sum: Arc<Mutex<Sum>>,
 }
 
-impl Desk {
-    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
+impl Controller {
+    fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let _closing = Closing(self.group.bells());
         let mut measuring = false;
         let mut found = Sum::default();
-        let finished = stage.phases(|schedule, recorder| {
+        let finished = thread.phases(|schedule, recorder| {
             found = Sum::default();
-            let ended = self.phase(schedule, recorder, stage, (measuring, &mut found));
+            let ended = self.phase(schedule, recorder, thread, (measuring, &mut found));
             measuring = true;
             ended
         });
@@ -234,17 +241,17 @@ impl Desk {
         &self,
         schedule: &Schedule,
         recorder: &Recorder,
-        stage: &Stage,
+        thread: &ThreadContext,
         (measuring, sum): (bool, &mut Sum),
     ) -> Ended {
         let [hand_over, wait, control] = self.beside.each_ref().map(|r| of_phase(r, measuring));
-        let mut control = Writer::new(control, schedule.first_ns, schedule.interval_ns);
-        let Words { lengths, links, planted, control: every, .. } = self.words;
-        let play = |inherit| director::play(&self.group, links, inherit, lengths, self.clock);
-        let recorders = [recorder, hand_over, wait];
-        let ended = trials::run(self.clock, schedule, &recorders, stage.stop(), |n, writers| {
+        let mut control = trials::writer(control, schedule);
+        let Options { lengths, links, planted, control: every, .. } = self.options;
+        let play = |inherit| trial::play(&self.group, links, inherit, lengths, self.clock);
+        let mut writers = [recorder, hand_over, wait].map(|r| trials::writer(r, schedule));
+        let ended = trials::run(self.clock, schedule, &mut writers, thread.stop(), |n, writers| {
             let Some(trial) = play(!planted) else {
-                sum.stuck += u64::from(!stage.stop().load(Ordering::Relaxed));
+                sum.stuck += u64::from(!thread.stop().load(Ordering::Relaxed));
                 return false;
             };
             sum.trials += 1;

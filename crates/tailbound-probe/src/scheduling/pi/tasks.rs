@@ -3,9 +3,9 @@
 //! hold one lock and want the next, the one that spins in between, and the one that wants.
 //!
 //! Context: HOT (no allocation; the mutexes around the stamps are never contended: a task
-//! writes before it reports, the director reads when all have). Units: ns on the plan's clock.
+//! writes before it reports, the controller reads when all have). Units: ns on the plan's clock.
 //! All sit on one CPU, so their priorities alone decide who runs.
-//! Not here: the order of events and their judgement (`director`).
+//! Not here: the order of events and their judgement (`controller`).
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -64,7 +64,7 @@ pub(super) struct Group {
     pub(super) links: [Bell; LOCKS_MAX],
     pub(super) middle: Bell,
     pub(super) high: Bell,
-    pub(super) director: Bell,
+    pub(super) controller: Bell,
     /// Tasks that have not yet reported.
     pub(super) left: AtomicU32,
     /// When the urgent task asked; 0: not yet.
@@ -119,10 +119,10 @@ impl Group {
         }
     }
 
-    /// The last task to report wakes the director.
+    /// The last task to report wakes the controller.
     fn report(&self) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.director.ring();
+            self.controller.ring();
         }
     }
 
@@ -133,7 +133,7 @@ impl Group {
 
     /// All bells.
     pub(super) fn bells(&self) -> Vec<&Bell> {
-        let mut all = vec![&self.low, &self.middle, &self.high, &self.director];
+        let mut all = vec![&self.low, &self.middle, &self.high, &self.controller];
         all.extend(&self.links);
         all
     }
@@ -148,7 +148,7 @@ pub(super) fn low(group: &Group, lengths: Lengths, clock_id: i32, stop: &AtomicB
         let mut seen = Seen { first_ns: now(), ..Seen::default() };
         seen.errno = group.take(0, tid);
         seen.got_ns = now();
-        group.director.ring();
+        group.controller.ring();
         loop {
             let at = now();
             let own = seen.pace.step(at);
@@ -175,7 +175,7 @@ pub(super) fn link(group: &Group, own: usize, stop: &AtomicBool) {
     while let Some(ring) = bell.wait(rings, stop) {
         rings = ring;
         group.take(own, tid);
-        group.director.ring();
+        group.controller.ring();
         group.take(own.saturating_sub(1), tid);
         group.release(own.saturating_sub(1), tid);
         group.release(own, tid);

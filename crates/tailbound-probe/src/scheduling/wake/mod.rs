@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The probe `prio-wake`: of many who wait for one thing, the most urgent goes on first.
 //!
-//! Context: SETUP in `check` and `begin`, HOT in the director's trials. Units: ns.
+//! Context: SETUP in `check` and `begin`, HOT in the controller's trials. Units: ns.
 //! The players begin to wait one after the other, in an order drawn anew for each trial, and
-//! the director makes sure that each sleeps before it calls the next: that they go on in the
+//! the controller makes sure that each sleeps before it calls the next: that they go on in the
 //! order of their urgency is then nobody's doing but the kernel's.
 //! Source: futex(2); the priority-sorted queues of futexes and of locks with inheritance.
 
@@ -26,14 +26,14 @@ use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
 use crate::arm::{ProbeError, clock_id};
-use crate::cast::{Extra, Finished, Running, Seat, Stage, birth};
 use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::thread_group::{Finished, ProbeOutput, RecordSlot, Running, ThreadContext, thread_spec};
 use players::{Means, Queue};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "prio-wake",
     about: "of many who wait for one thing, the most urgent goes on first",
-    from: "the director, just before it lets go of what all wait for (futex wake, requeue or unlock)",
+    from: "the controller, just before it lets go of what all wait for (futex wake, requeue or unlock)",
     to: "the most urgent of those who waited, at its first instruction after the wait",
     replaces: &["LTP prio-wake"],
     options: &[
@@ -61,14 +61,14 @@ const LOOK_NS: i64 = 20_000;
 
 /// What the options say.
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct Options {
     means: Means,
     tasks: usize,
     exchanged: bool,
     priority: u8,
 }
 
-impl Words {
+impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let tasks = usize::try_from(options.count("threads", 2..=64)?).unwrap_or(2);
@@ -82,7 +82,7 @@ impl Words {
             means: Means::of(options.word("by", Means::WORDS)?),
             tasks,
             exchanged,
-            priority: super::director_priority(setup.plan, at_least)?,
+            priority: super::controller_priority(setup.plan, at_least)?,
         })
     }
 
@@ -94,7 +94,7 @@ impl Words {
 }
 
 fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    super::realtime_allowed(setup, Words::of(setup)?.priority)
+    super::realtime_allowed(setup, Options::of(setup)?.priority)
 }
 
 /// The first, by rank, that went on after a less urgent one.
@@ -113,58 +113,63 @@ struct Sum {
 }
 
 fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Words::of(setup)?;
+    let options = Options::of(setup)?;
     let clock = clock_id(setup.plan.clock);
-    let mut cast = setup.cast()?;
+    let mut threads = setup.threads()?;
     let mut cpus = setup.cpus();
-    if words.means == Means::Broadcast {
+    if options.means == Means::Broadcast {
         // On several CPUs two of them may go on at once.
         cpus.truncate(1);
     }
-    let queue = Arc::new(Queue::new(words.tasks));
-    for rank in 0..words.tasks {
+    let queue = Arc::new(Queue::new(options.tasks));
+    for rank in 0..options.tasks {
         let own = Arc::clone(&queue);
-        cast.helper("one who waits", birth(words.below(rank), cpus.clone()), move |s| {
-            players::play(&own, rank, words.means, clock, s.stop());
-            Ok(())
-        })?;
+        threads.helper(
+            "one who waits",
+            thread_spec(options.below(rank), cpus.clone()),
+            move |s| {
+                players::play(&own, rank, options.means, clock, s.stop());
+                Ok(())
+            },
+        )?;
     }
     let sum = Arc::new(Mutex::new(Sum::default()));
-    let desk = Director { queue, words, clock, sum: Arc::clone(&sum) };
-    let own = birth(setup.plan.policy, cpus);
-    cast.measured(Seat::user(0, None), own, move |stage| desk.run(stage))?;
-    cast.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), words));
-    cast.release()
+    let controller = Controller { queue, options, clock, sum: Arc::clone(&sum) };
+    let own = thread_spec(setup.plan.policy, cpus);
+    threads.measured(RecordSlot::user(0, None), own, move |thread| controller.run(thread))?;
+    threads.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
+    threads.release()
 }
 
-struct Director {
+struct Controller {
     queue: Arc<Queue>,
-    words: Words,
+    options: Options,
     clock: i32,
     sum: Arc<Mutex<Sum>>,
 }
 
-impl Director {
-    fn run(&self, stage: &Stage) -> Result<Finished, SysError> {
+impl Controller {
+    fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let mut bells: Vec<&Bell> = self.queue.players.iter().map(|p| &p.bell).collect();
-        bells.push(&self.queue.director);
+        bells.push(&self.queue.controller);
         let _closing = Closing(bells);
         let asleep = self.observers()?;
-        let (tid, mut order) = (gettid(), (0..self.words.tasks).collect::<Vec<_>>());
+        let (tid, mut order) = (gettid(), (0..self.options.tasks).collect::<Vec<_>>());
         let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
         let mut found = Sum::default();
-        let finished = stage.phases(|schedule, recorder| {
+        let finished = thread.phases(|schedule, recorder| {
             found = Sum::default();
-            trials::run(self.clock, schedule, &[recorder], stage.stop(), |n, writers| {
+            let mut writers = [trials::writer(recorder, schedule)];
+            trials::run(self.clock, schedule, &mut writers, thread.stop(), |n, writers| {
                 shuffle(&mut order, &mut dice);
                 let Some(timed) = self.trial(&asleep, &order, tid) else {
-                    found.stuck += u64::from(!stage.stop().load(Ordering::Relaxed));
+                    found.stuck += u64::from(!thread.stop().load(Ordering::Relaxed));
                     self.set_free(tid);
                     return false;
                 };
                 found.calls += 1;
                 // A signal that ends the run may have ended a wait.
-                let stopped = stage.stop().load(Ordering::Relaxed);
+                let stopped = thread.stop().load(Ordering::Relaxed);
                 if let Some(proof) = self.judge().filter(|_| !stopped) {
                     found.ledger.enter(n, proof);
                 }
@@ -198,18 +203,18 @@ impl Director {
         let q = &*self.queue;
         let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(PATIENCE_NS);
         q.tickets.store(0, Ordering::Relaxed);
-        q.left.store(u32::try_from(self.words.tasks).unwrap_or(0), Ordering::Relaxed);
+        q.left.store(u32::try_from(self.options.tasks).unwrap_or(0), Ordering::Relaxed);
         let word = q.word.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
-        if self.words.means == Means::Lock
+        if self.options.means == Means::Lock
             && futex::lock_pi(&q.lock, tid, Scope::Private) != Locked::Got
         {
             return None;
         }
         for &i in order {
             let (player, asleep) = (q.players.get(i)?, asleep.get(i)?);
-            let rung = q.director.count();
+            let rung = q.controller.count();
             player.bell.ring();
-            if !q.director.wait_until(rung, until) {
+            if !q.controller.wait_until(rung, until) {
                 return None;
             }
             while !asleep.is() {
@@ -219,10 +224,10 @@ impl Director {
                 pause();
             }
         }
-        let rung = q.director.count();
+        let rung = q.controller.count();
         let from_ns = self.call(word, tid, until)?;
         while q.left.load(Ordering::Acquire) != 0 {
-            if !q.director.wait_until(rung, until) {
+            if !q.controller.wait_until(rung, until) {
                 return None;
             }
             if q.left.load(Ordering::Acquire) != 0 {
@@ -239,13 +244,13 @@ impl Director {
     /// Lets go of what all wait for; when that was.
     fn call(&self, word: u32, tid: i32, until: i64) -> Option<i64> {
         let q = &*self.queue;
-        if self.words.means == Means::Condition
+        if self.options.means == Means::Condition
             && futex::lock_pi(&q.lock, tid, Scope::Private) != Locked::Got
         {
             return None;
         }
         let from_ns = clock::now_ns(self.clock);
-        match self.words.means {
+        match self.options.means {
             Means::Condition => {
                 futex::requeue_pi(&q.word, word, &q.lock, u32::MAX, Scope::Private).ok()?;
                 futex::unlock_pi(&q.lock, tid, Scope::Private).ok()?;
@@ -253,10 +258,10 @@ impl Director {
             Means::Lock => futex::unlock_pi(&q.lock, tid, Scope::Private).ok()?,
             Means::Broadcast => drop(futex::wake(&q.word, u32::MAX, Scope::Private)),
             Means::One => {
-                for _ in 0..self.words.tasks {
-                    let rung = q.director.count();
+                for _ in 0..self.options.tasks {
+                    let rung = q.controller.count();
                     futex::wake(&q.word, 1, Scope::Private);
-                    if !q.director.wait_until(rung, until) {
+                    if !q.controller.wait_until(rung, until) {
                         return None;
                     }
                 }
@@ -292,7 +297,7 @@ fn judge(seen: impl Iterator<Item = (u32, i32)>) -> Option<Proof> {
         .map(|(rank, (ticket, failed))| Proof { rank, ticket, failed })
 }
 
-/// Lets those go on that are on the director's own CPU.
+/// Lets those go on that are on the controller's own CPU.
 fn pause() {
     let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(LOOK_NS);
     Nanosleep(CLOCK_MONOTONIC).sleep_until(until);
@@ -309,37 +314,37 @@ fn shuffle(order: &mut [usize], dice: &mut u64) {
     }
 }
 
-fn told(sum: &Sum, words: Words) -> Extra {
-    let mut extra = Extra::default();
+fn told(sum: &Sum, options: Options) -> ProbeOutput {
+    let mut output = ProbeOutput::default();
     let title = |n| {
         format!(
             "a less urgent task went on before a more urgent one that waited for the same, in {n} calls"
         )
     };
-    extra.findings.extend(
+    output.findings.extend(
         sum.ledger
             .finding("wrong-order", title, |p| match p.failed {
-                0 => format!("the task of rank {} of {} was number {} to go on", p.rank + 1, words.tasks, p.ticket + 1),
+                0 => format!("the task of rank {} of {} was number {} to go on", p.rank + 1, options.tasks, p.ticket + 1),
                 errno => format!("the wait of the task of rank {} ended without what it waited for (errno {errno})", p.rank + 1),
             })
             .map(|f| f.remedy("Futexes and locks with inheritance must serve the most urgent waiter first: this kernel's queues do not.")),
     );
     if sum.stuck > 0 {
-        extra.findings.push(
+        output.findings.push(
             Finding::new(
                 "trial-stuck",
                 Impact::Violation,
                 "a task that had been called had not gone on seconds later",
             )
             .meaning("A wake-up was lost, or the task got no CPU.")
-            .remedy("Look for real-time tasks above the director that do not sleep."),
+            .remedy("Look for real-time tasks above the controller that do not sleep."),
         );
     }
-    extra.figures.extend([
-        count("calls", sum.calls, &format!("of {} who waited", words.tasks)),
+    output.figures.extend([
+        count("calls", sum.calls, &format!("of {} who waited", options.tasks)),
         count("violations", sum.ledger.n(), "of them, those answered in a wrong order"),
     ]);
-    extra
+    output
 }
 
 #[cfg(test)]

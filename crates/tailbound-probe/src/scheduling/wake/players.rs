@@ -2,7 +2,7 @@
 //! Those who wait, and draw a number when they may go on.
 //!
 //! Context: HOT (no allocation). Units: ns on the plan's clock.
-//! Not here: in which order they should have gone on (the director).
+//! Not here: in which order they should have gone on (the controller).
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
 
@@ -55,7 +55,7 @@ pub(super) struct Player {
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) players: Vec<Player>,
-    pub(super) director: Bell,
+    pub(super) controller: Bell,
     pub(super) word: AtomicU32,
     pub(super) lock: AtomicU32,
     pub(super) tickets: AtomicU32,
@@ -66,7 +66,7 @@ impl Queue {
     pub(super) fn new(players: usize) -> Self {
         Self {
             players: (0..players).map(|_| Player::default()).collect(),
-            director: Bell::default(),
+            controller: Bell::default(),
             word: AtomicU32::new(0),
             lock: AtomicU32::new(0),
             tickets: AtomicU32::new(0),
@@ -83,7 +83,7 @@ pub(super) fn play(queue: &Queue, own: usize, means: Means, clock_id: i32, stop:
     while let Some(ring) = player.bell.wait(rings, stop) {
         rings = ring;
         let word = queue.word.load(Ordering::Acquire);
-        queue.director.ring();
+        queue.controller.ring();
         let failed = wait(queue, word, means, tid);
         player.first_ns.store(clock::now_ns(clock_id), Ordering::Relaxed);
         player.ticket.store(queue.tickets.fetch_add(1, Ordering::AcqRel), Ordering::Relaxed);
@@ -94,7 +94,7 @@ pub(super) fn play(queue: &Queue, own: usize, means: Means, clock_id: i32, stop:
         }
         let last = queue.left.fetch_sub(1, Ordering::AcqRel) == 1;
         if last || means == Means::One {
-            queue.director.ring();
+            queue.controller.ring();
         }
     }
 }

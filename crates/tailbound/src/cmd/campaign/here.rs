@@ -12,7 +12,7 @@ use tailbound_core::campaign::Part;
 use tailbound_core::units::format_span;
 use tailbound_core::{Plan, plan};
 use tailbound_host::Root;
-use tailbound_run::{Asked, resolve};
+use tailbound_run::{Request, resolve};
 use tailbound_sys::signal::Signals;
 
 use super::folder::{self, Folder};
@@ -33,7 +33,7 @@ const REDRAW_EVERY: Duration = Duration::from_millis(500);
 /// A run to be made.
 struct Job<'a> {
     part: &'a Part,
-    words: plan::Campaign,
+    words: plan::RunConfig,
     plan: Plan,
 }
 
@@ -50,8 +50,8 @@ pub(super) fn make(
     let (mut kept, mut refused) = (0, Vec::new());
     for part in parts {
         let words = words(args, &chosen.file.name, part, false);
-        let asked = Asked { words: words.clone(), bare: part.only_work, ..Asked::default() };
-        let plan = match resolve(&asked, &Root::real()) {
+        let request = Request { words: words.clone(), bare: part.only_work, ..Request::default() };
+        let plan = match resolve(&request, &Root::real()) {
             Ok(resolved) => resolved.plan,
             Err(e) => {
                 refused.push((part, e.to_string()));
@@ -62,7 +62,7 @@ pub(super) fn make(
             Some(run) if same(&run.header.plan, &plan, part) => kept += 1,
             Some(_) if !args.force => {
                 return Ok(Ended::taken(format!(
-                    "{} holds a run of other words, such as another --scale: choose another --out, or give --force to make it again",
+                    "{} holds a run made with different options, such as another --scale: choose another --out, or give --force to make it again",
                     folder::run_file(&system, &part.id).display()
                 )));
             }
@@ -121,7 +121,7 @@ fn one(
         vec![
             "run".into(),
             "--yes".into(),
-            "--campaign".into(),
+            "--config".into(),
             toml.into(),
             "--report".into(),
             report.into(),
@@ -232,7 +232,7 @@ impl Shown {
         let since = i64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(i64::MAX);
         let so_far = follow.so_far().map_or_else(String::new, |s| format!("; {s}"));
         let text =
-            format!("{}: {} over, about {} to go{so_far}", self.now, whole(since), whole(left));
+            format!("{}: {} elapsed, about {} left{so_far}", self.now, whole(since), whole(left));
         if self.terminal {
             let width = tailbound_sys::terminal::size(&io::stderr()).map_or(80, |(c, _)| c);
             let line: String = text.chars().take(width.saturating_sub(1)).collect();

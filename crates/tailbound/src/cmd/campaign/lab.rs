@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tailbound_core::campaign::Part;
 use tailbound_core::plan;
 use tailbound_core::units::{format_span, parse_ns};
-use tailbound_lab::{Asked, Labelled};
+use tailbound_lab::{Labelled, Request};
 
 use super::folder::{self, Folder};
 use super::shipped::Chosen;
@@ -41,11 +41,11 @@ pub(super) fn make(
     let can: Vec<&Part> = parts.iter().filter(|p| p.not_in_lab.is_none()).collect();
     length(args, chosen, &can)?;
     let bench = Bench::open(&args.host)?;
-    let emulator = bench.ready(&asked(args, chosen, parts.first().ok_or_else(Failure::bug)?))?;
+    let emulator = bench.ready(&request(args, chosen, parts.first().ok_or_else(Failure::bug)?))?;
     let mut all = Vec::new();
     for part in can {
-        let asked = asked(args, chosen, part);
-        for labelled in asked.cells(&mut |name, arch| bench.obtain(name, arch))? {
+        let request = request(args, chosen, part);
+        for labelled in request.cells(&mut |name, arch| bench.obtain(name, arch))? {
             let system = folder.system(&format!("lab-{}", labelled.kernel))?;
             all.push(Job { part: part.id.clone(), system, labelled });
         }
@@ -59,7 +59,7 @@ pub(super) fn make(
             Some(r) if same(&r) => {}
             Some(_) if !args.force => {
                 return Ok(Ended::taken(format!(
-                    "{} holds a run of other words or of another version: choose another --out, or give --force",
+                    "{} holds a run made with different options or by another version: choose another --out, or give --force",
                     folder::run_file(&job.system, &job.part).display()
                 )));
             }
@@ -111,14 +111,14 @@ fn keep(job: &Job, made: &tailbound_lab::Made) -> Result<(), Failure> {
 }
 
 /// What the lab is asked for one part.
-fn asked(args: &CampaignRunArgs, chosen: &Chosen, part: &Part) -> Asked {
+fn request(args: &CampaignRunArgs, chosen: &Chosen, part: &Part) -> Request {
     let mut campaign = words(args, &chosen.file.name, part, true);
     let load = campaign.load.take().map_or_else(|| "none".to_owned(), |l| l.join(","));
     if part.only_work {
         (campaign.loops, campaign.duration) = (Some(BESIDE_WORKS), None);
     }
     let guest = &args.guest;
-    Asked {
+    Request {
         kernels: args.kernel.clone(),
         append: vec![part.append.clone()],
         targets: guest.target.clone(),
@@ -133,7 +133,7 @@ fn asked(args: &CampaignRunArgs, chosen: &Chosen, part: &Part) -> Asked {
         with: guest.with.clone(),
         guest: args.host.guest.clone(),
         campaign,
-        ..Asked::default()
+        ..Request::default()
     }
 }
 
@@ -155,7 +155,7 @@ fn length(args: &CampaignRunArgs, chosen: &Chosen, parts: &[&Part]) -> Result<()
     )))
 }
 
-fn ns(words: &plan::Campaign) -> i64 {
+fn ns(words: &plan::RunConfig) -> i64 {
     let time = |text: &Option<String>| text.as_deref().and_then(|t| parse_ns(t).ok());
     let interval = time(&words.interval).unwrap_or(250_000);
     let loops = words.loops.map(|n| i64::try_from(n).unwrap_or(i64::MAX).saturating_mul(interval));

@@ -46,7 +46,7 @@ pub(crate) fn campaign(what: &Campaign) -> Result<ExitCode, Failure> {
 struct Ended {
     /// By a signal, before all were made.
     interrupted: bool,
-    /// The folder holds runs of other words: nothing was made.
+    /// The folder holds runs made with different options: nothing was made.
     taken: Option<String>,
 }
 
@@ -95,7 +95,7 @@ fn run_in(
     }
     let in_lab = !args.kernel.is_empty() || !args.guest.target.is_empty();
     if !in_lab && !chosen.shipped {
-        let words: Vec<&plan::Campaign> = parts.iter().map(|p| &p.run).collect();
+        let words: Vec<&plan::RunConfig> = parts.iter().map(|p| &p.run).collect();
         consent::ask(&args.name, &words, args.yes)?;
     }
     input::may_write(&page::default_page(out), true)?;
@@ -136,7 +136,7 @@ fn wanted(chosen: &Chosen, only: &[String]) -> Result<Vec<Part>, Failure> {
 }
 
 /// The words of `part`, as long as asked for.
-fn words(args: &CampaignRunArgs, name: &str, part: &Part, lab: bool) -> plan::Campaign {
+fn words(args: &CampaignRunArgs, name: &str, part: &Part, lab: bool) -> plan::RunConfig {
     let (mut words, _) = scaled(if lab { &part.lab } else { &part.run }, args.scale);
     words.name = Some(format!("{name}/{}", part.id));
     if let Some(cpus) = &args.cpus {

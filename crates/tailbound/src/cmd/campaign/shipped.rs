@@ -54,7 +54,7 @@ pub(super) fn parse(name: &str, text: String) -> Result<Chosen, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use tailbound_run::{Asked, RunError, resolve};
+    use tailbound_run::{Request, RunError, resolve};
 
     use super::*;
 
@@ -82,7 +82,10 @@ mod tests {
                 let mut words = part.run.clone();
                 // Whether this machine allows it is another question.
                 (words.policy, words.cpus, words.observe) = (Some("other".into()), None, None);
-                match resolve(&Asked { words, ..Asked::default() }, &tailbound_host::Root::real()) {
+                match resolve(
+                    &Request { words, ..Request::default() },
+                    &tailbound_host::Root::real(),
+                ) {
                     Ok(_) | Err(RunError::Cannot(_)) => {}
                     Err(e) => panic!("{name}, {}: {e}", part.id),
                 }

@@ -7,8 +7,9 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
+use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
-use tailbound_core::record::{Fact, Run};
+use tailbound_core::record::Fact;
 use tailbound_stats::decide::flow::{self, Answer, Answers, Known};
 
 use super::sides::Given;
@@ -114,7 +115,7 @@ fn guest(run: &Run) -> Known {
 }
 
 /// Asks the person at the terminal what is still unknown and on the way.
-pub(super) fn asked(
+pub(super) fn request(
     args: &DecideArgs,
     mut answers: Answers,
     unit_ns: Option<f64>,

@@ -37,7 +37,7 @@ pub(crate) fn decide(args: &DecideArgs) -> Result<ExitCode, Failure> {
     let known = answers::answers(args, &given)?;
     #[expect(clippy::cast_precision_loss, reason = "a length of time")]
     let unit_ns = unit_ns.map(|ns| ns as f64);
-    let known = answers::asked(args, known, unit_ns)?;
+    let known = answers::request(args, known, unit_ns)?;
     let mut choice = choose(given.real, given.fast, known, unit_ns);
     choice.notes.extend(given.notes);
     if let Some(out) = &args.out {

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
-use tailbound_core::plan::Campaign;
+use tailbound_core::plan::RunConfig;
 use tailbound_host::Root;
 use tailbound_report::decide::sleepers as picture;
-use tailbound_run::{Asked, Output, Session, resolve};
+use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_stats::decide::of_runs;
 use tailbound_sys::signal::Signals;
 
@@ -57,16 +57,16 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let mut plans = Vec::new();
     for tasks in numbers.iter() {
-        let words = Campaign {
+        let words = RunConfig {
             tasks: Some(tasks),
             loops: Some(args.loops),
             interval: Some(args.interval.clone()),
             policy: args.policy.clone(),
             cpus: args.cpus.clone(),
             load: Some(vec![args.load.clone()]),
-            ..Campaign::default()
+            ..RunConfig::default()
         };
-        plans.push((tasks, resolve(&Asked { words, ..Asked::default() }, &root)?));
+        plans.push((tasks, resolve(&Request { words, ..Request::default() }, &root)?));
     }
     let out = folder(args, plans.iter().map(|(tasks, _)| *tasks))?;
     std::fs::create_dir_all(&out)

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tailbound_core::Run;
 use tailbound_core::lab::LabRecord;
-use tailbound_core::record::Run;
 use tailbound_core::runfile;
 use tailbound_lab::cache::{self, Limits, Working};
 use tailbound_lab::{
-    Arch, Asked, Cell, Cost, Emulator, Happened, Kernel, KernelName, LabError, Labelled, Made,
-    Means, Store, kernel, needs, run_all,
+    Arch, Cell, Cost, Emulator, Happened, Kernel, KernelName, LabError, Labelled, Made, Means,
+    Request, Store, kernel, needs, run_all,
 };
 use tailbound_sys::signal::Signals;
 
@@ -77,18 +77,18 @@ impl<'a> Bench<'a> {
     }
 
     /// Looks at everything that `words` need before anything is fetched; the emulator.
-    pub(in crate::cmd) fn ready(&self, words: &Asked) -> Result<Emulator, Failure> {
-        let asked = (self.host.qemu.as_deref(), self.host.guest.as_deref());
+    pub(in crate::cmd) fn ready(&self, words: &Request) -> Result<Emulator, Failure> {
+        let request = (self.host.qemu.as_deref(), self.host.guest.as_deref());
         let fresh = self.host.refresh;
-        Ok(needs::for_booting(&self.store, &words.names()?, words.arch()?, fresh, asked)?)
+        Ok(needs::for_booting(&self.store, &words.names()?, words.arch()?, fresh, request)?)
     }
 
     /// As [`Self::ready`], for one run that was recorded.
     pub(super) fn ready_again(&self, record: &LabRecord) -> Result<Emulator, Failure> {
         let arch = record.arch.parse().map_err(Failure::usage)?;
         let name: KernelName = record.kernel.name.parse()?;
-        let asked = (self.host.qemu.as_deref(), self.host.guest.as_deref());
-        Ok(needs::for_booting(&self.store, &[(name, arch)], arch, self.host.refresh, asked)?)
+        let request = (self.host.qemu.as_deref(), self.host.guest.as_deref());
+        Ok(needs::for_booting(&self.store, &[(name, arch)], arch, self.host.refresh, request)?)
     }
 
     /// Makes `cells`; `done` is called with each as it comes and yields what is said about it.
@@ -166,7 +166,7 @@ pub(super) fn cost(cost: &Cost) -> Value {
 pub(in crate::cmd) fn said(title: &str, made: &Made) -> String {
     let from = if made.cost.resumed { "from a snapshot" } else { "from power-on" };
     let count = made.cost.instructions.map_or_else(String::new, |n| {
-        format!(", at {}.{:02} G instructions", n / 1_000_000_000, n / 10_000_000 % 100)
+        format!(", after {}.{:02} G guest instructions", n / 1_000_000_000, n / 10_000_000 % 100)
     });
     format!("{title}: done {from} in {:.1} s{count}", made.cost.host.as_secs_f64())
 }

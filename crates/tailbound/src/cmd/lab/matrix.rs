@@ -8,11 +8,11 @@ use std::process::ExitCode;
 
 use tailbound_core::Run;
 use tailbound_core::lab::LabRecord;
-use tailbound_lab::{Asked, Labelled};
+use tailbound_lab::{Labelled, Request};
 use tailbound_report::matrix;
 
 use super::cells::{self, Bench};
-use super::{asked, run};
+use super::{request, run};
 use crate::cli_lab::LabMatrixArgs;
 use crate::input;
 use crate::names;
@@ -29,7 +29,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     words.draft(&bench.store)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     bench.say_unchecked(&labelled);
-    let more = asked::more(&words, &args.probe);
+    let more = request::more(&words, &args.probe);
     let records = labelled
         .iter()
         .map(|l| l.cell.prepare(&emulator).map(|prepared| prepared.record))
@@ -50,7 +50,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     };
     if let (Some(path), false) = (other, args.force) {
         return Err(Failure::usage(format!(
-            "{} holds a run of other words or another version: choose another --out, or give --force",
+            "{} holds a run made with different options or by another version: choose another --out, or give --force",
             path.display()
         )));
     }
@@ -138,14 +138,14 @@ fn show(args: &LabMatrixArgs, out: &Path, made: &[matrix::Cell]) -> Result<(), F
     Ok(())
 }
 
-fn words(args: &LabMatrixArgs) -> Result<Asked, Failure> {
+fn words(args: &LabMatrixArgs) -> Result<Request, Failure> {
     let mut words = match &args.file {
-        None => Asked::default(),
+        None => Request::default(),
         Some(path) => {
             let at = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
             let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
                 .map_err(|e| at(&e))?;
-            Asked::parse(&text).map_err(|e| at(&e))?
+            Request::parse(&text).map_err(|e| at(&e))?
         }
     };
     if !args.kernels.is_empty() {
@@ -158,7 +158,7 @@ fn words(args: &LabMatrixArgs) -> Result<Asked, Failure> {
     if !args.append.is_empty() {
         words.append.clone_from(&args.append);
     }
-    asked::lay(&mut words, &args.guest, &args.probe, &args.host)?;
+    request::lay(&mut words, &args.guest, &args.probe, &args.host)?;
     if !args.svg.is_empty() && words.loads.len() > 1 {
         return Err(Failure::usage(format!(
             "--svg draws one load, and there are {}: choose it with --loads",

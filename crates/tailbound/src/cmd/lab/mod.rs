@@ -3,13 +3,13 @@
 //!
 //! Context: COLD.
 
-mod asked;
 mod cache;
 pub(super) mod cells;
 mod kernel;
 mod matrix;
 mod progress;
 mod repeat;
+mod request;
 pub(super) mod run;
 
 use std::process::ExitCode;

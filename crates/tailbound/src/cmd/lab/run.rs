@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::Value;
-use tailbound_lab::{Asked, Labelled};
+use tailbound_lab::{Labelled, Request};
 use tailbound_report::matrix;
 
-use super::asked;
 use super::cells::{self, Bench};
+use super::request;
 use crate::cli_lab::LabRunArgs;
 use crate::input;
 use crate::names;
@@ -19,20 +19,20 @@ use crate::say::{self, Failure};
 
 /// `tailbound lab run`
 pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
-    let mut words = Asked { kernels: args.kernel.clone(), ..Asked::default() };
+    let mut words = Request { kernels: args.kernel.clone(), ..Request::default() };
     words.append.extend(args.append.clone());
     if !args.load.is_empty() {
         words.loads = vec![args.load.join(",")];
     }
-    asked::lay(&mut words, &args.guest, &args.probe, &args.host)?;
+    request::lay(&mut words, &args.guest, &args.probe, &args.host)?;
     args.work.lay_over(&mut words.campaign);
     let bench = Bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     let draft = words.draft(&bench.store)?;
-    nothing_there(args, &places(args, &draft, &asked::more(&words, &args.probe)))?;
+    nothing_there(args, &places(args, &draft, &request::more(&words, &args.probe)))?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     bench.say_unchecked(&labelled);
-    let more = asked::more(&words, &args.probe);
+    let more = request::more(&words, &args.probe);
     let files = places(args, &labelled, &more);
     nothing_there(args, &files)?;
     let mut runs: Vec<Option<Result<tailbound_core::Run, String>>> = Vec::new();

@@ -85,8 +85,8 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
     let order: Vec<String> = series.variants.iter().map(|v| v.name.clone()).collect();
     let runs = input::runs(&input::in_folder(&series.folder)?)?;
     // Of a longer series only the rounds asked for.
-    let asked = |r: &Run| r.header.round.as_ref().is_some_and(|x| x.round < rounds);
-    let runs: Vec<Run> = runs.into_iter().filter(asked).collect();
+    let request = |r: &Run| r.header.round.as_ref().is_some_and(|x| x.round < rounds);
+    let runs: Vec<Run> = runs.into_iter().filter(request).collect();
     let systems =
         Systems::of(&[(input::name(&series.folder), runs)], &order).map_err(
             |why| match interrupted {
@@ -140,8 +140,8 @@ fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
     let Command::Run(args) = cli.command else {
         return Err(Failure::usage(format!("variant `{name}`: only flags of `run` belong there")));
     };
-    let asked = run::asked_of(&args).map_err(|e| named(&name, e))?;
-    let plan = resolve(&asked, &Root::real()).map_err(|e| named(&name, e.into()))?.plan;
+    let request = run::request_of(&args).map_err(|e| named(&name, e))?;
+    let plan = resolve(&request, &Root::real()).map_err(|e| named(&name, e.into()))?.plan;
     Ok(Variant { name, words, plan })
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tailbound_core::record::Fact;
 use tailbound_core::{Finding, Impact};
 
-use super::{Look, Spoiler, percent, share};
+use super::{Disturbance, Look, percent, share};
 use crate::inventory::siblings;
 use crate::procstat::Ticks;
 use crate::root::{Found, Missing};
@@ -37,7 +37,7 @@ impl Smt {
     }
 }
 
-impl Spoiler for Smt {
+impl Disturbance for Smt {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         if self.siblings.is_empty() {
             return Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every spoiler: silent on a quiet host, found when it happens, worded with its figures.
+//! Every disturbance: silent on a quiet host, found when it happens, worded with its figures.
 //!
 //! Context: COLD. Clocks and page faults are tested beside their code.
 

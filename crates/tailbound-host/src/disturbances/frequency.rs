@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tailbound_core::record::Fact;
 use tailbound_core::{Finding, Impact};
 
-use super::{Look, Spoiler};
+use super::{Disturbance, Look};
 use crate::root::Root;
 
 const SETTINGS: &[&str] =
@@ -48,7 +48,7 @@ impl Frequency {
     }
 }
 
-impl Spoiler for Frequency {
+impl Disturbance for Frequency {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         for ((cpu, file), before) in &self.settings {
             if let Ok(now) = look.root.read_trimmed(&path(*cpu, file))

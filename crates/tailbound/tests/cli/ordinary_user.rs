@@ -59,3 +59,27 @@ fn an_ordinary_user_measures_and_is_told_what_the_figures_mean() {
     assert_ne!(run.verdict.unwrap().outcome, Outcome::Met, "never met without real-time priority");
     assert!(folder.path().join("r.html").exists());
 }
+
+/// Root in a user namespace, as in a rootless container: every capability, and the limit holds.
+#[test]
+fn roots_capabilities_in_a_user_namespace_lock_no_memory() {
+    let folder = folder();
+    let inside = ["--memlock=8388608:8388608", "unshare", "--user", "--map-root-user"];
+    let tried = std::process::Command::new("prlimit").args(inside).arg("true").output();
+    if !tried.is_ok_and(|o| o.status.success()) {
+        return skip("ns", "user namespaces are not permitted here");
+    }
+    let out = std::process::Command::new("prlimit")
+        .args(inside)
+        .arg(env!("CARGO_BIN_EXE_tailbound"))
+        .args(["measure", "cyclic", "-l", "200", "--policy", "other", "-q", "-o", "r.jsonl"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+    let run = read(&folder.path().join("r.jsonl"));
+    // It was not even tried: where the limit is just enough for now, a later allocation would fail.
+    let finding = run.findings.iter().find(|f| f.id == "not-locked");
+    let said = finding.map(|f| f.title.clone()).unwrap_or_default();
+    assert!(said.contains("RLIMIT_MEMLOCK is 8192 KiB"), "{:?}", run.findings);
+}

@@ -7,7 +7,7 @@ use tailbound_core::finding::{Finding, Impact};
 
 use super::super::ledger::Ledger;
 use super::super::{count, figure, span};
-use crate::cast::Extra;
+use crate::thread_group::ProbeOutput;
 
 /// A step of the offence in a game.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +33,10 @@ pub(super) struct Sum {
 
 impl Sum {
     /// Findings and figures.
-    pub(super) fn extra(&self, side: usize, game_ns: i64) -> Extra {
-        let mut extra = Extra::default();
+    pub(super) fn output(&self, side: usize, game_ns: i64) -> ProbeOutput {
+        let mut output = ProbeOutput::default();
         let title = |n| format!("the offence ran {n} times while the defence wanted every CPU");
-        extra.findings.extend(
+        output.findings.extend(
             self.ledger
                 .finding("ball-moved", title, |p| {
                     format!(
@@ -51,13 +51,13 @@ impl Sum {
                 }),
         );
         if self.stuck > 0 {
-            extra.findings.push(
-                Finding::new("game-stuck", Impact::Violation, "a game came to no end within seconds")
+            output.findings.push(
+                Finding::new("game-stuck", Impact::Violation, "a game did not end within seconds")
                     .meaning("A player of the defence never got a CPU, or was never let go on.")
                     .remedy("Look for real-time tasks above the players, and at kernel.sched_rt_runtime_us."),
             );
         }
-        extra.figures.extend([
+        output.figures.extend([
             count(
                 "games",
                 self.games,
@@ -75,6 +75,6 @@ impl Sum {
                 "the longest that one of them ran in a game",
             ),
         ]);
-        extra
+        output
     }
 }

@@ -11,7 +11,7 @@ use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Finding, Impact};
 use tailbound_sys::clock;
 
-use super::{Look, Spoiler};
+use super::{Disturbance, Look};
 use crate::root::{Found, Root};
 
 /// Readings of two clocks are never simultaneous: changes up to this beyond the time a
@@ -178,7 +178,7 @@ fn source(root: &Root) -> Found<String> {
     root.read_trimmed(SOURCE)
 }
 
-impl Spoiler for Clocks {
+impl Disturbance for Clocks {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         self.see(Reading::now(), look.plan.clock);
         if let (Ok(now), Ok(old)) = (source(&look.root), &self.source)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ground a guest stands on: file systems, modules, loopback.
+//! The system a guest stands on: file systems, modules, loopback.
 //!
 //! Context: SETUP. What is missing is said and does not end the guest: a small kernel
 //! may lack what this job does not need.
@@ -10,7 +10,7 @@ use std::path::Path;
 use tailbound_sys::{boot, ipc, netns};
 
 /// Until a kernel that has just booted has ended what it still does behind: work of half a
-/// second that no load of ours caused. Virtual time in which nothing runs costs the host nothing.
+/// second that no load by Tailbound caused. Virtual time in which nothing runs costs the host nothing.
 const SETTLE_MS: i32 = 3000;
 /// The word that makes it another time.
 const SETTLE: &str = "tailbound.settle_ms";
@@ -35,15 +35,15 @@ const MOUNTS: &[(&str, &str, &str)] = &[
 /// Mounted only where the kernel has them; their absence is nobody's loss.
 const OPTIONAL: &[&str] = &["devpts", "debugfs", "tracefs", "cgroup2", "mqueue"];
 
-/// Prepared ground.
+/// Prepared system.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct System {
     /// The kernel's command line.
     pub(crate) command_line: String,
 }
 
 /// Makes it; what went wrong is added to `words`.
-pub(crate) fn prepare(words: &mut Vec<String>) -> Result<Ground, String> {
+pub(crate) fn prepare(words: &mut Vec<String>) -> Result<System, String> {
     for (kind, target, options) in MOUNTS {
         // sysfs brings its own folders; those that cannot be made are the kernel's to have.
         let made = fs::create_dir_all(target);
@@ -65,15 +65,15 @@ pub(crate) fn prepare(words: &mut Vec<String>) -> Result<Ground, String> {
         words.push(format!("no loopback network: {e}"));
     }
     let command_line = fs::read_to_string("/proc/cmdline").map_err(|e| format!("/proc: {e}"))?;
-    let ground = Ground { command_line };
-    let settle_ms = ground.word(SETTLE).and_then(|ms| ms.parse().ok()).unwrap_or(SETTLE_MS);
+    let system = System { command_line };
+    let settle_ms = system.word(SETTLE).and_then(|ms| ms.parse().ok()).unwrap_or(SETTLE_MS);
     if let Err(e) = ipc::wait_readable(&[], settle_ms) {
         words.push(e.to_string());
     }
-    Ok(ground)
+    Ok(system)
 }
 
-impl Ground {
+impl System {
     /// The value of `name=value` on the kernel's command line; the last one counts.
     pub(crate) fn word(&self, name: &str) -> Option<String> {
         let mut words = self.command_line.split_ascii_whitespace().rev();
@@ -84,5 +84,5 @@ impl Ground {
 /// The value of `name=value` on the kernel's command line, as long as that can be read.
 pub(crate) fn word(name: &str) -> Option<String> {
     let command_line = fs::read_to_string("/proc/cmdline").ok()?;
-    Ground { command_line }.word(name)
+    System { command_line }.word(name)
 }

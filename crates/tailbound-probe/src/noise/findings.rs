@@ -10,23 +10,12 @@ use tailbound_core::{Finding, Impact};
 use tailbound_rt::poll::{Kind, Settings, Tally};
 use tailbound_rt::ticks::Scale;
 
-use crate::cast::Extra;
+use crate::figures::of_cpu as figure;
 use crate::noise::hwlat;
 use crate::noise::polled::{THRESHOLD_NS, Way};
+use crate::thread_group::ProbeOutput;
 
 const SECOND_NS: f64 = 1e9;
-
-fn figure(name: &str, cpu: u32, value: f64, unit: &str, note: String) -> FigureRecord {
-    FigureRecord {
-        name: format!("{name}-cpu{cpu}"),
-        value,
-        unit: unit.to_owned(),
-        low: None,
-        high: None,
-        confidence: None,
-        note,
-    }
-}
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn float(ns: i64) -> f64 {
@@ -62,14 +51,14 @@ pub(super) fn of(
     settings: &Settings,
     way: &Way,
     scale: Scale,
-    extra: &mut Extra,
+    output: &mut ProbeOutput,
 ) {
     let polled_ns = tally.span_ns.saturating_sub(tally.rested_ns).saturating_sub(tally.own_ns);
     let polled = float(polled_ns.max(1));
     let percent = |ns: i64| float(ns) / polled * 100.0;
     let all = tally.gaps();
     let mut add = |name: &str, value: f64, unit: &str, note: String| {
-        extra.figures.push(figure(name, cpu, value, unit, note));
+        output.figures.push(figure(name, cpu, value, unit, note));
     };
     add(
         "noise-share",
@@ -120,10 +109,10 @@ pub(super) fn of(
     );
     add("polled", polled / span * 100.0, "%", note);
     if way.outside_only {
-        hwlat::looked(cpu, tally, extra);
+        hwlat::looked(cpu, tally, output);
     }
     if tally.late_start_ns > 0 {
-        extra.findings.push(Finding::new(
+        output.findings.push(Finding::new(
             &format!("late-start-{cpu}"),
             Impact::Notice,
             format!("the loop on CPU {cpu} began {} late", format_ns_i64(tally.late_start_ns)),

@@ -7,7 +7,7 @@
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::{Finding, Impact};
 
-use super::{Look, Spoiler, percent, share, ticks_to_ms};
+use super::{Disturbance, Look, percent, share, ticks_to_ms};
 use crate::procstat::Ticks;
 use crate::root::Found;
 
@@ -27,7 +27,7 @@ impl Steal {
     }
 }
 
-impl Spoiler for Steal {
+impl Disturbance for Steal {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         let (Ok(first), Ok(now)) = (&self.first, &look.ticks) else { return Vec::new() };
         let mut words = Vec::new();

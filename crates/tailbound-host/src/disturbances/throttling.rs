@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::{CpuSet, Finding, Impact};
 
-use super::{Look, Spoiler, percent};
+use super::{Disturbance, Look, percent};
 use crate::inventory::{FAIR_SERVER_SINCE, server};
 use crate::root::{Found, Missing, Root};
 use crate::tasks::{self, Task};
@@ -244,7 +244,7 @@ fn throttled_now(text: &str) -> Vec<u32> {
     out
 }
 
-impl Spoiler for Throttling {
+impl Disturbance for Throttling {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         self.said |= look.log.iter().any(|r| r.text.contains(LOG_LINE));
         self.see_tasks(look);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use tailbound_core::record::Fact;
 use tailbound_core::{CpuSet, Finding, Impact};
 
-use super::{Look, Spoiler};
+use super::{Disturbance, Look};
 use crate::root::{Missing, Root};
 use crate::tasks;
 
@@ -69,7 +69,7 @@ fn policy_name((number, priority): Policy) -> String {
     }
 }
 
-impl Spoiler for Hotplug {
+impl Disturbance for Hotplug {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         if let Ok(online) = &look.online {
             self.gone = crate::cpus::union(&self.gone, &look.cpus.minus(online));

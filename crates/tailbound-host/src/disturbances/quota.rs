@@ -10,7 +10,7 @@ use tailbound_core::record::Fact;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Finding, Impact};
 
-use super::{Look, Spoiler};
+use super::{Disturbance, Look};
 use crate::cgroups::{self, Groups};
 use crate::root::{Found, Root};
 
@@ -54,7 +54,7 @@ impl Quota {
     }
 }
 
-impl Spoiler for Quota {
+impl Disturbance for Quota {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         // The quota that bites most often is the one to name.
         let worst = self

@@ -7,7 +7,7 @@
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::{Finding, Impact};
 
-use super::{Look, Spoiler};
+use super::{Disturbance, Look};
 use crate::inventory::{cpu_dma_latency, idle_states};
 
 /// Idle states that take longer to leave than this are worth a word.
@@ -114,7 +114,7 @@ fn deep_idle(look: &Look) -> Option<Finding> {
     )
 }
 
-impl Spoiler for Standing {
+impl Disturbance for Standing {
     fn look(&mut self, _look: &Look) -> Vec<Finding> {
         self.findings.clone()
     }

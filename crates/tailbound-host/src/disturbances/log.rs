@@ -7,7 +7,7 @@
 use tailbound_core::record::Fact;
 use tailbound_core::{Finding, Impact};
 
-use super::{Look, Spoiler};
+use super::{Disturbance, Look};
 
 /// Warning and worse.
 const LEVEL_MAX: u8 = 4;
@@ -21,7 +21,7 @@ pub(crate) struct Log {
     first: Option<String>,
 }
 
-impl Spoiler for Log {
+impl Disturbance for Log {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         for record in look.log.iter().filter(|r| r.level <= LEVEL_MAX) {
             self.count = self.count.saturating_add(1);

@@ -11,7 +11,7 @@ use tailbound_core::record::Fact;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Finding, Impact, Policy};
 
-use super::{Look, Spoiler};
+use super::{Disturbance, Look};
 use crate::root::Missing;
 use crate::tasks::{Class, Task};
 
@@ -77,7 +77,7 @@ impl Rivals {
     }
 }
 
-impl Spoiler for Rivals {
+impl Disturbance for Rivals {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         self.see(look, false);
         let mut list: Vec<&Rival> = self.rivals.values().filter(|r| !r.task.is_stopper()).collect();

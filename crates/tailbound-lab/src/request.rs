@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use tailbound_core::lab::{Job, Tester};
-use tailbound_core::plan::Campaign;
+use tailbound_core::plan::RunConfig;
 use tailbound_core::units;
 
 use crate::arch::Arch;
@@ -72,7 +72,7 @@ impl System {
 /// What was asked for, by file or by flags; the words of both are the same.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Asked {
+pub struct Request {
     /// Kernels, each with each of `append`.
     pub kernels: Vec<String>,
     /// What is added to command lines.
@@ -107,7 +107,7 @@ pub struct Asked {
     /// Another program measures.
     pub tester: Option<Tester>,
     /// Everything else about the measurement.
-    pub campaign: Campaign,
+    pub campaign: RunConfig,
     /// The guest's program.
     #[serde(skip)]
     pub guest: Option<PathBuf>,
@@ -151,7 +151,7 @@ impl Labelled {
     }
 }
 
-impl Asked {
+impl Request {
     /// Reads a matrix file.
     ///
     /// # Errors
@@ -422,7 +422,7 @@ mod tests {
         let text = "kernels = [\"debian:6.12\", \"debian:6.12-rt\"]\nappend = [\"\", \"threadirqs\"]\n\
                     loads = [\"none\", \"hackbench\"]\nsmp = 1\n[campaign]\nloops = 10\n\
                     [[system]]\nkernel = \"build:x\"\nname = \"mine\"\n";
-        let asked = Asked::parse(text).unwrap();
+        let asked = Request::parse(text).unwrap();
         let labels: Vec<String> = asked
             .all_systems()
             .iter()
@@ -439,20 +439,20 @@ mod tests {
                 "debian:6.12-rt threadirqs"
             ]
         );
-        let wrong = Asked::parse("kernels = []\nlaods = []\n").unwrap_err();
-        let tester = Asked::parse("[tester]\ncommand = []\nfromat = \"x\"\n").unwrap_err();
+        let wrong = Request::parse("kernels = []\nlaods = []\n").unwrap_err();
+        let tester = Request::parse("[tester]\ncommand = []\nfromat = \"x\"\n").unwrap_err();
         assert!(tester.contains("`fromat`"), "{tester}");
         assert!(wrong.contains("line 2") && wrong.contains("laods"), "{wrong}");
     }
 
     #[test]
     fn a_job_has_time_for_what_it_does() {
-        let mut asked = Asked::default();
+        let mut asked = Request::default();
         asked.campaign.loops = Some(4000);
         asked.campaign.interval = Some("1ms".to_owned());
         let job = asked.job("hackbench", &Job::default()).unwrap();
         assert_eq!(job.limit_s, 4 * 3 + SLACK_S);
-        let campaign = Campaign::parse(&job.campaign).unwrap();
+        let campaign = RunConfig::parse(&job.campaign).unwrap();
         assert_eq!(campaign.load, Some(vec!["hackbench".to_owned()]));
         asked.campaign.interval = Some("1".to_owned());
         assert!(asked.job("none", &Job::default()).is_err());

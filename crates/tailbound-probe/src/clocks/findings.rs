@@ -11,24 +11,13 @@ use tailbound_sys::readings::{READINGS, Reading, that_enter_the_kernel};
 
 use super::burst::{Seen, TOGETHER, Tally};
 use super::drift::{self, Drift};
-use crate::cast::Extra;
+use crate::figures::figure;
+use crate::thread_group::ProbeOutput;
 
 /// Clocks that may be set: a step back is somebody's doing.
 const SETTABLE: [&str; 5] = ["realtime", "tai", "gettimeofday", "realtime-coarse", "time"];
 /// What the sum of thread clocks may differ by, as their accounting is not made at one moment.
 const SUM_SLACK_NS: i64 = 1_000_000;
-
-fn figure(name: String, value: f64, unit: &str, note: String) -> FigureRecord {
-    FigureRecord {
-        name,
-        value,
-        unit: unit.to_owned(),
-        low: None,
-        high: None,
-        confidence: None,
-        note,
-    }
-}
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn f(ns: i64) -> f64 {
@@ -36,8 +25,8 @@ fn f(ns: i64) -> f64 {
 }
 
 /// Everything, of all threads together.
-pub(super) fn extra(tallies: &[Tally], source: &str, drift: Drift) -> Extra {
-    let mut extra = Extra::default();
+pub(super) fn output(tallies: &[Tally], source: &str, drift: Drift) -> ProbeOutput {
+    let mut output = ProbeOutput::default();
     let entering = that_enter_the_kernel();
     for (i, (name, reading)) in READINGS.iter().enumerate() {
         let mut of_all = tallies.iter().filter_map(|t| t.seen.get(i));
@@ -49,7 +38,7 @@ pub(super) fn extra(tallies: &[Tally], source: &str, drift: Drift) -> Extra {
             Ok(Some(false)) => "without a system call (vDSO)",
             _ => "by a way that could not be found out",
         };
-        one_clock(&mut extra, name, *reading, &seen, way);
+        one_clock(&mut output, name, *reading, &seen, way);
     }
     let kernel = figure(
         "clocks-by-system-call".to_owned(),
@@ -60,15 +49,15 @@ pub(super) fn extra(tallies: &[Tally], source: &str, drift: Drift) -> Extra {
         format!("of {} ways to read a clock; the clock source is {source}", READINGS.len()),
     );
     match &entering {
-        Ok(_) => extra.figures.push(kernel),
-        Err(e) => extra.findings.push(Finding::new(
+        Ok(_) => output.figures.push(kernel),
+        Err(e) => output.findings.push(Finding::new(
             "clock-ways-unknown",
             Impact::Notice,
             format!("which clocks need a system call is unknown: {e}"),
         )),
     }
     if let Some((ppm, low, high)) = drift.end() {
-        extra.figures.push(FigureRecord {
+        output.figures.push(FigureRecord {
             low: Some(low),
             high: Some(high),
             ..figure(
@@ -79,16 +68,16 @@ pub(super) fn extra(tallies: &[Tally], source: &str, drift: Drift) -> Extra {
             )
         });
     }
-    thread_sum(&mut extra);
-    extra
+    thread_sum(&mut output);
+    output
 }
 
-fn one_clock(extra: &mut Extra, name: &str, reading: Reading, seen: &Seen, way: &str) {
+fn one_clock(output: &mut ProbeOutput, name: &str, reading: Reading, seen: &Seen, way: &str) {
     let resolution = match reading.resolution_ns() {
         Ok(Some(ns)) => format!("resolution {}", format_ns(f(ns))),
         Ok(None) => "no resolution of its own".to_owned(),
         Err(e) => {
-            extra.findings.push(Finding::new(
+            output.findings.push(Finding::new(
                 &format!("no-clock-{name}"),
                 Impact::Notice,
                 format!("{name}: this kernel does not know it: {e}"),
@@ -100,11 +89,11 @@ fn one_clock(extra: &mut Extra, name: &str, reading: Reading, seen: &Seen, way: 
     for (label, p) in [("p50", 0.5), ("p99", 0.99)] {
         if let Some(ns) = seen.cost_ns(p).and_then(|ns| i64::try_from(ns).ok()) {
             let note = if label == "p50" { note.clone() } else { String::new() };
-            extra.figures.push(figure(format!("read-{name}-{label}"), f(ns), "ns", note));
+            output.figures.push(figure(format!("read-{name}-{label}"), f(ns), "ns", note));
         }
     }
     let max_note = format!("largest mean of {TOGETHER} reads together");
-    extra.figures.push(figure(
+    output.figures.push(figure(
         format!("read-{name}-max"),
         f(seen.cost_ns_max),
         "ns",
@@ -113,7 +102,7 @@ fn one_clock(extra: &mut Extra, name: &str, reading: Reading, seen: &Seen, way: 
     if reading != Reading::Counter {
         let note = format!("longest from one reading to the next, of {} readings", seen.readings);
         let note = if name == "monotonic" { note } else { String::new() };
-        extra.figures.push(figure(format!("gap-{name}-max"), f(seen.gap_ns_max), "ns", note));
+        output.figures.push(figure(format!("gap-{name}-max"), f(seen.gap_ns_max), "ns", note));
     }
     for (where_, id, back) in
         [("on one CPU", "back", seen.same_cpu), ("across CPUs", "back-across", seen.across)]
@@ -128,7 +117,7 @@ fn one_clock(extra: &mut Extra, name: &str, reading: Reading, seen: &Seen, way: 
         } else {
             "A reading was lower than one that had been finished before it was begun: times between two stamps of this clock can be wrong by so much."
         };
-        extra.findings.push(
+        output.findings.push(
             Finding::new(
                 &format!("clock-{id}-{name}"),
                 impact,
@@ -146,16 +135,16 @@ fn one_clock(extra: &mut Extra, name: &str, reading: Reading, seen: &Seen, way: 
 }
 
 /// Thread clocks against the process clock.
-fn thread_sum(extra: &mut Extra) {
+fn thread_sum(output: &mut ProbeOutput) {
     let Some(sums) = drift::sums() else {
-        extra.findings.push(Finding::new(
+        output.findings.push(Finding::new(
             "thread-clocks-unknown",
             Impact::Notice,
             "whether thread clocks add up is unknown: threads came and went each time",
         ));
         return;
     };
-    extra.figures.push(figure(
+    output.figures.push(figure(
         "thread-clocks-off".to_owned(),
         f(sums.outside_ns),
         "ns",
@@ -166,7 +155,7 @@ fn thread_sum(extra: &mut Extra) {
         ),
     ));
     if sums.outside_ns > SUM_SLACK_NS {
-        extra.findings.push(
+        output.findings.push(
             Finding::new(
                 "thread-clocks-off",
                 Impact::Violation,

@@ -10,11 +10,11 @@
 use tailbound_core::Finding;
 use tailbound_core::finding::Impact;
 
-use super::deadline::Words;
+use super::deadline::Options;
 use super::{figure, span};
 use crate::arm::ProbeError;
-use crate::cast::Extra;
 use crate::kind::Setup;
+use crate::thread_group::ProbeOutput;
 
 /// What threads saw.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,9 +57,9 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    pub(super) fn of(setup: &Setup<'_>, words: Words) -> Self {
+    pub(super) fn of(setup: &Setup<'_>, options: Options) -> Self {
         let cpus = cpus(setup);
-        let (share, total) = shares(words);
+        let (share, total) = shares(options);
         let flags = setup.root.read_trimmed("/proc/cpuinfo").unwrap_or_default();
         Self {
             promised: total <= cpus - (cpus - 1.0) * share,
@@ -73,13 +73,13 @@ fn cpus(setup: &Setup<'_>) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shares")]
-fn shares(words: Words) -> (f64, f64) {
-    let share = words.runtime_ns as f64 / words.period_ns.max(1) as f64;
-    (share, share * f64::from(words.threads))
+fn shares(options: Options) -> (f64, f64) {
+    let share = options.runtime_ns as f64 / options.period_ns.max(1) as f64;
+    (share, share * f64::from(options.threads))
 }
 
 /// Refuses what the kernel's admission test would refuse, with its figures.
-pub(super) fn admitted(setup: &Setup<'_>, words: Words) -> Result<(), ProbeError> {
+pub(super) fn admitted(setup: &Setup<'_>, options: Options) -> Result<(), ProbeError> {
     let read = |name: &str| {
         let text = setup.root.read_trimmed(&format!("/proc/sys/kernel/sched_rt_{name}_us"));
         text.ok().and_then(|t| t.parse::<f64>().ok())
@@ -87,14 +87,14 @@ pub(super) fn admitted(setup: &Setup<'_>, words: Words) -> Result<(), ProbeError
     let (Some(runtime), Some(period)) = (read("runtime"), read("period")) else {
         return Ok(()); // The kernel itself will say.
     };
-    let (share, total) = shares(words);
+    let (share, total) = shares(options);
     let limit = cpus(setup) * runtime / period.max(1.0);
     if runtime < 0.0 || total <= limit {
         return Ok(());
     }
     Err(ProbeError::Cannot(format!(
         "the kernel does not admit {} threads of {:.0} % of a CPU each, {:.0} % together: deadline threads may have {:.0} % of {} CPUs (sched_rt_runtime_us / sched_rt_period_us); ask for less runtime, a longer period or fewer --threads",
-        words.threads,
+        options.threads,
         share * 100.0,
         total * 100.0,
         limit * 100.0,
@@ -103,23 +103,23 @@ pub(super) fn admitted(setup: &Setup<'_>, words: Words) -> Result<(), ProbeError
 }
 
 /// Says why deadline threads may have been refused.
-pub(super) fn refused(e: ProbeError, words: Words) -> ProbeError {
+pub(super) fn refused(e: ProbeError, options: Options) -> ProbeError {
     let ProbeError::Thread { source, .. } = &e else { return e };
     ProbeError::Cannot(format!(
         "{source}: {} deadline threads of {} every {}; busy means that others have what is left of the CPUs, not permitted that root is needed or that this process may not use every CPU of its root domain (taskset, cpuset)",
-        words.threads,
-        span(words.runtime_ns.cast_signed()),
-        span(words.period_ns)
+        options.threads,
+        span(options.runtime_ns.cast_signed()),
+        span(options.period_ns)
     ))
 }
 
 /// Figures and findings of all threads.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-pub(super) fn extra(counts: &Counts, words: Words, ground: &Ground) -> Extra {
-    let mut extra = Extra::default();
-    let (_, total) = shares(words);
+pub(super) fn output(counts: &Counts, options: Options, ground: &Ground) -> ProbeOutput {
+    let mut output = ProbeOutput::default();
+    let (_, total) = shares(options);
     let n = |name: &str, value: u64, note: &str| figure(name, value as f64, "1", note);
-    extra.figures = vec![
+    output.figures = vec![
         n("jobs", counts.jobs, "periods in which a thread worked"),
         n("deadlines-missed", counts.late, "jobs done after the end of their period"),
         n("periods-missed", counts.missed, "periods that had passed before their thread ran"),
@@ -140,8 +140,8 @@ pub(super) fn extra(counts: &Counts, words: Words, ground: &Ground) -> Extra {
             "{} of {} jobs within their runtime ({} of {}) were done after their deadline",
             counts.late_within,
             counts.jobs,
-            span(words.work_ns),
-            span(words.runtime_ns.cast_signed())
+            span(options.work_ns),
+            span(options.runtime_ns.cast_signed())
         );
         let (impact, meaning) = if ground.virtual_machine {
             (
@@ -159,10 +159,10 @@ pub(super) fn extra(counts: &Counts, words: Words, ground: &Ground) -> Extra {
                 "With so much of the CPUs in use, global EDF promises bounded tardiness and not every deadline.",
             )
         };
-        extra.findings.push(Finding::new("deadline-missed", impact, title).meaning(meaning));
+        output.findings.push(Finding::new("deadline-missed", impact, title).meaning(meaning));
     }
-    if counts.overruns > 0 && words.work_ns.cast_unsigned() > words.runtime_ns {
-        extra.findings.push(
+    if counts.overruns > 0 && options.work_ns.cast_unsigned() > options.runtime_ns {
+        output.findings.push(
             Finding::new(
                 "overrun-asked-for",
                 Impact::Notice,
@@ -173,5 +173,5 @@ pub(super) fn extra(counts: &Counts, words: Words, ground: &Ground) -> Extra {
             ),
         );
     }
-    extra
+    output
 }

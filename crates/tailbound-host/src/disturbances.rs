@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What spoils a run, one file each. A spoiler remembers the start, looks at the machine
+//! What spoils a run, one file each. A disturbance remembers the start, looks at the machine
 //! again and again, and says what it found so far.
 //!
 //! Context: COLD. Only what makes the figures meaningless is *unfit*; what makes "met" a
 //! claim too much is *doubt*; the rest is *notice*.
-//! Every spoiler also says what it watched with, so that silence is never taken for proof.
+//! Every disturbance also says what it watched with, so that silence is never taken for proof.
 
 pub(crate) mod clocks;
 pub(crate) mod faults;
 pub(crate) mod frequency;
 pub(crate) mod given;
+pub(crate) mod higher_priority;
 pub(crate) mod hotplug;
 pub(crate) mod log;
 pub(crate) mod quota;
-pub(crate) mod rivals;
 pub(crate) mod smt;
 pub(crate) mod standing;
 pub(crate) mod steal;
@@ -31,7 +31,7 @@ use crate::root::{Found, Missing, Root};
 use crate::tasks::Task;
 use crate::watch::WatchPlan;
 
-/// One look at the machine: what more than one spoiler needs, read once.
+/// One look at the machine: what more than one disturbance needs, read once.
 pub(crate) struct Look {
     pub(crate) root: Root,
     pub(crate) plan: WatchPlan,
@@ -50,7 +50,7 @@ pub(crate) struct Look {
 }
 
 /// Something that can spoil a run.
-pub(crate) trait Spoiler: Send {
+pub(crate) trait Disturbance: Send {
     /// Everything found so far, with the figures of now.
     fn look(&mut self, look: &Look) -> Vec<Finding>;
     /// What it watched with, by id: a value, or why it could not.
@@ -58,7 +58,7 @@ pub(crate) trait Spoiler: Send {
 }
 
 /// All of them, after the first look.
-pub(crate) fn all(first: &Look, facts: &Facts) -> Vec<Box<dyn Spoiler>> {
+pub(crate) fn all(first: &Look, facts: &Facts) -> Vec<Box<dyn Disturbance>> {
     vec![
         Box::new(clocks::Clocks::begin(first)),
         Box::new(hotplug::Hotplug::begin(first)),
@@ -68,7 +68,7 @@ pub(crate) fn all(first: &Look, facts: &Facts) -> Vec<Box<dyn Spoiler>> {
         Box::new(quota::Quota::begin(first)),
         Box::new(thermal::Thermal::begin(first)),
         Box::new(frequency::Frequency::begin(first)),
-        Box::new(rivals::Rivals::begin(first)),
+        Box::new(higher_priority::Rivals::begin(first)),
         Box::new(standing::Standing::begin(first, facts)),
         Box::new(log::Log::default()),
     ]

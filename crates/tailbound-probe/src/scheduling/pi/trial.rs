@@ -2,9 +2,9 @@
 //! One inversion after another on one CPU: sets it up, waits for its end, judges the stamps.
 //!
 //! Context: HOT in `play` and `judge`. Units: ns on the plan's clock.
-//! The director is above all tasks and sits on their CPU: none of them runs while it gives its
+//! The controller is above all tasks and sits on their CPU: none of them runs while it gives its
 //! orders, so that all orders are given before the first of them is followed.
-//! Not here: what the tasks do (`tasks`), words for people (`told`).
+//! Not here: what the tasks do (`tasks`), words for people (`findings`).
 
 use std::sync::atomic::Ordering;
 
@@ -56,17 +56,17 @@ pub(super) fn play(
     let began_ns = clock::now_ns(clock_id);
     let first = [&group.low];
     for bell in first.into_iter().chain(group.links.iter().skip(1).take(links)) {
-        let rung = group.director.count();
+        let rung = group.controller.count();
         bell.ring();
-        if !group.director.wait_until(rung, until) {
+        if !group.controller.wait_until(rung, until) {
             return None;
         }
     }
-    let rung = group.director.count();
+    let rung = group.controller.count();
     let called_ns = clock::now_ns(clock_id);
     group.middle.ring();
     group.high.ring();
-    let over = group.director.wait_until(rung, until) && group.left.load(Ordering::Acquire) == 0;
+    let over = group.controller.wait_until(rung, until) && group.left.load(Ordering::Acquire) == 0;
     over.then(|| Trial { began_ns, called_ns, seen: group.seen() })
 }
 

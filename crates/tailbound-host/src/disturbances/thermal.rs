@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tailbound_core::record::Fact;
 use tailbound_core::{Finding, Impact};
 
-use super::{Look, Spoiler};
+use super::{Disturbance, Look};
 use crate::root::Root;
 
 const ZONES: &str = "/sys/class/thermal";
@@ -75,7 +75,7 @@ impl Thermal {
     }
 }
 
-impl Spoiler for Thermal {
+impl Disturbance for Thermal {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         for zone in self.zones.iter().filter(|_| look.last) {
             let Ok(now) = look.root.parsed::<i64>(&format!("{ZONES}/{zone}/temp")) else {

@@ -10,8 +10,8 @@ use tailbound_core::record::{Lane, Span, TimelineRecord};
 
 use super::super::ledger::Ledger;
 use super::super::pace::Stretch;
-use super::director::{Proof, Trial};
-use crate::cast::Extra;
+use super::trial::{Proof, Trial};
+use crate::thread_group::ProbeOutput;
 
 /// What all CPUs found.
 #[derive(Debug, Default)]
@@ -48,8 +48,8 @@ impl Sum {
     }
 
     /// Findings, figures and pictures.
-    pub(super) fn extra(&self, priorities: [u8; 3], planted: bool) -> Extra {
-        let mut extra = Extra::default();
+    pub(super) fn output(&self, priorities: [u8; 3], planted: bool) -> ProbeOutput {
+        let mut output = ProbeOutput::default();
         let counts = [
             ("inversions", self.trials, "trials with inheritance"),
             (
@@ -60,9 +60,9 @@ impl Sum {
             ("controls", self.controls, "trials without inheritance"),
             ("control-inversions", self.inverted, "of them, those that showed the inversion"),
         ];
-        extra.figures.extend(counts.map(|(name, n, note)| count(name, n, note)));
-        extra.findings.extend(violation(&self.violations));
-        extra.findings.extend(self.doubts(planted));
+        output.figures.extend(counts.map(|(name, n, note)| count(name, n, note)));
+        output.findings.extend(violation(&self.violations));
+        output.findings.extend(self.doubts(planted));
         let slowest =
             "the slowest boost: the holder of the lock inherits the priority of who waits";
         let control = "the same without inheritance: the spinner keeps both waiting";
@@ -70,18 +70,18 @@ impl Sum {
             [(&self.slowest, slowest, !planted), (&self.control, control, false)]
         {
             let lanes = |(cpu, t): &(u32, Trial)| timeline(t, *cpu, priorities, inherits);
-            extra.timelines.extend(
+            output.timelines.extend(
                 trial.as_ref().map(|t| TimelineRecord { title: title.to_owned(), lanes: lanes(t) }),
             );
         }
-        extra
+        output
     }
 
     fn doubts(&self, planted: bool) -> Vec<Finding> {
         let mut found = Vec::new();
         if self.stuck > 0 {
             found.push(
-                Finding::new("trial-stuck", Impact::Violation, "a trial came to no end within seconds")
+                Finding::new("trial-stuck", Impact::Violation, "a trial did not end within seconds")
                     .meaning("The three tasks and their lock want less than the interval: one of them was never let go on, so the lock or the scheduler lost a wake-up (or real-time tasks get no time here at all).")
                     .remedy("Look for a task of a higher priority that does not sleep, and at kernel.sched_rt_runtime_us."),
             );

@@ -45,13 +45,13 @@ const NOBODY: u32 = 65534;
 
 /// The folder; removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct BootFolder {
     beside: Beside,
     user: Option<u32>,
     group: Option<u32>,
 }
 
-impl Ground {
+impl BootFolder {
     /// Makes it for `setup`; the copy of the kernel is the one that was asked for, by its hash.
     ///
     /// # Errors
@@ -59,20 +59,20 @@ impl Ground {
     pub(crate) fn make(store: &Store, setup: &Setup, job: &[u8]) -> Result<Self, LabError> {
         store.sweep("boots");
         let beside = store.beside("boots")?;
-        let mut ground = Self { beside, user: None, group: None };
+        let mut boot_folder = Self { beside, user: None, group: None };
         let mode = |path: &Path, mode| {
             fs::set_permissions(path, Permissions::from_mode(mode))
                 .map_err(|e| LabError::file(path, &e))
         };
-        mode(ground.folder(), 0o711)?;
+        mode(boot_folder.folder(), 0o711)?;
         let copied = [(KERNEL, Some(&setup.image)), (TREE, setup.device_tree.as_ref())];
         for (name, from) in copied {
             let Some(from) = from else { continue };
-            let to = ground.path(name);
+            let to = boot_folder.path(name);
             fs::copy(from, &to).map_err(|e| LabError::file(from, &e))?;
             mode(&to, 0o644)?;
         }
-        let found = hash::of_file(&ground.path(KERNEL))?;
+        let found = hash::of_file(&boot_folder.path(KERNEL))?;
         if found != setup.image_sha256 {
             return Err(LabError::cannot(format!(
                 "{}: changed since it was looked at (SHA-256 {}, now {found})",
@@ -83,19 +83,19 @@ impl Ground {
         for (name, bytes) in
             [(INITRAMFS, &*setup.initramfs), (JOB, job), (CONSOLE, &[]), (RESULTS, &[])]
         {
-            let to = ground.path(name);
+            let to = boot_folder.path(name);
             fs::write(&to, bytes).map_err(|e| LabError::file(&to, &e))?;
             mode(&to, 0o644)?;
         }
         if owner::effective_user() == 0 {
-            ground.user = ground.give();
+            boot_folder.user = boot_folder.give();
             if setup.kvm {
                 // The group that may use KVM, if that is not root's.
                 let of_kvm = fs::metadata("/dev/kvm").ok().map(|m| m.gid());
-                ground.group = of_kvm.filter(|group| *group != 0);
+                boot_folder.group = of_kvm.filter(|group| *group != 0);
             }
         }
-        Ok(ground)
+        Ok(boot_folder)
     }
 
     /// Gives what QEMU writes to a user of its own. None where this root has no other users, as in

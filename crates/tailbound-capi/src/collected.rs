@@ -130,7 +130,7 @@ impl Side {
 
 /// All that is kept of one loop. Boxed and shared: its recorders stay where they are.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct Collected {
     pub(crate) setup: Setup,
     pub(crate) counts: Prefaulted<Counts>,
     pub(crate) start: Side,
@@ -138,7 +138,7 @@ pub(crate) struct Kept {
     pub(crate) events: Vec<Event>,
 }
 
-impl Kept {
+impl Collected {
     /// Takes everything new out of the recorders.
     pub(crate) fn collect(&mut self) -> Progress {
         let progress = self.counts.progress();
