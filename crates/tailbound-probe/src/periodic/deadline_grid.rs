@@ -51,7 +51,11 @@ impl Grid {
         }
         let passed = late.wrapping_add(slack).wrapping_div(period).max(0).unsigned_abs();
         let missed = if slept { passed.min(left) } else { 0 };
-        let rest = late.wrapping_sub(period.wrapping_mul(missed.cast_signed()));
+        let mut rest = late.wrapping_sub(period.wrapping_mul(missed.cast_signed()));
+        if rest < 0 {
+            // Nearly a whole number of periods late: an earlier start than any, in a later period.
+            (begun, late, rest) = (begun.wrapping_add(rest), late.wrapping_sub(rest), 0);
+        }
         if slept {
             self.late_in_a_row = if rest > slack { self.late_in_a_row.wrapping_add(1) } else { 0 };
             self.least_late_ns =
@@ -92,6 +96,16 @@ mod tests {
         assert_eq!(grid.started(P / 2, 4 * P + 10, 100), (3 * P + 10, 3));
         assert_eq!(grid.started(4 * P + 500_000, 5 * P, 100), (0, 0));
         assert_eq!(grid.started(5 * P + 1, 9 * P, 1), (3 * P, 1), "no more than are left");
+    }
+
+    #[test]
+    fn no_missed_period_lies_before_the_start_that_missed_it() {
+        let mut grid = Grid::new(P);
+        assert_eq!(grid.started(-P, 50_000, 100), (0, 0));
+        let (late, missed) = grid.started(P / 2, 4 * P, 100);
+        assert_eq!((late, missed), (3 * P, 3), "the grid moves back by 50 us");
+        assert_eq!(grid.started(4 * P + 1, 5 * P, 100), (0, 0));
+        assert_eq!(grid.shifts, 0);
     }
 
     #[test]
