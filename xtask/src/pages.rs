@@ -46,11 +46,13 @@ fn write(kind: Kind, project: &std::path::Path, dir: &std::path::Path) -> anyhow
 fn write(kind: Kind, _: &std::path::Path, dir: &std::path::Path) -> anyhow::Result<()> {
     use anyhow::Context as _;
     std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
-    let mut tool = tailbound::command();
     match kind {
-        Kind::Man => clap_mangen::generate_to(tool.disable_help_subcommand(true), dir)?,
+        Kind::Man => {
+            clap_mangen::generate_to(tailbound::command().disable_help_subcommand(true), dir)?
+        }
         Kind::Completions => {
             use clap_complete::Shell;
+            let mut tool = tailbound::command_for_completions();
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
                 clap_complete::generate_to(shell, &mut tool, "tailbound", dir)?;
             }

@@ -146,8 +146,7 @@ impl Collected {
         let now = tailbound_sys::clock::now_ns(self.setup.clock);
         for side in [&mut self.start, &mut self.completion] {
             if let Some(text) = side.collect(first) {
-                let event =
-                    Event { t_ns: now.saturating_sub(first), event: "threshold".to_owned(), text };
+                let event = Event::new(now.saturating_sub(first), "threshold", text);
                 self.events.push(event);
             }
             side.cut(progress.finished);

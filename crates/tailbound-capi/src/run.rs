@@ -9,6 +9,7 @@ use tailbound_core::Run;
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{End, Event, Facts, Header, SCHEMA, Source, ThreadRecord};
 use tailbound_core::units::{exact, grouped};
+use tailbound_core::utc;
 use tailbound_core::{CpuSet, EndReason, Finding, Impact, Plan, Policy, Requirement, ThreadEnd};
 use tailbound_rt::jobs::Progress;
 use tailbound_sys::clock;
@@ -91,7 +92,7 @@ fn plan(kept: &Collected, progress: &Progress) -> Plan {
 
 fn header(kept: &Collected, plan: Plan, machine: Facts) -> Header {
     let setup = &kept.setup;
-    let started = clock::utc(setup.opened_realtime_ns);
+    let started = utc::from_ns(setup.opened_realtime_ns);
     let letters = |text: &str| -> String {
         let tame = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         text.chars().map(tame).take(32).collect()
@@ -132,7 +133,7 @@ fn header(kept: &Collected, plan: Plan, machine: Facts) -> Header {
 fn events(kept: &Collected, progress: &Progress) -> Vec<Event> {
     let mut out = Vec::new();
     let mut say = |event: &str, text: String| {
-        out.push(Event { t_ns: 0, event: event.to_owned(), text });
+        out.push(Event::new(0, event, text));
     };
     if let Some(first) = progress.first_due_ns {
         say("clock-start", first.to_string());

@@ -31,6 +31,7 @@ pub mod run;
 pub mod runfile;
 mod sums_as_text;
 pub mod units;
+pub mod utc;
 pub mod verdict;
 pub mod words;
 

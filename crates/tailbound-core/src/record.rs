@@ -135,6 +135,30 @@ pub struct Event {
     /// Details for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
+    /// With the event [`WARM_UP_OVER`]: what the clocks of the system read at `t_ns` = 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
+}
+
+/// The event at which the measurement began.
+pub const WARM_UP_OVER: &str = "warm-up-over";
+
+impl Event {
+    /// An event with details for people.
+    pub fn new(t_ns: i64, event: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { t_ns, event: event.into(), text: text.into(), clocks: None }
+    }
+}
+
+/// What clocks of the system read at one instant; clock_gettime(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// CLOCK_MONOTONIC: the kernel's trace clock `mono`.
+    pub monotonic_ns: i64,
+    /// CLOCK_BOOTTIME: the kernel's trace clock `boot`.
+    pub boottime_ns: i64,
+    /// CLOCK_REALTIME: time of day, since 1970 in UTC.
+    pub realtime_ns: i64,
 }
 
 /// One second of one thread.

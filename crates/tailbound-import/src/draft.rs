@@ -302,7 +302,7 @@ impl Draft {
             id: format!("imported-{identity:016x}"),
             started: self.started_s.map_or_else(
                 || "unknown: the source does not say when the run began".to_owned(),
-                crate::time::rfc3339,
+                tailbound_core::utc::rfc3339,
             ),
             command: self.command,
             plan,

@@ -15,7 +15,7 @@ use crate::draft::{Draft, Told, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::text::{self, Lines};
-use crate::time::hms;
+use tailbound_core::utc::hms;
 
 #[derive(Default)]
 struct Found {

@@ -40,7 +40,6 @@ mod samples;
 mod stream;
 mod stressng;
 mod text;
-mod time;
 mod xenomai;
 
 pub use error::{ImportError, Place};

@@ -22,7 +22,7 @@ use crate::json::JSON_MAX;
 use crate::missed;
 use crate::read::Options;
 use crate::text;
-use crate::time::from_date_time;
+use tailbound_core::utc::from_date_time;
 
 /// Most elements and texts of a document: some 100 bytes of memory each.
 const NODES_MAX: u32 = 2 << 20;

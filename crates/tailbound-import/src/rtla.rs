@@ -18,7 +18,7 @@ use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::read::Options;
 use crate::text::{self, Lines, THREADS_MAX, gcd};
-use crate::time::hms;
+use tailbound_core::utc::hms;
 
 /// Which of the two.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(crate) fn parse(bytes: &[u8], kind: Kind, options: &Options) -> Result<Draft
         } else if line.starts_with("# Time unit is") {
             table.unit_ns = Some(if line.contains("(ns)") { 1 } else { 1000 });
         } else if line.contains("hit stop tracing") {
-            draft.events.push(Event { t_ns: 0, event: "stopped".to_owned(), text: excerpt(line) });
+            draft.events.push(Event::new(0, "stopped", excerpt(line)));
             draft.lose(
                 "The run was stopped by a latency above the threshold; when is not in the file.",
             );

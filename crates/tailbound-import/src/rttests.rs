@@ -16,7 +16,7 @@ use crate::draft::{Draft, Told, coarse};
 use crate::error::Fault;
 use crate::json::{self, Object};
 use crate::read::Options;
-use crate::time::from_rfc2822;
+use tailbound_core::utc::from_rfc2822;
 
 /// Takes version, times and machine out of a document; gives the command line back.
 pub(crate) fn header(draft: &mut Draft, o: &Object) -> Result<String, Fault> {

@@ -13,11 +13,13 @@
 
 pub mod bins;
 pub mod bound;
+pub mod brief;
 pub mod campaign;
 pub mod compare;
 pub mod decide;
 pub mod digest;
 pub mod escape;
+pub mod export;
 pub mod figures;
 pub mod history;
 pub mod html;
@@ -34,7 +36,9 @@ pub mod svg;
 pub mod sweep;
 pub mod table;
 pub mod text;
+pub mod worst;
 
+pub use brief::brief;
 pub use html::html;
 pub use json::json;
 pub use text::ink::own_colors;

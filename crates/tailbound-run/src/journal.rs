@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tailbound_core::Run;
 use tailbound_core::finding::{Finding, Impact};
-use tailbound_core::record::{Event, Header, Line};
+use tailbound_core::record::{Clocks, Event, Header, Line, WARM_UP_OVER};
 use tailbound_core::runfile::read_run;
 
 use crate::error::RunError;
@@ -52,7 +52,13 @@ impl Journal {
         }
     }
     pub(crate) fn event(&mut self, t_ns: i64, event: &str, text: &str) {
-        self.line(Line::Event(Event { t_ns, event: event.to_owned(), text: text.to_owned() }));
+        self.line(Line::Event(Event::new(t_ns, event, text)));
+    }
+    /// Records that the measurement began, and what the clocks read then.
+    pub(crate) fn began(&mut self, clocks: Clocks) {
+        let text = "what came before is discarded and reported";
+        let event = Event { clocks: Some(clocks), ..Event::new(0, WARM_UP_OVER, text) };
+        self.line(Line::Event(event));
     }
     /// Records a finding; of several with one id the last one counts.
     pub(crate) fn finding(&mut self, finding: Finding) {

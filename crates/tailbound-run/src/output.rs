@@ -283,7 +283,7 @@ mod tests {
         let mut output = begin(&path, &run, true);
         output.place();
         assert!(text().starts_with("{\"type\":\"header\""), "{}", text());
-        output.line(&Line::Event(Event { t_ns: 1, event: "x".into(), text: "later".into() }));
+        output.line(&Line::Event(Event::new(1, "x", "later")));
         assert_eq!(output.flush(), None);
         assert!(text().contains("later"), "written on under its name");
         let at = output.end(&run).expect("ended");

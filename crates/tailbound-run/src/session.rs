@@ -17,6 +17,7 @@ use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::record::{End, Fact, Header, Line, Round, SCHEMA, ThreadRecord, WarmUp};
+use tailbound_core::utc;
 use tailbound_core::{Context, EndReason, ThreadEnd};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
@@ -187,7 +188,7 @@ impl Session {
 
     pub(crate) fn header(&self) -> Header {
         let now = clock::now_ns(clock::CLOCK_REALTIME);
-        let stamp = clock::utc(now);
+        let stamp = utc::from_ns(now);
         let compact: String = stamp.chars().filter(char::is_ascii_alphanumeric).collect();
         Header {
             schema: SCHEMA.to_owned(),

@@ -311,7 +311,7 @@ impl<'a> Supervisor<'a> {
 
     /// Says so, and picks, from the warm-up, the latency above which wake-ups are logged one by one.
     fn end_warm_up(&mut self) {
-        self.journal.event(0, "warm-up-over", "what came before is discarded and reported");
+        self.journal.began(self.running.clocks_at_start());
         let deadline = self.session.plan.requirement.deadline_ns;
         for (slot, recorders) in self.running.recorders() {
             if deadline.is_some() && slot.context == Context::User {

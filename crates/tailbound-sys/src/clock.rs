@@ -101,22 +101,3 @@ fn sleep(clock: clockid_t, flags: i32, ns: i64) -> Wake {
         errno => Wake::Failed(errno),
     }
 }
-
-/// A point of CLOCK_REALTIME as RFC 3339 in UTC: `2026-11-21T22:15:03Z`.
-#[must_use]
-pub fn utc(realtime_ns: i64) -> String {
-    let seconds = realtime_ns.div_euclid(SECOND_NS) as _;
-    // SAFETY: all-zero bytes are a valid tm.
-    let mut t: libc::tm = unsafe { std::mem::zeroed() };
-    // SAFETY: gmtime_r(3) reads one live time_t and writes one live tm.
-    unsafe { libc::gmtime_r(&raw const seconds, &raw mut t) };
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
-        t.tm_year + 1900,
-        t.tm_mon + 1,
-        t.tm_mday,
-        t.tm_hour,
-        t.tm_min,
-        t.tm_sec
-    )
-}

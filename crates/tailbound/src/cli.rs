@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Bound(crate::cli_bound::BoundArgs),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
     Import(ImportArgs),
+    /// A run in the format of another tool: CSV, cyclictest, HdrHistogram, OpenMetrics, JUnit, KTAP, Perfetto
+    Export(crate::cli_export::ExportArgs),
     /// Sign runs, so that others can know whose they are
     Sign(crate::cli_sign::SignArgs),
     /// Is a run file as it was written, and whose signature does it have?
@@ -211,6 +213,9 @@ pub(crate) struct PlanArgs {
     /// Print the answer as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Print the answer as one line of key=value pairs, for logs and CI
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    pub(crate) brief: bool,
     /// No live view, no progress
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
@@ -316,6 +321,12 @@ pub(crate) struct ShowArgs {
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print one line of key=value pairs, for logs and CI
+    #[arg(long, conflicts_with_all = ["json", "svg", "worst"])]
+    pub(crate) brief: bool,
+    /// Print the N latest wake-ups one by one: time of day, trace clock, activation, thread and load
+    #[arg(long, value_name = "N", conflicts_with = "svg")]
+    pub(crate) worst: Option<usize>,
     /// Write a picture (SVG) instead: `histogram`, `survival` or `maxima`
     #[arg(long, value_name = "WHICH", value_parser = ["histogram", "survival", "maxima"])]
     pub(crate) svg: Option<String>,

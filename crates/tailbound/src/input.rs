@@ -18,6 +18,7 @@ use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::signal::Signals;
 
+use crate::packed;
 use crate::reading::Reading;
 use crate::say::{self, Failure};
 
@@ -81,13 +82,13 @@ pub(crate) fn runs_without(paths: &[PathBuf], skip: &[&str]) -> Result<Vec<Run>,
 }
 
 fn run_without(path: &Path, skip: &[&str]) -> Result<Run, Failure> {
-    let mut source = open(path)?;
+    let (mut source, length) = open(path)?;
     // Only our own files begin so; everything else is another tool's.
     let ours = runfile::is_run_file(source.fill_buf().map_err(|e| failed(path, &e))?);
     let mut run = if ours {
         runfile::read_run_without(source, skip).map_err(|e| failed(path, &e))?
     } else {
-        imported(path, source, None, &Options::default(), None)?
+        imported(path, (source, length), None, &Options::default(), None)?
     };
     tailbound_stats::judge(&mut run);
     Ok(run)
@@ -106,24 +107,27 @@ pub(crate) fn import(
 
 type Source = BufReader<Box<dyn Read + Send>>;
 
-fn open(path: &Path) -> Result<Source, Failure> {
+/// What is in the file, unpacked, and how many bytes that is where it is known.
+fn open(path: &Path) -> Result<(Source, Option<u64>), Failure> {
     let source: Box<dyn Read + Send> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
         Box::new(given::open(path).map_err(|e| failed(path, &e))?)
     };
-    Ok(BufReader::with_capacity(1 << 16, source))
+    let unpacked = packed::unpacked(source).map_err(|e| failed(path, &e))?;
+    let length = length(path).filter(|_| !unpacked.packed);
+    Ok((BufReader::with_capacity(1 << 16, unpacked.source), length))
 }
 
 fn imported(
     path: &Path,
-    mut source: Source,
+    (mut source, length): (Source, Option<u64>),
     format: Option<Format>,
     options: &Options,
     signals: Option<&Signals>,
 ) -> Result<Run, Failure> {
     let name = name(path);
-    let mut reading = Reading::new(&name, length(path), signals);
+    let mut reading = Reading::new(&name, length, signals);
     let mut watch = |bytes| reading.at(bytes);
     tailbound_import::import_from(format, &name, &mut source, options, &mut watch)
         .map_err(Failure::usage)
@@ -153,10 +157,11 @@ pub(crate) fn name(path: &Path) -> String {
 /// `run.tailbound.jsonl` → `run` + `suffix`.
 pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let name = name(path);
+    let name = packed::plain_name(&name);
     let stem = name
         .strip_suffix(".tailbound.jsonl")
         .or_else(|| name.rsplit_once('.').map(|(stem, _)| stem))
-        .unwrap_or(&name);
+        .unwrap_or(name);
     path.with_file_name(format!("{stem}{suffix}"))
 }
 
@@ -199,13 +204,13 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if name(&path).ends_with(".tailbound.jsonl") {
+        if packed::plain_name(&name(&path)).ends_with(".tailbound.jsonl") {
             files.push(path);
         }
     }
     if files.is_empty() {
         return Err(Failure::usage(format!(
-            "{}: no run files (*.tailbound.jsonl) in this folder",
+            "{}: no run files (*.tailbound.jsonl, also .gz or .zst) in this folder",
             folder.display()
         )));
     }

@@ -11,6 +11,7 @@ mod cli_bound;
 mod cli_campaign;
 mod cli_compare;
 mod cli_decide;
+mod cli_export;
 mod cli_history;
 mod cli_lab;
 mod cli_lab_kernel;
@@ -19,10 +20,12 @@ mod cli_probe;
 mod cli_sign;
 mod cli_sweep;
 mod cmd;
+mod completions;
 mod consent;
 mod input;
 mod live;
 mod names;
+mod packed;
 #[cfg(test)]
 mod probes_page;
 mod reading;
@@ -39,6 +42,12 @@ use crate::say::Failure;
 #[must_use]
 pub fn command() -> clap::Command {
     cli::Cli::command()
+}
+
+/// The same with the values that a shell may offer: for completions only, it would refuse what has options.
+#[must_use]
+pub fn command_for_completions() -> clap::Command {
+    completions::command()
 }
 
 /// The whole program: parses, runs, answers with an exit status.

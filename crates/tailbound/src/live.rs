@@ -20,8 +20,8 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 pub(crate) enum Live {
     /// Not at all.
     Quiet,
-    /// Redrawn in place; holds the lines of the last frame.
-    Frame { lines: usize, color: bool },
+    /// Redrawn in place; holds the lines of the last frame and the size of its terminal.
+    Frame { lines: usize, size: (usize, usize), color: bool },
     /// A line now and then.
     Lines { last: Instant },
 }
@@ -33,7 +33,7 @@ impl Live {
         } else if io::stderr().is_terminal() {
             let color =
                 color != "never" && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-            Self::Frame { lines: 0, color }
+            Self::Frame { lines: 0, size: (0, 0), color }
         } else {
             Self::Lines { last: Instant::now() }
         }
@@ -56,14 +56,11 @@ impl Live {
         };
         match self {
             Self::Quiet => {}
-            Self::Frame { lines, color } => {
-                let (columns, rows) =
-                    tailbound_sys::terminal::size(&io::stderr()).unwrap_or((80, 24));
-                let text = frame(progress, columns, rows, *color);
-                let mut out = String::new();
-                if *lines > 0 {
-                    out.push_str(&format!("\x1b[{lines}A"));
-                }
+            Self::Frame { lines, size, color } => {
+                let now = tailbound_sys::terminal::size(&io::stderr()).unwrap_or((80, 24));
+                let text = frame(progress, now.0, now.1, *color);
+                let mut out = up(*lines, *size, now);
+                *size = now;
                 for line in text.lines() {
                     out.push_str(line);
                     out.push_str("\x1b[K\n");
@@ -83,11 +80,35 @@ impl Live {
 
     /// Takes the frame away: the answer replaces it.
     pub(crate) fn clear(&mut self) {
-        if let Self::Frame { lines, .. } = self
+        if let Self::Frame { lines, size, .. } = self
             && *lines > 0
         {
-            drop(io::stderr().lock().write_all(format!("\x1b[{lines}A\x1b[J").as_bytes()));
+            let now = tailbound_sys::terminal::size(&io::stderr()).unwrap_or((80, 24));
+            let text = format!("{}\x1b[J", up(*lines, *size, now));
+            drop(io::stderr().lock().write_all(text.as_bytes()));
             *lines = 0;
         }
+    }
+}
+
+/// From below the last frame of so many `lines` to its first line. A terminal whose size changed may have
+/// folded those lines or not, so that nobody knows where they are: it is cleared.
+fn up(lines: usize, drawn_in: (usize, usize), now: (usize, usize)) -> String {
+    match lines {
+        0 => String::new(),
+        _ if drawn_in != now => "\x1b[H\x1b[2J".to_owned(),
+        _ => format!("\x1b[{lines}A"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_begins_where_the_last_one_did() {
+        assert_eq!(up(0, (0, 0), (80, 24)), "", "the first one");
+        assert_eq!(up(7, (80, 24), (80, 24)), "\x1b[7A");
+        assert_eq!(up(7, (80, 24), (60, 24)), "\x1b[H\x1b[2J", "folded lines are unknown lines");
     }
 }

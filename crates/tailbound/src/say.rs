@@ -120,9 +120,15 @@ fn color(when: &str) -> bool {
     }
 }
 
-/// Columns of standard output, 80 when it is not a terminal.
+/// Columns of an answer: those that COLUMNS gives, else those of the terminal, else 80.
 fn width() -> usize {
-    tailbound_sys::terminal::size(&io::stdout()).map_or(80, |(columns, _)| columns)
+    let given = std::env::var("COLUMNS").ok().and_then(|text| columns(&text));
+    given.or_else(|| Some(tailbound_sys::terminal::size(&io::stdout())?.0)).unwrap_or(80)
+}
+
+/// A number of columns that a table can be set in.
+fn columns(text: &str) -> Option<usize> {
+    text.trim().parse().ok().filter(|columns| (20..=1000).contains(columns))
 }
 
 /// How an answer is rendered for standard output; `when` is the word given to --color.
@@ -133,6 +139,14 @@ pub(crate) fn style(when: &str) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_a_number_that_tables_can_be_set_in() {
+        assert_eq!(columns("132"), Some(132));
+        for none in ["", "0", "19", "1001", "-5", "wide"] {
+            assert_eq!(columns(none), None, "{none}");
+        }
+    }
 
     #[test]
     fn numbers_of_errors_are_left_out_and_nothing_else() {

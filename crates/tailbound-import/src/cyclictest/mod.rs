@@ -47,14 +47,11 @@ fn unit(smallest: Option<i64>, options: &Options, draft: &mut Draft) -> Result<u
 fn break_line(draft: &mut Draft, line: &str, value: &mut Option<String>) {
     if let Some(v) = line.strip_prefix("# Break value:") {
         *value = Some(v.trim().to_owned());
-        draft.events.push(Event {
-            t_ns: 0,
-            event: "stopped".to_owned(),
-            text: format!(
-                "cyclictest stopped at its threshold, on a latency of {} of its units",
-                crate::draft::quoted(v.trim())
-            ),
-        });
+        let text = format!(
+            "cyclictest stopped at its threshold, on a latency of {} of its units",
+            crate::draft::quoted(v.trim())
+        );
+        draft.events.push(Event::new(0, "stopped", text));
         draft.lose(
             "The run was stopped by a latency above the threshold (-b); when is not in the file.",
         );

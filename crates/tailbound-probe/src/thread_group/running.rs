@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError};
 
+use tailbound_core::record::Clocks;
 use tailbound_sys::clock;
 use tailbound_sys::error::SysError;
 use tailbound_sys::thread::Thread;
@@ -70,6 +71,19 @@ impl Running {
     #[must_use]
     pub fn start_ns(&self) -> i64 {
         self.start_ns
+    }
+
+    /// What the clocks of the system read at the first due activation of the measurement, as far
+    /// as their distance from the run's clock is the same now.
+    #[must_use]
+    pub fn clocks_at_start(&self) -> Clocks {
+        let now = clock::now_ns(self.clock);
+        let at = |id| clock::now_ns(id).saturating_sub(now).saturating_add(self.start_ns);
+        Clocks {
+            monotonic_ns: at(clock::CLOCK_MONOTONIC),
+            boottime_ns: at(clock::CLOCK_BOOTTIME),
+            realtime_ns: at(clock::CLOCK_REALTIME),
+        }
     }
 
     /// The first due activation of the warm-up, on the run's clock.

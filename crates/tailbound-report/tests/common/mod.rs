@@ -100,7 +100,7 @@ fn machine() -> BTreeMap<String, Fact> {
         ("cpu.online", Fact::of("0-1")),
         ("kernel.release", Fact::of("6.12.0-rt-amd64")),
         ("kernel.cmdline", Fact::of("root=/dev/sda1 ro quiet isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1 threadirqs skew_tick=1 processor.max_cstate=1")),
-        ("kernel.preemption", Fact::of("PREEMPT_RT")),
+        ("kernel.preempt", Fact::of("PREEMPT_RT")),
         ("clock.source", Fact::of("tsc")),
         ("power.governor", Fact::NotApplicable("no cpufreq driver is loaded".into())),
         ("hardware.smi_count", Fact::Unknown("permission denied reading MSR 0x34".into())),
@@ -137,7 +137,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
         lab: None,
         round: None,
     });
-    run.events.push(Event { t_ns: 0, event: "warm-up-over".into(), text: String::new() });
+    run.events.push(Event::new(0, "warm-up-over", ""));
     for thread in 0..shape.cpus {
         measure(&mut run, shape, thread, interval_ns);
     }

@@ -7,6 +7,7 @@ mod bound;
 mod campaign;
 mod compare;
 mod decide;
+mod export;
 mod history;
 mod import;
 mod lab;
@@ -23,10 +24,10 @@ mod work;
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
-
 use crate::cli::{Cli, Command, Measure};
 use crate::say::Failure;
+
+pub(crate) use campaign::shipped_names as campaigns;
 
 /// Runs the verb that was typed.
 pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
@@ -51,6 +52,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Compare(args) => compare::compare(&args),
         Command::Decide(args) => decide::decide(&args),
         Command::Import(args) => import::import(&args),
+        Command::Export(args) => export::export(&args),
         Command::Sign(args) => sign::sign(&args),
         Command::Verify(args) => sign::verify(&args),
         Command::History(args) => history::history(&args),
@@ -60,7 +62,12 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Campaign(what) => campaign::campaign(&what),
         Command::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "tailbound", &mut text);
+            clap_complete::generate(
+                shell,
+                &mut crate::completions::command(),
+                "tailbound",
+                &mut text,
+            );
             crate::say::answer(&String::from_utf8_lossy(&text))?;
             Ok(ExitCode::SUCCESS)
         }

@@ -57,16 +57,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         None => None,
     };
     answer(&run, &args.plan, to_stdout)?;
-    if !args.plan.json && !to_stdout {
-        let shown = |p: &Path| {
-            std::path::absolute(p).unwrap_or_else(|_| p.to_owned()).display().to_string()
-        };
+    if !args.plan.json && !args.plan.brief && !to_stdout {
         say::answer(&tailbound_report::decide::works::text(&run))?;
-        let run_file = path.map(|p| format!("Run file  {}\n", shown(&p))).unwrap_or_default();
-        let report = report.map(|p| format!("Report    {}\n", shown(&p))).unwrap_or_default();
-        say::answer(&format!("\n{run_file}{report}"))?;
+        written(&[("Run file", path.as_deref()), ("Report", report.as_deref())])?;
     }
     Ok(status(&run))
+}
+
+/// Where the files are that were written.
+fn written(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    let line = |(what, path): &(&str, Option<&Path>)| {
+        let path = (*path)?;
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Some(format!("{what:<9} {}\n", whole.display()))
+    };
+    let lines: String = files.iter().filter_map(line).collect();
+    if lines.is_empty() { Ok(()) } else { say::answer(&format!("\n{lines}")) }
 }
 
 /// `tailbound measure cyclic`
@@ -84,8 +90,13 @@ fn bare(args: &MeasureArgs, probe: Option<&str>) -> Result<ExitCode, Failure> {
     if let Some(probe) = probe {
         request.words.probe = Some(probe.to_owned());
     }
-    let (run, _) = session(&request, &args.plan, args.plan.out.as_deref(), true, None)?;
-    answer(&run, &args.plan, args.plan.out.as_deref() == Some(Path::new("-")))?;
+    let out = args.plan.out.as_deref();
+    let to_stdout = out == Some(Path::new("-"));
+    let (run, path) = session(&request, &args.plan, out, true, None)?;
+    answer(&run, &args.plan, to_stdout)?;
+    if !args.plan.json && !args.plan.brief && !to_stdout {
+        written(&[("Run file", path.as_deref())])?;
+    }
     Ok(status(&run))
 }
 
@@ -221,6 +232,9 @@ fn answer(run: &Run, args: &PlanArgs, to_stdout: bool) -> Result<(), Failure> {
     if args.json {
         return say::answer_json(&tailbound_report::json(run));
     }
+    if args.brief {
+        return say::answer(&tailbound_report::brief(run));
+    }
     let style = say::style(&args.color.when);
     say::answer_in(&tailbound_report::text(run, style), style)
 }
@@ -232,7 +246,7 @@ fn status(run: &Run) -> ExitCode {
 /// `tailbound-20261121T221503Z.tailbound.jsonl` in this folder; a campaign file and another probe
 /// than the usual stand in it, and a number where it is taken.
 fn default_out(args: &RunArgs, request: &Request) -> PathBuf {
-    let now = tailbound_sys::clock::utc(tailbound_sys::clock::now_ns(
+    let now = tailbound_core::utc::from_ns(tailbound_sys::clock::now_ns(
         tailbound_sys::clock::CLOCK_REALTIME,
     ));
     let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();

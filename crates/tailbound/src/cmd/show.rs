@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `show`: a run in the terminal, as JSON, or one picture of it.
+//! `show`: a run in the terminal, as JSON, in one line, its latest wake-ups, or one picture of it.
 //!
 //! Context: COLD.
 
@@ -15,7 +15,16 @@ use crate::say::{self, Failure};
 /// `tailbound show`
 pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let run = input::run(&args.run)?;
-    if let Some(which) = &args.svg {
+    if args.brief {
+        say::answer(&tailbound_report::brief(&run))?;
+    } else if let Some(most) = args.worst {
+        if args.json {
+            say::answer_json(&tailbound_report::worst::json(&run, most))?;
+        } else {
+            let style = say::style(&args.color.when);
+            say::answer_in(&tailbound_report::worst::text(&run, most, style), style)?;
+        }
+    } else if let Some(which) = &args.svg {
         let svg = picture(&run, which).ok_or_else(|| {
             Failure::usage(format!("--svg {which}: this run holds no data for it"))
         })?;

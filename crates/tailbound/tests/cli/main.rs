@@ -15,6 +15,7 @@
 //! remains.rs what a killed process may leave behind (used by ../faults too)
 //! judged.rs   one context is judged by every command
 //! campaign.rs texts done again, kills, and their pages
+//! export.rs   formats of other tools, packed files
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -29,6 +30,7 @@ mod container;
 mod decide;
 mod duration;
 mod ends;
+mod export;
 mod files;
 mod hostile;
 mod integrity;
@@ -71,6 +73,18 @@ fn tailbound() -> Command {
 /// Runs it with these words in `folder`.
 fn call(folder: &Path, words: &[&str]) -> Output {
     tailbound().args(words).current_dir(folder).output().unwrap()
+}
+
+/// A folder that everybody may write to, and a copy of the program in it: the build folder may be
+/// closed to other users.
+fn folder_for_everybody() -> (tempfile::TempDir, std::path::PathBuf) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let exe = folder.path().join("tailbound");
+    std::fs::copy(env!("CARGO_BIN_EXE_tailbound"), &exe).unwrap();
+    std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
+    (folder, exe)
 }
 
 /// As [`call`]; deadline threads of tests beside this one may have what the kernel admits of

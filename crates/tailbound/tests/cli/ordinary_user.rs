@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Other grounds: an ordinary user, an empty root.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use tailbound_core::verdict::Outcome;
 
-use crate::{folder, is_root, read, skip, stderr};
+use crate::{folder, folder_for_everybody, is_root, read, skip, stderr};
 
 #[test]
 fn an_ordinary_user_measures_and_is_told_what_the_figures_mean() {
     if !is_root() {
         return skip("root", "becoming another user needs root");
     }
-    let folder = folder();
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    // The build folder may be closed to others: give the user a copy of the program.
-    let exe = folder.path().join("tailbound");
-    std::fs::copy(env!("CARGO_BIN_EXE_tailbound"), &exe).unwrap();
-    std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (folder, exe) = folder_for_everybody();
     // A small limit on locked memory, as most distributions give their users.
     let out = std::process::Command::new("prlimit")
         .args(["--memlock=8388608:8388608", "setpriv"])

@@ -4,7 +4,6 @@
 //! a process nor an object of any kind behind.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -12,7 +11,9 @@ use std::time::{Duration, Instant};
 use tailbound_core::Run;
 use tailbound_core::record::ThreadRecord;
 
-use crate::{PATIENCE, call, folder, is_root, read, skip, status, stderr, tailbound};
+use crate::{
+    PATIENCE, call, folder, folder_for_everybody, is_root, read, skip, status, stderr, tailbound,
+};
 
 const MEDIA: [&str; 13] = [
     "signal",
@@ -240,11 +241,7 @@ fn a_guardian_removes_the_semaphores_of_an_ordinary_user() {
     if !is_root() {
         return skip("root", "becoming another user needs root");
     }
-    let folder = folder();
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let exe = folder.path().join("tailbound");
-    std::fs::copy(env!("CARGO_BIN_EXE_tailbound"), &exe).unwrap();
-    std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (folder, exe) = folder_for_everybody();
     let mut child = std::process::Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"])
         .args(["--bounding-set=-all", "--"])

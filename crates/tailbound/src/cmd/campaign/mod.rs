@@ -17,6 +17,8 @@ mod page;
 mod shipped;
 mod show;
 
+pub(crate) use self::shipped::shipped_names;
+
 use std::path::Path;
 use std::process::ExitCode;
 

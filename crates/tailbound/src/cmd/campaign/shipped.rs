@@ -18,6 +18,11 @@ pub(super) const SHIPPED: &[(&str, &str)] = &[
     ("osadl-farm", include_str!("../../../../../campaigns/osadl-farm.toml")),
 ];
 
+/// Their names.
+pub(crate) fn shipped_names() -> Vec<&'static str> {
+    SHIPPED.iter().map(|(name, _)| *name).collect()
+}
+
 /// A campaign with its text.
 pub(super) struct Chosen {
     pub(super) file: CampaignFile,
@@ -34,7 +39,7 @@ pub(super) fn find(name: &str) -> Result<Chosen, Failure> {
     let path = Path::new(name);
     let looks_like_a_file = name.contains('/') || name.ends_with(".toml");
     if !path.exists() && !looks_like_a_file {
-        let known: Vec<&str> = SHIPPED.iter().map(|(known, _)| *known).collect();
+        let known = shipped_names();
         return Err(Failure::usage(format!(
             "no campaign is called `{name}`, and there is no such file; there are {}",
             known.join(", ")

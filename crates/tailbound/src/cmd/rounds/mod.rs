@@ -22,6 +22,7 @@ use clap::Parser as _;
 use tailbound_core::Run;
 use tailbound_core::record::Round;
 use tailbound_core::units::format_span;
+use tailbound_core::utc;
 use tailbound_host::Root;
 use tailbound_report::compare::Answer;
 use tailbound_run::resolve;
@@ -42,6 +43,11 @@ const OVERHEAD_NS: i64 = 700_000_000;
 /// `tailbound run --rounds`
 pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
     let settings = compare::settings(&args.rounds.judge)?;
+    if args.plan.brief {
+        let text =
+            "--brief is of one run: leave it out, or show each run with `tailbound show --brief`";
+        return Err(Failure::usage(text));
+    }
     if !(1..=series::ROUNDS_MAX).contains(&rounds) {
         return Err(Failure::usage(format!(
             "--rounds {rounds}: write 1 or more, up to {}, for example 30",
@@ -57,7 +63,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         .collect::<Result<Vec<_>, _>>()?;
     check(&variants)?;
     let now = clock::now_ns(clock::CLOCK_REALTIME);
-    let stamp: String = clock::utc(now).chars().filter(char::is_ascii_alphanumeric).collect();
+    let stamp: String = utc::from_ns(now).chars().filter(char::is_ascii_alphanumeric).collect();
     let default = || names::free(Path::new(&format!("tailbound-{stamp}.rounds")), &[]);
     let folder = args.plan.out.clone().unwrap_or_else(default);
     if folder == Path::new("-") {

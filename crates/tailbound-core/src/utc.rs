@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Dates as other tools write them, as RFC 3339 in UTC.
+//! Points of time in UTC: to RFC 3339, and from the dates that other tools write.
 //!
 //! Context: COLD. Units: s since 1970. Source: RFC 2822 §3.3, RFC 3339 §5.6; the civil
 //! calendar arithmetic is that of Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 
 /// `Sat, 21 Nov 2026 18:58:56 +0000` as s since 1970.
-pub(crate) fn from_rfc2822(text: &str) -> Option<i64> {
+#[must_use]
+pub fn from_rfc2822(text: &str) -> Option<i64> {
     let text = text.split_once(',').map_or(text, |(_, rest)| rest);
     let mut words = text.split_whitespace();
     let day = words.next()?.parse().ok()?;
@@ -20,14 +21,16 @@ pub(crate) fn from_rfc2822(text: &str) -> Option<i64> {
 }
 
 /// `2026-11-21` and `19:06:40` (or with a fraction) as s since 1970, taken as UTC.
-pub(crate) fn from_date_time(date: &str, time: &str) -> Option<i64> {
+#[must_use]
+pub fn from_date_time(date: &str, time: &str) -> Option<i64> {
     let mut parts = date.trim().splitn(3, '-').map(|p| p.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     at(year, month, day, time.trim().split('.').next()?)
 }
 
 /// s since 1970 as `2026-11-21T18:58:56Z`.
-pub(crate) fn rfc3339(s: i64) -> String {
+#[must_use]
+pub fn rfc3339(s: i64) -> String {
     let (days, of_day) = (s.div_euclid(86_400), s.rem_euclid(86_400));
     let z = days + 719_468;
     let (era, doe) = (z.div_euclid(146_097), z.rem_euclid(146_097));
@@ -38,6 +41,20 @@ pub(crate) fn rfc3339(s: i64) -> String {
     let year = yoe + era * 400 + i64::from(month <= 2);
     let (h, m, sec) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
     format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{sec:02}Z")
+}
+
+/// ns since 1970 as `2026-11-21T18:58:56Z`.
+#[must_use]
+pub fn from_ns(ns: i64) -> String {
+    rfc3339(ns.div_euclid(1_000_000_000))
+}
+
+/// ns since 1970 as `2026-11-21 18:58:56.123456`, whole µs.
+#[must_use]
+pub fn with_us(ns: i64) -> String {
+    let (s, rest) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
+    let text = rfc3339(s).replace('T', " ");
+    format!("{}.{:06}", text.trim_end_matches('Z'), rest / 1000)
 }
 
 fn at(year: i64, month: i64, day: i64, clock: &str) -> Option<i64> {
@@ -51,7 +68,8 @@ fn at(year: i64, month: i64, day: i64, clock: &str) -> Option<i64> {
 }
 
 /// `hh:mm:ss` as s.
-pub(crate) fn hms(text: &str) -> Option<i64> {
+#[must_use]
+pub fn hms(text: &str) -> Option<i64> {
     let mut parts = text.trim().splitn(3, ':').map(|p| p.parse::<u32>().ok());
     let (h, m, s) = (parts.next()??, parts.next()??, parts.next()??);
     Some(i64::from(h) * 3600 + i64::from(m) * 60 + i64::from(s))
@@ -71,6 +89,7 @@ mod tests {
             from_date_time("2024-02-29", "23:59:59.123").map(rfc3339),
             Some("2024-02-29T23:59:59Z".into())
         );
+        assert_eq!(with_us(1_795_287_536_123_456_789), "2026-11-21 18:58:56.123456");
         for bad in
             ["", "Sat, 21 Nov", "x", "Sat, 21 Nov 2026 18:58:56 +9999999", "1 Foo 2026 1:1:1 +0"]
         {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run as test cases: what was required, of the whole and of each thread.
+//!
+//! Context: COLD. A case passes only where the verdict is "met": what was not required is skipped, what
+//! is not decided is an error. Not here: how a test framework writes it.
+
+use tailbound_core::units::format_ns_i64;
+use tailbound_core::{Impact, Outcome, Run};
+
+use crate::label;
+
+/// How a case came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    /// Shown to be so.
+    Pass,
+    /// Shown not to be so: why.
+    Fail(String),
+    /// Nothing was required, or a thread alone decides nothing: why.
+    Skip(String),
+    /// It could not be decided: why.
+    Undecided(String),
+}
+
+/// One case.
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) status: Status,
+}
+
+/// The cases of `run`: the whole first, then the threads, then what forbids to trust them.
+pub(super) fn of(run: &Run) -> Vec<Case> {
+    let outcome = label::outcome(run);
+    let sentence = label::sentence(run);
+    let plan = &run.header.plan;
+    let deadline = plan.requirement.deadline_ns;
+    let name = match (&plan.property, deadline) {
+        (Some(property), _) => format!("{}: {property}", plan.probe),
+        (None, Some(d)) => {
+            format!("{}: no {} later than {}", plan.probe, plan.late_word(), format_ns_i64(d))
+        }
+        (None, None) => format!("{}: measured", plan.probe),
+    };
+    let status = match outcome {
+        Outcome::Met => Status::Pass,
+        Outcome::NotMet | Outcome::Unfit => Status::Fail(sentence.clone()),
+        Outcome::Measured => Status::Skip("nothing was required: no deadline was given".to_owned()),
+        Outcome::Undecided | Outcome::Unknown(_) => Status::Undecided(sentence.clone()),
+    };
+    let mut all = vec![Case { name, status }];
+    if let Some(deadline) = deadline {
+        let judged = run.threads.iter().filter(|t| Some(t.context) == run.judged_context());
+        all.extend(judged.map(|t| {
+            let name = format!(
+                "{}: {} within {}",
+                plan.probe,
+                label::thread(run, t),
+                format_ns_i64(deadline)
+            );
+            let latest = t.due().max_ns;
+            let status = match latest {
+                Some(max) if max > deadline => {
+                    Status::Fail(format!("the latest was late by {}", format_ns_i64(max)))
+                }
+                Some(_) if outcome == Outcome::Met => Status::Pass,
+                Some(max) => Status::Skip(format!(
+                    "none seen later than {}; alone it decides nothing",
+                    format_ns_i64(max)
+                )),
+                None => Status::Undecided("nothing was recorded".to_owned()),
+            };
+            Case { name, status }
+        }));
+    }
+    for f in label::findings(run) {
+        let status = match f.impact {
+            Impact::Notice => continue,
+            Impact::Violation | Impact::Unfit => Status::Fail(f.title.clone()),
+            Impact::Doubt | Impact::Unknown(_) => Status::Undecided(f.title.clone()),
+        };
+        all.push(Case { name: format!("finding {}", f.id), status });
+    }
+    all
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The histogram that `cyclictest -h` prints, for scripts that read it.
+//!
+//! Context: COLD. Units: µs, whole ones, as that tool cuts them off.
+//! Wake-ups only: that tool knows no missed activations. Source: cyclictest(8), option -h.
+
+use std::fmt::Write as _;
+
+use tailbound_core::Run;
+use tailbound_core::record::ThreadRecord;
+
+/// Rows at most: what is later is counted as overflow, as by `-h 10000`.
+const ROWS_MAX: u64 = 10_000;
+
+/// `run` as that histogram, a column per thread of the judged context.
+pub(super) fn text(run: &Run) -> String {
+    let threads: Vec<&ThreadRecord> =
+        run.threads.iter().filter(|t| Some(t.context) == run.judged_context()).collect();
+    let latest = threads.iter().filter_map(|t| t.wakeup.max_ns).max().unwrap_or(0);
+    let rows = u64::try_from(latest / 1000).unwrap_or(0).saturating_add(1).min(ROWS_MAX);
+    let columns: Vec<Column> = threads.iter().map(|t| Column::of(t, rows)).collect();
+    let mut out = String::from("# Histogram\n");
+    for us in 0..rows {
+        let counts = columns.iter().map(|c| c.at(us));
+        let _ = writeln!(out, "{us:06} {}", row(counts, "\t"));
+    }
+    let us = |ns: Option<f64>| ns.map_or(0, |v| (v / 1000.0).max(0.0) as u64);
+    let known = |of: fn(&ThreadRecord) -> Option<f64>| row(threads.iter().map(|t| us(of(t))), " ");
+    let exact = |ns: Option<i64>| ns.map(|v| v as f64);
+    let _ = writeln!(out, "# Total: {}", row(columns.iter().map(|c| c.inside), " "));
+    let _ = writeln!(
+        out,
+        "# Min Latencies: {}",
+        shorter(&known(|t| t.wakeup.min_ns.map(|v| v as f64)))
+    );
+    let _ = writeln!(out, "# Avg Latencies: {}", shorter(&known(|t| t.wakeup.mean())));
+    let latest = row(threads.iter().map(|t| us(exact(t.wakeup.max_ns))), " ");
+    let _ = writeln!(out, "# Max Latencies: {}", shorter(&latest));
+    let over = row(columns.iter().map(|c| c.over), " ");
+    let _ = writeln!(out, "# Histogram Overflows: {}", shorter(&over));
+    let early = threads.iter().map(|t| t.wakeup.early.total()).fold(0, u64::saturating_add);
+    if early > 0 {
+        let _ = writeln!(out, "# {early} wake-ups before their due time are in row 000000");
+    }
+    out
+}
+
+/// Counts of one thread by µs.
+struct Column {
+    counts: Vec<u64>,
+    inside: u64,
+    over: u64,
+}
+
+impl Column {
+    fn of(t: &ThreadRecord, rows: u64) -> Self {
+        let mut counts = vec![0u64; usize::try_from(rows).unwrap_or(0)];
+        let mut over = t.wakeup.unbinned;
+        if let Some(first) = counts.first_mut() {
+            *first = t.wakeup.early.total();
+        }
+        for b in t.wakeup.late.buckets() {
+            let at = usize::try_from(b.low_ns / 1000).unwrap_or(usize::MAX);
+            match counts.get_mut(at) {
+                Some(count) => *count = count.saturating_add(b.count),
+                None => over = over.saturating_add(b.count),
+            }
+        }
+        Self { inside: counts.iter().fold(0, |a, b| a.saturating_add(*b)), counts, over }
+    }
+
+    fn at(&self, us: u64) -> u64 {
+        usize::try_from(us).ok().and_then(|i| self.counts.get(i)).copied().unwrap_or(0)
+    }
+}
+
+fn row(values: impl Iterator<Item = u64>, between: &str) -> String {
+    values.map(|v| format!("{v:06}")).collect::<Vec<_>>().join(between)
+}
+
+/// That tool writes these rows with five digits.
+fn shorter(row: &str) -> String {
+    let five = |v: &str| v.parse::<u64>().map_or_else(|_| v.to_owned(), |v| format!("{v:05}"));
+    row.split(' ').map(five).collect::<Vec<_>>().join(" ")
+}

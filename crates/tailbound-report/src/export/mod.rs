@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run in the formats of other tools.
+//!
+//! Context: COLD. Each format has a file of its own; what a format cannot hold is said in it where it
+//! has comments, and in `docs/export.md`.
+//! Not here: where the text goes; the other direction (`tailbound-import`).
+
+mod cases;
+mod csv;
+mod cyclictest;
+mod hdr;
+mod junit;
+mod ktap;
+mod openmetrics;
+mod perfetto;
+
+use std::fmt;
+use std::str::FromStr;
+
+use tailbound_core::Run;
+
+/// A format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values of one of the [`Rows`].
+    Csv(Rows),
+    /// The histogram that `cyclictest -h` prints.
+    Cyclictest,
+    /// An HdrHistogram log (`.hlog`).
+    HdrHistogram,
+    /// OpenMetrics text, as Prometheus and its node exporter read it.
+    OpenMetrics,
+    /// JUnit XML, for CI servers.
+    Junit,
+    /// KTAP, for the kernel's test frameworks.
+    Ktap,
+    /// Counter tracks as JSON trace events, for the Perfetto UI.
+    PerfettoCounters,
+}
+
+/// What a CSV file holds one of in each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Buckets of the threads' histograms.
+    Histogram,
+    /// Seconds of the threads.
+    Seconds,
+    /// Exceedances.
+    Exceedances,
+    /// Records of the loads.
+    Loads,
+    /// Threads.
+    Threads,
+}
+
+/// The names of the formats, and what each is.
+pub const FORMATS: [(&str, &str, Format); 11] = [
+    ("csv", "buckets of the histograms, comma-separated", Format::Csv(Rows::Histogram)),
+    ("csv-seconds", "one row per thread and second", Format::Csv(Rows::Seconds)),
+    ("csv-exceedances", "one row per exceedance", Format::Csv(Rows::Exceedances)),
+    ("csv-loads", "one row per record of a load", Format::Csv(Rows::Loads)),
+    ("csv-threads", "one row per thread", Format::Csv(Rows::Threads)),
+    ("cyclictest", "the histogram of cyclictest -h, whole µs", Format::Cyclictest),
+    ("hdrhistogram", "HdrHistogram log (.hlog)", Format::HdrHistogram),
+    ("openmetrics", "OpenMetrics text, for Prometheus", Format::OpenMetrics),
+    ("junit", "JUnit XML, for CI servers", Format::Junit),
+    ("ktap", "KTAP, for the kernel's test frameworks", Format::Ktap),
+    ("perfetto-counters", "JSON trace of counters, for ui.perfetto.dev", Format::PerfettoCounters),
+];
+
+impl FromStr for Format {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = || FORMATS.map(|(name, ..)| name).join(", ");
+        FORMATS
+            .into_iter()
+            .find(|(name, ..)| *name == text)
+            .map(|(.., format)| format)
+            .ok_or_else(|| format!("there is no format `{text}`; there are {}", names()))
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = FORMATS.iter().find(|(.., format)| format == self).map(|(name, ..)| *name);
+        f.write_str(name.unwrap_or_default())
+    }
+}
+
+/// `run` in `format`.
+#[must_use]
+pub fn export(run: &Run, format: Format) -> String {
+    match format {
+        Format::Csv(rows) => csv::text(run, rows),
+        Format::Cyclictest => cyclictest::text(run),
+        Format::HdrHistogram => hdr::text(run),
+        Format::OpenMetrics => openmetrics::text(run),
+        Format::Junit => junit::text(run),
+        Format::Ktap => ktap::text(run),
+        Format::PerfettoCounters => perfetto::text(run),
+    }
+}
+
+/// ns as a decimal number of seconds, exactly.
+fn seconds(ns: i128) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let (s, rest) = (ns.unsigned_abs() / 1_000_000_000, ns.unsigned_abs() % 1_000_000_000);
+    format!("{sign}{s}.{rest:09}")
+}
