@@ -158,7 +158,7 @@ pub(crate) struct LabRunArgs {
     /// Where the run file goes; a folder for several kernels [default: named after kernel, load and probe, with a number where that is taken]
     #[arg(short, long, value_name = "PATH", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// Also make an HTML report
+    /// Where the HTML report goes [default: beside the run file; `lab.html` beside several]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
     /// Overwrite existing files

@@ -5,6 +5,7 @@
 //! skipped and why; the last line of all is the sum.
 
 mod capi;
+mod examples;
 mod lab;
 mod libtest;
 mod lints;

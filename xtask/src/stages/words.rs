@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every command that README and docs show, run in its order in one folder, shortened.
+//! Every command that README, docs and their example files show, run in its order in one folder, shortened.
 //!
 //! Context: COLD. The program is the one of the stage `static`. A command passes with an exit
 //! status that is an answer, whatever this host's latencies are; a panic, a refusal (2) or a bug
@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use super::examples;
 use super::tally::Tally;
 use crate::cross::Target;
 use crate::{exec, root};
@@ -97,7 +98,13 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         return Ok(tally);
     }
     let folder = prepare(project, &program)?;
-    for shown in pages(project)?.iter().flat_map(|(name, text)| commands(name, text)) {
+    let mut all: Vec<Shown> =
+        pages(project)?.iter().flat_map(|(name, text)| commands(name, text)).collect();
+    for (page, text) in examples::files(project)? {
+        let of = |(line, text)| Shown { page: page.clone(), line, text };
+        all.extend(examples::commands(&text).into_iter().map(of));
+    }
+    for shown in all {
         let name = format!("{}:{}: {}", shown.page, shown.line, shown.text);
         match not_here(&shown.text) {
             Some(why) if !shown.text.starts_with("tailbound ") => {
@@ -111,6 +118,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
             None => tally.add(&name, answers(&folder, &shortened(&shown.text))),
         }
     }
+    examples::form(project, &mut tally)?;
     Ok(tally)
 }
 

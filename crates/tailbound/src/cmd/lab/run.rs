@@ -69,10 +69,32 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         return Err(failure);
     }
     let made = as_cells(&labelled, runs, &files);
-    if let Some(report) = &args.report {
-        input::write(report, &page(&made), args.force)?;
+    let report = report(args, &made, &files)?;
+    answer(args, &made, &files, report.as_deref(), costs)
+}
+
+/// Writes the report; where it went.
+fn report(
+    args: &LabRunArgs,
+    made: &[matrix::Cell],
+    files: &[PathBuf],
+) -> Result<Option<PathBuf>, Failure> {
+    if let Some(given) = &args.report {
+        return input::write(given, &page(made), args.force).map(|()| Some(given.clone()));
     }
-    answer(args, &made, &files, costs)
+    let Some(first) = files.first().filter(|f| *f != Path::new("-")) else { return Ok(None) };
+    if made.iter().all(|cell| cell.run.is_err()) {
+        return Ok(None);
+    }
+    let place = match files {
+        [one] => input::sibling(one, ".html"),
+        _ => first.with_file_name("lab.html"),
+    };
+    if args.force {
+        return input::write(&place, &page(made), true).map(|()| Some(place));
+    }
+    // A name that nobody gave never fails a measurement that is over.
+    names::write_free(&place, &page(made)).map(Some)
 }
 
 /// May everything be written that these runs leave?
@@ -123,6 +145,7 @@ fn answer(
     args: &LabRunArgs,
     made: &[matrix::Cell],
     files: &[PathBuf],
+    report: Option<&Path>,
     costs: Vec<Value>,
 ) -> Result<ExitCode, Failure> {
     let style = say::style(&args.host.color.when);
@@ -156,7 +179,7 @@ fn answer(
                 Err(why) => text.push_str(&format!("Failed    {why}\n")),
             }
         }
-        if let Some(report) = &args.report {
+        if let Some(report) = report {
             text.push_str(&format!("Report    {}\n", report.display()));
         }
         say::answer(&text)?;
