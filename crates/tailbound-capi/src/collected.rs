@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. Units: ns; `t_ns` counts from the first due activation.
 //! The loop writes into rings and 32-bit counters; whoever asks for figures, or polls, takes
-//! them over into memory that grows (64 bytes a second and context). Rings that nobody empties
+//! them over into memory that grows (64 bytes per second and context). Rings that nobody empties
 //! fill up and count what they drop.
 
 use tailbound_core::collect::Collector;

@@ -107,7 +107,8 @@ fn header(kept: &Collected, plan: Plan, machine: Facts) -> Header {
             .to_owned(),
     ];
     lost.push(match setup.policy {
-        None => "The program did not say under which scheduling policy its loop runs; `other` stands for it.".to_owned(),
+        None => "The program did not state the scheduling policy of its loop; `other` is assumed."
+            .to_owned(),
         Some(_) => "The scheduling policy is the one the program declared.".to_owned(),
     });
     Header {

@@ -68,7 +68,7 @@ pub(crate) fn all(first: &Look, facts: &Facts) -> Vec<Box<dyn Disturbance>> {
         Box::new(quota::Quota::begin(first)),
         Box::new(thermal::Thermal::begin(first)),
         Box::new(frequency::Frequency::begin(first)),
-        Box::new(higher_priority::Rivals::begin(first)),
+        Box::new(higher_priority::HigherPriority::begin(first)),
         Box::new(standing::Standing::begin(first, facts)),
         Box::new(log::Log::default()),
     ]

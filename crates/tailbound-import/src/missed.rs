@@ -88,7 +88,7 @@ pub(crate) fn relative(draft: &mut Draft) {
 pub(crate) fn caught_up(draft: &mut Draft) {
     let tool = draft.tool.clone();
     draft.lose(format!(
-        "{tool} catches up after a late wake-up: missed periods are among the samples, with the lateness they had, and are not told apart."
+        "{tool} catches up after a late wake-up: missed periods are among the samples, with the latency they had, and cannot be distinguished."
     ));
 }
 

@@ -189,7 +189,7 @@ pub fn text(groups: &[Group<'_>], style: Style) -> String {
         };
         page.text(
             &format!(
-                "{}, at most {} permutations, seed {}, level {}, margin {} %, at least {} runs a stretch{unused}",
+                "{}, at most {} permutations, seed {}, level {}, margin {} %, at least {} runs per stretch{unused}",
                 g.history.method, s.permutations, s.seed, s.level, s.margin * 100.0, s.segment_min
             ),
             "  ",

@@ -84,7 +84,7 @@ pub const EXPLANATION: &str = "Longer intervals leave a CPU time to sleep more d
     something (a tick, another timer, what an idle governor has learnt), and a program that is not will see the random figure. \
     Steps are single runs: a difference counts where it is larger than what a second sweep shows.";
 
-/// One row a step.
+/// One row per step.
 #[must_use]
 pub fn table(steps: &[Step]) -> Table {
     let with_spread = steps.iter().any(|s| s.spread.is_some());

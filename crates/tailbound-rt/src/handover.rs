@@ -58,7 +58,7 @@ pub type Relay = Ring<4, RELAYED>;
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "one a thread, on its stack: nothing is allocated here"
+    reason = "one per thread, on its stack: nothing is allocated here"
 )]
 pub enum Log<'r> {
     /// Straight into a recorder.

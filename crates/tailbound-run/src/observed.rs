@@ -45,10 +45,10 @@ pub(crate) fn whole(
         Finding::new(
             "partly-observed",
             Impact::Notice,
-            format!("the kernel's trace had not every wake-up: {}", lacking.join(", ")),
+            format!("the kernel's trace does not contain every wake-up: {}", lacking.join(", ")),
         )
         .meaning(
-            "Those columns lack the others, so that their maximum may be too small and their quantiles wrong; the threads' own figures (user) are whole, and the verdict is about them.",
+            "In these columns the maximum may be too small and the quantiles wrong. The threads' own figures (user) are complete, and the verdict is about them.",
         )
         .remedy("Compare only columns that have all, or use --observe timerlat where the kernel has it.")
     })

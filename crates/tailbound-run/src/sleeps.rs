@@ -47,9 +47,9 @@ pub(crate) fn timer_slack(
             Finding::new(
                 "timer-slack-unused",
                 Impact::Notice,
-                format!("timer slack is set, and the kernel does not use it for {policy}"),
+                format!("timer slack is set, but the kernel does not use it for {policy}"),
             )
-            .meaning("Timers of real-time and deadline threads have no slack: the figures are those of any other slack too.")
+            .meaning("Timers of real-time and deadline threads have no slack: the setting has no effect on the figures.")
             .remedy("Measure an ordinary thread with --policy other to see what slack does."),
         );
     }

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_said() {
+    fn what_was_lost_is_reported() {
         let mut bytes = page(MISSED_EVENTS | MISSED_STORED, &[1, 7]);
         bytes[24] = 42;
         assert_eq!(read(&bytes).1.map(|h| (h.lost, h.lost_uncounted)), Ok((42, false)));

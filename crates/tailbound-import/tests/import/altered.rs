@@ -49,7 +49,7 @@ fn is_noticed(file: &[u8]) -> bool {
     let Ok(run) = read_run(file) else { return true };
     let weighty = |impact| matches!(impact, Impact::Doubt | Impact::Unfit);
     let found = run.findings.iter().any(|f| f.id.starts_with("file-") && weighty(f.impact));
-    // Of a measurement known to be whole only works, or the last line itself, can be missing.
+    // Of a measurement known to be whole only benchmarks, or the last line itself, can be missing.
     let told = run.findings.iter().any(|f| f.id == "file-cut-after-verdict");
     found || told || run.end.is_none()
 }

@@ -13,7 +13,7 @@ use crate::svg::scale::round_125;
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
-/// A statistic of so many sleepers.
+/// A statistic of a number of sleepers.
 type Of = fn(&Sleepers) -> Option<f64>;
 
 /// The picture of both systems; `None` where no run had a number of tasks.

@@ -21,8 +21,8 @@ use crate::{digest, figures, label, pictures, precision};
 pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     let _ = write!(page.body, "<h1>Tailbound report: {}</h1>", xml(name));
     if run.header.plan.probe == "work" && run.threads.is_empty() {
-        // Works alone: there is no latency to judge.
-        crate::decide::works::section(page, run, prefix);
+        // Benchmarks alone: there is no latency to judge.
+        crate::decide::benchmarks::section(page, run, prefix);
         findings(page, run);
         machine(page, run);
         return;
@@ -45,7 +45,7 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     }
     let lanes = pictures::lanes(&run.timelines);
     if !lanes.is_empty() {
-        page.heading("Who ran when");
+        page.heading("Task timeline");
         lanes.iter().for_each(|f| page.figure(f, prefix));
     }
     if run.timelines.len() > lanes.len() {
@@ -72,16 +72,16 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     windows(page, run);
     findings(page, run);
     loads(page, run);
-    crate::decide::works::section(page, run, prefix);
+    crate::decide::benchmarks::section(page, run, prefix);
     own_cost(page, run);
-    page.heading("Warm-up, discarded");
+    page.heading("Warm-up, not judged");
     let lines = digest::warm_up(run);
     if lines.is_empty() {
         page.text("note", "Unknown: no thread left a record.");
     } else {
         page.list(&lines);
     }
-    page.heading("Lost, over range, or known only in part");
+    page.heading("Lost, over range or incomplete data");
     let lost = digest::losses(run);
     if lost.is_empty() {
         page.text("", "Nothing: every due activation is in the figures above.");
@@ -93,13 +93,13 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     repeat(page, run, name, prefix);
 }
 
-/// How late it can be beyond what was seen.
+/// The bound on the latency beyond what was seen.
 fn bound(page: &mut Page, run: &Run, prefix: &str) {
     if run.threads.is_empty() {
         return;
     }
     let statement = crate::bound::of(run);
-    page.heading("How late it can be");
+    page.heading("Bound on the latency");
     let mut lines: Vec<String> = statement.free.iter().map(|l| l.sentence.clone()).collect();
     lines.extend(statement.free_missing.clone());
     lines.extend(statement.clustering.as_ref().map(|c| c.sentence.clone()));
@@ -315,7 +315,7 @@ fn loads(page: &mut Page, run: &Run) {
 }
 
 fn own_cost(page: &mut Page, run: &Run) {
-    page.heading("What the tool itself costs");
+    page.heading("Overhead of the measurement");
     if run.self_cost.is_empty() {
         page.text("note", "Unknown: not measured in this run.");
         return;
@@ -345,7 +345,7 @@ fn machine(page: &mut Page, run: &Run) {
     page.heading("The machine");
     let facts = &run.header.machine;
     if facts.is_empty() {
-        page.text("note", "Unknown: the run file says nothing of the machine.");
+        page.text("note", "Unknown: the run file contains no facts about the machine.");
         return;
     }
     let unknown = facts.values().filter(|f| matches!(f, Fact::Unknown(_))).count();
@@ -438,7 +438,7 @@ fn plan(page: &mut Page, run: &Run) {
 }
 
 fn repeat(page: &mut Page, run: &Run, name: &str, prefix: &str) {
-    page.heading("How to repeat it");
+    page.heading("Repeat this run");
     if run.header.command.is_empty() {
         page.text("note", "Unknown: the run file has no command line.");
     } else {

@@ -33,7 +33,7 @@ pub fn html(cells: &[Cell]) -> String {
     if let Some(words) = notes::virtual_time(&grid) {
         page.text("virtual", &words);
     }
-    page.heading("Latest activation of each cell");
+    page.heading("Maximum latency of each cell");
     overview(&mut page, &grid, |m| m.summary.max_ns.map(|n| n as f64), tables::max);
     page.heading("Standard deviation of each cell");
     overview(&mut page, &grid, |m| m.summary.sd_ns, tables::sd);

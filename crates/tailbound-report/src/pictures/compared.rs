@@ -3,7 +3,7 @@
 //! another with their bands, and the shift curve with the margin.
 //!
 //! Context: COLD. Units: ns across and shares upwards; for the shift curve one activation in
-//! so many across and a ratio upwards. One colour a system.
+//! N across and a ratio upwards. One colour per system.
 //! Bands are bootstrap intervals of the units; where there are too few units there is the line
 //! alone. Not here: the numbers (`tailbound_stats::compare::{bands, shift}`).
 
@@ -247,7 +247,7 @@ fn shifts(answer: &Answer) -> Option<Figure> {
     let name = |i: usize| names.get(i).cloned().unwrap_or_default();
     let draw = |layout: Layout| {
         let words = format!("quantile over that of {first}");
-        let mut plot = Plot::new(layout, x, y, "of so many activations one is later", &words);
+        let mut plot = Plot::new(layout, x, y, "one activation in N is later", &words);
         // The margin in the colour of all.
         let inside = [1.0, x.hi()].map(|at| (at, 1.0 / (1.0 + margin), 1.0 + margin));
         plot.band(&inside, Look::Total);

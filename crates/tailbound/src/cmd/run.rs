@@ -14,7 +14,7 @@ use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_sys::signal::Signals;
 
 use crate::cli::{MeasureArgs, PlanArgs, RunArgs};
-use crate::cli_probe::ProbeWords;
+use crate::cli_probe::ProbeArgs;
 use crate::cmd::rounds;
 use crate::consent;
 use crate::input;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         let shown = |p: &Path| {
             std::path::absolute(p).unwrap_or_else(|_| p.to_owned()).display().to_string()
         };
-        say::answer(&tailbound_report::decide::works::text(&run))?;
+        say::answer(&tailbound_report::decide::benchmarks::text(&run))?;
         let run_file = path.map(|p| format!("Run file  {}\n", shown(&p))).unwrap_or_default();
         let report = report.map(|p| format!("Report    {}\n", shown(&p))).unwrap_or_default();
         say::answer(&format!("\n{run_file}{report}"))?;
@@ -75,7 +75,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<ExitCode, Failure> {
 }
 
 /// `tailbound measure NAME`
-pub(crate) fn probe(words: &ProbeWords) -> Result<ExitCode, Failure> {
+pub(crate) fn probe(words: &ProbeArgs) -> Result<ExitCode, Failure> {
     bare(&words.args, Some(&words.spec))
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let random = (args.random.trim() != "0%").then(|| args.random.clone());
     if let Some(folder) = &args.plan.out {
         if folder == Path::new("-") {
-            return Err(Failure::usage("--out: name a folder; there is one run file a step"));
+            return Err(Failure::usage("--out: name a folder; there is one run file per step"));
         }
         std::fs::create_dir_all(folder)
             .map_err(|e| Failure::cannot(format!("--out {}: {e}", folder.display())))?;

@@ -67,8 +67,8 @@ impl<'a> Known<'a> {
         let rate = run.header.plan.requirement.rate;
         of_text("bound", &bound::text(&statement, "x\u{1b}", rate, Style::default()))?;
         of_json("bound", &bound::json(&[("x".to_owned(), rate, statement)]))?;
-        of_text("works", &decide::works::text(run))?;
-        of_json("works", &decide::works::json(run))
+        of_text("benchmarks", &decide::benchmarks::text(run))?;
+        of_json("benchmarks", &decide::benchmarks::json(run))
     }
 
     fn history(&self, run: &Run) -> Checked {

@@ -203,7 +203,7 @@ impl Referee {
         finished
     }
 
-    /// One game; `None` when it came to no end.
+    /// One game; `None` when it did not end.
     fn game(&self, n: u64, thread: &ThreadContext, sum: &mut Sum) -> Option<trials::Timed> {
         let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(players::PATIENCE_NS);
         let from_ns = clock::now_ns(self.clock);

@@ -137,7 +137,8 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     let controller = Controller { queue, options, clock, sum: Arc::clone(&sum) };
     let own = thread_spec(setup.plan.policy, cpus);
     threads.measured(RecordSlot::user(0, None), own, move |thread| controller.run(thread))?;
-    threads.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
+    threads
+        .after(move |_| probe_output(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
     threads.release()
 }
 
@@ -270,7 +271,7 @@ impl Controller {
         Some(from_ns)
     }
 
-    /// After a trial that came to no end: nobody is to wait for ever.
+    /// After a trial that did not end: nobody is to wait for ever.
     fn set_free(&self, tid: i32) {
         let q = &*self.queue;
         let word = q.word.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
@@ -314,7 +315,7 @@ fn shuffle(order: &mut [usize], dice: &mut u64) {
     }
 }
 
-fn told(sum: &Sum, options: Options) -> ProbeOutput {
+fn probe_output(sum: &Sum, options: Options) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     let title = |n| {
         format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `campaign`: what the founding texts measured, done again, and their figures beside ours.
+//! `campaign`: published measurements done again, and their figures beside ours.
 //!
 //! Context: COLD.
 //!

@@ -22,12 +22,12 @@ pub(super) fn page(args: &CampaignPageArgs) -> Result<ExitCode, Failure> {
         Some(name) => shipped::find(name)?,
         None => Folder::campaign(first)?,
     };
-    // Runs of another text have other parts: they would be passed over.
+    // Runs of another campaign have other parts: they would be passed over.
     for folder in args.folders.iter().filter(|f| f.join(folder::FILE).exists()) {
         let other = Folder::campaign(folder)?;
         if other.file.name != chosen.file.name {
             return Err(Failure::usage(format!(
-                "{}: its runs are of `{}`, not of `{}`: a page is of one text; make one of each",
+                "{}: its runs are of `{}`, not of `{}`: a page shows one campaign; make one page for each",
                 folder.display(),
                 other.file.name,
                 chosen.file.name

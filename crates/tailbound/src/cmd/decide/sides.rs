@@ -120,7 +120,7 @@ fn sort(rest: Vec<Named>, real: &mut Vec<Named>, fast: &mut Vec<Named>) -> Resul
             n => format!("there are {n} systems ({})", names()),
         };
         return Err(Failure::usage(format!(
-            "{what}: say which files are which side with --real FILES --fast FILES"
+            "{what}: name the files of each side with --real FILES --fast FILES"
         )));
     }
     for (file, run) in rest {

@@ -22,7 +22,7 @@ use crate::say::{self, Failure};
 /// Where nobody names a folder.
 const FOLDER: &str = "sleepers";
 
-/// Where the run of so many tasks goes.
+/// The run file for this number of tasks.
 fn file(out: &Path, tasks: u32) -> PathBuf {
     out.join(format!("sleepers-{tasks}.tailbound.jsonl"))
 }

@@ -234,7 +234,7 @@ fn make(
         if !complete(file) {
             shown.clear();
             let why = ended.said.trim_start_matches("tailbound: ");
-            let why = if why.is_empty() { "it left no complete run and said nothing" } else { why };
+            let why = if why.is_empty() { "it left no complete run and no message" } else { why };
             return Err(Failure::cannot(format!(
                 "variant `{}`, round {}: {why}",
                 v.name,
