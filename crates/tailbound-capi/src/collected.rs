@@ -18,7 +18,7 @@ use tailbound_sys::mem::Prefaulted;
 /// Exceedances kept before the threshold doubles: a bounded file, whatever happens.
 const EXCEEDANCES_A_STEP: u64 = 4096;
 
-/// What is required of one latency, and from what lateness on a cycle is kept one by one.
+/// What is required of one latency, and from what latency on a cycle is kept one by one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) late_ns: Option<i64>,

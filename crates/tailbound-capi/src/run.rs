@@ -103,7 +103,7 @@ fn header(kept: &Collected, plan: Plan, machine: Facts) -> Header {
     let mut lost = vec![
         "How the loop sleeps is not known to the library; `nanosleep` stands for it.".to_owned(),
         "What else ran on the machine is not known: no load was started by the tool.".to_owned(),
-        "The library does not watch for what spoils a run (throttling, stolen time, frequency)."
+        "The library does not watch for disturbances (throttling, stolen time, frequency)."
             .to_owned(),
     ];
     lost.push(match setup.policy {

@@ -347,7 +347,7 @@ pub struct ThreadRecord {
     pub context: Context,
     /// Per wake-up: what a stopwatch at the thread saw.
     pub wakeup: Distribution,
-    /// The missed activations, with the lateness each would have had.
+    /// The missed activations, with the latency each would have had.
     pub missed: Distribution,
     /// The warm-up: seen and discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What spoils a run, one file each. A disturbance remembers the start, looks at the machine
+//! Disturbances of a run, one file each. A disturbance remembers the start, looks at the machine
 //! again and again, and says what it found so far.
 //!
 //! Context: COLD. Only what makes the figures meaningless is *unfit*; what makes "met" a
@@ -49,7 +49,7 @@ pub(crate) struct Look {
     pub(crate) last: bool,
 }
 
-/// Something that can spoil a run.
+/// Something that can make the figures of a run unreliable.
 pub(crate) trait Disturbance: Send {
     /// Everything found so far, with the figures of now.
     fn look(&mut self, look: &Look) -> Vec<Finding>;

@@ -220,7 +220,7 @@ impl Running {
             cpus: &[],
             environment: Environment::Clean,
         };
-        let pid = spawn.start_confined(&boot_folder.walls()).map_err(LabError::cannot)?;
+        let pid = spawn.start_confined(&boot_folder.confinement()).map_err(LabError::cannot)?;
         Ok((Self { pid, ended: false }, ours))
     }
 

@@ -466,7 +466,7 @@ impl Observer {
                         self.instance.name()
                     ),
                 )
-                .remedy("Whoever reads it has to close it; the next run tries again."),
+                .remedy("Close the program that reads it; the next run tries again."),
             ),
         }
         let mut self_cost = SelfCost::new();

@@ -65,7 +65,7 @@ pub fn outcome(statement: &Statement, rate: Option<Rate>) -> (Outcome, String) {
         Some(b) => (
             Outcome::Undecided,
             format!(
-                "Undecided: nothing was later than {limit}, but the bound is {}.",
+                "Undecided: no latency exceeded {limit}, but the bound is {}.",
                 format_ns(b.bound_ns)
             ),
         ),
@@ -208,7 +208,7 @@ pub(crate) fn bound_lines(b: &Bound) -> Vec<String> {
     ];
     if let Some(i) = &b.influence {
         out.push(format!(
-            "Without the latest wake-up the bound would be {} ({:+.0} %).",
+            "Without the largest value the bound would be {} ({:+.0} %).",
             format_ns(i.bound_ns),
             -i.drop * 100.0
         ));

@@ -108,7 +108,7 @@ pub fn rate(means: &Means, rate: Rate, plan: &Demonstration) -> Section {
     if means.machines == 1 && clean > 86_400.0 {
         let machines = (clean / 43_200.0).ceil();
         sentences.push(format!(
-            "In 12 h: {machines:.0} machines beside each other (--machines {machines:.0})."
+            "In 12 h: {machines:.0} machines in parallel (--machines {machines:.0})."
         ));
     }
     let mut allowed =
@@ -284,12 +284,12 @@ pub fn pilot(means: &Means, pilot: &Pilot<'_>) -> Section {
         let named = if decimals == 1 { "decimal" } else { "decimals" };
         sentences.push(if half_ns <= wanted_ns {
             format!(
-                "The pilot run of {} knows its mean to ±{} already: {decimals} {named} of a µs (±{}) are reached.",
+                "The pilot run of {} already gives its mean to ±{}: {decimals} {named} of a µs (±{}) are reached.",
                 at_least(length_s), format_ns(half_ns), format_ns(wanted_ns)
             )
         } else {
             format!(
-                "To know the mean to {decimals} {named} of a µs (±{}) at 95 % confidence, measure {}: the pilot run of {} knows it to ±{}.",
+                "To know the mean to {decimals} {named} of a µs (±{}) at 95 % confidence, measure {}: the pilot run of {} gives it to ±{}.",
                 format_ns(wanted_ns), at_most(each_s), at_least(length_s), format_ns(half_ns)
             )
         });

@@ -3,7 +3,7 @@
 //! agent all call.
 //!
 //! Context: SETUP and COLD; the measured threads are `tailbound-probe`'s. Units: ns.
-//! Not here: words on a command line (`tailbound`), pictures (`tailbound-report`).
+//! Not here: parsing the command line (`tailbound`), plots (`tailbound-report`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

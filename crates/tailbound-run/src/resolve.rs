@@ -27,7 +27,7 @@ const REPEAT_MAX: u32 = 10_000;
 /// Most measured threads that are not pinned: each keeps a histogram in locked memory.
 const TASKS_MAX: u32 = 256;
 
-/// Defaults of a plan, in the words of the command line.
+/// Defaults of a plan, as on the command line.
 pub mod defaults {
     /// `--interval`
     pub const INTERVAL: &str = "1ms";
@@ -43,11 +43,11 @@ pub mod defaults {
     pub const LOADS: [&str; 2] = ["hackbench", "memory"];
 }
 
-/// What was asked for: the command line laid over the campaign file.
+/// What was asked for: options of the command line, else of the configuration file.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Every word, still as text.
-    pub words: RunConfig,
+    /// Every option, still as text.
+    pub config: RunConfig,
     /// `--paranoid`
     pub paranoid: bool,
     /// A bare probe: no load unless one is named.
@@ -96,7 +96,7 @@ fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), Run
     }
     if paranoid {
         return Err(RunError::Usage(format!(
-            "--paranoid cannot be given with --sleep {means}: a second kernel's system calls are not Linux's to filter"
+            "--paranoid cannot be given with --sleep {means}: Linux cannot filter the system calls of a second kernel"
         )));
     }
     if !matches!(policy, Policy::Fifo(_)) {
@@ -110,10 +110,10 @@ fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), Run
 /// Makes the plan.
 ///
 /// # Errors
-/// [`RunError::Usage`] for impossible words, [`RunError::Cannot`] for what this machine or
+/// [`RunError::Usage`] for impossible options, [`RunError::Cannot`] for what this machine or
 /// user cannot do.
 pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
-    let w = &request.words;
+    let w = &request.config;
     let mut findings = Vec::new();
     let clock = parse_or(w.clock.as_deref(), "--clock", Clock::Monotonic)?;
     let means = parse_or(w.sleep.as_deref(), "--sleep", Means::Nanosleep)?;
@@ -149,7 +149,7 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
     second_kernel(means, policy, request.paranoid)?;
     if request.paranoid && kind.is_some() {
         return Err(RunError::Usage(format!(
-            "--paranoid belongs to the probe cyclic: the system calls of {probe} are others"
+            "--paranoid works with the probe cyclic only: {probe} uses other system calls"
         )));
     }
     let spread = sleeps::spread(w.interval_spread.as_deref(), means)?;
@@ -202,7 +202,7 @@ fn loads(
     by_default: bool,
     findings: &mut Vec<Finding>,
 ) -> Result<Vec<LoadSpec>, RunError> {
-    let w = &request.words;
+    let w = &request.config;
     let mut loads = Vec::new();
     if by_default {
         loads.extend(
@@ -227,7 +227,7 @@ fn loads(
     Ok(loads)
 }
 
-/// The probe and its options; words that belong to `cyclic` are refused with any other.
+/// The probe and its options; options that belong to `cyclic` are refused with any other.
 fn probe(w: &RunConfig) -> Result<(String, BTreeMap<String, String>), RunError> {
     let Some(text) = &w.probe else { return Ok((catalogue::CYCLIC.to_owned(), BTreeMap::new())) };
     let spec = text.parse::<LoadSpec>().map_err(usage("--probe"))?;
@@ -243,7 +243,7 @@ fn probe(w: &RunConfig) -> Result<(String, BTreeMap<String, String>), RunError> 
         && let Some((flag, _)) = foreign.into_iter().find(|(_, given)| *given)
     {
         return Err(RunError::Usage(format!(
-            "{flag} belongs to the probe cyclic and means nothing to {}",
+            "{flag} belongs to the probe cyclic and has no meaning for {}",
             spec.name
         )));
     }
@@ -313,7 +313,7 @@ fn tasks(tasks: Option<u32>, policy: Policy) -> Result<Option<u32>, RunError> {
     }
     if matches!(policy, Policy::Deadline { .. }) {
         return Err(RunError::Usage(format!(
-            "--tasks cannot be given with --policy {policy}: there is one such thread an online CPU"
+            "--tasks cannot be given with --policy {policy}: there is one such thread per online CPU"
         )));
     }
     Ok(Some(n))
@@ -437,7 +437,7 @@ fn policy(text: Option<&str>, findings: &mut Vec<Finding>) -> Result<Policy, Run
             .map_err(|e| RunError::Cannot(format!("--policy {policy}: {e}")))?;
         if !policy.is_realtime() {
             findings.push(
-                Finding::new("not-realtime-chosen", Impact::Notice, format!("measured as {policy}, as asked"))
+                Finding::new("not-realtime-chosen", Impact::Notice, format!("measured as {policy}, as requested"))
                     .meaning("An ordinary thread competes with every other one: the figures describe fair scheduling and timer slack, not what a real-time thread would see."),
             );
         }
@@ -474,9 +474,9 @@ mod tests {
     use super::*;
 
     fn request(edit: impl FnOnce(&mut RunConfig)) -> Request {
-        let mut words = RunConfig { policy: Some("other".to_owned()), ..RunConfig::default() };
-        edit(&mut words);
-        Request { words, ..Request::default() }
+        let mut config = RunConfig { policy: Some("other".to_owned()), ..RunConfig::default() };
+        edit(&mut config);
+        Request { config, ..Request::default() }
     }
 
     #[test]
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_words_are_refused_with_the_flag_and_a_way_out() {
+    fn invalid_options_are_refused_with_the_flag_and_a_remedy() {
         type Edit = fn(&mut RunConfig);
         let cases: [(Edit, &str); 14] = [
             (|c| c.interval = Some("0s".into()), "--interval"),

@@ -215,7 +215,7 @@ impl Session {
             Err(RunError::Cannot(why)) if self.loads_optional => {
                 journal.finding(
                     Finding::new("load-failed", Impact::Doubt, format!("no default load: {why}"))
-                        .meaning("The machine was measured without load; under load it is later.")
+                        .meaning("The machine was measured without load; under load latencies are larger.")
                         .remedy("Name loads that can run here with --load, or --load none."),
                 );
                 Loads::start(&[], &StartOptions::new(&self.exe))

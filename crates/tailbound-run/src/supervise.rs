@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watches over the measured threads: takes their records out, notices what spoils the
+//! Watches over the measured threads: takes their records out, notices disturbances of the
 //! run, shows the progress, and ends it on a signal.
 //!
 //! Context: COLD, on CPUs that are not measured where there are any; once a second when
@@ -311,7 +311,7 @@ impl<'a> Supervisor<'a> {
 
     /// Says so, and picks, from the warm-up, the latency above which wake-ups are logged one by one.
     fn end_warm_up(&mut self) {
-        self.journal.event(0, "warm-up-over", "what came before is discarded and reported");
+        self.journal.event(0, "warm-up-over", "earlier activations are reported, not judged");
         let deadline = self.session.plan.requirement.deadline_ns;
         for (slot, recorders) in self.running.recorders() {
             if deadline.is_some() && slot.context == Context::User {

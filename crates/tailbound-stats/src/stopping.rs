@@ -105,7 +105,7 @@ impl Stopping {
         }
     }
 
-    /// Takes a single lateness of a thread, which comes before its second is complete.
+    /// Takes a single latency of a thread, which comes before its second is complete.
     pub fn exceedance(&mut self, t_ns: i64, latency_ns: i64) {
         let late = self.deadline_ns.is_some_and(|d| latency_ns > d);
         let early = self.early_ns.is_some_and(|e| latency_ns < e.saturating_neg());

@@ -7,7 +7,7 @@
 //! tries the kernel for fails it; what was certainly beyond the requirement fails it, whatever else is doubtful; and "met" needs that nothing stands
 //! against it: the run is complete, every thread recorded, the source tells of every value, no
 //! finding casts doubt, and (class safe with a rate) the run is long enough. Otherwise the
-//! answer is "undecided". Missed activations count with the lateness they would have had.
+//! answer is "undecided". Missed activations count with the latency they would have had.
 //! Not here: counting ([`crate::exceed`]), limits of rates ([`crate::rates`]); no bound
 //! extrapolates beyond what was seen.
 
@@ -332,7 +332,7 @@ impl Case<'_> {
                 "while an earlier one was not over"
             };
             out.push(format!(
-                "{} {}s ({}) fell due {while_}; they count with the lateness they would have had.",
+                "{} {}s ({}) fell due {while_}; they count with the latency they would have had.",
                 grouped(tally.missed),
                 tally.event,
                 phrases::share(tally.missed, tally.due.n)

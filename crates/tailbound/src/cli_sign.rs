@@ -11,7 +11,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Keys and signatures are those of minisign: either program reads what the other wrote. A run file that was \
-changed after it was written is not signed.\n\nExit status: 0 signed, or the key made; 1 a file is not as it was written; 2 usage or input error."
+changed after it was written is not signed.\n\nExit status: 0 signed, or the key made; 1 a file was changed; 2 usage or input error."
 )]
 pub(crate) struct SignArgs {
     /// Run files; each gets its signature beside it, in FILE.minisig
@@ -34,7 +34,7 @@ pub(crate) struct SignArgs {
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 the file is as it was written, and signed where a key was given; 1 it was changed, or the \
+    after_help = "Exit status: 0 the file is unchanged, and signed where a key was given; 1 it was changed, or the \
 signature is missing or another's; 2 usage or input error; 5 undecided (cut off, or without digest and signature)."
 )]
 pub(crate) struct VerifyArgs {

@@ -18,7 +18,7 @@ type Work = fn(&Path) -> anyhow::Result<Tally>;
 
 /// Name, what it checks, and how.
 const STAGES: &[(&str, &str, Work)] = &[
-    ("tidy", "the rules of the house", lints::tidy),
+    ("tidy", "the rules of CONTRIBUTING.md", lints::tidy),
     ("format", "rustfmt", lints::format),
     ("link-probe", "what the measuring loop can reach", lints::link_probe),
     ("clippy", "the lints of the workspace", lints::clippy),

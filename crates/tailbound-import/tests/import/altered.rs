@@ -16,7 +16,7 @@ use tailbound_core::runfile::{Seal, read_run, read_run_checked};
 /// Files with more lines are changed at this many places only.
 const PLACES: usize = 40;
 
-/// Holds for any whole run file of the house's writer.
+/// Holds for any whole run file of Tailbound's writer.
 pub(crate) fn every_change_is_noticed(name: &str, file: &[u8]) {
     let (run, integrity) = read_run_checked(file, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(integrity.seal, Seal::Whole, "{name}");

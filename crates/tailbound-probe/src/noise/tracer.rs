@@ -54,8 +54,8 @@ pub(super) fn begin(
     let mut threads = setup.threads()?;
     let ids = (clock_id(setup.plan.clock), trace_clock_id(setup.plan.clock));
     // It sleeps and takes no CPU time: any CPU will do.
-    let born = thread_spec(Policy::Other, Vec::new());
-    threads.measured(RecordSlot::user(0, None), born, move |thread| {
+    let spec = thread_spec(Policy::Other, Vec::new());
+    threads.measured(RecordSlot::user(0, None), spec, move |thread| {
         read(thread, observer, ids, least_ns)
     })?;
     threads.after(move |_| {

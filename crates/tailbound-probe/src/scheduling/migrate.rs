@@ -37,7 +37,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     options: &[
         ProbeOption::new("busy", "TIME", "2ms", "so long each task is busy, at most 200ms"),
         ProbeOption::new("extra", "N", "1", "tasks more than CPUs"),
-        ProbeOption::plant("`reversed`: the most urgent task is born the least urgent"),
+        ProbeOption::plant("`reversed`: the most urgent task is created as the least urgent"),
     ],
     interval: "20ms",
     policy: None,

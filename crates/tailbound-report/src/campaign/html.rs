@@ -51,7 +51,7 @@ pub fn html(given: &Given) -> String {
         page.push(&table);
         page.text(
             "soft",
-            "Per due activation. The 95 % interval is ours, from stretches of the schedule or from repetitions; a dash: none. The ratio is ours over the publication's; alike is within a tenth, and agrees means that our interval holds the publication's figure. A latest or earliest is exact for what was measured, and has no interval.",
+            "Per due activation. The 95 % interval is ours, from stretches of the schedule or from repetitions; a dash: none. The ratio is ours divided by the published figure. `alike` means within a tenth; `agrees` means that our interval contains the published figure. A maximum or minimum is exact for what was measured, and has no interval.",
         );
         for note in file.figures.iter().filter_map(|f| Some((f, f.note.as_ref()?))) {
             page.text("note", &format!("{}: {}", note.0.name, note.1));

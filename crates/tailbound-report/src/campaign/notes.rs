@@ -49,7 +49,7 @@ pub(super) fn differs(given: &Given) -> Vec<String> {
         let machine = label::machine(run);
         let machine = if machine.is_empty() { "machine unknown".to_owned() } else { machine };
         out.push(format!(
-            "Machine: the publication's is {}; {} is {machine}.",
+            "Machine: that of the publication is {}; {} is {machine}.",
             given.file.text.machine, system.name
         ));
         out.extend(digest::virtual_time(run).map(|v| format!("{}: {v}.", system.name)));

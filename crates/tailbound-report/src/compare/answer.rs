@@ -136,7 +136,7 @@ impl Answer {
         let Some(Ok(d)) = self.differences.get(i) else { return Vec::new() };
         let mut out = notes(d, self.virtual_time());
         out.push(format!(
-            "All intervals of the table hold at once, at {} %. A difference matters beyond {}; seed {}, {} resamples, {}.",
+            "All intervals of the table are simultaneous, at {} %. A difference is relevant beyond {}; seed {}, {} resamples, {}.",
             number(self.settings.confidence * 100.0).trim_end_matches(".0"),
             margin_words(&self.settings.margin),
             self.settings.seed,

@@ -52,7 +52,7 @@ pub fn figure(choice: &Choice) -> Figure {
     }
     Figure {
         id: "flow",
-        title: "The way to the recommendation".to_owned(),
+        title: "Flow chart of the recommendation".to_owned(),
         caption: format!("{} {}", text::headline(path), path.because),
         wide: draw(path, &WIDE),
         narrow: draw(path, &NARROW),

@@ -172,18 +172,18 @@ pub fn crossing(d: &Delay) -> String {
     let s = &d.statistic;
     match d.crossing {
         Crossing::At { ns, .. } => format!(
-            "By the {s}, work items below {} are done sooner on the real-time system, longer ones on the real-fast one.",
+            "By the {s}, work items shorter than {} finish sooner on the real-time system, longer ones on the real-fast one.",
             format_ns(ns)
         ),
         Crossing::Reversed { ns } => format!(
-            "By the {s}, work items below {} are done sooner on the real-fast system and longer ones on the real-time one, which works faster here.",
+            "By the {s}, work items shorter than {} finish sooner on the real-fast system and longer ones on the real-time one, which has the higher throughput here.",
             format_ns(ns)
         ),
         Crossing::RealTimeAlways => format!(
-            "By the {s}, the real-time system is done sooner at every length from 1 µs to 1 s: no break-even."
+            "By the {s}, the real-time system finishes sooner at every length from 1 µs to 1 s: no break-even."
         ),
         Crossing::RealFastAlways => format!(
-            "By the {s}, the real-fast system is done sooner at every length from 1 µs to 1 s: no break-even."
+            "By the {s}, the real-fast system finishes sooner at every length from 1 µs to 1 s: no break-even."
         ),
         Crossing::Equal => format!("By the {s}, the systems are equal at every length."),
     }

@@ -54,7 +54,9 @@ pub fn text(choice: &Choice, style: Style) -> String {
         }
     }
     if choice.benchmarks.iter().any(|w| !w.delays.is_empty()) {
-        page.heading("Break-even: length of a work item from which real fast is done first");
+        page.heading(
+            "Break-even: length of a work item from which the real-fast system finishes first",
+        );
         let table = tables::breakeven(choice).text(page.width());
         page.raw(table, Ink::Plain);
         page.text(INTERVALS, "  ", Ink::Dim);

@@ -211,13 +211,14 @@ fn statistics(page: &mut Page, run: &Run) {
     let missed: u64 = run.threads.iter().fold(0, |a, t| a.saturating_add(t.missed.n));
     let words = if missed > 0 {
         format!(
-            "{} activations were missed: the thread still slept or ran when they fell due. Per wake-up leaves \
-             them out, as a stopwatch at the thread would; per due activation counts each with the lateness it \
+            "{} activations were missed: the thread still slept or ran when they fell due. The figures per wake-up \
+             leave them out; those per due activation count each with the latency it \
              would have had.",
             grouped(missed)
         )
     } else {
-        "No activation was missed: per wake-up and per due activation are the same.".to_owned()
+        "No activation was missed: the figures per wake-up and per due activation are the same."
+            .to_owned()
     };
     page.text("", &words);
     let table = figures::full(run);
@@ -256,7 +257,7 @@ fn windows(page: &mut Page, run: &Run) {
     }
     page.text(
         "soft",
-        "All due activations of the last seconds: as they were at the end, and at their worst.",
+        "All due activations of a moving window: at the end of the run, and where they were worst.",
     );
     let table = pictures::window_table(run).html();
     page.push(&table);
@@ -293,9 +294,9 @@ fn loads(page: &mut Page, run: &Run) {
     let loads = digest::loads(run);
     if loads.is_empty() {
         let why = if run.header.plan.loads.is_empty() {
-            "Not applicable: this run had no load by Tailbound."
+            "Not applicable: Tailbound started no load in this run."
         } else {
-            "Unknown: the loads left no record of what they achieved."
+            "Unknown: the loads left no record of their rates."
         };
         page.text("note", why);
         return;

@@ -50,7 +50,7 @@ fn late_in(
     let mut caption = if multiple.is_some() { "" } else { EXPLANATION }.to_owned();
     if missed > 0 {
         caption.push_str(&format!(
-            " {} missed activations are counted with the lateness they would have had.",
+            " {} missed activations are counted with the latency they would have had.",
             grouped(missed)
         ));
     }
@@ -70,7 +70,7 @@ fn late_in(
         }
     }
     let rule = deadline_ns.map(|d| (d, format!("deadline {}", crate::digest::exactly(d))));
-    let labels = Labels { id: "histogram", title: "Latency histogram", x_name: "lateness" };
+    let labels = Labels { id: "histogram", title: "Latency histogram", x_name: "latency" };
     figure(&labels, caption.trim_start(), &shown, rule.as_ref(), multiple)
 }
 
@@ -84,7 +84,7 @@ pub fn early(series: &[Series], limit_ns: Option<i64>) -> Option<Figure> {
         .collect();
     let rule = limit_ns.map(|d| (d, format!("too early from {}", crate::digest::exactly(d))));
     let caption = "Activations that came before their due time, by how much.";
-    let labels = Labels { id: "early", title: "How early, how often", x_name: "earliness" };
+    let labels = Labels { id: "early", title: "Early activations", x_name: "earliness" };
     figure(&labels, caption, &shown, rule.as_ref(), None)
 }
 

@@ -87,7 +87,7 @@ fn survival_in(
     let at_most = (POINTS_OF_ALL / curves.len().max(1)).clamp(100, POINTS_MAX);
     let words = "Share of activations later than a value, by line";
     let draw = |layout: Layout| {
-        let mut plot = Plot::new(layout, x, y, "lateness", "share of activations later than this");
+        let mut plot = Plot::new(layout, x, y, "latency", "share of activations later than this");
         for c in &curves {
             plot.name(&c.name, c.look);
             plot.steps(&as_steps(c, at_most, x.lo()), c.look);

@@ -38,7 +38,7 @@ pub struct Sender<'a> {
     pub taken: &'a [&'a Taken],
     /// Round trips, when asked for.
     pub answer: Option<Answer<'a>>,
-    /// Lateness of its own schedule.
+    /// Latency of its own schedule.
     pub log: Log<'a>,
     /// Before each hand-over one that is not timed, and this long a sleep after it (0: none):
     /// the code of both sides is in the caches then.

@@ -175,7 +175,7 @@ fn by_length(ns: f64, benchmarks: &[BenchmarkChoice]) -> Known {
         return Known::new(
             Answer::Yes,
             format!(
-                "{length} are long here: real fast is shown to be done sooner with every benchmark, even by the worst"
+                "{length} are long here: the real-fast system finishes sooner with every benchmark, even by the worst"
             ),
         );
     }

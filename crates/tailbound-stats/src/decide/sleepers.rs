@@ -16,7 +16,7 @@ pub struct Sleepers {
     pub tasks: u32,
     /// Due activations of all of them.
     pub n: u64,
-    /// Their mean lateness.
+    /// Their mean latency.
     pub mean_ns: Option<f64>,
     /// The deepest quantile that the data supports, with its name.
     pub tail: Option<(String, f64)>,

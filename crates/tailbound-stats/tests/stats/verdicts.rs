@@ -61,7 +61,7 @@ pub(crate) fn run_of(plan: Plan, threads: Vec<ThreadRecord>) -> Run {
 }
 
 /// Two CPUs, 60 s, 60,000 wake-ups each: CPU 0 at 20 µs, CPU 1 at 30 µs but for `late`, given
-/// as (second, lateness).
+/// as (second, latency).
 struct Scene {
     plan: Plan,
     threads: Vec<ThreadRecord>,

@@ -82,7 +82,7 @@ pub(crate) fn probe(words: &ProbeArgs) -> Result<ExitCode, Failure> {
 fn bare(args: &MeasureArgs, probe: Option<&str>) -> Result<ExitCode, Failure> {
     let mut request = Request { bare: true, ..request(&args.plan)? };
     if let Some(probe) = probe {
-        request.words.probe = Some(probe.to_owned());
+        request.config.probe = Some(probe.to_owned());
     }
     let (run, _) = session(&request, &args.plan, args.plan.out.as_deref(), true, None)?;
     answer(&run, &args.plan, args.plan.out.as_deref() == Some(Path::new("-")))?;
@@ -107,13 +107,13 @@ fn without_rounds(args: &RunArgs) -> Result<(), Failure> {
 pub(crate) fn request_of(args: &RunArgs) -> Result<Request, Failure> {
     let mut request = request(&args.plan)?;
     if !args.load.is_empty() {
-        request.words.load = Some(args.load.clone());
+        request.config.load = Some(args.load.clone());
     }
     if args.probe.is_some() {
-        request.words.probe.clone_from(&args.probe);
+        request.config.probe.clone_from(&args.probe);
     }
-    args.work.lay_over(&mut request.words);
-    request.words.load_cmd = args.load_cmd.clone().or(request.words.load_cmd);
+    args.work.lay_over(&mut request.config);
+    request.config.load_cmd = args.load_cmd.clone().or(request.config.load_cmd);
     Ok(request)
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
     let broken = args.break_at.as_ref().map(|_| StopRule::Exceedance.to_string());
     over(&mut words.until, args.until.as_ref().or(broken.as_ref()));
     over(&mut words.precision, args.precision.as_ref());
-    Ok(Request { words, paranoid: args.paranoid, bare: false })
+    Ok(Request { config: words, paranoid: args.paranoid, bare: false })
 }
 
 pub(crate) fn session(
@@ -239,7 +239,7 @@ fn default_out(args: &RunArgs, request: &Request) -> PathBuf {
     let campaign = args.plan.config.as_deref().and_then(Path::file_stem);
     let campaign = campaign.map(|stem| stem.to_string_lossy().into_owned());
     let mut name = String::from("tailbound");
-    for word in campaign.iter().chain(&request.words.probe) {
+    for word in campaign.iter().chain(&request.config.probe) {
         name.push_str(&format!("-{}", names::plain(word)));
     }
     names::free(Path::new(&format!("{name}-{stamp}.tailbound.jsonl")), &[".html"])

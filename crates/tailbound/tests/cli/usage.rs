@@ -97,8 +97,8 @@ fn help_names_every_verb_and_exit_status() {
     ] {
         assert!(text.contains(word), "{word}");
     }
-    assert!(!text.contains("load-worker"), "the worker is nobody's verb");
-    assert!(!text.contains("trace-guard"), "the guard is nobody's verb");
+    assert!(!text.contains("load-worker"), "the worker is not a public command");
+    assert!(!text.contains("trace-guard"), "the guard is not a public command");
     for shell in ["bash", "zsh", "fish"] {
         let out = call(folder.path(), &["completions", shell]);
         assert!(stdout(&out).contains("deadline"), "{shell}");

@@ -141,7 +141,7 @@ fn of_json(what: &str, value: &serde_json::Value) -> Checked {
     of_text(what, &printable::json(value.to_string()))
 }
 
-/// Well-formed, and with no element, attribute or link that is not the house's.
+/// Well-formed, and with no element, attribute or link that is not Tailbound's.
 fn markup(what: &str, page: &str, scripts: usize) -> Checked {
     of_text(what, page)?;
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };

@@ -4,7 +4,7 @@
 //! Context: SETUP in `check` and `begin`, HOT in the controller's trials. Units: ns.
 //! The players begin to wait one after the other, in an order drawn anew for each trial, and
 //! the controller makes sure that each sleeps before it calls the next: that they go on in the
-//! order of their urgency is then nobody's doing but the kernel's.
+//! order of their urgency is then determined by the kernel alone.
 //! Source: futex(2); the priority-sorted queues of futexes and of locks with inheritance.
 
 mod players;
@@ -44,7 +44,9 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
             "what they wait for: `condition` (a broadcast onto a lock with inheritance), `lock` (with inheritance), `one` (a futex, woken one at a time), `broadcast` (a futex, all at once, on one CPU)",
         ),
         ProbeOption::new("threads", "N", "8", "how many wait, 2 to 64"),
-        ProbeOption::plant("`exchanged`: the two most urgent are born with each other's priority"),
+        ProbeOption::plant(
+            "`exchanged`: the two most urgent are created with each other's priority",
+        ),
     ],
     interval: "20ms",
     policy: None,

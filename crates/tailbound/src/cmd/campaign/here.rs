@@ -50,7 +50,7 @@ pub(super) fn make(
     let (mut kept, mut refused) = (0, Vec::new());
     for part in parts {
         let words = words(args, &chosen.file.name, part, false);
-        let request = Request { words: words.clone(), bare: part.only_work, ..Request::default() };
+        let request = Request { config: words.clone(), bare: part.only_work, ..Request::default() };
         let plan = match resolve(&request, &Root::real()) {
             Ok(resolved) => resolved.plan,
             Err(e) => {
@@ -144,7 +144,7 @@ fn one(
         Some(_) => shown.done(job, follow.so_far()),
         None => {
             let why = ended.said.trim_start_matches("tailbound: ");
-            let why = if why.is_empty() { "it ended without saying why" } else { why };
+            let why = if why.is_empty() { "it ended without a message" } else { why };
             folder::keep_failed(system, id, why)?;
             shown.note(&format!("{id}: failed: {why}"));
         }

@@ -89,7 +89,7 @@ fn run_in(
 ) -> Result<Result<ExitCode, String>, Failure> {
     if args.resume && !out.is_dir() {
         return Err(Failure::usage(format!(
-            "--resume: {} is no folder; without --resume it is begun",
+            "--resume: {} is no folder; leave out --resume to start a new one",
             out.display()
         )));
     }
@@ -112,7 +112,7 @@ fn run_in(
         return Ok(Err(taken));
     }
     if ended.interrupted && !args.host.quiet {
-        say::note("Ended by a signal: the page shows what there is; the same words go on.");
+        say::note("Ended by a signal: the page shows the runs so far; the same command resumes.");
     }
     let (folders, file) = ([out.to_owned()], chosen.file.clone());
     page::finish(&folders, file, None, args.host.json, &args.host.color.when).map(Ok)
@@ -126,7 +126,7 @@ fn wanted(chosen: &Chosen, only: &[String]) -> Result<Vec<Part>, Failure> {
         if !all.iter().any(|p| p.id == *name || step(p) == name) {
             let names: Vec<&str> = all.iter().map(|p| p.id.as_str()).collect();
             return Err(Failure::usage(format!(
-                "--only {name}: no run or step is called so; there are {}",
+                "--only {name}: no such run or step; there are {}",
                 names.join(", ")
             )));
         }

@@ -63,7 +63,7 @@ pub(super) fn finish(
     if systems.is_empty() {
         return Err(Failure {
             status: 5,
-            text: format!("{}: no run of this campaign is there yet", first.display()),
+            text: format!("{}: contains no run of this campaign yet", first.display()),
         });
     }
     let given = Given::of(file, systems);
