@@ -6,7 +6,7 @@
 # messages per second of CPU time, which other programs on the machine disturb less.
 #
 # Usage: bench/hackbench.sh [ROUNDS [GROUPS...]]      default: 5 rounds of 1, 4 and 10 groups
-# Environment: MESSAGES  messages a run (default 8000000: some seconds)
+# Environment: MESSAGES  messages per run (default 8000000: some seconds)
 #              LOAD      command that runs a load and prints `Time: s.mmm`
 #                        (default: this tree's release example; `tailbound load` works too)
 set -euo pipefail
@@ -40,7 +40,7 @@ median() {
 }
 
 version=$(hackbench --help 2>&1 | grep -m1 -o 'V [0-9.]*' || true)
-echo "hackbench ${version:-of unknown version}; $(nproc) CPUs; $messages messages a run; $rounds rounds"
+echo "hackbench ${version:-of unknown version}; $(nproc) CPUs; $messages messages per run; $rounds rounds"
 for shape in "process socketpair" "thread pipe" "process pipe"; do
     read -r mode ipc <<<"$shape"
     flags=()

@@ -43,7 +43,7 @@ open(out, "w").write(str(used.ru_utime + used.ru_stime))
 PY
 }
 
-# Figure NAME of a run file, or the greatest latency of the judged seats.
+# Figure NAME of a run file, or the maximum latency of the judged threads.
 figure() {
     python3 - "$1" "$2" <<'PY'
 import json, sys

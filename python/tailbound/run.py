@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""One run file, read back: JSON Lines, one record a line.
+"""One run file, read back: JSON Lines, one record per line.
 
 A file that was cut off anywhere is a valid shorter run: `Run.cut_off` says so. Lines of a type
 that this version does not know are passed over and counted in `Run.unknown_lines`.

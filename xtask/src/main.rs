@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chores of the house: `cargo xtask CHORE`.
+//! Development tasks: `cargo xtask TASK`.
 //!
 //! Context: COLD. Not here: anything a user of the tool needs; it works without this.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to a terminal")]
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 
 const HELP: &str = "\
-Chores of the house.
+Development tasks.
 
   cargo xtask tidy                 the rules no compiler checks
   cargo xtask test [STAGE...]      everything CI runs, or some stages; --list names them

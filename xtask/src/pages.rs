@@ -2,7 +2,7 @@
 //! Man pages and shell completions, from the one definition of the command line.
 //!
 //! Context: COLD. Compiled in only with the feature `pages`: without it the chore starts
-//! itself again with it, so that all other chores work while the tool does not compile.
+//! itself again with it, so that all other tasks work while the tool does not compile.
 
 use anyhow::bail;
 

@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. Units: ns; `t_ns` counts from the first due activation.
 //! The loop writes into rings and 32-bit counters; whoever asks for figures, or polls, takes
-//! them over into memory that grows (64 bytes a second and context). Rings that nobody empties
+//! them over into memory that grows (64 bytes per second and context). Rings that nobody empties
 //! fill up and count what they drop.
 
 use tailbound_core::collect::Collector;
@@ -18,7 +18,7 @@ use tailbound_sys::mem::Prefaulted;
 /// Exceedances kept before the threshold doubles: a bounded file, whatever happens.
 const EXCEEDANCES_A_STEP: u64 = 4096;
 
-/// What is required of one latency, and from what lateness on a cycle is kept one by one.
+/// What is required of one latency, and from what latency on a cycle is kept one by one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) late_ns: Option<i64>,

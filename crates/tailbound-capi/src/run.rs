@@ -104,11 +104,12 @@ fn header(kept: &Collected, plan: Plan, machine: Facts) -> Header {
     let mut lost = vec![
         "How the loop sleeps is not known to the library; `nanosleep` stands for it.".to_owned(),
         "What else ran on the machine is not known: no load was started by the tool.".to_owned(),
-        "The library does not watch for what spoils a run (throttling, stolen time, frequency)."
+        "The library does not watch for disturbances (throttling, stolen time, frequency)."
             .to_owned(),
     ];
     lost.push(match setup.policy {
-        None => "The program did not say under which scheduling policy its loop runs; `other` stands for it.".to_owned(),
+        None => "The program did not state the scheduling policy of its loop; `other` is assumed."
+            .to_owned(),
         Some(_) => "The scheduling policy is the one the program declared.".to_owned(),
     });
     Header {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What went wrong, in words, and the wall that no panic passes.
+//! Error messages, and the boundary that no panic crosses.
 //!
 //! Context: COLD.
 

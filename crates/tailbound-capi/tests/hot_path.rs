@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walls around the hot calls, each with the proof that it holds something out: no
+//! The restrictions of the hot calls, each with a test that it catches a violation: no
 //! allocation, no system call that is not on the list.
 #![expect(unsafe_code, reason = "a counting allocator, and calls as a C program makes them")]
 

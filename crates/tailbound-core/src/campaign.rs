@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a campaign says: a text, the runs that do again what it did, its figures and its claims.
+//! What a campaign says: a publication, the runs that repeat its measurements, its figures and its claims.
 //!
-//! Context: COLD. Units: in the file those of the text, named beside each figure. The words of
+//! Context: COLD. Units: in the file those of the publication, named beside each figure. The words of
 //! each run are those of the command line ([`plan::RunConfig`](crate::plan)).
 //! Not here: shortening (`scale`), statistics by name (`statistic`), running (`tailbound`),
 //! judging and rendering (`tailbound-report`). docs/campaigns.md describes the file.
 //!
 //! ```text
-//! [text]  ─ what is done again     [[system]]  ─ whose figures it holds
-//! [[step]] ─► parts: one run a variant        [[figure]], [[claim]] ─► part + statistic
+//! [text]  ─ the publication        [[system]]  ─ whose figures it holds
+//! [[step]] ─► parts: one run per variant        [[figure]], [[claim]] ─► part + statistic
 //! ```
 
 mod check;
@@ -72,13 +72,13 @@ impl Kind {
     }
 }
 
-/// A system of the text.
+/// A system of the publication.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TextSystem {
     /// Its short name in the file.
     pub id: String,
-    /// What the text calls it.
+    /// What the publication calls it.
     pub name: String,
     /// Which measured systems stand beside it.
     pub kind: Kind,
@@ -92,10 +92,10 @@ pub struct Variant {
     pub id: String,
     /// For people.
     pub title: String,
-    /// Words laid over those of the step.
+    /// Options that replace those of the step.
     #[serde(default)]
     pub run: plan::RunConfig,
-    /// Words laid over both in the lab.
+    /// Options that replace both in the lab.
     #[serde(default)]
     pub lab: plan::RunConfig,
     /// Added to the kernel's command line in the lab.
@@ -109,7 +109,7 @@ pub struct Variant {
     pub not_in_lab: Option<String>,
 }
 
-/// One measurement of the text, done again.
+/// One measurement of the publication, done again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Step {
@@ -117,7 +117,7 @@ pub struct Step {
     pub id: String,
     /// For people.
     pub title: String,
-    /// What the text did.
+    /// What the publication did.
     pub told: String,
     /// How it is done here, where that differs.
     #[serde(default)]
@@ -125,13 +125,13 @@ pub struct Step {
     /// A run for each of these numbers of tasks: `1-12`.
     #[serde(default)]
     pub tasks: Option<String>,
-    /// Only works are timed, no latency.
+    /// Only benchmarks are timed, no latency.
     #[serde(default)]
     pub only_work: bool,
-    /// Words of `tailbound run`.
+    /// Options of `tailbound run`.
     #[serde(default)]
     pub run: plan::RunConfig,
-    /// Words laid over them in the lab.
+    /// Options that replace them in the lab.
     #[serde(default)]
     pub lab: plan::RunConfig,
     /// What is different in the lab.
@@ -145,7 +145,7 @@ pub struct Step {
     pub variants: Vec<Variant>,
 }
 
-/// A figure of the text for one of its systems.
+/// A figure of the publication for one of its systems.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Told {
@@ -153,7 +153,7 @@ pub enum Told {
     Number(f64),
     /// From, to.
     Range([f64; 2]),
-    /// A number, and how the text says it.
+    /// A number, and how the publication writes it.
     Said {
         /// What is compared.
         value: f64,
@@ -171,7 +171,7 @@ impl Told {
             Self::Range([low, high]) => (low.min(*high), low.max(*high)),
         }
     }
-    /// As the text says it, without unit.
+    /// As the publication writes it, without unit.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -182,7 +182,7 @@ impl Told {
     }
 }
 
-/// A figure of the text, and which of ours stands beside it.
+/// A figure of the publication, and which of ours stands beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Figure {
@@ -194,10 +194,10 @@ pub struct Figure {
     /// Which statistic of it: `max`, `p99.999`, `within:20us`, `real.mean`, …
     #[serde(default)]
     pub statistic: Option<String>,
-    /// Unit of the text's values.
+    /// Unit of the publication's values.
     #[serde(default)]
     pub unit: Unit,
-    /// The text's value by system.
+    /// The publication's value by system.
     pub values: BTreeMap<String, Told>,
     /// Why nothing of ours can stand beside it.
     #[serde(default)]
@@ -226,7 +226,7 @@ pub enum Relation {
     About,
 }
 
-/// A sentence of the text that our figures can confirm or contradict.
+/// A sentence of the publication that our figures can confirm or contradict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claim {
@@ -241,7 +241,7 @@ pub struct Claim {
     /// The same, or a value with its unit: `20us`, `16.8%`, `0.5`.
     #[serde(default)]
     pub right: Option<String>,
-    /// So many times the right side.
+    /// Factor of the right side.
     #[serde(default)]
     pub times: Option<f64>,
     /// How near `about` is, as a share [default: 0.1].
@@ -257,7 +257,7 @@ pub struct Claim {
 pub enum Side {
     /// A figure of ours.
     Ours {
-        /// The text's system, whose kind says which measured ones.
+        /// The publication's system, whose kind says which measured ones.
         system: String,
         /// The part.
         part: String,
@@ -276,7 +276,7 @@ pub struct CampaignFile {
     pub name: String,
     /// What is done again.
     pub text: Text,
-    /// Systems of the text.
+    /// Systems of the publication.
     #[serde(rename = "system")]
     pub systems: Vec<TextSystem>,
     /// Measurements.
@@ -288,7 +288,7 @@ pub struct CampaignFile {
     /// Claims.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
-    /// What differs between what the text did and what is done here, a sentence each.
+    /// What differs between what the publication did and what is done here, a sentence each.
     #[serde(default)]
     pub differs: Vec<String>,
 }
@@ -302,11 +302,11 @@ pub struct Part {
     pub step: usize,
     /// For people.
     pub title: String,
-    /// Only works are timed.
+    /// Only benchmarks are timed.
     pub only_work: bool,
-    /// Words on a machine.
+    /// Options on a machine.
     pub run: plan::RunConfig,
-    /// Words in the lab.
+    /// Options in the lab.
     pub lab: plan::RunConfig,
     /// Added to the kernel's command line in the lab.
     pub append: String,
@@ -372,7 +372,7 @@ impl CampaignFile {
         out
     }
 
-    /// The text's system of that name.
+    /// The publication's system of that name.
     #[must_use]
     pub fn system(&self, id: &str) -> Option<&TextSystem> {
         self.systems.iter().find(|s| s.id == id)
@@ -388,7 +388,7 @@ impl CampaignFile {
 }
 
 impl Claim {
-    /// Both sides, or `None` where the text's claim is beyond what is measured.
+    /// Both sides, or `None` where the publication's claim is beyond what is measured.
     ///
     /// # Errors
     /// Which side is wrong and what it should look like.

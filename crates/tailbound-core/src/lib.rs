@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vocabulary and data of the whole house: units, CPU sets, policies, the plan of a
+//! Vocabulary and data of the whole workspace: units, CPU sets, policies, the plan of a
 //! run, its records, findings and verdict, and the run file they are kept in.
 //!
 //! Context: COLD. Units: ns everywhere, named so; text in and out by [`units`].

@@ -22,7 +22,7 @@ pub const RESULT_BYTES_MAX: u64 = 128 << 20;
 pub const CONSOLE_BYTES_MAX: u64 = 4 << 20;
 /// Largest program, kernel image, module or package that is read as a whole.
 pub const OBJECT_BYTES_MAX: u64 = 1 << 30;
-/// Largest count of anything: 8 years at a million a second.
+/// Largest count of anything: 8 years at a million per second.
 pub const COUNT_MAX: u64 = 1 << 48;
 /// Most activations of all threads together.
 pub const TOTAL_MAX: u64 = 1 << 52;
@@ -36,7 +36,7 @@ pub const THREADS_MAX: usize = 1 << 14;
 pub const CONTEXTS_MAX: usize = 64;
 /// Most findings of different ids.
 pub const FINDINGS_MAX: usize = 1 << 12;
-/// Most loads, works or quantiles of a plan.
+/// Most loads, benchmarks or quantiles of a plan.
 pub const PLAN_MAX: usize = 1 << 10;
 /// Most rounds of a series.
 pub const ROUNDS_MAX: u32 = 1 << 20;
@@ -70,7 +70,7 @@ pub fn check(line: &Line) -> Result<(), String> {
             count("activation", [e.activation, e.missed])
         }
         Line::Load(l) => ns("t_ns", [l.t_ns, l.span_ns]).and_then(|()| count("count", [l.count])),
-        Line::Work(w) => {
+        Line::Benchmark(w) => {
             ns("real_ns", [w.real_ns, w.user_ns, w.sys_ns])?;
             ns("t_ns", w.intervals.iter().map(|i| i.t_ns))?;
             count("count", w.intervals.iter().map(|i| i.count).chain([w.count]))
@@ -146,10 +146,10 @@ fn header(h: &Header) -> Result<(), String> {
     ns("the deadline", wanted.deadline_ns.into_iter().chain(wanted.early_ns))?;
     ns("the rate's time", wanted.rate.map(|r| r.per_ns))?;
     count("the plan's activations", [plan.activations])?;
-    let works = plan.work.as_ref().map_or(0, |w| w.works.len());
+    let benchmarks = plan.work.as_ref().map_or(0, |w| w.benchmarks.len());
     let quantiles = plan.until.as_ref().map_or(0, |u| u.quantiles.len());
-    if plan.loads.len().max(works).max(quantiles) > PLAN_MAX {
-        return Err(beyond("the plan's loads, works or quantiles are", PLAN_MAX));
+    if plan.loads.len().max(benchmarks).max(quantiles) > PLAN_MAX {
+        return Err(beyond("the plan's loads, benchmarks or quantiles are", PLAN_MAX));
     }
     match &h.round {
         Some(r) if r.rounds.max(r.round).max(r.place) > ROUNDS_MAX => {

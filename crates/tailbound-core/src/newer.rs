@@ -16,7 +16,7 @@ use crate::verdict::Outcome;
 use crate::words::Word;
 
 impl Plan {
-    /// Words of this plan that this version does not know, each with what it is: such a plan
+    /// Keys of this plan that this version does not know, each with what it is: such a plan
     /// can be shown, but not carried out.
     #[must_use]
     pub fn unknown_words(&self) -> Vec<String> {
@@ -50,7 +50,7 @@ impl Plan {
 }
 
 impl Run {
-    /// Words of the whole run that this version does not know, each with what it is.
+    /// Keys of the whole run that this version does not know, each with what it is.
     #[must_use]
     pub fn unknown_words(&self) -> Vec<String> {
         let mut out = self.header.plan.unknown_words();

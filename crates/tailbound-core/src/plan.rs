@@ -47,7 +47,7 @@ open_words! {
         Timerfd = "timerfd",
         /// A periodic timer_create(2) timer and sigwaitinfo(2).
         PosixTimer = "posix-timer",
-        /// setitimer(2) for the time that is left, and sigwaitinfo(2): one thread a process.
+        /// setitimer(2) for the time that is left, and sigwaitinfo(2): one thread per process.
         Itimer = "itimer",
         /// nanosleep(2) itself for the time that is left: on CLOCK_MONOTONIC, whatever the schedule's.
         NanosleepPlain = "nanosleep-plain",
@@ -225,7 +225,7 @@ pub struct RunConfig {
     pub interval_spread: Option<String>,
     /// `--timer-slack`
     pub timer_slack: Option<String>,
-    /// `--load`, one entry a load
+    /// `--load`, one entry per load
     pub load: Option<Vec<String>>,
     /// `--load-cmd`
     pub load_cmd: Option<String>,
@@ -239,7 +239,7 @@ pub struct RunConfig {
     pub probe: Option<String>,
     /// `--tasks`
     pub tasks: Option<u32>,
-    /// `--work`, one entry a work
+    /// `--work`, one entry per benchmark
     pub work: Option<Vec<String>>,
     /// `--repeat`
     pub repeat: Option<u32>,
@@ -316,11 +316,12 @@ impl FromStr for IntervalSpread {
     }
 }
 
-/// Works whose cost is measured after the latencies: docs/decide.md.
+/// Benchmarks whose cost is measured after the latencies: docs/decide.md.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkPlan {
-    /// The works, in the order in which each repetition goes through them.
-    pub works: Vec<LoadSpec>,
+pub struct BenchmarkPlan {
+    /// The benchmarks, in the order in which each repetition goes through them.
+    #[serde(rename = "works", alias = "benchmarks")]
+    pub benchmarks: Vec<LoadSpec>,
     /// How many times each is done.
     pub repeat: u32,
 }
@@ -382,9 +383,9 @@ pub struct Plan {
     /// Timer slack of the measured threads, where the plan sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_slack_ns: Option<i64>,
-    /// Works measured afterwards.
+    /// Benchmarks measured afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work: Option<WorkPlan>,
+    pub work: Option<BenchmarkPlan>,
     /// May end before its time; `activations` are then the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run looks like while it goes on: told by whoever runs it, shown by whoever watches.
+//! What a run looks like while it goes on: reported by the runner, shown by the live view.
 //!
 //! Context: COLD, at most ten times a second. Units: ns.
 

@@ -35,13 +35,13 @@ pub struct PublishedSide {
     pub wakeups: Option<u64>,
     /// Works.
     #[serde(default)]
-    pub work: Vec<PublishedWork>,
+    pub work: Vec<PublishedBenchmark>,
 }
 
-/// Times of one work.
+/// Times of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct PublishedWork {
+pub struct PublishedBenchmark {
     /// Its name, the same on both sides.
     pub name: String,
     /// Elapsed.

@@ -252,10 +252,10 @@ pub struct LoadRecord {
     pub unit: String,
 }
 
-/// What a work did in an interval of its time.
+/// What a benchmark did in an interval of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkInterval {
-    /// End of the interval, since the work began.
+pub struct BenchmarkInterval {
+    /// End of the interval, since the benchmark began.
     pub t_ns: i64,
     /// Units done in it.
     pub count: u64,
@@ -316,9 +316,9 @@ pub struct TimelineRecord {
     pub lanes: Vec<Lane>,
 }
 
-/// One repetition of a work: what it cost, as time(1) tells it.
+/// One repetition of a benchmark: what it cost, as time(1) tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkRecord {
+pub struct BenchmarkRecord {
     /// Its name: `arithmetic`, `messages`, `cmd`, …
     pub work: String,
     /// The whole specification; only like ones may be compared.
@@ -327,7 +327,7 @@ pub struct WorkRecord {
     pub repetition: u32,
     /// From its start to its end.
     pub real_ns: i64,
-    /// Processor time in user mode, of the work and everything it waited for.
+    /// Processor time in user mode, of the benchmark and everything it waited for.
     pub user_ns: i64,
     /// Processor time in the kernel.
     pub sys_ns: i64,
@@ -335,9 +335,9 @@ pub struct WorkRecord {
     pub count: u64,
     /// What is counted.
     pub unit: String,
-    /// The counts over time, where the work counts.
+    /// The counts over time, where the benchmark counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub intervals: Vec<WorkInterval>,
+    pub intervals: Vec<BenchmarkInterval>,
     /// Why it failed; its times are no cost then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -371,7 +371,7 @@ pub struct ThreadRecord {
     pub context: Context,
     /// Per wake-up: what a stopwatch at the thread saw.
     pub wakeup: Distribution,
-    /// The missed activations, with the lateness each would have had.
+    /// The missed activations, with the latency each would have had.
     pub missed: Distribution,
     /// The warm-up: seen and discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -448,8 +448,9 @@ pub enum Line {
     Exceedance(ExceedanceRecord),
     /// Once a second and load.
     Load(LoadRecord),
-    /// After the measurement, once a repetition of a work.
-    Work(WorkRecord),
+    /// After the measurement, once per repetition of a benchmark.
+    #[serde(rename = "work")]
+    Benchmark(BenchmarkRecord),
     /// At the end: a figure of the probe.
     Figure(FigureRecord),
     /// At the end: what some tasks did.

@@ -8,8 +8,8 @@ use crate::distribution::Distribution;
 use crate::ended::EndReason;
 use crate::finding::Finding;
 use crate::record::{
-    BlockRecord, End, Event, ExceedanceRecord, Facts, FigureRecord, Header, Line, LoadRecord,
-    RawRecord, SecondRecord, SelfCost, ThreadRecord, TimelineRecord, WindowRecord, WorkRecord,
+    BenchmarkRecord, BlockRecord, End, Event, ExceedanceRecord, Facts, FigureRecord, Header, Line,
+    LoadRecord, RawRecord, SecondRecord, SelfCost, ThreadRecord, TimelineRecord, WindowRecord,
 };
 use crate::verdict::Verdict;
 
@@ -30,8 +30,8 @@ pub struct Run {
     pub exceedances: Vec<ExceedanceRecord>,
     /// Achieved load.
     pub loads: Vec<LoadRecord>,
-    /// Works and what they cost.
-    pub works: Vec<WorkRecord>,
+    /// Benchmarks and what they cost.
+    pub benchmarks: Vec<BenchmarkRecord>,
     /// Figures of the probe.
     pub figures: Vec<FigureRecord>,
     /// What some tasks did.
@@ -64,7 +64,7 @@ impl Run {
             blocks: Vec::new(),
             exceedances: Vec::new(),
             loads: Vec::new(),
-            works: Vec::new(),
+            benchmarks: Vec::new(),
             figures: Vec::new(),
             timelines: Vec::new(),
             raw: Vec::new(),
@@ -89,7 +89,7 @@ impl Run {
             Line::Block(b) => self.blocks.push(b),
             Line::Exceedance(e) => self.exceedances.push(e),
             Line::Load(l) => self.loads.push(l),
-            Line::Work(w) => self.works.push(w),
+            Line::Benchmark(w) => self.benchmarks.push(w),
             Line::Figure(f) => self.figures.push(f),
             Line::Timeline(t) => self.timelines.push(t),
             Line::Raw(r) => self.raw.push(r),
@@ -131,7 +131,7 @@ impl Run {
             .chain((!self.after.is_empty()).then(|| Line::After { facts: self.after.clone() }))
             .chain(self.findings.iter().cloned().map(Line::Finding))
             .chain(self.verdict.iter().cloned().map(Line::Verdict))
-            .chain(self.works.iter().cloned().map(Line::Work))
+            .chain(self.benchmarks.iter().cloned().map(Line::Benchmark))
             .chain(self.figures.iter().cloned().map(Line::Figure))
             .chain(self.timelines.iter().cloned().map(Line::Timeline))
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The run file: JSON Lines, append only, one record a line.
+//! The run file: JSON Lines, append only, one record per line.
 //!
 //! Context: COLD. Layout: line 1 is a `header` with the schema; the last line is an
 //! `end`. Cut off anywhere, what is there is a valid shorter run that says so.

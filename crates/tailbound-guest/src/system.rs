@@ -14,7 +14,7 @@ use tailbound_sys::{boot, ipc, netns};
 const SETTLE_MS: i32 = 3000;
 /// The word that makes it another time.
 const SETTLE: &str = "tailbound.settle_ms";
-/// Modules to load, one path a line, in order; written by the lab.
+/// Modules to load, one path per line, in order; written by the lab.
 const MODULES: &str = "/modules.list";
 
 /// File system, where, options.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What spoils a run, one file each. A disturbance remembers the start, looks at the machine
+//! Disturbances of a run, one file each. A disturbance remembers the start, looks at the machine
 //! again and again, and says what it found so far.
 //!
 //! Context: COLD. Only what makes the figures meaningless is *unfit*; what makes "met" a
@@ -49,7 +49,7 @@ pub(crate) struct Look {
     pub(crate) last: bool,
 }
 
-/// Something that can spoil a run.
+/// Something that can make the figures of a run unreliable.
 pub(crate) trait Disturbance: Send {
     /// Everything found so far, with the figures of now.
     fn look(&mut self, look: &Look) -> Vec<Finding>;
@@ -68,7 +68,7 @@ pub(crate) fn all(first: &Look, facts: &Facts) -> Vec<Box<dyn Disturbance>> {
         Box::new(quota::Quota::begin(first)),
         Box::new(thermal::Thermal::begin(first)),
         Box::new(frequency::Frequency::begin(first)),
-        Box::new(higher_priority::Rivals::begin(first)),
+        Box::new(higher_priority::HigherPriority::begin(first)),
         Box::new(standing::Standing::begin(first, facts)),
         Box::new(log::Log::default()),
     ]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the machine: what it is ([`inventory()`]), which CPUs can be measured ([`Cpus`]),
-//! and what spoils a run while it runs ([`Watch`]). Everything is read under an injectable
+//! and disturbances while a run goes on ([`Watch`]). Everything is read under an injectable
 //! [`Root`], so that the same code runs over trees of files in tests.
 //!
 //! Context: SETUP, COLD. Nothing here changes the machine, but for [`tracefs`], which makes

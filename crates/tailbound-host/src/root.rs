@@ -7,7 +7,7 @@
 //! that is absent is *not applicable*, one that refuses is *unknown*; an unmounted
 //! debugfs is unknown too, because the thing may well exist.
 //! Every read is bounded.
-//! Not here: writing (`tracefs` is the one room of this crate that does).
+//! Not here: writing (`tracefs` is the only module of this crate that does).
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -20,7 +20,7 @@ use crate::root::{Found, Missing, Root};
 
 /// Where tracefs is mounted: by itself, else within debugfs.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// Tracers that share the settings under `osnoise/` and the one thread a CPU.
+/// Tracers that share the settings under `osnoise/` and the one thread per CPU.
 const EXCLUSIVE: [&str; 3] = ["timerlat", "osnoise", "hwlat"];
 
 /// Why the kernel's tracing cannot be used.

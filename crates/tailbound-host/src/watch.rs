@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps an eye on the machine during a run: one look at the start, one a second, one at
+//! Keeps an eye on the machine during a run: one look at the start, one per second, one at
 //! the end.
 //!
 //! Context: COLD, on a CPU that is not measured; a look is about a millisecond, one in
@@ -22,7 +22,7 @@ use crate::procstat;
 use crate::root::{Found, Missing, Root};
 use crate::tasks;
 
-/// Looks between two scans of all threads: a scan reads a few files a thread.
+/// Looks between two scans of all threads: a scan reads a few files per thread.
 pub const SCAN_EVERY: u64 = 10;
 
 /// What is being measured.
@@ -46,7 +46,7 @@ pub struct Watch {
     before: Facts,
     log: KernelLog,
     disturbances: Vec<Box<dyn Disturbance>>,
-    told: BTreeMap<String, Finding>,
+    reported: BTreeMap<String, Finding>,
     looks: u64,
 }
 
@@ -75,7 +75,7 @@ impl Watch {
             before,
             log,
             disturbances: Vec::new(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             looks: 0,
         };
         let first = watch.look(backlog, true, false);
@@ -96,9 +96,10 @@ impl Watch {
         let findings = self.findings(scan, false);
         let mut new = Vec::new();
         for finding in findings {
-            let worse = self.told.get(&finding.id).is_none_or(|old| finding.impact > old.impact);
+            let worse =
+                self.reported.get(&finding.id).is_none_or(|old| finding.impact > old.impact);
             if worse {
-                self.told.insert(finding.id.clone(), finding.clone());
+                self.reported.insert(finding.id.clone(), finding.clone());
                 new.push(finding);
             }
         }
@@ -114,7 +115,7 @@ impl Watch {
         let mut findings = self.findings(true, true);
         let (fault_findings, fault_fact) = faults::judge(threads);
         findings.extend(fault_findings);
-        findings.retain(|f| self.told.get(&f.id) != Some(f));
+        findings.retain(|f| self.reported.get(&f.id) != Some(f));
 
         let mut facts = changed(&self.before, &inventory(&self.root));
         facts.insert("watch.page-faults".to_owned(), fault_fact);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Plain numbers, one a line: what a script or an oscilloscope leaves.
+//! Plain numbers, one per line: what a script or an oscilloscope leaves.
 //!
 //! Context: COLD. Layout: header lines before the first number (`# latency_us`), then a number
 //! a line; blank lines and later `#` lines are passed over. The unit stands in the header (ns,

@@ -10,9 +10,9 @@ use tailbound_core::{Finding, Impact, Policy};
 
 use crate::draft::{Draft, quoted};
 
-/// Options of a command line by their short name, or by their long one where there is no short.
+/// Arguments of a command line by their short name, or by their long one where there is no short.
 #[derive(Debug, Default)]
-pub(crate) struct Words(Vec<(String, Option<String>)>);
+pub(crate) struct Arguments(Vec<(String, Option<String>)>);
 
 /// How a tool's options are spelled.
 pub(crate) struct Spelling {
@@ -87,7 +87,7 @@ pub(crate) const RTLA: Spelling = Spelling {
     ],
 };
 
-impl Words {
+impl Arguments {
     /// Takes a command line apart.
     pub(crate) fn new(line: &[String], spelling: &Spelling) -> Self {
         let mut out = Vec::new();
@@ -150,9 +150,9 @@ impl Words {
 }
 
 /// Splits a command line, keeps it, and takes a cyclictest's settings out of it.
-pub(crate) fn cyclictest(draft: &mut Draft, line: &str) -> Words {
+pub(crate) fn cyclictest(draft: &mut Draft, line: &str) -> Arguments {
     draft.command = line.split_whitespace().map(str::to_owned).collect();
-    let words = Words::new(&draft.command, &CYCLICTEST);
+    let words = Arguments::new(&draft.command, &CYCLICTEST);
     let us = |n: u64| i64::try_from(n).ok().and_then(|n| n.checked_mul(1000));
     draft.interval_ns = us(words.number("i").unwrap_or(1000)).filter(|i| *i > 0);
     // With a histogram the tool sets the distance to 0 (and says so on standard error).
@@ -180,7 +180,7 @@ pub(crate) fn cyclictest(draft: &mut Draft, line: &str) -> Words {
     words
 }
 
-fn policy(draft: &mut Draft, words: &Words) {
+fn policy(draft: &mut Draft, words: &Arguments) {
     let priority = words.number("p").and_then(|p| u8::try_from(p).ok()).filter(|p| *p > 0);
     let word = words.value("policy").or(words.value("y")).unwrap_or("").to_ascii_lowercase();
     if matches!(word.as_str(), "batch" | "idle") {

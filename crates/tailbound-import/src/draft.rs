@@ -57,7 +57,7 @@ pub(crate) struct Draft {
 
 /// What a source says about a distribution beside its buckets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Stated {
     pub(crate) n: Option<u64>,
     pub(crate) min_ns: Option<i64>,
     pub(crate) max_ns: Option<i64>,
@@ -181,21 +181,26 @@ impl Draft {
     }
 
     /// Brings buckets and what was told beside them together; `who` names the thread.
-    pub(crate) fn settle(&mut self, who: &str, mut d: Distribution, told: Told) -> Distribution {
+    pub(crate) fn settle(
+        &mut self,
+        who: &str,
+        mut d: Distribution,
+        stated: Stated,
+    ) -> Distribution {
         let binned = d.n;
-        let n = told.n.unwrap_or(binned);
-        d.resolution_ns = told.resolution_ns.max(1);
+        let n = stated.n.unwrap_or(binned);
+        d.resolution_ns = stated.resolution_ns.max(1);
         d.sums = None;
         // A thousandth of a ns: no source is finer, and the decimal form stays short.
-        d.mean_ns = told
+        d.mean_ns = stated
             .mean_ns
             .filter(|m| m.is_finite() && n > 0)
             .map(|m| (m * 1000.0).round() / 1000.0)
             .filter(|m| m.is_finite());
         d.n = n.max(binned);
         if d.n > 0 {
-            d.min_ns = told.min_ns.or(d.min_ns);
-            d.max_ns = told.max_ns.or(d.max_ns);
+            d.min_ns = stated.min_ns.or(d.min_ns);
+            d.max_ns = stated.max_ns.or(d.max_ns);
         }
         if n == 0 && binned == 0 {
             d.min_ns = None;
@@ -219,7 +224,7 @@ impl Draft {
             );
         } else if binned < n {
             d.unbinned = n - binned;
-            d.unbinned_from_ns = told.beyond_ns;
+            d.unbinned_from_ns = stated.beyond_ns;
             self.lost_tail(who, &d, binned);
         }
         d
@@ -301,7 +306,7 @@ impl Draft {
             tool: tool.clone(),
             id: format!("imported-{identity:016x}"),
             started: self.started_s.map_or_else(
-                || "unknown: the source does not say when the run began".to_owned(),
+                || "unknown: the source does not contain the start of the run".to_owned(),
                 tailbound_core::utc::rfc3339,
             ),
             command: self.command,

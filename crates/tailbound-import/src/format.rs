@@ -78,7 +78,7 @@ formats! {
     /// Plain numbers of 64 bits.
     RawU64 = "raw-u64", "the same of 64 bits";
     /// Plain numbers.
-    Column = "column", "plain numbers, one a line; the unit in a header line (`# latency_us`) or given as an option";
+    Column = "column", "plain numbers, one per line; the unit in a header line (`# latency_us`) or given as an option";
 }
 
 impl fmt::Display for Format {

@@ -11,7 +11,7 @@ use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::Fact;
 use tailbound_core::{Context, Policy};
 
-use crate::draft::{Draft, Told, coarse};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::text::{self, Lines};
@@ -21,9 +21,9 @@ use tailbound_core::utc::hms;
 struct Found {
     context: Option<Context>,
     cpu: Option<u32>,
-    told: Told,
+    stated: Stated,
     overruns: u64,
-    said: bool,
+    ended: bool,
     /// Head start of the timers in the interrupt, kernel and user context.
     gravity: [i64; 3],
 }
@@ -41,8 +41,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
             continue;
         }
         // Before the figures, an unmarked line is more of the kernel's version.
-        let Some((cell, count)) = line.split_once(' ').filter(|_| found.said) else {
-            if found.said && !line.is_empty() {
+        let Some((cell, count)) = line.split_once(' ').filter(|_| found.ended) else {
+            if found.ended && !line.is_empty() {
                 return Err(Fault::line(
                     n,
                     format!("`{}` is not a cell and a count", excerpt(line)),
@@ -63,7 +63,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
         }
     }
     let kept = d.n.saturating_add(outliers.map_or(0, |o| o.1));
-    if let Some(n) = found.told.n.filter(|n| *n != kept) {
+    if let Some(n) = found.stated.n.filter(|n| *n != kept) {
         draft.doubt(
             "source-inconsistent",
             format!("The cells hold {kept} values, `sample count` says {n}."),
@@ -72,13 +72,13 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
         );
     }
     draft.cut_off = last.is_none();
-    let told = Told {
-        n: Some(found.told.n.unwrap_or(kept).max(kept)),
+    let stated = Stated {
+        n: Some(found.stated.n.unwrap_or(kept).max(kept)),
         resolution_ns: 1000,
         beyond_ns: outliers.map(|o| o.0),
-        ..found.told
+        ..found.stated
     };
-    let d = draft.settle("The task", d, told);
+    let d = draft.settle("The task", d, stated);
     let context = found.context.unwrap_or_default();
     draft.thread(0, found.cpu, context, d)?;
     let [irq, kernel, user] = found.gravity;
@@ -152,13 +152,13 @@ fn head(draft: &mut Draft, found: &mut Found, line: &str, n: u64) -> Result<(), 
         "IN-BAND SWITCHES" => {
             draft.lose(format!("{} switches to the Linux side were counted.", excerpt(value)))
         }
-        "min latency" => found.told.min_ns = Some(text::ns(value, 1000, n, key)?),
-        "max latency" => found.told.max_ns = Some(text::ns(value, 1000, n, key)?),
+        "min latency" => found.stated.min_ns = Some(text::ns(value, 1000, n, key)?),
+        "max latency" => found.stated.max_ns = Some(text::ns(value, 1000, n, key)?),
         #[expect(clippy::cast_precision_loss, reason = "an average of a few digits")]
-        "avg latency" => found.told.mean_ns = Some(text::ns(value, 1000, n, key)? as f64),
+        "avg latency" => found.stated.mean_ns = Some(text::ns(value, 1000, n, key)? as f64),
         "sample count" => {
-            found.told.n = Some(text::count(value, n, key)?);
-            found.said = true;
+            found.stated.n = Some(text::count(value, n, key)?);
+            found.ended = true;
         }
         _ if key.starts_with("duration") => {
             // The key itself holds no colon: `duration (hhmmss): 00:01:00`.

@@ -88,11 +88,11 @@ pub(crate) fn relative(draft: &mut Draft) {
 pub(crate) fn caught_up(draft: &mut Draft) {
     let tool = draft.tool.clone();
     draft.lose(format!(
-        "{tool} catches up after a late wake-up: missed periods are among the samples, with the lateness they had, and are not told apart."
+        "{tool} catches up after a late wake-up: missed periods are among the samples, with the latency they had, and cannot be distinguished."
     ));
 }
 
-/// A tool that counts missed periods without their lateness.
+/// A tool that counts missed periods without their latency.
 pub(crate) fn counted(draft: &mut Draft, overruns: u64) {
     if overruns == 0 {
         return;
@@ -105,6 +105,6 @@ pub(crate) fn counted(draft: &mut Draft, overruns: u64) {
             grouped(overruns)
         ),
         "They would have been late by an unknown amount: every quantile is too good.",
-        "Measure with tailbound, which gives each missed period the lateness it would have had.",
+        "Measure with tailbound, which gives each missed period the latency it would have had.",
     );
 }

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use tailbound_core::{Context, Finding, Impact, Policy};
 
-use crate::command::{OSLAT, Words, not_realtime};
-use crate::draft::{Draft, Told, coarse};
+use crate::command::{Arguments, OSLAT, not_realtime};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::json::{self, Object};
 use crate::rttests;
@@ -36,7 +36,7 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Draft, Fault> {
     let mut draft = Draft::new("oslat", "json v1");
     let line = rttests::header(&mut draft, &o)?;
     draft.command = line.split_whitespace().map(str::to_owned).collect();
-    let words = Words::new(&draft.command, &OSLAT);
+    let words = Arguments::new(&draft.command, &OSLAT);
     let priority = words.number("f").and_then(|p| u8::try_from(p).ok());
     draft.policy =
         Some(priority.filter(|p| (1..=99).contains(p)).map_or(Policy::Other, Policy::Fifo));
@@ -198,7 +198,7 @@ fn finish(
         Finding::new(
             "source-other-quantity",
             Impact::Notice,
-            "oslat measures gaps in a busy loop, not the lateness of wake-ups",
+            "oslat measures gaps in a busy loop, not wake-up latencies",
         )
         .meaning("There is no schedule, so there are no due or missed activations; nearly all values are the loop's own length.")
         .remedy("Compare with runs of oslat; measure wake-ups with a wake-up probe."),
@@ -230,7 +230,7 @@ fn one(
             d.add_many(low, *n);
         }
     }
-    let told = Told {
+    let stated = Stated {
         n: Some(all),
         min_ns: least,
         max_ns: c.max_ns,
@@ -238,5 +238,5 @@ fn one(
         resolution_ns: width.unsigned_abs(),
         beyond_ns,
     };
-    draft.settle(&format!("Thread {i}"), d, told)
+    draft.settle(&format!("Thread {i}"), d, stated)
 }

@@ -10,7 +10,7 @@
 use tailbound_core::Context;
 use tailbound_core::plan::{Clock, Means};
 
-use crate::draft::{Draft, Told, coarse};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::text::{self, Lines};
@@ -49,7 +49,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
     let n = length_ns.checked_div(interval).unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "an average for people")]
     let mean_ns = sum_ns.checked_div(rows.into()).map(|m| m as f64);
-    let told = Told {
+    let stated = Stated {
         n: Some(n.unsigned_abs()),
         min_ns,
         max_ns,
@@ -57,7 +57,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
         resolution_ns: 1,
         beyond_ns: None,
     };
-    let d = draft.settle("The task", coarse(), told);
+    let d = draft.settle("The task", coarse(), stated);
     draft.thread(0, None, Context::User, d)?;
     draft.duration_ns = Some(length_ns);
     draft.clock = Some(Clock::Monotonic);

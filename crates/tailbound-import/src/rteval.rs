@@ -15,8 +15,8 @@ use roxmltree::{Document, Node, ParsingOptions};
 use tailbound_core::record::Fact;
 use tailbound_core::{Context, Policy};
 
-use crate::command::{RTLA, Words};
-use crate::draft::{Draft, Told, coarse};
+use crate::command::{Arguments, RTLA};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::json::JSON_MAX;
 use crate::missed;
@@ -163,7 +163,7 @@ fn measurement(
 fn timerlat_settings(draft: &mut Draft, line: &str) {
     draft.tool = "rtla timerlat under rteval".to_owned();
     draft.command = line.split_whitespace().map(str::to_owned).collect();
-    let words = Words::new(&draft.command, &RTLA);
+    let words = Arguments::new(&draft.command, &RTLA);
     let us = words.number("p").unwrap_or(1000);
     draft.interval_ns = i64::try_from(us).ok().and_then(|u| u.checked_mul(1000)).filter(|i| *i > 0);
     draft.clock = Some(tailbound_core::plan::Clock::Monotonic);
@@ -240,7 +240,7 @@ fn one(draft: &mut Draft, i: usize, core: Node<'_, '_>, context: Context) -> Res
         .and_then(|h| h.attribute("nbuckets"))
         .and_then(|n| n.parse::<i64>().ok()?.checked_mul(step))
         .filter(|e| d.max_ns.is_none_or(|m| m < *e));
-    let told = Told {
+    let stated = Stated {
         n: statistic("samples")?.and_then(|(t, _)| t.parse().ok()),
         min_ns: ns("minimum")?,
         max_ns: ns("maximum")?,
@@ -250,6 +250,6 @@ fn one(draft: &mut Draft, i: usize, core: Node<'_, '_>, context: Context) -> Res
         beyond_ns: range.or_else(|| d.max_ns.map(|m| m.saturating_add(step))),
     };
     let who = cpu.map_or_else(|| "The system".to_owned(), |c| format!("CPU {c}"));
-    let d = draft.settle(&who, d, told);
+    let d = draft.settle(&who, d, stated);
     draft.thread(u32::try_from(i).unwrap_or(u32::MAX), cpu, context, d)
 }

@@ -2,7 +2,7 @@
 //! rtla `timerlat hist` and `osnoise hist`.
 //!
 //! Context: COLD. Layout: three `#` lines (tool, unit, duration `days hh:mm:ss`), `Index` and a
-//! column a CPU and context (`IRQ-000`, `Thr-000`, `Usr-000`; `CPU-000` for osnoise), rows
+//! column per CPU and context (`IRQ-000`, `Thr-000`, `Usr-000`; `CPU-000` for osnoise), rows
 //! `lower-edge counts…` without those of zeros, then `over:`, `count:`, `min:`, `avg:`, `max:`
 //! with `-` where there is no sample. 7.2 adds a block `ALL:` of the same rows, which is
 //! passed over. Columns exist only for CPUs with samples.
@@ -13,7 +13,7 @@ use tailbound_core::plan::Clock;
 use tailbound_core::record::Event;
 use tailbound_core::{Context, Finding, Impact, Policy};
 
-use crate::draft::{Draft, Told, coarse};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::read::Options;
@@ -202,7 +202,7 @@ fn finish(draft: &mut Draft, table: Table, kind: Kind, options: &Options) -> Res
         let binned = d.n;
         let over = c.over.map(|o| binned.saturating_add(o));
         #[expect(clippy::cast_precision_loss, reason = "an average of a few digits")]
-        let told = Told {
+        let stated = Stated {
             n: c.count.or(over),
             min_ns: c.min,
             max_ns: c.max,
@@ -218,7 +218,7 @@ fn finish(draft: &mut Draft, table: Table, kind: Kind, options: &Options) -> Res
                 "Import the text as rtla wrote it.",
             );
         }
-        let d = draft.settle(&who, d, told);
+        let d = draft.settle(&who, d, stated);
         draft.thread(c.cpu, Some(c.cpu), c.context, d)?;
     }
     draft.cut_values(unit);
@@ -228,7 +228,7 @@ fn finish(draft: &mut Draft, table: Table, kind: Kind, options: &Options) -> Res
     match kind {
         Kind::Timerlat => {
             draft.policy = Some(Policy::Fifo(95));
-            draft.lose("The priority is not in the file; timerlat's threads take fifo:95 unless told otherwise.");
+            draft.lose("The priority is not in the file; timerlat's threads take fifo:95 unless configured otherwise.");
             options.apply(draft);
             let by_thread = draft.threads.iter().any(|t| t.context == Context::Thread);
             let context = if by_thread { Context::Thread } else { Context::Irq };
@@ -240,7 +240,7 @@ fn finish(draft: &mut Draft, table: Table, kind: Kind, options: &Options) -> Res
                 Finding::new(
                     "source-other-quantity",
                     Impact::Notice,
-                    "osnoise measures interruptions of a busy loop, not the lateness of wake-ups",
+                    "osnoise measures interruptions of a busy loop, not wake-up latencies",
                 )
                 .meaning("There is no schedule, so there are no due or missed activations.")
                 .remedy("Compare with runs of osnoise; measure wake-ups with a wake-up probe."),

@@ -11,8 +11,8 @@
 use tailbound_core::record::Fact;
 use tailbound_core::{Context, Finding, Impact, Policy};
 
-use crate::command::{CYCLICTEST, Words, not_realtime, realtime_clock};
-use crate::draft::{Draft, Told, coarse};
+use crate::command::{Arguments, CYCLICTEST, not_realtime, realtime_clock};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::Fault;
 use crate::json::{self, Object};
 use crate::read::Options;
@@ -94,7 +94,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     if let Some(program) = draft.command.first().and_then(|c| c.rsplit('/').next()) {
         draft.tool = crate::error::excerpt(program);
     }
-    let words = Words::new(&draft.command, &CYCLICTEST);
+    let words = Arguments::new(&draft.command, &CYCLICTEST);
     draft.duration_ns = words.span_ns("D").filter(|d| *d > 0);
     elapsed(&mut draft, &o);
     draft.clock = Some(tailbound_core::plan::Clock::Monotonic);
@@ -119,7 +119,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
             "source-other-quantity",
             Impact::Notice,
             format!(
-                "{} measures the way from one thread to another, not a timer's wake-up",
+                "{} measures hand-overs from one thread to another, not timer wake-ups",
                 draft.tool
             ),
         )
@@ -148,7 +148,7 @@ fn thread(draft: &mut Draft, number: u32, t: &Object, path: &str) -> Result<(), 
     };
     let n = n.ok_or_else(|| Fault::path(path, "the number of samples is missing"))?;
     let min_ns = json::ns(values, "min", 1000, &values_path)?;
-    let told = Told {
+    let stated = Stated {
         n: Some(n),
         min_ns,
         max_ns: json::ns(values, "max", 1000, &values_path)?,
@@ -156,7 +156,7 @@ fn thread(draft: &mut Draft, number: u32, t: &Object, path: &str) -> Result<(), 
         resolution_ns: 1000,
         beyond_ns: min_ns,
     };
-    if told.max_ns.is_none() {
+    if stated.max_ns.is_none() {
         return Err(Fault::path(json::join(&values_path, "max"), "is missing"));
     }
     let priority = values.get("priority").and_then(serde_json::Value::as_u64);
@@ -174,6 +174,6 @@ fn thread(draft: &mut Draft, number: u32, t: &Object, path: &str) -> Result<(), 
         );
         draft.lose("signaltest's first thread pauses every 16 rounds, and only its own figures leave the pause out.");
     }
-    let d = draft.settle(&format!("Thread {number}"), coarse(), told);
+    let d = draft.settle(&format!("Thread {number}"), coarse(), stated);
     draft.thread(number, cpu, Context::User, d)
 }

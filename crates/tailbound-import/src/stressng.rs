@@ -13,7 +13,7 @@ use tailbound_core::units::grouped;
 use tailbound_core::{Context, Policy};
 
 use crate::command::{not_realtime, realtime_clock};
-use crate::draft::{Draft, Told, coarse, quoted};
+use crate::draft::{Draft, Stated, coarse, quoted};
 use crate::error::Fault;
 use crate::missed;
 use crate::text::{self, Lines};
@@ -24,7 +24,7 @@ struct Found {
     limit: Option<u64>,
     needed: Option<u64>,
     width_ns: u64,
-    told: Told,
+    stated: Stated,
     rows: bool,
     last: Option<i64>,
 }
@@ -71,10 +71,10 @@ fn row(
         found.limit = after("delay, ").map(|f| text::count(f, n, "the samples")).transpose()?;
         policy_of(draft, policy.split(':').next().unwrap_or(""));
     } else if text.starts_with("mean:") {
-        found.told.mean_ns = after("mean:").and_then(|f| f.parse().ok());
+        found.stated.mean_ns = after("mean:").and_then(|f| f.parse().ok());
     } else if text.starts_with("min:") {
-        found.told.min_ns = after("min:").map(|f| text::ns(f, 1, n, "min")).transpose()?;
-        found.told.max_ns = after("max:").map(|f| text::ns(f, 1, n, "max")).transpose()?;
+        found.stated.min_ns = after("min:").map(|f| text::ns(f, 1, n, "min")).transpose()?;
+        found.stated.max_ns = after("max:").map(|f| text::ns(f, 1, n, "max")).transpose()?;
     } else if text.starts_with("latency distribution (") {
         let width = after("distribution (").unwrap_or("");
         found.width_ns = text::count(width, n, "the bucket's width")?.max(1);
@@ -125,7 +125,7 @@ fn finish(draft: &mut Draft, found: Found, d: tailbound_core::Distribution) -> R
     }
     let width = i64::try_from(found.width_ns).unwrap_or(i64::MAX);
     let end = found.last.map(|l| l.saturating_add(width));
-    let cut = end.zip(found.told.max_ns).is_some_and(|(e, m)| m >= e);
+    let cut = end.zip(found.stated.max_ns).is_some_and(|(e, m)| m >= e);
     let n = kept.unwrap_or_else(|| {
         if cut {
             draft.lose(
@@ -134,11 +134,11 @@ fn finish(draft: &mut Draft, found: Found, d: tailbound_core::Distribution) -> R
         }
         binned.saturating_add(u64::from(cut))
     });
-    let told = Told {
+    let stated = Stated {
         n: Some(n),
         resolution_ns: found.width_ns.max(1),
         beyond_ns: if cut { end } else { None },
-        ..found.told
+        ..found.stated
     };
     if let Some(needed) = found.needed.filter(|needed| *needed > n) {
         draft.doubt(
@@ -157,6 +157,6 @@ fn finish(draft: &mut Draft, found: Found, d: tailbound_core::Distribution) -> R
     not_realtime(draft);
     missed::relative(draft);
     draft.lose("The way into the sleeping system call is part of each figure.");
-    let d = draft.settle("The stressor", d, told);
+    let d = draft.settle("The stressor", d, stated);
     draft.thread(0, None, Context::User, d)
 }

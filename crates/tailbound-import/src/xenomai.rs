@@ -15,7 +15,7 @@
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::{Context, Policy};
 
-use crate::draft::{Draft, Told, coarse};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::text::{self, Lines};
@@ -164,9 +164,9 @@ fn cells_are_of_a_microsecond(found: &Found) -> Result<(), Fault> {
     }
     let Some(mean) = weighted.checked_div(n) else { return Ok(()) };
     // Early wake-ups are in the cell of their magnitude: with those the average tells nothing.
-    let told = found.mean_ns.filter(|_| found.min_ns.is_some_and(|m| m >= 0));
+    let stated = found.mean_ns.filter(|_| found.min_ns.is_some_and(|m| m >= 0));
     #[expect(clippy::cast_precision_loss, reason = "compared within a third")]
-    let fits = told.is_none_or(|t| mean as f64 <= t * 4.0 / 3.0 + 1000.0);
+    let fits = stated.is_none_or(|t| mean as f64 <= t * 4.0 / 3.0 + 1000.0);
     if fits {
         return Ok(());
     }
@@ -243,7 +243,7 @@ fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
     // The summary ends with the last whole second, the cells do not.
     let beyond_summary = last.and_then(|i| found.cells.get(i)).map(|c| c.0);
     let missing = beyond_summary.filter(|low| found.max_ns.is_some_and(|m| m < *low));
-    let told = Told {
+    let stated = Stated {
         n: Some(all),
         min_ns: found.min_ns,
         max_ns: missing.or(found.max_ns),
@@ -254,7 +254,7 @@ fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
     draft.clock = Some(Clock::Monotonic);
     draft.means = Some(Means::Timerfd);
     draft.warm_up_ns = 1_000_000_000;
-    let d = draft.settle("The task", d, told);
+    let d = draft.settle("The task", d, stated);
     let context = found.context.unwrap_or_default();
     draft.thread(0, None, context, d)?;
     if found.min_ns.is_some_and(|m| m < 0) {
@@ -262,7 +262,7 @@ fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
             "source-folded-early",
             "Wake-ups before their due time were entered into the histogram by their magnitude."
                 .to_owned(),
-            "How many were early, and how many late, cannot be told apart.",
+            "The numbers of early and of late ones cannot be distinguished.",
             "Measure with a tool that keeps the sign.",
         );
     }

@@ -49,7 +49,7 @@ pub enum Ended {
     Standstill,
     /// KVM did not bring it up in these seconds.
     KvmSilent(u64),
-    /// QEMU ended by itself: what it said.
+    /// QEMU ended by itself, with this output.
     Quit(String),
 }
 
@@ -219,14 +219,14 @@ impl Watch<'_> {
                     // It is stopped there, and has sent everything.
                     "SHUTDOWN" => {
                         self.count();
-                        let panicked = self.said("Kernel panic - not syncing");
+                        let panicked = self.console_contains("Kernel panic - not syncing");
                         return Ok(if panicked { Ended::Panicked } else { Ended::Restarted });
                     }
                     _ => {}
                 },
                 Heard::Closed => return Ok(Ended::Quit(String::new())),
                 Heard::Silence => {
-                    if !stops && self.ready.is_none() && self.said(READY) {
+                    if !stops && self.ready.is_none() && self.console_contains(READY) {
                         self.ready = Some(self.begun.elapsed());
                     }
                     if let Some(ended) = self.look()? {
@@ -338,8 +338,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Does the console hold this?
-    fn said(&self, words: &str) -> bool {
+    /// Does the console output contain `words`?
+    fn console_contains(&self, words: &str) -> bool {
         String::from_utf8_lossy(&self.boot_folder.console()).contains(words)
     }
 }

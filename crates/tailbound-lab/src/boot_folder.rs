@@ -120,7 +120,7 @@ impl BootFolder {
     }
 
     /// How QEMU is confined.
-    pub(crate) fn walls(&self) -> Confined<'_> {
+    pub(crate) fn confinement(&self) -> Confined<'_> {
         Confined {
             folder: self.folder(),
             user: self.user,

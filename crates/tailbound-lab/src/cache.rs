@@ -297,7 +297,7 @@ mod tests {
 
     const DAY: u64 = 24 * 3600;
 
-    /// A snapshot, or whatever else `path` names, of this size that was not used for so many days.
+    /// A snapshot, or whatever else `path` names, of this size that was not used for `days` days.
     fn thing(store: &Store, path: &str, kib: usize, days: u64) -> PathBuf {
         let folder = store.room(path).unwrap();
         let file = folder.join("state");

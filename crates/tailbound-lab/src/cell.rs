@@ -25,7 +25,7 @@ use crate::{elf, program};
 /// CPU did not schedule for 20 s of its own time.
 const PINNED: &str = "panic=-1 softlockup_panic=1 nokaslr norandmaps random.trust_cpu=off random.trust_bootloader=off loglevel=3 rdinit=/init";
 
-/// Modules that the house's loads and probes use, where the kernel has them as modules.
+/// Modules that Tailbound's loads and probes use, where the kernel has them as modules.
 const MODULES: &[&str] = &["veth"];
 
 /// Folders of the guest that something is mounted on, so that added files would not be seen.

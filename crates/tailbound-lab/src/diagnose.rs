@@ -84,7 +84,7 @@ pub fn explain(ended: &Ended, console: &str, words: &[String], ready: bool) -> S
     let slow = (ready && matches!(ended, Ended::HostLimit(_))).then_some(SLOW);
     let meaning = kvm.or(meaning).or(slow).or_else(|| {
         (silent && !ready).then_some(
-            "The kernel said nothing: the image is for another architecture or machine, the guest has too little --memory, or the kernel has no serial console (CONFIG_SERIAL_8250_CONSOLE, CONFIG_SERIAL_AMBA_PL011_CONSOLE). `--append 'loglevel=7 earlycon'` may show more.",
+            "The kernel printed nothing: the image is for another architecture or machine, the guest has too little --memory, or the kernel has no serial console (CONFIG_SERIAL_8250_CONSOLE, CONFIG_SERIAL_AMBA_PL011_CONSOLE). `--append 'loglevel=7 earlycon'` may show more.",
         )
     });
     if let Some(meaning) = meaning {
@@ -143,8 +143,8 @@ mod tests {
         assert!(text.starts_with("the guest's kernel panicked") && text.contains("plainer CPU"));
         assert!(text.contains("| [1.0] Kernel panic"));
         let silent = explain(&Ended::HostLimit(9), " \n", &[], false);
-        assert!(silent.contains("--host-limit") && silent.contains("said nothing"));
+        assert!(silent.contains("--host-limit") && silent.contains("printed nothing"));
         let slow = explain(&Ended::HostLimit(9), "", &[], true);
-        assert!(slow.contains("at work") && !slow.contains("said nothing"));
+        assert!(slow.contains("at work") && !slow.contains("printed nothing"));
     }
 }

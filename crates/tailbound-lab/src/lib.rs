@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 pub mod arch;
+mod benchmarks;
 pub mod boot;
 mod boot_folder;
 pub mod build;
@@ -30,7 +31,6 @@ pub mod run;
 mod snapshot;
 pub mod store;
 pub mod target;
-mod works;
 
 pub use arch::Arch;
 pub use boot::Progress;

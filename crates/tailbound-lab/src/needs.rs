@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a piece of work in the lab needs on this machine, looked at before anything is fetched.
 //!
-//! Context: COLD. Units: MiB. Everything that is missing is said at once.
+//! Context: COLD. Units: MiB. Everything that is missing is reported at once.
 //! Not here: what a build needs (`build::toolchain`).
 
 use std::path::Path;
@@ -33,7 +33,7 @@ pub fn for_fetching(
     names: &[(KernelName, Arch)],
     fresh: bool,
 ) -> Result<(), LabError> {
-    said("the kernel cannot be fetched", fetching(store, names, fresh)?)
+    refuse_missing("the kernel cannot be fetched", fetching(store, names, fresh)?)
 }
 
 /// Is everything there that booting `names` needs? QEMU, if so.
@@ -57,11 +57,11 @@ pub fn for_booting(
         Err(e) => missing.push(e.to_string()),
     }
     missing.extend(fetching(store, names, fresh)?);
-    said("nothing was begun", missing)?;
+    refuse_missing("nothing was begun", missing)?;
     emulator.ok_or_else(|| LabError::cannot("no QEMU"))
 }
 
-fn said(what: &str, missing: Vec<String>) -> Result<(), LabError> {
+fn refuse_missing(what: &str, missing: Vec<String>) -> Result<(), LabError> {
     match missing.as_slice() {
         [] => Ok(()),
         [one] => Err(LabError::cannot(one)),
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_is_missing_is_said_at_once_and_before_a_fetch() {
+    fn all_that_is_missing_is_reported_at_once_and_before_a_fetch() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::at(folder.path());
         let names = [("debian:6.12".parse().unwrap(), Arch::Arm)];

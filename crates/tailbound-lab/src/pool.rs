@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many cells on the host's cores, one guest a core.
+//! Many cells on the host's cores, one guest per core.
 //!
 //! Context: COLD. What a guest does depends on nothing here: its time is what it executed.
 

@@ -56,11 +56,11 @@ impl Emulator {
             })?,
         };
         // Where it has no sandbox, that word is an error.
-        let (said, sandbox) = match said(&program, &["-sandbox", "on", "--version"])? {
+        let (output, sandbox) = match output_of(&program, &["-sandbox", "on", "--version"])? {
             text if text.contains("QEMU emulator") => (text, true),
-            _ => (said(&program, &["--version"])?, false),
+            _ => (output_of(&program, &["--version"])?, false),
         };
-        let version = said.lines().next().unwrap_or_default().trim().to_owned();
+        let version = output.lines().next().unwrap_or_default().trim().to_owned();
         if !version.contains("QEMU") {
             return Err(LabError::cannot(format!(
                 "{} --version does not speak of QEMU: is it QEMU?",
@@ -79,7 +79,7 @@ impl Emulator {
 }
 
 /// The standard output of QEMU with these words, which end it at once.
-fn said(program: &Path, words: &[&str]) -> Result<String, LabError> {
+fn output_of(program: &Path, words: &[&str]) -> Result<String, LabError> {
     #[expect(clippy::disallowed_methods, reason = "prints its version and ends")]
     let mut command = std::process::Command::new(program);
     command.args(words).env_clear().envs(Environment::Clean.variables());
@@ -223,7 +223,7 @@ impl Running {
             cpus: &[],
             environment: Environment::Clean,
         };
-        let pid = spawn.start_confined(&boot_folder.walls()).map_err(LabError::cannot)?;
+        let pid = spawn.start_confined(&boot_folder.confinement()).map_err(LabError::cannot)?;
         Ok((Self { pid, ended: false }, ours))
     }
 

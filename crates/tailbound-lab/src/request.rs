@@ -13,6 +13,7 @@ use tailbound_core::plan::RunConfig;
 use tailbound_core::units;
 
 use crate::arch::Arch;
+use crate::benchmarks;
 use crate::cell::Cell;
 use crate::elf;
 use crate::error::LabError;
@@ -21,7 +22,6 @@ use crate::machine::Machine;
 use crate::needs;
 use crate::store::Store;
 use crate::target::Target;
-use crate::works;
 
 /// Cycles of a run where nobody says how many.
 pub const CYCLES: u64 = 3000;
@@ -301,7 +301,7 @@ impl Request {
     /// `obtain` finds a kernel by its name.
     ///
     /// # Errors
-    /// Words that cannot be.
+    /// Options that are not possible.
     pub fn cells(
         &self,
         obtain: &mut dyn FnMut(&KernelName, Arch) -> Result<Kernel, LabError>,
@@ -385,7 +385,7 @@ impl Request {
         }
         campaign.load = Some(loads.clone());
         if let Some(asked) = &campaign.work {
-            campaign.work = Some(works::in_guest(asked)?);
+            campaign.work = Some(benchmarks::in_guest(asked)?);
         }
         let time = |word: &str, text: &Option<String>| -> Result<i64, LabError> {
             let Some(text) = text else { return Ok(0) };
@@ -407,7 +407,7 @@ impl Request {
             limit_s: length_s
                 .saturating_mul(3)
                 .saturating_add(SLACK_S)
-                .saturating_add(works::limit_s(&campaign)),
+                .saturating_add(benchmarks::limit_s(&campaign)),
             ..base.clone()
         })
     }

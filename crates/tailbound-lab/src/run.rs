@@ -199,18 +199,18 @@ fn doubts(prepared: &Prepared) -> Vec<Finding> {
             Finding::new(
                 "lab-kvm",
                 Impact::Doubt,
-                "the guest ran under KVM, in the time of a shared host",
+                "the guest ran under KVM, in real time on a shared host",
             )
             .meaning(
-                "These latencies are the host's as much as the guest's, and no two runs agree.",
+                "These latencies come from the host as much as from the guest, and do not repeat.",
             )
-            .remedy("Leave --kvm away for figures that repeat."),
+            .remedy("Leave out --kvm for figures that repeat."),
         );
     } else if record.smp > 1 {
         found.push(
-            Finding::new("lab-smp", Impact::Doubt, format!("{} CPUs took turns in slices of virtual time", record.smp))
-                .meaning("QEMU runs the CPUs of a counted guest one after the other: a wake-up waits for other CPUs' slices, which no machine does.")
-                .remedy("Use --smp 1, or read docs/virtual-time.md for what more CPUs can tell."),
+            Finding::new("lab-smp", Impact::Doubt, format!("the {} CPUs ran alternately, in slices of virtual time", record.smp))
+                .meaning("QEMU runs the CPUs of a counted guest one after the other: a wake-up waits for other CPUs' slices, as on no real machine.")
+                .remedy("Use --smp 1, or read docs/virtual-time.md for what more CPUs can show."),
         );
     }
     found

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_what_it_was_is_removed_and_that_is_said() {
+    fn what_is_not_what_it_was_is_removed_and_that_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::at(folder.path());
         type Damage = fn(&Path);

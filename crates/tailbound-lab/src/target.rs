@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_before_anything_boots() {
+    fn what_is_wrong_is_reported_before_anything_boots() {
         for (text, says) in [
             ("kernel = \"bzImage\"\n", "say where it comes from"),
             ("kernel = \"path:k\"\nkernle = 1\n", "unknown field"),

@@ -85,7 +85,7 @@ pub const CATALOGUE: &[LoadKind] = &[
         about: "processes that are made, end at once and are waited for: scheduler, memory maps, RCU",
         options: &[
             ("tasks", "processes that fork (default: 2 per CPU)"),
-            ("exec", "yes: each child executes this program, told to do nothing (default no)"),
+            ("exec", "yes: each child executes this program, which exits at once (default no)"),
             CPUS,
         ],
     },
@@ -182,7 +182,7 @@ pub const CATALOGUE: &[LoadKind] = &[
             ("workers", "workers of it (default: 1 per CPU)"),
             (
                 "slice",
-                "whole seconds after which stress-ng tells what it did, and starts again (default 2s)",
+                "length of a slice in whole seconds, after which stress-ng reports its count and is started again (default 2s)",
             ),
             CPUS,
         ],
@@ -282,10 +282,7 @@ pub fn command_of(spec: &tailbound_core::plan::LoadSpec) -> Option<String> {
 
 /// The options of every load: when it works.
 pub const PHASE: &[(&str, &str)] = &[
-    (
-        "from",
-        "time of the measurement at which it begins (default 0s: it works in the warm-up too)",
-    ),
-    ("for", "how long it works (default: to the end, or until `every` begins again)"),
-    ("every", "time from one beginning to the next: it works again and again"),
+    ("from", "time of the measurement at which it begins (default 0s: it runs in the warm-up too)"),
+    ("for", "how long it runs (default: to the end, or until `every` starts it again)"),
+    ("every", "time from one start to the next: it runs repeatedly"),
 ];

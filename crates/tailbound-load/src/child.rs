@@ -24,8 +24,8 @@ const LAST_WORDS_BYTES: usize = 2048;
 /// Starts programs and listens to them.
 pub(crate) struct Child {
     null: File,
-    said: PipeReader,
-    said_writer: OwnedFd,
+    messages: PipeReader,
+    messages_writer: OwnedFd,
     last_words: Vec<u8>,
     /// Is what it says on standard output kept too?
     keeps_output: bool,
@@ -36,11 +36,11 @@ pub(crate) struct Child {
 impl Child {
     pub(crate) fn new(keeps_output: bool, environment: Environment) -> Result<Self, String> {
         let null = File::options().read(true).write(true).open("/dev/null");
-        let (said, writer) = io::pipe().map_err(|e| format!("pipe: {e}"))?;
+        let (messages, writer) = io::pipe().map_err(|e| format!("pipe: {e}"))?;
         Ok(Self {
             null: null.map_err(|e| format!("/dev/null: {e}"))?,
-            said,
-            said_writer: writer.into(),
+            messages,
+            messages_writer: writer.into(),
             last_words: Vec::new(),
             keeps_output,
             environment,
@@ -55,9 +55,9 @@ impl Child {
         arguments: &[OsString],
         more: Option<BorrowedFd<'_>>,
     ) -> Result<Pid, String> {
-        let (null, said) = (self.null.as_fd(), self.said_writer.as_fd());
-        let out = if self.keeps_output { said } else { null };
-        let mut descriptors = vec![(null, 0), (out, 1), (said, 2)];
+        let (null, messages) = (self.null.as_fd(), self.messages_writer.as_fd());
+        let out = if self.keeps_output { messages } else { null };
+        let mut descriptors = vec![(null, 0), (out, 1), (messages, 2)];
         descriptors.extend(more.map(|fd| (fd, 3)));
         self.since = Instant::now();
         self.last_words.clear();
@@ -77,14 +77,16 @@ impl Child {
 
     /// Readable when something was said.
     pub(crate) fn source(&self) -> BorrowedFd<'_> {
-        self.said.as_fd()
+        self.messages.as_fd()
     }
 
     /// Takes what was said, so that the program never waits for a reader.
     pub(crate) fn listen(&mut self) {
         let mut buffer = [0; 4096];
-        while ipc::wait_readable(&[self.said.as_fd()], 0).is_ok_and(|r| r.first() == Some(&true)) {
-            let Ok(n) = self.said.read(&mut buffer) else { break };
+        while ipc::wait_readable(&[self.messages.as_fd()], 0)
+            .is_ok_and(|r| r.first() == Some(&true))
+        {
+            let Ok(n) = self.messages.read(&mut buffer) else { break };
             self.last_words.extend_from_slice(buffer.get(..n).unwrap_or_default());
             let extra = self.last_words.len().saturating_sub(LAST_WORDS_BYTES);
             self.last_words.drain(..extra);

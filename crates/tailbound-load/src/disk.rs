@@ -133,7 +133,7 @@ impl Rounds<'_> {
             for at in (0..self.bytes).step_by(CHUNK_BYTES) {
                 let part = chunk.get(..CHUNK_BYTES.min(self.bytes - at)).unwrap_or(&chunk);
                 self.file.write_all_at(part, at as u64)?;
-                self.tell(part.len());
+                self.add_bytes(part.len());
             }
             self.file.sync_all()?;
             self.forget()?;
@@ -145,7 +145,7 @@ impl Rounds<'_> {
                 if chunk.get(..n) != Some(&*part) {
                     return Err(io::Error::other("gave back other bytes than were written"));
                 }
-                self.tell(n);
+                self.add_bytes(n);
             }
             let pages = (self.bytes / PAGE_BYTES).max(1) as u64;
             for _ in 0..SCATTERED {
@@ -153,7 +153,7 @@ impl Rounds<'_> {
                 let page = chunk.get(..PAGE_BYTES).unwrap_or_default();
                 self.file.write_all_at(page, seed % pages * PAGE_BYTES as u64)?;
                 self.file.sync_data()?;
-                self.tell(PAGE_BYTES);
+                self.add_bytes(PAGE_BYTES);
             }
             self.forget()?;
         }
@@ -164,7 +164,7 @@ impl Rounds<'_> {
         scratch::drop_cache(&self.file).map_err(io::Error::other)
     }
 
-    fn tell(&self, bytes: usize) {
+    fn add_bytes(&self, bytes: usize) {
         (self.count)(bytes as u64 >> 10);
     }
 }

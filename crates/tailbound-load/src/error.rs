@@ -14,8 +14,8 @@ pub enum LoadError {
     #[error("`{0}` is not a load: choose {names}", names = names())]
     UnknownLoad(String),
     /// No work of that name.
-    #[error("`{0}` is not a work: choose {names}", names = works())]
-    UnknownWork(String),
+    #[error("`{0}` is not a benchmark: choose {names}", names = benchmarks())]
+    UnknownBenchmark(String),
     /// The load has no such option.
     #[error("load `{load}` has no option `{option}`: it has {known}")]
     UnknownOption {
@@ -78,6 +78,6 @@ fn names() -> String {
     CATALOGUE.iter().map(|k| k.name).collect::<Vec<_>>().join(", ")
 }
 
-fn works() -> String {
-    crate::works::WORKS.iter().map(|w| w.name).collect::<Vec<_>>().join(", ")
+fn benchmarks() -> String {
+    crate::benchmarks::BENCHMARKS.iter().map(|w| w.name).collect::<Vec<_>>().join(", ")
 }

@@ -3,9 +3,9 @@
 //! writes to every one of `fds` receivers, over and over.
 //!
 //! Context: the tasks are the load; SETUP elsewhere. Units: bytes, messages, ns.
-//! The shape is that of the hackbench known from scheduler work (40 tasks a group, 100
+//! The shape is that of the hackbench known from scheduler work (40 tasks per group, 100
 //! bytes, Unix sockets), so that rates can be compared: one write and one read a message.
-//! With `loops` it ends after that many messages a pair, otherwise it goes on until stopped.
+//! With `loops` it ends after that many messages per pair, otherwise it goes on until stopped.
 //! Source: unix(7), pipe(7), tcp(7).
 
 use std::collections::HashSet;
@@ -31,7 +31,7 @@ const GROUPS_PER_CPU: usize = 2;
 /// Senders of a group, and receivers.
 pub(crate) const FDS_DEFAULT: usize = 20;
 /// Memory of a process that does nothing but send: its stacks, page tables and the pages it does
-/// not share, as measured (11 MB a group with all that lies in its sockets).
+/// not share, as measured (11 MB per group with all that lies in its sockets).
 const PROCESS_BYTES: u64 = 192 << 10;
 /// ... and of a thread.
 const THREAD_BYTES: u64 = 48 << 10;
@@ -55,7 +55,7 @@ struct Shape {
     ready: (PipeReader, PipeWriter),
     /// One byte: all may go.
     go: (PipeReader, PipeWriter),
-    /// Messages read, one counter a receiver.
+    /// Messages read, one counter per receiver.
     counters: SharedCounters,
 }
 

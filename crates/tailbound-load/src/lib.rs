@@ -16,16 +16,18 @@
 //! phase.rs      when a load works                launch.rs    starts a worker
 //! protocol.rs   what they say to each other      machine.rs   memory and caches to size by
 //! storm.rs      tasks that are processes         spin.rs      tasks that are threads; cpu, clock
-//! works.rs      loads with an end, by name       work.rs      one of them, done and timed
+//! benchmarks.rs loads with an end, by name       benchmark.rs one of them, run and timed
 //! ```
 //!
-//! and one file a load: hackbench, `ping_pong`, syscalls (passing on and going in), memory, mmap,
+//! and one file per load: hackbench, `ping_pong`, syscalls (passing on and going in), memory, mmap,
 //! tlb (memory), fork, timers, interrupts, ping (`ping-flood`), file, disk, compile and tree (`compile`), download
 //! with archive, `stress_ng` and command (`cmd`) with child.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 mod archive;
+mod benchmark;
+mod benchmarks;
 mod catalogue;
 mod child;
 mod command;
@@ -55,16 +57,14 @@ mod syscalls;
 mod timers;
 mod tlb;
 mod tree;
-mod work;
 mod worker;
-mod works;
 
+pub use benchmark::run_benchmark;
+pub use benchmarks::{BENCHMARKS, BenchmarkKind, benchmark};
 pub use catalogue::{CATALOGUE, LoadKind, PHASE, command_of};
 pub use error::LoadError;
 pub use loads::{LoadEnd, LoadSample, Loads, StartOptions};
 pub use machine::available_bytes;
 pub use options::check;
 pub use phase::PhaseChange;
-pub use work::do_work;
 pub use worker::{STATUS_FD, worker_main};
-pub use works::{WORKS, WorkKind, work};

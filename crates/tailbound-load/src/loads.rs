@@ -272,7 +272,7 @@ impl Loads {
     pub fn stop(&mut self) -> Vec<LoadEnd> {
         self.listen();
         for r in &mut self.all {
-            r.tell_to_stop();
+            r.request_stop();
         }
         self.wait_for_ends(STOP_GRACE);
         for worker in self.all.iter().filter_map(|r| r.worker.as_ref()) {
@@ -389,8 +389,8 @@ impl Running {
         self.worker.is_some()
     }
 
-    /// Tells its worker to end; one that was told and did not is killed.
-    pub(crate) fn tell_to_stop(&mut self) -> bool {
+    /// Asks its worker to end; one that was asked before and did not is killed.
+    pub(crate) fn request_stop(&mut self) -> bool {
         let Some(worker) = &mut self.worker else { return false };
         match worker.stopping {
             None => {
@@ -432,10 +432,7 @@ impl Running {
         }
         let how = match ended {
             Ok(Some(status)) if status.signal() == Some(process::SIGKILL) => {
-                format!(
-                    "{} (by the kernel, if memory ran out: dmesg tells)",
-                    process::ended(status)
-                )
+                format!("{} (by the kernel, if memory ran out: see dmesg)", process::ended(status))
             }
             Ok(Some(status)) => process::ended(status),
             // Somebody made this process ignore SIGCHLD: the kernel collects its children.
@@ -502,36 +499,36 @@ impl Running {
         if let Some(reason) = &self.failure {
             out.push(
                 Finding::new("load-failed", Impact::Doubt, format!("load {spec} failed: {reason}"))
-                    .meaning("from then on the figures are not those of a loaded machine")
-                    .remedy("remove the cause and measure again"),
+                    .meaning("From then on the machine was not loaded as configured.")
+                    .remedy("Remove the cause and measure again."),
             );
         } else if !self.begun && self.passed_over == 0 {
             let title = format!("load {spec} never began: the run ended before its from=");
             out.push(
                 Finding::new("load-idle", Impact::Doubt, title)
-                    .meaning("the figures are not those of a machine with this load")
-                    .remedy("write an earlier from=, or measure longer"),
+                    .meaning("The figures do not include this load.")
+                    .remedy("Write an earlier from=, or measure longer."),
             );
         } else if self.begun && self.latest.1 == 0 {
             let title = format!("load {spec} was never scheduled: 0 {}", self.kind.unit);
             out.push(
                 Finding::new("load-idle", Impact::Doubt, title)
-                    .meaning("the figures are not those of a loaded machine")
-                    .remedy("see whether the load gets any CPU time, and measure again"),
+                    .meaning("The machine was not loaded as configured.")
+                    .remedy("Check whether the load gets any CPU time, and measure again."),
             );
         }
         if let Some(how) = &self.reduced {
             out.push(
                 Finding::new("load-reduced", Impact::Notice, format!("load {spec} is smaller than usual: {how}"))
-                    .meaning("there is too little memory for more of it: compare with runs under the same load only")
-                    .remedy("give it more memory, or write its options to have it refused instead"),
+                    .meaning("There is too little memory for its usual size: compare with runs under the same load only.")
+                    .remedy("Give it more memory, or set its options explicitly: then a load that does not fit is refused."),
             );
         }
         if self.passed_over > 0 || self.begun_late_ns > LATE_NS {
             let late = units::format_ns_i64(self.begun_late_ns);
             let title = match (self.begun, self.passed_over) {
                 (false, n) => format!(
-                    "load {spec} never began: {n} of its phases were over before the supervisor of the run came to begin them"
+                    "load {spec} never began: {n} of its phases were over before the supervisor could start them"
                 ),
                 (true, 0) => format!(
                     "load {spec} began up to {late} after its time: the supervisor of the run came late"
@@ -542,8 +539,8 @@ impl Running {
             };
             out.push(
                 Finding::new("load-late", Impact::Doubt, title)
-                    .meaning("the figures are not those of a machine whose loads keep to their phases")
-                    .remedy("leave the supervisor a CPU that is not measured (--cpus), or use fewer loads"),
+                    .meaning("The loads did not keep to their phases.")
+                    .remedy("Leave the supervisor a CPU that is not measured (--cpus), or use fewer loads."),
             );
         }
         let over = self.ended.clone().or_else(|| {
@@ -553,8 +550,8 @@ impl Running {
         if let Some(reason) = over {
             out.push(
                 Finding::new("load-ended", Impact::Doubt, format!("load {spec} ended: {reason}"))
-                    .meaning("after that the machine was no longer under this load")
-                    .remedy("use a load that lasts (cmd: repeat=yes; hackbench: no loops=)"),
+                    .meaning("After that the machine was no longer under this load.")
+                    .remedy("Use a load without an end (cmd: repeat=yes; hackbench: no loops=)."),
             );
         }
         if self.stall_ns > STALL_NS && !COARSE.contains(&self.kind.name) {
@@ -565,7 +562,7 @@ impl Running {
                     Impact::Notice,
                     format!("load {spec} did nothing for {span}"),
                 )
-                .meaning("real-time threads or a limit may have kept it from the CPU"),
+                .meaning("Real-time threads or a limit may have kept it from the CPU."),
             );
         }
         out

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A storm of mappings: map, touch every page, unmap. One process a task; or threads of one
+//! A storm of mappings: map, touch every page, unmap. One process per task; or threads of one
 //! process that also change permissions, each of which empties the TLBs of all CPUs the
 //! others run on.
 //!

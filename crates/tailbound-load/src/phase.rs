@@ -31,9 +31,7 @@ impl Phase {
             every_ns: r.time_ns("every", SHORTEST_NS)?,
         };
         match (it.for_ns, it.every_ns) {
-            (None, Some(_)) => {
-                Err(r.bad("every", "write for= too: how long it works each time it begins"))
-            }
+            (None, Some(_)) => Err(r.bad("every", "write for= too: how long it runs each time")),
             (Some(lasts), Some(every)) if every < lasts.saturating_add(SHORTEST_NS) => Err(r.bad(
                 "every",
                 "write a time longer than for= by at least 100ms: between the two it pauses",
@@ -129,7 +127,7 @@ impl Loads {
                     }
                     true
                 }
-                (false, true) if r.tell_to_stop() => false,
+                (false, true) if r.request_stop() => false,
                 _ => continue,
             };
             changes.push(PhaseChange { load, spec: r.spec.to_string(), began });

@@ -2,7 +2,7 @@
 //! What a worker and the measuring process say to each other: JSON lines one way, the
 //! line `stop` (or the end of the stream) the other.
 //!
-//! Context: COLD, a few lines a second. Units: ns of CLOCK_MONOTONIC.
+//! Context: COLD, a few lines per second. Units: ns of CLOCK_MONOTONIC.
 //! Counts are cumulative: a lost report loses nothing.
 
 use serde::{Deserialize, Serialize};
@@ -49,12 +49,12 @@ impl Lines {
         while let Some(end) = self.0.iter().position(|b| *b == b'\n') {
             let line: Vec<u8> = self.0.drain(..=end).collect();
             out.push(serde_json::from_slice(&line).map_err(|e| {
-                format!("its worker said `{}`: {e}", String::from_utf8_lossy(&line).trim())
+                format!("its worker sent `{}`: {e}", String::from_utf8_lossy(&line).trim())
             }));
         }
         if self.0.len() > Self::LONGEST {
             self.0.clear();
-            out.push(Err("its worker said a line without an end".into()));
+            out.push(Err("its worker sent a line without an end".into()));
         }
         out
     }

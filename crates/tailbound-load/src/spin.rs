@@ -95,7 +95,7 @@ pub(crate) fn start(work: fn(&dyn Fn(u64)) -> Result<(), String>) -> Result<Box<
     Ok(Box::new(threads))
 }
 
-/// Arithmetic with an end: so many thousand steps in a process on each CPU this one may use.
+/// Arithmetic with an end: `loops` thousand steps in a process on each CPU this one may use.
 pub(crate) fn start_finite(loops: u64) -> Result<Box<dyn Load>, String> {
     let tasks = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
     storm::start(tasks, |_, count| steps(Some(loops), count))

@@ -2,7 +2,7 @@
 //! Tasks that do one thing over and over, each in a process of its own.
 //!
 //! Context: SETUP; the tasks are the load.
-//! Base of the loads that work the kernel (fork, mmap, file): one process a task, because
+//! Base of the loads that work the kernel (fork, mmap, file): one process per task, because
 //! tasks that share an address space would wait for each other's lock of it. A task
 //! that cannot go on says why on a pipe before it ends.
 //! Not here: loads that want threads (`spin`).
@@ -57,8 +57,8 @@ pub(crate) fn start(
 }
 
 impl Tasks {
-    /// The first thing a task said, if one did.
-    fn said(&self) -> Option<String> {
+    /// The first message of a task, if there is one.
+    fn first_message(&self) -> Option<String> {
         let mut reader = &self.last_words.0;
         if ipc::wait_readable(&[reader.as_fd()], 0).ok()?.first() != Some(&true) {
             return None;
@@ -79,7 +79,7 @@ impl Load for Tasks {
         for (pid, status) in ended {
             if self.pids.remove(pid) && !status.success() {
                 return Err(self
-                    .said()
+                    .first_message()
                     .unwrap_or_else(|| format!("a task ended with {}", process::ended(*status))));
             }
         }

@@ -133,12 +133,13 @@ impl StressNg {
         Ok(())
     }
 
-    /// What it did by its own account.
-    fn told(&mut self) -> Result<u64, String> {
+    /// What it did, by its own report.
+    fn reported(&mut self) -> Result<u64, String> {
         let mut text = String::new();
         self.metrics.rewind().map_err(|e| format!("its metrics: {e}"))?;
         self.metrics.read_to_string(&mut text).map_err(|e| format!("its metrics: {e}"))?;
-        bogo_ops(&text).ok_or_else(|| format!("it told no metrics: {}", self.child.last_words()))
+        bogo_ops(&text)
+            .ok_or_else(|| format!("it reported no metrics: {}", self.child.last_words()))
     }
 }
 
@@ -176,10 +177,10 @@ impl Load for StressNg {
                 self.child.end(*status)
             ));
         }
-        let done = self.told()?;
+        let done = self.reported()?;
         if done == 0 {
             let words = self.child.last_words();
-            let why = words.lines().find(|l| l.contains("skip")).unwrap_or("it says nothing more");
+            let why = words.lines().find(|l| l.contains("skip")).unwrap_or("no further message");
             let ns = units::format_ns_i64(SECOND_NS);
             return Err(format!(
                 "stress-ng --{} did nothing in a slice: {why}; write a longer slice= than {ns} if it is slow",

@@ -6,7 +6,7 @@
 //! to, when the socket to the measuring process closes, or on SIGTERM. As init of a PID
 //! namespace its end is the end of everything in it; otherwise it is the subreaper of what
 //! the load started, and kills it.
-//! Not here: the work (one file a load).
+//! Not here: the work (one file per load).
 
 use std::fs;
 use std::io::{Read, Write};
@@ -30,13 +30,13 @@ use crate::{
 pub const STATUS_FD: i32 = 3;
 
 const REPORT_EVERY: Duration = Duration::from_millis(250);
-/// A work is over sooner than a load, and its rate over time is a result.
-const REPORT_WORK_EVERY: Duration = Duration::from_millis(100);
+/// A benchmark is over sooner than a load, and its rate over time is a result.
+const REPORT_BENCHMARK_EVERY: Duration = Duration::from_millis(100);
 /// Prefix that marks a benchmark.
-pub(crate) const WORK: &str = "work ";
+pub(crate) const BENCHMARK: &str = "work ";
 /// Under memory pressure the load goes first, not the measurement.
 const OOM_SCORE_ADJ: &str = "500";
-/// The supervisor sleeps but for a few lines a second; behind hundreds of runnable tasks
+/// The supervisor sleeps but for a few lines per second; behind hundreds of runnable tasks
 /// of its own load it would hear `stop` too late.
 const SUPERVISOR_NICE: i32 = -10;
 
@@ -96,7 +96,7 @@ fn supervise(spec: &str, mut channel: Channel) -> ExitCode {
     };
     match failure {
         Some(reason) => {
-            channel.say_whole(&Report::Failed { reason });
+            channel.send_whole(&Report::Failed { reason });
             ExitCode::FAILURE
         }
         None => ExitCode::SUCCESS,
@@ -105,8 +105,8 @@ fn supervise(spec: &str, mut channel: Channel) -> ExitCode {
 
 fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
     channel.stream.set_nonblocking(true).map_err(|e| format!("its socket: {e}"))?;
-    let (spec, every) = match spec.strip_prefix(WORK) {
-        Some(work) => (work, REPORT_WORK_EVERY),
+    let (spec, every) = match spec.strip_prefix(BENCHMARK) {
+        Some(work) => (work, REPORT_BENCHMARK_EVERY),
         None => (spec, REPORT_EVERY),
     };
     let parsed = spec.parse::<LoadSpec>()?;
@@ -114,10 +114,10 @@ fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
     let signals = ChildSignals::open().map_err(|e| e.to_string())?;
     process::become_subreaper().map_err(|e| e.to_string())?;
     if let Err(e) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
-        channel.say(&Report::Note { text: format!("oom_score_adj not raised: {e}") });
+        channel.send(&Report::Note { text: format!("oom_score_adj not raised: {e}") });
     }
     let mut note = |text: String| {
-        channel.say(&match text.strip_prefix(machine::REDUCED) {
+        channel.send(&match text.strip_prefix(machine::REDUCED) {
             Some(how) => Report::Reduced { how: how.to_owned() },
             None => Report::Note { text },
         });
@@ -171,29 +171,29 @@ fn attend(
         let mut fds = vec![channel.stream.as_fd(), signals.as_fd()];
         fds.extend(load.source());
         let ready = ipc::wait_readable(&fds, ms).map_err(|e| e.to_string())?;
-        let told = ready.first() == Some(&true) && channel.told_to_stop();
+        let stop = ready.first() == Some(&true) && channel.stop_requested();
         let signal = signals.take();
         let ended: Vec<_> = std::iter::from_fn(process::reap_any).collect();
         let turn = load.turn(&ended);
         let now = Instant::now();
-        let over = told || signal.is_some() || !matches!(turn, Ok(Turn::Going));
+        let over = stop || signal.is_some() || !matches!(turn, Ok(Turn::Going));
         if over || now >= due {
             let at_ns = clock::now_ns(clock::CLOCK_MONOTONIC);
-            channel.say(&Report::Count { total: load.count(), at_ns });
+            channel.send(&Report::Count { total: load.count(), at_ns });
             due = now + every;
         }
-        if told {
+        if stop {
             channel.flush_whole();
             return Ok(());
         }
         match turn? {
             Turn::Going => {}
             Turn::Done { elapsed_ns } => {
-                channel.say_whole(&Report::Done { elapsed_ns });
+                channel.send_whole(&Report::Done { elapsed_ns });
                 return Ok(());
             }
             Turn::Ended(reason) => {
-                channel.say_whole(&Report::Ended { reason });
+                channel.send_whole(&Report::Ended { reason });
                 return Ok(());
             }
         }
@@ -211,7 +211,7 @@ struct Channel {
 }
 
 impl Channel {
-    fn say(&mut self, report: &Report) {
+    fn send(&mut self, report: &Report) {
         self.flush();
         let wanted = !matches!(report, Report::Count { .. }) || self.pending.is_empty();
         if wanted {
@@ -224,7 +224,7 @@ impl Channel {
         while !self.pending.is_empty() {
             match self.stream.write(&self.pending) {
                 Ok(n) => drop(self.pending.drain(..n)),
-                // Full, or nobody there any more: told_to_stop sees the latter.
+                // Full, or nobody there any more: stop_requested sees the latter.
                 Err(_) => return,
             }
         }
@@ -240,13 +240,13 @@ impl Channel {
         }
     }
 
-    fn say_whole(&mut self, report: &Report) {
+    fn send_whole(&mut self, report: &Report) {
         self.pending.extend_from_slice(report.line().as_bytes());
         self.flush_whole();
     }
 
-    /// Anything said is `stop`, and so is the end of the stream or an error on it.
-    fn told_to_stop(&mut self) -> bool {
+    /// Anything received is `stop`, and so is the end of the stream or an error on it.
+    fn stop_requested(&mut self) -> bool {
         let mut buffer = [0; 64];
         let heard = self.stream.read(&mut buffer);
         !heard.is_err_and(|e| e.kind() == std::io::ErrorKind::WouldBlock)

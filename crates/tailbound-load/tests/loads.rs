@@ -173,7 +173,7 @@ fn stop(loads: &mut Loads) -> LoadEnd {
 }
 
 #[test]
-fn a_work_comes_to_its_end_is_timed_and_leaves_nothing_when_interrupted() {
+fn a_benchmark_ends_is_timed_and_leaves_nothing_when_interrupted() {
     let how = StartOptions::new(example());
     let cases = [
         ("arithmetic:loops=2000,cpus=0", 2000),
@@ -186,8 +186,8 @@ fn a_work_comes_to_its_end_is_timed_and_leaves_nothing_when_interrupted() {
         ("cmd:sleep 0.1", 1),
     ];
     for (text, count) in cases {
-        let spec = tailbound_load::work(text).unwrap();
-        let done = tailbound_load::do_work(&spec, 7, &how, &mut || false).unwrap().unwrap();
+        let spec = tailbound_load::benchmark(text).unwrap();
+        let done = tailbound_load::run_benchmark(&spec, 7, &how, &mut || false).unwrap().unwrap();
         assert_eq!((done.failed, done.count, done.repetition), (None, count, 7), "{text}");
         let told: u64 = done.intervals.iter().map(|i| i.count).sum();
         assert_eq!(told, count, "{text}");
@@ -199,11 +199,11 @@ fn a_work_comes_to_its_end_is_timed_and_leaves_nothing_when_interrupted() {
             assert!(done.real_ns >= 100_000_000, "{text}: {}", done.real_ns);
         }
     }
-    let failing = tailbound_load::work("cmd:exit 3").unwrap();
-    let failed = tailbound_load::do_work(&failing, 1, &how, &mut || false).unwrap().unwrap();
+    let failing = tailbound_load::benchmark("cmd:exit 3").unwrap();
+    let failed = tailbound_load::run_benchmark(&failing, 1, &how, &mut || false).unwrap().unwrap();
     assert!(failed.failed.is_some_and(|why| why.contains("exit status 3")));
-    let long = tailbound_load::work("cmd:sleep 1017 & sleep 1017").unwrap();
-    let interrupted = tailbound_load::do_work(&long, 1, &how, &mut || true);
+    let long = tailbound_load::benchmark("cmd:sleep 1017 & sleep 1017").unwrap();
+    let interrupted = tailbound_load::run_benchmark(&long, 1, &how, &mut || true);
     assert_eq!(interrupted, Ok(None));
     let left = || {
         fs::read_dir("/proc").unwrap().flatten().any(|entry| {

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_options_are_distinct_and_told() {
+    fn names_and_options_are_distinct_and_reported() {
         for (i, kind) in CATALOGUE.iter().enumerate() {
             assert!(CATALOGUE.iter().skip(i + 1).all(|k| k.name != kind.name), "{}", kind.name);
             assert!(!kind.from.is_empty() && !kind.to.is_empty(), "{}", kind.name);

@@ -197,7 +197,7 @@ pub struct Observer {
 /// What a trace came to.
 #[derive(Debug, Default)]
 pub struct Observed {
-    /// One record a thread and context.
+    /// One record per thread and context.
     pub threads: Vec<ThreadRecord>,
     /// What the reader must know.
     pub findings: Vec<Finding>,
@@ -233,14 +233,14 @@ impl Observer {
                 findings.push(Finding::new(
                     "no-trace-guard",
                     Impact::Notice,
-                    format!("nobody would remove the trace if this run were killed: {e}"),
+                    format!("no guard process: the trace would stay if this run were killed: {e}"),
                 ));
                 None
             }
         };
         notes.extend(setup::instance(&mut instance, how, plan)?);
         if let Some(guard) = &mut guard {
-            guard.tell(&instance);
+            guard.notify(&instance);
         }
         Ok(Some(Self {
             how,
@@ -269,7 +269,7 @@ impl Observer {
     }
 
     /// A look that must be alone, before loads and threads: hwlat keeps interrupts off for half of
-    /// each second. `pause` waits so many ms and says whether the run is to end.
+    /// each second. `pause` waits for a number of ms and returns whether the run is to end.
     ///
     /// # Errors
     /// [`ObserveError`].
@@ -466,7 +466,7 @@ impl Observer {
                         self.instance.name()
                     ),
                 )
-                .remedy("Whoever reads it has to close it; the next run tries again."),
+                .remedy("Close the program that reads it; the next run tries again."),
             ),
         }
         let mut self_cost = SelfCost::new();

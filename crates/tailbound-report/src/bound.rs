@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How late it can be beyond what was seen, for people and scripts: the lines that hold for
+//! The bound on the latency beyond what was seen, for people and scripts: the lines that hold for
 //! every distribution first, then the bound with all it comes from, or why there is none.
 //!
 //! Context: COLD. Units: ns in, text out.
@@ -65,7 +65,7 @@ pub fn outcome(statement: &Statement, rate: Option<Rate>) -> (Outcome, String) {
         Some(b) => (
             Outcome::Undecided,
             format!(
-                "Undecided: nothing was later than {limit}, but the bound is {}.",
+                "Undecided: no latency exceeded {limit}, but the bound is {}.",
                 format_ns(b.bound_ns)
             ),
         ),
@@ -82,9 +82,9 @@ pub fn text(statement: &Statement, name: &str, rate: Option<Rate>, style: Style)
     let mut page = Page::new(style);
     let (outcome, words) = outcome(statement, rate);
     page.text(&format!("{name}: {words}"), "  ", outcome_ink(outcome));
-    page.heading("Whatever the distribution");
+    page.heading("For any distribution");
     free(&mut page, statement);
-    page.heading("Beyond what was seen");
+    page.heading("Bound beyond what was seen");
     match &statement.extrapolation {
         Extrapolation::Bound(b) => bound(&mut page, b),
         Extrapolation::Refused { reasons, modes, .. } => {
@@ -97,7 +97,7 @@ pub fn text(statement: &Statement, name: &str, rate: Option<Rate>, style: Style)
             }
         }
     }
-    page.heading("What this rests on");
+    page.heading("Assumptions and tests");
     for line in statement.assumptions.iter().chain(&statement.discarded) {
         page.text(&format!("- {line}"), "  ", Ink::Dim);
     }
@@ -112,7 +112,7 @@ pub(crate) fn section(page: &mut Page, run: &Run) {
         return;
     }
     let statement = of(run);
-    page.heading("How late it can be");
+    page.heading("Bound on the latency");
     free(page, &statement);
     match &statement.extrapolation {
         Extrapolation::Bound(b) => bound(page, b),
@@ -208,7 +208,7 @@ pub(crate) fn bound_lines(b: &Bound) -> Vec<String> {
     ];
     if let Some(i) = &b.influence {
         out.push(format!(
-            "Without the latest wake-up the bound would be {} ({:+.0} %).",
+            "Without the largest value the bound would be {} ({:+.0} %).",
             format_ns(i.bound_ns),
             -i.drop * 100.0
         ));

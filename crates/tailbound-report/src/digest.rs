@@ -243,7 +243,7 @@ pub fn losses(run: &Run) -> Vec<String> {
     out
 }
 
-/// What the discarded warm-up saw, one line a thread.
+/// What the discarded warm-up saw, one line per thread.
 #[must_use]
 pub fn warm_up(run: &Run) -> Vec<String> {
     let one = |t: &tailbound_core::record::ThreadRecord| {
@@ -272,7 +272,7 @@ const DELAYS: [&str; 6] =
     ["higher-priority", "steal-time", "frequency", "thermal", "smt-sibling", "idle-states"];
 
 /// Every distinct remedy worth a place beside the verdict, those of the gravest findings first:
-/// what stands against the figures, and after a miss also what may have caused it.
+/// what makes the figures unreliable, and after a miss also what may have caused it.
 #[must_use]
 pub fn advice(run: &Run) -> Vec<&str> {
     let missed = label::outcome(run) == Outcome::NotMet;

@@ -189,7 +189,7 @@ pub fn text(groups: &[Group<'_>], style: Style) -> String {
         };
         page.text(
             &format!(
-                "{}, at most {} permutations, seed {}, level {}, margin {} %, at least {} runs a stretch{unused}",
+                "{}, at most {} permutations, seed {}, level {}, margin {} %, at least {} runs per stretch{unused}",
                 g.history.method, s.permutations, s.seed, s.level, s.margin * 100.0, s.segment_min
             ),
             "  ",
@@ -290,7 +290,7 @@ pub fn figure(g: &Group<'_>) -> Option<Figure> {
     let y = Scale::log(round_125(low * 0.95, false), round_125(high * 1.05, true), Unit::Ns);
     let x = Scale::linear(0.0, g.runs.len() as f64 + 1.0, Unit::Count);
     let draw = |layout: Layout| {
-        let mut plot = Plot::new(layout, x, y, "run, in the order of time", "lateness");
+        let mut plot = Plot::new(layout, x, y, "run, in the order of time", "latency");
         for (i, (name, points)) in lines.iter().enumerate() {
             plot.name(name, Look::Nth(i));
             plot.line(points, Look::Nth(i));

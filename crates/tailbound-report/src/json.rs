@@ -10,14 +10,14 @@
 //! | `run` | `id`, `tool`, `started`, `command`, `measured_ns`, `ended` (`null`: cut off), `source` (`null`: measured by this tool) |
 //! | `verdict` | `outcome`, `exit_status`, `sentence`, `statements`, `due`, `beyond`, `beyond_unknown` |
 //! | `threads` | a list: `name`, `thread`, `cpu`, `context`, `missed`, `wakeup` and `due` (summaries), `warm_up`, `counters`, `dropped`, `p2_approximate`, `ended` |
-//! | `totals` | a list, one a context: `context`, `missed`, `wakeup`, `due` |
+//! | `totals` | a list, one per context: `context`, `missed`, `wakeup`, `due` |
 //! | `bound` | how late it can be: [`tailbound_stats::bound::Statement`]; `null` without threads |
 //! | `findings` | a list, gravest first: `id`, `impact`, `title`, `meaning`, `remedy` |
 //! | `loads` | a list: `name`, `unit`, `count`, `span_ns`, `rate_per_s`, `least_per_s` |
-//! | `works` | a list: the repetitions of works, as in the run file |
+//! | `works` | a list: the repetitions of benchmarks, as in the run file |
 //! | `figures` | a list: figures of the probe that are no latencies, as in the run file |
 //! | `timelines` | a list: what some tasks did over a short time, as in the run file |
-//! | `windows` | a list, one a thread and length: `thread`, `window_s`, `last` |
+//! | `windows` | a list, one per thread and length: `thread`, `window_s`, `last` |
 //! | `phases` | where the run changed: `method`, `found` (`second`, `figure`, `ratio`), or `why_not` |
 //! | `plan`, `machine`, `after`, `self_cost_ns`, `events` | as in the run file |
 //! | `lost` | a list of sentences: what is missing from the figures |
@@ -71,7 +71,7 @@ pub fn json(run: &Run) -> Value {
         "bound": (!run.threads.is_empty()).then(|| crate::bound::of(run)),
         "findings": label::findings(run),
         "loads": digest::loads(run),
-        "works": run.works,
+        "works": run.benchmarks,
         "figures": run.figures,
         "timelines": run.timelines,
         "windows": windows(run),

@@ -25,7 +25,7 @@ pub fn thread(run: &Run, t: &ThreadRecord) -> String {
 pub fn thread_id(run: &Run, id: u32) -> String {
     let of: Vec<&ThreadRecord> = run.threads.iter().filter(|t| t.thread == id).collect();
     match of.as_slice() {
-        // A seat of its own; several contexts of one number are what the kernel saw of one thread.
+        // A record slot of its own; several contexts of one number are what the kernel saw of one thread.
         [t] => thread(run, t),
         [t, ..] => t.cpu.map_or_else(|| format!("thread {id}"), |cpu| format!("CPU {cpu}")),
         [] => {

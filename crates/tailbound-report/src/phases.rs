@@ -30,7 +30,7 @@ pub fn sentences(run: &Run) -> Vec<String> {
     let mut out: Vec<String> = found.iter().map(one).collect();
     if !out.is_empty() {
         out.push(
-            "Figures of the whole run mix these phases; nothing beyond what was seen follows from them."
+            "Figures of the whole run mix these phases; they allow no bound beyond what was seen."
                 .to_owned(),
         );
     }

@@ -108,7 +108,7 @@ pub fn rate(means: &Means, rate: Rate, plan: &Demonstration) -> Section {
     if means.machines == 1 && clean > 86_400.0 {
         let machines = (clean / 43_200.0).ceil();
         sentences.push(format!(
-            "In 12 h: {machines:.0} machines beside each other (--machines {machines:.0})."
+            "In 12 h: {machines:.0} machines in parallel (--machines {machines:.0})."
         ));
     }
     let mut allowed =
@@ -269,7 +269,7 @@ pub fn pilot(means: &Means, pilot: &Pilot<'_>) -> Section {
     let (known, length_s) = (pilot.known, pilot.length_s);
     if let Some(why) = &known.why_not {
         return Section {
-            sentences: vec![format!("The pilot run tells nothing of precision: {why}.")],
+            sentences: vec![format!("The pilot run shows nothing about precision: {why}.")],
             tables: Vec::new(),
             json: ("pilot", json!({"length_s": length_s, "precision": known})),
         };
@@ -284,12 +284,12 @@ pub fn pilot(means: &Means, pilot: &Pilot<'_>) -> Section {
         let named = if decimals == 1 { "decimal" } else { "decimals" };
         sentences.push(if half_ns <= wanted_ns {
             format!(
-                "The pilot run of {} knows its mean to ±{} already: {decimals} {named} of a µs (±{}) are reached.",
+                "The pilot run of {} already gives its mean to ±{}: {decimals} {named} of a µs (±{}) are reached.",
                 at_least(length_s), format_ns(half_ns), format_ns(wanted_ns)
             )
         } else {
             format!(
-                "To know the mean to {decimals} {named} of a µs (±{}) at 95 % confidence, measure {}: the pilot run of {} knows it to ±{}.",
+                "To know the mean to {decimals} {named} of a µs (±{}) at 95 % confidence, measure {}: the pilot run of {} gives it to ±{}.",
                 format_ns(wanted_ns), at_most(each_s), at_least(length_s), format_ns(half_ns)
             )
         });
@@ -308,7 +308,7 @@ pub fn pilot(means: &Means, pilot: &Pilot<'_>) -> Section {
         let Some(value) = pilot.summary.quantile(q.p).and_then(|q| q.ns()) else { continue };
         let wanted = value.abs() * pilot.precision;
         let each_s = q.half_ns.filter(|_| wanted > 0.0).map(|half| longer(half, wanted));
-        let ask = || "a longer pilot run tells".to_owned();
+        let ask = || "needs a longer pilot run".to_owned();
         table.row(vec![
             tailbound_stats::quantile::label(q.p),
             format_ns(value),
@@ -319,7 +319,7 @@ pub fn pilot(means: &Means, pilot: &Pilot<'_>) -> Section {
         rows.push(json!({"p": q.p, "value_ns": value, "half_ns": q.half_ns, "design_effect": q.design_effect, "each_s": each_s}));
     }
     if sentences.is_empty() {
-        sentences.push(format!("What the pilot run of {} tells:", at_least(length_s)));
+        sentences.push(format!("What the pilot run of {} shows:", at_least(length_s)));
     }
     sentences.push("Activations depend on each other: that many of the pilot run's count as one independent one (autocorrelation factor).".to_owned());
     sentences.push(first_end());

@@ -84,7 +84,7 @@ pub const EXPLANATION: &str = "Longer intervals leave a CPU time to sleep more d
     something (a tick, another timer, what an idle governor has learnt), and a program that is not will see the random figure. \
     Steps are single runs: a difference counts where it is larger than what a second sweep shows.";
 
-/// One row a step.
+/// One row per step.
 #[must_use]
 pub fn table(steps: &[Step]) -> Table {
     let with_spread = steps.iter().any(|s| s.spread.is_some());
@@ -173,7 +173,7 @@ fn curves(steps: &[Step]) -> Vec<Curve> {
     all
 }
 
-/// Lateness over interval, both axes logarithmic; `None` without a figure to draw.
+/// Latency over interval, both axes logarithmic; `None` without a figure to draw.
 #[must_use]
 pub fn figure(steps: &[Step]) -> Option<Figure> {
     let curves = curves(steps);
@@ -185,13 +185,13 @@ pub fn figure(steps: &[Step]) -> Option<Figure> {
     let x = Scale::log(left * 0.95, right * 1.05, Unit::Ns);
     let y = Scale::log(round_125(low * 0.95, false), round_125(high * 1.05, true), Unit::Ns);
     let draw = |layout: Layout| {
-        let mut plot = Plot::new(layout, x, y, "interval", "lateness");
+        let mut plot = Plot::new(layout, x, y, "interval", "latency");
         for (name, look, points) in &curves {
             plot.name(name, *look);
             plot.line(points, *look);
             plot.dots(&points.iter().flatten().copied().collect::<Vec<_>>(), *look, true);
         }
-        plot.finish("Lateness over the interval of the schedule, by quantile")
+        plot.finish("Latency over the interval of the schedule, by quantile")
     };
     let series: Vec<Value> = curves
         .iter()
@@ -201,7 +201,7 @@ pub fn figure(steps: &[Step]) -> Option<Figure> {
         .collect();
     Some(Figure {
         id: "sweep",
-        title: "Lateness by interval".to_owned(),
+        title: "Latency by interval".to_owned(),
         caption: format!("{} Dashed: random intervals around the same mean.", sentence(steps)),
         wide: draw(Layout::WIDE),
         narrow: draw(Layout::NARROW),

@@ -199,7 +199,7 @@ fn options_of_a_kernel_are_dashes_of_its_colour() {
 }
 
 #[test]
-fn what_must_not_be_compared_is_said() {
+fn what_must_not_be_compared_is_reported() {
     let wide = Style { color: false, width: 1000 };
     let mut cells = cells();
     let said = |cells: &[Cell], words: &str| {

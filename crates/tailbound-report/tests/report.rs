@@ -125,15 +125,16 @@ fn the_page_says_everything_and_fetches_nothing() {
         "Real-time throttling is on",
         "Write -1 to",
         "Load achieved",
-        "What the tool itself costs",
-        "Warm-up, discarded",
-        "known only in part",
+        "Overhead of the measurement",
+        "Warm-up, not judged",
+        "incomplete data",
+        "Glossary",
         "The machine",
         "permission denied reading MSR",
         "not applicable: no cpufreq driver",
         "Changed during the run",
         "The plan",
-        "How to repeat it",
+        "Repeat this run",
         "tailbound measure --deadline 100us",
         "x.tailbound.jsonl",
         "The numbers",
@@ -183,7 +184,7 @@ fn text_of_a_run_cannot_become_markup_or_move_the_cursor() {
 }
 
 #[test]
-fn missing_data_is_said_and_never_good() {
+fn missing_data_is_reported_and_never_good() {
     let mut run = small(2);
     (run.threads, run.seconds, run.windows, run.loads) = (vec![], vec![], vec![], vec![]);
     (run.verdict, run.end) = (None, None);
@@ -217,7 +218,7 @@ fn what_an_imported_source_lost_is_in_every_rendering() {
 }
 
 #[test]
-fn a_second_without_any_wake_up_is_said() {
+fn a_second_without_any_wake_up_is_reported() {
     let mut run = small(4);
     (run.seconds[1].n, run.seconds[1].missed) = (0, 500);
     let figure = pictures::maxima(&run).expect("there are seconds");

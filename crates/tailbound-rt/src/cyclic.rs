@@ -4,7 +4,7 @@
 //! Context: HOT (no allocation, lock, panic; system calls: the port's sleep, and the
 //! clock where it is not in the vDSO). Units: ns on the schedule's clock.
 //! The schedule is absolute and every due activation is accounted for: measured, or
-//! missed with the lateness it would have had. Nothing is skipped silently.
+//! missed with the latency it would have had. Nothing is skipped silently.
 //! Source: clock_nanosleep(2), TIMER_ABSTIME.
 
 use core::sync::atomic::{AtomicBool, Ordering};

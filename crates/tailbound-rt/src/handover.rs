@@ -7,7 +7,7 @@
 //! receive call has returned. Stamps travel through memory both sides map ([`mod@line`]), so that
 //! every medium carries the same eight bytes or none.
 //! At most one hand-over is under way. Those that fall due while it is are missed, with the
-//! lateness they would have had: from their due time to the receipt of the one in their way.
+//! latency they would have had: from their due time to the receipt of the one in their way.
 //! A sender that itself woke too late by an interval or more misses in the same manner.
 //! Not here: what carries it (`tailbound-sys`, one file a medium), who sits where
 //! (`tailbound-probe`).
@@ -58,7 +58,7 @@ pub type Relay = Ring<4, RELAYED>;
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "one a thread, on its stack: nothing is allocated here"
+    reason = "one per thread, on its stack: nothing is allocated here"
 )]
 pub enum Log<'r> {
     /// Straight into a recorder.

@@ -4,7 +4,7 @@
 //!
 //! Context: HOT. No allocation, no lock, no panic, no unsafe; the only way out is
 //! the [`Port`] trait, whose implementation in `tailbound-sys` makes two system
-//! calls a cycle. Everything here saturates and counts instead of failing.
+//! calls per cycle. Everything here saturates and counts instead of failing.
 //! Units: ns, signed where early is possible.
 //! Not here: thread set-up (`tailbound-sys`), statistics (`tailbound-stats`).
 #![no_std]

@@ -23,7 +23,7 @@ const LOOK_NS: i64 = 1_000_000;
 pub const TRIALS: usize = 64;
 /// Highest rate that is tried, in packets a second.
 pub const RATE_MAX: u64 = 1_000_000_000;
-/// The search ends where the rates differ by one in so many.
+/// The search ends where the rates differ by less than one part in this number.
 const RESOLUTION: u64 = 20;
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -116,7 +116,7 @@ struct Loop<'a> {
     gone: u64,
     /// Longest queue of the present window.
     longest: u64,
-    second_told: i64,
+    overflow_second: i64,
 }
 
 /// Feeds and drains until every window is over or the stop flag is set.
@@ -142,7 +142,7 @@ pub fn run<C: Counter>(counter: &mut C, feed: &Feed<'_>) -> (Ended, Drained) {
         rate_q48: 0,
         gone: 0,
         longest: 0,
-        second_told: -1,
+        overflow_second: -1,
     };
     this.at_rate(feed.rate, feed.origin);
     let ended = this.turn(counter);
@@ -240,8 +240,8 @@ impl Loop<'_> {
         self.out.lost = self.out.lost.wrapping_add(lost);
         self.out.overflows = self.out.overflows.wrapping_add(1);
         let second = self.at_ns(now).checked_div(SECOND_NS).unwrap_or(0);
-        if second > self.second_told {
-            self.second_told = second;
+        if second > self.overflow_second {
+            self.overflow_second = second;
             self.out.overflow_seconds = self.out.overflow_seconds.wrapping_add(1);
         }
         if self.mode == Mode::Given {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where one measured thread writes what it saw: histograms, exact extremes and sums,
-//! one record a second, and a ring of exceedances with their time and cycle number.
+//! one record per second, and a ring of exceedances with their time and cycle number.
 //!
 //! Context: HOT (single writer), COLD (one reader, any time). Units: ns.
 //! The counters are single-writer relaxed atomics: a plain store on every machine, and

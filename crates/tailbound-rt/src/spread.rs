@@ -75,7 +75,7 @@ pub fn run<P: Port>(
             }
         }
         let now = port.now_ns();
-        // So many whole intervals have passed: all activations before that one are due, those
+        // Number of whole intervals that have passed: activations before that one are due, those
         // after it are not.
         let passed = now.wrapping_sub(schedule.first_ns).max(0).checked_div(interval);
         let within = passed.map_or(0, i64::unsigned_abs).min(schedule.activations);

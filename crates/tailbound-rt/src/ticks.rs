@@ -51,14 +51,14 @@ impl Scale {
         let one = 4_294_967_296.0;
         Self { ns_q32: (1e9 / hz * one) as u64, ticks_q32: (hz / 1e9 * one) as u64 }
     }
-    /// So many ticks as ns.
+    /// Ticks as ns.
     #[must_use]
     #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
         let wide = u128::from(ticks).wrapping_mul(u128::from(self.ns_q32)) >> 32;
         i64::try_from(wide).unwrap_or(i64::MAX)
     }
-    /// So many ns as ticks; none for a negative span.
+    /// ns as ticks; 0 for a negative span.
     #[must_use]
     #[inline]
     pub fn ticks(&self, ns: i64) -> u64 {

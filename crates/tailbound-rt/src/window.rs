@@ -6,7 +6,7 @@
 //! interval; window k is due at `k * interval`, and its error is the worst that ended in it, or
 //! began in it and lasted beyond its end. Windows that passed as a whole while the loop stood
 //! still are missed: whoever had come at the beginning of such a window would have waited until
-//! the loop came back, which is the lateness they are recorded with. Nothing is skipped.
+//! the loop came back, which is the latency they are recorded with. Nothing is skipped.
 
 use crate::cyclic::Schedule;
 use crate::recorder::{Recorder, Writer};

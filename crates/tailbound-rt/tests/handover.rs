@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Both loops of a hand-over over a simulated medium: every due hand-over is made or missed with
-//! the lateness it would have had, none without a cause.
+//! the latency it would have had, none without a cause.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

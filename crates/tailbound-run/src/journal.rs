@@ -56,7 +56,7 @@ impl Journal {
     }
     /// Records that the measurement began, and what the clocks read then.
     pub(crate) fn began(&mut self, clocks: Clocks) {
-        let text = "what came before is discarded and reported";
+        let text = "earlier activations are reported, not judged";
         let event = Event { clocks: Some(clocks), ..Event::new(0, WARM_UP_OVER, text) };
         self.line(Line::Event(event));
     }
@@ -73,12 +73,12 @@ impl Journal {
                     .meaning(
                         "If the disk is full before the run ends, its result is saved elsewhere.",
                     )
-                    .remedy("Free some room where the run file lies."),
+                    .remedy("Free some space on the file system of the run file."),
             );
         }
     }
-    /// Writes the verdict of all that was recorded, and the digest of the file up to it: a work
-    /// that is killed later takes nothing along.
+    /// Writes the verdict of all that was recorded, and the digest of the file up to it: killing a
+    /// benchmark later loses nothing.
     pub(crate) fn judge(&mut self) {
         tailbound_stats::judge(&mut self.run);
         if let Some(verdict) = self.run.verdict.clone() {
@@ -100,7 +100,7 @@ impl Journal {
     pub(crate) fn end(mut self) -> Result<(Run, Option<PathBuf>), RunError> {
         if self.output.failed() {
             self.run.absorb(Line::Finding(
-                Finding::new("records-elsewhere", Impact::Notice, "the run file could not be written to its end")
+                Finding::new("records-elsewhere", Impact::Notice, "the run file could not be written completely")
                     .meaning("Moving statistics, stretches, exceedances, load rates and raw samples from before that are in the first file alone; this one has the rest."),
             ));
         }
@@ -129,8 +129,8 @@ fn not_read_back(path: &Path, why: &str) -> Finding {
         Impact::Doubt,
         format!("the run file {} cannot be read back: {why}", path.display()),
     )
-    .meaning("What is shown lacks moving statistics, stretches, exceedances, load rates and raw samples; and there is no record to show to anyone.")
-    .remedy("Look at the disk and at who else writes there, and measure again.")
+    .meaning("The results shown lack moving statistics, stretches, exceedances, load rates and raw samples, and there is no file that documents the run.")
+    .remedy("Check the disk and what else writes there, and measure again.")
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 //! agent all call.
 //!
 //! Context: SETUP and COLD; the measured threads are `tailbound-probe`'s. Units: ns.
-//! Not here: words on a command line (`tailbound`), pictures (`tailbound-report`).
+//! Not here: parsing the command line (`tailbound`), plots (`tailbound-report`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod benchmarks;
 pub mod error;
 mod journal;
 mod observed;
@@ -20,11 +21,10 @@ mod supervise;
 mod until;
 mod urgent;
 pub mod view;
-mod works;
 
+pub use benchmarks::measure_benchmarks;
 pub use error::RunError;
 pub use output::Output;
 pub use resolve::{Request, Resolved, resolve, split_loads};
 pub use session::{Session, run};
 pub use view::View;
-pub use works::measure_works;

@@ -45,10 +45,10 @@ pub(crate) fn whole(
         Finding::new(
             "partly-observed",
             Impact::Notice,
-            format!("the kernel's trace had not every wake-up: {}", lacking.join(", ")),
+            format!("the kernel's trace does not contain every wake-up: {}", lacking.join(", ")),
         )
         .meaning(
-            "Those columns lack the others, so that their maximum may be too small and their quantiles wrong; the threads' own figures (user) are whole, and the verdict is about them.",
+            "In these columns the maximum may be too small and the quantiles wrong. The threads' own figures (user) are complete, and the verdict is about them.",
         )
         .remedy("Compare only columns that have all, or use --observe timerlat where the kernel has it.")
     })
@@ -67,7 +67,7 @@ mod tests {
             record
         };
         let campaign = tailbound_core::plan::RunConfig::default();
-        let request = crate::Request { words: campaign, bare: true, ..crate::Request::default() };
+        let request = crate::Request { config: campaign, bare: true, ..crate::Request::default() };
         let mut plan =
             crate::resolve(&request, &tailbound_host::Root::real()).expect("a plan").plan;
         plan.observe = Some(Observe::Tracepoints);

@@ -177,7 +177,7 @@ impl Output {
         let measured_ns = run.end.as_ref().map_or(0, |e| e.measured_ns);
         if self.replaces && !self.placed && measured_ns == 0 && !reason.is_as_planned() {
             return Err(RunError::Cannot(format!(
-                "ended before the measurement began: {} is as it was",
+                "ended before the measurement began: {} is unchanged",
                 self.path.as_deref().unwrap_or(Path::new("")).display()
             )));
         }
@@ -238,8 +238,9 @@ mod tests {
             load: Some(vec!["none".into()]),
             ..RunConfig::default()
         };
-        let plan =
-            resolve(&Request { words, ..Request::default() }, &Root::real()).expect("a plan").plan;
+        let plan = resolve(&Request { config: words, ..Request::default() }, &Root::real())
+            .expect("a plan")
+            .plan;
         let mut run = Run::new(Header {
             schema: SCHEMA.to_owned(),
             tool: "t".to_owned(),
@@ -277,7 +278,7 @@ mod tests {
         drop(begin(&path, &run, true));
         assert_eq!((text().as_str(), names()), ("older", 1), "a start that fails");
         let ended = begin(&path, &run, true).end(&a_run(EndReason::Interrupted, 0));
-        assert!(ended.is_err_and(|e| e.to_string().contains("is as it was")));
+        assert!(ended.is_err_and(|e| e.to_string().contains("is unchanged")));
         assert_eq!((text().as_str(), names()), ("older", 1), "ended in the warm-up");
 
         let mut output = begin(&path, &run, true);

@@ -46,8 +46,8 @@ impl Punctual {
         let title = format!("the supervisor of the run {}", both.join(" and "));
         Some(
             Finding::new("supervisor-late", Impact::Notice, title)
-                .meaning("The measured threads wait for nothing it does. But it takes out their records, flushes the file, begins and ends loads with phases and ends the run by its rule: all of that came as late.")
-                .remedy("Leave it a CPU that is not measured (--cpus), or use fewer loads. Where a look took long, the file's disk may be slow: write to another with -o."),
+                .meaning("The measured threads do not wait for it. But it collects their records, flushes the file, starts and stops loads with phases and applies the stopping rule: all of that was late.")
+                .remedy("Leave it a CPU that is not measured (--cpus), or use fewer loads. If the disk of the file is slow, write to another one with -o."),
         )
     }
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{
-    Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, LoadSpec, Means, Observe, Plan,
-    RunConfig, WorkPlan,
+    BenchmarkPlan, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, LoadSpec, Means,
+    Observe, Plan, RunConfig,
 };
 use tailbound_core::policy::Policy;
 use tailbound_core::requirement::{Class, Rate, Requirement};
@@ -22,12 +22,12 @@ use tailbound_sys::clock;
 use crate::error::RunError;
 use crate::sleeps;
 
-/// Most repetitions of a work.
+/// Most repetitions of a benchmark.
 const REPEAT_MAX: u32 = 10_000;
 /// Most measured threads that are not pinned: each keeps a histogram in locked memory.
 const TASKS_MAX: u32 = 256;
 
-/// Defaults of a plan, in the words of the command line.
+/// Defaults of a plan, as on the command line.
 pub mod defaults {
     /// `--interval`
     pub const INTERVAL: &str = "1ms";
@@ -35,7 +35,7 @@ pub mod defaults {
     pub const DURATION: &str = "60s";
     /// `--warm-up`
     pub const WARM_UP: &str = "1s";
-    /// `--repeat`: how many times a work is done
+    /// `--repeat`: how many times a benchmark is run
     pub const REPEAT: u32 = 3;
     /// `--policy`, where it is allowed
     pub const POLICY_PRIORITY: u8 = 95;
@@ -43,11 +43,11 @@ pub mod defaults {
     pub const LOADS: [&str; 2] = ["hackbench", "memory"];
 }
 
-/// What was asked for: the command line laid over the campaign file.
+/// What was asked for: options of the command line, else of the configuration file.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Every word, still as text.
-    pub words: RunConfig,
+    /// Every option, still as text.
+    pub config: RunConfig,
     /// `--paranoid`
     pub paranoid: bool,
     /// A bare probe: no load unless one is named.
@@ -96,7 +96,7 @@ fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), Run
     }
     if paranoid {
         return Err(RunError::Usage(format!(
-            "--paranoid cannot be given with --sleep {means}: a second kernel's system calls are not Linux's to filter"
+            "--paranoid cannot be given with --sleep {means}: Linux cannot filter the system calls of a second kernel"
         )));
     }
     if !matches!(policy, Policy::Fifo(_)) {
@@ -110,10 +110,10 @@ fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), Run
 /// Makes the plan.
 ///
 /// # Errors
-/// [`RunError::Usage`] for impossible words, [`RunError::Cannot`] for what this machine or
+/// [`RunError::Usage`] for impossible options, [`RunError::Cannot`] for what this machine or
 /// user cannot do.
 pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
-    let w = &request.words;
+    let w = &request.config;
     let mut findings = Vec::new();
     let clock = parse_or(w.clock.as_deref(), "--clock", Clock::Monotonic)?;
     let means = parse_or(w.sleep.as_deref(), "--sleep", Means::Nanosleep)?;
@@ -149,7 +149,7 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
     second_kernel(means, policy, request.paranoid)?;
     if request.paranoid && kind.is_some() {
         return Err(RunError::Usage(format!(
-            "--paranoid belongs to the probe cyclic: the system calls of {probe} are others"
+            "--paranoid works with the probe cyclic only: {probe} uses other system calls"
         )));
     }
     let spread = sleeps::spread(w.interval_spread.as_deref(), means)?;
@@ -162,7 +162,7 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
     }
     let loads_by_default = !request.bare && w.load.is_none() && w.load_cmd.is_none();
     let loads = loads(request, loads_by_default, &mut findings)?;
-    let work = work(w)?;
+    let work = benchmarks(w)?;
     let tasks = tasks(w.tasks, policy)?;
     sleeps::one_itimer(means, tasks.map_or(cpus.len() as u64, u64::from))?;
     let cpu_dma_latency_us = w.cpu_dma_latency.as_deref().map(dma_latency).transpose()?;
@@ -202,7 +202,7 @@ fn loads(
     by_default: bool,
     findings: &mut Vec<Finding>,
 ) -> Result<Vec<LoadSpec>, RunError> {
-    let w = &request.words;
+    let w = &request.config;
     let mut loads = Vec::new();
     if by_default {
         loads.extend(
@@ -218,7 +218,7 @@ fn loads(
     if loads.is_empty() && !request.bare {
         findings.push(
             Finding::new("no-load", Impact::Notice, "nothing loaded the machine during the measurement")
-                .meaning("The figures are those of whatever ran anyway; under load a machine is later, often by orders of magnitude."),
+                .meaning("The figures are those of an unloaded machine; under load latencies are larger, often by orders of magnitude."),
         );
     }
     for load in &loads {
@@ -227,7 +227,7 @@ fn loads(
     Ok(loads)
 }
 
-/// The probe and its options; words that belong to `cyclic` are refused with any other.
+/// The probe and its options; options that belong to `cyclic` are refused with any other.
 fn probe(w: &RunConfig) -> Result<(String, BTreeMap<String, String>), RunError> {
     let Some(text) = &w.probe else { return Ok((catalogue::CYCLIC.to_owned(), BTreeMap::new())) };
     let spec = text.parse::<LoadSpec>().map_err(usage("--probe"))?;
@@ -243,7 +243,7 @@ fn probe(w: &RunConfig) -> Result<(String, BTreeMap<String, String>), RunError> 
         && let Some((flag, _)) = foreign.into_iter().find(|(_, given)| *given)
     {
         return Err(RunError::Usage(format!(
-            "{flag} belongs to the probe cyclic and means nothing to {}",
+            "{flag} belongs to the probe cyclic and has no meaning for {}",
             spec.name
         )));
     }
@@ -263,17 +263,18 @@ fn check(plan: &Plan, root: &Root) -> Result<(), RunError> {
     })
 }
 
-/// The works that were asked for, their amounts filled in.
+/// The benchmarks that were asked for, their amounts filled in.
 ///
 /// # Errors
-/// [`RunError::Usage`]: no such work, or no number of repetitions.
-pub fn work(w: &RunConfig) -> Result<Option<WorkPlan>, RunError> {
-    let texts: Vec<String> = w.work.iter().flatten().flat_map(|text| split_works(text)).collect();
+/// [`RunError::Usage`]: no such benchmark, or no number of repetitions.
+pub fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, RunError> {
+    let texts: Vec<String> =
+        w.work.iter().flatten().flat_map(|text| split_benchmarks(text)).collect();
     if texts.is_empty() {
         return match w.repeat {
             None => Ok(None),
             Some(_) => Err(RunError::Usage(
-                "--repeat: there is no work to repeat; name one with --work".to_owned(),
+                "--repeat: there is no benchmark to repeat; name one with --work".to_owned(),
             )),
         };
     }
@@ -281,21 +282,22 @@ pub fn work(w: &RunConfig) -> Result<Option<WorkPlan>, RunError> {
     if !(1..=REPEAT_MAX).contains(&repeat) {
         return Err(RunError::Usage(format!("--repeat: {repeat} is not from 1 to {REPEAT_MAX}")));
     }
-    let works = texts.iter().map(|text| tailbound_load::work(text).map_err(usage("--work")));
-    let works: Vec<LoadSpec> = works.collect::<Result<_, _>>()?;
+    let benchmarks =
+        texts.iter().map(|text| tailbound_load::benchmark(text).map_err(usage("--work")));
+    let benchmarks: Vec<LoadSpec> = benchmarks.collect::<Result<_, _>>()?;
     if let Some(twice) =
-        works.iter().enumerate().find(|(i, w)| works.iter().take(*i).any(|o| o == *w))
+        benchmarks.iter().enumerate().find(|(i, w)| benchmarks.iter().take(*i).any(|o| o == *w))
     {
         return Err(RunError::Usage(format!(
-            "--work: {} is given twice; --repeat says how many times it is done",
+            "--work: {} is given twice; --repeat says how many times it is run",
             twice.1
         )));
     }
-    Ok(Some(WorkPlan { works, repeat }))
+    Ok(Some(BenchmarkPlan { benchmarks, repeat }))
 }
 
 /// As [`split_loads`]; a command takes the rest of the line with it.
-fn split_works(text: &str) -> Vec<String> {
+fn split_benchmarks(text: &str) -> Vec<String> {
     match text.split_once("cmd:") {
         Some((before, line)) => {
             split_loads(before).into_iter().chain([format!("cmd:{line}")]).collect()
@@ -311,7 +313,7 @@ fn tasks(tasks: Option<u32>, policy: Policy) -> Result<Option<u32>, RunError> {
     }
     if matches!(policy, Policy::Deadline { .. }) {
         return Err(RunError::Usage(format!(
-            "--tasks cannot be given with --policy {policy}: there is one such thread an online CPU"
+            "--tasks cannot be given with --policy {policy}: there is one such thread per online CPU"
         )));
     }
     Ok(Some(n))
@@ -383,7 +385,7 @@ fn requirement(w: &RunConfig, clock: Clock) -> Result<Requirement, RunError> {
         let floor = resolution.max(100);
         if ns < floor {
             return Err(RunError::Usage(format!(
-                "{flag}: {} is below what the {clock} clock can tell here ({})",
+                "{flag}: {} is below the resolution of the {clock} clock here ({})",
                 format_ns_i64(ns),
                 format_ns_i64(floor)
             )));
@@ -435,7 +437,7 @@ fn policy(text: Option<&str>, findings: &mut Vec<Finding>) -> Result<Policy, Run
             .map_err(|e| RunError::Cannot(format!("--policy {policy}: {e}")))?;
         if !policy.is_realtime() {
             findings.push(
-                Finding::new("not-realtime-chosen", Impact::Notice, format!("measured as {policy}, as asked"))
+                Finding::new("not-realtime-chosen", Impact::Notice, format!("measured as {policy}, as requested"))
                     .meaning("An ordinary thread competes with every other one: the figures describe fair scheduling and timer slack, not what a real-time thread would see."),
             );
         }
@@ -472,9 +474,9 @@ mod tests {
     use super::*;
 
     fn request(edit: impl FnOnce(&mut RunConfig)) -> Request {
-        let mut words = RunConfig { policy: Some("other".to_owned()), ..RunConfig::default() };
-        edit(&mut words);
-        Request { words, ..Request::default() }
+        let mut config = RunConfig { policy: Some("other".to_owned()), ..RunConfig::default() };
+        edit(&mut config);
+        Request { config, ..Request::default() }
     }
 
     #[test]
@@ -487,26 +489,26 @@ mod tests {
     }
 
     #[test]
-    fn works_are_named_once_and_a_command_keeps_its_commas() {
-        let works = |list: &[&str], repeat| {
+    fn benchmarks_are_named_once_and_a_command_keeps_its_commas() {
+        let benchmarks = |list: &[&str], repeat| {
             let list = list.iter().map(|t| (*t).to_owned()).collect();
-            work(&RunConfig { work: Some(list), repeat, ..RunConfig::default() })
-                .map(|w| w.map(|w| (w.works.len(), w.repeat)))
+            super::benchmarks(&RunConfig { work: Some(list), repeat, ..RunConfig::default() })
+                .map(|w| w.map(|w| (w.benchmarks.len(), w.repeat)))
                 .map_err(|e| e.to_string())
         };
         assert_eq!(
-            works(&["arithmetic,messages:groups=1,fds=2", "cmd:true a,b"], None),
+            benchmarks(&["arithmetic,messages:groups=1,fds=2", "cmd:true a,b"], None),
             Ok(Some((3, 3)))
         );
-        assert_eq!(works(&[], None), Ok(None));
-        assert!(works(&[], Some(2)).is_err_and(|e| e.contains("--work")));
-        assert!(works(&["arithmetic,arithmetic"], None).is_err_and(|e| e.contains("twice")));
-        assert!(works(&["arithmetic"], Some(0)).is_err_and(|e| e.contains("--repeat")));
-        assert!(works(&["arithmetics"], None).is_err_and(|e| e.contains("choose arithmetic")));
+        assert_eq!(benchmarks(&[], None), Ok(None));
+        assert!(benchmarks(&[], Some(2)).is_err_and(|e| e.contains("--work")));
+        assert!(benchmarks(&["arithmetic,arithmetic"], None).is_err_and(|e| e.contains("twice")));
+        assert!(benchmarks(&["arithmetic"], Some(0)).is_err_and(|e| e.contains("--repeat")));
+        assert!(benchmarks(&["arithmetics"], None).is_err_and(|e| e.contains("choose arithmetic")));
     }
 
     #[test]
-    fn absurd_words_are_refused_with_the_flag_and_a_way_out() {
+    fn invalid_options_are_refused_with_the_flag_and_a_remedy() {
         type Edit = fn(&mut RunConfig);
         let cases: [(Edit, &str); 14] = [
             (|c| c.interval = Some("0s".into()), "--interval"),

@@ -96,7 +96,7 @@ impl Room {
         let e = self.grow(written).err()?;
         self.refused = true;
         Some(format!(
-            "no more room can be reserved for the run file ({e}): what is reserved lasts for about {}, then records go into free room as long as there is some",
+            "no more space can be reserved for the run file ({e}): the reserved space lasts for about {}; after that the file grows as long as there is free space",
             tailbound_core::units::format_span(self.lasts_ns(written))
         ))
     }
@@ -147,7 +147,7 @@ fn fits(bytes: u64, old: u64, free: &Free) -> Result<(), String> {
         let free = free.saturating_add(old);
         if free < bytes.saturating_add(margin) {
             return Err(format!(
-                "{} MiB are free, of which {} are left for others",
+                "{} MiB are free, of which {} are kept free for others",
                 free >> 20,
                 mib(margin)
             ));
@@ -157,7 +157,7 @@ fn fits(bytes: u64, old: u64, free: &Free) -> Result<(), String> {
         let available = available.saturating_add(old);
         if available - available / MEMORY_PART < bytes {
             return Err(format!(
-                "the folder lies in memory, of which {} MiB are available and a quarter is left for others",
+                "the folder lies in memory, of which {} MiB are available and a quarter is kept free for others",
                 available >> 20
             ));
         }
@@ -183,7 +183,7 @@ mod tests {
         assert!(fits(total, 0, &free(None, None)).is_ok(), "what is not known is no reason");
         assert!(fits(total, 0, &free(Some((total + 256 * MIB, 1 << 40)), None)).is_ok());
         let e = fits(total, 0, &free(Some((total + 255 * MIB, 1 << 40)), None)).expect_err("disk");
-        assert!(e.contains("256 are left for others"), "{e}");
+        assert!(e.contains("256 are kept free for others"), "{e}");
         assert!(
             fits(total, MIB, &free(Some((total + 255 * MIB, 1 << 40)), None)).is_ok(),
             "replaced"

@@ -28,12 +28,12 @@ use tailbound_rt::Ended;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, dma_latency, limits, mem, sched};
 
+use crate::benchmarks;
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::output::Output;
 use crate::supervise::{Supervisor, Watched, WatchedThread};
 use crate::view::View;
-use crate::works;
 
 /// Time the loads have until somebody is told that they take their time, and until they fail.
 const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
@@ -140,11 +140,11 @@ pub fn run(
     let ended =
         if by_rule { Some(EndReason::Rule) } else { interrupted.map(|_| EndReason::Interrupted) };
     session.conclude(&mut journal, threads, watch, ended)?;
-    // Everything measured is in the file by now: a long work that is killed takes nothing along.
+    // Everything measured is in the file by now: killing a long benchmark loses nothing.
     journal.flush();
     match interrupted {
-        None => works::all(&session, &mut journal, signals, show),
-        Some(_) => works::none(&session, &mut journal),
+        None => benchmarks::all(&session, &mut journal, signals, show),
+        Some(_) => benchmarks::none(&session, &mut journal),
     }
     journal.end()
 }
@@ -216,7 +216,7 @@ impl Session {
             Err(RunError::Cannot(why)) if self.loads_optional => {
                 journal.finding(
                     Finding::new("load-failed", Impact::Doubt, format!("no default load: {why}"))
-                        .meaning("The machine was measured without load; under load it is later.")
+                        .meaning("The machine was measured without load; under load latencies are larger.")
                         .remedy("Name loads that can run here with --load, or --load none."),
                 );
                 Loads::start(&[], &StartOptions::new(&self.exe))
@@ -316,7 +316,7 @@ impl Session {
             Err(e) => journal.finding(Finding::new(
                 "no-self-cost",
                 Impact::Notice,
-                format!("own cost unknown: {e}"),
+                format!("the cost of the tool itself is unknown: {e}"),
             )),
         }
     }
@@ -365,7 +365,7 @@ impl Session {
         if limits::RUNAWAY.load(Ordering::Relaxed) {
             journal.finding(
                 Finding::new("runaway", Impact::Unfit, "a measured thread ran for 0.5 s without sleeping: the guard stopped the run")
-                    .meaning("Something kept the thread from ever being on time; going on would have taken its CPU from everyone.")
+                    .meaning("The thread was never on time; to continue would have blocked its CPU for all other tasks.")
                     .remedy("Choose a longer interval."),
             );
         }

@@ -20,7 +20,7 @@ pub(crate) fn spread(text: Option<&str>, means: Means) -> Result<Option<Interval
     let Some(text) = text else { return Ok(None) };
     if matches!(means, Means::Timerfd | Means::PosixTimer) {
         return Err(RunError::Usage(format!(
-            "--interval-spread cannot be given with --sleep {means}: that is a periodic timer, whose intervals are all alike"
+            "--interval-spread cannot be given with --sleep {means}: that is a periodic timer, whose intervals are all equal"
         )));
     }
     let spread = text.parse().map_err(|e| RunError::Usage(format!("--interval-spread: {e}")))?;
@@ -47,9 +47,9 @@ pub(crate) fn timer_slack(
             Finding::new(
                 "timer-slack-unused",
                 Impact::Notice,
-                format!("timer slack is set, and the kernel does not use it for {policy}"),
+                format!("timer slack is set, but the kernel does not use it for {policy}"),
             )
-            .meaning("Timers of real-time and deadline threads have no slack: the figures are those of any other slack too.")
+            .meaning("Timers of real-time and deadline threads have no slack: the setting has no effect on the figures.")
             .remedy("Measure an ordinary thread with --policy other to see what slack does."),
         );
     }
@@ -65,7 +65,7 @@ pub(crate) fn one_itimer(means: Means, threads: u64) -> Result<(), RunError> {
         return Ok(());
     }
     Err(RunError::Usage(format!(
-        "--sleep itimer: a process has one such timer, for one thread and not for {threads}: add --cpus with one CPU, or --tasks 1"
+        "--sleep itimer: a process has one such timer, so it serves one thread and not {threads}: add --cpus with one CPU, or --tasks 1"
     )))
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watches over the measured threads: takes their records out, notices what spoils the
+//! Watches over the measured threads: takes their records out, notices disturbances of the
 //! run, shows the progress, and ends it on a signal.
 //!
 //! Context: COLD, on CPUs that are not measured where there are any; once a second when
@@ -36,7 +36,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const CHECKPOINT_MAX_NS: i64 = 300 * SECOND_NS;
 /// Exceedance lines of one thread before its threshold is doubled.
 const EXCEEDANCES_A_STEP: u64 = 4096;
-/// The percentiles P² estimates: those of the founding texts.
+/// The percentiles that P² estimates: those that Williams and Williams report.
 const P2_PERCENTILES: [f64; 6] = [0.05, 0.5, 0.95, 0.99, 0.999, 0.99999];
 /// Raw samples a line.
 const RAW_CHUNK: usize = 65_536;

@@ -49,14 +49,14 @@ pub(crate) fn until(
     if rule == StopRule::Exceedance {
         if requirement.deadline_ns.is_none() {
             return Err(usage(
-                "--until exceedance needs what is too late: add for example --deadline 100us, or write --break 100us",
+                "--until exceedance needs a deadline: add for example --deadline 100us, or write --break 100us",
             ));
         }
         return Ok(Some(Until { rule, precision: None, quantiles: Vec::new() }));
     }
     if requirement.deadline_ns.is_none() || requirement.rate.is_none() {
         return Err(usage(format!(
-            "--until {rule} needs what is to be shown: add for example --deadline 100us --rate 1/24h"
+            "--until {rule} needs a deadline and a rate: add for example --deadline 100us --rate 1/24h"
         )));
     }
     if w.class.is_none() {
@@ -136,7 +136,7 @@ pub(crate) fn longest(
     match given_ns {
         // The bound is a whole second above: a run of exactly the printed length is let pass.
         Some(given) if given < ns(least_s) - 1_000_000_000 => Err(usage(format!(
-            "--until {}: {} cannot show {rate}: a clean run takes {}; leave --duration out, or ask for a rate that is denser",
+            "--until {}: {} cannot show {rate}: a run without exceedances takes {}; leave --duration out, or ask for a higher rate",
             until.rule,
             format_span(given),
             format_span(ns(least_s)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The coverage study of the worst-case bound: `cargo xtask coverage` runs it.
 //!
-//! Context: COLD, two threads. Words: `--repetitions N` (300), `--seed N` (1), `--extrapolate H`
+//! Context: COLD, two threads. Options: `--repetitions N` (300), `--seed N` (1), `--extrapolate H`
 //! (10), `--json`. The answer goes to standard output, progress to standard error. Exit
 //! status 0: every target is met; 1: one is not; 2: wrong words.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 
 use tailbound_stats::bound::study::{CASES, Case, Outcome, Row};
 
-struct Words {
+struct Options {
     repetitions: usize,
     seed: u64,
     extrapolate: f64,
     json: bool,
 }
 
-fn words() -> Result<Words, String> {
-    let mut out = Words { repetitions: 300, seed: 1, extrapolate: 10.0, json: false };
+fn words() -> Result<Options, String> {
+    let mut out = Options { repetitions: 300, seed: 1, extrapolate: 10.0, json: false };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || {
@@ -43,7 +43,7 @@ fn words() -> Result<Words, String> {
 }
 
 /// All outcomes of a case, drawn on two threads; each repetition has its own seed.
-fn outcomes(case: Case, number: u64, words: &Words, done: &AtomicUsize) -> Vec<Outcome> {
+fn outcomes(case: Case, number: u64, words: &Options, done: &AtomicUsize) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let draw = || {
         let mut drawn = Vec::new();

@@ -5,7 +5,7 @@
 //! counters about once a second; a stretch is the difference of two states, so the thread that
 //! measures does nothing for it.
 //! A run has about [`BLOCKS`] stretches, of one second at least: with tens of them the spread
-//! between stretches can be estimated, and a file of twelve hours stays a few MB a thread.
+//! between stretches can be estimated, and a file of twelve hours stays a few MB per thread.
 //! Not here: what is computed from them (intervals, comparison, change); moving statistics
 //! ([`crate::windows`]).
 

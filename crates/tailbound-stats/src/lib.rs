@@ -27,6 +27,7 @@ pub mod moments;
 pub mod normal;
 mod optimise;
 pub mod p2;
+mod phrases;
 pub mod planning;
 pub mod precision;
 pub mod quantile;
@@ -38,7 +39,6 @@ pub mod summary;
 mod tally;
 pub mod verdict;
 pub mod windows;
-mod words;
 
 pub use blocks::Blocks;
 pub use compare::{Comparison, compare};

@@ -38,7 +38,7 @@ const LENGTHS_S: [f64; 11] = [
     365.0 * 86_400.0,
 ];
 
-/// What it takes to show something while so many exceedances are seen.
+/// What it takes to show something if a number of exceedances is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Needed {
     /// Exceedances (seconds with one, or late activations) that may be seen.

@@ -8,7 +8,7 @@
 //! the stretches are the unit. Moments: each stretch's influence on the figure, and their spread
 //! (batch means; for the mean exactly that). Quantiles: the spread of the counts beyond the
 //! quantile against what independent activations would have, which is the design effect of that
-//! quantile; then the binomial order statistics of so many activations less.
+//! quantile; then the binomial order statistics of the reduced number of activations.
 //! Needs eight stretches; with fewer, [`Precision::why_not`] says so.
 //! Not here: cutting a run ([`crate::blocks`]), how long would be enough ([`crate::planning`]).
 //! Source: Law and Kelton on batch means; Kish 1965 on design effects; Efron 1982 on influence.

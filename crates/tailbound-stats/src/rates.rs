@@ -183,7 +183,7 @@ pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option
     }
     if hits >= seconds && rate_lower(hits, exposure, confidence) >= RARE {
         return Some(format!(
-            "every one of {of} seconds held {what}: how often they come cannot be told by \
+            "every one of {of} seconds held {what}: how often they come cannot be stated from \
              seconds, only as a share of all activations"
         ));
     }

@@ -105,7 +105,7 @@ impl Stopping {
         }
     }
 
-    /// Takes a single lateness of a thread, which comes before its second is complete.
+    /// Takes a single latency of a thread, which comes before its second is complete.
     pub fn exceedance(&mut self, t_ns: i64, latency_ns: i64) {
         let late = self.deadline_ns.is_some_and(|d| latency_ns > d);
         let early = self.early_ns.is_some_and(|e| latency_ns < e.saturating_neg());
@@ -270,7 +270,7 @@ impl Stopping {
                 )
             }
             StopRule::Precision => match self.widths(until) {
-                w if w.is_empty() => "not reached: the run was too short to tell".to_owned(),
+                w if w.is_empty() => "not reached: the run was too short".to_owned(),
                 w => format!(
                     "not reached; it takes {CHECKS} checks in a row, at least {PRECISE_FIRST_S} s: {}",
                     widths_words(&w)
@@ -281,7 +281,7 @@ impl Stopping {
             }
             _ => match self.upper(complete_s) {
                 Some(upper) => format!("not demonstrated: {}", self.limit_words(upper)),
-                None => "not demonstrated: the run was too short to tell".to_owned(),
+                None => "not demonstrated: the run was too short".to_owned(),
             },
         })
     }

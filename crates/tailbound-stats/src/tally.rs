@@ -96,7 +96,7 @@ fn silent(plan: &Plan, judged: &[&ThreadRecord], cpus: Option<&BTreeSet<u32>>) -
     let absent = plan
         .cpus
         .iter()
-        // Other probes have other seats than one a CPU, and records of each.
+        // Other probes have other record slots than one per CPU, and records of each.
         .filter(|_| plan.event.is_none())
         .filter(|c| cpus.is_some_and(|known| !known.contains(c)))
         .map(|c| format!("CPU {c}"));

@@ -7,7 +7,7 @@
 //! tries the kernel for fails it; what was certainly beyond the requirement fails it, whatever else is doubtful; and "met" needs that nothing stands
 //! against it: the run is complete, every thread recorded, the source tells of every value, no
 //! finding casts doubt, and (class safe with a rate) the run is long enough. Otherwise the
-//! answer is "undecided". Missed activations count with the lateness they would have had.
+//! answer is "undecided". Missed activations count with the latency they would have had.
 //! Not here: counting ([`crate::exceed`]), limits of rates ([`crate::rates`]); no bound
 //! extrapolates beyond what was seen.
 
@@ -16,10 +16,10 @@ use tailbound_core::requirement::{Class, Rate};
 use tailbound_core::units::{format_ns, grouped};
 use tailbound_core::{EndReason, Finding, Impact, Outcome, Plan, Verdict};
 
+use crate::phrases;
 use crate::quantile::{Quantile, median};
 use crate::rates::{self, at_most, percent};
 use crate::tally::{Tally, tally};
-use crate::words;
 
 /// Share of the activations that class 95 lets be beyond, as 1/20.
 const NINETY_FIVE_ONE_IN: u64 = 20;
@@ -77,12 +77,12 @@ impl Case<'_> {
     fn decide(&self) -> (Outcome, String) {
         let requirement = &self.plan.requirement;
         if let Some(unfit) = self.of_impact(Impact::Unfit).next() {
-            let what = words::clause(&unfit.title);
+            let what = phrases::clause(&unfit.title);
             let text = format!("Unfit: {what}; the figures do not describe this machine.");
             return (Outcome::Unfit, text);
         }
         if let Some(violation) = self.of_impact(Impact::Violation).next() {
-            let text = format!("Not met: {}.", words::clause(&violation.title));
+            let text = format!("Not met: {}.", phrases::clause(&violation.title));
             return (Outcome::NotMet, text);
         }
         if self.tally.due.n == 0 {
@@ -95,7 +95,7 @@ impl Case<'_> {
                 None => (Outcome::Measured, self.measured_without_a_limit()),
             };
         }
-        let missed = words::missed(&self.tally);
+        let missed = phrases::missed(&self.tally);
         let counted = match (requirement.class, requirement.rate) {
             (Class::BestEffort, _) => {
                 let text = format!("Measured: {}{missed}.", self.counts(""));
@@ -123,9 +123,9 @@ impl Case<'_> {
 
     /// Without a deadline, what the probe tries the kernel for is the requirement.
     fn held(&self, property: &str) -> (Outcome, String) {
-        let scope = words::scope(&self.tally, self.measured_ns);
-        let latest = words::latest(&self.tally, &self.plan.requirement);
-        let rest = format!("in {scope}; {latest}{}", words::missed(&self.tally));
+        let scope = phrases::scope(&self.tally, self.measured_ns);
+        let latest = phrases::latest(&self.tally, &self.plan.requirement);
+        let rest = format!("in {scope}; {latest}{}", phrases::missed(&self.tally));
         match self.obstacle() {
             // Beside a doubt the property itself is not claimed: the doubt may be about it.
             Some(why) => {
@@ -137,13 +137,13 @@ impl Case<'_> {
     }
 
     fn measured_without_a_limit(&self) -> String {
-        let scope = words::scope(&self.tally, self.measured_ns);
-        let latest = words::latest(&self.tally, &self.plan.requirement);
+        let scope = phrases::scope(&self.tally, self.measured_ns);
+        let latest = phrases::latest(&self.tally, &self.plan.requirement);
         let median = match median(&self.tally.due) {
             Quantile::Value { ns, .. } => format!(", the median {}", format_ns(ns)),
             _ => String::new(),
         };
-        let missed = words::missed(&self.tally);
+        let missed = phrases::missed(&self.tally);
         let end = self.incomplete().map_or_else(String::new, |why| format!("; {why}"));
         format!("Measured: {scope}; {latest}{median}{missed}{end}; no deadline was given.")
     }
@@ -152,16 +152,16 @@ impl Case<'_> {
     /// stands between limit and worst is `aside`.
     fn counts(&self, aside: &str) -> String {
         let (tally, requirement) = (&self.tally, &self.plan.requirement);
-        let scope = words::scope(tally, self.measured_ns);
-        let limit = words::limit(requirement);
+        let scope = phrases::scope(tally, self.measured_ns);
+        let limit = phrases::limit(requirement);
         let beyond = tally.found.beyond();
         if beyond == 0 {
-            let latest = words::latest(tally, requirement);
+            let latest = phrases::latest(tally, requirement);
             return format!("none of {scope} came {limit}{aside}; {latest}");
         }
-        let worst = words::worst(tally, requirement);
+        let worst = phrases::worst(tally, requirement);
         let least = if tally.found.unknown > 0 { "at least " } else { "" };
-        let share = words::share(beyond, tally.due.n);
+        let share = phrases::share(beyond, tally.due.n);
         format!("{least}{} of {scope} ({share}) came {limit}{aside}; {worst}", grouped(beyond))
     }
 
@@ -201,7 +201,7 @@ impl Case<'_> {
         let text = self.counts("");
         if blocks.hits_max > 0 && required > DENSEST_RATE {
             return Count::Open(format!(
-                "{text}; whether that is within {rate} cannot be told at a confidence, because \
+                "{text}; whether that is within {rate} cannot be stated with a confidence, because \
                  exceedances come in clusters and this rate is denser than one per 10 s (class \
                  95 can be)"
             ));
@@ -242,16 +242,16 @@ impl Case<'_> {
         if unknown == 0 {
             return None;
         }
-        let scope = words::scope(&self.tally, self.measured_ns);
-        let limit = words::limit(&self.plan.requirement);
-        let latest = words::latest(&self.tally, &self.plan.requirement);
+        let scope = phrases::scope(&self.tally, self.measured_ns);
+        let limit = phrases::limit(&self.plan.requirement);
+        let latest = phrases::latest(&self.tally, &self.plan.requirement);
         Some(format!(
-            "the data does not tell of {} of {scope} whether they came {limit}; {latest}",
+            "for {} of {scope} the data does not show whether they came {limit}; {latest}",
             grouped(unknown)
         ))
     }
 
-    /// What stands against "met", the weightiest first.
+    /// What prevents "met", the weightiest first.
     fn obstacle(&self) -> Option<String> {
         self.incomplete().or_else(|| self.silent()).or_else(|| {
             let doubt = self.findings.iter().find(|f| f.impact.forbids_met())?;
@@ -261,7 +261,7 @@ impl Case<'_> {
                 }
                 _ => "the results are unreliable".to_owned(),
             };
-            Some(format!("{kind}: {}", words::clause(&doubt.title)))
+            Some(format!("{kind}: {}", phrases::clause(&doubt.title)))
         })
     }
 
@@ -271,13 +271,17 @@ impl Case<'_> {
             return None;
         }
         if !self.ended.is_as_planned() {
-            return Some(words::ended(self.ended, self.measured_ns, self.plan.duration_ns()));
+            return Some(phrases::ended(self.ended, self.measured_ns, self.plan.duration_ns()));
         }
         let broken =
             |t: &&ThreadRecord| t.context == self.tally.context && !t.ended.is_as_planned();
         self.threads.iter().find(broken).map(|t| {
             let place = t.cpu.map_or_else(String::new, |c| format!(" on CPU {c}"));
-            format!("thread {}{place} ended early ({})", t.thread, words::clause(t.ended.as_str()))
+            format!(
+                "thread {}{place} ended early ({})",
+                t.thread,
+                phrases::clause(t.ended.as_str())
+            )
         })
     }
 
@@ -297,7 +301,7 @@ impl Case<'_> {
     fn statements(&self) -> Vec<String> {
         let (tally, requirement) = (&self.tally, &self.plan.requirement);
         let mut out = Vec::new();
-        let limit = words::limit(requirement);
+        let limit = phrases::limit(requirement);
         if let Some(confidence) = self.confidence().filter(|_| !limit.is_empty())
             && tally.due.n > 0
         {
@@ -306,11 +310,13 @@ impl Case<'_> {
             let said = rates::sentence(&what, blocks.hits_max, blocks.seconds, confidence);
             match said {
                 Some(text) => {
-                    out.push(words::as_sentence(&text));
+                    out.push(phrases::as_sentence(&text));
                     out.push(rates::ASSUMPTION.to_owned());
                 }
                 None if blocks.seconds == 0 => {
-                    out.push("Shorter than a second: nothing can be said about rates.".to_owned());
+                    out.push(
+                        "Shorter than a second: no statement about rates is possible.".to_owned(),
+                    );
                 }
                 // How often they came is said with the bound, and why no rate is claimed.
                 None => {}
@@ -326,15 +332,15 @@ impl Case<'_> {
                 "while an earlier one was not over"
             };
             out.push(format!(
-                "{} {}s ({}) fell due {while_}; they count with the lateness they would have had.",
+                "{} {}s ({}) fell due {while_}; they count with the latency they would have had.",
                 grouped(tally.missed),
                 tally.event,
-                words::share(tally.missed, tally.due.n)
+                phrases::share(tally.missed, tally.due.n)
             ));
         }
         if tally.found.unknown > 0 {
             out.push(format!(
-                "Of {} activations the data does not tell whether they came {limit}.",
+                "For {} activations the data does not show whether they came {limit}.",
                 grouped(tally.found.unknown)
             ));
         }
@@ -345,7 +351,7 @@ impl Case<'_> {
             ));
         }
         for why in self.incomplete().into_iter().chain(self.silent()) {
-            out.push(words::as_sentence(&why));
+            out.push(phrases::as_sentence(&why));
         }
         let mut weighty: Vec<&Finding> =
             self.findings.iter().filter(|f| f.impact.forbids_met()).collect();
@@ -357,7 +363,7 @@ impl Case<'_> {
                 Impact::Doubt | Impact::Notice => "Doubt".to_owned(),
                 Impact::Unknown(word) => format!("Impact `{word}`, not known to this version"),
             };
-            out.push(format!("{kind}: {}.", words::clause(&finding.title)));
+            out.push(format!("{kind}: {}.", phrases::clause(&finding.title)));
         }
         out
     }

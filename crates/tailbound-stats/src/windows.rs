@@ -6,7 +6,7 @@
 //! seconds is the sum of the differences in it, moments included. The thread that measures
 //! does nothing for it.
 //! Memory: one sparse histogram a second, at most as many as the longest window has seconds:
-//! 6 bytes a bucket that was hit, at most 7168 buckets (2.6 MB a thread for 60 s; 124 kB was
+//! 6 bytes per bucket that was hit, at most 7168 buckets (2.6 MB per thread for 60 s; 124 kB was
 //! measured on very spread-out data). Buckets are kept at precision 7, 0.8 % wide.
 //! Not here: the whole run ([`crate::summary`]); when it is read (`tailbound-probe`).
 
@@ -21,7 +21,7 @@ use crate::quantile::{Quantile, STANDARD, label, quantile};
 /// Precision of the buckets kept: 0.8 % wide.
 pub const PRECISION: u32 = 7;
 
-/// A window of `window_s` is written every so many seconds: half its length, at least 1.
+/// How often a window of `window_s` is written, in seconds: half its length, at least 1.
 #[must_use]
 pub const fn emit_every_s(window_s: u32) -> u64 {
     if window_s < 2 { 1 } else { (window_s / 2) as u64 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cheapest system calls there are, one after the other: the work of a load, and of a work
-//! that tells what entering the kernel costs.
+//! The cheapest system calls there are, one after the other: for a load, and for a benchmark
+//! of what entering the kernel costs.
 //!
 //! Context: HOT of a load, never of a measured loop. Units: calls.
 //! None is one that a C library answers in the place of the kernel.
@@ -65,7 +65,7 @@ impl Calls {
         Ok(Self { zero, null: null.map_err(|e| failed("/dev/null", e))?, word: 0 })
     }
 
-    /// Makes `call` so many times; how many calls of the kernel that were.
+    /// Makes `call` repeatedly; returns the number of system calls made.
     ///
     /// # Errors
     /// Those of the call: none is expected of any.

@@ -9,7 +9,7 @@
 //! The calling thread is in Cobalt's hands from its first sleep on: each Linux system call
 //! takes it back to Linux, the next sleep returns it. The loop makes none.
 //! Not here: gravity, which lets Cobalt's timers fire early by a calibrated time; set it to 0
-//! (`/proc/xenomai/clock/coreclk`) or lateness is hidden.
+//! (`/proc/xenomai/clock/coreclk`) or latency is hidden.
 //! Source: Xenomai 3 `include/cobalt/uapi` (syscall.h, features.h, sched.h), revisions 17
 //! (3.1) to 20 (3.3): numbers and layouts used here are the same in all of them.
 

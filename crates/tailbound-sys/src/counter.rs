@@ -9,7 +9,7 @@
 //! exception to user mode (IRET) sets a data segment register that holds a null selector to 0,
 //! and there are four null selectors, 0 to 3. ES has no use in 64-bit programs. So 1 is put
 //! into it; found as 0, this CPU was interrupted since. Neither firmware (SMM) nor a hypervisor
-//! touches it. [`tells_entries`] tries whether it is so here: emulators and later ways of
+//! touches it. [`reports_entries`] tries whether it is so here: emulators and later ways of
 //! returning (FRED) may leave the register alone.
 //! Source: Intel SDM volume 2, IRET and 3.4.2 "Segment Selectors"; Arm ARM, CNTVCT_EL0;
 //! SegScope (HPCA 2024) for the register as a witness.
@@ -65,7 +65,7 @@ pub fn arm() {
     }
 }
 
-/// Has the kernel not been entered since [`arm`]? Worth something where [`tells_entries`].
+/// Has the kernel not been entered since [`arm`]? Worth something where [`reports_entries`].
 #[must_use]
 #[inline(always)]
 pub fn armed() -> bool {
@@ -84,9 +84,9 @@ pub fn armed() -> bool {
     }
 }
 
-/// Does this machine tell of entries? Tried with a page fault, and with none.
+/// Does this machine report entries into the kernel? Tried with a page fault, and with none.
 #[must_use]
-pub fn tells_entries() -> bool {
+pub fn reports_entries() -> bool {
     if !cfg!(target_arch = "x86_64") {
         return false;
     }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn an_entry_of_the_kernel_is_told_where_it_can_be() {
-        if !tells_entries() {
+        if !reports_entries() {
             #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
             {
                 eprintln!("skipped: entries of the kernel leave no trace in a register here");

@@ -7,7 +7,7 @@
 //! a system call whose number carries a marker bit, or folded into prctl(2) on kernels that
 //! know only that form. No library is needed.
 //! Not here: gravity, which lets EVL's timers fire early by a calibrated time; set it to 0
-//! (`/sys/class/evl/clock/monotonic/gravity`) or lateness is hidden.
+//! (`/sys/class/evl/clock/monotonic/gravity`) or latency is hidden.
 //! Source: the kernel's `include/uapi/evl` (control.h, factory.h, thread.h, clock.h, sched.h)
 //! of ABI level 32, and `uapi/asm-generic/dovetail.h`.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What carries a hand-over from a thread or process to another: one file a kind of medium.
+//! What carries a hand-over from a thread or process to another: one file per kind of medium.
 //!
 //! Context: HOT in the ends ([`Channel::giver`], [`Channel::taker`]), SETUP elsewhere.
 //! An end is made in the thread that arms and moves to the one that uses it. Whatever a medium

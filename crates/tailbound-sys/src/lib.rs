@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The only unsafe of the house: typed system calls, and threads that are born ready.
+//! The only unsafe code of the workspace: typed system calls, and threads that are created with their policy.
 //!
 //! Context: HOT in `clock`, `timer`, `cobalt`, `evl` (the ports of the measuring loop) and `counter`, SETUP and COLD
 //! elsewhere. Units: ns unless named otherwise. One file a kernel facility; each unsafe

@@ -65,7 +65,7 @@ fn mount(kind: &std::ffi::CStr, at: &Path, options: &str) -> Result<(), SysError
     check(done, "mount", &what).map(drop).map_err(|e| e.needs(NEEDS))
 }
 
-/// Files in memory at the folder `at`, at most so many bytes. Call after [`own_mounts`].
+/// Files in memory at the folder `at`, of at most `bytes` bytes. Call after [`own_mounts`].
 ///
 /// # Errors
 /// EPERM without CAP_SYS_ADMIN; ENODEV where the kernel has no tmpfs.

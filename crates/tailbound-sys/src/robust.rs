@@ -29,7 +29,7 @@ pub struct Shelf {
     /// Rung to let the holder take it.
     pub turn: AtomicU32,
     /// Rung by the holder when it has it.
-    pub told: AtomicU32,
+    pub reports: AtomicU32,
     /// The holder is to end with the lock in its hands.
     pub die: AtomicU32,
     /// When the urgent task asked for it; 0: not yet.

@@ -65,7 +65,7 @@ pub struct Confined<'a> {
     pub file_bytes_max: u64,
 }
 
-struct Walls {
+struct Confinement {
     folder: CString,
     user: Option<u32>,
     group: Option<u32>,
@@ -73,7 +73,7 @@ struct Walls {
 }
 
 struct Child {
-    walls: Option<Walls>,
+    confinement: Option<Confinement>,
     argv: Vec<*const libc::c_char>,
     envp: Vec<*const libc::c_char>,
     moves: Vec<(i32, i32)>,
@@ -128,9 +128,9 @@ impl Spawn<'_> {
             sources.push((duplicate_above(fd.as_raw_fd(), TARGET_FD_MAX + 1)?, target));
         }
         let highest = self.descriptors.iter().map(|d| d.1).max().unwrap_or(2).max(2);
-        let walls = |c: &Confined<'_>| {
+        let confinement = |c: &Confined<'_>| {
             let (user, group, file_bytes_max) = (c.user, c.group, c.file_bytes_max);
-            Ok::<_, SysError>(Walls {
+            Ok::<_, SysError>(Confinement {
                 folder: text(c.folder.as_os_str())?,
                 user,
                 group,
@@ -138,7 +138,7 @@ impl Spawn<'_> {
             })
         };
         let mut child = Child {
-            walls: confined.map(walls).transpose()?,
+            confinement: confined.map(confinement).transpose()?,
             argv: pointers(&argv),
             envp: pointers(&envp),
             moves: sources.iter().map(|(fd, target)| (fd.as_raw_fd(), *target)).collect(),
@@ -257,8 +257,8 @@ fn prepare(child: &Child) -> Result<(), (&'static str, i32)> {
             }
         }
         close_above(child.highest_fd);
-        if let Some(walls) = &child.walls {
-            confine(walls)?;
+        if let Some(confinement) = &child.confinement {
+            confine(confinement)?;
             // Another user's process has forgotten it.
             libc::prctl(libc::PR_SET_PDEATHSIG, child.death_signal as libc::c_ulong, 0, 0, 0);
         }
@@ -280,19 +280,21 @@ const IDENTITY: [libc::c_long; 3] =
 const IDENTITY: [libc::c_long; 3] = [libc::SYS_setgroups, libc::SYS_setresgid, libc::SYS_setresuid];
 
 /// The system calls themselves: the C library's would change the caller's threads too.
-fn confine(walls: &Walls) -> Result<(), (&'static str, i32)> {
+fn confine(confinement: &Confinement) -> Result<(), (&'static str, i32)> {
     let [set_groups, set_group, set_user] = IDENTITY;
     let ok = |done: libc::c_long, call| if done < 0 { Err((call, last_errno())) } else { Ok(()) };
     // SAFETY: system calls on integers and live structs, in the child.
     unsafe {
-        ok(libc::chdir(walls.folder.as_ptr()).into(), "chdir")?;
-        for (what, bytes) in [(libc::RLIMIT_FSIZE, walls.file_bytes_max), (libc::RLIMIT_CORE, 0)] {
+        ok(libc::chdir(confinement.folder.as_ptr()).into(), "chdir")?;
+        for (what, bytes) in
+            [(libc::RLIMIT_FSIZE, confinement.file_bytes_max), (libc::RLIMIT_CORE, 0)]
+        {
             let most = bytes as libc::rlim_t;
             let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
             ok(libc::setrlimit(what, &raw const limit).into(), "setrlimit")?;
         }
-        if let Some(user) = walls.user {
-            let groups = walls.group.as_slice();
+        if let Some(user) = confinement.user {
+            let groups = confinement.group.as_slice();
             ok(libc::syscall(set_groups, groups.len(), groups.as_ptr()), "setgroups")?;
             ok(libc::syscall(set_group, user, user, user), "setresgid")?;
             ok(libc::syscall(set_user, user, user, user), "setresuid")?;
@@ -302,7 +304,7 @@ fn confine(walls: &Walls) -> Result<(), (&'static str, i32)> {
 }
 
 /// Closes every descriptor above `highest`; before Linux 5.9 (no close_range) those below
-/// 4096: the house opens its own close-on-exec, these are what it inherited.
+/// 4096: Tailbound opens its own close-on-exec, these are what it inherited.
 fn close_above(highest: u32) {
     // SAFETY: descriptors of the child, whose table is a copy.
     unsafe {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads that are *born* with their scheduling policy.
+//! Threads that are created with their scheduling policy.
 //!
 //! Context: SETUP. A thread that starts as SCHED_OTHER on a busy CPU and promotes itself
 //! may wait a second behind a real-time hog before its first instruction; these are
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use crate::error::SysError;
 use crate::sched::{self, Attributes};
 
-/// How a thread is born.
+/// Attributes of a new thread.
 #[derive(Clone, Debug)]
 pub struct ThreadSpec {
     /// Policy and priority; SCHED_DEADLINE is set by the thread itself, as pthreads cannot.

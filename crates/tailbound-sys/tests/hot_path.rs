@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walls around the hot path, each with the proof that it holds something out:
+//! The restrictions of the hot path, each with a test that it catches something out:
 //! no allocation while the loop runs, no system call that is not on the list, no page
-//! fault, and one context switch a sample.
+//! fault, and one context switch per sample.
 #![expect(clippy::print_stdout, reason = "skips are said on standard output")]
 #![expect(
     unsafe_code,

@@ -2,7 +2,7 @@
 //! Pages of the kernel's trace ring buffer, as `per_cpu/cpuN/trace_pipe_raw` gives them.
 //!
 //! Context: COLD. Units: bytes; times in ns of the instance's trace clock. Little-endian
-//! kernels only, which all machines of the house are.
+//! kernels only, as all supported machines are.
 //! Layout: a time stamp, a length with two flags, then records: 5 bits of type or length,
 //! 27 bits of time since the record before, and the record.
 //! Source: Documentation/trace/ring-buffer-design.rst, `events/header_page`,
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_said() {
+    fn what_was_lost_is_reported() {
         let mut bytes = page(MISSED_EVENTS | MISSED_STORED, &[1, 7]);
         bytes[24] = 42;
         assert_eq!(read(&bytes).1.map(|h| (h.lost, h.lost_uncounted)), Ok((42, false)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of the command line: help, man pages and completions all come from here.
+//! The command-line definition: help, man pages and completions all come from here.
 //!
 //! Context: COLD. Parsing never looks at the machine or the user: what was typed is kept as
 //! text and resolved later (`tailbound-run::resolve`).
@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand};
 
 /// How late can this machine be? Real time is not fast: it is bounded.
 ///
-/// Measures how late this machine's threads wake up, under load, and answers in one
-/// sentence, a report and an exit status.
+/// Measures the wake-up latency of real-time threads under load. The result is a one-sentence
+/// verdict, an HTML report and an exit status.
 #[derive(Debug, Parser)]
 #[command(name = "tailbound", version, max_term_width = 100, after_help = EXIT_HELP, args_override_self = true)]
 pub(crate) struct Cli {
@@ -26,42 +26,42 @@ const EXIT_HELP: &str = "Exit status: 0 met, or nothing was required; 1 not met;
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure under load and answer: inventory, load, warm-up, measurement, verdict, report
+    /// Measure latency under load: inventory, load, warm-up, measurement, verdict, report
     Run(RunArgs),
-    /// One bare probe, without load or report
+    /// Run one probe, without load or report
     #[command(subcommand)]
     Measure(Measure),
-    /// The bare loads, for use beside another tool
+    /// Run loads only, for use beside another tool
     Load(LoadArgs),
-    /// Make one HTML file of one or more runs; it opens offline in any browser
+    /// Write one HTML file about one or more runs; it opens offline in any browser
     Report(ReportArgs),
     /// Show a run in the terminal
     Show(ShowArgs),
-    /// Compare two or more systems: sentence, intervals, verdict per quantile, exit status for CI
+    /// Compare two or more systems: intervals and verdict per quantile, exit status for CI
     Compare(crate::cli_compare::CompareArgs),
-    /// Real time or real fast? What two systems cost and give, and which suits the work
+    /// Real time or real fast? Compare throughput and latency of two systems and recommend one
     Decide(crate::cli_decide::DecideArgs),
-    /// How late can it be beyond what was seen? A bound with its procedure, or the refusal and why
+    /// Bound the latency beyond what was seen, with method and assumptions, or say why not
     Bound(crate::cli_bound::BoundArgs),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
     Import(ImportArgs),
-    /// A run in the format of another tool: CSV, cyclictest, HdrHistogram, OpenMetrics, JUnit, KTAP, Perfetto
+    /// Export a run in the format of another tool: CSV, cyclictest, HdrHistogram, OpenMetrics, JUnit, KTAP, Perfetto
     Export(crate::cli_export::ExportArgs),
-    /// Sign runs, so that others can know whose they are
+    /// Sign run files (minisign)
     Sign(crate::cli_sign::SignArgs),
-    /// Is a run file as it was written, and whose signature does it have?
+    /// Check that run files are unchanged, and their signatures
     Verify(crate::cli_sign::VerifyArgs),
-    /// A series of runs over time: where it changed, and what else changed then
+    /// Find changes in a series of runs, and what else changed at the same time
     History(crate::cli_history::HistoryArgs),
-    /// How long must be measured to show a rate, a share, a quantile or a mean
+    /// Plan a measurement: how long it takes to show a rate, a share, a quantile or a mean
     Plan(crate::cli_plan::PlanVerbArgs),
-    /// Real kernels in QEMU, in virtual time: the same figures on any host
+    /// Measure real kernels in QEMU, in virtual time: the same figures on any host
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),
-    /// Founding texts done again: their measurements, and their figures beside yours
+    /// Repeat published measurements (Altenberg, Williams and Williams, McKenney, OSADL) and compare the figures
     #[command(subcommand)]
     Campaign(crate::cli_campaign::Campaign),
-    /// Print the completions of a shell
+    /// Print completions for a shell
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
@@ -91,17 +91,18 @@ pub(crate) enum Command {
 /// Probes that can run bare.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Measure {
-    /// Sleep to absolute deadlines and record how late the thread woke
+    /// Timer wake-ups: sleep until absolute times and record how late the thread woke
     Cyclic(Box<MeasureArgs>),
-    /// Latency by interval, on even and on random intervals: does the period hide idle states?
+    /// Latency by interval, with constant and with random intervals: does a constant period hide idle states?
     Sweep(Box<crate::cli_sweep::SweepArgs>),
-    /// What works cost, without a latency measurement: real, user and sys of each repetition
-    Work(crate::cli_decide::MeasureWorkArgs),
+    /// Time benchmarks without a latency measurement: real, user and sys time of each repetition
+    #[command(visible_alias = "work")]
+    Benchmark(crate::cli_decide::MeasureBenchmarkArgs),
     #[command(flatten)]
-    Probe(Box<crate::cli_probe::ProbeWords>),
+    Probe(Box<crate::cli_probe::ProbeArgs>),
 }
 
-/// Whether to colour, the same everywhere.
+/// When to colour, the same everywhere.
 #[derive(Debug, Args)]
 pub(crate) struct ColorArg {
     /// Colour: `auto`, `always`, `never`
@@ -118,23 +119,23 @@ pub(crate) struct ColorArg {
 /// What both `run` and `measure` take.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The latest acceptable wake-up: `100us`. Without it nothing is judged: the figures are shown
+    /// Largest acceptable latency: `100us`. Without it the figures are shown and nothing is judged
     #[arg(short = 'd', long, value_name = "TIME", help_heading = "Requirement")]
     pub(crate) deadline: Option<String>,
-    /// The earliest acceptable wake-up before its due time, where early is as bad as late
+    /// How much earlier than its due time a wake-up may be, where early is as bad as late
     #[arg(long, value_name = "TIME", help_heading = "Requirement")]
     pub(crate) early: Option<String>,
     /// How strictly: `hard` (every activation), `safe` (and demonstrated at --rate), `95`, `best-effort` [default: hard]
     #[arg(long, value_name = "CLASS", help_heading = "Requirement")]
     pub(crate) class: Option<String>,
-    /// The rate of exceedances that class `safe` has to demonstrate: `1/24h`
+    /// Rate of exceedances that class `safe` has to demonstrate: `1/24h`
     #[arg(long, value_name = "N/TIME", help_heading = "Requirement")]
     pub(crate) rate: Option<String>,
     /// Confidence of statements about rates [default: 0.95]
     #[arg(long, value_name = "P", help_heading = "Requirement")]
     pub(crate) confidence: Option<f64>,
 
-    /// From one activation to the next [default: 1ms]
+    /// Interval between activations [default: 1ms]
     #[arg(short, long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) interval: Option<String>,
     /// How long to measure [default: 60s]
@@ -143,7 +144,7 @@ pub(crate) struct PlanArgs {
     /// How many activations of each thread, instead of a duration
     #[arg(short = 'l', long, value_name = "N", help_heading = "Measurement")]
     pub(crate) loops: Option<u64>,
-    /// Discarded (and reported) before the measurement begins [default: 1s]
+    /// Warm-up before the measurement; reported, not judged [default: 1s]
     #[arg(long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) warm_up: Option<String>,
     /// Measured CPUs: `all`, `isolated` or a list such as `2-3` [default: all]
@@ -170,13 +171,13 @@ pub(crate) struct PlanArgs {
     /// How the threads sleep: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer`, `itimer`, `nanosleep-plain`, `usleep`, `poll`, `select`, `epoll`, `cobalt`, `evl` [default: nanosleep]
     #[arg(long, alias = "means", value_name = "CALL", help_heading = "Measurement")]
     pub(crate) sleep: Option<String>,
-    /// Activations fall due up to this share of an interval later than on the even schedule, at random; a seed may follow: `50%`, `50%:7`
+    /// Random intervals: delay each activation by a random time of up to this share of the interval; a seed may follow: `50%`, `50%:7`
     #[arg(long, value_name = "SHARE[:SEED]", help_heading = "Measurement")]
     pub(crate) interval_spread: Option<String>,
-    /// Timer slack of the measured threads, which the kernel uses for ordinary (not real-time) ones [default: what this process has, mostly 50us]
+    /// Timer slack of the measured threads; the kernel uses it for ordinary threads only, not for real-time ones [default: that of this process, usually 50us]
     #[arg(long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) timer_slack: Option<String>,
-    /// Hold /dev/cpu_dma_latency at this for the time of the run (changes the system: off unless given)
+    /// Hold /dev/cpu_dma_latency at this value during the run (changes the system; off by default)
     #[arg(long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) cpu_dma_latency: Option<String>,
     /// Keep every sample in the run file, and estimate P² percentiles from them
@@ -188,29 +189,29 @@ pub(crate) struct PlanArgs {
     /// Break latency down by stage with the kernel's tracing: `timerlat`, `osnoise`, `hwlat`, `tracepoints`, `auto` (timerlat where the kernel has it, else tracepoints); needs root
     #[arg(long, value_name = "HOW", help_heading = "Measurement")]
     pub(crate) observe: Option<String>,
-    /// End before --duration, which is then the longest time: `exceedance` (at the first wake-up later than --deadline), `demonstrated` (at the first exceedance, or when the planned time shows --rate), `anytime` (when a limit that may be looked at all the time shows --rate), `precision` (when quantiles are known well enough)
+    /// Stopping rule: end before --duration, which is then the maximum: `exceedance` (at the first wake-up later than --deadline), `demonstrated` (at the first exceedance, or when the planned time shows --rate), `anytime` (when a limit that may be looked at all the time shows --rate), `precision` (when quantiles are known well enough)
     #[arg(long, value_name = "RULE", help_heading = "Measurement")]
     pub(crate) until: Option<String>,
     /// End at the first wake-up later than this; the same as `--deadline TIME --until exceedance`
     #[arg(short = 'b', long = "break", value_name = "TIME", conflicts_with_all = ["deadline", "until"], help_heading = "Measurement")]
     pub(crate) break_at: Option<String>,
-    /// Half-width for --until precision, with the quantiles it is wanted of: `5%`, `2%:p50,p99` [default: 5%:p50,p99,p99.9]
+    /// For --until precision: the half-width to reach, and the quantiles: `5%`, `2%:p50,p99` [default: 5%:p50,p99,p99.9]
     #[arg(long, value_name = "SHARE[:QUANTILES]", help_heading = "Measurement")]
     pub(crate) precision: Option<String>,
-    /// Read the plan from a TOML file whose words are these flags'; flags given here win
+    /// Read options from a TOML file, whose keys are these options; options on the command line take precedence
     #[arg(short, long, alias = "campaign", value_name = "FILE", help_heading = "Measurement")]
     pub(crate) config: Option<PathBuf>,
-    /// Run commands that the file of --config names without asking: as root they are shown and asked for
+    /// Do not ask before running commands from the --config file as root
     #[arg(short, long, help_heading = "Measurement")]
     pub(crate) yes: bool,
 
-    /// Where the run file goes; `-` is standard output [default: for `run` named after campaign file, probe and time, with a number where that is taken; nowhere for `measure`]
+    /// Where the run file goes; `-` is standard output [default: for `run` named after config file, probe and start time, with a number if that exists; nowhere for `measure`]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Overwrite an existing run file and report
     #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
-    /// Print the answer as JSON
+    /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Print the answer as one line of key=value pairs, for logs and CI
@@ -228,19 +229,19 @@ pub(crate) struct PlanArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
-    /// What is measured: `cyclic`, or any probe of `tailbound measure --help`, with options after a colon: `signal:between=processes` [default: cyclic]
+    /// The probe: `cyclic`, or any probe of `tailbound measure --help`, with options after a colon: `signal:between=processes` [default: cyclic]
     #[arg(long, value_name = "PROBE[:OPTIONS]", help_heading = "Measurement")]
     pub(crate) probe: Option<String>,
-    /// Loads beside the measurement, separated by commas: hackbench, memory, disk, … (all of them: `tailbound load --help`); `none` is none [default: hackbench,memory]
+    /// Loads during the measurement, separated by commas: hackbench, memory, disk, … (all of them: `tailbound load --help`), or `none` [default: hackbench,memory]
     ///
     /// Options follow a colon: `hackbench:groups=10,ipc=inet,memory`. See `tailbound load --help`.
     #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Load")]
     pub(crate) load: Vec<String>,
-    /// Any shell command as a load; it is ended with the run
+    /// Any shell command as a load; it is stopped with the run
     #[arg(long, value_name = "CMD", help_heading = "Load")]
     pub(crate) load_cmd: Option<String>,
     #[command(flatten)]
-    pub(crate) work: crate::cli_decide::WorkWords,
+    pub(crate) work: crate::cli_decide::BenchmarkArgs,
     /// Where the HTML report goes [default: beside the run file]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
@@ -287,7 +288,7 @@ pub(crate) struct LoadArgs {
     /// Loads, with options after a colon: `hackbench:groups=10,ipc=inet`
     #[arg(required = true, value_name = "NAME[:OPTIONS]")]
     pub(crate) names: Vec<String>,
-    /// How long [default: until Ctrl-C]
+    /// Duration [default: until Ctrl-C]
     #[arg(short = 'D', long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
     /// Print totals as JSON
@@ -341,19 +342,19 @@ pub(crate) struct ImportArgs {
     /// The file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Its format, where the content does not tell
+    /// Format, if it cannot be detected
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Unit of the numbers, where the file does not say: ns, us, ms, s
+    /// Unit of the numbers, if the file does not name it: ns, us, ms, s
     #[arg(short, long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
-    /// The interval of the measurement, where the file does not say or is wrong
+    /// Interval of the measurement, if the file does not contain it or is wrong
     #[arg(short, long, value_name = "TIME")]
     pub(crate) interval: Option<String>,
-    /// The length of the measurement, where the file does not say or is wrong
+    /// Duration of the measurement, if the file does not contain it or is wrong
     #[arg(short = 'D', long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// A deadline to judge it by
+    /// Deadline to judge it by
     #[arg(short, long, value_name = "TIME")]
     pub(crate) deadline: Option<String>,
     /// The run file; `-` is standard output [default: FILE.tailbound.jsonl]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of `bound`.
+//! Command-line arguments of `bound`.
 //!
 //! Context: COLD.
 
@@ -10,8 +10,8 @@ use clap::Args;
 /// Arguments of `bound`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What is claimed and what is not: docs/bound.md. Exit status: 0 without a deadline, or the \
-statement shows it; 1 it was exceeded; 5 not shown, or no bound can be given. Examples:\n  \
+    after_help = "What a bound claims and what it does not: docs/bound.md. Exit status: 0 no deadline was given, or the \
+deadline is shown to hold; 1 it was exceeded; 5 not shown, or no bound can be given. Examples:\n  \
 tailbound bound run.tailbound.jsonl --above 100us --deadline 200us\n  \
 tailbound bound --interval 1ms --unit us - < column.txt"
 )]
@@ -19,22 +19,22 @@ pub(crate) struct BoundArgs {
     /// Run files, files of other tools, or plain columns of numbers; `-` is standard input
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// State how often something later than this comes; may be given more than once [default: round values]
+    /// State how often latencies above this value occur; may be given more than once [default: round values]
     #[arg(long, value_name = "TIME")]
     pub(crate) above: Vec<String>,
-    /// The deadline to be shown [default: that of the run]
+    /// Deadline to demonstrate [default: that of the run]
     #[arg(short = 'd', long, value_name = "TIME")]
     pub(crate) deadline: Option<String>,
-    /// How many times the length of the run the bound reaches: `10` or `100`
+    /// Time that the bound covers, in multiples of the length of the run: `10` or `100`
     #[arg(long, value_name = "TIMES", default_value = "10", value_parser = ["10", "100"])]
     pub(crate) extrapolate: String,
-    /// Confidence of the lines that hold for every distribution; the bound has 0.95 or is refused
+    /// Confidence of the statements that hold for any distribution; the bound always has 0.95
     #[arg(long, value_name = "P", default_value_t = 0.95)]
     pub(crate) confidence: f64,
-    /// Seed for values of a coarse source
+    /// Seed of the random numbers used for values with coarse resolution
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The interval of another tool's measurement, where its file does not name it
+    /// Interval of another tool's measurement, if its file does not contain it
     #[arg(short, long, value_name = "TIME")]
     pub(crate) interval: Option<String>,
     /// The unit of plain numbers: `ns`, `us`, `ms`
@@ -43,7 +43,7 @@ pub(crate) struct BoundArgs {
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the picture of levels over the time between exceedances (one run); `-` is standard output, in the place of the text
+    /// Write the return-level plot (SVG, one run only); `-` is standard output, instead of the text
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Overwrite an existing picture

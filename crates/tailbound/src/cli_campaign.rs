@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of `tailbound campaign`.
+//! Command-line arguments of `tailbound campaign`.
 //!
 //! Context: COLD.
 
@@ -12,17 +12,17 @@ use crate::cli_lab::{GuestArgs, HostArgs};
 /// What can be done with campaigns.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Campaign {
-    /// The campaigns that come with this program
+    /// List the campaigns that come with this program
     List {
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// What a campaign does, how long it takes, and what its text says
+    /// Show what a campaign measures, how long it takes, and what was published
     Show(CampaignShowArgs),
-    /// Do again what a text did, here or in the lab's kernels; goes on where it was interrupted
+    /// Repeat a published measurement, here or on kernels of the lab; resumes an interrupted one
     Run(Box<CampaignRunArgs>),
-    /// Make the page of a campaign's folder, wherever its runs were made
+    /// Write the report of a campaign's folder, wherever its runs were made
     Page(CampaignPageArgs),
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct CampaignShowArgs {
     /// A campaign's name (see `campaign list`) or a file
     #[arg(value_name = "NAME|FILE")]
     pub(crate) name: String,
-    /// Print the file itself, to make one's own of it
+    /// Print the file itself, as a base for your own
     #[arg(long, conflicts_with = "json")]
     pub(crate) toml: bool,
     /// Print as JSON
@@ -40,7 +40,7 @@ pub(crate) struct CampaignShowArgs {
     pub(crate) json: bool,
 }
 
-const RUN_HELP: &str = "Exit status: 0 every run complete and no claim of the text contradicted; 1 a claim does not hold here; 2 usage or input error; 3 a run could not be made; 5 not complete: the same words go on.\n\nThe folder holds a folder for each system with a run file for each run, and campaign.html. Runs that are complete are kept; those that were cut off are made again. In the lab all times are virtual: shorten with --scale.";
+const RUN_HELP: &str = "Exit status: 0 every run complete and no claim of the publication contradicted; 1 a claim does not hold here; 2 usage or input error; 3 a run could not be made; 5 not complete: the same command resumes it.\n\nThe folder holds a folder for each system with a run file for each run, and campaign.html. Runs that are complete are kept; those that were cut off are made again. In the lab all times are virtual: shorten with --scale.";
 
 /// Arguments of `campaign run`.
 #[derive(Debug, Args)]
@@ -49,32 +49,32 @@ pub(crate) struct CampaignRunArgs {
     /// A campaign's name (see `campaign list`) or a file
     #[arg(value_name = "NAME|FILE")]
     pub(crate) name: String,
-    /// Do this share of everything: activations, repetitions, amounts of work; the page says what can then no longer be claimed
+    /// Scale everything down to this share: activations, repetitions, amounts of work; the report says what can then no longer be claimed
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, help_heading = "Campaign")]
     pub(crate) scale: f64,
-    /// Only these runs, by their names or by their step's
+    /// Only these runs, by their names or by the names of their steps
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Campaign")]
     pub(crate) only: Vec<String>,
-    /// Measured CPUs, in the place of the campaign's: `all`, `isolated` or a list
+    /// Measured CPUs, instead of those of the campaign: `all`, `isolated` or a list
     #[arg(short = 'a', long, value_name = "CPUS", help_heading = "Campaign")]
     pub(crate) cpus: Option<String>,
-    /// What this machine is called in the folder [default: its kernel's release]
+    /// Name of this machine in the folder [default: its kernel release]
     #[arg(long, value_name = "NAME", help_heading = "Campaign")]
     pub(crate) system: Option<String>,
-    /// Go on with a folder, which must be there
+    /// Resume in an existing folder
     #[arg(long, help_heading = "Campaign")]
     pub(crate) resume: bool,
-    /// Begin without asking: where it takes very long in the lab, and where a campaign's file names commands that root would run
+    /// Do not ask before a long time in the lab, or before running commands from the campaign file as root
     #[arg(short, long, help_heading = "Campaign")]
     pub(crate) yes: bool,
-    /// Measure in the lab: `debian:6.12`, `debian:6.12-rt`, `path:…`, `build:…`; several are set side by side
+    /// Measure in the lab: `debian:6.12`, `debian:6.12-rt`, `path:…`, `build:…`; several are compared
     #[arg(short, long, value_name = "KERNEL", help_heading = "Guest")]
     pub(crate) kernel: Vec<String>,
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// The folder [default: the campaign's name with .campaign, and with a number where that holds other words]
+    /// The folder [default: the campaign's name with .campaign, and a number if that folder was made with other options]
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Make runs again that were made with different options
@@ -85,10 +85,10 @@ pub(crate) struct CampaignRunArgs {
 /// Arguments of `campaign page`.
 #[derive(Debug, Args)]
 pub(crate) struct CampaignPageArgs {
-    /// Folders of `campaign run`; systems of all of them stand on one page
+    /// Folders of `campaign run`; the report shows the systems of all of them
     #[arg(required = true, value_name = "DIR")]
     pub(crate) folders: Vec<PathBuf>,
-    /// Another campaign file than the one in the first folder, for figures or claims added since
+    /// Campaign file to use instead of the one in the first folder, for figures or claims added since
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) campaign: Option<String>,
     /// The HTML file [default: campaign.html in the first folder]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of `compare` and of `run --rounds`.
+//! Command-line arguments of `compare` and of `run --rounds`.
 //!
 //! Context: COLD.
 
@@ -9,28 +9,29 @@ use clap::Args;
 
 use crate::cli::ColorArg;
 
-/// What is greater than it matters, and what a script is told.
+/// Margins of a relevant change, and the exit status.
 #[derive(Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// The smallest change that matters, as a share: a change must exceed both margins [default: 5%]
+    /// Smallest relevant change, as a share; a change must exceed both margins [default: 5%]
     #[arg(long, value_name = "PERCENT", help_heading = "Comparison")]
     pub(crate) margin: Option<String>,
-    /// And as a time [default: 1us]
+    /// Smallest relevant change, as a time [default: 1us]
     #[arg(long, value_name = "TIME", help_heading = "Comparison")]
     pub(crate) margin_time: Option<String>,
-    /// Exit with 5 unless every system is shown to be equivalent to the first, or better
+    /// Exit with status 5 unless every system is shown to be equivalent to the first, or better
     #[arg(long, help_heading = "Comparison")]
     pub(crate) require_equivalent: bool,
-    /// Of everything random: orders, resamples, exchanges of labels [default: 1; for --rounds: from the clock]
+    /// Seed of everything random: order of runs, resamples, permutations [default: 1; for --rounds: from the clock]
     #[arg(long, value_name = "N", help_heading = "Comparison")]
     pub(crate) seed: Option<u64>,
 }
 
 const COMPARE_HELP: &str = "\
-How systems are compared: runs made in turn by `run --rounds` by rounds (drift of the machine cancels); \
-one run of each by stretches of at least 10 s, several of each (folders) by runs, both labelled as not interleaved. \
-Quantiles and the block maximum have intervals that hold at once at 95 %. Later beyond both margins is a regression, \
-earlier an improvement; an interval within them is equivalent; else inconclusive, with how many more rounds would decide.
+The unit of comparison is the round for runs made by `run --rounds` (drift of the machine cancels). For one run per \
+system it is a stretch of at least 10 s, for several (folders) the run; both are labelled as not interleaved. \
+Quantiles and the block maximum have simultaneous 95 % intervals. Later by more than both margins is a regression, \
+earlier an improvement; an interval within the margins is equivalent; anything else is inconclusive, with an estimate of \
+how many more rounds would decide.
 
 Exit status: 0 no regression is shown; 1 a regression; 2 usage or input error; 5 undecided, with --require-equivalent only.";
 
@@ -62,15 +63,15 @@ pub(crate) struct CompareArgs {
 /// What `run` takes to make runs in turn.
 #[derive(Debug, Args)]
 pub(crate) struct RoundsArgs {
-    /// Make so many rounds of all VARIANTs, in random order, each a run of its own, and compare them. Stopped by Ctrl-C, it goes on when the same words are given with the same --out
+    /// Run N rounds of all VARIANTs, in random order, and compare them. After Ctrl-C the same command with the same --out resumes
     #[arg(long, value_name = "N", help_heading = "Comparison")]
     pub(crate) rounds: Option<u32>,
-    /// What is compared, each in quotes: `'NAME: FLAGS OF RUN'`; flags before `--` are common to all, and the loads of both add up
+    /// Variants to compare, each in quotes: `'NAME: OPTIONS OF RUN'`; options before `--` apply to all, and the loads of both add up
     #[arg(last = true, value_name = "VARIANT", help_heading = "Comparison")]
     pub(crate) variants: Vec<String>,
     #[command(flatten)]
     pub(crate) judge: JudgeArgs,
-    /// The place of this run among others; given by `run --rounds`
+    /// Position of this run among others; set by `run --rounds`
     #[arg(long, hide = true, value_name = "JSON")]
     pub(crate) as_round: Option<String>,
 }

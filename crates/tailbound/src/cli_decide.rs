@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of `decide` and of the works it decides by.
+//! Command-line arguments of `decide`, and of the benchmarks it uses.
 //!
 //! Context: COLD.
 
@@ -8,52 +8,58 @@ use std::path::PathBuf;
 use clap::Args;
 use tailbound_core::plan::RunConfig;
 
-/// Works beside a measurement.
+/// Benchmarks beside a measurement.
 #[derive(Debug, Args)]
-pub(crate) struct WorkWords {
-    /// Works timed after the measurement, for what the system costs in throughput: arithmetic, file, messages, compile, `cmd:COMMAND`; separated by commas
+pub(crate) struct BenchmarkArgs {
+    /// Benchmarks to time after the measurement, to show what the system costs in throughput: arithmetic, file, messages, compile, `cmd:COMMAND`; separated by commas
     ///
-    /// Real, user and sys time of each repetition go into the run file; `tailbound decide` sets two systems side by side.
-    #[arg(short = 'W', long, value_name = "WORKS", help_heading = "Work")]
+    /// Real, user and sys time of each repetition go into the run file; `tailbound decide` compares two systems by them.
+    #[arg(
+        short = 'W',
+        long,
+        visible_alias = "benchmark",
+        value_name = "BENCHMARKS",
+        help_heading = "Benchmarks"
+    )]
     pub(crate) work: Vec<String>,
-    /// Any shell command as a work
-    #[arg(long, value_name = "CMD", help_heading = "Work")]
+    /// Any shell command as a benchmark
+    #[arg(long, visible_alias = "benchmark-cmd", value_name = "CMD", help_heading = "Benchmarks")]
     pub(crate) work_cmd: Option<String>,
-    /// How many times each work is done [default: 3]
-    #[arg(long, value_name = "N", help_heading = "Work")]
+    /// How many times each benchmark is run [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Benchmarks")]
     pub(crate) repeat: Option<u32>,
 }
 
-impl WorkWords {
+impl BenchmarkArgs {
     /// Lays the flags over the words of a campaign file.
     pub(crate) fn lay_over(&self, words: &mut RunConfig) {
-        let mut works = self.work.clone();
-        works.extend(self.work_cmd.as_ref().map(|line| format!("cmd:{line}")));
-        if !works.is_empty() {
-            words.work = Some(works);
+        let mut benchmarks = self.work.clone();
+        benchmarks.extend(self.work_cmd.as_ref().map(|line| format!("cmd:{line}")));
+        if !benchmarks.is_empty() {
+            words.work = Some(benchmarks);
         }
         words.repeat = self.repeat.or(words.repeat);
     }
 }
 
-/// Every work with what it does, for `measure work --help`.
-fn works_help() -> String {
-    let mut text = String::from("Works:");
-    for kind in tailbound_load::WORKS {
+/// Every benchmark with what it does, for `measure benchmark --help`.
+fn benchmarks_help() -> String {
+    let mut text = String::from("Benchmarks:");
+    for kind in tailbound_load::BENCHMARKS {
         text.push_str(&format!("\n  {:<11} {}", kind.name, kind.about));
     }
     text.push_str("\n\nOptions are those of the load of the same kind, see `tailbound load --help`; loops= is the amount.");
     text
 }
 
-/// Arguments of `measure work`.
+/// Arguments of `measure benchmark`.
 #[derive(Debug, Args)]
-#[command(after_help = works_help())]
-pub(crate) struct MeasureWorkArgs {
-    /// Works, with options after a colon: `messages:groups=4`, `cmd:make -j8`
+#[command(after_help = benchmarks_help())]
+pub(crate) struct MeasureBenchmarkArgs {
+    /// Benchmarks, with options after a colon: `messages:groups=4`, `cmd:make -j8`
     #[arg(required = true, value_name = "NAME[:OPTIONS]")]
-    pub(crate) works: Vec<String>,
-    /// How many times each is done [default: 3]
+    pub(crate) benchmarks: Vec<String>,
+    /// How many times each is run [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) repeat: Option<u32>,
     /// Where the run file goes; `-` is standard output [default: nowhere]
@@ -70,7 +76,7 @@ pub(crate) struct MeasureWorkArgs {
     pub(crate) quiet: bool,
 }
 
-const DECIDE_HELP: &str = "Exit status: 0 every question on the way was answered; 5 some were not, and the recommendation says which; 2 usage or input error.\n\nPictures of --svg: flow; delay-1, delay-2, … one a work; rates; sleepers.";
+const DECIDE_HELP: &str = "Exit status: 0 every question was answered; 5 some were not, and the recommendation names them; 2 usage or input error.\n\nPictures of --svg: flow; delay-1, delay-2, … one per benchmark; rates; sleepers.";
 
 /// Arguments of `decide`.
 #[derive(Debug, Args)]
@@ -107,13 +113,13 @@ pub(crate) struct DecideArgs {
     /// Does the system run as a guest of a hypervisor? [default: as measured]
     #[arg(long, value_name = "YES|NO", value_parser = ["yes", "no"], help_heading = "Answers")]
     pub(crate) virtualised: Option<String>,
-    /// How long one item of the work takes: `5ms`
+    /// Length of one work item: `5ms`
     #[arg(long, value_name = "TIME", help_heading = "Answers")]
     pub(crate) unit_length: Option<String>,
-    /// The latest acceptable start [default: that of the runs]
+    /// Largest acceptable start latency [default: that of the runs]
     #[arg(short, long, value_name = "TIME", help_heading = "Answers")]
     pub(crate) deadline: Option<String>,
-    /// Do not ask what is not known, also on a terminal
+    /// Do not prompt for unknown answers, even on a terminal
     #[arg(long, help_heading = "Answers")]
     pub(crate) no_ask: bool,
 
@@ -136,7 +142,7 @@ pub(crate) struct DecideArgs {
 /// What `decide` can do besides deciding.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Also {
-    /// Measure 1, 2, … tasks that sleep in parallel, a run file each
+    /// Measure 1, 2, … tasks that sleep in parallel; one run file for each number
     Sleepers(SleepersArgs),
 }
 
@@ -149,7 +155,7 @@ pub(crate) struct SleepersArgs {
     /// Sleeps of each task
     #[arg(short, long, value_name = "N", default_value_t = 10_000)]
     pub(crate) loops: u64,
-    /// From one activation to the next
+    /// Interval between activations
     #[arg(short, long, value_name = "TIME", default_value = "1ms")]
     pub(crate) interval: String,
     /// Policy of the tasks [default: fifo:95 where allowed]
@@ -158,10 +164,10 @@ pub(crate) struct SleepersArgs {
     /// CPUs that the tasks share [default: all]
     #[arg(short = 'a', long, value_name = "CPUS")]
     pub(crate) cpus: Option<String>,
-    /// Loads beside them
+    /// Loads during the measurement
     #[arg(short = 'L', long, value_name = "LOADS", default_value = "none")]
     pub(crate) load: String,
-    /// Folder of the run files [default: sleepers, with a number where that holds such files]
+    /// Folder of the run files [default: sleepers, with a number if that holds run files]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Overwrite existing run files

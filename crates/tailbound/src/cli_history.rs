@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of `history`.
+//! Command-line arguments of `history`.
 //!
 //! Context: COLD.
 
@@ -10,13 +10,13 @@ use clap::Args;
 /// Arguments of `history`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 the last change made nothing worse, or there was none; 1 it did; 2 usage or input error."
+    after_help = "Exit status: 0 no change, or the last one made nothing worse; 1 the last change is a regression; 2 usage or input error."
 )]
 pub(crate) struct HistoryArgs {
     /// Run files, files of tools that `import` reads, or folders of run files (*.tailbound.jsonl)
     #[arg(required = true, value_name = "RUN|FOLDER")]
     pub(crate) runs: Vec<PathBuf>,
-    /// A figure must move by more than this to be a change
+    /// Smallest relevant change, as a share
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     pub(crate) margin: String,
     /// Seed of the permutations

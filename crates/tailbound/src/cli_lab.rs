@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of `tailbound lab`.
+//! Command-line arguments of `tailbound lab`.
 //!
 //! Context: COLD.
 
@@ -12,23 +12,23 @@ use crate::cli::ColorArg;
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lab {
-    /// Boot one or more kernels in QEMU and measure in each; the same bytes on any host
+    /// Boot one or more kernels in QEMU and measure on each; the results are byte-identical on any host
     Run(LabRunArgs),
-    /// Make a lab run again from its own record and compare the files byte for byte
+    /// Repeat a lab run from its own record and compare the files byte for byte
     Repeat(LabRepeatArgs),
-    /// Every kernel with every load: a run file each, one table, one report; goes on where it was interrupted
+    /// Measure every kernel with every load: a run file each, one table, one report; resumes an interrupted matrix
     Matrix(LabMatrixArgs),
-    /// What the lab's folder holds: list, verify, remove
+    /// List, verify or remove the contents of the lab's folder
     Cache(LabCacheArgs),
     /// Kernels by name: list, fetch, build from source
     #[command(subcommand)]
     Kernel(crate::cli_lab_kernel::LabKernel),
 }
 
-/// What guests are made of.
+/// The guest.
 #[derive(Debug, Args)]
 pub(crate) struct GuestArgs {
-    /// A target description (TOML) in the place of a kernel: image, files, options and testers of a dual kernel, see docs/dual-kernels.md
+    /// A target description (TOML) instead of a kernel: image, files, options and testers of a dual kernel, see docs/dual-kernels.md
     #[arg(short, long, value_name = "FILE", help_heading = "Guest")]
     pub(crate) target: Vec<PathBuf>,
     /// Architecture of the guest: `x86_64`, `aarch64`, `arm` [default: x86_64]
@@ -37,7 +37,7 @@ pub(crate) struct GuestArgs {
     /// QEMU's machine model: `pc`, `q35`; `virt`; `vexpress-a9` [default: pc, virt, vexpress-a9]
     #[arg(long, value_name = "MODEL", help_heading = "Guest")]
     pub(crate) machine: Option<String>,
-    /// CPUs of the guest; more than one take turns, see docs/virtual-time.md [default: 1]
+    /// CPUs of the guest; QEMU runs them alternately, see docs/virtual-time.md [default: 1]
     #[arg(long, value_name = "N", help_heading = "Guest")]
     pub(crate) smp: Option<u32>,
     /// Memory of the guest in MiB [default: 768]
@@ -46,10 +46,10 @@ pub(crate) struct GuestArgs {
     /// One instruction lasts 2^N ns [default: 0]
     #[arg(long, value_name = "N", help_heading = "Guest")]
     pub(crate) shift: Option<u8>,
-    /// Seed of everything random in the guest: another one is another, equally repeatable run [default: 1]
+    /// Seed of everything random in the guest; each seed gives a different, repeatable run [default: 1]
     #[arg(long, value_name = "N", help_heading = "Guest")]
     pub(crate) seed: Option<u32>,
-    /// Use KVM: fast, in the host's time, noisy; figures are labelled so
+    /// Use KVM: fast, but in real time of the host, and noisy; the figures are labelled as such
     #[arg(long, help_heading = "Guest")]
     pub(crate) kvm: bool,
     /// Add a program with its libraries to the guest, at the same path
@@ -60,10 +60,10 @@ pub(crate) struct GuestArgs {
 /// What is measured in guests.
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
-    /// What is measured, with options after a colon, as `run --probe` takes it [default: cyclic]
+    /// The probe, with options after a colon, as for `run --probe` [default: cyclic]
     #[arg(long, value_name = "PROBE[:OPTIONS]", help_heading = "Measurement")]
     pub(crate) probe: Option<String>,
-    /// How many activations [default: 3000]
+    /// Number of activations [default: 3000]
     #[arg(
         short = 'l',
         long,
@@ -72,13 +72,13 @@ pub(crate) struct ProbeArgs {
         help_heading = "Measurement"
     )]
     pub(crate) cycles: Option<u64>,
-    /// From one activation to the next, in the guest's time [default: 250us, or the probe's own]
+    /// Interval between activations, in virtual time [default: 250us, or the probe's own]
     #[arg(short, long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) interval: Option<String>,
-    /// Discarded before [default: 100ms]
+    /// Warm-up before the measurement [default: 100ms]
     #[arg(long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) warm_up: Option<String>,
-    /// The latest acceptable wake-up, in virtual time
+    /// Largest acceptable latency, in virtual time
     #[arg(short = 'd', long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) deadline: Option<String>,
     /// Policy of the measured thread [default: fifo:95]
@@ -87,39 +87,39 @@ pub(crate) struct ProbeArgs {
     /// How the thread sleeps, as in `run --help`; `cobalt` and `evl` on their kernels
     #[arg(long, alias = "means", value_name = "CALL", help_heading = "Measurement")]
     pub(crate) sleep: Option<String>,
-    /// Which of the kernel's tracers watches beside it: see docs/observe.md
+    /// Break latency down by stage with the kernel's tracing: see docs/observe.md
     #[arg(long, value_name = "TRACER", help_heading = "Measurement")]
     pub(crate) observe: Option<String>,
-    /// Everything else about the measurement, from a run configuration (TOML)
+    /// Further options of the measurement, from a run configuration (TOML)
     #[arg(short, long, alias = "campaign", value_name = "FILE", help_heading = "Measurement")]
     pub(crate) config: Option<PathBuf>,
-    /// Another program measures in our place: a command line beginning with its path, with --with for its file; or the names of a --target's testers, separated by commas; `own` is our loop, `all` is everything
+    /// Measure with another program: a command line that begins with its path, with --with for its file; or the names of a --target's testers, separated by commas; `own` is Tailbound's loop, `all` is everything
     #[arg(long, value_name = "CMD", help_heading = "Measurement")]
     pub(crate) tester: Option<String>,
-    /// Format of the tester's answer, where its content does not tell
+    /// Format of the tester's output, if it cannot be detected
     #[arg(long, value_name = "FORMAT", requires = "tester", help_heading = "Measurement")]
     pub(crate) format: Option<String>,
-    /// The file the tester writes its answer to, in the guest, where that is not its standard output
+    /// File in the guest that the tester writes its output to, if not standard output
     #[arg(long, value_name = "FILE", requires = "tester", help_heading = "Measurement")]
     pub(crate) tester_file: Option<String>,
 }
 
-/// How guests are run, which no figure depends on.
+/// How guests are run; no figure depends on it.
 #[derive(Debug, Args)]
 pub(crate) struct HostArgs {
-    /// Guests at a time [default: one a core]
+    /// Number of guests in parallel [default: one per core]
     #[arg(short, long, value_name = "N", help_heading = "Host")]
     pub(crate) jobs: Option<usize>,
     /// The QEMU program [default: $TAILBOUND_QEMU, or qemu-system-ARCH on the path]
     #[arg(long, value_name = "PROGRAM", help_heading = "Host")]
     pub(crate) qemu: Option<PathBuf>,
-    /// The tailbound for the guest [default: this one, or the one beside it for the guest's architecture]
+    /// The tailbound program for the guest [default: this one, or the one beside it for the guest's architecture]
     #[arg(long, value_name = "FILE", help_heading = "Host")]
     pub(crate) guest: Option<PathBuf>,
     /// Boot each time instead of resuming from a snapshot after boot
     #[arg(long, help_heading = "Host")]
     pub(crate) no_snapshot: bool,
-    /// Seconds of this host's time that one guest may take
+    /// Time limit of one guest, in seconds of the host
     #[arg(long, value_name = "S", default_value_t = 3600, help_heading = "Host")]
     pub(crate) host_limit: u64,
     /// Ask apt again what a kernel's name means today
@@ -138,24 +138,24 @@ pub(crate) struct HostArgs {
 /// Arguments of `lab run`.
 #[derive(Debug, Args)]
 pub(crate) struct LabRunArgs {
-    /// `debian:6.12-rt`, `debian:6.12`, `path:VMLINUZ[,MODULES]`, `build:NAME`; several are set side by side
+    /// `debian:6.12-rt`, `debian:6.12`, `path:VMLINUZ[,MODULES]`, `build:NAME`; several are compared
     #[arg(short, long, value_name = "KERNEL", help_heading = "Guest")]
     pub(crate) kernel: Vec<String>,
-    /// Added to the kernel's command line
+    /// Append to the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true, help_heading = "Guest")]
     pub(crate) append: Option<String>,
-    /// Loads beside the measurement; `none` is none [default: hackbench]
+    /// Loads during the measurement, or `none` [default: hackbench]
     #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Measurement")]
     pub(crate) load: Vec<String>,
     #[command(flatten)]
-    pub(crate) work: crate::cli_decide::WorkWords,
+    pub(crate) work: crate::cli_decide::BenchmarkArgs,
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
     #[command(flatten)]
     pub(crate) probe: ProbeArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// Where the run file goes; a folder for several kernels [default: named after kernel, load and probe, with a number where that is taken]
+    /// Where the run file goes; a folder for several kernels [default: named after kernel, load and probe, with a number if that exists]
     #[arg(short, long, value_name = "PATH", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Where the HTML report goes [default: beside the run file; `lab.html` beside several]
@@ -172,7 +172,7 @@ pub(crate) struct LabRepeatArgs {
     /// A run file made in the lab
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// The target description, for a run that was made on one
+    /// The target description, for a run that was made with one
     #[arg(short, long, value_name = "FILE", help_heading = "Guest")]
     pub(crate) target: Option<PathBuf>,
     /// Keep the new run file here
@@ -188,19 +188,19 @@ pub(crate) struct LabRepeatArgs {
 /// Arguments of `lab cache`.
 #[derive(Debug, Args)]
 pub(crate) struct LabCacheArgs {
-    /// Compare everything that has a hash with it; exit status 1 if something is damaged
+    /// Check everything that has a hash; exit status 1 if something is damaged
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Remove what is beyond the limits, kernels, sources and builds included, what was unused the longest first
+    /// Remove what exceeds the limits, kernels, sources and builds included, least recently used first
     #[arg(long)]
     pub(crate) prune: bool,
     /// Remove everything, builds included
     #[arg(long, conflicts_with = "prune")]
     pub(crate) clear: bool,
-    /// The most that all may take [default: $TAILBOUND_LAB_SIZE, or 8G]
+    /// Size limit of the folder [default: $TAILBOUND_LAB_SIZE, or 8G]
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_size: Option<String>,
-    /// How long something stays that nobody uses [default: $TAILBOUND_LAB_AGE, or 30d]
+    /// Age limit of unused files [default: $TAILBOUND_LAB_AGE, or 30d]
     #[arg(long, value_name = "AGE")]
     pub(crate) max_age: Option<String>,
     /// Print the answer as JSON
@@ -211,7 +211,7 @@ pub(crate) struct LabCacheArgs {
 /// Arguments of `lab matrix`.
 #[derive(Debug, Args)]
 pub(crate) struct LabMatrixArgs {
-    /// A TOML file: kernels, append, system, loads, campaign; flags given here win
+    /// A TOML file: kernels, append, system, loads, campaign; options on the command line take precedence
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Kernels, separated by spaces or given several times
@@ -226,7 +226,7 @@ pub(crate) struct LabMatrixArgs {
         help_heading = "Measurement"
     )]
     pub(crate) loads: Vec<String>,
-    /// Added to the kernels' command lines; several times for several systems; '' is none
+    /// Append to the kernels' command lines; several times for several systems; '' appends nothing
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true, help_heading = "Guest")]
     pub(crate) append: Vec<String>,
     #[command(flatten)]
@@ -235,10 +235,10 @@ pub(crate) struct LabMatrixArgs {
     pub(crate) probe: ProbeArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// The folder of the run files and the report [default: matrix; where it holds other words, matrix-2 and so on]
+    /// Folder of the run files and the report [default: matrix; if that was made with other options, matrix-2 and so on]
     #[arg(short, long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// Also one picture of all kernels under one load: `histogram=FILE` or `survival=FILE`
+    /// Also write one plot of all kernels under one load: `histogram=FILE` or `survival=FILE`
     #[arg(long, value_name = "KIND=FILE", value_parser = picture, help_heading = "Output")]
     pub(crate) svg: Vec<(String, PathBuf)>,
     /// Make cells again that were made with different options

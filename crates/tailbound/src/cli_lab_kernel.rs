@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of `tailbound lab kernel`.
+//! Command-line arguments of `tailbound lab kernel`.
 //!
 //! Context: COLD.
 
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// What can be done about kernels.
+/// Subcommands about kernels.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabKernel {
-    /// Which kernels can be had by name, which are in the store, and which were built
+    /// List the kernels that are available by name, in the store, or built
     List(KernelListArgs),
     /// Fetch kernels into the store, so that runs need no network
     Fetch(KernelFetchArgs),
@@ -24,7 +24,7 @@ pub(crate) struct KernelListArgs {
     /// Architecture: `x86_64`, `aarch64`, `arm` [default: x86_64]
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Option<String>,
-    /// Of another suite of the same archives: `trixie`
+    /// Another suite of the same archives: `trixie`
     #[arg(long, value_name = "SUITE")]
     pub(crate) suite: Option<String>,
     /// Fetch the package lists anew
@@ -36,7 +36,7 @@ pub(crate) struct KernelListArgs {
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// No notes about what takes time
+    /// No progress notes
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -56,7 +56,7 @@ pub(crate) struct KernelFetchArgs {
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// No notes about what takes time
+    /// No progress notes
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -68,7 +68,7 @@ fn fragments_help() -> String {
         text.push_str(&format!("\n  {:<12} {}", fragment.name, fragment.about));
     }
     text.push_str(
-        "\n\nWithout --config our small guest configuration is the base; see docs/kernels.md.",
+        "\n\nWithout --config a small configuration for guests is the base; see docs/kernels.md.",
     );
     text
 }
@@ -80,17 +80,17 @@ pub(crate) struct KernelBuildArgs {
     /// `debian:linux-source-6.12` (or `…@SUITE`, `…=VERSION`), a folder, a git tree or an archive
     #[arg(long, value_name = "SOURCE", help_heading = "Source")]
     pub(crate) source: String,
-    /// A patch (also .gz, .xz), in order; `package:FILE` is one that Debian's package brings
+    /// A patch (also .gz, .xz), in order; `package:FILE` is one from the Debian source package
     #[arg(long, value_name = "FILE", help_heading = "Source")]
     pub(crate) patch: Vec<String>,
-    /// For a git tree: move the series (commits that REF lacks, and the patches) onto REF, on the branch tailbound/NAME
+    /// For a git tree: rebase the series (commits that REF lacks, and the patches) onto REF, on the branch tailbound/NAME
     #[arg(long, value_name = "REF", help_heading = "Source")]
     pub(crate) rebase_onto: Option<String>,
 
-    /// Pieces of configuration by name or file, separated by commas; the later wins
+    /// Configuration fragments by name or file, separated by commas; later ones take precedence
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Configuration")]
     pub(crate) fragment: Vec<String>,
-    /// Begin with this whole configuration in place of our small guest's
+    /// Base configuration, instead of the small one for guests
     #[arg(long, value_name = "FILE", help_heading = "Configuration")]
     pub(crate) config: Option<PathBuf>,
     /// Architecture: `x86_64`, `aarch64`, `arm` [default: x86_64]
@@ -100,13 +100,13 @@ pub(crate) struct KernelBuildArgs {
     /// Only patch, configure and check; compile nothing
     #[arg(long, conflicts_with = "test", help_heading = "Build")]
     pub(crate) check: bool,
-    /// Do not keep a kernel, but try these: `allmodconfig`, `allyesconfig`, `allnoconfig`, `randconfig:SEED`, `guest`
+    /// Build these configurations as a test, and keep no kernel: `allmodconfig`, `allyesconfig`, `allnoconfig`, `randconfig:SEED`, `guest`
     #[arg(long, value_name = "TESTS", value_delimiter = ',', help_heading = "Build")]
     pub(crate) test: Vec<String>,
-    /// What the kernel is called afterwards: `build:NAME`
+    /// Name of the kernel for later use: `build:NAME`
     #[arg(long, value_name = "NAME", help_heading = "Build")]
     pub(crate) name: String,
-    /// Compilers at a time [default: one a core]
+    /// Number of parallel compilers [default: one per core]
     #[arg(short, long, value_name = "N", help_heading = "Build", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) jobs: Option<u32>,
     /// Print as JSON

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of every probe of the catalogue: `measure NAME` with the probe's own options
+//! Command-line arguments of every probe of the catalogue: `measure NAME` with the probe's own options
 //! beside those of any plan.
 //!
 //! Context: COLD. Made from the catalogue when the program starts, so that help, man pages
@@ -13,7 +13,7 @@ use crate::cli::MeasureArgs;
 
 /// One probe of the catalogue, as it was typed.
 #[derive(Debug)]
-pub(crate) struct ProbeWords {
+pub(crate) struct ProbeArgs {
     /// Its name and the options given: `signal:between=processes`.
     pub(crate) spec: String,
     /// What any probe takes.
@@ -23,7 +23,7 @@ pub(crate) struct ProbeWords {
 fn command(kind: &'static ProbeKind) -> Command {
     let mut about = format!("{}\n\nTimes from {} to {}.", kind.about, kind.from, kind.to);
     if !kind.replaces.is_empty() {
-        about.push_str(&format!("\n\nDoes the work of {}.", kind.replaces.join(", ")));
+        about.push_str(&format!("\n\nReplaces {}.", kind.replaces.join(", ")));
     }
     about.push_str(&format!(
         "\n\nOne {} every {} unless --interval says otherwise.",
@@ -51,7 +51,7 @@ fn command(kind: &'static ProbeKind) -> Command {
     })
 }
 
-impl Subcommand for ProbeWords {
+impl Subcommand for ProbeArgs {
     fn augment_subcommands(command_of_all: Command) -> Command {
         CATALOGUE.iter().fold(command_of_all, |all, kind| all.subcommand(command(kind)))
     }
@@ -63,7 +63,7 @@ impl Subcommand for ProbeWords {
     }
 }
 
-impl FromArgMatches for ProbeWords {
+impl FromArgMatches for ProbeArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let found = matches.subcommand().and_then(|(n, m)| Some((catalogue::kind(n)?, m)));
         let Some((kind, words)) = found else {

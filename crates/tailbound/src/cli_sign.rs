@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of `sign` and `verify`.
+//! Command-line arguments of `sign` and `verify`.
 //!
 //! Context: COLD.
 
@@ -10,8 +10,8 @@ use clap::Args;
 /// Arguments of `sign`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Keys and signatures are those of minisign: either program reads what the other wrote. A run file that is \
-not as it was written is not signed.\n\nExit status: 0 signed, or the key made; 1 a file is not as it was written; 2 usage or input error."
+    after_help = "Keys and signatures are those of minisign: either program reads what the other wrote. A run file that was \
+changed after it was written is not signed.\n\nExit status: 0 signed, or the key made; 1 a file was changed; 2 usage or input error."
 )]
 pub(crate) struct SignArgs {
     /// Run files; each gets its signature beside it, in FILE.minisig
@@ -23,10 +23,10 @@ pub(crate) struct SignArgs {
     /// Make a key pair first: the secret one in the key's file, the public one in FILE.pub beside it
     #[arg(long)]
     pub(crate) new_key: bool,
-    /// Make the new key without a password: who has its file can sign
+    /// Make the new key without a password: anyone who has the file can sign
     #[arg(short = 'W', long, requires = "new_key")]
     pub(crate) no_password: bool,
-    /// Replace a signature that is there; never a key
+    /// Replace an existing signature (never a key)
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) struct SignArgs {
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 the file is as it was written, and signed where a key was given; 1 it was changed, or the \
+    after_help = "Exit status: 0 the file is unchanged, and signed where a key was given; 1 it was changed, or the \
 signature is missing or another's; 2 usage or input error; 5 undecided (cut off, or without digest and signature)."
 )]
 pub(crate) struct VerifyArgs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of `measure sweep`.
+//! Command-line arguments of `measure sweep`.
 //!
 //! Context: COLD.
 
@@ -18,19 +18,19 @@ pub(crate) struct SweepArgs {
     /// Longest interval
     #[arg(long, value_name = "TIME", default_value = "100ms", help_heading = "Sweep")]
     pub(crate) to: String,
-    /// How many intervals, in equal ratios
+    /// Number of intervals, in equal ratios
     #[arg(long, value_name = "N", default_value_t = 7, help_heading = "Sweep")]
     pub(crate) steps: u32,
-    /// Each interval also with random ones around it, spread by so much; `0%` for none
+    /// Measure each interval also with random intervals of this spread; `0%` for none
     #[arg(long, value_name = "SHARE", default_value = "90%", help_heading = "Sweep")]
     pub(crate) random: String,
-    /// The page with the picture
+    /// Also write an HTML report with the plot
     #[arg(long, value_name = "FILE", help_heading = "Sweep")]
     pub(crate) report: Option<PathBuf>,
-    /// The picture alone
+    /// Also write the plot alone (SVG)
     #[arg(long, value_name = "FILE", help_heading = "Sweep")]
     pub(crate) svg: Option<PathBuf>,
-    /// --duration is that of each step [default: 5s], --out a folder for the run files
+    /// --duration applies to each step [default: 5s], --out names a folder for the run files
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
 }

@@ -55,8 +55,8 @@ fn offer(verb: &str, arg: Arg) -> Arg {
 fn values(verb: &str, placeholder: &str) -> Vec<&'static str> {
     let loads = || tailbound_load::CATALOGUE.iter().map(|kind| kind.name);
     match (verb, placeholder) {
-        ("work", "NAME[:OPTIONS]") | (_, "WORKS" | "BENCHMARKS") => {
-            tailbound_load::WORKS.iter().map(|kind| kind.name).collect()
+        ("benchmark", "NAME[:OPTIONS]") | (_, "BENCHMARKS") => {
+            tailbound_load::BENCHMARKS.iter().map(|kind| kind.name).collect()
         }
         (_, "NAME[:OPTIONS]") => loads().collect(),
         (_, "LOADS") => loads().chain(["none"]).collect(),

@@ -54,8 +54,8 @@ fn commands(words: &[&RunConfig]) -> BTreeSet<String> {
     for w in words {
         let loads = w.load.iter().flatten().flat_map(|l| tailbound_run::split_loads(l));
         let loads = loads.filter_map(|l| l.parse::<LoadSpec>().ok());
-        let works = w.work.iter().flatten().filter_map(|t| tailbound_load::work(t).ok());
-        all.extend(loads.chain(works).filter_map(|spec| tailbound_load::command_of(&spec)));
+        let benchmarks = w.work.iter().flatten().filter_map(|t| tailbound_load::benchmark(t).ok());
+        all.extend(loads.chain(benchmarks).filter_map(|spec| tailbound_load::command_of(&spec)));
         all.extend(w.load_cmd.iter().cloned());
     }
     all

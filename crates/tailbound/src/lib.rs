@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words on the command line to library calls and exit codes, nothing else.
+//! Command-line arguments to library calls and exit codes, nothing else.
 //!
 //! Context: COLD. A library so that man pages and completions are made from the one
 //! definition ([`command`]).

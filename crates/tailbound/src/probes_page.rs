@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds `docs/probes.md` to the catalogue: a row a probe with a link to its page, every
+//! Holds `docs/probes.md` to the catalogue: a row per probe with a link to its page, every
 //! program it replaces, and commands that the command line understands.
 //!
 //! Context: COLD, tests only. `TAILBOUND_BLESS=1 cargo test -p tailbound probes_page` writes

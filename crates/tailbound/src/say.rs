@@ -98,7 +98,7 @@ pub(crate) fn answer_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&printable::json(text))
 }
 
-/// Prints something about the work, not the answer; a closed standard error is nobody's loss.
+/// Prints progress, not results; a closed standard error is ignored.
 pub(crate) fn note(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", printable::text(text)));
 }

@@ -450,7 +450,7 @@ fn golden_same(wanted: &Value, found: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the founding texts found: without the load both alike, under it far apart.
+/// What the papers found: without load both kernels alike, under load far apart.
 fn shape(now: &serde_json::Map<String, Value>) -> anyhow::Result<()> {
     let latest = |kernel: &str, load: &str| {
         let found = now.get(kernel).and_then(|v| v.pointer(&format!("/{load}/max_ns")));

@@ -26,9 +26,9 @@ pub(crate) fn tidy(_: &Path) -> anyhow::Result<Tally> {
 
 pub(crate) fn format(project: &Path) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
-    let mut house = exec::cargo(project);
-    house.args(["fmt", "--all", "--check"]);
-    tally.add("format", exec::succeed(&mut house));
+    let mut fmt = exec::cargo(project);
+    fmt.args(["fmt", "--all", "--check"]);
+    tally.add("format", exec::succeed(&mut fmt));
     for beside in beside(project) {
         let mut cargo = exec::cargo(&project.join(beside));
         cargo.args(["fmt", "--check"]);

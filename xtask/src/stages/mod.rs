@@ -5,6 +5,7 @@
 //! skipped and why; the last line of all is the sum.
 
 mod capi;
+mod commands;
 mod examples;
 mod lab;
 mod libtest;
@@ -15,6 +16,5 @@ mod python;
 mod run;
 pub(crate) mod tally;
 mod ways;
-mod words;
 
 pub(crate) use run::command;

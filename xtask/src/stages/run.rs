@@ -11,14 +11,14 @@ use std::time::Instant;
 use anyhow::bail;
 
 use super::tally::Tally;
-use super::{capi, lab, libtest, lints, miri, product, python, words};
+use super::{capi, commands, lab, libtest, lints, miri, product, python};
 use crate::{bare, root};
 
 type Work = fn(&Path) -> anyhow::Result<Tally>;
 
 /// Name, what it checks, and how.
 const STAGES: &[(&str, &str, Work)] = &[
-    ("tidy", "the rules of the house", lints::tidy),
+    ("tidy", "the rules of CONTRIBUTING.md", lints::tidy),
     ("format", "rustfmt", lints::format),
     ("link-probe", "what the measuring loop can reach", lints::link_probe),
     ("clippy", "the lints of the workspace", lints::clippy),
@@ -29,7 +29,7 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("pages", "man pages and completions", lints::pages),
     ("fuzz", "the fuzz targets compile", lints::fuzz),
     ("static", "the static program, alone in an empty root directory", product::static_binary),
-    ("commands", "every command that README and docs show", words::all),
+    ("commands", "every command that README and docs show", commands::all),
     ("arm", "ARM programs under emulation", product::arm),
     ("capi", "libtailbound installed, and programs in C and C++ with it", capi::all),
     ("python", "the Python reader", python::all),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which crate may use which, and how many crates of others there may be.
 //!
-//! Context: COLD. The table is the picture of the house: an edge that is not in it is an
+//! Context: COLD. The table is the architecture: an edge that is not in it is an
 //! error, whatever kind of dependency it is (normal, build, dev).
 //! Source: `cargo metadata`, format version 1.
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::finding::Finding;
 use crate::exec;
 
-/// Crate, and the crates of the house it may use.
+/// Crate, and the workspace crates it may use.
 const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-rt", &[]),
     ("tailbound-sys", &["rt"]),
@@ -127,7 +127,7 @@ fn directions(edges: &[Edge]) -> Vec<Finding> {
             found.push(Finding::new(
                 place,
                 "edge",
-                format!("`{}` may not use `{}`: a crate is a dependency firewall", e.from, e.to),
+                format!("`{}` may not use `{}`: add the edge to the table in edges.rs, with a reason, or move the code", e.from, e.to),
                 "Move the code to the crate that may, or change the table in \
                  xtask/src/tidy/edges.rs with a reason",
             ));

@@ -86,7 +86,7 @@ fn length(path: &str, text: &str) -> Option<Finding> {
         Finding::new(
             (path, n),
             "file-length",
-            format!("{n} lines without tests, above {limit}: one idea a file"),
+            format!("{n} lines without tests, above {limit}: one idea per file"),
             "Split it by what the parts own",
         )
     };

@@ -2,7 +2,7 @@
 //! Makes a run shorter, and says what became of each length.
 //!
 //! Context: COLD. Units: ns, counts. What is kept: interval, load, policy, warm-up. A run never gets shorter than
-//! [`LOOPS_MIN`] activations or a second, works keep [`REPEAT_MIN`] repetitions so that they have a
+//! [`LOOPS_MIN`] activations or a second, benchmarks keep [`REPEAT_MIN`] repetitions so that they have a
 //! deviation, and nothing ever gets longer.
 
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::units::{exact, format_span, grouped, parse_ns};
 
 /// Activations below which a run is not shortened.
 pub const LOOPS_MIN: u64 = 100;
-/// Repetitions of a work below which it is not shortened.
+/// Repetitions of a benchmark below which it is not shortened.
 pub const REPEAT_MIN: u32 = 3;
 const DURATION_MIN_NS: i64 = 1_000_000_000;
 
@@ -31,40 +31,40 @@ pub struct Shortened {
 #[must_use]
 pub fn scaled(words: &RunConfig, scale: f64) -> (RunConfig, Shortened) {
     let mut out = words.clone();
-    let mut said = Shortened { share: 1.0, ..Shortened::default() };
+    let mut shortened = Shortened { share: 1.0, ..Shortened::default() };
     if !(scale > 0.0 && scale < 1.0) {
-        return (out, said);
+        return (out, shortened);
     }
     if let Some(loops) = words.loops {
         let less = share_of(loops, scale).max(LOOPS_MIN).min(loops);
         out.loops = Some(less);
-        said.share = ratio(less, loops);
-        say(&mut said, "activations", &grouped(loops), &grouped(less));
+        shortened.share = ratio(less, loops);
+        change(&mut shortened, "activations", &grouped(loops), &grouped(less));
     }
     if let Some(Ok(ns)) = words.duration.as_deref().map(parse_ns) {
         let less = i64::try_from(share_of(ns.unsigned_abs(), scale)).unwrap_or(ns);
         let less = less.max(DURATION_MIN_NS).min(ns);
         out.duration = Some(exact(less));
-        said.share = ratio(less.unsigned_abs(), ns.unsigned_abs());
-        say(&mut said, "duration", &format_span(ns), &format_span(less));
+        shortened.share = ratio(less.unsigned_abs(), ns.unsigned_abs());
+        change(&mut shortened, "duration", &format_span(ns), &format_span(less));
     }
     if let Some(repeat) = words.repeat {
         let less = u32::try_from(share_of(repeat.into(), scale)).unwrap_or(repeat);
         let less = less.max(REPEAT_MIN).min(repeat);
         out.repeat = Some(less);
-        say(&mut said, "repetitions of works", &repeat.to_string(), &less.to_string());
+        change(&mut shortened, "repetitions of benchmarks", &repeat.to_string(), &less.to_string());
     }
-    if let Some(works) = &words.work {
-        let works = works.iter().map(|work| shorter_work(work, scale, &mut said));
-        out.work = Some(works.collect());
+    if let Some(benchmarks) = &words.work {
+        let benchmarks = benchmarks.iter().map(|one| shorter_benchmark(one, scale, &mut shortened));
+        out.work = Some(benchmarks.collect());
     }
-    (out, said)
+    (out, shortened)
 }
 
-/// A work with less to do.
-fn shorter_work(work: &str, scale: f64, said: &mut Shortened) -> String {
+/// A benchmark with less to do.
+fn shorter_benchmark(work: &str, scale: f64, shortened: &mut Shortened) -> String {
     if work.starts_with("cmd:") {
-        said.kept.push(format!("{work}: what a command does cannot be made less"));
+        shortened.kept.push(format!("{work}: what a command does cannot be made less"));
         return work.to_owned();
     }
     let mut out: Vec<String> = Vec::new();
@@ -75,21 +75,21 @@ fn shorter_work(work: &str, scale: f64, said: &mut Shortened) -> String {
             Some((head, loops)) => {
                 found = true;
                 let less = share_of(loops, scale).max(1).min(loops);
-                say(said, &format!("amount of {work}"), &grouped(loops), &grouped(less));
+                change(shortened, &format!("amount of {work}"), &grouped(loops), &grouped(less));
                 out.push(format!("{head}{less}"));
             }
             None => out.push(part.to_owned()),
         }
     }
     if !found {
-        said.kept.push(format!("{work}: it has no `loops=` to be made less"));
+        shortened.kept.push(format!("{work}: it has no `loops=` to be made less"));
     }
     out.join(",")
 }
 
-fn say(said: &mut Shortened, what: &str, from: &str, to: &str) {
+fn change(shortened: &mut Shortened, what: &str, from: &str, to: &str) {
     if from != to {
-        said.changes.push(format!("{what}: {to} of {from}"));
+        shortened.changes.push(format!("{what}: {to} of {from}"));
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::parse_ns;
 
-/// Which time of a work.
+/// Which time of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
     /// Elapsed.
@@ -25,7 +25,7 @@ pub enum Cost {
     Rate,
 }
 
-/// What of the repetitions of a work.
+/// Which statistic of the repetitions of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// Their mean.
@@ -59,10 +59,10 @@ pub enum What {
     Kurtosis,
     /// The quantile of this probability.
     Quantile(f64),
-    /// Share of due activations not later than so many ns.
+    /// Share of due activations not later than this latency (ns).
     Within(i64),
-    /// Of the works.
-    Work(Cost, Of),
+    /// Of the benchmarks.
+    Benchmark(Cost, Of),
 }
 
 /// A statistic of a run, of its user's thread or of another context.
@@ -84,14 +84,14 @@ impl Statistic {
                 | What::Skewness
                 | What::Kurtosis
                 | What::Within(_)
-                | What::Work(Cost::Rate, _)
-                | What::Work(_, Of::Advantage)
+                | What::Benchmark(Cost::Rate, _)
+                | What::Benchmark(_, Of::Advantage)
         )
     }
 }
 
 const WORDS: &str = "n, min, max, mean, mode, median, sd, skewness, kurtosis, pNN such as p99.9, \
-                     within:TIME, or of works real, user, sys, rate with .mean, .sd, .advantage";
+                     within:TIME, or of benchmarks real, user, sys, rate with .mean, .sd, .advantage";
 
 impl FromStr for Statistic {
     type Err = String;
@@ -130,7 +130,7 @@ fn other(word: &str) -> Option<What> {
             "advantage" => Of::Advantage,
             _ => return None,
         };
-        return Some(What::Work(cost, of));
+        return Some(What::Benchmark(cost, of));
     }
     let percent: f64 = word.strip_prefix('p')?.parse().ok()?;
     (percent > 0.0 && percent < 100.0).then(|| What::Quantile(percent / 100.0))
@@ -161,7 +161,7 @@ pub(super) fn value(text: &str) -> Result<f64, String> {
     parse_ns(text).map(|ns| ns as f64).map_err(|e| format!("`{text}`: {e}"))
 }
 
-/// Unit of a text's figure.
+/// Unit of a publication's figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds.

@@ -98,8 +98,8 @@ fn shortening_says_what_it_did_and_has_an_end() {
     };
     let (less, said) = scaled(&words, 0.01);
     assert_eq!((less.loops, less.repeat), (Some(5000), Some(REPEAT_MIN)));
-    let works = ["messages:groups=2,loops=40".to_owned(), "cmd:make -j8".to_owned()];
-    assert_eq!(less.work.as_deref(), Some(&works[..]));
+    let benchmarks = ["messages:groups=2,loops=40".to_owned(), "cmd:make -j8".to_owned()];
+    assert_eq!(less.work.as_deref(), Some(&benchmarks[..]));
     assert!((said.share - 0.01).abs() < 1e-9);
     assert_eq!((said.changes.len(), said.kept.len()), (3, 1), "{said:?}");
     let (least, _) = scaled(&words, 1e-9);
@@ -115,7 +115,7 @@ fn statistics_have_names() {
     let what = |text: &str| text.parse::<Statistic>().map(|s| s.what);
     assert!(matches!(what("p99.999"), Ok(What::Quantile(p)) if (p - 0.99999).abs() < 1e-12));
     assert_eq!(what("within:13us"), Ok(What::Within(13_000)));
-    assert_eq!(what("sys.advantage"), Ok(What::Work(Cost::Sys, Of::Advantage)));
+    assert_eq!(what("sys.advantage"), Ok(What::Benchmark(Cost::Sys, Of::Advantage)));
     let irq = "irq/max".parse::<Statistic>();
     assert_eq!(irq.map(|s| s.context), Ok(Some(Context::Irq)));
     for wrong in ["", "p0", "p100", "real", "real.max", "within:x", "maximum"] {

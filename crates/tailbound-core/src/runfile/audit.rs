@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Records of one run that contradict each other: somebody changed them, or they were never so.
 //!
-//! Context: COLD. Units: ns. The house's recorder counts every wake-up three times: in the
+//! Context: COLD. Units: ns. Tailbound's recorder counts every wake-up three times: in the
 //! histogram, in the sums, and in the record of its second. All three must agree, and with the
 //! extremes, the exceedances and the stretches. What another tool's file left out is no
 //! contradiction; records written while a thread ran are looked at where they are exact.
@@ -26,7 +26,7 @@ pub(super) fn findings(run: &Run) -> Vec<Finding> {
         record(run, t, &mut counts);
     }
     let all = Records::of(run);
-    for t in run.threads.iter().filter(|t| is_seat(t)) {
+    for t in run.threads.iter().filter(|t| is_measured(t)) {
         per_second(run, t, all.seconds.get(&t.thread).map_or(&[][..], Vec::as_slice), &mut counts);
         exceedances(t, all.exceedances.get(&t.thread).map_or(&[][..], Vec::as_slice), &mut counts);
         stretches(t, all.blocks.get(&t.thread).map_or(&[][..], Vec::as_slice), &mut counts);
@@ -79,7 +79,7 @@ impl<'a> Records<'a> {
 }
 
 /// A measured thread's own record, not what the kernel's tracing saw of it.
-pub(super) fn is_seat(t: &ThreadRecord) -> bool {
+pub(super) fn is_measured(t: &ThreadRecord) -> bool {
     !matches!(t.context.as_str(), "irq" | "thread" | "osnoise" | "hwlat")
 }
 
@@ -360,7 +360,7 @@ fn threads(run: &Run) -> Vec<String> {
         out.push(format!("thread {gap} has no record and later ones do"));
     }
     if run.end.is_some() {
-        let ran_on = run.threads.iter().filter(|t| is_seat(t) && t.ended == "running");
+        let ran_on = run.threads.iter().filter(|t| is_measured(t) && t.ended == "running");
         out.extend(ran_on.map(|t| format!("{}: its last record is one from on the way", name(t))));
     }
     out

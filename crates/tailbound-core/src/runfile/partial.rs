@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::audit::is_seat;
+use super::audit::is_measured;
 use super::trail::{Integrity, of_list};
 use crate::Run;
 use crate::distribution::Distribution;
@@ -36,11 +36,11 @@ struct Later<'a> {
     exceedances: Vec<(usize, &'a ExceedanceRecord)>,
 }
 
-/// A measurement that came to its end in a file that did not: what was killed are works.
+/// A measurement that came to its end in a file that did not: what was killed are benchmarks.
 pub(super) fn measured(run: &mut Run, file: Integrity) -> Option<Finding> {
-    let mut seats = run.threads.iter().filter(|t| is_seat(t)).peekable();
-    let whole = file.judged && !file.ended && seats.peek().is_some();
-    if !whole || seats.any(|t| t.ended != "complete") {
+    let mut measured = run.threads.iter().filter(|t| is_measured(t)).peekable();
+    let whole = file.judged && !file.ended && measured.peek().is_some();
+    if !whole || measured.any(|t| t.ended != "complete") {
         return None;
     }
     let measured_ns = run.header.plan.duration_ns();
@@ -51,7 +51,7 @@ pub(super) fn measured(run: &mut Run, file: Integrity) -> Option<Finding> {
             Impact::Notice,
             "the file was cut off after the measurement and its verdict",
         )
-        .meaning("The measurement is whole; works, if there were to be any, are not."),
+        .meaning("The measurement is whole; benchmarks, if there were to be any, are not."),
     )
 }
 
@@ -67,7 +67,7 @@ pub(super) fn complete(run: &mut Run, known: &Known) -> Option<Finding> {
     let mut told = Vec::new();
     let mut threads = std::mem::take(&mut run.threads);
     for (thread, later) in all {
-        let at = match threads.iter().position(|t| t.thread == thread && is_seat(t)) {
+        let at = match threads.iter().position(|t| t.thread == thread && is_measured(t)) {
             Some(at) => at,
             // Another tool's seconds may be of what the kernel saw.
             None if threads.iter().any(|t| t.thread == thread) => continue,

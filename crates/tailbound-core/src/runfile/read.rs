@@ -263,7 +263,7 @@ fn typed_line(bytes: &[u8]) -> Result<Option<Line>, String> {
         "block" => Line::Block(of(kind, bytes)?),
         "exceedance" => Line::Exceedance(of(kind, bytes)?),
         "load" => Line::Load(of(kind, bytes)?),
-        "work" => Line::Work(of(kind, bytes)?),
+        "work" => Line::Benchmark(of(kind, bytes)?),
         "figure" => Line::Figure(of(kind, bytes)?),
         "timeline" => Line::Timeline(of(kind, bytes)?),
         "raw" => Line::Raw(of(kind, bytes)?),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn what_is_wrong_is_reported_with_its_line() {
         let bad_thread = thread(0, 1).replace(r#""n":1"#, r#""n":-1"#);
         for (line, words) in [
             (r#"{"type":"second","thread":0}"#, "line 2: bad `second` line: missing field"),

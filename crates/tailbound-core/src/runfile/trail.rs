@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the lines of a run file tell beside their records: is it as it was written?
 //!
-//! Context: COLD. The reader shows every line; what the house's writer never does is a finding:
+//! Context: COLD. The reader shows every line; what Tailbound's writer never does is a finding:
 //! lines missing or added, a second header, lines after the last one, records that take back what
 //! an earlier one said, a digest that is another's. A file without digests (of an earlier version,
 //! or of another program) is held to the rest.
@@ -130,7 +130,7 @@ impl Trail {
         let what = if old.last {
             "follows the last record of its thread".to_owned()
         } else if new.n < old.n {
-            format!("says {} wake-ups where an earlier one of its thread said {}", new.n, old.n)
+            format!("states {} wake-ups where an earlier one of its thread stated {}", new.n, old.n)
         } else if new.max_ns < old.max_ns {
             "has an earlier maximum than a record of its thread before it".to_owned()
         } else {
@@ -156,7 +156,7 @@ impl Trail {
             );
             found.push(
                 Finding::new("file-altered", Impact::Unfit, title)
-                    .meaning("What it says is not what was measured, or not all of it.")
+                    .meaning("Its contents are not what was measured, or not all of it.")
                     .remedy("Use the file as the run wrote it."),
             );
         }
@@ -165,9 +165,9 @@ impl Trail {
                 Finding::new(
                     "file-second-header",
                     Impact::Unfit,
-                    format!("line {line} begins another run: two runs stand in one file"),
+                    format!("line {line} begins another run: the file holds two runs"),
                 )
-                .meaning("Only what stands before that line was read.")
+                .meaning("Only the lines before it were read.")
                 .remedy("Keep each run in a file of its own."),
             );
         }
@@ -178,7 +178,7 @@ impl Trail {
                     "file-lines",
                     Impact::Doubt,
                     format!(
-                        "the last line says that {claimed} lines stand before it, and {there} do"
+                        "the last line states {claimed} lines before it, and there are {there}"
                     ),
                 )
                 .meaning("Lines are missing or were added after the file was written.")
@@ -193,7 +193,7 @@ impl Trail {
                     Impact::Doubt,
                     format!("{} {lines} the end of the run, from line {line} on", grouped(count)),
                 )
-                .meaning("They were not read: whatever they say is not in the figures.")
+                .meaning("They were not read; nothing of them is in the figures.")
                 .remedy("Keep each run in a file of its own."),
             );
         }

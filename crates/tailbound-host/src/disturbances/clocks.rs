@@ -112,8 +112,8 @@ impl Clocks {
                     Impact::Unfit,
                     format!("the machine was suspended for {}", format_ns_i64(self.slept_ns)),
                 )
-                .meaning("Nothing ran meanwhile; CLOCK_MONOTONIC stood still, and what was measured around it is the resume.")
-                .remedy("Inhibit suspend for the time of the run (systemd-inhibit --what=sleep), and repeat it."),
+                .meaning("Nothing ran during the suspend, and CLOCK_MONOTONIC stood still; latencies around it are those of the resume.")
+                .remedy("Inhibit suspend during the run (systemd-inhibit --what=sleep), and repeat it."),
             );
         }
         if self.steps > 0 {
@@ -160,7 +160,7 @@ impl Clocks {
             } else {
                 (
                     Impact::Unfit,
-                    "It found its clock unstable, or was told to change it: times before and after were read from different clocks.",
+                    "The kernel found its clock unstable, or somebody changed it: times before and after were read from different clocks.",
                     "Read the kernel log for the reason, settle on one clocksource, and repeat the run.",
                 )
             };

@@ -37,7 +37,7 @@ pub(crate) fn judge(threads: &[ThreadRecord]) -> (Vec<Finding>, Fact) {
         Impact::Doubt,
         format!("page faults inside the measuring loop: {minor} minor, {major} major ({})", which.join(", ")),
     )
-    .meaning("Each takes from a microsecond to the time of a disk access, and is the measuring program's own doing: memory was not locked, or someone unmapped it.")
+    .meaning("Each takes between a microsecond and a disk access. The measuring program caused them: its memory was not locked, or was unmapped.")
     .remedy("Allow memory locking (RLIMIT_MEMLOCK or CAP_IPC_LOCK), and repeat the run.");
     (vec![finding], fact)
 }

@@ -79,8 +79,8 @@ impl Disturbance for Frequency {
             return Vec::new();
         }
         vec![
-            Finding::new("frequency", Impact::Notice, format!("the frequency did not stay the same ({})", words.join("; ")))
-                .meaning("Figures of one run were taken at different speeds; runs at different speeds do not compare.")
+            Finding::new("frequency", Impact::Notice, format!("the CPU frequency changed ({})", words.join("; ")))
+                .meaning("The figures were taken at different CPU speeds; runs at different speeds cannot be compared.")
                 .remedy("For comparable runs fix the frequency: governor performance, equal minimum and maximum, and stop daemons that change them."),
         ]
     }

@@ -14,7 +14,7 @@ pub fn not_realtime(wanted: Policy, got: Policy, why: &str) -> Finding {
         Impact::Doubt,
         format!("the measured threads ran as {got}, not as {wanted}: {why}"),
     )
-    .meaning("Without a real-time policy every other program may come first: and the kernel may delay its timers by the timer slack (50 µs): the figures say nothing about a real-time thread, and no deadline can be called met on them.")
+    .meaning("Without a real-time policy any other program may run first, and the kernel may delay timers by the timer slack (50 µs). The figures do not describe a real-time thread, and cannot show that a deadline is met.")
     .remedy("Run as root, give the program CAP_SYS_NICE, or raise RLIMIT_RTPRIO (limits.conf: rtprio); to measure ordinary threads on purpose, ask for --policy other.")
 }
 

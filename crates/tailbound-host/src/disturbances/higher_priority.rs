@@ -18,16 +18,16 @@ use crate::tasks::{Class, Task};
 /// Most names in one line; the rest is a number.
 const NAMES_MAX: usize = 6;
 
-/// A rival and its CPU time since it was first seen.
-struct Rival {
+/// A thread and its CPU time since it was first seen.
+struct OtherThread {
     task: Task,
     used_ns: u64,
 }
 
-/// Remembers everyone who came before the measured threads.
-pub(crate) struct Rivals {
+/// Remembers all threads that the scheduler prefers to the measured ones.
+pub(crate) struct HigherPriority {
     /// By thread number and start.
-    rivals: BTreeMap<(u32, u64), Rival>,
+    threads: BTreeMap<(u32, u64), OtherThread>,
     missing: Option<Missing>,
 }
 
@@ -42,11 +42,11 @@ fn comes_before(task: &Task, policy: Policy) -> bool {
     }
 }
 
-impl Rivals {
+impl HigherPriority {
     pub(crate) fn begin(first: &Look) -> Self {
-        let mut rivals = Self { rivals: BTreeMap::new(), missing: None };
-        rivals.see(first, true);
-        rivals
+        let mut threads = Self { threads: BTreeMap::new(), missing: None };
+        threads.see(first, true);
+        threads
     }
 
     fn see(&mut self, look: &Look, first: bool) {
@@ -59,13 +59,13 @@ impl Rivals {
             .values()
             .filter(|t| !look.plan.threads.contains(&t.tid) && comes_before(t, look.plan.policy));
         for task in before {
-            let entry = self.rivals.entry((task.tid, task.start)).or_insert_with(|| {
+            let entry = self.threads.entry((task.tid, task.start)).or_insert_with(|| {
                 let mut task = task.clone();
-                // Born during the run: all its time counts.
+                // Created during the run: all its time counts.
                 if !first {
                     task.cpu_ns = task.cpu_ns.map(|_| 0);
                 }
-                Rival { task, used_ns: 0 }
+                OtherThread { task, used_ns: 0 }
             });
             let used = task.cpu_ns.zip(entry.task.cpu_ns).map_or(0, |(a, b)| a.saturating_sub(b));
             entry.used_ns = used;
@@ -73,14 +73,15 @@ impl Rivals {
     }
 
     fn stoppers_ns(&self) -> u64 {
-        self.rivals.values().filter(|r| r.task.is_stopper()).map(|r| r.used_ns).sum()
+        self.threads.values().filter(|r| r.task.is_stopper()).map(|r| r.used_ns).sum()
     }
 }
 
-impl Disturbance for Rivals {
+impl Disturbance for HigherPriority {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         self.see(look, false);
-        let mut list: Vec<&Rival> = self.rivals.values().filter(|r| !r.task.is_stopper()).collect();
+        let mut list: Vec<&OtherThread> =
+            self.threads.values().filter(|r| !r.task.is_stopper()).collect();
         if list.is_empty() {
             return Vec::new();
         }
@@ -108,20 +109,20 @@ impl Disturbance for Rivals {
                 words.join("; ")
             ))
             .meaning(format!(
-                "While one of them runs, a measured thread waits: that is part of the figures. The kernel's own stoppers (migration/N) come before everyone and used {}.",
+                "While one of them runs, a measured thread waits, and the figures include that. The kernel's stopper threads (migration/N) run before all others and used {}.",
                 time(self.stoppers_ns())
             ))
-            .remedy("If they belong to the system under test, leave them. Otherwise bind them elsewhere (taskset) or lower them (chrt); or measure at a higher priority."),
+            .remedy("If they belong to the system under test, leave them. Otherwise move them to other CPUs (taskset), lower their priority (chrt), or measure at a higher priority."),
         ]
     }
 
     fn watched(&self) -> Vec<(&'static str, Fact)> {
-        let stoppers = self.rivals.values().filter(|r| r.task.is_stopper()).count();
+        let stoppers = self.threads.values().filter(|r| r.task.is_stopper()).count();
         let fact = match &self.missing {
             Some(why) => why.clone().into(),
             None => Fact::of(format!(
-                "watched: {} threads come before the measured ones, {stoppers} of them the kernel's stoppers",
-                self.rivals.len()
+                "watched: {} threads of the same or a higher priority, {stoppers} of them the kernel's stopper threads",
+                self.threads.len()
             )),
         };
         vec![("higher-priority", fact)]

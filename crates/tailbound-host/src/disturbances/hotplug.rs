@@ -89,7 +89,7 @@ impl Disturbance for Hotplug {
             out.push(
                 Finding::new("cpu-offline", Impact::Unfit, format!("measured CPU {} went offline during the run", self.gone))
                     .meaning("Its thread was moved to another CPU, or stopped: the figures are not those of the CPU they are labelled with.")
-                    .remedy("Find who switches CPUs off (power management, a hotplug daemon, the hypervisor), and repeat the run."),
+                    .remedy("Find what switches CPUs off (power management, a hotplug daemon, the hypervisor), and repeat the run."),
             );
         }
         if let Some((tid, (was, is))) = self.moved.iter().next() {
@@ -98,7 +98,7 @@ impl Disturbance for Hotplug {
                     "{} measured thread(s) lost their CPU during the run: thread {tid} was bound to CPU {was} and may now run on {is}",
                     self.moved.len()
                 ))
-                .meaning("Someone, or the loss of a CPU, changed where the threads run: the figures mix CPUs.")
+                .meaning("Another program, or the loss of a CPU, changed where the threads run: the figures mix CPUs.")
                 .remedy("Stop the program that sets affinities (irqbalance does not; cgroup managers and isolation tools do), and repeat the run."),
             );
         }
@@ -110,8 +110,8 @@ impl Disturbance for Hotplug {
                     policy_name(*was),
                     policy_name(*is)
                 ))
-                .meaning("Part of the figures were taken under another policy than the one they are labelled with.")
-                .remedy("Find who demotes real-time threads (rtkit's watchdog does), and repeat the run."),
+                .meaning("Some of the figures were taken under another policy than the one they are labelled with.")
+                .remedy("Find what demotes real-time threads (rtkit's watchdog does), and repeat the run."),
             );
         }
         out

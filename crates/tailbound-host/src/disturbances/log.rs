@@ -34,7 +34,7 @@ impl Disturbance for Log {
             Finding::new(
                 "kernel-log",
                 Impact::Notice,
-                format!("the kernel logged {} warning(s) or worse during the run, first: {first}", self.count),
+                format!("the kernel logged {} message(s) of level warning or worse during the run, first: {first}", self.count),
             )
             .meaning("Printing and handling it takes time on the CPU where it happened, and the event itself may be the cause of a latency.")
             .remedy("Read the kernel log (dmesg) of that time."),

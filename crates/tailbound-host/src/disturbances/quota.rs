@@ -75,12 +75,12 @@ impl Disturbance for Quota {
                 "cgroup-quota",
                 Impact::Doubt,
                 format!(
-                    "a CPU quota held this control group back {times} times, {} in all ({dir})",
+                    "a CPU quota throttled this control group {times} times, {} in total ({dir})",
                     format_ns_i64(i64::try_from(ns).unwrap_or(i64::MAX))
                 ),
             )
-            .meaning("Threads of ordinary policy, and with them the load, stood still for whole periods: latencies are the quota's, or the load was less than it seems.")
-            .remedy("Lift the quota for the run: write max to cpu.max (v1: -1 to cpu.cfs_quota_us), or unset CPUQuota= of the unit."),
+            .meaning("Threads of ordinary policy, among them the load, stood still for whole periods: latencies may come from the quota, or the load was lower than configured.")
+            .remedy("Remove the quota for the run: write max to cpu.max (v1: -1 to cpu.cfs_quota_us), or unset CPUQuota= of the unit."),
         ]
     }
 

@@ -59,7 +59,7 @@ impl Disturbance for Steal {
                     words.join("; ")
                 ),
             )
-            .meaning("A guest cannot see when this happened: any latency of the run may include it. Steps of 10 ms are counted, shorter thefts add up.")
+            .meaning("A guest cannot see when this happened: any latency of the run may include it. The kernel counts steal time in steps of 10 ms.")
             .remedy("Nothing in the guest helps: pin and reserve the virtual CPUs on the host, or measure on the bare machine."),
         ]
     }

@@ -101,8 +101,8 @@ impl Disturbance for Thermal {
             throttled.into_iter().chain(self.reached.iter().cloned()).collect();
         vec![
             Finding::new("thermal", Impact::Notice, format!("heat during the run: {}", words.join("; ")))
-                .meaning("The CPU ran slower than it can, so latencies are those of a hot machine.")
-                .remedy("Cool it, or accept that it is this hot in the field; compare runs only at like temperature."),
+                .meaning("The CPU was throttled by heat; the latencies are those of a hot machine.")
+                .remedy("Improve the cooling, or accept it if the machine is as hot in the field; compare runs at similar temperatures only."),
         ]
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct Throttling {
     limit: Option<f64>,
     /// Why the log cannot tell of it any more.
     mute: Option<String>,
-    said: bool,
+    logged: bool,
     debug: Option<Missing>,
     throttled: BTreeMap<u32, u32>,
     /// Budget and period of the fair server of each measured CPU.
@@ -59,7 +59,7 @@ impl Throttling {
                 .unwrap_or_else(|| Fact::Unknown("sched.rt_throttling was not read".to_owned())),
             limit: limit.filter(|(r, p)| *r >= 0.0 && r < p).map(|(r, p)| r / p),
             mute: mute(first),
-            said: false,
+            logged: false,
             debug: None,
             throttled: BTreeMap::new(),
             servers: first
@@ -125,7 +125,7 @@ impl Throttling {
             .iter()
             .find(|(c, s)| cpus.contains(**c) && self.limit.is_some() && **s >= limit - MARGIN)
             .filter(|_| !matches!(self.armed, Fact::NotApplicable(_)));
-        let (impact, title) = if self.said {
+        let (impact, title) = if self.logged {
             (
                 Impact::Unfit,
                 "the kernel throttled real-time threads during the run (its log says so, but not on which CPU)"
@@ -152,7 +152,7 @@ impl Throttling {
         };
         Some(
             Finding::new("rt-throttling", impact, title)
-                .meaning("Once real-time threads have used their share of a period they stop until the next one, by default for 50 ms: the greatest latencies are that pause.")
+                .meaning("Real-time threads that have used their share of a period stop until the next one, by default for 50 ms: the largest latencies are these pauses.")
                 .remedy("Find the real-time thread that does not sleep. Only if it must not sleep: write -1 to /proc/sys/kernel/sched_rt_runtime_us."),
         )
     }
@@ -246,7 +246,7 @@ fn throttled_now(text: &str) -> Vec<u32> {
 
 impl Disturbance for Throttling {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
-        self.said |= look.log.iter().any(|r| r.text.contains(LOG_LINE));
+        self.logged |= look.log.iter().any(|r| r.text.contains(LOG_LINE));
         self.see_tasks(look);
         if look.tasks.is_some() {
             self.see_debug(&look.root, &look.cpus);

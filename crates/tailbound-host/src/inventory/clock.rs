@@ -25,7 +25,7 @@ pub(super) fn read(sheet: &mut Sheet<'_>) {
     let real = sheet.root.is_real();
     let only_real = || -> Found<()> {
         real.then_some(()).ok_or_else(|| {
-            Missing::Unknown("only a system call of the running machine tells".to_owned())
+            Missing::Unknown("known only from a system call on the running machine".to_owned())
         })
     };
     let unknown = |e: tailbound_sys::SysError| Missing::Unknown(e.to_string());

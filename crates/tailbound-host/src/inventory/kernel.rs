@@ -90,7 +90,7 @@ fn preempt(sheet: &Sheet<'_>) -> Found<String> {
     if !has("PREEMPT_DYNAMIC") {
         return configured().ok_or_else(|| {
             Missing::Unknown(
-                "none or voluntary: the kernel's version does not tell which".to_owned(),
+                "none or voluntary: the kernel's version does not show which".to_owned(),
             )
         });
     }
@@ -105,7 +105,7 @@ fn preempt(sheet: &Sheet<'_>) -> Found<String> {
         command_line.iter().rev().find_map(|w| w.strip_prefix("preempt=").map(str::to_owned));
     word.or_else(configured).ok_or_else(|| {
         Missing::Unknown(format!(
-            "chosen at boot, and neither debugfs ({}) nor preempt= nor the configuration tells",
+            "chosen at boot, and neither debugfs ({}) nor preempt= nor the configuration shows it",
             now.unwrap_or_else(|e| e.reason().to_owned())
         ))
     })

@@ -24,7 +24,7 @@ use crate::tracefs::{Instance, NAME_PREFIX, Tracefs};
 pub struct Guard {
     pid: Pid,
     line: PipeWriter,
-    told: usize,
+    notified: usize,
 }
 
 impl Guard {
@@ -48,18 +48,18 @@ impl Guard {
             environment: Environment::Inherited,
         }
         .start()?;
-        let mut guard = Self { pid, line, told: 0 };
-        guard.tell(instance);
+        let mut guard = Self { pid, line, notified: 0 };
+        guard.notify(instance);
         Ok(guard)
     }
 
-    /// Tells it of shared settings changed since.
-    pub fn tell(&mut self, instance: &Instance) {
-        for (path, value) in instance.before().iter().skip(self.told) {
+    /// Notifies it of shared settings changed since.
+    pub fn notify(&mut self, instance: &Instance) {
+        for (path, value) in instance.before().iter().skip(self.notified) {
             // A guard that is gone guards nothing, which harms nobody who ends by himself.
             drop(writeln!(self.line, "{path}={value}"));
         }
-        self.told = instance.before().len();
+        self.notified = instance.before().len();
     }
 
     /// Lets it go: the instance is removed.

@@ -308,7 +308,7 @@ fn the_clocksource_and_the_kernels_warnings() {
         h.append("dev/kmsg", "4,50,9,-;clocksource: timekeeping watchdog: Marking clocksource 'tsc' as unstable\n6,51,9,-;just information\n");
     });
     expect(&found, "clocksource-changed", Impact::Unfit, &["tsc", "hpet"]);
-    expect(&found, "kernel-log", Impact::Notice, &["1 warning", "unstable"]);
+    expect(&found, "kernel-log", Impact::Notice, &["1 message", "unstable"]);
     // The same counter before and after its frequency was measured again.
     let (host, plan) = pc();
     let source = "sys/devices/system/clocksource/clocksource0/current_clocksource";

@@ -59,11 +59,11 @@ fn a_sleeping_thread_of_higher_priority_is_found() {
                 threads: Vec::new(),
             };
             let found = Watch::begin(&root, &plan).tick();
-            let rival = found.iter().find(|f| f.id == "higher-priority").expect("the finding");
-            assert_eq!(rival.impact, Impact::Notice);
+            let found_it = found.iter().find(|f| f.id == "higher-priority").expect("the finding");
+            assert_eq!(found_it.impact, Impact::Notice);
             // Others may run on this machine as well, and only some are named.
-            let named = rival.title.contains(&format!("(fifo:98) thread {tid}:"));
-            assert!(named || rival.title.contains(" more"), "{}", rival.title);
+            let named = found_it.title.contains(&format!("(fifo:98) thread {tid}:"));
+            assert!(named || found_it.title.contains(" more"), "{}", found_it.title);
         }
     }
     drop(end);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cyclictest `-h` and `-H` as text.
 //!
-//! Context: COLD. Layout: a row `bucket count<TAB>count…` a bucket, one column a thread; `-H`
+//! Context: COLD. Layout: a row `bucket count<TAB>count…` a bucket, one column per thread; `-H`
 //! adds a column with the sum (2.4 only with more than one thread). 2.4 writes every bucket
 //! and a `# Total:` line; 2.10 omits rows of zeros and has no such line. After the rows come
 //! `# Min/Avg/Max Latencies:` (max with one overall value more under `-H`) and
@@ -10,7 +10,7 @@
 //! Source: output of rt-tests 2.4 and 2.10.
 
 use crate::cyclictest::{break_line, unit};
-use crate::draft::{Draft, Told, coarse};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::read::Options;
@@ -180,7 +180,7 @@ fn thread(
             "Import the text as cyclictest wrote it.",
         );
     }
-    let told = Told {
+    let stated = Stated {
         n: value(&table.overflows).map(|o| binned.saturating_add(o)),
         min_ns: value(&table.min).map(ns).transpose()?,
         max_ns: value(&table.max).map(ns).transpose()?,
@@ -200,5 +200,5 @@ fn thread(
             "Import the whole output.",
         );
     }
-    Ok(draft.settle(&format!("Thread {i}"), d, told))
+    Ok(draft.settle(&format!("Thread {i}"), d, stated))
 }

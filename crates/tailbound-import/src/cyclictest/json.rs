@@ -7,7 +7,7 @@
 //! sample; `cpu` is −1 when not pinned; 2.4 writes an empty histogram when none was asked for.
 //! Source: output of rt-tests 2.4 and 2.10.
 
-use crate::draft::{Draft, Told, coarse};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::Fault;
 use crate::json::{self, Object};
 use crate::read::Options;
@@ -81,7 +81,7 @@ fn thread(
     let cycles = json::count(t, "cycles", path)?
         .ok_or_else(|| Fault::path(json::join(path, "cycles"), "is missing"))?;
     let min_ns = extreme(draft, t, "min", unit_ns, path)?;
-    let told = Told {
+    let stated = Stated {
         n: Some(cycles),
         min_ns,
         max_ns: extreme(draft, t, "max", unit_ns, path)?,
@@ -89,7 +89,7 @@ fn thread(
         resolution_ns: unit_ns,
         beyond_ns: edge.or(min_ns),
     };
-    let d = draft.settle(&format!("Thread {number}"), d, told);
+    let d = draft.settle(&format!("Thread {number}"), d, stated);
     draft.thread(number, json::cpu(t, "cpu"), Context::User, d)
 }
 

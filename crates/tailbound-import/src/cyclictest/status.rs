@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tailbound_core::{Context, Finding, Impact, Policy};
 
 use crate::cyclictest::{break_line, unit};
-use crate::draft::{Draft, Told, coarse};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::read::Options;
@@ -104,7 +104,7 @@ fn one(draft: &mut Draft, number: u32, s: Status, unit_ns: u64) -> Result<(), Fa
     let scale = |v: i64| i64::try_from(unit_ns).ok().and_then(|u| v.checked_mul(u));
     #[expect(clippy::cast_precision_loss, reason = "an average of a few digits")]
     let mean_ns = scale(s.avg).map(|v| v as f64);
-    let told = Told {
+    let stated = Stated {
         n: Some(s.cycles),
         min_ns: scale(s.min),
         max_ns: scale(s.max),
@@ -112,7 +112,7 @@ fn one(draft: &mut Draft, number: u32, s: Status, unit_ns: u64) -> Result<(), Fa
         resolution_ns: unit_ns,
         beyond_ns: scale(s.min),
     };
-    let d = draft.settle(&format!("Thread {number}"), coarse(), told);
+    let d = draft.settle(&format!("Thread {number}"), coarse(), stated);
     draft.thread(number, None, Context::User, d)
 }
 

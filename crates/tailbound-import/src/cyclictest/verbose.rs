@@ -122,7 +122,9 @@ fn finish(
         draft.distance_ns = b.saturating_sub(a).max(0);
     }
     draft.clock = Some(Clock::Monotonic);
-    draft.lose("The clock is not in the file; cyclictest takes monotonic unless told otherwise.");
+    draft.lose(
+        "The clock is not in the file; cyclictest takes monotonic unless configured otherwise.",
+    );
     let (mut passed, mut back) = (0u64, 0u64);
     for (number, (samples, gaps)) in threads {
         passed = passed.saturating_add(gaps.passed);

@@ -17,7 +17,7 @@ fn always(draft: &mut Draft) {
     draft.clock = Some(Clock::Monotonic);
     draft.means = Some(Means::Nanosleep);
     draft.policy = Some(Policy::Fifo(80));
-    draft.lose("The priority is not in the file; jitterdebugger always takes fifo, and 80 unless told otherwise (its manual page says 98): the plan says fifo:80.");
+    draft.lose("The priority is not in the file; jitterdebugger always takes fifo, and 80 unless configured otherwise (its manual page says 98): the plan says fifo:80.");
     draft.lose("Threads are numbered in the order of the CPUs they were started on; which CPUs is not in the file.");
     draft.lose("jitterdebugger discards no warm-up: the first wake-ups are among the figures.");
     crate::command::dma_latency(draft, 0);

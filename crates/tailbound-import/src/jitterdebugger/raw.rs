@@ -161,7 +161,7 @@ fn find_unit(ns: &[i64], us: &[i64]) -> Result<u64, Fault> {
         (Some(a), Some(b)) if ns.len() >= 16 && b < a => Ok(1000),
         (Some(a), Some(b)) if ns.len() >= 16 && a < b => Ok(1),
         _ => Err(Fault::file(
-            "the unit cannot be told from the records: give it (jitterdebugger counts µs unless run with -N)",
+            "the records do not show the unit: give it (jitterdebugger counts µs unless run with -N)",
         )),
     }
 }

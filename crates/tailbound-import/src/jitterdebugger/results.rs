@@ -6,7 +6,7 @@
 //! not a CPU. The histogram ends at 1 ms: what is later is in `count`, `max` and `avg` only.
 //! Source: output of jitterdebugger 0.3.1.
 
-use crate::draft::{Draft, Told, coarse};
+use crate::draft::{Draft, Stated, coarse};
 use crate::error::Fault;
 use crate::json::{self, Object};
 use crate::missed;
@@ -57,7 +57,7 @@ fn thread(
     };
     let n = json::count(t, "count", path)?
         .ok_or_else(|| Fault::path(json::join(path, "count"), "is missing"))?;
-    let told = Told {
+    let stated = Stated {
         n: Some(n),
         // Without a sample `min` is 2^64 − 1.
         min_ns: if n == 0 { None } else { json::ns(t, "min", unit_ns, path)? },
@@ -66,6 +66,6 @@ fn thread(
         resolution_ns: unit_ns,
         beyond_ns: Some(top.map_or(RANGE_NS, |t| RANGE_NS.max(t.saturating_add(1)))),
     };
-    let d = draft.settle(&format!("Thread {number}"), d, told);
+    let d = draft.settle(&format!("Thread {number}"), d, stated);
     draft.thread(number, None, Context::User, d)
 }

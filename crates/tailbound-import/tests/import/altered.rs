@@ -16,7 +16,7 @@ use tailbound_core::runfile::{Seal, read_run, read_run_checked};
 /// Files with more lines are changed at this many places only.
 const PLACES: usize = 40;
 
-/// Holds for any whole run file of the house's writer.
+/// Holds for any whole run file of Tailbound's writer.
 pub(crate) fn every_change_is_noticed(name: &str, file: &[u8]) {
     let (run, integrity) = read_run_checked(file, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(integrity.seal, Seal::Whole, "{name}");
@@ -49,7 +49,7 @@ fn is_noticed(file: &[u8]) -> bool {
     let Ok(run) = read_run(file) else { return true };
     let weighty = |impact| matches!(impact, Impact::Doubt | Impact::Unfit);
     let found = run.findings.iter().any(|f| f.id.starts_with("file-") && weighty(f.impact));
-    // Of a measurement known to be whole only works, or the last line itself, can be missing.
+    // Of a measurement known to be whole only benchmarks, or the last line itself, can be missing.
     let told = run.findings.iter().any(|f| f.id == "file-cut-after-verdict");
     found || told || run.end.is_none()
 }

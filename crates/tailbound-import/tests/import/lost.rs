@@ -6,7 +6,7 @@
 use tailbound_core::{Impact, Run};
 use tailbound_import::{Format, Options, import, import_as, import_with};
 
-use crate::{bytes, has, run, run_with, said};
+use crate::{bytes, has, reports_loss, run, run_with};
 
 fn title(run: &Run, id: &str) -> String {
     let finding = run.findings.iter().find(|f| f.id == id && f.impact == Impact::Doubt);
@@ -40,7 +40,7 @@ fn missed_periods_are_estimated_where_the_file_tells_enough() {
     assert!(t.contains("47,888 of about 50,000") && t.contains("2,112"), "{t}");
     // No wake-up later than the interval: nothing can have been skipped.
     let r = run(Format::CyclictestJson, "handmade_cyclictest-2.10_H40.json");
-    assert!(!has(&r, "source-no-missed") && said(&r, "none can have been missed"));
+    assert!(!has(&r, "source-no-missed") && reports_loss(&r, "none can have been missed"));
     // Neither interval nor duration is in the text; the user may know them.
     let r = run(Format::CyclictestHistogram, "cyclictest-2.4_h400.stdout.txt");
     assert!(title(&r, "source-no-missed").contains("interval is not in the file"));
@@ -54,18 +54,18 @@ fn missed_periods_are_estimated_where_the_file_tells_enough() {
     let r = run(Format::RtlaTimerlat, "rtla-6.1_timerlat_hist.stdout.txt");
     assert!(has(&r, "source-no-missed"));
     let r = run(Format::JitterdebuggerRaw, "jitterdebugger_samples_first3000.raw");
-    assert!(!has(&r, "source-no-missed") && said(&r, "catches up"));
+    assert!(!has(&r, "source-no-missed") && reports_loss(&r, "catches up"));
 }
 
 #[test]
-fn other_losses_are_said() {
+fn other_losses_are_reported() {
     let r = run(Format::StressNg, "stressng-cyclic.stdout.txt");
     assert!(title(&r, "source-samples-lost").contains("10,000 of 13,251"));
     assert!(has(&r, "source-clock-realtime"));
     let r = run(Format::CyclictestStatus, "cyclictest-2.4_spike.stdout.txt");
-    assert!(has(&r, "source-no-histogram") && said(&r, "spikes"));
+    assert!(has(&r, "source-no-histogram") && reports_loss(&r, "spikes"));
     let r = run(Format::OslatJson, "oslat-2.4.json");
-    assert!(has(&r, "source-other-quantity") && said(&r, "rounds up"));
+    assert!(has(&r, "source-other-quantity") && reports_loss(&r, "rounds up"));
     let relative =
         String::from_utf8_lossy(&bytes("cyclictest_stall.json")).replace("-m -p", "-m -r -p");
     let r = import("x", relative.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
@@ -88,7 +88,7 @@ fn a_file_cut_off_says_so() {
     }
     let raw = bytes("jitterdebugger_samples_first3000.raw");
     let r = import("x", &raw[..raw.len() - 5]).unwrap_or_else(|e| panic!("{e}"));
-    assert!(has(&r, "source-cut-off") && said(&r, "23 bytes"));
+    assert!(has(&r, "source-cut-off") && reports_loss(&r, "23 bytes"));
     let xml = bytes("rteval-3.8_summary.xml");
     let e = import("x", &xml[..xml.len() / 2]).unwrap_err().to_string();
     assert!(e.contains("line ") && e.contains("not XML"), "{e}");

@@ -103,6 +103,6 @@ fn has_any(run: &Run, ids: &[&str]) -> bool {
     ids.iter().any(|id| has(run, id))
 }
 
-fn said(run: &Run, words: &str) -> bool {
+fn reports_loss(run: &Run, words: &str) -> bool {
     run.header.source.iter().flat_map(|s| &s.lost).any(|l| l.contains(words))
 }

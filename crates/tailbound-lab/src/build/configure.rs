@@ -52,7 +52,7 @@ pub(crate) fn configure(
     if let Some(before) = before
         && fs::read(&dot).is_ok_and(|now| now == before)
     {
-        note("the configuration is as it was");
+        note("the configuration is unchanged");
     }
     let config = Config::read(&dot)?;
     verify(make, wanted, &config)?;

@@ -14,7 +14,7 @@ use tailbound_sys::new_file::{self, Existing};
 
 use super::series::{Patch, PatchRecord, Tried};
 use crate::error::LabError;
-use crate::kernel::tool::{Said, Tool};
+use crate::kernel::tool::{Tool, ToolOutput};
 
 /// Our work tree of a user's repository.
 #[derive(Clone, Debug)]
@@ -137,19 +137,20 @@ impl Worktree {
     }
 
     fn mailed(&self, patch: &Patch) -> Result<Vec<String>, LabError> {
-        let said = git(&self.folder).args(["am", "--3way", "--keep-cr"]).arg(&patch.file).run()?;
-        if said.success {
+        let output =
+            git(&self.folder).args(["am", "--3way", "--keep-cr"]).arg(&patch.file).run()?;
+        if output.success {
             return Ok(Vec::new());
         }
-        let found = conflicts(&said);
+        let found = conflicts(&output);
         let _nothing_to_abort = git(&self.folder).args(["am", "--abort"]).run()?;
         Ok(found)
     }
 
     fn plain(&self, patch: &Patch) -> Result<Vec<String>, LabError> {
-        let said = git(&self.folder).args(["apply", "--index"]).arg(&patch.file).run()?;
-        if !said.success {
-            return Ok(conflicts(&said));
+        let output = git(&self.folder).args(["apply", "--index"]).arg(&patch.file).run()?;
+        if !output.success {
+            return Ok(conflicts(&output));
         }
         let date = "--date=2000-01-01T00:00:00Z";
         git(&self.folder).args(["commit", "-q", date, "-m", &patch.record.name]).succeed()?;
@@ -190,18 +191,20 @@ impl Worktree {
     fn pick(&self, id: &str, subject: &str) -> Result<Tried, LabError> {
         let short: String = id.chars().take(12).collect();
         let mut tried = Tried::fine(&format!("{short} {subject}"));
-        let said = git(&self.folder).args(["cherry-pick", "--allow-empty", id]).run()?;
-        if said.success {
+        let output = git(&self.folder).args(["cherry-pick", "--allow-empty", id]).run()?;
+        if output.success {
             return Ok(tried);
         }
         let unmerged =
             git(&self.folder).args(["diff", "--name-only", "--diff-filter=U"]).succeed()?;
         let mut files: Vec<String> = unmerged.lines().map(str::to_owned).collect();
         files.dedup();
-        if files.is_empty() && (said.out.contains("now empty") || said.err.contains("now empty")) {
+        if files.is_empty()
+            && (output.out.contains("now empty") || output.err.contains("now empty"))
+        {
             tried.already = true;
         } else if files.is_empty() {
-            tried.conflicts = conflicts(&said);
+            tried.conflicts = conflicts(&output);
         } else {
             tried.conflicts = files.iter().map(|f| self.marked(f)).collect();
         }
@@ -235,8 +238,8 @@ fn is_mail(text: &str) -> bool {
 }
 
 /// Files that conflict, from what git says.
-fn conflicts(said: &Said) -> Vec<String> {
-    let text = format!("{}\n{}", said.out, said.err);
+fn conflicts(output: &ToolOutput) -> Vec<String> {
+    let text = format!("{}\n{}", output.out, output.err);
     let mut found: Vec<String> = Vec::new();
     for line in text.lines() {
         let of = line
@@ -266,7 +269,7 @@ fn conflicts(said: &Said) -> Vec<String> {
         }
     }
     if found.is_empty() {
-        found.push(said.complaint());
+        found.push(output.complaint());
     }
     found
 }

@@ -20,7 +20,7 @@ use tailbound_sys::spawn::Spawn;
 use super::toolchain::Toolchain;
 use crate::arch::Arch;
 use crate::error::LabError;
-use crate::kernel::tool::{Said, Tool};
+use crate::kernel::tool::{Tool, ToolOutput};
 
 /// How often progress is told.
 const TELL: Duration = Duration::from_secs(2);
@@ -102,22 +102,22 @@ impl Make {
     /// A target of seconds (a configuration, a question), with more variables.
     ///
     /// # Errors
-    /// make is missing or failed; what it said.
-    pub(crate) fn ask(&self, targets: &[&str], more: &[String]) -> Result<Said, LabError> {
+    /// make is missing or failed; with its output.
+    pub(crate) fn ask(&self, targets: &[&str], more: &[String]) -> Result<ToolOutput, LabError> {
         fs::create_dir_all(&self.out).map_err(|e| LabError::file(&self.out, &e))?;
-        let said = Tool::new("env")
+        let output = Tool::new("env")
             .args(self.variables())
             .args(more)
             .args(["make", "--no-print-directory", "-s"])
             .args(self.words(targets))
             .run()?;
-        if said.success {
-            return Ok(said);
+        if output.success {
+            return Ok(output);
         }
         Err(LabError::cannot(format!(
             "make {}: {}",
             targets.join(" "),
-            reason(&format!("{}{}", said.out, said.err))
+            reason(&format!("{}{}", output.out, output.err))
         )))
     }
 
@@ -156,7 +156,7 @@ impl Make {
         }
         .start()
         .map_err(LabError::cannot)?;
-        let mut told = Instant::now();
+        let mut noted = Instant::now();
         let mut reader = LogReader::open(log)?;
         let status = loop {
             if let Some(status) = process::try_wait(pid).map_err(LabError::cannot)? {
@@ -170,8 +170,8 @@ impl Make {
                 }
                 return Err(LabError::Interrupted);
             }
-            if told.elapsed() >= TELL {
-                told = Instant::now();
+            if noted.elapsed() >= TELL {
+                noted = Instant::now();
                 reader.more();
                 progress(&Compiling {
                     seconds: begun.elapsed().as_secs(),

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_and_sources_are_read_and_said_again() {
+    fn tests_and_sources_are_read_and_printed_again() {
         for text in ["allmodconfig", "allyesconfig", "allnoconfig", "randconfig:7", "guest"] {
             assert_eq!(text.parse::<BuildTest>().unwrap().to_string(), text);
         }

@@ -133,9 +133,9 @@ pub(crate) fn apply(root: &Path, patches: &[Patch]) -> Result<Vec<Tried>, LabErr
     };
     let mut tried = Vec::new();
     for one in patches {
-        let said = patch(&one.file, &["--dry-run", "--reject-file=-"])?;
+        let output = patch(&one.file, &["--dry-run", "--reject-file=-"])?;
         let mut result = Tried::fine(&one.record.name);
-        if said.success {
+        if output.success {
             let done = patch(&one.file, &[])?;
             if !done.success {
                 return Err(LabError::cannot(format!(
@@ -145,9 +145,9 @@ pub(crate) fn apply(root: &Path, patches: &[Patch]) -> Result<Vec<Tried>, LabErr
                 )));
             }
         } else {
-            result.conflicts = failures(&said.out);
+            result.conflicts = failures(&output.out);
             if result.conflicts.is_empty() {
-                result.conflicts.push(said.complaint());
+                result.conflicts.push(output.complaint());
             }
         }
         tried.push(result);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_are_said_by_patch_and_hunk_and_leave_nothing_behind() {
+    fn conflicts_are_reported_by_patch_and_hunk_and_leave_nothing_behind() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("tree");
         fs::create_dir(&root).expect("made");

@@ -66,7 +66,7 @@ impl Toolchain {
             )));
         }
         let version = Tool::new(&gcc).arg("--version").succeed()?;
-        let compiler = version.lines().next().unwrap_or("unknown: gcc said nothing").to_owned();
+        let compiler = version.lines().next().unwrap_or("unknown: gcc printed nothing").to_owned();
         Ok(Self { cross, compiler, ccache: program::find("ccache").is_ok() })
     }
 

@@ -159,15 +159,15 @@ impl Apt {
         if !self.private {
             return Ok(());
         }
-        let said = self.tool("apt-get").arg("update").run()?;
-        self.complaints = said
+        let output = self.tool("apt-get").arg("update").run()?;
+        self.complaints = output
             .err
             .lines()
             .filter(|l| l.starts_with("E: Failed") || l.starts_with("E: The repo"))
             .map(|l| l.trim_start_matches("E: ").replace("  ", ": "))
             .collect();
-        if !said.success && self.complaints.is_empty() {
-            self.complaints.push(said.complaint());
+        if !output.success && self.complaints.is_empty() {
+            self.complaints.push(output.complaint());
         }
         Ok(())
     }
@@ -195,8 +195,9 @@ impl Apt {
     /// # Errors
     /// There is no apt.
     pub(crate) fn show(&self, package: &str, version: &str) -> Result<Option<Package>, LabError> {
-        let said = self.tool("apt-cache").arg("show").arg(format!("{package}={version}")).run()?;
-        Ok(stanzas(&said.out).into_iter().find(|p| p.name == package && p.version == version))
+        let output =
+            self.tool("apt-cache").arg("show").arg(format!("{package}={version}")).run()?;
+        Ok(stanzas(&output.out).into_iter().find(|p| p.name == package && p.version == version))
     }
 
     /// Downloads a package into `folder`; its path. apt checks it against the signed index.

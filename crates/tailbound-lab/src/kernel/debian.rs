@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_is_said() {
+    fn what_exists_is_reported() {
         let text = candidates(&bookworm(), "5.10-rt", Arch::X86_64);
         for name in
             ["debian:6.1,", "debian:6.1-cloud", "debian:6.12-rt", "debian:rt", "debian:stock"]

@@ -72,7 +72,7 @@ pub(crate) fn ask<T>(
         Err(LabError::Interrupted) => Err(LabError::Interrupted),
         Err(e) => {
             tried.push(format!("with fresh lists in {}: {e}", folder.display()));
-            tried.extend(apt.complaints.iter().map(|c| format!("apt said: {c}")));
+            tried.extend(apt.complaints.iter().map(|c| format!("apt reported: {c}")));
             Err(LabError::cannot(format!(
                 "{what} for {} is not in the store, and was not to be had\n  {}",
                 arch.debian(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs another program to its end and keeps what it said.
+//! Runs another program to its end and keeps its output.
 //!
 //! Context: COLD. For short-lived helpers (apt, dpkg, git, patch); they end by
 //! themselves. Not here: builds of minutes (`build::make`), QEMU.
@@ -42,7 +42,7 @@ pub(crate) struct Tool {
 
 /// What a helper left behind.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct ToolOutput {
     /// Did it end with status 0?
     pub(crate) success: bool,
     /// Its standard output.
@@ -89,12 +89,12 @@ impl Tool {
     ///
     /// # Errors
     /// It is not installed or cannot be started.
-    pub(crate) fn run(mut self) -> Result<Said, LabError> {
+    pub(crate) fn run(mut self) -> Result<ToolOutput, LabError> {
         if let Some(missing) = &self.missing {
             return Err(LabError::cannot(missing));
         }
         match self.command.output() {
-            Ok(Output { status, stdout, stderr }) => Ok(Said {
+            Ok(Output { status, stdout, stderr }) => Ok(ToolOutput {
                 success: status.success(),
                 out: String::from_utf8_lossy(&stdout).into_owned(),
                 err: String::from_utf8_lossy(&stderr).into_owned(),
@@ -108,18 +108,18 @@ impl Tool {
     /// Runs it; its standard output.
     ///
     /// # Errors
-    /// It is not installed, or failed: with the end of what it said.
+    /// It is not installed, or failed: with the end of its output.
     pub(crate) fn succeed(self) -> Result<String, LabError> {
         let program = self.program.clone();
-        let said = self.run()?;
-        if said.success {
-            return Ok(said.out);
+        let output = self.run()?;
+        if output.success {
+            return Ok(output.out);
         }
-        Err(LabError::cannot(format!("{program}: {}", said.complaint())))
+        Err(LabError::cannot(format!("{program}: {}", output.complaint())))
     }
 }
 
-impl Said {
+impl ToolOutput {
     /// The last few lines that say why, on one line.
     pub(crate) fn complaint(&self) -> String {
         let of = if self.err.trim().is_empty() { &self.out } else { &self.err };

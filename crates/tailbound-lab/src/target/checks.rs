@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_hang_or_be_refused_is_said_all_at_once() {
+    fn what_would_hang_or_be_refused_is_reported_all_at_once() {
         let config = COBALT.replace("CONFIG_XENOMAI=y", "").replace("CONFIG_DOVETAIL=y", "");
         let library = b"..CONFIG_DEBUG=1\0..Xenomai/cobalt v3.1\0";
         let e = checked(&cobalt(""), &config, library).unwrap_err();

@@ -13,13 +13,13 @@ use tailbound_rt::h2::{self, PRECISION};
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
 use tailbound_sys::readings::{READINGS, Reading};
 
-/// Reads timed together: what the stamps around them cost is shared by so many.
+/// Number of reads timed together; they share the cost of the stamps around them.
 pub(super) const TOGETHER: usize = 16;
 const CLOCKS: usize = READINGS.len();
 /// Costs above this share the last bucket; the greatest is exact all the same.
 const COST_MAX_NS: u64 = (1 << 24) - 1;
 const BUCKETS: usize = h2::index(COST_MAX_NS, PRECISION) + 1;
-/// With a fault planted, one in so many readings is too low, by this much.
+/// With a fault planted, one in this many readings is too low, by [`PLANT_NS`].
 const PLANT_EVERY: u64 = 1000;
 const PLANT_NS: i64 = 10_000;
 

@@ -15,7 +15,7 @@ const TRIES: usize = 50;
 /// Busy threads, and for how long, while thread clocks are compared with the process's.
 const BUSY_THREADS: usize = 2;
 const BUSY_NS: i64 = 20_000_000;
-/// Threads that come or go spoil a comparison; then it is made anew.
+/// Threads that are created or end invalidate a comparison; then it is made anew.
 const COMPARISONS: usize = 5;
 
 /// The two clocks read together.

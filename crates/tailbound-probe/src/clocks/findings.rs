@@ -53,7 +53,7 @@ pub(super) fn output(tallies: &[Tally], source: &str, drift: Drift) -> ProbeOutp
         Err(e) => output.findings.push(Finding::new(
             "clock-ways-unknown",
             Impact::Notice,
-            format!("which clocks need a system call is unknown: {e}"),
+            format!("it is unknown which clocks need a system call: {e}"),
         )),
     }
     if let Some((ppm, low, high)) = drift.end() {
@@ -140,7 +140,7 @@ fn thread_sum(output: &mut ProbeOutput) {
         output.findings.push(Finding::new(
             "thread-clocks-unknown",
             Impact::Notice,
-            "whether thread clocks add up is unknown: threads came and went each time",
+            "it is unknown whether thread clocks add up: threads were created or ended in each attempt",
         ));
         return;
     };
@@ -165,7 +165,7 @@ fn thread_sum(output: &mut ProbeOutput) {
                     format_ns(f(sums.process_ns))
                 ),
             )
-            .meaning("CPU time is counted wrongly: use of CPUs cannot be told from it."),
+            .meaning("CPU time is counted wrongly; CPU utilisation figures are not reliable."),
         );
     }
 }

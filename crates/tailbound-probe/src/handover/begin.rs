@@ -132,7 +132,7 @@ pub(super) fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     let policy = setup.plan.policy;
     threads.after(move |results| {
         drop(held);
-        skew::tell(&groups, before, results, clock, policy)
+        skew::probe_output(&groups, before, results, clock, policy)
     });
     threads.release()
 }

@@ -47,13 +47,13 @@ pub(super) const RECEIVERS: ProbeOption = ProbeOption::new(
     "receivers",
     "N",
     "1",
-    "so many receivers for one sender, each recorded; more than one: one group instead of a pair a CPU",
+    "number of receivers of one sender, each recorded; more than one: one group instead of a pair per CPU",
 );
 pub(super) const HOPS: ProbeOption = ProbeOption::new(
     "hops",
     "N",
     "1",
-    "hand on around a ring of so many receivers, each hop and the whole recorded; more than one: one ring instead of a pair a CPU",
+    "number of receivers in a ring that hands on from one to the next; each hop and the whole way are recorded; more than one: one ring instead of a pair per CPU",
 );
 pub(super) const CARRIER: ProbeOption = ProbeOption::new(
     "carrier",
@@ -71,7 +71,7 @@ pub(super) const COMMON: &[ProbeOption] =
 /// After a rehearsal, where the receiver does not preempt its sender.
 const REHEARSED_NS: i64 = 50_000;
 
-/// What the words of a hand-over came to.
+/// The options of a hand-over, resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrangement {
     pub(super) medium: Medium,
@@ -83,7 +83,7 @@ pub(super) struct Arrangement {
     pub(super) rehearse: bool,
     /// The sender has the receiver's priority.
     pub(super) sender_is_level: bool,
-    /// Every so many, so long.
+    /// (Every n-th hand-over, stall in ns).
     pub(super) stall: Option<(u64, i64)>,
 }
 

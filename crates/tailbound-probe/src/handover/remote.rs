@@ -152,9 +152,9 @@ impl Books {
             let finding = Finding::new(
                 "sender-records-dropped",
                 Impact::Notice,
-                format!("{dropped} records of the sender's process were lost on their way"),
+                format!("{dropped} records of the sender's process were lost"),
             )
-            .meaning("The contexts of the sender lack them; what is judged is whole.");
+            .meaning("The contexts of the sender lack them; the judged context is complete.");
             thread.output(|output| output.findings.push(finding));
         }
         // What keeping the books costs is not what sending costs.

@@ -83,8 +83,8 @@ fn meet((here, changed): &Gate) -> bool {
     *n >= 2
 }
 
-/// Looks again, and says what came of both.
-pub(super) fn tell(
+/// Looks again, and compares with the first look.
+pub(super) fn probe_output(
     groups: &[Group],
     before: Vec<Looked>,
     results: &[ThreadResult],
@@ -148,10 +148,10 @@ fn unknown((a, b): (u32, u32)) -> Finding {
     Finding::new(
         "clock-skew-unknown",
         Impact::Doubt,
-        format!("how far the clocks of CPU {a} and CPU {b} are apart could not be found out"),
+        format!("the offset between the clocks of CPU {a} and CPU {b} could not be measured"),
     )
-    .meaning("One-way latencies rest on one clock read on two CPUs. Round trips do not: --round-trip yes.")
-    .remedy("Leave both CPUs free for a moment before and after the run.")
+    .meaning("A one-way latency is the difference of clock reads on two CPUs. Round trips are not affected: --round-trip yes.")
+    .remedy("Keep both CPUs idle for a moment before and after the run.")
 }
 
 fn unsteady((a, b): (u32, u32)) -> Finding {
@@ -160,9 +160,7 @@ fn unsteady((a, b): (u32, u32)) -> Finding {
         Impact::Doubt,
         format!("the clocks of CPU {a} and CPU {b} contradict each other within milliseconds"),
     )
-    .meaning(
-        "One-way latencies between them are not to be trusted; round trips are read on one CPU.",
-    )
+    .meaning("One-way latencies between them are not reliable; round trips are read on one CPU.")
     .remedy("Use --round-trip yes, or another clocksource.")
 }
 

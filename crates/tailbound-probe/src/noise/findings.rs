@@ -40,7 +40,7 @@ fn kinds(tally: &Tally) -> [(&'static str, Kind, &'static str); 4] {
             tally.outside,
             "gaps in which this CPU's kernel was not entered: firmware, hypervisor, hardware",
         ),
-        ("unknown", tally.unknown, "gaps of which this machine does not tell who took them"),
+        ("unknown", tally.unknown, "gaps whose cause this machine does not show"),
     ]
 }
 

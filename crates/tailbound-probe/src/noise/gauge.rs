@@ -40,7 +40,7 @@ impl Gauge {
             to = counter::pair(TRIES);
         }
         let (hz, wrong_hz) = counter::frequency(&from, &to)?;
-        Ok(Self { from, hz, wrong_hz, tells: counter::tells_entries() })
+        Ok(Self { from, hz, wrong_hz, tells: counter::reports_entries() })
     }
 
     pub(super) fn scale(&self) -> Scale {
@@ -76,16 +76,16 @@ impl Gauge {
                 Finding::new(
                     "counter-not-trusted",
                     Impact::Doubt,
-                    format!("the kernel keeps its time by `{source}` and not by the TSC, which this probe polls"),
+                    format!("the kernel's clocksource is `{source}` and not the TSC, which this probe polls"),
                 )
-                .meaning("A TSC that the kernel gave up may change its speed or differ between CPUs."),
+                .meaning("A TSC that the kernel rejected may change its frequency or differ between CPUs."),
             );
         }
         let Ok((hz, wrong)) = counter::frequency(&self.from, &counter::pair(TRIES)) else {
             findings.push(Finding::new(
                 "counter-stood-still",
                 Impact::Unfit,
-                "the counter did not go on as the clock did",
+                "the counter did not advance with the clock",
             ));
             return (Vec::new(), findings);
         };
@@ -100,7 +100,7 @@ impl Gauge {
                         hz / 1e6
                     ),
                 )
-                .meaning("Its ticks are no measure of time."),
+                .meaning("Its ticks cannot be converted to time."),
             );
         }
         let figure = FigureRecord {

@@ -126,7 +126,7 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     let gauge = Gauge::take()?;
     let threads = polled::threads(setup, way, &gauge)?;
     let witness = if gauge.tells {
-        "a register of the CPU tells whether the kernel was entered"
+        "a register of the CPU shows whether the kernel was entered"
     } else {
         "/proc/interrupts is read after each gap: one interrupt before the gap may hide it"
     };
@@ -143,10 +143,10 @@ fn means(no_tracer: Option<String>, witness: &str) -> Finding {
     Finding::new(
         "hwlat-means",
         Impact::Notice,
-        format!("looked from user mode, by a polling loop, not by the kernel's hwlat tracer{why}"),
+        format!("measured from user mode, by a polling loop, not by the kernel's hwlat tracer{why}"),
     )
     .meaning(format!(
-        "{witness}. Interrupts stay on, so firmware that acts at the same moment as an interrupt is taken for it."
+        "{witness}. Interrupts stay on, so firmware activity at the same moment as an interrupt is attributed to the interrupt."
     ))
     .remedy("A kernel with CONFIG_HWLAT_TRACER, as root: --with tracer.")
 }
@@ -154,7 +154,7 @@ fn means(no_tracer: Option<String>, witness: &str) -> Finding {
 /// The share of the time that was looked at, as it belongs into the verdict.
 pub(super) fn duty_finding(looked: f64) -> Finding {
     let impact = if looked < DUTY_DOUBT { Impact::Doubt } else { Impact::Notice };
-    Finding::new("duty-cycle", impact, format!("{:.1} % of the time was looked at", looked * 100.0))
+    Finding::new("duty-cycle", impact, format!("{:.1} % of the time was observed", looked * 100.0))
         .meaning("What happened in the rest of the time is not known.")
 }
 
@@ -176,11 +176,11 @@ pub(super) fn looked(cpu: u32, tally: &Tally, output: &mut ProbeOutput) {
             &format!("hidden-by-interrupts-{cpu}"),
             Impact::Notice,
             format!(
-                "CPU {cpu}: gaps with an interrupt and no other task were as long as {}",
+                "CPU {cpu}: gaps with an interrupt and no other task took up to {}",
                 format_ns_i64(tally.interrupt.ns_max)
             ),
         )
-        .meaning("Handlers are seldom so long: something beneath the kernel may have begun in them, which this means cannot tell.")
+        .meaning("Interrupt handlers are seldom that long: firmware may have run at the same time, which a polling loop cannot distinguish.")
         .remedy("--with tracer, which keeps interrupts off."),
     );
 }

@@ -143,7 +143,7 @@ ERR:          8
 ";
 
     #[test]
-    fn each_kind_of_each_cpu_is_told() {
+    fn each_kind_of_each_cpu_is_reported() {
         let (before, after) = (Interrupts::parse(BEFORE), Interrupts::parse(AFTER));
         let want = vec![("LOC".to_owned(), 500), ("24 virtio0-requests".to_owned(), 8)];
         assert_eq!(after.since(&before, 2), want);

@@ -180,9 +180,9 @@ impl Body {
                     Finding::new(
                         &format!("no-sample-{cpu}"),
                         Impact::Unfit,
-                        format!("CPU {cpu}: no interrupt came of the source"),
+                        format!("CPU {cpu}: the source caused no interrupt"),
                     )
-                    .meaning("A counter that never overflows says nothing."),
+                    .meaning("A counter that never overflows measures nothing."),
                 );
             }
         });

@@ -108,7 +108,7 @@ pub(super) fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
     }
     match siblings(setup.plan, setup.root) {
         Some((a, b)) => Err(ProbeError::Cannot(format!(
-            "CPUs {a} and {b} are threads of one core, and two polling loops on one core slow each other down: measure one of them (--cpus), or say --siblings yes to have the run marked"
+            "CPUs {a} and {b} are threads of one core, and two polling loops on one core slow each other down: measure one of them (--cpus), or add --siblings yes: then the run is marked"
         ))),
         None => Ok(()),
     }
@@ -226,7 +226,7 @@ pub(super) fn threads(
         // Only where it matters, and only if the CPU does not tell: it costs a read after each gap.
         let column = if way.outside_only && !gauge.tells {
             Some(Column::open(setup.root, cpu).map_err(|e| {
-                ProbeError::Cannot(format!("neither the CPU nor a file tells of interrupts: {e}"))
+                ProbeError::Cannot(format!("neither the CPU nor a file shows interrupts: {e}"))
             })?)
         } else {
             None
@@ -278,7 +278,7 @@ pub(super) fn release(
             (Err(e), _) | (_, Err(e)) => output.findings.push(Finding::new(
                 "interrupts-unknown",
                 Impact::Notice,
-                format!("how many interrupts came is not known: {}", e.reason()),
+                format!("the number of interrupts is unknown: {}", e.reason()),
             )),
         }
         output.figures.push(own(results, clock::now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns));
@@ -290,7 +290,7 @@ pub(super) fn release(
                     format!("CPUs {a} and {b} are threads of one core and were both measured"),
                 )
                 .meaning(
-                    "Each polling loop slowed the other down: turns are longer than of one alone.",
+                    "Each polling loop slowed the other down: turns are longer than those of one loop alone.",
                 )
                 .remedy("Measure one CPU of each core."),
             );

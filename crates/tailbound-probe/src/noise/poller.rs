@@ -19,7 +19,7 @@ use crate::noise::interrupts::Column;
 
 /// Most work that a turn may have: 64 MiB moved.
 pub(super) const WORK_MAX: u64 = 64 << 20;
-/// Calibration ends after so many turns, or this long after the fewest.
+/// Calibration ends after this many turns, or after [`CALIBRATION_TICKS_MAX`] once it has [`TURNS_MIN`].
 const TURNS: usize = 512;
 const TURNS_MIN: usize = 16;
 const CALIBRATION_TICKS_MAX: u64 = 400_000;

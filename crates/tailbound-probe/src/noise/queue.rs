@@ -171,13 +171,13 @@ fn run(
             Ended::Stopped(n) | Ended::Failed(_, n) => n,
         };
         let span_ns = thread.measurement().interval_ns.saturating_mul(windows.cast_signed());
-        thread.output(|output| said(cpu, options, &drained, span_ns, turn_ns, output));
+        thread.output(|output| add_figures(cpu, options, &drained, span_ns, turn_ns, output));
     }
     Ok(finished)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn said(
+fn add_figures(
     cpu: u32,
     options: &Options,
     d: &Drained,
@@ -251,7 +251,7 @@ fn said(
             "The drain stood still for longer than {}, or a packet's work takes longer than the time to the next.",
             format_ns_i64(i64::try_from(wait).unwrap_or(i64::MAX))
         ))
-        .remedy("`measure busy` on the same CPU tells who takes the time; a deeper queue bridges longer gaps."),
+        .remedy("`measure busy` on the same CPU shows what takes the time; a deeper queue bridges longer gaps."),
     );
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Context: COLD: the kernel measures, this reads. Units: ns; the tracer counts whole µs.
 //! The tracer goes round the measured CPUs, one window of its own each, and looks for a part of
-//! each window. So there is one slot, not one a CPU; which CPU a gap was on is told by figures.
+//! each window. So there is one slot, not one per CPU; the figures show the CPU of each gap.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -53,9 +53,9 @@ pub(super) fn begin(
     let least_ns = setup.options().time_ns("threshold")?;
     let mut threads = setup.threads()?;
     let ids = (clock_id(setup.plan.clock), trace_clock_id(setup.plan.clock));
-    // It sleeps, and is nobody's rival: any CPU will do.
-    let born = thread_spec(Policy::Other, Vec::new());
-    threads.measured(RecordSlot::user(0, None), born, move |thread| {
+    // It sleeps and takes no CPU time: any CPU will do.
+    let spec = thread_spec(Policy::Other, Vec::new());
+    threads.measured(RecordSlot::user(0, None), spec, move |thread| {
         read(thread, observer, ids, least_ns)
     })?;
     threads.after(move |_| {
@@ -183,13 +183,13 @@ fn read(
     let observed = observer.end();
     thread.output(|output| {
         output.findings.extend(observed.findings.into_iter().filter(|f| f.id != "observed"));
-        said(&cpus, duty, refused, output);
+        add_figures(&cpus, duty, refused, output);
     });
     Ok(finished)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn said(
+fn add_figures(
     cpus: &BTreeMap<u32, Seen>,
     duty: Option<f64>,
     refused: Option<String>,
@@ -198,7 +198,7 @@ fn said(
     output.findings.push(Finding::new(
         "hwlat-means",
         Impact::Notice,
-        "looked by the kernel's hwlat tracer, with interrupts off, one CPU after the other",
+        "measured by the kernel's hwlat tracer, with interrupts off, one CPU after the other",
     ));
     if let Some(why) = refused {
         output.findings.push(
@@ -211,7 +211,7 @@ fn said(
         None => output.findings.push(Finding::new(
             "duty-cycle",
             Impact::Doubt,
-            "how much of the time was looked at is not known: hwlat_detector/width and window could not be read",
+            "the observed share of the time is unknown: hwlat_detector/width and window could not be read",
         )),
     }
     for (cpu, seen) in cpus {

@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. Units: ns. What lies outside the measurement is left out. timerlat passes
 //! over activations that a late thread missed, and says nothing: they are found again by
-//! their due times, and get the lateness they would have had, as our own do.
+//! their due times, and get the latency they would have had, as our own do.
 
 use std::collections::BTreeMap;
 

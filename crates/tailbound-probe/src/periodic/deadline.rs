@@ -34,7 +34,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     to: "the thread's first instruction after sched_yield(2), with its runtime replenished",
     replaces: &["cyclicdeadline", "deadline_test"],
     options: &[
-        ProbeOption::new("threads", "N", "", "deadline threads [default: one a CPU]"),
+        ProbeOption::new("threads", "N", "", "deadline threads [default: one per CPU]"),
         ProbeOption::new(
             "busy",
             "SHARE",
@@ -126,10 +126,10 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
             run(thread, options, clock, &response, &sum)
         })?;
     }
-    let ground = findings::Ground::of(setup, options);
+    let guarantee = findings::Guarantee::of(setup, options);
     threads.after(move |_| {
         let counts = *sum.lock().unwrap_or_else(PoisonError::into_inner);
-        findings::output(&counts, options, &ground)
+        findings::output(&counts, options, &guarantee)
     });
     threads.release().map_err(|e| findings::refused(e, options))
 }

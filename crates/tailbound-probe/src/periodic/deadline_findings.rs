@@ -49,14 +49,14 @@ impl Counts {
     }
 }
 
-/// What the kernel can be held to here.
+/// What the kernel guarantees here.
 #[derive(Clone, Debug)]
-pub(super) struct Ground {
+pub(super) struct Guarantee {
     promised: bool,
     virtual_machine: bool,
 }
 
-impl Ground {
+impl Guarantee {
     pub(super) fn of(setup: &Setup<'_>, options: Options) -> Self {
         let cpus = cpus(setup);
         let (share, total) = shares(options);
@@ -115,7 +115,7 @@ pub(super) fn refused(e: ProbeError, options: Options) -> ProbeError {
 
 /// Figures and findings of all threads.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-pub(super) fn output(counts: &Counts, options: Options, ground: &Ground) -> ProbeOutput {
+pub(super) fn output(counts: &Counts, options: Options, guarantee: &Guarantee) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     let (_, total) = shares(options);
     let n = |name: &str, value: u64, note: &str| figure(name, value as f64, "1", note);
@@ -131,7 +131,7 @@ pub(super) fn output(counts: &Counts, options: Options, ground: &Ground) -> Prob
         n(
             "overruns",
             counts.overruns,
-            "times the kernel told of a thread that had used more than its runtime (SIGXCPU): it looks at ticks, so there may be more",
+            "times the kernel reported a thread that had used more than its runtime (SIGXCPU): it looks at ticks, so there may be more",
         ),
         figure("bandwidth", total, "CPU", "runtime over period, of all threads together"),
     ];
@@ -143,15 +143,15 @@ pub(super) fn output(counts: &Counts, options: Options, ground: &Ground) -> Prob
             span(options.work_ns),
             span(options.runtime_ns.cast_signed())
         );
-        let (impact, meaning) = if ground.virtual_machine {
+        let (impact, meaning) = if guarantee.virtual_machine {
             (
                 Impact::Doubt,
-                "This is a virtual machine: whether its kernel or the hypervisor withheld the CPU cannot be told.",
+                "This is a virtual machine: whether its kernel or the hypervisor withheld the CPU cannot be known.",
             )
-        } else if ground.promised {
+        } else if guarantee.promised {
             (
                 Impact::Violation,
-                "These threads were admitted and few enough for every deadline to be kept on so many CPUs.",
+                "These threads were admitted and few enough for every deadline to be met on this number of CPUs.",
             )
         } else {
             (

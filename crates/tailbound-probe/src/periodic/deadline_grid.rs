@@ -3,8 +3,8 @@
 //!
 //! Context: HOT (no allocation, lock or panic). Units: ns on CLOCK_MONOTONIC_RAW, which like the
 //! scheduler's clock is not slewed.
-//! No start comes before its period, so the earliest start there was fixes the grid: what is told is
-//! lateness beside the best start. Three things happen to a late thread:
+//! No start comes before its period, so the earliest start fixes the grid: the recorded latency
+//! is relative to the best start. Three things happen to a late thread:
 //! - the kernel gives it the next period at once (its yield returns without having slept): that
 //!   period has begun long ago, and the thread is late for it;
 //! - it sleeps on into a later period: those between are missed;

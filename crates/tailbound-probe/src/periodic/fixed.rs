@@ -133,7 +133,7 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     }
     let policy = setup.plan.policy;
     threads.after(move |results| {
-        let mut output = told(results, job);
+        let mut output = probe_output(results, job);
         scaling(&mut output, policy, &cpus, job);
         output
     });
@@ -203,7 +203,7 @@ fn ticks(thread: &ThreadContext, clock: i32, tick_ns: i64, tick: Work, over: &At
     }
 }
 
-fn told(results: &[ThreadResult], job: Work) -> ProbeOutput {
+fn probe_output(results: &[ThreadResult], job: Work) -> ProbeOutput {
     let work = || results.iter().filter(|r| r.slot.context == Context::Work);
     let least = work().filter_map(|r| r.recorders.measured.wakeups().min_ns).min();
     let most = work().filter_map(|r| r.recorders.measured.wakeups().max_ns).max();
@@ -258,7 +258,7 @@ fn scaling(output: &mut ProbeOutput, policy: Policy, cpus: &[u32], job: Work) {
         (Err(e), _) | (_, Err(e)) => output.findings.push(Finding::new(
             "scaling-unknown",
             Impact::Notice,
-            format!("how work scales over CPUs is unknown: {e}"),
+            format!("the scaling of the work over CPUs is unknown: {e}"),
         )),
         _ => {}
     }

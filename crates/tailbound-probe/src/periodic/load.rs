@@ -47,7 +47,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
             "set",
             "LIST",
             "1:20+2:20+4:20",
-            "the tasks: so many intervals long is the period, and so many percent of it the work; the first is judged",
+            "the tasks, each as PERIOD:SHARE: the period in intervals and the work in percent of the period; the first task is judged",
         ),
         ProbeOption::plant("`overrun`: every fiftieth job of the last task takes twice its period"),
     ],
@@ -173,7 +173,7 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     }
     threads.after(move |_| {
         let sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
-        told(&options, &sums, interval)
+        probe_output(&options, &sums, interval)
     });
     threads.release()
 }
@@ -271,7 +271,7 @@ impl Player {
 
 /// Figures of each task; a task that was late is a violation.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn told(options: &Options, sums: &[Seen], interval_ns: i64) -> ProbeOutput {
+fn probe_output(options: &Options, sums: &[Seen], interval_ns: i64) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     for (i, (task, seen)) in options.tasks.iter().zip(sums).enumerate() {
         let n = i + 1;

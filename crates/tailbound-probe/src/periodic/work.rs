@@ -17,7 +17,7 @@ const TRIAL_TURNS: u64 = 20_000;
 /// Tries; the fastest counts: the others were disturbed.
 const TRIES: usize = 40;
 
-/// So many turns.
+/// A fixed number of turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Work {
     pub(super) turns: u64,

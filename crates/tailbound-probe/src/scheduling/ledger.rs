@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_counted_and_the_first_told() {
+    fn all_are_counted_and_the_first_reported() {
         let mut ledger = Ledger::default();
         let find = |l: &Ledger<i64>| l.finding("x", |n| format!("{n} seen"), |p| format!("{p} ns"));
         assert_eq!(find(&ledger), None);

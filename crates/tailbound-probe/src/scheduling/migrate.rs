@@ -37,7 +37,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     options: &[
         ProbeOption::new("busy", "TIME", "2ms", "so long each task is busy, at most 200ms"),
         ProbeOption::new("extra", "N", "1", "tasks more than CPUs"),
-        ProbeOption::plant("`reversed`: the most urgent task is born the least urgent"),
+        ProbeOption::plant("`reversed`: the most urgent task is created as the least urgent"),
     ],
     interval: "20ms",
     policy: None,
@@ -209,7 +209,8 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     let controller = Controller { crowd, options, clock, beside, sum: Arc::clone(&sum) };
     let own = thread_spec(setup.plan.policy, cpus);
     own_thread.start(own, move |thread| controller.run(thread))?;
-    threads.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
+    threads
+        .after(move |_| probe_output(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
     threads.release()
 }
 
@@ -272,7 +273,7 @@ impl Controller {
     }
 }
 
-fn told(sum: &Sum, options: Options) -> ProbeOutput {
+fn probe_output(sum: &Sum, options: Options) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     let title =
         |n| format!("a task began before the more urgent ones had their CPUs, in {n} releases");

@@ -30,7 +30,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "prio-preempt",
     about: "a chain of tasks of rising priority, each preempted by the one it wakes",
     from: "the least urgent task of the chain, just before it wakes the next (futex wake)",
-    to: "the most urgent, at its first instruction: so many preemptions later as the chain has links",
+    to: "the most urgent, at its first instruction: one preemption later for each link of the chain",
     replaces: &["LTP prio-preempt"],
     options: &[
         ProbeOption::new("threads", "N", "16", "tasks in the chain, 2 to 64"),
@@ -140,7 +140,8 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     for (cpu, place) in cpus.iter().zip(0u32..) {
         one_cpu(&mut threads, setup.plan, options, *cpu, (place, cpus.len()), &sum)?;
     }
-    threads.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
+    threads
+        .after(move |_| probe_output(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
     threads.release()
 }
 
@@ -231,7 +232,7 @@ fn trial(chain: &Chain) -> Option<Timed> {
     })
 }
 
-fn told(sum: &Sum, options: Options) -> ProbeOutput {
+fn probe_output(sum: &Sum, options: Options) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     let title =
         |n| format!("a task went on before the more urgent one it had woken, in {n} chains");

@@ -5,7 +5,7 @@
 //! The holder is a process of its own and shares nothing but the lock with the others: the
 //! urgent task and the spinner, threads of this process on the same CPU. In most trials it
 //! releases the lock; now and then it is killed with the lock in its hands, and the urgent task
-//! must get it, and be told of the death.
+//! must get it, and EOWNERDEAD.
 //! Source: futex(2) FUTEX_LOCK_PI, set_robust_list(2).
 
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -63,7 +63,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     policy: None,
     event: "inversion",
     property: Some(
-        "no task of lower priority ran while the most urgent one waited for another process's lock, and each death of an owner was told",
+        "no task of lower priority ran while the most urgent one waited for another process's lock, and each death of an owner was reported",
     ),
     hog: false,
     check,
@@ -159,14 +159,14 @@ fn hold(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> {
     sched::set(0, &attributes(Policy::Fifo(priority)))?;
     let shelf = robust::register(shelf)?;
     let (tid, mut turn) = (gettid(), shelf.turn.load(Ordering::Acquire));
-    ring(&shelf.told);
+    ring(&shelf.reports);
     loop {
         changed(&shelf.turn, turn, None);
         turn = shelf.turn.load(Ordering::Acquire);
         if futex::lock_pi(&shelf.lock, tid, Scope::Shared) != Locked::Got {
             return Err(SysError::code("futex", "the lock was not free", 0));
         }
-        ring(&shelf.told);
+        ring(&shelf.reports);
         let mut pace = Pace::default();
         let began = clock::now_ns(clock_id);
         let mut boosted = false;
@@ -262,7 +262,7 @@ enum Wrong {
     /// So long the spinner ran while the urgent task waited, and so long that waited.
     Inverted(i64, i64),
     /// The lock came without word of the owner's death, or with one though it lives.
-    Untold(bool),
+    DeathReport(bool),
     /// The kernel refused the lock.
     Refused(i64),
 }
@@ -283,7 +283,7 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     for (&cpu, place) in cpus.iter().zip(0u32..) {
         one_cpu(&mut threads, setup, words, (cpu, place, cpus.len()), &sum)?;
     }
-    threads.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner)));
+    threads.after(move |_| probe_output(&sum.lock().unwrap_or_else(PoisonError::into_inner)));
     threads.release()
 }
 
@@ -379,10 +379,10 @@ struct Controller {
 impl Controller {
     /// Has the keeper start a new holder, and waits until it is ready to take the lock.
     fn holder(&self) -> Result<(), SysError> {
-        let told = self.shelf.told.load(Ordering::Acquire);
+        let reports = self.shelf.reports.load(Ordering::Acquire);
         self.group.keeper.ring();
         let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(PATIENCE_NS);
-        if changed(&self.shelf.told, told, Some(until)) {
+        if changed(&self.shelf.reports, reports, Some(until)) {
             return Ok(());
         }
         let why = self.group.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -447,9 +447,9 @@ impl Controller {
         shelf.boosted_ns.store(0, Ordering::Relaxed);
         shelf.die.store(u32::from(dies), Ordering::Relaxed);
         group.left.store(2, Ordering::Relaxed);
-        let told = shelf.told.load(Ordering::Acquire);
+        let reports = shelf.reports.load(Ordering::Acquire);
         ring(&shelf.turn);
-        if !changed(&shelf.told, told, Some(until)) {
+        if !changed(&shelf.reports, reports, Some(until)) {
             return None;
         }
         let rung = group.controller.count();
@@ -470,14 +470,14 @@ impl Controller {
         let spun_ns = pace.between_ns(wait.from_ns, wait.to_ns);
         match self.group.how.load(Ordering::Relaxed) {
             errno if errno < 0 => Some(Wrong::Refused(-errno)),
-            how if (how == 1) != dies => Some(Wrong::Untold(dies)),
+            how if (how == 1) != dies => Some(Wrong::DeathReport(dies)),
             _ if spun_ns > 0 => Some(Wrong::Inverted(spun_ns, wait.span_ns())),
             _ => None,
         }
     }
 }
 
-fn told(sum: &Sum) -> ProbeOutput {
+fn probe_output(sum: &Sum) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     let title = |n| format!("a lock shared by processes failed its urgent waiter in {n} trials");
     output.findings.extend(
@@ -488,11 +488,11 @@ fn told(sum: &Sum) -> ProbeOutput {
                     span(*waited),
                     span(*spun)
                 ),
-                Wrong::Untold(true) => format!("CPU {cpu}: the owner was killed, and the next one was not told"),
-                Wrong::Untold(false) => format!("CPU {cpu}: the next owner was told of a death that was none"),
+                Wrong::DeathReport(true) => format!("CPU {cpu}: the owner was killed, and the next one got no EOWNERDEAD"),
+                Wrong::DeathReport(false) => format!("CPU {cpu}: the next owner got EOWNERDEAD although nobody had died"),
                 Wrong::Refused(errno) => format!("CPU {cpu}: the kernel refused the lock, errno {errno}"),
             })
-            .map(|f| f.remedy("Inheritance must hold across processes, and a robust lock must tell of its owner's death: this kernel's futexes (CONFIG_FUTEX_PI) do not do so.")),
+            .map(|f| f.remedy("Inheritance must hold across processes, and a robust lock must report the death of its owner (EOWNERDEAD): the futexes of this kernel (CONFIG_FUTEX_PI) do not.")),
     );
     if sum.stuck > 0 {
         output.findings.push(

@@ -35,7 +35,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "ptrace",
     about: "another process, stepped by single instructions",
     from: "the tracer, just before it asks for a step (PTRACE_SINGLESTEP)",
-    to: "the tracer, when it is told that the step is done (return of waitpid)",
+    to: "the tracer, when it learns that the step is done (return of waitpid)",
     replaces: &["ssdd"],
     options: &[ProbeOption::plant(
         "`signal`: every tenth step a signal is sent to the stepped process",
@@ -55,7 +55,7 @@ pub(crate) const ROLE: Role = Role { name: "stepped", run: stepped };
 const SIGUSR1: i32 = 10;
 const ETIMEDOUT: i32 = 110;
 const PATIENCE_NS: i64 = 2_000_000_000;
-/// Every so many steps the planted signal comes.
+/// The planted signal comes once per this many steps.
 const PLANTED_EVERY: u64 = 10;
 
 fn planted(setup: &Setup<'_>) -> Result<bool, ProbeError> {
@@ -90,7 +90,7 @@ enum Wrong {
     Stopped(Stop),
     /// The process stands where it stood.
     Still(u64),
-    /// It went on between two steps, for so many rounds of its loop.
+    /// It went on between two steps, for this number of rounds of its loop.
     Moved(u64),
 }
 
@@ -128,7 +128,7 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     }
     threads.after(move |_| {
         drop(peers);
-        told(&sum.lock().unwrap_or_else(PoisonError::into_inner))
+        probe_output(&sum.lock().unwrap_or_else(PoisonError::into_inner))
     });
     threads.release()
 }
@@ -250,7 +250,7 @@ fn stepped(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> 
     Ok(())
 }
 
-fn told(sum: &Sum) -> ProbeOutput {
+fn probe_output(sum: &Sum) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     let title = |n| format!("{n} steps of a traced process went wrong");
     output.findings.extend(sum.ledger.finding("step-wrong", title, |(cpu, wrong)| match wrong {

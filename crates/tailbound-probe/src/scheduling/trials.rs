@@ -3,7 +3,7 @@
 //!
 //! Context: HOT. Units: ns on the plan's clock.
 //! What is recorded of a trial is what the probe times in it, from stamp to stamp. Activations
-//! that fell due before a trial was over are missed, with the lateness the next one would have
+//! that fell due before a trial was over are missed, with the latency the next one would have
 //! begun with had it been theirs: the end of that trial less their due time.
 //! Source: clock_nanosleep(2), TIMER_ABSTIME.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a page of a campaign is made of: the file, and of each system one place a run.
+//! What a page of a campaign is made of: the file, and of each system one place per run.
 //!
 //! Context: COLD. Not here: where the runs come from.
 
@@ -65,7 +65,7 @@ impl Place {
 pub struct Measured {
     /// What people call it.
     pub name: String,
-    /// Which systems of a text it stands beside.
+    /// Which systems of the publication it is compared with.
     pub kind: Kind,
     /// A place for each part of the campaign, in their order.
     pub places: Vec<Place>,
@@ -148,7 +148,7 @@ pub fn share(part: &Part, run: &Run) -> f64 {
         .map_or(0, |c| run.threads.iter().filter(|t| t.context == c).count())
         .max(1);
     let made = match run.end_reason() {
-        // The text's own rule ended it: it is what the text asks for.
+        // The publication's own rule ended it: it is what the publication asks for.
         EndReason::Rule if words.until.is_some() => return 1.0,
         EndReason::Complete => plan.activations as f64,
         _ => run.judged_total().1.n as f64 / threads as f64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A campaign as one HTML file: what the text claims and how it came out, its figures beside
+//! A campaign as one HTML file: what the publication claims and how it came out, its figures beside
 //! ours, then each measurement with the systems over one another.
 //!
 //! Context: COLD. Links lead to the runs' own reports in the folder; everything else is in the
@@ -40,18 +40,18 @@ pub fn html(given: &Given) -> String {
     );
     page.text("", &file.reference());
     page.text("", &file.text.about);
-    page.text("soft", &format!("The text's machine: {}.", file.text.machine));
+    page.text("soft", &format!("Machine of the publication: {}.", file.text.machine));
     if !claims.is_empty() {
-        page.heading("What the text claims");
+        page.heading("Published claims");
         claims.iter().for_each(|c| claim(&mut page, c));
     }
     if !rows.is_empty() {
-        page.heading("The text's figures beside ours");
+        page.heading("Published figures beside ours");
         let table = tables::beside(&rows).html();
         page.push(&table);
         page.text(
             "soft",
-            "Per due activation. The 95 % interval is ours, from stretches of the schedule or from repetitions; a dash: none. The ratio is ours over the text's; alike is within a tenth, and agrees means that our interval holds the text's figure. A latest or earliest is exact for what was measured, and has no interval.",
+            "Per due activation. The 95 % interval is ours, from stretches of the schedule or from repetitions; a dash: none. The ratio is ours divided by the published figure. `alike` means within a tenth; `agrees` means that our interval contains the published figure. A maximum or minimum is exact for what was measured, and has no interval.",
         );
         for note in file.figures.iter().filter_map(|f| Some((f, f.note.as_ref()?))) {
             page.text("note", &format!("{}: {}", note.0.name, note.1));
@@ -82,7 +82,7 @@ pub fn html(given: &Given) -> String {
 fn claim(page: &mut Page, claim: &Judged) {
     let class = match claim.word {
         Word::Holds => "met",
-        Word::CannotBeTold => "undecided",
+        Word::Undecidable => "undecided",
         Word::DoesNotHold => "not-met",
     };
     let _ = write!(
@@ -101,7 +101,7 @@ fn claim(page: &mut Page, claim: &Judged) {
 
 fn step(page: &mut Page, given: &Given, step: &Step, parts: &[&Part]) {
     let _ = write!(page.body, "<h2 id=\"{}\">{}</h2>", xml(&step.id), xml(&step.title));
-    page.text("soft", &format!("The text: {}", step.told));
+    page.text("soft", &format!("Published: {}", step.told));
     links(page, given, parts);
     if step.tasks.is_some() {
         sleepers(page, given, parts);
@@ -109,7 +109,7 @@ fn step(page: &mut Page, given: &Given, step: &Step, parts: &[&Part]) {
         curves(page, given, step, parts);
     }
     for part in parts {
-        let tables = [tables::statistics(given, part), tables::works(given, part)];
+        let tables = [tables::statistics(given, part), tables::benchmarks(given, part)];
         for table in tables.into_iter().flatten() {
             if parts.len() > 1 {
                 let _ = write!(page.body, "<h3>{}</h3>", xml(&part.title));
@@ -157,7 +157,7 @@ fn sleepers(page: &mut Page, given: &Given, parts: &[&Part]) {
     }
 }
 
-/// The systems over one another, a pair of pictures a part, all with the same axes.
+/// The systems over one another, a pair of pictures per part, all with the same axes.
 fn curves(page: &mut Page, given: &Given, step: &Step, parts: &[&Part]) {
     let series = |part: &Part| -> Vec<Series> {
         let of = |(i, place): (usize, Option<&Place>)| {

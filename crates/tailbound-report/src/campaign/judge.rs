@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text's figures beside ours, and its claims judged by them.
+//! Published figures beside ours, and its claims judged by them.
 //!
 //! Context: COLD. A claim is judged on intervals where there are any: *holds* needs the whole of ours on the
 //! right side, *does not hold* the whole of it on the wrong one. An extreme that stays below a
-//! limit in fewer events than the text's proves nothing; one that exceeds it is a fact.
+//! limit in fewer events than the publication's proves nothing; one that exceeds it is a fact.
 
 use serde::Serialize;
 use tailbound_core::campaign::{Claim, Figure, Relation, Side, Statistic};
@@ -14,14 +14,14 @@ use super::value::{Value, value};
 /// How near two figures are that are called alike, as a share.
 const ALIKE: f64 = 0.1;
 
-/// A figure of the text for one of its systems, and ours for one of ours.
+/// A figure of the publication for one of its systems, and ours for one of ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The figure's name.
     pub figure: String,
-    /// The text's system, by its name there; empty where it has no such figure for ours.
+    /// The publication's system, by its name there; empty where it has no such figure for ours.
     pub system: String,
-    /// The text's figure, with its unit; empty where it has none.
+    /// The publication's figure, with its unit; empty where it has none.
     pub told: String,
     /// What it is compared by: both ends, in our units.
     pub told_ends: Option<(f64, f64)>,
@@ -29,13 +29,13 @@ pub struct Row {
     pub measured_on: String,
     /// Ours; `None` where nothing was measured.
     pub value: Option<Value>,
-    /// Our figure over the text's, or over the nearer end of its range.
+    /// Our figure over the publication's, or over the nearer end of its range.
     pub ratio: Option<f64>,
-    /// Does it agree with the text's: our interval, or a tenth of it, holds the text's figure?
+    /// Does it agree with the publication's: our interval, or a tenth of it, holds the publication's figure?
     pub agrees: Option<bool>,
     /// In words.
     pub words: String,
-    /// Unit of the text, for rendering.
+    /// Unit of the publication, for rendering.
     #[serde(skip)]
     pub unit: tailbound_core::campaign::Unit,
 }
@@ -47,7 +47,8 @@ pub enum Word {
     /// Our figures confirm it.
     Holds,
     /// They do not tell.
-    CannotBeTold,
+    #[serde(rename = "cannot-be-told")]
+    Undecidable,
     /// They contradict it.
     DoesNotHold,
 }
@@ -58,7 +59,7 @@ impl Word {
     pub fn text(self) -> &'static str {
         match self {
             Self::Holds => "holds",
-            Self::CannotBeTold => "cannot be told here",
+            Self::Undecidable => "undecidable here",
             Self::DoesNotHold => "does not hold here",
         }
     }
@@ -76,7 +77,7 @@ pub struct Judgement {
 /// A claim and its judgements.
 #[derive(Clone, Debug, Serialize)]
 pub struct Judged {
-    /// The text's claim.
+    /// The publication's claim.
     pub claim: String,
     /// The gravest of the judgements.
     pub word: Word,
@@ -104,7 +105,7 @@ pub fn rows(given: &Given) -> Vec<Row> {
                 ),
             }
         }
-        // Systems of ours that the text has no figure for.
+        // Systems of ours that the publication has no figure for.
         let told = |m: &Measured| {
             let of_kind = given.file.systems.iter().filter(|s| s.kind == m.kind);
             of_kind.into_iter().any(|s| figure.values.contains_key(&s.id))
@@ -125,7 +126,7 @@ fn row(given: &Given, figure: &Figure, system: &str, measured: Option<&Measured>
     let mut out = Row {
         figure: figure.name.clone(),
         system: given.file.system(system).map(|s| s.name.clone()).unwrap_or_default(),
-        told: told.map(|t| told_text(&t.text(), figure.unit)).unwrap_or_default(),
+        told: told.map(|t| published_text(&t.text(), figure.unit)).unwrap_or_default(),
         told_ends: told.map(|t| t.ends()).map(|(low, high)| (low * factor, high * factor)),
         measured_on: measured.map(|m| m.name.clone()).unwrap_or_default(),
         value: None,
@@ -154,8 +155,8 @@ fn row(given: &Given, figure: &Figure, system: &str, measured: Option<&Measured>
     out
 }
 
-/// What the text says, with its unit where it is a number.
-fn told_text(text: &str, unit: tailbound_core::campaign::Unit) -> String {
+/// The published value, with its unit where it is a number.
+fn published_text(text: &str, unit: tailbound_core::campaign::Unit) -> String {
     if text.contains(|c: char| c.is_ascii_digit()) {
         format!("{text}{unit}")
     } else {
@@ -173,7 +174,7 @@ fn compare(
         return (None, None, ours.why.clone().unwrap_or_else(|| "unknown".to_owned()));
     };
     let Some((from, to)) = told else {
-        return (None, None, "not in the text".to_owned());
+        return (None, None, "not published".to_owned());
     };
     if v >= from && v <= to {
         return (Some(1.0), Some(true), "the same".to_owned());
@@ -229,12 +230,12 @@ fn judged(given: &Given, claim: &Claim) -> Judged {
     match claim.sides() {
         Ok(Some((left, is, right))) => pairs(given, claim, (&left, is, &right), &mut judgements),
         Ok(None) => judgements.push(Judgement {
-            word: Word::CannotBeTold,
+            word: Word::Undecidable,
             why: claim.cannot.clone().unwrap_or_default(),
         }),
-        Err(why) => judgements.push(Judgement { word: Word::CannotBeTold, why }),
+        Err(why) => judgements.push(Judgement { word: Word::Undecidable, why }),
     }
-    let word = judgements.iter().map(|j| j.word).max().unwrap_or(Word::CannotBeTold);
+    let word = judgements.iter().map(|j| j.word).max().unwrap_or(Word::Undecidable);
     Judged { claim: claim.text.clone(), word, judgements }
 }
 
@@ -263,7 +264,7 @@ fn pairs(given: &Given, claim: &Claim, sides: (&Side, Relation, &Side), out: &mu
     let (ours, theirs) = match (systems(given, left), systems(given, right)) {
         (Ok(ours), Ok(theirs)) => (ours, theirs),
         (Err(why), _) | (_, Err(why)) => {
-            out.push(Judgement { word: Word::CannotBeTold, why });
+            out.push(Judgement { word: Word::Undecidable, why });
             return;
         }
     };
@@ -320,7 +321,7 @@ fn judge(
     let why_not = [&a, &b].into_iter().find(|k| k.value.value.is_none());
     if let Some(k) = why_not {
         let why = k.value.why.clone().unwrap_or_else(|| "unknown".to_owned());
-        return Judgement { word: Word::CannotBeTold, why: format!("{}: {why}", k.words) };
+        return Judgement { word: Word::Undecidable, why: format!("{}: {why}", k.words) };
     }
     let times = claim.times.unwrap_or(1.0);
     let factor = if claim.times.is_some() {
@@ -332,7 +333,7 @@ fn judge(
     let bare = |k: &&Known| k.value.low.is_none() && k.value.high.is_none() && !k.value.extreme;
     let unknown_width = [&a, &b].into_iter().find(bare);
     let word = match unknown_width {
-        Some(_) => Word::CannotBeTold,
+        Some(_) => Word::Undecidable,
         None => related(&a.value, &b.value, times, is, claim.within.unwrap_or(ALIKE)),
     };
     let mut why = format!("{} against {factor}{}", a.words, b.words);
@@ -344,12 +345,12 @@ fn judge(
     let word = match word {
         Word::Holds if limit && a.value.extreme && short < 1.0 => {
             why.push_str(&format!(
-                "; not exceeded, but these are only {} of the text's events",
+                "; not exceeded, but these are only {} of the published events",
                 super::tables::part_of(short)
             ));
-            Word::CannotBeTold
+            Word::Undecidable
         }
-        Word::CannotBeTold => {
+        Word::Undecidable => {
             why.push_str(match unknown_width {
                 Some(_) => "; how well it is known is not known",
                 None => "; the intervals overlap",
@@ -359,7 +360,7 @@ fn judge(
         _ => {
             if (a.value.extreme || b.value.extreme) && short < 1.0 {
                 let part = super::tables::part_of(short);
-                why.push_str(&format!("; in {part} of the text's events"));
+                why.push_str(&format!("; in {part} of the published events"));
             }
             word
         }
@@ -367,16 +368,16 @@ fn judge(
     Judgement { word, why }
 }
 
-/// How `a` stands to so many times `b`, by their intervals.
+/// Compares `a` with `times` × `b`, by their intervals.
 fn related(a: &Value, b: &Value, times: f64, is: Relation, within: f64) -> Word {
-    let (Some(av), Some(bv)) = (a.value, b.value) else { return Word::CannotBeTold };
+    let (Some(av), Some(bv)) = (a.value, b.value) else { return Word::Undecidable };
     let (a_low, a_high) = (a.low.unwrap_or(av), a.high.unwrap_or(av));
     let b_low = b.low.unwrap_or(bv) * times;
     let b_high = b.high.unwrap_or(bv) * times;
     let decide = |yes: bool, no: bool| match (yes, no) {
         (true, _) => Word::Holds,
         (_, true) => Word::DoesNotHold,
-        _ => Word::CannotBeTold,
+        _ => Word::Undecidable,
     };
     match is {
         Relation::Below => decide(a_high < b_low, a_low >= b_high),
@@ -404,12 +405,12 @@ mod tests {
         let is =
             |a: f64, relation, b: f64| related(&known(a, 1.0), &known(b, 1.0), 1.0, relation, 0.1);
         assert_eq!(is(5.0, Relation::Below, 8.0), Word::Holds);
-        assert_eq!(is(5.0, Relation::Below, 6.5), Word::CannotBeTold);
+        assert_eq!(is(5.0, Relation::Below, 6.5), Word::Undecidable);
         assert_eq!(is(8.0, Relation::Below, 5.0), Word::DoesNotHold);
         assert_eq!(is(8.0, Relation::Above, 5.0), Word::Holds);
         assert_eq!(is(5.0, Relation::AtLeast, 8.0), Word::DoesNotHold);
         assert_eq!(is(100.0, Relation::About, 105.0), Word::Holds);
-        assert_eq!(is(100.0, Relation::About, 110.5), Word::CannotBeTold);
+        assert_eq!(is(100.0, Relation::About, 110.5), Word::Undecidable);
         assert_eq!(is(100.0, Relation::About, 200.0), Word::DoesNotHold);
         let triple = related(&known(10.0, 1.0), &known(2.0, 0.1), 3.0, Relation::Above, 0.1);
         assert_eq!(triple, Word::Holds);

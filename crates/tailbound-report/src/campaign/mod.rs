@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A campaign: what a text measured and claims, set beside what was measured here.
+//! A campaign: what a publication measured and claims, compared with what was measured here.
 //!
 //! Context: COLD. Figures are per due activation. What could not be measured says why; what a
 //! shorter run cannot show is said and not shown.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a reader of a campaign must mind: headline, what differs from the text, and what runs
-//! shorter than the text's can no longer show.
+//! What a reader of a campaign must know: headline, what differs from the publication, and what runs
+//! shorter than the publication's can no longer show.
 //!
 //! Context: COLD. Not here: figures.
 
@@ -26,11 +26,11 @@ pub(super) fn headline(given: &Given, claims: &[Judged], rows: &[Row]) -> String
     let count = |word: Word| claims.iter().filter(|c| c.word == word).count();
     if !claims.is_empty() {
         out.push_str(&format!(
-            " Claims of the text: {}, of which confirmed here: {}, refuted: {}, undecidable: {}.",
+            " Claims of the publication: {}, of which confirmed here: {}, refuted: {}, undecidable: {}.",
             claims.len(),
             count(Word::Holds),
             count(Word::DoesNotHold),
-            count(Word::CannotBeTold)
+            count(Word::Undecidable)
         ));
     }
     let judged: Vec<bool> = rows.iter().filter_map(|r| r.agrees).collect();
@@ -41,7 +41,7 @@ pub(super) fn headline(given: &Given, claims: &[Judged], rows: &[Row]) -> String
     out
 }
 
-/// What differs between the text's measurement and this one.
+/// What differs between the publication's measurement and this one.
 pub(super) fn differs(given: &Given) -> Vec<String> {
     let mut out = given.file.differs.clone();
     for system in &given.systems {
@@ -49,7 +49,7 @@ pub(super) fn differs(given: &Given) -> Vec<String> {
         let machine = label::machine(run);
         let machine = if machine.is_empty() { "machine unknown".to_owned() } else { machine };
         out.push(format!(
-            "Machine: the text's is {}; {} is {machine}.",
+            "Machine: that of the publication is {}; {} is {machine}.",
             given.file.text.machine, system.name
         ));
         out.extend(digest::virtual_time(run).map(|v| format!("{}: {v}.", system.name)));
@@ -106,7 +106,7 @@ pub(super) fn doubts(given: &Given) -> Vec<String> {
     out
 }
 
-/// What shorter runs can no longer claim: a sentence a step, over its runs on every system.
+/// What shorter runs can no longer claim: a sentence per step, over its runs on every system.
 pub(super) fn lost(given: &Given) -> Vec<String> {
     let mut out = Vec::new();
     for (at, step) in given.file.steps.iter().enumerate() {
@@ -137,14 +137,14 @@ fn lost_latency(runs: &[(&Part, &Run)]) -> Option<String> {
     let (low, high) = (shares().fold(f64::INFINITY, f64::min), shares().fold(0.0, f64::max));
     let to = |a: String, b: String| if a == b { a } else { format!("{a} to {b}") };
     Some(format!(
-        "{} activations a run, {} of the text's. The latest is the latest of so many only, lateness rarer than about 1 in {} was hardly met, and quantiles without support are withheld.",
+        "{} activations a run, {} of the published number. The maximum comes from that many activations only, latencies rarer than about 1 in {} were hardly seen, and quantiles without support are withheld.",
         to(grouped(least), grouped(most)),
         to(part_of(low), part_of(high)),
         grouped((least / 3).max(1))
     ))
 }
 
-/// Of works: fewer repetitions, or less in each.
+/// Of benchmarks: fewer repetitions, or less in each.
 fn lost_work(runs: &[(&Part, &Run)]) -> Option<String> {
     let amount = |text: &str| {
         let rest = text.split_once("loops=")?.1;
@@ -159,14 +159,14 @@ fn lost_work(runs: &[(&Part, &Run)]) -> Option<String> {
             repeat = Some((plan.repeat, full));
         }
         let whole = words.work.iter().flatten();
-        less |= plan.works.iter().zip(whole).any(|(made, full)| {
+        less |= plan.benchmarks.iter().zip(whole).any(|(made, full)| {
             amount(full).is_some_and(|full| amount(&made.to_string()).is_some_and(|n| n < full))
         });
     }
     let few =
         repeat.map(|(n, full)| format!("{n} of {full} repetitions, on which the deviation rests"));
     let small = less.then(|| {
-        "a smaller amount in each, whose times are not those of the whole work".to_owned()
+        "a smaller amount in each, whose times are not those of the whole benchmark".to_owned()
     });
     let said: Vec<String> = few.into_iter().chain(small).collect();
     (!said.is_empty()).then(|| format!("{}.", said.join("; ")))

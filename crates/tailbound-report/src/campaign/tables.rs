@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of a campaign as tables of texts.
 //!
-//! Context: COLD. Units: those of the text beside its figures, people's units elsewhere.
+//! Context: COLD. Units: those of the publication beside its figures, people's units elsewhere.
 
 use tailbound_core::campaign::{Cost, Part, Statistic, Unit, What};
 use tailbound_core::units::{format_ns, grouped};
@@ -59,8 +59,8 @@ pub(super) fn plain(v: f64, statistic: &Statistic) -> String {
         return format_ns(v);
     }
     match statistic.what {
-        What::Work(_, tailbound_core::campaign::Of::Advantage) => format!("{} %", number(v)),
-        What::Work(Cost::Rate, _) => format!("{}/s", number(v)),
+        What::Benchmark(_, tailbound_core::campaign::Of::Advantage) => format!("{} %", number(v)),
+        What::Benchmark(Cost::Rate, _) => format!("{}/s", number(v)),
         _ => number(v),
     }
 }
@@ -80,7 +80,7 @@ pub(super) fn word(statistic: &Statistic) -> String {
         What::Kurtosis => "kurtosis".to_owned(),
         What::Quantile(p) => quantile::label(p),
         What::Within(ns) => format!("share within {}", format_ns(ns as f64)),
-        What::Work(cost, of) => {
+        What::Benchmark(cost, of) => {
             let cost = match cost {
                 Cost::Real => "real time",
                 Cost::User => "user time",
@@ -100,12 +100,12 @@ pub(super) fn word(statistic: &Statistic) -> String {
     }
 }
 
-/// Ours in the unit of the text.
+/// Ours in the unit of the publication.
 fn in_unit(v: f64, unit: Unit) -> String {
     format!("{}{unit}", number(v / unit.factor()))
 }
 
-/// What is known of ours, in the unit of the text.
+/// What is known of ours, in the unit of the publication.
 fn width(value: &Value, unit: Unit) -> String {
     match (value.half_width(), value.low, value.high) {
         (Some(h), ..) if h > 0.0 => format!("±{}", in_unit(h, unit)),
@@ -117,9 +117,18 @@ fn width(value: &Value, unit: Unit) -> String {
     }
 }
 
-/// The text's figures beside ours.
+/// Published figures beside ours.
 pub(super) fn beside(rows: &[Row]) -> Table {
-    let head = ["figure", "text", "told", "measured on", "measured", "95 %", "ratio", "in words"];
+    let head = [
+        "figure",
+        "published for",
+        "published",
+        "measured on",
+        "measured",
+        "95 %",
+        "ratio",
+        "in words",
+    ];
     let mut table = Table::new(&head).with_words(&[1, 3, 7]);
     for row in rows {
         let value = row.value.as_ref();
@@ -140,9 +149,9 @@ pub(super) fn beside(rows: &[Row]) -> Table {
     table
 }
 
-/// The same for one of the text's systems and one of ours, narrow enough for a terminal.
+/// The same for one of the publication's systems and one of ours, narrow enough for a terminal.
 pub(super) fn pair(rows: &[&Row]) -> Table {
-    let head = ["", "text", "here", "95 %", "ratio", "in words"];
+    let head = ["", "published", "here", "95 %", "ratio", "in words"];
     let mut table = Table::new(&head).with_words(&[5]);
     for row in rows {
         let value = row.value.as_ref();
@@ -162,7 +171,7 @@ pub(super) fn pair(rows: &[&Row]) -> Table {
 
 /// Every run and what became of it; of one system where `only` names it.
 pub(super) fn runs(given: &Given, only: Option<&str>) -> Table {
-    let head = ["run", "system", "state", "activations", "of the text's", "verdict"];
+    let head = ["run", "system", "state", "activations", "of the published", "verdict"];
     let mut table = Table::new(&head).with_words(&[1, 2, 5]);
     let systems = || given.systems.iter().filter(|s| only.is_none_or(|o| o == s.name));
     for part in &given.parts {
@@ -222,13 +231,13 @@ pub(super) fn statistics(given: &Given, part: &Part) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// What the works of one part cost on every system; `None` where none has any.
-pub(super) fn works(given: &Given, part: &Part) -> Option<Table> {
-    let head = ["", "work", "repetitions", "real", "user", "sys", "rate"];
+/// What the benchmarks of one part cost on every system; `None` where none has any.
+pub(super) fn benchmarks(given: &Given, part: &Part) -> Option<Table> {
+    let head = ["", "benchmark", "repetitions", "real", "user", "sys", "rate"];
     let mut table = Table::new(&head).with_words(&[1]);
     for system in &given.systems {
         let Some(run) = system.place(&part.id).and_then(super::given::Place::run) else { continue };
-        let Some(first) = run.works.first() else { continue };
+        let Some(first) = run.benchmarks.first() else { continue };
         let cell = |cost: Cost, show: &dyn Fn(f64) -> String| {
             Sample::of(&repetitions(run, cost)).map_or_else(
                 || "unknown".to_owned(),

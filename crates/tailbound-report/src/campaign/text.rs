@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A campaign for terminals: claims first, then the text's figures beside ours.
+//! A campaign for terminals: claims first, then the published figures beside ours.
 //!
 //! Context: COLD.
 
@@ -18,12 +18,12 @@ pub fn text(given: &Given, style: Style) -> String {
     page.text(&notes::headline(given, &claims, &rows), "  ", Ink::Bold);
     page.text(&given.file.reference(), "  ", Ink::Dim);
     if !claims.is_empty() {
-        page.heading("What the text claims");
+        page.heading("Published claims");
     }
     for claim in &claims {
         let ink = match claim.word {
             Word::Holds => Ink::Good,
-            Word::CannotBeTold => Ink::Warn,
+            Word::Undecidable => Ink::Warn,
             Word::DoesNotHold => Ink::Bad,
         };
         page.text(&format!("{}: {}", claim.word.text(), claim.claim), "  ", ink);
@@ -56,7 +56,7 @@ pub fn text(given: &Given, style: Style) -> String {
     page.finish()
 }
 
-/// A table for each of the text's systems and each of ours that stands beside it.
+/// A table for each of the publication's systems and each of ours that stands beside it.
 fn figures(page: &mut Page, rows: &[Row]) {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     for row in rows {
@@ -68,9 +68,9 @@ fn figures(page: &mut Page, rows: &[Row]) {
     for (system, measured) in pairs {
         let of = |r: &&Row| r.system == system && r.measured_on == measured;
         page.heading(&match (system, measured) {
-            ("", m) => format!("{m}, beside nothing in the text"),
+            ("", m) => format!("{m}, no published system to compare with"),
             (s, "") => format!("{s}: nothing of ours stands beside it"),
-            (s, m) => format!("{s} (text) and {m} (here), per due activation"),
+            (s, m) => format!("{s} (published) and {m} (here), per due activation"),
         });
         if measured.is_empty() {
             for row in rows.iter().filter(of) {

@@ -3,13 +3,13 @@
 //!
 //! Context: COLD. Units: ns for times, shares from 0 to 1, percent, per second.
 //! Half-widths are those of `tailbound_stats::precision` (stretches of the schedule are the
-//! unit) and, for works, Student's and chi-square over the repetitions. A run too short for stretches has
+//! unit) and, for benchmarks, Student's and chi-square over the repetitions. A run too short for stretches has
 //! limits as if its activations were independent, which is said. The latest and earliest are exact for
 //! what was measured and have no limit: nothing here extrapolates.
 
 use serde::Serialize;
 use tailbound_core::campaign::{Cost, Of, Statistic, What};
-use tailbound_core::record::WorkRecord;
+use tailbound_core::record::BenchmarkRecord;
 use tailbound_core::units::grouped;
 use tailbound_core::{Context, Run};
 use tailbound_stats::decide::{Sample, advantage};
@@ -63,8 +63,8 @@ impl Value {
 /// The statistic of `run`; `base` is what an advantage is over.
 #[must_use]
 pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
-    if let What::Work(cost, of) = statistic.what {
-        return work(run, cost, of, base);
+    if let What::Benchmark(cost, of) = statistic.what {
+        return benchmark(run, cost, of, base);
     }
     let context = statistic.context.or_else(|| run.judged_context());
     let Some(context) = context.filter(|c| run.contexts().contains(c)) else {
@@ -118,7 +118,7 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
                 ..Value::default()
             }
         }
-        What::Work(..) => Value::absent("not a latency"),
+        What::Benchmark(..) => Value::absent("not a latency"),
     }
 }
 
@@ -160,14 +160,14 @@ fn at(run: &Run, context: Context, p: f64) -> Value {
             n: due.n,
             ..Value::absent(format!("{} or more", tailbound_core::units::format_ns_i64(ns)))
         },
-        Quantile::Unknown => Value::absent("the source does not tell"),
+        Quantile::Unknown => Value::absent("not in the source"),
     }
 }
 
-/// Repetitions of a work, in ns or per second.
+/// Repetitions of a benchmark, in ns or per second.
 pub(super) fn repetitions(run: &Run, cost: Cost) -> Vec<f64> {
-    let ended = run.works.iter().filter(|w| w.failed.is_none());
-    let one = |w: &WorkRecord| match cost {
+    let ended = run.benchmarks.iter().filter(|w| w.failed.is_none());
+    let one = |w: &BenchmarkRecord| match cost {
         Cost::Real => w.real_ns as f64,
         Cost::User => w.user_ns as f64,
         Cost::Sys => w.sys_ns as f64,
@@ -176,9 +176,9 @@ pub(super) fn repetitions(run: &Run, cost: Cost) -> Vec<f64> {
     ended.map(one).collect()
 }
 
-fn work(run: &Run, cost: Cost, of: Of, base: Option<&Run>) -> Value {
+fn benchmark(run: &Run, cost: Cost, of: Of, base: Option<&Run>) -> Value {
     let Some(own) = Sample::of(&repetitions(run, cost)) else {
-        return Value::absent("no repetition of a work came to its end");
+        return Value::absent("no repetition of a benchmark completed");
     };
     let n = u64::from(own.n);
     let freedom = f64::from(own.n) - 1.0;

@@ -89,7 +89,7 @@ impl Answer {
                         ", and drift of the machine between the runs is part of every ratio"
                     };
                     format!(
-                        "Nothing can be said of the difference of {b} from {a}: {why}. The figures below have no \
+                        "No statement about the difference of {b} from {a} is possible: {why}. The figures below have no \
                              intervals{drift}."
                     )
                 }),
@@ -136,7 +136,7 @@ impl Answer {
         let Some(Ok(d)) = self.differences.get(i) else { return Vec::new() };
         let mut out = notes(d, self.virtual_time());
         out.push(format!(
-            "All intervals of the table hold at once, at {} %. A difference matters beyond {}; seed {}, {} resamples, {}.",
+            "All intervals of the table are simultaneous, at {} %. A difference is relevant beyond {}; seed {}, {} resamples, {}.",
             number(self.settings.confidence * 100.0).trim_end_matches(".0"),
             margin_words(&self.settings.margin),
             self.settings.seed,
@@ -232,7 +232,7 @@ impl Answer {
         }
         self.common_notes().iter().for_each(|n| page.text(&format!("- {n}"), "  ", Ink::Plain));
         if self.single_runs() {
-            page.heading("Each run by itself");
+            page.heading("Each run");
             for (run, system) in self.systems.wholes.iter().zip(&self.systems.systems) {
                 page.text(&system.name, "  ", Ink::Bold);
                 let ink = outcome_ink(label::outcome(run));
@@ -255,7 +255,7 @@ impl Answer {
         if self.differing.differing.is_empty() {
             page.text("Plan and machine differ in nothing that was recorded.", "  ", Ink::Plain);
         } else {
-            page.heading("In what else they differ");
+            page.heading("Other differences");
             for d in &self.differing.differing {
                 page.text(&d.what, "  ", Ink::Plain);
                 for (value, system) in d.values.iter().zip(&self.systems.systems) {

@@ -87,7 +87,7 @@ fn push(to: &mut Vec<Differing>, what: &str, values: Vec<String>) {
 }
 
 impl Differences {
-    /// As a table, a column a system.
+    /// As a table, a column per system.
     #[must_use]
     pub fn table(&self, names: &[String]) -> Table {
         let mut table = Table::new(&["what"]);

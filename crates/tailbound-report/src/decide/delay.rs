@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Total delay over the length of a work item, both axes logarithmic: one picture a work, as
+//! Total delay over the length of a work item, both axes logarithmic: one picture per benchmark, as
 //! figures 1 to 3 of McKenney 2008.
 //!
 //! Context: COLD. Units: ns.
 
 use tailbound_core::units::format_ns;
 use tailbound_stats::decide::breakeven::{LONGEST_NS, SHORTEST_NS};
-use tailbound_stats::decide::choice::{Delay, WorkChoice};
+use tailbound_stats::decide::choice::{BenchmarkChoice, Delay};
 use tailbound_stats::decide::{Choice, Crossing};
 
 use super::tables;
@@ -17,19 +17,19 @@ use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
 /// The statistics that are drawn: the mean, the deepest quantile that both have, the worst.
-fn drawn(w: &WorkChoice) -> Vec<&Delay> {
+fn drawn(w: &BenchmarkChoice) -> Vec<&Delay> {
     let one = |name: &str| w.delays.iter().find(|d| d.statistic == name);
     let tail = w.delays.iter().rev().find(|d| d.statistic.starts_with('p'));
     [one("mean"), tail, one("worst")].into_iter().flatten().collect()
 }
 
-/// The picture of the work at `index`; `None` where there is no total delay.
+/// The picture of the benchmark at `index`; `None` where there is no total delay.
 #[must_use]
 pub fn figure(choice: &Choice, index: usize) -> Option<Figure> {
     const IDS: [&str; 8] =
         ["delay-1", "delay-2", "delay-3", "delay-4", "delay-5", "delay-6", "delay-7", "delay-8"];
     let id = IDS.get(index).copied()?;
-    let w = choice.works.get(index)?;
+    let w = choice.benchmarks.get(index)?;
     let delays = drawn(w);
     let low = delays
         .iter()

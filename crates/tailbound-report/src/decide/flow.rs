@@ -52,7 +52,7 @@ pub fn figure(choice: &Choice) -> Figure {
     }
     Figure {
         id: "flow",
-        title: "The way to the recommendation".to_owned(),
+        title: "Flow chart of the recommendation".to_owned(),
         caption: format!("{} {}", text::headline(path), path.because),
         wide: draw(path, &WIDE),
         narrow: draw(path, &NARROW),
@@ -106,8 +106,11 @@ fn question(out: &mut String, step: &Step, top: f64, shape: &Shape) {
         y += 14.0;
     }
     if step.taken {
-        let from =
-            if step.known.from.is_empty() { "neither measured nor said" } else { &step.known.from };
+        let from = if step.known.from.is_empty() {
+            "neither measured nor answered"
+        } else {
+            &step.known.from
+        };
         let room = ((top + BOX - 4.0 - y) / 13.0).floor().max(0.0);
         let mut lines = wrap(from, shape.letters, "").into_iter();
         let mut left = room;

@@ -3,6 +3,7 @@
 //!
 //! Context: COLD. Not here: the arithmetic (`tailbound_stats::decide`).
 
+pub mod benchmarks;
 pub mod delay;
 pub mod flow;
 pub mod page;
@@ -10,7 +11,6 @@ pub mod rates;
 pub mod sleepers;
 pub mod tables;
 pub mod text;
-pub mod works;
 
 pub use page::{SCHEMA, figures, html, json};
 pub use text::text;

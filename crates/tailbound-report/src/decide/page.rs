@@ -17,7 +17,7 @@ pub const SCHEMA: &str = "tailbound-decide/1";
 #[must_use]
 pub fn figures(choice: &Choice) -> Vec<Figure> {
     let mut out = vec![flow::figure(choice)];
-    out.extend((0..choice.works.len()).filter_map(|i| delay::figure(choice, i)));
+    out.extend((0..choice.benchmarks.len()).filter_map(|i| delay::figure(choice, i)));
     out.extend(rates::figure(choice));
     out.extend(sleepers::figure(choice));
     out
@@ -49,18 +49,20 @@ pub fn html(choice: &Choice) -> String {
     page.push("</div>");
     page.text("", &choice.path.because);
     if !choice.path.would_change.is_empty() {
-        page.heading("What would change it");
+        page.heading("What would change the recommendation");
         page.list(&choice.path.would_change);
     }
     chart(&mut page, &flow::figure(choice));
-    if !choice.works.is_empty() {
+    if !choice.benchmarks.is_empty() {
         page.heading("Throughput");
-        page.list(&choice.works.iter().map(|w| tables::sentence(w, choice)).collect::<Vec<_>>());
-        for w in &choice.works {
+        page.list(
+            &choice.benchmarks.iter().map(|w| tables::sentence(w, choice)).collect::<Vec<_>>(),
+        );
+        for w in &choice.benchmarks {
             page.push("<h3>");
             page.push(&crate::escape::xml(&w.spec));
             page.push("</h3>");
-            page.push(&tables::work(w, choice).html());
+            page.push(&tables::benchmark(w, choice).html());
         }
     }
     if choice.real.latency.is_some() || choice.fast.latency.is_some() {
@@ -98,18 +100,18 @@ fn chart(page: &mut Page, figure: &Figure) {
 }
 
 fn delays(page: &mut Page, choice: &Choice) {
-    let crossed = |w: &tailbound_stats::decide::choice::WorkChoice| !w.delays.is_empty();
-    if !choice.works.iter().any(crossed) {
+    let crossed = |w: &tailbound_stats::decide::choice::BenchmarkChoice| !w.delays.is_empty();
+    if !choice.benchmarks.iter().any(crossed) {
         return;
     }
     page.heading("Total delay over the length of a work item");
     page.push(&tables::breakeven(choice).html());
     page.text("soft", text::INTERVALS);
-    let reversed = choice.works.iter().flat_map(|w| &w.delays);
+    let reversed = choice.benchmarks.iter().flat_map(|w| &w.delays);
     if reversed.into_iter().any(|d| matches!(d.crossing, Crossing::Reversed { .. })) {
         page.text("soft", "Reversed: real fast is done first below that length, real time above.");
     }
-    for figure in (0..choice.works.len()).filter_map(|i| delay::figure(choice, i)) {
+    for figure in (0..choice.benchmarks.len()).filter_map(|i| delay::figure(choice, i)) {
         page.figure(&figure, "decide");
     }
 }

@@ -14,7 +14,7 @@ use crate::svg::scale::trimmed;
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
-/// The picture of the work that shows it best: messages, else the first that counts.
+/// The picture of the benchmark that shows it best: messages, else the first that counts.
 #[must_use]
 pub fn figure(choice: &Choice) -> Option<Figure> {
     let both = |r: &&Rate| choice.fast.rates.iter().any(|o| o.spec == r.spec);
@@ -28,7 +28,7 @@ pub fn figure(choice: &Choice) -> Option<Figure> {
     draw(&sides)
 }
 
-/// The picture of a work of one run, in `rate`.
+/// The picture of a benchmark of one run, in `rate`.
 #[must_use]
 pub fn of_one(rate: &Rate) -> Option<Figure> {
     draw(&[(rate.spec.clone(), rate.clone())])
@@ -53,7 +53,7 @@ fn share(s: &Sample) -> String {
     format!("{:.1} %", if s.mean > 0.0 { s.sd / s.mean * 100.0 } else { 0.0 })
 }
 
-/// One line a side, all of one work.
+/// One line per side, all of one benchmark.
 fn draw(sides: &[(String, Rate)]) -> Option<Figure> {
     let chosen = &sides.first()?.1;
     let points = || sides.iter().flat_map(|(_, r)| r.points.iter().copied());
@@ -71,7 +71,7 @@ fn draw(sides: &[(String, Rate)]) -> Option<Figure> {
             plot.line(&rate.points.iter().copied().map(Some).collect::<Vec<_>>(), look);
             plot.dots(&rate.points, look, true);
         }
-        plot.finish("Work a second over time, by system")
+        plot.finish("Benchmark rate over time, by system")
     };
     let mut table = Table::new(&["", "throughput per second", "σ", "σ / mean", "intervals"]);
     let mut words = Vec::new();

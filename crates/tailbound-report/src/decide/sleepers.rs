@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lateness over the number of tasks that sleep in parallel, as figure 4 of McKenney 2008.
+//! Latency over the number of tasks that sleep in parallel, as figure 4 of McKenney 2008.
 //!
 //! Context: COLD. Units: ns.
 
@@ -13,7 +13,7 @@ use crate::svg::scale::round_125;
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
-/// A statistic of so many sleepers.
+/// A statistic of a number of sleepers.
 type Of = fn(&Sleepers) -> Option<f64>;
 
 /// The picture of both systems; `None` where no run had a number of tasks.
@@ -48,7 +48,7 @@ pub fn of_sides(sides: &[&Side]) -> Option<Figure> {
     let x = Scale::linear(0.0, f64::from(most) + 0.5, Unit::Count);
     let y = Scale::log(round_125(low * 0.9, false), round_125(high * 1.1, true), Unit::Ns);
     let draw = |layout: Layout| {
-        let mut plot = Plot::new(layout, x, y, "tasks that sleep in parallel", "lateness");
+        let mut plot = Plot::new(layout, x, y, "tasks that sleep in parallel", "latency");
         for (colour, side) in sides.iter().enumerate() {
             for (dash, (name, of)) in statistics.iter().enumerate() {
                 let look = Look::Pair { colour, dash };
@@ -61,7 +61,7 @@ pub fn of_sides(sides: &[&Side]) -> Option<Figure> {
                 plot.dots(&points, look, true);
             }
         }
-        plot.finish("Lateness over the number of parallel sleepers, by system and statistic")
+        plot.finish("Latency over the number of parallel sleepers, by system and statistic")
     };
     let mut head = vec!["tasks".to_owned()];
     for side in &sides {

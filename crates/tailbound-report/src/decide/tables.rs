@@ -5,15 +5,15 @@
 //! Context: COLD.
 
 use tailbound_core::units::{format_ns, grouped};
-use tailbound_stats::decide::choice::{Delay, WorkChoice};
-use tailbound_stats::decide::{Advantage, Choice, Crossing, Sample, Side, WorkCost};
+use tailbound_stats::decide::choice::{BenchmarkChoice, Delay};
+use tailbound_stats::decide::{Advantage, BenchmarkCost, Choice, Crossing, Sample, Side};
 
-use super::works::seconds;
+use super::benchmarks::seconds;
 use crate::table::Table;
 
-/// One work on both systems: the three tables in one.
+/// One benchmark on both systems: the three tables in one.
 #[must_use]
-pub fn work(w: &WorkChoice, choice: &Choice) -> Table {
+pub fn benchmark(w: &BenchmarkChoice, choice: &Choice) -> Table {
     let mut table = Table::new(&["", "real", "user", "sys"]);
     cost(&mut table, &w.fast, &choice.fast.name);
     cost(&mut table, &w.real, &choice.real.name);
@@ -38,7 +38,7 @@ fn interval(a: &Advantage) -> String {
     }
 }
 
-fn cost(table: &mut Table, w: &WorkCost, system: &str) {
+fn cost(table: &mut Table, w: &BenchmarkCost, system: &str) {
     table.row(vec![system.to_owned(), String::new(), String::new(), String::new()]);
     for (i, real) in w.real_s.iter().enumerate() {
         let cell = |of: &[f64]| of.get(i).map_or(String::new(), |s| seconds(*s));
@@ -54,7 +54,7 @@ fn cost(table: &mut Table, w: &WorkCost, system: &str) {
 
 /// What an advantage says, in a sentence.
 #[must_use]
-pub fn sentence(w: &WorkChoice, choice: &Choice) -> String {
+pub fn sentence(w: &BenchmarkChoice, choice: &Choice) -> String {
     let Some(a) = &w.elapsed else {
         return format!("{}: no repetition came to its end on one of the systems.", w.spec);
     };
@@ -102,7 +102,7 @@ pub fn latency(choice: &Choice) -> Table {
     }
     let n = |side: &Side| {
         side.latency.as_ref().map_or("0".to_owned(), |l| match l.n {
-            0 => "not told".to_owned(),
+            0 => "not known".to_owned(),
             n => grouped(n),
         })
     };
@@ -119,15 +119,15 @@ fn one(f: &tailbound_stats::decide::Figure) -> String {
             _ => format_ns(ns),
         },
         (None, Some(more)) => format!("needs {} more", grouped(more)),
-        (None, None) => "unknown: not told".to_owned(),
+        (None, None) => "unknown: not in the data".to_owned(),
     }
 }
 
-/// Where total delays are equal: one row a work, one column a statistic.
+/// Where total delays are equal: one row per benchmark, one column per statistic.
 #[must_use]
 pub fn breakeven(choice: &Choice) -> Table {
     let statistics: Vec<&str> = choice
-        .works
+        .benchmarks
         .iter()
         .map(|w| &w.delays)
         .max_by_key(|d| d.len())
@@ -136,7 +136,7 @@ pub fn breakeven(choice: &Choice) -> Table {
     let mut head = vec!["break-even"];
     head.extend(&statistics);
     let mut table = Table::new(&head);
-    for w in &choice.works {
+    for w in &choice.benchmarks {
         let mut row = vec![w.work.clone()];
         for s in &statistics {
             let delay = w.delays.iter().find(|d| d.statistic == *s);
@@ -172,18 +172,18 @@ pub fn crossing(d: &Delay) -> String {
     let s = &d.statistic;
     match d.crossing {
         Crossing::At { ns, .. } => format!(
-            "By the {s}, work items below {} are done sooner on the real-time system, longer ones on the real-fast one.",
+            "By the {s}, work items shorter than {} finish sooner on the real-time system, longer ones on the real-fast one.",
             format_ns(ns)
         ),
         Crossing::Reversed { ns } => format!(
-            "By the {s}, work items below {} are done sooner on the real-fast system and longer ones on the real-time one, which works faster here.",
+            "By the {s}, work items shorter than {} finish sooner on the real-fast system and longer ones on the real-time one, which has the higher throughput here.",
             format_ns(ns)
         ),
         Crossing::RealTimeAlways => format!(
-            "By the {s}, the real-time system is done sooner at every length from 1 µs to 1 s: no break-even."
+            "By the {s}, the real-time system finishes sooner at every length from 1 µs to 1 s: no break-even."
         ),
         Crossing::RealFastAlways => format!(
-            "By the {s}, the real-fast system is done sooner at every length from 1 µs to 1 s: no break-even."
+            "By the {s}, the real-fast system finishes sooner at every length from 1 µs to 1 s: no break-even."
         ),
         Crossing::Equal => format!("By the {s}, the systems are equal at every length."),
     }

@@ -27,20 +27,20 @@ pub fn text(choice: &Choice, style: Style) -> String {
         page.text(&step_words(step), "    ", if step.taken { Ink::Plain } else { Ink::Dim });
     }
     if !choice.path.would_change.is_empty() {
-        page.heading("What would change it");
+        page.heading("What would change the recommendation");
         for words in &choice.path.would_change {
             page.text(&format!("- {words}"), "  ", Ink::Plain);
         }
     }
-    if !choice.works.is_empty() {
+    if !choice.benchmarks.is_empty() {
         page.heading("Throughput");
-        for w in &choice.works {
+        for w in &choice.benchmarks {
             page.text(&tables::sentence(w, choice), "  ", Ink::Plain);
         }
     }
-    for w in &choice.works {
+    for w in &choice.benchmarks {
         page.heading(&w.spec);
-        let table = tables::work(w, choice).text(page.width());
+        let table = tables::benchmark(w, choice).text(page.width());
         page.raw(table, Ink::Plain);
     }
     if choice.real.latency.is_some() || choice.fast.latency.is_some() {
@@ -53,8 +53,10 @@ pub fn text(choice: &Choice, style: Style) -> String {
             }
         }
     }
-    if choice.works.iter().any(|w| !w.delays.is_empty()) {
-        page.heading("Break-even: length of a work item from which real fast is done first");
+    if choice.benchmarks.iter().any(|w| !w.delays.is_empty()) {
+        page.heading(
+            "Break-even: length of a work item from which the real-fast system finishes first",
+        );
         let table = tables::breakeven(choice).text(page.width());
         page.raw(table, Ink::Plain);
         page.text(INTERVALS, "  ", Ink::Dim);
@@ -71,7 +73,7 @@ pub(super) const INTERVALS: &str = "Intervals are those that the 95 % intervals 
 
 fn numbers(choice: &Choice, page: &mut Page) {
     if let Some(figure) = super::rates::figure(choice) {
-        page.heading("Work over time");
+        page.heading("Benchmark rate over time");
         let table = figure.table.text(page.width());
         page.raw(table, Ink::Plain);
     }

@@ -51,7 +51,7 @@ pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool) {
     let comparison = plain::comparison(&systems.wholes, &systems.names());
     let table = plain::table(&comparison).html();
     page.push(&table);
-    page.heading("In what else they differ");
+    page.heading("Other differences");
     if answer.differing.differing.is_empty() {
         page.text("", "In nothing that was recorded of plan and machine.");
     } else {
@@ -65,7 +65,7 @@ pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool) {
 
 /// The verdict of each run.
 fn each(page: &mut Page, answer: &Answer, linked: bool) {
-    page.heading("Each run by itself");
+    page.heading("Each run");
     for (i, (run, system)) in answer.systems.wholes.iter().zip(&answer.systems.systems).enumerate()
     {
         let name = xml(&system.name);

@@ -10,6 +10,7 @@
 //! Source: HTML Standard (syntax, `meta` policies), Content Security Policy Level 3.
 
 mod compare;
+mod glossary;
 mod sections;
 
 use std::fmt::Write as _;
@@ -161,8 +162,8 @@ impl Page {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
              <meta name=\"color-scheme\" content=\"light dark\"/>\
              <meta name=\"referrer\" content=\"no-referrer\"/>\
-             <title>{}</title><style>{}{}{CSS}</style></head>\n<body><main>{}\
-             <footer>Written by Tailbound. This file needs nothing from anywhere; its figures are embedded as JSON.</footer>\
+             <title>{}</title><style>{}{}{CSS}</style></head>\n<body><main>{}{}\
+             <footer>Written by Tailbound. This file is complete and works offline; its figures are embedded as JSON.</footer>\
              </main>\n<script type=\"application/json\" id=\"figures\">{figures}</script>\
              <script type=\"application/json\" id=\"report\">{reports}</script>\
              <script>{script}</script></body></html>\n",
@@ -171,6 +172,7 @@ impl Page {
             style::VARIABLES,
             style::PICTURE,
             self.body,
+            glossary::section(&self.body),
         )
     }
 }

@@ -21,8 +21,8 @@ use crate::{digest, figures, label, pictures, precision};
 pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     let _ = write!(page.body, "<h1>Tailbound report: {}</h1>", xml(name));
     if run.header.plan.probe == "work" && run.threads.is_empty() {
-        // Works alone: there is no latency to judge.
-        crate::decide::works::section(page, run, prefix);
+        // Benchmarks alone: there is no latency to judge.
+        crate::decide::benchmarks::section(page, run, prefix);
         findings(page, run);
         machine(page, run);
         return;
@@ -45,7 +45,7 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     }
     let lanes = pictures::lanes(&run.timelines);
     if !lanes.is_empty() {
-        page.heading("Who ran when");
+        page.heading("Task timeline");
         lanes.iter().for_each(|f| page.figure(f, prefix));
     }
     if run.timelines.len() > lanes.len() {
@@ -72,16 +72,16 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     windows(page, run);
     findings(page, run);
     loads(page, run);
-    crate::decide::works::section(page, run, prefix);
+    crate::decide::benchmarks::section(page, run, prefix);
     own_cost(page, run);
-    page.heading("Warm-up, discarded");
+    page.heading("Warm-up, not judged");
     let lines = digest::warm_up(run);
     if lines.is_empty() {
         page.text("note", "Unknown: no thread left a record.");
     } else {
         page.list(&lines);
     }
-    page.heading("Lost, over range, or known only in part");
+    page.heading("Lost, over range or incomplete data");
     let lost = digest::losses(run);
     if lost.is_empty() {
         page.text("", "Nothing: every due activation is in the figures above.");
@@ -93,13 +93,13 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     repeat(page, run, name, prefix);
 }
 
-/// How late it can be beyond what was seen.
+/// The bound on the latency beyond what was seen.
 fn bound(page: &mut Page, run: &Run, prefix: &str) {
     if run.threads.is_empty() {
         return;
     }
     let statement = crate::bound::of(run);
-    page.heading("How late it can be");
+    page.heading("Bound on the latency");
     let mut lines: Vec<String> = statement.free.iter().map(|l| l.sentence.clone()).collect();
     lines.extend(statement.free_missing.clone());
     lines.extend(statement.clustering.as_ref().map(|c| c.sentence.clone()));
@@ -211,13 +211,14 @@ fn statistics(page: &mut Page, run: &Run) {
     let missed: u64 = run.threads.iter().fold(0, |a, t| a.saturating_add(t.missed.n));
     let words = if missed > 0 {
         format!(
-            "{} activations were missed: the thread still slept or ran when they fell due. Per wake-up leaves \
-             them out, as a stopwatch at the thread would; per due activation counts each with the lateness it \
+            "{} activations were missed: the thread still slept or ran when they fell due. The figures per wake-up \
+             leave them out; those per due activation count each with the latency it \
              would have had.",
             grouped(missed)
         )
     } else {
-        "No activation was missed: per wake-up and per due activation are the same.".to_owned()
+        "No activation was missed: the figures per wake-up and per due activation are the same."
+            .to_owned()
     };
     page.text("", &words);
     let table = figures::full(run);
@@ -256,7 +257,7 @@ fn windows(page: &mut Page, run: &Run) {
     }
     page.text(
         "soft",
-        "All due activations of the last seconds: as they were at the end, and at their worst.",
+        "All due activations of a moving window: at the end of the run, and where they were worst.",
     );
     let table = pictures::window_table(run).html();
     page.push(&table);
@@ -293,9 +294,9 @@ fn loads(page: &mut Page, run: &Run) {
     let loads = digest::loads(run);
     if loads.is_empty() {
         let why = if run.header.plan.loads.is_empty() {
-            "Not applicable: this run had no load by Tailbound."
+            "Not applicable: Tailbound started no load in this run."
         } else {
-            "Unknown: the loads left no record of what they achieved."
+            "Unknown: the loads left no record of their rates."
         };
         page.text("note", why);
         return;
@@ -315,7 +316,7 @@ fn loads(page: &mut Page, run: &Run) {
 }
 
 fn own_cost(page: &mut Page, run: &Run) {
-    page.heading("What the tool itself costs");
+    page.heading("Overhead of the measurement");
     if run.self_cost.is_empty() {
         page.text("note", "Unknown: not measured in this run.");
         return;
@@ -345,7 +346,7 @@ fn machine(page: &mut Page, run: &Run) {
     page.heading("The machine");
     let facts = &run.header.machine;
     if facts.is_empty() {
-        page.text("note", "Unknown: the run file says nothing of the machine.");
+        page.text("note", "Unknown: the run file contains no facts about the machine.");
         return;
     }
     let unknown = facts.values().filter(|f| matches!(f, Fact::Unknown(_))).count();
@@ -438,7 +439,7 @@ fn plan(page: &mut Page, run: &Run) {
 }
 
 fn repeat(page: &mut Page, run: &Run, name: &str, prefix: &str) {
-    page.heading("How to repeat it");
+    page.heading("Repeat this run");
     if run.header.command.is_empty() {
         page.text("note", "Unknown: the run file has no command line.");
     } else {

@@ -94,7 +94,7 @@ pub(super) struct Grid<'a> {
     pub(super) cells: &'a [Cell],
     pub(super) variants: Vec<Variant>,
     pub(super) loads: Vec<&'a str>,
-    /// One row a variant, one place a load.
+    /// One row per variant, one place per load.
     pub(super) rows: Vec<Vec<Place>>,
     /// Cells whose labels another one had before.
     pub(super) repeated: usize,

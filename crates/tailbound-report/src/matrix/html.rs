@@ -33,14 +33,11 @@ pub fn html(cells: &[Cell]) -> String {
     if let Some(words) = notes::virtual_time(&grid) {
         page.text("virtual", &words);
     }
-    page.heading("Latest activation of each cell");
+    page.heading("Maximum latency of each cell");
     overview(&mut page, &grid, |m| m.summary.max_ns.map(|n| n as f64), tables::max);
     page.heading("Standard deviation of each cell");
     overview(&mut page, &grid, |m| m.summary.sd_ns, tables::sd);
-    page.text(
-        "soft",
-        "The redder a place, the greater its figure beside the others, on a logarithmic scale.",
-    );
+    page.text("soft", "Darker red means a larger figure, on a logarithmic scale.");
     let notes = notes::notes(&grid);
     if !notes.is_empty() {
         page.heading("Note");
@@ -118,7 +115,7 @@ fn loads(page: &mut Page, grid: &Grid) {
     );
     page.text(
         "soft",
-        "All pictures have the same axes. Every due activation is counted, missed ones too.",
+        "All plots have the same axes. Every due activation is counted, missed ones too.",
     );
     for (i, load) in grid.loads.iter().enumerate() {
         page.heading(load_name(load));

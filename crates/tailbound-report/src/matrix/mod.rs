@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many runs as a table of kernels and loads: six statistics of each, and their curves
-//! over one another, one colour a kernel and a pair of pictures a load.
+//! over one another, one colour a kernel and a pair of pictures per load.
 //!
 //! Context: COLD. Figures are per due activation. A cell without a run says why; nothing is left blank.
 //! Not here: making the runs (`tailbound-lab`), one run's own report ([`crate::html()`]).

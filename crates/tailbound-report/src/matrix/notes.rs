@@ -79,7 +79,7 @@ pub(super) fn notes(grid: &Grid) -> Vec<String> {
     }
     if grid.repeated > 0 {
         out.push(format!(
-            "Cells with the labels of an earlier one: {}; the first of each place is shown.",
+            "Cells with the same labels as an earlier one: {}; only the first is shown.",
             grid.repeated
         ));
     }
@@ -88,7 +88,7 @@ pub(super) fn notes(grid: &Grid) -> Vec<String> {
     });
     if times.len() > 1 {
         out.push(format!(
-            "Not all cells are of one kind of time, and their figures must not be compared: {}.",
+            "Some cells are in virtual and some in real time; their figures must not be compared: {}.",
             counted(&times)
         ));
     }
@@ -111,7 +111,7 @@ pub(super) fn notes(grid: &Grid) -> Vec<String> {
     let hidden: Vec<&str> = hidden.iter().map(Context::as_str).collect();
     if !hidden.is_empty() {
         out.push(format!(
-            "Shown is the reaction of the user's thread; the runs also hold {}.",
+            "The figures are those of the context `user`; the runs also contain {}.",
             hidden.join(", ")
         ));
     }

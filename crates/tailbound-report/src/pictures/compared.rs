@@ -3,7 +3,7 @@
 //! another with their bands, and the shift curve with the margin.
 //!
 //! Context: COLD. Units: ns across and shares upwards; for the shift curve one activation in
-//! so many across and a ratio upwards. One colour a system.
+//! N across and a ratio upwards. One colour per system.
 //! Bands are bootstrap intervals of the units; where there are too few units there is the line
 //! alone. Not here: the numbers (`tailbound_stats::compare::{bands, shift}`).
 
@@ -92,7 +92,7 @@ fn histogram(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
     let floor = round_125(least / 2.0, false);
     let y = Scale::log(floor, round_125(most, true).min(1.0), Unit::Share);
     let draw = |layout: Layout| {
-        let mut plot = Plot::new(layout, x, y, "lateness", "share of activations in a bin");
+        let mut plot = Plot::new(layout, x, y, "latency", "share of activations in a bin");
         for s in systems {
             plot.name(&s.name, s.look);
             let mut area = Vec::new();
@@ -112,7 +112,7 @@ fn histogram(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
             plot.steps(&steps, s.look);
         }
         deadline(&mut plot, deadline_ns);
-        plot.finish("Share of activations by lateness, of each system")
+        plot.finish("Share of activations by latency, of each system")
     };
     let points = |s: &Banded| {
         let points: Vec<(f64, f64)> =
@@ -122,7 +122,7 @@ fn histogram(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
     Some(Figure {
         id: "histogram",
         title: "Latency histogram".to_owned(),
-        caption: "Share of activations by how late they were; both axes are logarithmic. The band of a line is where \
+        caption: "Share of activations by latency; both axes are logarithmic. The band of a line is where \
                   other rounds of the same system would put it, 95 % for each bin."
             .to_owned(),
         wide: draw(Layout::WIDE),
@@ -141,7 +141,7 @@ fn survival(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
     let y = Scale::log(floor, 1.0, Unit::Share);
     let draw = |layout: Layout| {
         let mut plot =
-            Plot::new(layout, x, y, "lateness", "share of activations this late or later");
+            Plot::new(layout, x, y, "latency", "share of activations this late or later");
         for s in systems {
             plot.name(&s.name, s.look);
             let at = |b: &Band| b.low_ns.max(1) as f64;
@@ -175,7 +175,7 @@ fn survival(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
     };
     Some(Figure {
         id: "survival",
-        title: "How often this late or later".to_owned(),
+        title: "Exceedance (complementary CDF)".to_owned(),
         caption: "Where a line meets the deadline, its height is the share that came too late; a dot is the latest \
                   of all. Bands as above."
             .to_owned(),
@@ -247,7 +247,7 @@ fn shifts(answer: &Answer) -> Option<Figure> {
     let name = |i: usize| names.get(i).cloned().unwrap_or_default();
     let draw = |layout: Layout| {
         let words = format!("quantile over that of {first}");
-        let mut plot = Plot::new(layout, x, y, "of so many activations one is later", &words);
+        let mut plot = Plot::new(layout, x, y, "one activation in N is later", &words);
         // The margin in the colour of all.
         let inside = [1.0, x.hi()].map(|at| (at, 1.0 / (1.0 + margin), 1.0 + margin));
         plot.band(&inside, Look::Total);

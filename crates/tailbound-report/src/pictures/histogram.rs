@@ -50,7 +50,7 @@ fn late_in(
     let mut caption = if multiple.is_some() { "" } else { EXPLANATION }.to_owned();
     if missed > 0 {
         caption.push_str(&format!(
-            " {} missed activations are counted with the lateness they would have had.",
+            " {} missed activations are counted with the latency they would have had.",
             grouped(missed)
         ));
     }
@@ -70,8 +70,8 @@ fn late_in(
         }
     }
     let rule = deadline_ns.map(|d| (d, format!("deadline {}", crate::digest::exactly(d))));
-    let words = Words { id: "histogram", title: "Latency histogram", x_name: "lateness" };
-    figure(&words, caption.trim_start(), &shown, rule.as_ref(), multiple)
+    let labels = Labels { id: "histogram", title: "Latency histogram", x_name: "latency" };
+    figure(&labels, caption.trim_start(), &shown, rule.as_ref(), multiple)
 }
 
 /// The histogram of early activations; `None` if nothing was early.
@@ -84,8 +84,8 @@ pub fn early(series: &[Series], limit_ns: Option<i64>) -> Option<Figure> {
         .collect();
     let rule = limit_ns.map(|d| (d, format!("too early from {}", crate::digest::exactly(d))));
     let caption = "Activations that came before their due time, by how much.";
-    let words = Words { id: "early", title: "How early, how often", x_name: "earliness" };
-    figure(&words, caption, &shown, rule.as_ref(), None)
+    let labels = Labels { id: "early", title: "Early activations", x_name: "earliness" };
+    figure(&labels, caption, &shown, rule.as_ref(), None)
 }
 
 struct Shown<'a> {
@@ -93,20 +93,20 @@ struct Shown<'a> {
     bins: Bins,
 }
 
-struct Words {
+struct Labels {
     id: &'static str,
     title: &'static str,
     x_name: &'static str,
 }
 
 fn figure(
-    words: &Words,
+    labels: &Labels,
     caption: &str,
     shown: &[Shown],
     rule: Option<&(i64, String)>,
     multiple: Option<&Multiple>,
 ) -> Option<Figure> {
-    let Words { id, title, x_name } = *words;
+    let Labels { id, title, x_name } = *labels;
     let spans = || shown.iter().filter_map(|s| s.bins.span());
     let low = spans().map(|s| s.0).min()? as f64;
     let high = spans().map(|s| s.1).max()? as f64;
@@ -218,7 +218,7 @@ fn table(shown: &[Shown]) -> Table {
     let mut exact = vec!["greatest, exactly".to_owned(), String::new()];
     exact.extend(shown.iter().map(|s| {
         s.bins.max_ns.map_or_else(
-            || "unknown: the source does not tell".to_owned(),
+            || "unknown: not in the source".to_owned(),
             |m| format!("{} ns", grouped(m)),
         )
     }));

@@ -46,7 +46,7 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
         Unit::Ns,
     );
     let draw = |layout: Layout| {
-        let mut plot = Plot::new(layout, x, y, "mean time between exceedances", "lateness");
+        let mut plot = Plot::new(layout, x, y, "mean time between exceedances", "latency");
         plot.name(SEEN, Look::Nth(0));
         if !best.is_empty() {
             plot.name(BEST, Look::Total);
@@ -66,11 +66,11 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
         if let Some(d) = near {
             plot.rule_y(d, &format!("deadline {}", format_ns(d)));
         }
-        plot.finish("Lateness over the mean time between exceedances")
+        plot.finish("Latency over the mean time between exceedances")
     };
     Some(Figure {
         id: "returns",
-        title: "How late, how rarely".to_owned(),
+        title: "Return levels".to_owned(),
         caption: caption(statement),
         wide: draw(Layout::WIDE),
         narrow: draw(Layout::NARROW),

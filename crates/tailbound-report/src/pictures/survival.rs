@@ -87,7 +87,7 @@ fn survival_in(
     let at_most = (POINTS_OF_ALL / curves.len().max(1)).clamp(100, POINTS_MAX);
     let words = "Share of activations later than a value, by line";
     let draw = |layout: Layout| {
-        let mut plot = Plot::new(layout, x, y, "lateness", "share of activations later than this");
+        let mut plot = Plot::new(layout, x, y, "latency", "share of activations later than this");
         for c in &curves {
             plot.name(&c.name, c.look);
             plot.steps(&as_steps(c, at_most, x.lo()), c.look);
@@ -103,7 +103,7 @@ fn survival_in(
     let mut caption = if multiple.is_some() { "" } else { EXPLANATION }.to_owned();
     if !without.is_empty() {
         caption.push_str(&format!(
-            " No curve for {}: its source does not tell where all values lie.",
+            " No curve for {}: its source does not contain all values.",
             without.join(", ")
         ));
     }
@@ -204,9 +204,11 @@ fn table(curves: &[Curve], deadline_ns: Option<i64>) -> Table {
         table.row(row);
     }
     let mut exact = vec!["latest".to_owned()];
-    exact.extend(curves.iter().map(|c| {
-        c.max_ns.map_or_else(|| "unknown: the source does not tell".to_owned(), format_ns_i64)
-    }));
+    exact.extend(
+        curves.iter().map(|c| {
+            c.max_ns.map_or_else(|| "unknown: not in the source".to_owned(), format_ns_i64)
+        }),
+    );
     table.row(exact);
     table
 }

@@ -3,7 +3,7 @@
 //! a quantile of the moving windows.
 //!
 //! Context: COLD. Units: seconds into the run across; ns, or share of a load's best rate, upwards.
-//! Long runs are thinned to columns. A column keeps the *greatest* lateness and the *least*
+//! Long runs are thinned to columns. A column keeps the *greatest* latency and the *least*
 //! load rate of its seconds: those are what a reader looks for.
 
 use std::collections::BTreeMap;
@@ -156,12 +156,12 @@ pub fn maxima(run: &Run) -> Option<Figure> {
         for (second, words) in &marks {
             plot.rule_x(*second, words);
         }
-        plot.finish("Latest wake-up of each second over the time of the run, by thread")
+        plot.finish("Maximum latency of each second over the time of the run, by thread")
     };
     let caption = maxima_caption(run, columns, (&dots, all), &lines);
     Some(Figure {
         id: "maxima",
-        title: "Latest of each second".to_owned(),
+        title: "Maximum latency of each second".to_owned(),
         caption,
         wide: draw(Layout::WIDE),
         narrow: draw(Layout::NARROW),
@@ -177,7 +177,7 @@ fn maxima_caption(
     (dots, all): (&Dots, usize),
     lines: &[Line],
 ) -> String {
-    let mut caption = format!("The latest wake-up of every second.{}", columns.thinned());
+    let mut caption = format!("The largest latency of every second.{}", columns.thinned());
     let shown: usize = dots.values().map(Vec::len).sum();
     if all > 0 {
         caption.push_str(&format!(
@@ -282,7 +282,7 @@ pub fn loads(run: &Run) -> Option<Figure> {
     };
     Some(Figure {
         id: "loads",
-        title: "What the loads achieved".to_owned(),
+        title: "Rate of each load".to_owned(),
         caption: format!(
             "Work done per second, as a share of the best second of each load: a load that stalls does not \
              disturb.{}",

@@ -8,7 +8,7 @@
 /// What an axis counts, which decides how a tick is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// ns of lateness.
+    /// ns of latency.
     Ns,
     /// Seconds into the run.
     Seconds,

@@ -116,7 +116,7 @@ pub fn text(run: &Run, style: Style) -> String {
         page.raw(table, Ink::Plain);
     }
     for timeline in &run.timelines {
-        page.heading(&format!("Who ran when: {}", timeline.title));
+        page.heading(&format!("Task timeline: {}", timeline.title));
         let lines = super::lanes::lines(timeline, page.width().min(100));
         page.raw(lines, Ink::Plain);
         page.text(&super::lanes::legend(timeline), "  ", Ink::Dim);
@@ -129,7 +129,7 @@ pub fn text(run: &Run, style: Style) -> String {
     findings(run, &mut page);
     let lost = digest::losses(run);
     if !lost.is_empty() {
-        page.heading("Lost or known only in part");
+        page.heading("Lost or incomplete data");
         lost.iter().for_each(|l| page.text(&format!("- {l}"), "  ", Ink::Plain));
     }
     page.gap();

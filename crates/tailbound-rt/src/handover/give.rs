@@ -11,7 +11,7 @@ use crate::cyclic::{Ended, Port, Schedule, Wake};
 
 /// A look at a hand-over that is still under way, at least this long after the one before.
 const LOOK_NS_MIN: i64 = 20_000;
-/// ... and at most so many times in an interval.
+/// ... and at most this many times in an interval.
 const LOOKS: i64 = 16;
 
 /// The way back of a round trip.
@@ -38,12 +38,12 @@ pub struct Sender<'a> {
     pub taken: &'a [&'a Taken],
     /// Round trips, when asked for.
     pub answer: Option<Answer<'a>>,
-    /// Lateness of its own schedule.
+    /// Latency of its own schedule.
     pub log: Log<'a>,
     /// Before each hand-over one that is not timed, and this long a sleep after it (0: none):
     /// the code of both sides is in the caches then.
     pub rehearse_ns: Option<i64>,
-    /// For tests of the probe: every so many hand-overs, this long a stall after the stamp.
+    /// For tests of the probe: (every n-th hand-over, stall in ns after the stamp).
     pub stall: Option<(u64, i64)>,
 }
 

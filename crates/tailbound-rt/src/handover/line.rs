@@ -146,7 +146,7 @@ pub struct Phase {
     pub lines: [Line; RECEIVERS_MAX],
     /// One a receiver.
     pub taken: [Taken; RECEIVERS_MAX],
-    /// Lateness of the sender's own schedule, from a sender in another process.
+    /// Latency of the sender's own schedule, from a sender in another process.
     pub send: Relay,
     /// Round trips.
     pub round_trip: Relay,
@@ -154,7 +154,7 @@ pub struct Phase {
     pub back: Relay,
 }
 
-/// How a remote sender and its house understand each other.
+/// Protocol between a remote sender and the measuring process.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Control {

@@ -11,7 +11,7 @@ use super::gate::{at_quantile, ordered};
 use super::input::BlockMaxima;
 use super::statement::{Clustering, FreeLine, Settings};
 use crate::extremal::extremal_index;
-use crate::{rates, words};
+use crate::{phrases, rates};
 
 /// Round thresholds that are added, at most.
 const ROUND_MAX: usize = 3;
@@ -48,7 +48,7 @@ fn line(
 ) -> Option<FreeLine> {
     let (count, seconds) = (maxima.hits(threshold_ns), maxima.seconds);
     let rate = rates::rate_upper(count, seconds as f64, confidence);
-    let what = format!("{}s later than {}", maxima.event, words::exactly(threshold_ns));
+    let what = format!("{}s later than {}", maxima.event, phrases::exactly(threshold_ns));
     Some(FreeLine {
         threshold_ns,
         why,
@@ -56,7 +56,7 @@ fn line(
         seconds,
         rate_upper_per_s: rate,
         mean_time_between_s: 1.0 / rate,
-        sentence: words::as_sentence(&rates::frequency(&what, count, seconds, confidence)?),
+        sentence: phrases::as_sentence(&rates::frequency(&what, count, seconds, confidence)?),
     })
 }
 

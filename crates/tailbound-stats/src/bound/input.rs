@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a bound is made from: the greatest lateness of every second of the schedule over all
+//! What a bound is made from: the greatest latency of every second of the schedule over all
 //! threads of the judged context, and what is known about the run beside it.
 //!
 //! Context: COLD. Units: ns; seconds of the schedule.

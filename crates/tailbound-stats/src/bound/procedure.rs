@@ -263,7 +263,7 @@ fn free_missing(maxima: &BlockMaxima) -> String {
     let n = grouped(maxima.due.n);
     match (&maxima.source, maxima.observed_max_ns()) {
         (Some(_), Some(max)) if maxima.due.n > 0 => format!(
-            "Of {n} activations the latest was {}. How rare later ones are cannot be said: the \
+            "Of {n} activations the latest was {}. How rare later ones are is unknown: the \
              source keeps no order, late activations come in groups, and a rate needs to know which \
              of them do not depend on each other.",
             format_ns(max as f64)

@@ -24,7 +24,7 @@ fn reason(cause: Cause, sentence: impl Into<String>, remedy: &str) -> Reason {
     Reason { cause, sentence: sentence.into(), remedy: remedy.to_owned() }
 }
 
-/// What stands against a bound before any number is looked at.
+/// Reasons against a bound that need no look at the numbers.
 pub(crate) fn known(maxima: &BlockMaxima, settings: &Settings) -> Vec<Reason> {
     let mut out = asked(settings);
     if let Some(title) = maxima.unfit.first() {

@@ -205,7 +205,7 @@ pub enum Extrapolation {
     Bound(Box<Bound>),
     /// There is none.
     Refused {
-        /// All that stands against one, what to act on first.
+        /// All reasons against one, the one to act on first.
         reasons: Vec<Reason>,
         /// Where the great values lie, the greatest first.
         modes: Vec<TailMode>,

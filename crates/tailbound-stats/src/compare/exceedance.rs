@@ -18,7 +18,7 @@ pub struct Exceedance {
     pub deadline_ns: i64,
     /// Later than it, of the first system and of the second.
     pub beyond: [u64; 2],
-    /// Of so many due activations.
+    /// Number of due activations.
     pub due: [u64; 2],
     /// Ratio of the rates, second to first, with its pointwise interval; absent where neither
     /// system was later, or there are too few units.

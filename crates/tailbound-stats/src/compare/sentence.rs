@@ -8,7 +8,7 @@ use tailbound_core::units::{format_ns, grouped};
 use super::difference::{Design, Difference, Dominance, Feature};
 use super::margin::{Margin, Word};
 use super::settings::Settings;
-use crate::words::exactly;
+use crate::phrases::exactly;
 
 /// `× 1.22 (1.10 to 1.35)`.
 #[must_use]

@@ -202,7 +202,7 @@ fn notes(runs: &[(&str, &Run)], compared: &[ComparedRun], contexts: &[Context]) 
                 }
                 Some(c) if c.missed > 0 => out.push(format!(
                     "`{}` missed {} of {} activations in context `{context}`; they count with the \
-                     lateness they would have had.",
+                     latency they would have had.",
                     run.label,
                     grouped(c.missed),
                     grouped(c.due)

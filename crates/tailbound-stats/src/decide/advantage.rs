@@ -16,7 +16,7 @@ use crate::student;
 /// Most repetitions that are worth naming.
 const NEEDED_MAX: u32 = 1000;
 
-/// What two samples of the cost of one work say.
+/// What two samples of the cost of one benchmark say.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advantage {
     /// Cost on the real-time system over that on the real-fast one.
@@ -55,7 +55,7 @@ pub fn advantage(real: &Sample, fast: &Sample, confidence: f64) -> Option<Advant
         why_not: None,
     };
     if real.n < 2 || fast.n < 2 {
-        it.why_not = Some("one repetition has no deviation: repeat the work".to_owned());
+        it.why_not = Some("one repetition has no deviation: repeat the benchmark".to_owned());
         it.needed = Some(3);
         return Some(it);
     }

@@ -10,7 +10,7 @@ use super::advantage::{self, Advantage};
 use super::breakeven::{self, Crossing, Line, Span};
 use super::flow::{self, Advice, Answer, Answers, Known, Path};
 use super::latency::Figure;
-use super::side::{Side, WorkCost};
+use super::side::{BenchmarkCost, Side};
 
 /// Version of the method, part of every answer.
 pub const METHOD: &str = "decide/1";
@@ -19,28 +19,28 @@ pub const CONFIDENCE: f64 = 0.95;
 /// Work items from here on are long: hundreds of milliseconds.
 const LONG_NS: f64 = 1e8;
 
-/// One work on both systems.
+/// One benchmark on both systems.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WorkChoice {
+pub struct BenchmarkChoice {
     /// Its name.
     pub work: String,
     /// Its specification.
     pub spec: String,
     /// On the real-time system.
-    pub real: WorkCost,
+    pub real: BenchmarkCost,
     /// On the real-fast one.
-    pub fast: WorkCost,
+    pub fast: BenchmarkCost,
     /// Real-fast advantage in elapsed time.
     pub elapsed: Option<Advantage>,
     /// In user mode.
     pub user: Option<Advantage>,
     /// In the kernel.
     pub sys: Option<Advantage>,
-    /// Total delays, one a statistic of the latency.
+    /// Total delays, one per statistic of the latency.
     pub delays: Vec<Delay>,
 }
 
-/// Total delay by one statistic of the latency, with one work.
+/// Total delay by one statistic of the latency, with one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Delay {
     /// `mean`, `p99.9`, …, `worst`.
@@ -64,8 +64,9 @@ pub struct Choice {
     pub real: Side,
     /// The real-fast one.
     pub fast: Side,
-    /// Works that both did.
-    pub works: Vec<WorkChoice>,
+    /// Benchmarks that both ran.
+    #[serde(rename = "works")]
+    pub benchmarks: Vec<BenchmarkChoice>,
     /// The way through the questions.
     pub path: Path,
     /// What the reader must know, a sentence each.
@@ -77,14 +78,15 @@ pub struct Choice {
 #[must_use]
 pub fn choose(real: Side, fast: Side, mut answers: Answers, unit_ns: Option<f64>) -> Choice {
     let mut notes = Vec::new();
-    let mut works = Vec::new();
-    for cost in &fast.works {
-        match real.works.iter().find(|w| w.spec == cost.spec) {
-            Some(other) => works.push(work(other, cost, &real, &fast)),
+    let mut benchmarks = Vec::new();
+    for cost in &fast.benchmarks {
+        match real.benchmarks.iter().find(|w| w.spec == cost.spec) {
+            Some(other) => benchmarks.push(benchmark(other, cost, &real, &fast)),
             None => notes.push(format!("{} did no `{}`: it is left out.", real.name, cost.spec)),
         }
     }
-    for cost in real.works.iter().filter(|w| fast.works.iter().all(|o| o.spec != w.spec)) {
+    for cost in real.benchmarks.iter().filter(|w| fast.benchmarks.iter().all(|o| o.spec != w.spec))
+    {
         notes.push(format!("{} did no `{}`: it is left out.", fast.name, cost.spec));
     }
     for side in [&real, &fast] {
@@ -94,16 +96,16 @@ pub fn choose(real: Side, fast: Side, mut answers: Answers, unit_ns: Option<f64>
                 side.name
             ));
         }
-        for w in side.works.iter().filter(|w| w.failed > 0) {
-            notes.push(format!("{}: {} of `{}` came to no end.", side.name, w.failed, w.spec));
+        for w in side.benchmarks.iter().filter(|w| w.failed > 0) {
+            notes.push(format!("{}: {} of `{}` failed.", side.name, w.failed, w.spec));
         }
     }
     if let Some(ns) = unit_ns {
-        answers.long_items = by_length(ns, &works);
+        answers.long_items = by_length(ns, &benchmarks);
     }
     let path = flow::walk(&answers);
     notes.extend(deadline(&real, &fast, path.advice));
-    Choice { method: METHOD, confidence: CONFIDENCE, real, fast, works, path, notes }
+    Choice { method: METHOD, confidence: CONFIDENCE, real, fast, benchmarks, path, notes }
 }
 
 /// What was seen against the deadline, and what that says of the recommendation.
@@ -146,15 +148,15 @@ fn deadline(real: &Side, fast: &Side, advice: Advice) -> Vec<String> {
 }
 
 /// Is a work item of `ns` a long one? From hundreds of ms on always, as the paper says; below
-/// that where the work itself decides with every work that was measured, even by the worst
+/// that where the work itself decides with every benchmark that was measured, even by the worst
 /// latency and with the least cost that the repetitions leave possible.
-fn by_length(ns: f64, works: &[WorkChoice]) -> Known {
+fn by_length(ns: f64, benchmarks: &[BenchmarkChoice]) -> Known {
     let length = units::format_ns(ns);
     if ns >= LONG_NS {
         return Known::new(Answer::Yes, format!("work items of {length}, as given"));
     }
-    let worst = |w: &&WorkChoice| w.delays.iter().any(|d| d.statistic == "worst");
-    let measured: Vec<&WorkChoice> = works.iter().filter(worst).collect();
+    let worst = |w: &&BenchmarkChoice| w.delays.iter().any(|d| d.statistic == "worst");
+    let measured: Vec<&BenchmarkChoice> = benchmarks.iter().filter(worst).collect();
     let sooner: Vec<&str> = measured
         .iter()
         .filter(|w| {
@@ -173,7 +175,7 @@ fn by_length(ns: f64, works: &[WorkChoice]) -> Known {
         return Known::new(
             Answer::Yes,
             format!(
-                "{length} are long here: real fast is shown to be done sooner with every work, even by the worst"
+                "{length} are long here: the real-fast system finishes sooner with every benchmark, even by the worst"
             ),
         );
     }
@@ -187,13 +189,13 @@ fn by_length(ns: f64, works: &[WorkChoice]) -> Known {
     )
 }
 
-fn work(real: &WorkCost, fast: &WorkCost, on: &Side, off: &Side) -> WorkChoice {
+fn benchmark(real: &BenchmarkCost, fast: &BenchmarkCost, on: &Side, off: &Side) -> BenchmarkChoice {
     let compare = |a: Option<super::Sample>, b: Option<super::Sample>| {
         advantage::advantage(&a?, &b?, CONFIDENCE)
     };
     let elapsed = compare(real.real, fast.real);
     let delays = elapsed.as_ref().map_or_else(Vec::new, |a| delays(a, on, off));
-    WorkChoice {
+    BenchmarkChoice {
         work: fast.work.clone(),
         spec: fast.spec.clone(),
         user: compare(real.user, fast.user),
@@ -232,11 +234,11 @@ mod tests {
     use super::*;
     use crate::decide::Sample;
 
-    fn side(name: &str, worst_ns: f64, works: [(&str, f64); 2]) -> Side {
-        spread(name, worst_ns, works, 0.001)
+    fn side(name: &str, worst_ns: f64, benchmarks: [(&str, f64); 2]) -> Side {
+        spread(name, worst_ns, benchmarks, 0.001)
     }
 
-    fn spread(name: &str, worst_ns: f64, works: [(&str, f64); 2], sd: f64) -> Side {
+    fn spread(name: &str, worst_ns: f64, benchmarks: [(&str, f64); 2], sd: f64) -> Side {
         let figure = Figure {
             statistic: "worst".to_owned(),
             ns: Some(worst_ns),
@@ -244,7 +246,7 @@ mod tests {
             high_ns: None,
             more: None,
         };
-        let cost = |(work, mean): (&str, f64)| WorkCost {
+        let cost = |(work, mean): (&str, f64)| BenchmarkCost {
             work: work.to_owned(),
             spec: work.to_owned(),
             real_s: Vec::new(),
@@ -263,7 +265,7 @@ mod tests {
                 figures: vec![figure],
                 deadline: None,
             }),
-            works: works.map(cost).to_vec(),
+            benchmarks: benchmarks.map(cost).to_vec(),
             ..Side::default()
         }
     }
@@ -282,7 +284,7 @@ mod tests {
         let mixed = at(500e3);
         assert!(mixed.0 == Answer::No && mixed.1.contains("except with messages"), "{mixed:?}");
         let long = at(5e6);
-        assert!(long.0 == Answer::Yes && long.1.contains("every work"), "{long:?}");
+        assert!(long.0 == Answer::Yes && long.1.contains("every benchmark"), "{long:?}");
         assert_eq!(at(2e8).0, Answer::Yes);
 
         let real = spread("rt", 10e3, [("build", 1.1), ("messages", 2.0)], 0.4);
@@ -293,11 +295,11 @@ mod tests {
     }
 
     #[test]
-    fn works_that_one_side_lacks_are_said_and_left_out() {
+    fn benchmarks_that_one_side_lacks_are_reported_and_left_out() {
         let real = side("rt", 10e3, [("a", 1.0), ("b", 1.0)]);
         let fast = side("fast", 10e3, [("a", 1.0), ("c", 1.0)]);
         let choice = choose(real, fast, Answers::default(), None);
-        assert_eq!(choice.works.len(), 1);
+        assert_eq!(choice.benchmarks.len(), 1);
         assert!(choice.notes.iter().any(|n| n.contains("`b`")));
         assert!(choice.notes.iter().any(|n| n.contains("`c`")));
     }

@@ -201,7 +201,7 @@ pub fn walk(answers: &Answers) -> Path {
             };
             if known.answer == Answer::Unknown {
                 certain = false;
-                would_change.push(format!("{} Nobody said; if yes: {}.", q.text, q.yes.words()));
+                would_change.push(format!("{} Not answered; if yes: {}.", q.text, q.yes.words()));
             }
         }
         if let Some(advice) = ends_in {
@@ -238,7 +238,7 @@ fn turned(q: &Question, answer: Answer) -> String {
 mod tests {
     use super::*;
 
-    fn said(edit: impl FnOnce(&mut Answers)) -> Path {
+    fn path_of(edit: impl FnOnce(&mut Answers)) -> Path {
         let no = Known::new(Answer::No, "test");
         let mut answers = Answers {
             throughput_only: no.clone(),
@@ -255,21 +255,25 @@ mod tests {
     #[test]
     fn every_end_of_the_figure_is_reached() {
         let yes = || Known::new(Answer::Yes, "test");
-        assert_eq!(said(|_| ()).advice, Advice::RealTime);
-        assert!(said(|_| ()).certain);
-        assert_eq!(said(|a| a.throughput_only = yes()).advice, Advice::RealFast);
-        assert_eq!(said(|a| a.utilisation_high = yes()).advice, Advice::RealFast);
-        let both = said(|a| (a.utilisation_high, a.barriers) = (yes(), yes()));
+        assert_eq!(path_of(|_| ()).advice, Advice::RealTime);
+        assert!(path_of(|_| ()).certain);
+        assert_eq!(path_of(|a| a.throughput_only = yes()).advice, Advice::RealFast);
+        assert_eq!(path_of(|a| a.utilisation_high = yes()).advice, Advice::RealFast);
+        let both = path_of(|a| (a.utilisation_high, a.barriers) = (yes(), yes()));
         assert_eq!(both.advice, Advice::Both);
-        assert_eq!(said(|a| a.barriers = yes()).advice, Advice::RealTime, "only with utilisation");
-        assert_eq!(said(|a| a.memory_full = yes()).advice, Advice::RealFast);
-        assert_eq!(said(|a| a.virtualised = yes()).advice, Advice::ProbablyRealFast);
-        assert_eq!(said(|a| a.long_items = yes()).advice, Advice::RealFast);
+        assert_eq!(
+            path_of(|a| a.barriers = yes()).advice,
+            Advice::RealTime,
+            "only with utilisation"
+        );
+        assert_eq!(path_of(|a| a.memory_full = yes()).advice, Advice::RealFast);
+        assert_eq!(path_of(|a| a.virtualised = yes()).advice, Advice::ProbablyRealFast);
+        assert_eq!(path_of(|a| a.long_items = yes()).advice, Advice::RealFast);
     }
 
     #[test]
     fn what_nobody_said_stays_in_the_recommendation() {
-        let path = said(|a| a.memory_full = Known::default());
+        let path = path_of(|a| a.memory_full = Known::default());
         assert_eq!((path.advice, path.certain), (Advice::RealTime, false));
         assert!(path.would_change.iter().any(|w| w.contains("memory") && w.contains("real fast")));
         let path = walk(&Answers::default());

@@ -24,4 +24,4 @@ pub use flow::{Advice, Answer, Answers, Known};
 pub use latency::{Deadline, Figure, Latency};
 pub use published::of_published;
 pub use sample::Sample;
-pub use side::{Side, WorkCost, of_runs};
+pub use side::{BenchmarkCost, Side, of_runs};

@@ -9,7 +9,7 @@ use tailbound_core::units;
 
 use super::latency::{Figure, Latency, QUANTILES};
 use super::sample::Sample;
-use super::side::{Side, WorkCost};
+use super::side::{BenchmarkCost, Side};
 use crate::quantile;
 
 /// The side that the figures of `side` describe, found in the file `source`.
@@ -37,7 +37,7 @@ pub fn of_published(side: &PublishedSide, source: &str) -> Result<Side, String> 
             more: None,
         });
     }
-    let mut works = Vec::new();
+    let mut benchmarks = Vec::new();
     for w in &side.work {
         let part = |times: &Times, what: &str| -> Result<(Vec<f64>, Option<Sample>), String> {
             let (each, sample) = match times {
@@ -51,7 +51,7 @@ pub fn of_published(side: &PublishedSide, source: &str) -> Result<Side, String> 
             };
             if !sample.as_ref().is_some_and(fine) || each.iter().any(|s| *s < 0.0) {
                 return Err(format!(
-                    "{}: work `{}`: {what}: write seconds, at least one, none negative",
+                    "{}: benchmark `{}`: {what}: write seconds, at least one, none negative",
                     side.name, w.name
                 ));
             }
@@ -63,7 +63,7 @@ pub fn of_published(side: &PublishedSide, source: &str) -> Result<Side, String> 
         let (real_s, real) = part(&w.real, "real")?;
         let (user_s, user) = optional(&w.user, "user")?;
         let (sys_s, sys) = optional(&w.sys, "sys")?;
-        works.push(WorkCost {
+        benchmarks.push(BenchmarkCost {
             work: w.name.clone(),
             spec: w.name.clone(),
             real_s,
@@ -85,7 +85,7 @@ pub fn of_published(side: &PublishedSide, source: &str) -> Result<Side, String> 
         name: side.name.clone(),
         sources: vec![source.to_owned()],
         latency,
-        works,
+        benchmarks,
         ..Side::default()
     })
 }
@@ -119,7 +119,7 @@ real = { n = 3, mean = 1332.6, sd = 14.6 }
         let paper = Published::parse(PAPER).unwrap();
         let side = |s| of_published(s, "paper.toml").unwrap();
         let choice = choose(side(&paper.real), side(&paper.fast), Answers::default(), None);
-        let work = choice.works.first().unwrap();
+        let work = choice.benchmarks.first().unwrap();
         let percent = work.elapsed.as_ref().unwrap().percent;
         assert!((percent - 16.78).abs() < 0.01, "{percent}");
         // The worst alone is told of both.

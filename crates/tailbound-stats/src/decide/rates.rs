@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work done per second over the time of a work: its steadiness, in the place of its sum.
+//! Work done per second over the time of a benchmark: its steadiness, in the place of its sum.
 //!
 //! Context: COLD. Units: s, units a second.
 //! First and last interval of a repetition are left out: in them tasks are still being
 //! started, or are gone already.
 
 use serde::Serialize;
-use tailbound_core::record::WorkRecord;
+use tailbound_core::record::BenchmarkRecord;
 
 use super::sample::Sample;
 
 /// Intervals of a repetition that make a rate over time.
 const INTERVALS_MIN: usize = 2;
 
-/// The rate of one work over time.
+/// The rate of one benchmark over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rate {
-    /// Which work.
+    /// Which benchmark.
     pub spec: String,
     /// What is counted.
     pub unit: String,
@@ -26,9 +26,9 @@ pub struct Rate {
     pub sample: Option<Sample>,
 }
 
-/// The rates of the works that counted something over time.
+/// The rates of the benchmarks that counted something over time.
 #[must_use]
-pub fn rates(records: &[&WorkRecord]) -> Vec<Rate> {
+pub fn rates(records: &[&BenchmarkRecord]) -> Vec<Rate> {
     let mut out: Vec<Rate> = Vec::new();
     let mut offsets: Vec<f64> = Vec::new();
     for r in records.iter().filter(|r| r.failed.is_none() && r.work != "cmd") {

@@ -5,16 +5,16 @@
 
 use serde::Serialize;
 use tailbound_core::Run;
-use tailbound_core::record::WorkRecord;
+use tailbound_core::record::BenchmarkRecord;
 
 use super::latency::{self, Latency};
 use super::rates::{self, Rate};
 use super::sample::Sample;
 use super::sleepers::{self, Sleepers};
 
-/// What one work costs on one system.
+/// What one benchmark costs on one system.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WorkCost {
+pub struct BenchmarkCost {
     /// Its name: `compile`.
     pub work: String,
     /// The whole specification; only like ones are compared.
@@ -31,7 +31,7 @@ pub struct WorkCost {
     pub user: Option<Sample>,
     /// Of the third.
     pub sys: Option<Sample>,
-    /// Repetitions that came to no end.
+    /// Repetitions that failed.
     pub failed: u32,
 }
 
@@ -44,9 +44,10 @@ pub struct Side {
     pub sources: Vec<String>,
     /// Start latency, where it was measured.
     pub latency: Option<Latency>,
-    /// Works, in the order they were done first.
-    pub works: Vec<WorkCost>,
-    /// Work done over time, of the works that count.
+    /// Benchmarks, in the order in which they first ran.
+    #[serde(rename = "works")]
+    pub benchmarks: Vec<BenchmarkCost>,
+    /// Work done over time, of the benchmarks that count.
     pub rates: Vec<Rate>,
     /// Parallel sleepers, by their number.
     pub sleepers: Vec<Sleepers>,
@@ -58,19 +59,19 @@ pub fn of_runs(name: &str, runs: &[(&str, &Run)], deadline_ns: Option<i64>) -> S
     let all: Vec<&Run> = runs.iter().map(|(_, run)| *run).collect();
     // Sleepers are a question of their own: what they do to each other is not the start latency.
     let alone: Vec<&Run> = all.iter().copied().filter(|r| r.header.plan.tasks.is_none()).collect();
-    let records: Vec<&WorkRecord> = all.iter().flat_map(|r| &r.works).collect();
+    let records: Vec<&BenchmarkRecord> = all.iter().flat_map(|r| &r.benchmarks).collect();
     Side {
         name: name.to_owned(),
         sources: runs.iter().map(|(file, _)| (*file).to_owned()).collect(),
         latency: latency::latency(&alone, deadline_ns),
-        works: costs(&records),
+        benchmarks: costs(&records),
         rates: rates::rates(&records),
         sleepers: sleepers::sleepers(&all),
     }
 }
 
 /// Costs by specification.
-fn costs(records: &[&WorkRecord]) -> Vec<WorkCost> {
+fn costs(records: &[&BenchmarkRecord]) -> Vec<BenchmarkCost> {
     let mut specs: Vec<&str> = Vec::new();
     for r in records {
         if !specs.contains(&r.spec.as_str()) {
@@ -80,14 +81,14 @@ fn costs(records: &[&WorkRecord]) -> Vec<WorkCost> {
     specs
         .into_iter()
         .filter_map(|spec| {
-            let of: Vec<&&WorkRecord> = records.iter().filter(|r| r.spec == spec).collect();
+            let of: Vec<&&BenchmarkRecord> = records.iter().filter(|r| r.spec == spec).collect();
             let ended = || of.iter().filter(|r| r.failed.is_none());
-            let seconds = |ns: fn(&WorkRecord) -> i64| -> Vec<f64> {
+            let seconds = |ns: fn(&BenchmarkRecord) -> i64| -> Vec<f64> {
                 ended().map(|r| ns(r) as f64 / 1e9).collect()
             };
             let [real_s, user_s, sys_s] =
                 [seconds(|r| r.real_ns), seconds(|r| r.user_ns), seconds(|r| r.sys_ns)];
-            Some(WorkCost {
+            Some(BenchmarkCost {
                 work: of.first()?.work.clone(),
                 spec: spec.to_owned(),
                 real: Sample::of(&real_s),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parallel sleepers: what so many tasks that fall due together see, by their number.
+//! Parallel sleepers: the latencies of tasks that fall due together, by their number.
 //!
 //! Context: COLD. Units: ns, per due activation, over all tasks.
 
@@ -9,14 +9,14 @@ use tailbound_core::{Distribution, Run};
 use super::latency;
 use crate::quantile;
 
-/// So many tasks at a time.
+/// A number of tasks that sleep in parallel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sleepers {
     /// How many.
     pub tasks: u32,
     /// Due activations of all of them.
     pub n: u64,
-    /// Their mean lateness.
+    /// Their mean latency.
     pub mean_ns: Option<f64>,
     /// The deepest quantile that the data supports, with its name.
     pub tail: Option<(String, f64)>,

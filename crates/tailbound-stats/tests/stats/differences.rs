@@ -96,7 +96,7 @@ fn quick(seed: u64) -> Settings {
 }
 
 #[test]
-fn known_shifts_are_found_and_said() {
+fn known_shifts_are_found_and_reported() {
     let (mut body, mut tail, mut quiet) = (0, 0, 0);
     let repetitions = 20;
     for seed in 0..repetitions {
@@ -157,7 +157,7 @@ fn exchange_is_exact_for_few_rounds() {
 }
 
 #[test]
-fn too_little_is_said_and_not_computed() {
+fn too_little_is_reported_and_not_computed() {
     let [a, b] = real();
     let few = difference(&a[..5], &b[..5], Design::Rounds, None, &quick(1));
     assert!(few.is_err_and(|why| why.contains("5 rounds") && why.contains("takes 6")));

@@ -61,7 +61,7 @@ pub(crate) fn run_of(plan: Plan, threads: Vec<ThreadRecord>) -> Run {
 }
 
 /// Two CPUs, 60 s, 60,000 wake-ups each: CPU 0 at 20 µs, CPU 1 at 30 µs but for `late`, given
-/// as (second, lateness).
+/// as (second, latency).
 struct Scene {
     plan: Plan,
     threads: Vec<ThreadRecord>,
@@ -310,7 +310,7 @@ fn an_imported_histogram_that_overflowed_is_undecided() {
     (d.n, d.unbinned, d.unbinned_from_ns, d.max_ns) = (60_000, 3, Some(90_000), None);
     let v = scene.verdict();
     assert_eq!((v.outcome, v.beyond_unknown), (Outcome::Undecided, 3));
-    assert!(v.sentence.contains("does not tell of 3 of 120,000"), "{}", v.sentence);
+    assert!(v.sentence.contains("for 3 of 120,000"), "{}", v.sentence);
     scene.threads[0].wakeup.unbinned_from_ns = Some(400_000);
     assert_eq!(scene.verdict().outcome, Outcome::NotMet);
     scene.threads[0].wakeup.unbinned_from_ns = Some(90_000);

@@ -32,7 +32,7 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
     }
     if let (Some(out), [(.., statement)]) = (&args.svg, statements.as_slice()) {
         let figure = pictures::returns(statement).ok_or_else(|| {
-            Failure::usage("--svg: this run holds no maxima by the second, so there is no picture")
+            Failure::usage("--svg: this run has no maxima per second, so there is no plot")
         })?;
         input::write(out, &figure.standalone(), args.force)?;
     }

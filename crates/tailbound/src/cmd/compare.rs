@@ -49,7 +49,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
     if let Some(which) = &args.svg {
         let Some(figure) = compared::by_name(&answer, which) else {
             return Err(Failure::usage(format!(
-                "--svg {which}: there is no such picture of these runs: it takes intervals, and {}",
+                "--svg {which}: this plot needs confidence intervals, and {}",
                 answer.sentences().first().map_or("", |s| &s.1)
             )));
         };

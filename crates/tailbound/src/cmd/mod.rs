@@ -3,6 +3,7 @@
 //!
 //! Context: COLD.
 
+mod benchmark;
 mod bound;
 mod campaign;
 mod compare;
@@ -20,7 +21,6 @@ mod run;
 mod show;
 mod sign;
 mod sweep;
-mod work;
 
 use std::process::ExitCode;
 
@@ -36,7 +36,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Measure(Measure::Cyclic(args)) => run::measure(&args),
         Command::Measure(Measure::Probe(words)) => run::probe(&words),
         Command::Measure(Measure::Sweep(args)) => sweep::measure(&args),
-        Command::Measure(Measure::Work(args)) => work::measure(&args),
+        Command::Measure(Measure::Benchmark(args)) => benchmark::measure(&args),
         Command::Load(args) => load::load(&args),
         Command::LoadWorker(args) => {
             Ok(tailbound_load::worker_main(&args.spec, tailbound_load::STATUS_FD))

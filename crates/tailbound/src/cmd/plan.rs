@@ -21,7 +21,7 @@ pub(crate) fn plan(args: &PlanVerbArgs) -> Result<ExitCode, Failure> {
     let sections = sections(args, &means)?;
     if sections.is_empty() {
         return Err(Failure::usage(
-            "plan: say what is to be shown: --rate 1/24h, --share 99.999%, --quantile p99.999, or --duration 12h for what a run of that length shows",
+            "plan: name what is to be shown: --rate 1/24h, --share 99.999%, --quantile p99.999, or --duration 12h for what a run of that length shows",
         ));
     }
     if args.json {
@@ -149,7 +149,7 @@ fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure>
         out.push(words::pilot(means, &pilot));
     } else if args.decimals.is_some() {
         return Err(Failure::usage(
-            "--decimals: only a run of the machine tells how much its mean varies: give one with --pilot RUN",
+            "--decimals: how much the mean varies is known from a run of the machine only: give one with --pilot RUN",
         ));
     }
     Ok(out)

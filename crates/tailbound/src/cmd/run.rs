@@ -14,7 +14,7 @@ use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_sys::signal::Signals;
 
 use crate::cli::{MeasureArgs, PlanArgs, RunArgs};
-use crate::cli_probe::ProbeWords;
+use crate::cli_probe::ProbeArgs;
 use crate::cmd::rounds;
 use crate::consent;
 use crate::input;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     };
     answer(&run, &args.plan, to_stdout)?;
     if !args.plan.json && !args.plan.brief && !to_stdout {
-        say::answer(&tailbound_report::decide::works::text(&run))?;
+        say::answer(&tailbound_report::decide::benchmarks::text(&run))?;
         written(&[("Run file", path.as_deref()), ("Report", report.as_deref())])?;
     }
     Ok(status(&run))
@@ -81,14 +81,14 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<ExitCode, Failure> {
 }
 
 /// `tailbound measure NAME`
-pub(crate) fn probe(words: &ProbeWords) -> Result<ExitCode, Failure> {
+pub(crate) fn probe(words: &ProbeArgs) -> Result<ExitCode, Failure> {
     bare(&words.args, Some(&words.spec))
 }
 
 fn bare(args: &MeasureArgs, probe: Option<&str>) -> Result<ExitCode, Failure> {
     let mut request = Request { bare: true, ..request(&args.plan)? };
     if let Some(probe) = probe {
-        request.words.probe = Some(probe.to_owned());
+        request.config.probe = Some(probe.to_owned());
     }
     let out = args.plan.out.as_deref();
     let to_stdout = out == Some(Path::new("-"));
@@ -118,13 +118,13 @@ fn without_rounds(args: &RunArgs) -> Result<(), Failure> {
 pub(crate) fn request_of(args: &RunArgs) -> Result<Request, Failure> {
     let mut request = request(&args.plan)?;
     if !args.load.is_empty() {
-        request.words.load = Some(args.load.clone());
+        request.config.load = Some(args.load.clone());
     }
     if args.probe.is_some() {
-        request.words.probe.clone_from(&args.probe);
+        request.config.probe.clone_from(&args.probe);
     }
-    args.work.lay_over(&mut request.words);
-    request.words.load_cmd = args.load_cmd.clone().or(request.words.load_cmd);
+    args.work.lay_over(&mut request.config);
+    request.config.load_cmd = args.load_cmd.clone().or(request.config.load_cmd);
     Ok(request)
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
     let broken = args.break_at.as_ref().map(|_| StopRule::Exceedance.to_string());
     over(&mut words.until, args.until.as_ref().or(broken.as_ref()));
     over(&mut words.precision, args.precision.as_ref());
-    Ok(Request { words, paranoid: args.paranoid, bare: false })
+    Ok(Request { config: words, paranoid: args.paranoid, bare: false })
 }
 
 pub(crate) fn session(
@@ -253,7 +253,7 @@ fn default_out(args: &RunArgs, request: &Request) -> PathBuf {
     let campaign = args.plan.config.as_deref().and_then(Path::file_stem);
     let campaign = campaign.map(|stem| stem.to_string_lossy().into_owned());
     let mut name = String::from("tailbound");
-    for word in campaign.iter().chain(&request.words.probe) {
+    for word in campaign.iter().chain(&request.config.probe) {
         name.push_str(&format!("-{}", names::plain(word)));
     }
     names::free(Path::new(&format!("{name}-{stamp}.tailbound.jsonl")), &[".html"])

@@ -28,12 +28,12 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let intervals = intervals(args)?;
     let mut request = Request { bare: true, ..run::request(&args.plan)? };
     if args.plan.loops.is_none() {
-        request.words.duration.get_or_insert_with(|| DURATION.to_owned());
+        request.config.duration.get_or_insert_with(|| DURATION.to_owned());
     }
     let random = (args.random.trim() != "0%").then(|| args.random.clone());
     if let Some(folder) = &args.plan.out {
         if folder == Path::new("-") {
-            return Err(Failure::usage("--out: name a folder; there is one run file a step"));
+            return Err(Failure::usage("--out: name a folder; there is one run file per step"));
         }
         std::fs::create_dir_all(folder)
             .map_err(|e| Failure::cannot(format!("--out {}: {e}", folder.display())))?;
@@ -136,8 +136,8 @@ fn one(
     place: &str,
 ) -> Result<Run, Failure> {
     let mut request = request.clone();
-    request.words.interval = Some(exact(interval_ns));
-    request.words.interval_spread = random.cloned();
+    request.config.interval = Some(exact(interval_ns));
+    request.config.interval_spread = random.cloned();
     let kind = if random.is_some() { "random" } else { "even" };
     if !args.plan.quiet {
         say::note(&format!("step {place}: {kind} intervals of {}", exact(interval_ns)));

@@ -30,7 +30,7 @@ fn a_column_of_numbers_is_bounded_or_refused() {
     assert_eq!(status(&bound(&["--interval", "1s", "--deadline", "95us"])), 5);
     let out = bound(&["--interval", "1s", "--svg", "c.svg", "--above", "70us"]);
     let text = stdout(&out);
-    assert!(text.contains("Whatever the distribution") && text.contains("70 µs"), "{text}");
+    assert!(text.contains("For any distribution") && text.contains("70 µs"), "{text}");
     assert!(std::fs::read_to_string(folder.path().join("c.svg")).unwrap().contains("bound"));
     // 3.7 s of samples: too short, and it says so.
     let out = bound(&["--interval", "1ms", "--deadline", "1ms"]);

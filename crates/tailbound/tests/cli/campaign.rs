@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Campaigns: what is wrong is named, runs go on after a kill, and a page says what agrees with the
-//! text and what does not.
+//! publication and what does not.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -59,7 +59,7 @@ is = "above"
 right = "1h"
 "#;
 
-/// A campaign's file whose text has this mean.
+/// A campaign file whose publication has this mean.
 fn write(folder: &Path, mean: f64) -> PathBuf {
     let path = folder.join("small.toml");
     let text = small::head(r#"["the interval"]"#) + &STEPS.replace("MEAN", &format!("{mean:?}"));
@@ -130,7 +130,7 @@ fn a_wrong_figure_of_the_text_differs_and_a_right_one_agrees() {
     let folder = folder();
     write(folder.path(), 1.0);
     let (code, page) = json(folder.path(), &[&SCALED[..], &["--json"]].concat());
-    // A claim of the text is false here.
+    // A claim of the publication is false here.
     assert_eq!(code, 1, "{page}");
     assert_eq!(page["complete"], true);
     assert_eq!(page["figures"][0]["agrees"], false, "{}", page["figures"]);
@@ -142,7 +142,7 @@ fn a_wrong_figure_of_the_text_differs_and_a_right_one_agrees() {
     assert!(lost.contains("1/100") && lost.contains("3 of 5 repetitions"), "{lost}");
     let n = &page["systems"][0]["runs"][0]["share"];
     assert_eq!(n.as_f64().map(|s| (s * 1000.0).round()), Some(10.0));
-    // The same runs beside a text that says what was measured.
+    // The same runs beside a publication with the figures that were measured.
     write(folder.path(), mean);
     let (_, page) =
         json(folder.path(), &["campaign", "page", "c", "--campaign", "small.toml", "--json"]);
@@ -283,5 +283,5 @@ fn a_page_of_two_texts_is_refused() {
     let out = call(folder.path(), &["campaign", "page", "a", "b"]);
     assert_eq!(status(&out), 2, "{}", stderr(&out));
     let said = stderr(&out);
-    assert!(said.contains("williams-redhat-2008") && said.contains("one text"), "{said}");
+    assert!(said.contains("williams-redhat-2008") && said.contains("shows one campaign"), "{said}");
 }

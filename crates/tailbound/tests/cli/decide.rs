@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Works, and the choice between two systems: from a real run to the recommendation.
+//! Benchmarks, and the choice between two systems: from a real run to the recommendation.
 
 use serde_json::Value;
 
@@ -30,22 +30,22 @@ fn a_run(folder: &std::path::Path, name: &str) {
     ];
     let out = call(folder, &words);
     let text = stdout(&out);
-    assert!(text.contains("Works") && text.contains("mean"), "{text}{}", stderr(&out));
+    assert!(text.contains("Benchmarks") && text.contains("mean"), "{text}{}", stderr(&out));
 }
 
 #[test]
-fn works_are_timed_after_the_measurement_and_two_sides_are_decided_by_them() {
+fn benchmarks_are_timed_after_the_measurement_and_two_sides_are_decided_by_them() {
     let folder = folder();
     for name in ["a.jsonl", "b.jsonl"] {
         a_run(folder.path(), name);
     }
     let run = read(&folder.path().join("a.jsonl"));
     let specs: Vec<(&str, u32)> =
-        run.works.iter().map(|w| (w.work.as_str(), w.repetition)).collect();
+        run.benchmarks.iter().map(|w| (w.work.as_str(), w.repetition)).collect();
     // In turn, not one after the other.
     let turns = [1, 2].into_iter().flat_map(|n| ["arithmetic", "messages", "cmd"].map(|w| (w, n)));
     assert_eq!(specs, turns.collect::<Vec<_>>());
-    assert!(run.works.iter().all(|w| w.failed.is_none() && w.real_ns > 0));
+    assert!(run.benchmarks.iter().all(|w| w.failed.is_none() && w.real_ns > 0));
     assert!(run.verdict.is_some() && run.end.is_some());
 
     let out = call(folder.path(), &["decide", "a.jsonl", "b.jsonl"]);
@@ -141,7 +141,7 @@ fn sleepers_are_not_pinned_and_each_is_accounted_for() {
 }
 
 #[test]
-fn a_bare_work_is_printed_and_a_failing_one_said() {
+fn a_bare_benchmark_is_printed_and_a_failing_one_reported() {
     let folder = folder();
     let out = call(folder.path(), &["measure", "work", "arithmetic:loops=200", "-q", "--json"]);
     assert_eq!(status(&out), 0, "{}", stderr(&out));

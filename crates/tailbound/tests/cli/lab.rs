@@ -50,7 +50,7 @@ fn a_matrix_file_says_where_it_is_wrong() {
 }
 
 #[test]
-fn what_is_no_emulator_is_said() {
+fn what_is_no_emulator_is_reported() {
     let folder = folder();
     let words = ["lab", "run", "-k", "path:/etc/hostname", "--qemu", "/bin/true"];
     let output = call(folder.path(), &words);
@@ -131,7 +131,7 @@ fn a_store_of_somebody_else_is_not_roots() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_said_before_anything_is_fetched() {
+fn what_is_missing_or_wrong_is_reported_before_anything_is_fetched() {
     let folder = folder();
     let qemu = emulator(folder.path());
     let there = folder.path().join("there.jsonl");

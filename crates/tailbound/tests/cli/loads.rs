@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads with phases beside a measurement, works and their steadiness, and nonsense refused.
+//! Loads with phases beside a measurement, benchmarks and their steadiness, and nonsense refused.
 //!
 //! Context: COLD.
 
@@ -76,7 +76,7 @@ fn a_phase_that_never_came_casts_doubt() {
 }
 
 #[test]
-fn loads_and_works_that_mean_nothing_are_refused() {
+fn invalid_loads_and_benchmarks_are_refused() {
     let folder = folder();
     let refused = |words: &[&str], what: &str| {
         let out = call(folder.path(), words);
@@ -87,12 +87,12 @@ fn loads_and_works_that_mean_nothing_are_refused() {
     refused(&["run", "-D", "1s", "-L", "interrupts:kind=nmi"], "ipi");
     refused(&["load", "stress-ng"], "--stressors");
     refused(&["load", "dsk"], "disk");
-    refused(&["measure", "work", "pipe:ipc=inet"], "this work is ipc=pipe");
+    refused(&["measure", "work", "pipe:ipc=inet"], "this benchmark is ipc=pipe");
     refused(&["measure", "work", "syscall:from=1s"], "phases are for loads");
 }
 
 #[test]
-fn works_tell_what_they_do_a_second_and_how_steadily() {
+fn benchmarks_report_their_rate_per_second_and_its_deviation() {
     let folder = folder();
     let words = [
         "measure",

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program as its users meet it: words in, files and exit statuses out. No test
+//! The program as its users run it: arguments in, files and exit statuses out. No test
 //! asserts a latency of this machine; counts, invariants and verdicts that hold anywhere.
 //!
 //! ```text
-//! words.rs    what is refused, and how          ends.rs     Ctrl-C, kill, full disks
+//! usage.rs    what is refused, and how          ends.rs     Ctrl-C, kill, full disks
 //! measure.rs  what a measurement must hold      omission.rs coordinated omission
 //! files.rs    show, report, compare, import     ground.rs   other users, namespaces
 //! rounds.rs   variants in turn, and compared
-//! decide.rs   works, and the choice between two systems
-//! loads.rs    loads with phases, works and their rates
+//! decide.rs   benchmarks, and the choice between two systems
+//! loads.rs    loads with phases, benchmarks and their rates
 //! lab.rs      what the lab refuses           bounds.rs from files to a statement
 //! observe.rs  the kernel's tracing beside a run
 //! probes.rs   what holds for every probe; probe_*.rs what holds for some
 //! remains.rs what a killed process may leave behind (used by ../faults too)
 //! judged.rs   one context is judged by every command
-//! campaign.rs texts done again, kills, and their pages
+//! campaign.rs published measurements done again, kills, and their pages
 //! export.rs   formats of other tools, packed files
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
@@ -50,8 +50,8 @@ mod probes;
 mod remains;
 mod rounds;
 mod small;
+mod usage;
 mod walls;
-mod words;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -70,7 +70,7 @@ fn tailbound() -> Command {
     command
 }
 
-/// Runs it with these words in `folder`.
+/// Runs it with these arguments in `folder`.
 fn call(folder: &Path, words: &[&str]) -> Output {
     tailbound().args(words).current_dir(folder).output().unwrap()
 }

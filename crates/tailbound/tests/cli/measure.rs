@@ -157,7 +157,7 @@ fn timer_slack_is_the_measured_threads_own() {
         t.wakeup.sums.unwrap().s1 / i128::from(t.wakeup.n.max(1))
     };
     let (little, much) = (mean("1ns"), mean("4ms"));
-    println!("mean lateness with 1 ns of slack {little} ns, with 4 ms {much} ns");
+    println!("mean latency with 1 ns of slack {little} ns, with 4 ms {much} ns");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn deadlines_are_judged_and_the_exit_status_says_so() {
         let expected = if run.findings.iter().any(|f| f.impact > tailbound_core::Impact::Notice)
             && outcome == Outcome::Met
         {
-            // Honest about what spoiled it: then it is not called met.
+            // A disturbance is reported: then the run is not called met.
             assert_ne!(verdict.outcome, Outcome::Met);
             verdict.outcome
         } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other grounds: an ordinary user, an empty root.
+//! Other environments: an ordinary user, an empty root.
 
 use tailbound_core::verdict::Outcome;
 

@@ -16,7 +16,7 @@ pub(crate) fn short(probe: &str, words: &[&str]) -> (i32, Run) {
     (status(&out), run.unwrap_or_else(|e| panic!("{words:?}: {e}: {}", stderr(&out))))
 }
 
-/// Of each judged seat, every due event is accounted for.
+/// Of each judged record slot, every due event is accounted for.
 pub(crate) fn all_accounted(run: &Run) {
     let user: Vec<_> = run.threads.iter().filter(|t| t.context == "user").collect();
     assert!(!user.is_empty());

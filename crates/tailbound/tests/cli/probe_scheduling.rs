@@ -37,17 +37,17 @@ fn violations(run: &Run) -> Vec<&str> {
     run.findings.iter().filter(|f| f.impact == Impact::Violation).map(|f| f.id.as_str()).collect()
 }
 
-/// Every seat that is judged accounts for every due trial.
-fn accounted(run: &Run, seats: usize, words: &str) {
+/// Every judged record slot accounts for every due trial.
+fn accounted(run: &Run, slots: usize, words: &str) {
     let planned = run.header.plan.activations;
     let judged: Vec<_> = run.threads.iter().filter(|t| t.context == "user").collect();
-    assert_eq!(judged.len(), seats, "{words}");
+    assert_eq!(judged.len(), slots, "{words}");
     for t in judged {
-        assert_eq!(t.wakeup.n + t.missed.n, planned, "{words}: seat {}", t.thread);
+        assert_eq!(t.wakeup.n + t.missed.n, planned, "{words}: slot {}", t.thread);
     }
 }
 
-/// What is run, and the seats that are judged on one and on two CPUs.
+/// What is run, and the record slots that are judged on one and on two CPUs.
 const SOUND: [&str; 10] = [
     "sched-football -D 1s",
     "pi -D 500ms",
@@ -151,7 +151,7 @@ fn an_inversion_shows_with_and_without_inheritance_and_is_drawn() {
     };
     assert!(states(0).contains(&"boosted") && !states(1).contains(&"boosted"));
     let out = call(own.path(), &["show", "run.jsonl"]);
-    assert!(crate::stdout(&out).contains("Who ran when"), "{}", crate::stdout(&out));
+    assert!(crate::stdout(&out).contains("Task timeline"), "{}", crate::stdout(&out));
     assert_eq!(status(&call(own.path(), &["report", "run.jsonl", "-o", "run.html"])), 0);
     let page = std::fs::read_to_string(own.path().join("run.html")).unwrap();
     assert!(page.contains("lanes-1") && page.contains("waits for the lock"));

@@ -46,8 +46,8 @@ fn each_begins_or_says_what_it_lacks_and_its_file_is_whole() {
         assert_eq!(answer["verdict"]["exit_status"], code, "{}", kind.name);
         assert!(run.threads.iter().any(|t| t.context == "user"), "{}: nobody judged", kind.name);
         assert!(run.threads.iter().all(|t| t.ended == "complete"), "{}", kind.name);
-        let seats: BTreeSet<u32> = run.threads.iter().map(|t| t.thread).collect();
-        assert_eq!(seats.len(), run.threads.len(), "{}: a seat twice", kind.name);
+        let slots: BTreeSet<u32> = run.threads.iter().map(|t| t.thread).collect();
+        assert_eq!(slots.len(), run.threads.len(), "{}: a record slot twice", kind.name);
         let mut show = vec!["show", &file];
         let text = stdout(&call(folder.path(), &show));
         assert!(text.contains(kind.event), "{}: {text}", kind.name);

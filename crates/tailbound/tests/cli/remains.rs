@@ -46,7 +46,7 @@ pub(crate) fn remains(pid: u32) -> BTreeSet<String> {
     all
 }
 
-/// Control groups below `folder`, so many levels deep.
+/// Control groups below `folder`, down to `levels` levels.
 fn groups(folder: &Path, levels: u32, all: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if levels > 0 && entry.file_type().is_ok_and(|t| t.is_dir()) {

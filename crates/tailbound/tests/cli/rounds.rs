@@ -91,7 +91,7 @@ fn every_variant_is_checked_before_anything_starts() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_said() {
+fn what_cannot_be_compared_is_reported() {
     let folder = folder();
     let one = [&SHORT[..], &["--out", "a.tailbound.jsonl", "--report", "a.html"]].concat();
     assert_eq!(status(&call(folder.path(), &one)), 0);

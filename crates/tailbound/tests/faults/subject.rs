@@ -102,7 +102,7 @@ impl Subject {
             let mut child = self.start(folder.path(), again);
             let status = wait(&mut child).expect("it never ends");
             let code = status.code();
-            assert!(code.is_some_and(|c| ANSWERS.contains(&c)), "{}", said(folder.path()));
+            assert!(code.is_some_and(|c| ANSWERS.contains(&c)), "{}", output_text(folder.path()));
             if !again.is_empty() || self.again.is_empty() {
                 let wrong = files::faults(folder.path());
                 assert!(wrong.is_empty(), "{}, undisturbed: {wrong:?}", self.name);
@@ -154,7 +154,7 @@ impl Subject {
         std::thread::sleep(at);
         let pid = child.id();
         let ended = fault.disturb(&mut child);
-        let text = || said(folder.path());
+        let text = || output_text(folder.path());
         let status = ended.unwrap_or_else(|| panic!("{place}: it does not end: {}", text()));
         if fault.lets_it_end() {
             // Before it took its signals in hand, Ctrl-C ends it as it ends any program.
@@ -186,7 +186,7 @@ fn log(folder: &Path) -> PathBuf {
     folder.with_extension("output")
 }
 
-fn said(folder: &Path) -> String {
+fn output_text(folder: &Path) -> String {
     std::fs::read_to_string(log(folder)).unwrap_or_default()
 }
 

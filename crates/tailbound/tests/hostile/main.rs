@@ -271,7 +271,8 @@ fn campaigns_with_one_value_replaced() {
     for (what, text) in toml_mutants(words) {
         found.of(&what, || {
             let Ok(words) = RunConfig::parse(&text) else { return Ok(()) };
-            let asked = tailbound_run::Request { words, ..tailbound_run::Request::default() };
+            let asked =
+                tailbound_run::Request { config: words, ..tailbound_run::Request::default() };
             drop(tailbound_run::resolve(&asked, &tailbound_host::Root::real()));
             Ok(())
         });

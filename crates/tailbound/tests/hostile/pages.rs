@@ -67,8 +67,8 @@ impl<'a> Known<'a> {
         let rate = run.header.plan.requirement.rate;
         of_text("bound", &bound::text(&statement, "x\u{1b}", rate, Style::default()))?;
         of_json("bound", &bound::json(&[("x".to_owned(), rate, statement)]))?;
-        of_text("works", &decide::works::text(run))?;
-        of_json("works", &decide::works::json(run))
+        of_text("benchmarks", &decide::benchmarks::text(run))?;
+        of_json("benchmarks", &decide::benchmarks::json(run))
     }
 
     fn history(&self, run: &Run) -> Checked {
@@ -141,7 +141,7 @@ fn of_json(what: &str, value: &serde_json::Value) -> Checked {
     of_text(what, &printable::json(value.to_string()))
 }
 
-/// Well-formed, and with no element, attribute or link that is not the house's.
+/// Well-formed, and with no element, attribute or link that is not Tailbound's.
 fn markup(what: &str, page: &str, scripts: usize) -> Checked {
     of_text(what, page)?;
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };

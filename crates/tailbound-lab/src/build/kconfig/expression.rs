@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unmet_is_said_in_its_smallest_part() {
+    fn what_is_unmet_is_reported_in_its_smallest_part() {
         let config = Config::parse("CONFIG_A=y\nCONFIG_M=m\n");
         let condition = Expression::parse("A && (B || C || (D && E)) && !A && M && $(x)").unwrap();
         let mut unmet = Vec::new();

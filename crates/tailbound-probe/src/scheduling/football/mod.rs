@@ -27,7 +27,7 @@ use players::Field;
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "sched-football",
-    about: "the N most urgent of many spinning tasks have the N CPUs, whoever comes and goes",
+    about: "the N most urgent of many spinning tasks have the N CPUs, while other tasks come and go",
     from: "the referee, just before it calls the defence (futex wake)",
     to: "the last defender, at its first instruction on the field",
     replaces: &["LTP sched_football"],
@@ -147,22 +147,22 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     let mut threads: ThreadGroup = setup.threads()?;
     let field = Arc::new(Field::new(cpus.len(), usize::try_from(options.fans).unwrap_or(0)));
     let clock = clock_id(setup.plan.clock);
-    let born = |priority| thread_spec(Policy::Fifo(priority), cpus.clone());
+    let spec = |priority| thread_spec(Policy::Fifo(priority), cpus.clone());
     for i in 0..cpus.len() {
         let f = Arc::clone(&field);
-        threads.helper("defender", born(options.defence), move |s| {
+        threads.helper("defender", spec(options.defence), move |s| {
             players::defender(&f, i, clock, s.stop());
             Ok(())
         })?;
         let f = Arc::clone(&field);
-        threads.helper("player of the offence", born(options.offence), move |s| {
+        threads.helper("player of the offence", spec(options.offence), move |s| {
             players::offence(&f, i, clock, s.stop());
             Ok(())
         })?;
     }
     for i in 0..options.fans {
         let f = Arc::clone(&field);
-        threads.helper("fan", born(options.fan), move |s| {
+        threads.helper("fan", spec(options.fan), move |s| {
             players::fan(&f, i, s.stop());
             Ok(())
         })?;
@@ -203,7 +203,7 @@ impl Referee {
         finished
     }
 
-    /// One game; `None` when it came to no end.
+    /// One game; `None` when it did not end.
     fn game(&self, n: u64, thread: &ThreadContext, sum: &mut Sum) -> Option<trials::Timed> {
         let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(players::PATIENCE_NS);
         let from_ns = clock::now_ns(self.clock);

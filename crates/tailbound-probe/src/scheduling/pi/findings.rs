@@ -24,7 +24,7 @@ pub(super) struct Sum {
     pub(super) controls: u64,
     /// Of those, the ones that showed an inversion.
     pub(super) inverted: u64,
-    /// Trials that came to no end.
+    /// Trials that did not end.
     pub(super) stuck: u64,
     /// The slowest boost, and a trial without inheritance; with their CPU.
     pub(super) slowest: Option<(u32, Trial)>,
@@ -94,7 +94,7 @@ impl Sum {
             );
             found.push(
                 Finding::new("control-failed", Impact::Doubt, title)
-                    .meaning("The arrangement of tasks did not make what inheritance is to prevent, so its absence in the other trials proves less.")
+                    .meaning("The control trials did not show the inversion that inheritance prevents, so its absence in the other trials proves less.")
                     .remedy("Make --spin longer; look for something that takes the CPU away from the spinner."),
             );
         }

@@ -40,7 +40,7 @@ pub(super) struct Proof {
     pub(super) errno: i32,
 }
 
-/// Plays one trial; `None`: it came to no end (or the run was stopped before it began).
+/// Runs one trial; `None`: it did not end (or the run was stopped before it began).
 pub(super) fn play(
     group: &Group,
     links: usize,

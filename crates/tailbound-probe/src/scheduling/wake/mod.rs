@@ -4,7 +4,7 @@
 //! Context: SETUP in `check` and `begin`, HOT in the controller's trials. Units: ns.
 //! The players begin to wait one after the other, in an order drawn anew for each trial, and
 //! the controller makes sure that each sleeps before it calls the next: that they go on in the
-//! order of their urgency is then nobody's doing but the kernel's.
+//! order of their urgency is then determined by the kernel alone.
 //! Source: futex(2); the priority-sorted queues of futexes and of locks with inheritance.
 
 mod players;
@@ -44,7 +44,9 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
             "what they wait for: `condition` (a broadcast onto a lock with inheritance), `lock` (with inheritance), `one` (a futex, woken one at a time), `broadcast` (a futex, all at once, on one CPU)",
         ),
         ProbeOption::new("threads", "N", "8", "how many wait, 2 to 64"),
-        ProbeOption::plant("`exchanged`: the two most urgent are born with each other's priority"),
+        ProbeOption::plant(
+            "`exchanged`: the two most urgent are created with each other's priority",
+        ),
     ],
     interval: "20ms",
     policy: None,
@@ -137,7 +139,8 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     let controller = Controller { queue, options, clock, sum: Arc::clone(&sum) };
     let own = thread_spec(setup.plan.policy, cpus);
     threads.measured(RecordSlot::user(0, None), own, move |thread| controller.run(thread))?;
-    threads.after(move |_| told(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
+    threads
+        .after(move |_| probe_output(&sum.lock().unwrap_or_else(PoisonError::into_inner), options));
     threads.release()
 }
 
@@ -270,7 +273,7 @@ impl Controller {
         Some(from_ns)
     }
 
-    /// After a trial that came to no end: nobody is to wait for ever.
+    /// After a trial that did not end: nobody is to wait for ever.
     fn set_free(&self, tid: i32) {
         let q = &*self.queue;
         let word = q.word.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
@@ -314,7 +317,7 @@ fn shuffle(order: &mut [usize], dice: &mut u64) {
     }
 }
 
-fn told(sum: &Sum, options: Options) -> ProbeOutput {
+fn probe_output(sum: &Sum, options: Options) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     let title = |n| {
         format!(

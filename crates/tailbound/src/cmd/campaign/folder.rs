@@ -43,7 +43,7 @@ impl Folder {
                 .map_err(cannot)?;
             if old != chosen.text && !force {
                 return Ok(Err(format!(
-                    "{} holds another campaign, or another version of it: choose another --out, or give --force to keep its runs as far as their words are the same",
+                    "{} holds another campaign, or another version of it: choose another --out, or give --force to keep those of its runs that were made with the same options",
                     path.display()
                 )));
             }

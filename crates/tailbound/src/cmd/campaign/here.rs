@@ -50,7 +50,7 @@ pub(super) fn make(
     let (mut kept, mut refused) = (0, Vec::new());
     for part in parts {
         let words = words(args, &chosen.file.name, part, false);
-        let request = Request { words: words.clone(), bare: part.only_work, ..Request::default() };
+        let request = Request { config: words.clone(), bare: part.only_work, ..Request::default() };
         let plan = match resolve(&request, &Root::real()) {
             Ok(resolved) => resolved.plan,
             Err(e) => {
@@ -105,12 +105,12 @@ fn one(
     folder::forget_failed(system, id);
     let file = folder::run_file(system, id);
     let mut words: Vec<OsString> = if job.part.only_work {
-        let works = job.words.work.iter().flatten().map(OsString::from);
+        let benchmarks = job.words.work.iter().flatten().map(OsString::from);
         let repeat = job.plan.work.as_ref().map_or(1, |w| w.repeat).to_string();
-        ["measure", "work"]
+        ["measure", "benchmark"]
             .map(OsString::from)
             .into_iter()
-            .chain(works)
+            .chain(benchmarks)
             .chain(["--repeat".into(), repeat.into()])
             .collect()
     } else {
@@ -144,7 +144,7 @@ fn one(
         Some(_) => shown.done(job, follow.so_far()),
         None => {
             let why = ended.said.trim_start_matches("tailbound: ");
-            let why = if why.is_empty() { "it ended without saying why" } else { why };
+            let why = if why.is_empty() { "it ended without a message" } else { why };
             folder::keep_failed(system, id, why)?;
             shown.note(&format!("{id}: failed: {why}"));
         }
@@ -194,10 +194,10 @@ impl Shown {
         };
         let there =
             if kept > 0 { format!("{kept} runs are complete already; ") } else { String::new() };
-        let works = open.iter().filter(|j| j.part.only_work).count();
-        let and = match works {
+        let benchmarks = open.iter().filter(|j| j.part.only_work).count();
+        let and = match benchmarks {
             0 => String::new(),
-            n => format!(", and what {n} works take"),
+            n => format!(", and what {n} benchmarks take"),
         };
         if !quiet {
             say::note(&format!(
@@ -245,7 +245,7 @@ impl Shown {
     fn done(&mut self, job: &Job<'_>, so_far: Option<String>) {
         let text = match so_far {
             Some(text) => text.trim_start_matches("so far ").to_owned(),
-            None => "its works are timed".to_owned(),
+            None => "its benchmarks are timed".to_owned(),
         };
         self.note(&format!(
             "run {} of {}, {}: {text}",

@@ -21,7 +21,7 @@ use crate::say::{self, Failure};
 
 /// Virtual time of one guest beyond which somebody has to say yes.
 const LONG_NS: i64 = 300_000_000_000;
-/// Activations beside works, which a guest cannot be without.
+/// Activations beside benchmarks, which a guest cannot be without.
 const BESIDE_WORKS: u64 = 100;
 
 /// A cell and where its run belongs.
@@ -79,7 +79,7 @@ pub(super) fn make(
         let Some(job) = open.get(at) else { return String::new() };
         let title = format!("{} on {}", job.part, job.labelled.kernel);
         let kept = match made {
-            Ok(made) => keep(job, &made).map(|()| cells::said(&title, &made)),
+            Ok(made) => keep(job, &made).map(|()| cells::summary(&title, &made)),
             Err(e) => {
                 let why = e.to_string();
                 folder::keep_failed(&job.system, &job.part, &why)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `campaign`: what the founding texts measured, done again, and their figures beside ours.
+//! `campaign`: published measurements done again, and their figures beside ours.
 //!
 //! Context: COLD.
 //!
@@ -91,7 +91,7 @@ fn run_in(
 ) -> Result<Result<ExitCode, String>, Failure> {
     if args.resume && !out.is_dir() {
         return Err(Failure::usage(format!(
-            "--resume: {} is no folder; without --resume it is begun",
+            "--resume: {} is no folder; leave out --resume to start a new one",
             out.display()
         )));
     }
@@ -114,7 +114,7 @@ fn run_in(
         return Ok(Err(taken));
     }
     if ended.interrupted && !args.host.quiet {
-        say::note("Ended by a signal: the page shows what there is; the same words go on.");
+        say::note("Ended by a signal: the page shows the runs so far; the same command resumes.");
     }
     let (folders, file) = ([out.to_owned()], chosen.file.clone());
     page::finish(&folders, file, None, args.host.json, &args.host.color.when).map(Ok)
@@ -128,7 +128,7 @@ fn wanted(chosen: &Chosen, only: &[String]) -> Result<Vec<Part>, Failure> {
         if !all.iter().any(|p| p.id == *name || step(p) == name) {
             let names: Vec<&str> = all.iter().map(|p| p.id.as_str()).collect();
             return Err(Failure::usage(format!(
-                "--only {name}: no run or step is called so; there are {}",
+                "--only {name}: no such run or step; there are {}",
                 names.join(", ")
             )));
         }

@@ -22,12 +22,12 @@ pub(super) fn page(args: &CampaignPageArgs) -> Result<ExitCode, Failure> {
         Some(name) => shipped::find(name)?,
         None => Folder::campaign(first)?,
     };
-    // Runs of another text have other parts: they would be passed over.
+    // Runs of another campaign have other parts: they would be passed over.
     for folder in args.folders.iter().filter(|f| f.join(folder::FILE).exists()) {
         let other = Folder::campaign(folder)?;
         if other.file.name != chosen.file.name {
             return Err(Failure::usage(format!(
-                "{}: its runs are of `{}`, not of `{}`: a page is of one text; make one of each",
+                "{}: its runs are of `{}`, not of `{}`: a page shows one campaign; make one page for each",
                 folder.display(),
                 other.file.name,
                 chosen.file.name
@@ -63,7 +63,7 @@ pub(super) fn finish(
     if systems.is_empty() {
         return Err(Failure {
             status: 5,
-            text: format!("{}: no run of this campaign is there yet", first.display()),
+            text: format!("{}: contains no run of this campaign yet", first.display()),
         });
     }
     let given = Given::of(file, systems);

@@ -88,7 +88,7 @@ mod tests {
                 // Whether this machine allows it is another question.
                 (words.policy, words.cpus, words.observe) = (Some("other".into()), None, None);
                 match resolve(
-                    &Request { words, ..Request::default() },
+                    &Request { config: words, ..Request::default() },
                     &tailbound_host::Root::real(),
                 ) {
                     Ok(_) | Err(RunError::Cannot(_)) => {}

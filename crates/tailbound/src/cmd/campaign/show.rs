@@ -65,7 +65,7 @@ fn described(file: &CampaignFile, width: usize) -> String {
     let mut push = |text: &str, indent: &str| lines.extend(wrap(text, width, indent));
     push(&file.reference(), "  ");
     push(&file.text.about, "");
-    push(&format!("The text's machine: {}.", file.text.machine), "");
+    push(&format!("Machine of the publication: {}.", file.text.machine), "");
     lines.push(String::new());
     let parts = file.parts();
     for (at, step) in file.steps.iter().enumerate() {
@@ -84,7 +84,7 @@ fn described(file: &CampaignFile, width: usize) -> String {
         lines.extend(said.iter().flat_map(|s| wrap(&format!("  {s}"), width, "    ")));
     }
     for (heading, texts) in [
-        ("What the text claims", file.claims.iter().map(|c| c.text.clone()).collect::<Vec<_>>()),
+        ("Published claims", file.claims.iter().map(|c| c.text.clone()).collect::<Vec<_>>()),
         ("What differs", file.differs.clone()),
     ] {
         if !texts.is_empty() {
@@ -101,10 +101,10 @@ fn described(file: &CampaignFile, width: usize) -> String {
 fn length(part: &Part) -> String {
     let words = &part.run;
     let interval = words.interval.clone().unwrap_or_else(|| "1ms".to_owned());
-    let works = words.work.iter().flatten().count();
+    let benchmarks = words.work.iter().flatten().count();
     if part.only_work {
-        let many = if works == 1 { "work" } else { "works" };
-        return format!("{works} {many}, {} times", words.repeat.unwrap_or(3));
+        let many = if benchmarks == 1 { "benchmark" } else { "benchmarks" };
+        return format!("{benchmarks} {many}, {} times", words.repeat.unwrap_or(3));
     }
     match (words.loops, &words.duration) {
         (Some(n), _) => {

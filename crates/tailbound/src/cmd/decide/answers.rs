@@ -20,7 +20,7 @@ use crate::say::Failure;
 const HIGH_PERCENT: f64 = 90.0;
 /// Memory of which less than this is left is full.
 const LEFT_PERCENT: f64 = 10.0;
-const LAB: &str = "not told: the runs are the lab's, whose guest is virtual, idle and empty";
+const LAB: &str = "not known: the runs are the lab's, whose guest is virtual, idle and empty";
 
 /// What the flags and the runs answer.
 pub(super) fn answers(args: &DecideArgs, given: &Given) -> Result<Answers, Failure> {
@@ -74,12 +74,12 @@ fn load(run: &Run) -> Known {
         .and_then(|v| v.as_str()?.parse::<CpuSet>().ok())
         .map_or(0, |set| set.len());
     let (Some(average), true) = (average, cpus > 0) else {
-        return Known::new(Answer::Unknown, "the run does not tell the load of the machine");
+        return Known::new(Answer::Unknown, "the run file lacks the load average of the machine");
     };
     #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
     let share = average / cpus as f64 * 100.0;
     let from = format!(
-        "load average {average} on {cpus} CPUs before the measurement; --utilisation tells that of the application"
+        "load average {average} on {cpus} CPUs before the measurement; --utilisation gives that of the application"
     );
     match share {
         s if s >= HIGH_PERCENT => Known::new(Answer::Yes, from),
@@ -96,7 +96,7 @@ fn memory(run: &Run) -> Known {
     let (Some(left), Some(total)) =
         (kb("mem.available_kb"), kb("mem.total_kb").filter(|t| *t > 0.0))
     else {
-        return Known::new(Answer::Unknown, "the run does not tell how much memory is left");
+        return Known::new(Answer::Unknown, "the run file lacks the available memory");
     };
     let percent = left / total * 100.0;
     let full = if percent < LEFT_PERCENT { Answer::Yes } else { Answer::No };
@@ -110,7 +110,7 @@ fn guest(run: &Run) -> Known {
     match value(run, "virt.kind").and_then(|v| v.as_str()) {
         Some("none") => Known::new(Answer::No, "measured: no hypervisor"),
         Some(kind) => Known::new(Answer::Yes, format!("measured: a guest of {kind}")),
-        None => Known::new(Answer::Unknown, "the run does not tell"),
+        None => Known::new(Answer::Unknown, "the run file lacks it"),
     }
 }
 

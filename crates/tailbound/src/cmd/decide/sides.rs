@@ -52,10 +52,7 @@ impl Given {
             systems.sort();
             systems.dedup();
             if systems.len() > 1 {
-                notes.push(format!(
-                    "One side is made of several systems, put together: {}.",
-                    systems.join("; ")
-                ));
+                notes.push(format!("One side combines several systems: {}.", systems.join("; ")));
             }
         }
         notes.extend(differences(&real, &fast));
@@ -120,7 +117,7 @@ fn sort(rest: Vec<Named>, real: &mut Vec<Named>, fast: &mut Vec<Named>) -> Resul
             n => format!("there are {n} systems ({})", names()),
         };
         return Err(Failure::usage(format!(
-            "{what}: say which files are which side with --real FILES --fast FILES"
+            "{what}: name the files of each side with --real FILES --fast FILES"
         )));
     }
     for (file, run) in rest {
@@ -157,7 +154,7 @@ fn system(run: &Run) -> String {
     }
 }
 
-/// What else than the kernel differs between the sides and would spoil the comparison.
+/// What else than the kernel differs between the sides and would invalidate the comparison.
 fn differences(real: &[Named], fast: &[Named]) -> Vec<String> {
     type Of = fn(&Run) -> String;
     let what: [(&str, Of); 4] = [

@@ -22,7 +22,7 @@ use crate::say::{self, Failure};
 /// Where nobody names a folder.
 const FOLDER: &str = "sleepers";
 
-/// Where the run of so many tasks goes.
+/// The run file for this number of tasks.
 fn file(out: &Path, tasks: u32) -> PathBuf {
     out.join(format!("sleepers-{tasks}.tailbound.jsonl"))
 }
@@ -66,7 +66,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
             load: Some(vec![args.load.clone()]),
             ..RunConfig::default()
         };
-        plans.push((tasks, resolve(&Request { words, ..Request::default() }, &root)?));
+        plans.push((tasks, resolve(&Request { config: words, ..Request::default() }, &root)?));
     }
     let out = folder(args, plans.iter().map(|(tasks, _)| *tasks))?;
     std::fs::create_dir_all(&out)
@@ -102,7 +102,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
         }
     }
     let named: Vec<(&str, &Run)> = runs.iter().map(|(name, run)| (name.as_str(), run)).collect();
-    let side = of_runs("lateness", &named, None);
+    let side = of_runs("latency", &named, None);
     let Some(figure) = picture::of_sides(&[&side]) else {
         return Err(Failure::cannot("no task woke: there is nothing to show"));
     };

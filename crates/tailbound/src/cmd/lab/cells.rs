@@ -65,8 +65,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Says once what could not be checked before the boot.
-    pub(in crate::cmd) fn say_unchecked(&self, labelled: &[Labelled]) {
+    /// Notes once what could not be checked before the boot.
+    pub(in crate::cmd) fn note_unchecked(&self, labelled: &[Labelled]) {
         let all: std::collections::BTreeSet<String> = labelled
             .iter()
             .flat_map(|l| l.unchecked.iter().map(|what| format!("{}: {what}", l.kernel)))
@@ -163,7 +163,7 @@ pub(super) fn cost(cost: &Cost) -> Value {
 }
 
 /// One line about a run that was made.
-pub(in crate::cmd) fn said(title: &str, made: &Made) -> String {
+pub(in crate::cmd) fn summary(title: &str, made: &Made) -> String {
     let from = if made.cost.resumed { "from a snapshot" } else { "from power-on" };
     let count = made.cost.instructions.map_or_else(String::new, |n| {
         format!(", after {}.{:02} G guest instructions", n / 1_000_000_000, n / 10_000_000 % 100)

@@ -28,7 +28,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     let emulator = bench.ready(&words)?;
     words.draft(&bench.store)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
-    bench.say_unchecked(&labelled);
+    bench.note_unchecked(&labelled);
     let more = request::more(&words, &args.probe);
     let records = labelled
         .iter()
@@ -68,7 +68,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
         let (Some(l), Some(path)) = (labelled.get(at), files.get(at)) else { return String::new() };
         let (run, note) = match made {
             Ok(made) => {
-                let note = cells::said(&l.title(), &made);
+                let note = cells::summary(&l.title(), &made);
                 if let Err(e) = run::keep(path, &made.run, &made.console, true) {
                     broken.get_or_insert(e);
                 }

@@ -32,7 +32,7 @@ pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
     let mut result = None;
     bench.make(&[cell], &emulator, &mut |_, made| {
         let note =
-            made.as_ref().map_or_else(|_| "failed".to_owned(), |m| cells::said("repeated", m));
+            made.as_ref().map_or_else(|_| "failed".to_owned(), |m| cells::summary("repeated", m));
         result = Some(made);
         note
     })?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `lab run`: one run a kernel, and side by side where there are several.
+//! `lab run`: one run per kernel, and side by side where there are several.
 //!
 //! Context: COLD.
 
@@ -31,7 +31,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     let draft = words.draft(&bench.store)?;
     nothing_there(args, &places(args, &draft, &request::more(&words, &args.probe)))?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
-    bench.say_unchecked(&labelled);
+    bench.note_unchecked(&labelled);
     let more = request::more(&words, &args.probe);
     let files = places(args, &labelled, &more);
     nothing_there(args, &files)?;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         let (Some(l), Some(path)) = (labelled.get(at), files.get(at)) else { return String::new() };
         let (run, note) = match made {
             Ok(made) => {
-                let note = cells::said(&l.title(), &made);
+                let note = cells::summary(&l.title(), &made);
                 if let Some(place) = costs.get_mut(at) {
                     *place = cells::cost(&made.cost);
                 }

@@ -4,10 +4,10 @@
 //! Context: COLD.
 //!
 //! ```text
-//! words ─► every variant parsed and resolved ─► folder ─► round by round: child ─► compare
+//! arguments ─► every variant parsed and resolved ─► folder ─► round by round: child ─► compare
 //! ```
 //! Nothing is started before every variant was checked. Runs that are complete are kept, so the
-//! same words with the same folder go on where a series was stopped, or make it longer.
+//! same command with the same folder resumes a series that was stopped, or makes it longer.
 
 pub(super) mod child;
 pub(crate) mod series;
@@ -83,7 +83,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
     let need = Design::Rounds.units_min();
     if usize::try_from(rounds).is_ok_and(|n| n < need) {
         say::note(&format!(
-            "--rounds {rounds}: intervals and words take {need} rounds; the figures of fewer stand without. More can be made later, by the same words with the same --out"
+            "--rounds {rounds}: intervals and verdicts take {need} rounds; with fewer there are figures only. More can be made later, by the same command with the same --out"
         ));
     }
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
@@ -233,14 +233,14 @@ fn make(
         if ended.interrupted {
             shown.clear();
             say::note(
-                "Ended by a signal: the whole rounds so far are compared; the same words with the same --out go on.",
+                "Ended by a signal: the whole rounds so far are compared; the same command with the same --out resumes.",
             );
             return Ok(true);
         }
         if !complete(file) {
             shown.clear();
             let why = ended.said.trim_start_matches("tailbound: ");
-            let why = if why.is_empty() { "it left no complete run and said nothing" } else { why };
+            let why = if why.is_empty() { "it left no complete run and no message" } else { why };
             return Err(Failure::cannot(format!(
                 "variant `{}`, round {}: {why}",
                 v.name,

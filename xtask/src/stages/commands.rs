@@ -38,7 +38,7 @@ const SHORTER: &[(&str, &[&str], &str, bool)] = &[
     ("campaign", &["--scale"], "0.00002", false),
 ];
 
-/// Commands of the texts that become shorter ones.
+/// Commands of the pages that are run with shorter durations.
 const LIGHTER: &[(&str, &str)] = &[
     ("make -j8 -C ~/linux", "sleep 5"),
     ("target/release/tailbound", "tailbound"),
@@ -62,7 +62,6 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound lab ", "real kernels: the stage `lab`"),
     ("tailbound decide lab/", "runs of real kernels: the stage `lab`"),
     ("tailbound decide rt.jsonl ", "runs of two systems: tests/cli/decide.rs"),
-    ("tailbound decide works-rt.jsonl ", "runs of two systems: tests/cli/decide.rs"),
     ("tailbound campaign run williams-redhat-2008 ", "real kernels: the stage `lab`"),
 ];
 
@@ -271,15 +270,15 @@ fn shortened(text: &str) -> String {
         Some("tailbound") => all.get(1).cloned().unwrap_or_default(),
         _ => String::new(),
     };
-    // Behind `measure NAME`; a work has no length.
+    // Behind `measure NAME`; a benchmark has no duration.
     let end = if verb == "measure" { 3 } else { 2 };
-    let work = all.get(2).is_some_and(|w| w == "work");
+    let benchmark = all.get(2).is_some_and(|w| w == "work" || w == "benchmark");
     let rounds = all.iter().any(|w| w == "--rounds");
     for (_, flags, value, always) in SHORTER.iter().filter(|s| s.0 == verb) {
         let value = if rounds && flags.contains(&"-D") { ROUND } else { value };
         let variants = all.iter().position(|w| w == "--").unwrap_or(all.len());
         let at = all.iter().take(variants).position(|w| flags.contains(&w.as_str()));
-        let missing = *always && !work && all.len() >= end;
+        let missing = *always && !benchmark && all.len() >= end;
         match (at.and_then(|at| all.get_mut(at + 1)), flags.first()) {
             (Some(word), _) => value.clone_into(word),
             (None, Some(flag)) if missing => {
@@ -357,6 +356,7 @@ mod tests {
             ("tailbound run -d 1ms -D 12h", "tailbound run --warm-up 100ms -d 1ms -D 1s"),
             ("tailbound measure futex -x", "tailbound measure futex --warm-up 100ms -D 1s -x"),
             ("tailbound measure work file", "tailbound measure work file"),
+            ("tailbound measure benchmark file", "tailbound measure benchmark file"),
             ("tailbound plan --duration 12h", "tailbound plan --duration 12h"),
             (
                 "tailbound run --rounds 30 -D 4s -- 'a:' 'b: -D 9s'",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Does a work once, in a process of its own, and takes its time and its processor time.
+//! Runs a benchmark once, in a process of its own, and takes its time and its processor time.
 //!
 //! Context: COLD. Units: ns of CLOCK_MONOTONIC; processor time as the kernel accounts it,
 //! of the worker and of everything it waited for.
@@ -12,15 +12,15 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitStatus;
 
 use tailbound_core::plan::LoadSpec;
-use tailbound_core::record::{WorkInterval, WorkRecord};
+use tailbound_core::record::{BenchmarkInterval, BenchmarkRecord};
 use tailbound_sys::process::{self, ChildTimes, Pid};
 use tailbound_sys::{SysError, clock, ipc};
 
 use crate::error::LoadError;
 use crate::loads::{self, StartOptions};
 use crate::protocol::{Lines, Report, STOP};
-use crate::worker::WORK;
-use crate::{launch, options, works};
+use crate::worker::BENCHMARK;
+use crate::{benchmarks, launch, options};
 
 /// From one look for an interruption to the next.
 const LOOK_MS: i32 = 100;
@@ -30,29 +30,29 @@ const STOP_LOOKS: u32 = 10;
 /// What the worker has said so far.
 #[derive(Default)]
 struct Heard {
-    intervals: Vec<WorkInterval>,
+    intervals: Vec<BenchmarkInterval>,
     total: u64,
     failed: Option<String>,
 }
 
-/// Does the work `spec` (of [`crate::work`]) once; `None` if `interrupted` said so before its
-/// end. A work that failed has a record with the reason.
+/// Runs the benchmark `spec` (of [`crate::benchmark`]) once; `None` if `interrupted` said so before its
+/// end. A benchmark that failed has a record with the reason.
 ///
 /// # Errors
 /// [`LoadError`]: the specification means nothing here, or no process could be started.
-pub fn do_work(
+pub fn run_benchmark(
     spec: &LoadSpec,
     repetition: u32,
     how: &StartOptions,
     interrupted: &mut dyn FnMut() -> bool,
-) -> Result<Option<WorkRecord>, LoadError> {
-    let load = works::as_load(spec);
+) -> Result<Option<BenchmarkRecord>, LoadError> {
+    let load = benchmarks::as_load(spec);
     let parsed = options::parse(&load)?;
     loads::check_cpus(&parsed)?;
     let failed = |source| LoadError::Start { load: spec.to_string(), source };
     let begun_ns = clock::now_ns(clock::CLOCK_MONOTONIC);
     let (pid, stream) =
-        launch::worker(&format!("{WORK}{load}"), parsed.cpus.as_ref(), how).map_err(failed)?;
+        launch::worker(&format!("{BENCHMARK}{load}"), parsed.cpus.as_ref(), how).map_err(failed)?;
     let mut heard = Heard::default();
     let ended = attend(pid, stream, begun_ns, &mut heard, interrupted).map_err(failed)?;
     let real_ns = clock::now_ns(clock::CLOCK_MONOTONIC).saturating_sub(begun_ns);
@@ -60,7 +60,7 @@ pub fn do_work(
     let failed = heard.failed.or_else(|| {
         (!status.success()).then(|| format!("its worker ended with {}", process::ended(status)))
     });
-    Ok(Some(WorkRecord {
+    Ok(Some(BenchmarkRecord {
         work: spec.name.clone(),
         spec: spec.to_string(),
         repetition,
@@ -140,7 +140,8 @@ impl Heard {
             Ok(Report::Count { total, at_ns }) => {
                 let count = total.saturating_sub(self.total);
                 self.total = self.total.max(total);
-                self.intervals.push(WorkInterval { t_ns: at_ns.saturating_sub(begun_ns), count });
+                self.intervals
+                    .push(BenchmarkInterval { t_ns: at_ns.saturating_sub(begun_ns), count });
             }
             Ok(Report::Failed { reason }) | Err(reason) => {
                 self.failed.get_or_insert(reason);

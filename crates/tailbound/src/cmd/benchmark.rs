@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `measure work`: what works cost, without a latency measurement.
+//! `measure benchmark`: what benchmarks cost, without a latency measurement.
 //!
 //! Context: COLD.
 
@@ -8,21 +8,25 @@ use std::process::ExitCode;
 
 use tailbound_core::plan::RunConfig;
 use tailbound_host::Root;
-use tailbound_report::decide::works;
+use tailbound_report::decide::benchmarks;
 use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_sys::signal::Signals;
 
-use crate::cli_decide::MeasureWorkArgs;
+use crate::cli_decide::MeasureBenchmarkArgs;
 use crate::live::Live;
 use crate::say::{self, Failure};
 
-/// `tailbound measure work`
-pub(crate) fn measure(args: &MeasureWorkArgs) -> Result<ExitCode, Failure> {
-    let words =
-        RunConfig { work: Some(args.works.clone()), repeat: args.repeat, ..RunConfig::default() };
+/// `tailbound measure benchmark`
+pub(crate) fn measure(args: &MeasureBenchmarkArgs) -> Result<ExitCode, Failure> {
+    let words = RunConfig {
+        work: Some(args.benchmarks.clone()),
+        repeat: args.repeat,
+        ..RunConfig::default()
+    };
     let root = Root::real();
-    let mut plan = resolve(&Request { words, bare: true, ..Request::default() }, &root)?.plan;
-    // Nothing is measured but the works.
+    let mut plan =
+        resolve(&Request { config: words, bare: true, ..Request::default() }, &root)?.plan;
+    // Nothing is measured but the benchmarks.
     (plan.probe, plan.activations, plan.warm_up_ns) = ("work".to_owned(), 0, 0);
     let output = match &args.out {
         Some(path) => Output::open(path, &plan, args.force)?,
@@ -31,7 +35,9 @@ pub(crate) fn measure(args: &MeasureWorkArgs) -> Result<ExitCode, Failure> {
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let mut live = Live::new(args.quiet, "never");
     let exe = std::env::current_exe().map_err(|e| {
-        Failure::cannot(format!("works are started from this program, whose path is unknown: {e}"))
+        Failure::cannot(format!(
+            "benchmarks are started from this program, whose path is unknown: {e}"
+        ))
     })?;
     let session = Session {
         plan,
@@ -45,14 +51,14 @@ pub(crate) fn measure(args: &MeasureWorkArgs) -> Result<ExitCode, Failure> {
         round: None,
     };
     let made =
-        tailbound_run::measure_works(&session, output, &signals, &mut |view| live.show(&view));
+        tailbound_run::measure_benchmarks(&session, output, &signals, &mut |view| live.show(&view));
     live.clear();
     let (run, _) = made?;
     if args.out.as_deref() != Some(Path::new("-")) {
         if args.json {
-            say::answer_json(&works::json(&run))?;
+            say::answer_json(&benchmarks::json(&run))?;
         } else {
-            say::answer(&works::text(&run))?;
+            say::answer(&benchmarks::text(&run))?;
         }
     }
     let whole = run.findings.iter().all(|f| !f.id.starts_with("work"));

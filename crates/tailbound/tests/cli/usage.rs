@@ -4,7 +4,7 @@
 use crate::{call, folder, status, stderr, stdout};
 
 #[test]
-fn absurd_words_are_refused_with_the_flag_and_leave_nothing() {
+fn invalid_arguments_are_refused_with_the_option_and_leave_nothing() {
     let folder = folder();
     let cases: [(&[&str], i32, &str); 18] = [
         (&["run", "--interval", "0s"], 2, "--interval"),
@@ -61,7 +61,7 @@ fn a_campaign_file_is_obeyed_and_its_mistakes_are_located() {
 }
 
 #[test]
-fn an_existing_file_is_not_overwritten_unless_told() {
+fn an_existing_file_is_not_overwritten_unless_reported() {
     let folder = folder();
     for name in ["a.tailbound.jsonl", "b.html"] {
         std::fs::write(folder.path().join(name), "precious").unwrap();
@@ -97,8 +97,8 @@ fn help_names_every_verb_and_exit_status() {
     ] {
         assert!(text.contains(word), "{word}");
     }
-    assert!(!text.contains("load-worker"), "the worker is nobody's verb");
-    assert!(!text.contains("trace-guard"), "the guard is nobody's verb");
+    assert!(!text.contains("load-worker"), "the worker is not a public command");
+    assert!(!text.contains("trace-guard"), "the guard is not a public command");
     for shell in ["bash", "zsh", "fish"] {
         let out = call(folder.path(), &["completions", shell]);
         assert!(stdout(&out).contains("deadline"), "{shell}");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The works of one run: each repetition with its times, their mean and deviation, and what was
+//! The benchmarks of one run: each repetition with its times, their mean and deviation, and what was
 //! done a second over time.
 //!
 //! Context: COLD. Units: ns in; seconds for people, as time(1) writes them.
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
-use tailbound_core::record::WorkRecord;
+use tailbound_core::record::BenchmarkRecord;
 use tailbound_stats::decide::rates::{Rate, rates as rates_of};
 use tailbound_stats::decide::sample::Sample;
 
@@ -17,13 +17,13 @@ use crate::table::Table;
 /// Columns of a terminal.
 const WIDTH: usize = 80;
 
-/// The works of a run as text; empty where it has none.
+/// The benchmarks of a run as text; empty where it has none.
 #[must_use]
 pub fn text(run: &Run) -> String {
-    if run.works.is_empty() {
+    if run.benchmarks.is_empty() {
         return String::new();
     }
-    let mut out = String::from("\nWorks: what the system costs in throughput\n");
+    let mut out = String::from("\nBenchmarks: what the system costs in throughput\n");
     for spec in specs(run) {
         out.push_str(&format!("\n  {}\n", terminal(spec)));
         for line in table(run, spec).text(WIDTH - 2) {
@@ -32,7 +32,7 @@ pub fn text(run: &Run) -> String {
         if let Some(words) = steadiness(run, spec) {
             out.push_str(&format!("  {words}\n"));
         }
-        for w in run.works.iter().filter(|w| w.spec == spec) {
+        for w in run.benchmarks.iter().filter(|w| w.spec == spec) {
             if let Some(why) = &w.failed {
                 out.push_str(&format!("  {} failed: {}\n", w.repetition, terminal(why)));
             }
@@ -44,10 +44,10 @@ pub fn text(run: &Run) -> String {
 
 /// The same as part of a page of one run.
 pub(crate) fn section(page: &mut crate::html::Page, run: &Run, prefix: &str) {
-    if run.works.is_empty() {
+    if run.benchmarks.is_empty() {
         return;
     }
-    page.heading("Works: what the system costs in throughput");
+    page.heading("Benchmarks: what the system costs in throughput");
     for (n, spec) in specs(run).into_iter().enumerate() {
         page.text("", spec);
         page.push(&table(run, spec).html());
@@ -55,7 +55,7 @@ pub(crate) fn section(page: &mut crate::html::Page, run: &Run, prefix: &str) {
             Some(figure) => page.figure(&figure, &format!("{prefix}-{n}")),
             None => page.list(&steadiness(run, spec).into_iter().collect::<Vec<_>>()),
         }
-        for w in run.works.iter().filter(|w| w.spec == spec) {
+        for w in run.benchmarks.iter().filter(|w| w.spec == spec) {
             if let Some(why) = &w.failed {
                 page.text("soft", &format!("{} failed: {why}", w.repetition));
             }
@@ -63,14 +63,15 @@ pub(crate) fn section(page: &mut crate::html::Page, run: &Run, prefix: &str) {
     }
 }
 
-/// The same for scripts: a list of works with their repetitions, means and deviations.
+/// The same for scripts: a list of benchmarks with their repetitions, means and deviations.
 #[must_use]
 pub fn json(run: &Run) -> Value {
-    let works: Vec<Value> = specs(run)
+    let benchmarks: Vec<Value> = specs(run)
         .into_iter()
         .map(|spec| {
-            let of: Vec<&WorkRecord> = run.works.iter().filter(|w| w.spec == spec).collect();
-            let stat = |ns: fn(&WorkRecord) -> i64| {
+            let of: Vec<&BenchmarkRecord> =
+                run.benchmarks.iter().filter(|w| w.spec == spec).collect();
+            let stat = |ns: fn(&BenchmarkRecord) -> i64| {
                 Sample::of(&times(&of, ns))
                     .map(|s| json!({"n": s.n, "mean_s": s.mean, "sd_s": s.sd}))
             };
@@ -85,12 +86,12 @@ pub fn json(run: &Run) -> Value {
             })
         })
         .collect();
-    json!({"schema": "tailbound-works/1", "id": run.header.id, "works": works})
+    json!({"schema": "tailbound-works/1", "id": run.header.id, "works": benchmarks})
 }
 
-/// What one work did a second, over its time; `None` where too little of it was told.
+/// What one benchmark did a second, over its time; `None` where too little of it was told.
 fn rate(run: &Run, spec: &str) -> Option<Rate> {
-    let of: Vec<&WorkRecord> = run.works.iter().filter(|w| w.spec == spec).collect();
+    let of: Vec<&BenchmarkRecord> = run.benchmarks.iter().filter(|w| w.spec == spec).collect();
     rates_of(&of).into_iter().next()
 }
 
@@ -99,8 +100,8 @@ fn steadiness(run: &Run, spec: &str) -> Option<String> {
     if let Some(rate) = rate(run, spec) {
         return rates::sentence(&rate);
     }
-    let counts = |w: &WorkRecord| w.spec == spec && w.count > 0 && w.work != "cmd";
-    run.works.iter().any(counts).then(|| {
+    let counts = |w: &BenchmarkRecord| w.spec == spec && w.count > 0 && w.work != "cmd";
+    run.benchmarks.iter().any(counts).then(|| {
         "Its rate over time is unknown: a repetition has too few whole intervals of 100 ms; a greater loops= shows it."
             .to_owned()
     })
@@ -110,7 +111,7 @@ fn steadiness(run: &Run, spec: &str) -> Option<String> {
 #[must_use]
 pub fn specs(run: &Run) -> Vec<&str> {
     let mut out: Vec<&str> = Vec::new();
-    for w in &run.works {
+    for w in &run.benchmarks {
         if !out.contains(&w.spec.as_str()) {
             out.push(&w.spec);
         }
@@ -120,14 +121,14 @@ pub fn specs(run: &Run) -> Vec<&str> {
 
 /// Seconds of the repetitions that came to their end.
 #[must_use]
-pub fn times(of: &[&WorkRecord], ns: fn(&WorkRecord) -> i64) -> Vec<f64> {
+pub fn times(of: &[&BenchmarkRecord], ns: fn(&BenchmarkRecord) -> i64) -> Vec<f64> {
     of.iter().filter(|w| w.failed.is_none()).map(|w| ns(w) as f64 / 1e9).collect()
 }
 
 fn table(run: &Run, spec: &str) -> Table {
-    let of: Vec<&WorkRecord> = run.works.iter().filter(|w| w.spec == spec).collect();
+    let of: Vec<&BenchmarkRecord> = run.benchmarks.iter().filter(|w| w.spec == spec).collect();
     let mut table = Table::new(&["", "real", "user", "sys", "done"]);
-    let done = |w: &WorkRecord| match w.count {
+    let done = |w: &BenchmarkRecord| match w.count {
         0 => String::new(),
         n => format!("{} {}", tailbound_core::units::grouped(n), w.unit),
     };
@@ -136,8 +137,12 @@ fn table(run: &Run, spec: &str) -> Table {
         let row = vec![w.repetition.to_string(), s(w.real_ns), s(w.user_ns), s(w.sys_ns), done(w)];
         table.row(row);
     }
-    let stats = [|w: &WorkRecord| w.real_ns, |w: &WorkRecord| w.user_ns, |w: &WorkRecord| w.sys_ns]
-        .map(|ns| Sample::of(&times(&of, ns)));
+    let stats = [
+        |w: &BenchmarkRecord| w.real_ns,
+        |w: &BenchmarkRecord| w.user_ns,
+        |w: &BenchmarkRecord| w.sys_ns,
+    ]
+    .map(|ns| Sample::of(&times(&of, ns)));
     let row = |name: &str, of: fn(&Sample) -> f64| {
         let cell = |s: &Option<Sample>| s.as_ref().map_or(String::new(), |s| seconds(of(s)));
         let [real, user, sys] = &stats;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Works: what the machine costs in throughput, measured after its latencies and never beside
+//! Benchmarks: what the machine costs in throughput, measured after its latencies and never beside
 //! them.
 //!
-//! Context: COLD. Units: ns. Works take turns, all of them once and then all of them again, so
+//! Context: COLD. Units: ns. Benchmarks take turns, all of them once and then all of them again, so
 //! that drift of the machine meets each alike.
-//! Not here: what a work is (`tailbound-load`), what its times say (`tailbound-stats`).
+//! Not here: what a benchmark is (`tailbound-load`), what its times say (`tailbound-stats`).
 
 use std::path::PathBuf;
 
 use tailbound_core::EndReason;
 use tailbound_core::Run;
 use tailbound_core::finding::{Finding, Impact};
-use tailbound_core::record::{End, Line, WorkRecord};
+use tailbound_core::record::{BenchmarkRecord, End, Line};
 use tailbound_load::StartOptions;
 use tailbound_sys::signal::{self, Signals};
 
@@ -21,7 +21,7 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::view::View;
 
-/// Does every work of the plan; what fails or is ended is a finding.
+/// Runs every benchmark of the plan; one that fails or is ended is a finding.
 pub(crate) fn all(
     session: &Session,
     journal: &mut Journal,
@@ -31,10 +31,10 @@ pub(crate) fn all(
     let Some(plan) = &session.plan.work else { return };
     let how = StartOptions::new(&session.exe);
     for repetition in 1..=plan.repeat {
-        for spec in &plan.works {
-            show(View::Note(&format!("work {spec}, {repetition} of {}", plan.repeat)));
+        for spec in &plan.benchmarks {
+            show(View::Note(&format!("benchmark {spec}, {repetition} of {}", plan.repeat)));
             let mut ended_by = None;
-            let done = tailbound_load::do_work(spec, repetition, &how, &mut || {
+            let done = tailbound_load::run_benchmark(spec, repetition, &how, &mut || {
                 ended_by = signals.wait(0);
                 ended_by.is_some()
             });
@@ -45,12 +45,12 @@ pub(crate) fn all(
                     journal.finding(cut_short(&format!("{spec}, {repetition}, was ended by {by}")));
                     return;
                 }
-                Err(e) => WorkRecord {
+                Err(e) => BenchmarkRecord {
                     work: spec.name.clone(),
                     spec: spec.to_string(),
                     repetition,
                     failed: Some(e.to_string()),
-                    ..WorkRecord::default()
+                    ..BenchmarkRecord::default()
                 },
             };
             if let Some(reason) = &record.failed {
@@ -58,41 +58,41 @@ pub(crate) fn all(
                     Finding::new(
                         &format!("work-failed-{}", record.work),
                         Impact::Notice,
-                        format!("work {spec} failed: {reason}"),
+                        format!("benchmark {spec} failed: {reason}"),
                     )
-                    .meaning("This repetition has no times; the latencies are not touched by it."),
+                    .meaning("This repetition has no times; the latencies are not affected."),
                 );
             }
-            journal.line(Line::Work(record));
+            journal.line(Line::Benchmark(record));
             journal.flush();
         }
     }
 }
 
-/// Says that no work was done.
+/// Adds the finding that no benchmark was run.
 pub(crate) fn none(session: &Session, journal: &mut Journal) {
     if session.plan.work.is_some() {
-        journal.finding(cut_short("the measurement was ended before the works began"));
+        journal.finding(cut_short("the measurement was ended before the benchmarks began"));
     }
 }
 
 fn cut_short(why: &str) -> Finding {
-    Finding::new("works-cut-short", Impact::Notice, format!("not every work was done: {why}"))
-        .meaning("What a system costs is told by those that came to their end alone.")
+    Finding::new("works-cut-short", Impact::Notice, format!("not every benchmark was run: {why}"))
+        .meaning("The cost of the system comes from the completed repetitions only.")
 }
 
-/// Does the works of the plan and measures nothing else. Yields the run and where its file is.
+/// Runs the benchmarks of the plan and measures nothing else. Yields the run and where its file is.
 ///
 /// # Errors
-/// [`RunError`]: no work in the plan, or the run file had to go elsewhere.
-pub fn measure_works(
+/// [`RunError`]: no benchmark in the plan, or the run file had to go elsewhere.
+pub fn measure_benchmarks(
     session: &Session,
     output: Output,
     signals: &Signals,
     show: &mut dyn FnMut(View<'_>),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
     if session.plan.work.is_none() {
-        return Err(RunError::Usage("no work: name one, such as `messages`".to_owned()));
+        return Err(RunError::Usage("no benchmark: name one, such as `messages`".to_owned()));
     }
     let mut journal = Journal::new(output, session.header());
     journal.run.header.machine = session.inventory();

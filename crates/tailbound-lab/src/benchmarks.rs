@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Works in a guest: which of them there can be, and how much of each.
+//! Benchmarks in a guest: which of them there can be, and how much of each.
 //!
-//! Context: COLD. Units: s of the guest's time. Virtual time is executed instructions: a work's
+//! Context: COLD. Units: s of the guest's time. Virtual time is executed instructions: a benchmark's
 //! times there are the instructions it took, and what a desk machine does in a second takes
-//! a minute of the host. Not here: the works themselves (`tailbound-load`).
+//! a minute of the host. Not here: the benchmarks themselves (`tailbound-load`).
 
 use tailbound_core::plan::RunConfig;
 
 use crate::error::LabError;
 
 /// Name, and the amount where none is given: some 50 to 200 ms of virtual time.
-const WORKS: [(&str, &str); 7] = [
+const BENCHMARKS: [(&str, &str); 7] = [
     ("arithmetic", "loops=5000"),
     ("file", "size=1M,loops=16"),
     ("messages", "groups=1,loops=40"),
@@ -19,17 +19,17 @@ const WORKS: [(&str, &str); 7] = [
     ("socket", "loops=10000"),
     ("syscall", "loops=200000"),
 ];
-/// Patience with one repetition of one work.
-const WORK_S: u64 = 30;
+/// Patience with one repetition of one benchmark.
+const BENCHMARK_S: u64 = 30;
 /// How many there are where nobody says.
 const REPEAT: u64 = 3;
 
-/// The works as the guest is told them.
+/// The benchmarks as the guest gets them.
 ///
 /// # Errors
-/// A work that a guest cannot do, and why.
+/// A benchmark that a guest cannot run, and why.
 pub(crate) fn in_guest(asked: &[String]) -> Result<Vec<String>, LabError> {
-    let mut works = Vec::new();
+    let mut benchmarks = Vec::new();
     for text in asked {
         if text.contains("cmd:") || text.split([',', ':']).any(|word| word == "compile") {
             return Err(LabError::usage(format!(
@@ -39,26 +39,26 @@ pub(crate) fn in_guest(asked: &[String]) -> Result<Vec<String>, LabError> {
         // Options name nothing else: `messages:groups=1,loops=5` stays together.
         for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
             let option = part.contains('=') && !part.contains(':');
-            match works.last_mut() {
+            match benchmarks.last_mut() {
                 Some(last) if option => *last = format!("{last},{part}"),
-                _ => works.push(part.to_owned()),
+                _ => benchmarks.push(part.to_owned()),
             }
         }
     }
-    for work in &mut works {
-        let amount = WORKS.iter().find(|(name, _)| name == work).map(|(_, amount)| amount);
+    for one in &mut benchmarks {
+        let amount = BENCHMARKS.iter().find(|(name, _)| name == one).map(|(_, amount)| amount);
         if let Some(amount) = amount {
-            *work = format!("{work}:{amount}");
+            *one = format!("{one}:{amount}");
         }
     }
-    Ok(works)
+    Ok(benchmarks)
 }
 
 /// What the guest's patience grows by.
 pub(crate) fn limit_s(campaign: &RunConfig) -> u64 {
-    let works = campaign.work.as_ref().map_or(0, |w| w.len() as u64);
+    let benchmarks = campaign.work.as_ref().map_or(0, |w| w.len() as u64);
     let repeat = campaign.repeat.map_or(REPEAT, u64::from);
-    works.saturating_mul(repeat).saturating_mul(WORK_S)
+    benchmarks.saturating_mul(repeat).saturating_mul(BENCHMARK_S)
 }
 
 #[cfg(test)]
