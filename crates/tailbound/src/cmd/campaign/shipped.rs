@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use tailbound_core::campaign::CampaignFile;
+use tailbound_core::words::did_you_mean;
 
 use crate::say::Failure;
 
@@ -36,7 +37,8 @@ pub(super) fn find(name: &str) -> Result<Chosen, Failure> {
     if !path.exists() && !looks_like_a_file {
         let known: Vec<&str> = SHIPPED.iter().map(|(known, _)| *known).collect();
         return Err(Failure::usage(format!(
-            "no campaign is called `{name}`, and there is no such file; there are {}",
+            "no campaign is called `{name}`, and there is no such file{}; there are {}",
+            did_you_mean(name, known.iter().copied()),
             known.join(", ")
         )));
     }
