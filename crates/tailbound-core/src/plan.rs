@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::CpuSet;
 use crate::policy::Policy;
 use crate::requirement::Requirement;
-use crate::words::{open_words, typed_words};
+use crate::units::{format_span, spaced};
+use crate::words::{did_you_mean, open_words, typed_words};
 
 /// Shortest interval accepted: below it the loop itself would fill the CPU.
 pub const INTERVAL_MIN_NS: i64 = 10_000;
@@ -63,6 +64,10 @@ open_words! {
         Cobalt = "cobalt",
         /// The sleep of Xenomai 4's EVL core, to an absolute time; docs/dual-kernels.md.
         Evl = "evl",
+        /// An imported run of a tool that reads the clock all the time: it never sleeps, and has no schedule.
+        Polling = "polling",
+        /// An imported run whose file does not tell.
+        NotTold = "unknown",
     }
 }
 
@@ -94,7 +99,25 @@ open_words! {
     }
 }
 
-typed_words!(Clock, Means, Observe, StopRule);
+typed_words!(Clock, Observe, StopRule);
+
+impl FromStr for Means {
+    type Err = String;
+    /// What a person can ask for: not what only an imported run can have.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match Self::of(text) {
+            Self::Unknown(_) | Self::Polling | Self::NotTold => {
+                let asked = Self::WORDS
+                    .iter()
+                    .filter(|w| !matches!(Self::of(w), Self::Polling | Self::NotTold));
+                let asked: Vec<&str> = asked.copied().collect();
+                let near = did_you_mean(text, asked.iter().copied());
+                Err(format!("`{text}` is not one of {}{near}", asked.join(", ")))
+            }
+            known => Ok(known),
+        }
+    }
+}
 
 /// When a run may end before its longest time, with everything the rule needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -407,6 +430,47 @@ impl Plan {
     #[must_use]
     pub fn event_word(&self) -> &str {
         self.event.as_deref().unwrap_or("activation")
+    }
+    /// From one activation to the next; `None` where a file of another tool does not tell, or where
+    /// the tool keeps no schedule.
+    #[must_use]
+    pub fn interval(&self) -> Option<i64> {
+        (self.interval_ns > 0).then_some(self.interval_ns)
+    }
+    /// The interval for people: `1 ms`, or why there is none.
+    #[must_use]
+    pub fn interval_words(&self) -> String {
+        match (self.interval(), self.means) {
+            (Some(ns), _) => spaced(ns),
+            (None, Means::Polling) => "not applicable: it polls".to_owned(),
+            (None, _) => "unknown: not in the file".to_owned(),
+        }
+    }
+    /// The interval within a sentence: `every 1 ms`, or that there is none.
+    #[must_use]
+    pub fn every(&self) -> String {
+        match (self.interval(), self.means) {
+            (Some(ns), _) => format!("every {}", spaced(ns)),
+            (None, Means::Polling) => "no interval".to_owned(),
+            (None, _) => "interval unknown".to_owned(),
+        }
+    }
+    /// The way of sleeping for people.
+    #[must_use]
+    pub fn means_words(&self) -> String {
+        match self.means {
+            Means::Polling => "polling, no sleep".to_owned(),
+            Means::NotTold => "way of sleeping unknown".to_owned(),
+            known => known.to_string(),
+        }
+    }
+    /// Length of the planned schedule for people: `60 s`, or that it is unknown.
+    #[must_use]
+    pub fn duration_words(&self) -> String {
+        match self.duration_ns() {
+            ..=0 => "unknown: not in the file".to_owned(),
+            ns => format_span(ns),
+        }
     }
     /// Length of the measured schedule.
     #[must_use]

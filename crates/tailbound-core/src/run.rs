@@ -11,6 +11,7 @@ use crate::record::{
     BenchmarkRecord, BlockRecord, End, Event, ExceedanceRecord, Facts, FigureRecord, Header, Line,
     LoadRecord, RawRecord, SecondRecord, SelfCost, ThreadRecord, TimelineRecord, WindowRecord,
 };
+use crate::units::format_span;
 use crate::verdict::Verdict;
 
 /// A whole run, read back.
@@ -189,5 +190,18 @@ impl Run {
             || i64::try_from(seconds()).unwrap_or(0).saturating_mul(1_000_000_000),
             |e| e.measured_ns,
         )
+    }
+
+    /// The same; `None` where a file of another tool does not tell.
+    #[must_use]
+    pub fn known_length_ns(&self) -> Option<i64> {
+        let ns = self.measured_ns();
+        (ns > 0 || self.header.source.is_none()).then_some(ns)
+    }
+
+    /// The same for people: `60 s`, or that it is unknown.
+    #[must_use]
+    pub fn length_words(&self) -> String {
+        self.known_length_ns().map_or_else(|| "unknown: not in the file".to_owned(), format_span)
     }
 }

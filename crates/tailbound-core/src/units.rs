@@ -138,6 +138,20 @@ pub fn exact(ns: i64) -> String {
     }
 }
 
+/// Writes ns exactly, in the form people write it: `1 ms`, `100 µs`.
+#[must_use]
+pub fn spaced(ns: i64) -> String {
+    let text = exact(ns);
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let unit = match unit {
+        "us" => "µs",
+        "m" => "min",
+        other => other,
+    };
+    format!("{number} {unit}")
+}
+
 /// Groups digits by thousands: `1 234 567` with thin no-break spaces replaced by commas, `1,234,567`.
 #[must_use]
 pub fn grouped(n: u64) -> String {

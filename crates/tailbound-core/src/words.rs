@@ -91,6 +91,51 @@ impl<'de> Deserialize<'de> for Word {
     }
 }
 
+/// ` (did you mean `hackbench`?)` where one of `names` is near what was typed, else nothing: for every
+/// message that refuses a name.
+#[must_use]
+pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(typed, names).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
+}
+
+/// The name with the fewest slips of the finger (one for three letters, at least one), or the one
+/// that begins or ends like it; of equals the first.
+fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let typed: Vec<char> = typed.to_lowercase().chars().take(WORD_MAX + 2).collect();
+    let most = (typed.len() / 3).max(1);
+    let part = typed.len() >= 3;
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let letters: Vec<char> = name.to_lowercase().chars().collect();
+            let slips = slips(&typed, &letters);
+            let within = part && (letters.starts_with(&typed) || letters.ends_with(&typed));
+            (slips <= most || within).then_some((slips, name))
+        })
+        .min_by_key(|(slips, _)| *slips)
+        .map(|(_, name)| name)
+}
+
+/// Letters to change, add, leave out or swap with the next one.
+fn slips(a: &[char], b: &[char]) -> usize {
+    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let of = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX / 2);
+            let mut least =
+                (of(&last, j) + usize::from(x != y)).min(of(&last, j + 1) + 1).min(of(&row, j) + 1);
+            let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x);
+            if swapped {
+                least = least.min(of(&before, j - 1) + 1);
+            }
+            row.push(least);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().unwrap_or(usize::MAX)
+}
+
 /// An enum of words as they stand in files: see the module.
 macro_rules! open_words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
@@ -154,7 +199,8 @@ macro_rules! typed_words {
             fn from_str(text: &str) -> Result<Self, String> {
                 match Self::of(text) {
                     Self::Unknown(_) => {
-                        Err(format!("`{text}` is not one of {}", Self::WORDS.join(", ")))
+                        let near = $crate::words::did_you_mean(text, Self::WORDS.iter().copied());
+                        Err(format!("`{text}` is not one of {}{near}", Self::WORDS.join(", ")))
                     }
                     known => Ok(known),
                 }
@@ -181,6 +227,26 @@ mod tests {
         assert_eq!(later, EndReason::Unknown(Word::new("from-later")));
         assert_eq!(serde_json::to_string(&later).ok().as_deref(), Some("\"from-later\""));
         assert!(serde_json::from_str::<EndReason>("7").is_err());
+    }
+
+    #[test]
+    fn a_slip_of_the_finger_is_told_from_another_word() {
+        const LOADS: [&str; 5] = ["hackbench", "memory", "disk", "stress-ng", "mmap"];
+        for (typed, name) in [
+            ("hackbnech", "hackbench"),
+            ("hack", "hackbench"),
+            ("Memroy", "memory"),
+            ("stressng", "stress-ng"),
+            ("dsik", "disk"),
+            ("bench", "hackbench"),
+        ] {
+            assert_eq!(nearest(typed, LOADS), Some(name), "{typed}");
+        }
+        for typed in ["", "x", "nothing", "compile", &"a".repeat(9000)] {
+            assert_eq!(nearest(typed, LOADS), None, "{typed}");
+        }
+        assert_eq!(did_you_mean("mmpa", LOADS), " (did you mean `mmap`?)");
+        assert_eq!(did_you_mean("nothing", LOADS), "");
     }
 
     #[test]

@@ -153,10 +153,14 @@ impl Arguments {
 pub(crate) fn cyclictest(draft: &mut Draft, line: &str) -> Arguments {
     draft.command = line.split_whitespace().map(str::to_owned).collect();
     let words = Arguments::new(&draft.command, &CYCLICTEST);
+    if draft.command.is_empty() {
+        // Without it not even the defaults are known to hold.
+        return words;
+    }
     let us = |n: u64| i64::try_from(n).ok().and_then(|n| n.checked_mul(1000));
     draft.interval_ns = us(words.number("i").unwrap_or(1000)).filter(|i| *i > 0);
     // With a histogram the tool sets the distance to 0 (and says so on standard error).
-    let together = words.has("h") || words.has("H") || words.has("S");
+    let together = words.has("h") || words.has("H");
     let distance = if together { 0 } else { words.number("d").unwrap_or(500) };
     draft.distance_ns = us(distance).unwrap_or(0);
     draft.duration_ns = words.span_ns("D").filter(|d| *d > 0);
@@ -164,7 +168,10 @@ pub(crate) fn cyclictest(draft: &mut Draft, line: &str) -> Arguments {
     if words.value("c") == Some("1") {
         realtime_clock(draft);
     }
-    draft.means = Some(if words.has("x") {
+    // `-s` outranks `-x` and `-r`: nanosleep(2) for one interval from each wake-up.
+    draft.means = Some(if words.has("s") {
+        Means::NanosleepPlain
+    } else if words.has("x") {
         Means::PosixTimer
     } else if words.has("r") {
         Means::NanosleepRelative
@@ -183,20 +190,28 @@ pub(crate) fn cyclictest(draft: &mut Draft, line: &str) -> Arguments {
 fn policy(draft: &mut Draft, words: &Arguments) {
     let priority = words.number("p").and_then(|p| u8::try_from(p).ok()).filter(|p| *p > 0);
     let word = words.value("policy").or(words.value("y")).unwrap_or("").to_ascii_lowercase();
-    if matches!(word.as_str(), "batch" | "idle") {
-        draft.lose(format!(
-            "The policy {} was asked for, but cyclictest runs such threads as other.",
-            quoted(&word)
-        ));
-    }
     draft.policy = Some(match (word.as_str(), priority) {
         ("rr", Some(p)) => Policy::Rr(p),
-        ("other" | "normal" | "batch" | "idle", _) | ("", None) => Policy::Other,
-        (_, Some(p)) => Policy::Fifo(p),
-        (name, None) => {
+        ("" | "fifo", Some(p)) => Policy::Fifo(p),
+        (name, Some(p)) => {
+            draft.lose(format!(
+                "The policy {} was asked for beside a priority: cyclictest takes fifo then.",
+                quoted(name)
+            ));
+            Policy::Fifo(p)
+        }
+        (name @ ("fifo" | "rr"), None) => {
             draft
                 .lose("No priority is on the command line: cyclictest chose one, the plan says 1.");
             if name == "rr" { Policy::Rr(1) } else { Policy::Fifo(1) }
+        }
+        ("" | "other" | "normal", None) => Policy::Other,
+        (name, None) => {
+            draft.lose(format!(
+                "The policy {} was asked for, but cyclictest runs such threads as other.",
+                quoted(name)
+            ));
+            Policy::Other
         }
     });
     not_realtime(draft);
@@ -266,6 +281,36 @@ mod tests {
         assert_eq!((d.interval_ns, d.distance_ns), (Some(1_000_000), 500_000));
         assert_eq!((d.policy, d.cpu_dma_latency_us), (Some(Policy::Other), None));
         assert!(d.findings.iter().any(|f| f.id == "source-not-realtime"));
+    }
+
+    #[test]
+    fn what_options_do_to_each_other_is_what_cyclictest_makes_of_them() {
+        // -S keeps priorities equal, not intervals; -h and -H do.
+        assert_eq!(draft("cyclictest -S -p 80 -i 250").distance_ns, 500_000);
+        assert_eq!(draft("cyclictest -S -p 80 -d 10").distance_ns, 10_000);
+        assert_eq!(draft("cyclictest -S -p 80 -H 400").distance_ns, 0);
+        for (line, means) in [
+            ("cyclictest -s -p 80", Means::NanosleepPlain),
+            ("cyclictest -x --system -p 80", Means::NanosleepPlain),
+            ("cyclictest -rs", Means::NanosleepPlain),
+            ("cyclictest -r", Means::NanosleepRelative),
+            ("cyclictest -x", Means::PosixTimer),
+        ] {
+            assert_eq!(draft(line).means, Some(means), "{line}");
+        }
+        for (line, policy) in [
+            ("cyclictest --policy=other -p 80", Policy::Fifo(80)),
+            ("cyclictest -p 80 --policy=batch", Policy::Fifo(80)),
+            ("cyclictest --policy=rr -p 80", Policy::Rr(80)),
+            ("cyclictest --policy=batch", Policy::Other),
+            ("cyclictest --policy=other", Policy::Other),
+        ] {
+            assert_eq!(draft(line).policy, Some(policy), "{line}");
+        }
+        let d = draft("cyclictest --policy=other -p 80");
+        assert!(d.lost.iter().any(|l| l.contains("beside a priority")), "{:?}", d.lost);
+        let d = draft("");
+        assert_eq!((d.interval_ns, d.policy, d.means), (None, None, None));
     }
 
     #[test]

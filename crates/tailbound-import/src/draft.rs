@@ -286,7 +286,7 @@ impl Draft {
             cpus,
             policy: self.policy.unwrap_or(Policy::Other),
             clock: self.clock.unwrap_or(Clock::Monotonic),
-            means: self.means.unwrap_or(Means::Nanosleep),
+            means: self.means.unwrap_or(Means::NotTold),
             loads: Vec::new(),
             requirement: Requirement::default(),
             cpu_dma_latency_us: self.cpu_dma_latency_us,
@@ -348,8 +348,12 @@ impl Draft {
     fn say_what_is_assumed(&mut self) {
         if self.no_schedule {
             self.interval_ns = None;
+            self.means = Some(Means::Polling);
         } else if self.interval_ns.is_none() {
-            self.lose("The interval is not in the file: the plan says 0.");
+            self.lose("The interval is not in the file: it is unknown.");
+        }
+        if self.means.is_none() {
+            self.lose("How the threads slept is not in the file.");
         }
         if self.policy.is_none() {
             self.lose("The scheduling policy is not in the file: the plan says other.");

@@ -8,6 +8,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tailbound_core::words::did_you_mean;
+
 use crate::jitterdebugger;
 use crate::text::Lines;
 
@@ -90,11 +92,10 @@ impl fmt::Display for Format {
 impl FromStr for Format {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|f| f.name() == text)
-            .ok_or_else(|| format!("`{text}` is not a format; readable are {}", Self::list()))
+        Self::ALL.iter().copied().find(|f| f.name() == text).ok_or_else(|| {
+            let near = did_you_mean(text, Self::ALL.iter().map(|f| f.name()));
+            format!("`{text}` is not a format{near}; readable are {}", Self::list())
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::draft::Draft;
 
 /// A tool that passes over missed periods without counting them.
 pub(crate) fn skipped_uncounted(draft: &mut Draft, context: Context) {
-    if draft.means == Some(Means::NanosleepRelative) {
+    if matches!(draft.means, Some(Means::NanosleepRelative | Means::NanosleepPlain)) {
         return relative(draft);
     }
     let tool = draft.tool.clone();

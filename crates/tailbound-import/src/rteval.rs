@@ -154,6 +154,14 @@ fn measurement(
             "The quantiles are of a mixture and describe none of the three.",
             "Run rtla timerlat hist and import its output.",
         );
+        // It passes over rtla's lines `over:`, `count:` and `max:`.
+        draft.doubt(
+            "source-lost-tail",
+            "rteval's timerlat module leaves out values beyond the last bucket, and does not say how many there were."
+                .to_owned(),
+            "The greatest value is that of the buckets: a later wake-up, high quantiles and any tail bound are unknown.",
+            "Run rtla timerlat hist and import its output.",
+        );
     }
     let context = draft.threads.first().map_or(Context::User, |t| t.context);
     missed::skipped_uncounted(draft, context);

@@ -10,7 +10,7 @@
 
 use tailbound_core::plan::Means;
 use tailbound_core::units::grouped;
-use tailbound_core::{Context, Policy};
+use tailbound_core::{Context, Distribution, Policy};
 
 use crate::command::{not_realtime, realtime_clock};
 use crate::draft::{Draft, Stated, coarse, quoted};
@@ -61,7 +61,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
 fn row(
     draft: &mut Draft,
     found: &mut Found,
-    d: &mut tailbound_core::Distribution,
+    d: &mut Distribution,
     text: &str,
     n: u64,
 ) -> Result<(), Fault> {
@@ -115,13 +115,13 @@ fn policy_of(draft: &mut Draft, name: &str) {
     };
 }
 
-fn finish(draft: &mut Draft, found: Found, d: tailbound_core::Distribution) -> Result<(), Fault> {
+fn finish(draft: &mut Draft, found: Found, d: Distribution) -> Result<(), Fault> {
     let binned = d.n;
     let kept = found.needed.map(|n| n.min(found.limit.unwrap_or(n)));
     if kept.is_none() && binned == 0 {
-        return Err(Fault::file(
-            "neither a distribution nor the number of samples is in the output: run stress-ng with --cyclic-dist",
-        ));
+        let d = extremes(draft, &found)?;
+        settings(draft);
+        return draft.thread(0, None, Context::User, d);
     }
     let width = i64::try_from(found.width_ns).unwrap_or(i64::MAX);
     let end = found.last.map(|l| l.saturating_add(width));
@@ -137,7 +137,7 @@ fn finish(draft: &mut Draft, found: Found, d: tailbound_core::Distribution) -> R
     let stated = Stated {
         n: Some(n),
         resolution_ns: found.width_ns.max(1),
-        beyond_ns: if cut { end } else { None },
+        beyond_ns: if cut { end } else { found.stated.min_ns.filter(|_| binned == 0) },
         ..found.stated
     };
     if let Some(needed) = found.needed.filter(|needed| *needed > n) {
@@ -152,11 +152,44 @@ fn finish(draft: &mut Draft, found: Found, d: tailbound_core::Distribution) -> R
             "Run stress-ng with --cyclic-samples large enough.",
         );
     }
+    settings(draft);
+    let d = draft.settle("The stressor", d, stated);
+    draft.thread(0, None, Context::User, d)
+}
+
+fn settings(draft: &mut Draft) {
     draft.means = Some(Means::NanosleepRelative);
     realtime_clock(draft);
     not_realtime(draft);
     missed::relative(draft);
     draft.lose("The way into the sleeping system call is part of each figure.");
-    let d = draft.settle("The stressor", d, stated);
-    draft.thread(0, None, Context::User, d)
+}
+
+/// Without a distribution and without the note there are the extremes and the average, of an
+/// unknown number of samples: as many stand in the run as are certain.
+fn extremes(draft: &mut Draft, found: &Found) -> Result<Distribution, Fault> {
+    let (Some(min), Some(max)) = (found.stated.min_ns, found.stated.max_ns) else {
+        return Err(Fault::file(
+            "neither a distribution nor the extremes are in the output: run stress-ng with --cyclic-dist",
+        ));
+    };
+    let certain = if min < max { 2 } else { 1 };
+    let most = found.limit.map_or_else(String::new, |n| format!(" and at most {}", grouped(n)));
+    draft.doubt(
+        "source-no-histogram",
+        format!(
+            "The output has no histogram and does not say how many samples there were, at least {certain}{most}: only the extremes and the average are known, and the run counts {certain}."
+        ),
+        "Quantiles, any tail bound and how much was measured are unknown.",
+        "Run stress-ng with --cyclic-dist, or measure with tailbound itself.",
+    );
+    Ok(Distribution {
+        n: certain,
+        min_ns: Some(min),
+        max_ns: Some(max),
+        mean_ns: found.stated.mean_ns.filter(|m| m.is_finite()),
+        unbinned: certain,
+        unbinned_from_ns: Some(min),
+        ..coarse()
+    })
 }

@@ -40,6 +40,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use tailbound_core::lab::Tester;
 use tailbound_core::limits;
+use tailbound_core::words::did_you_mean;
 use tailbound_sys::given;
 
 pub use self::checks::{Check, Core};
@@ -177,7 +178,8 @@ impl Target {
         self.testers.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.testers.keys().map(String::as_str).collect();
             let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            LabError::usage(format!("{} has no tester `{name}`; it has {there}", self.name))
+            let near = did_you_mean(name, names);
+            LabError::usage(format!("{} has no tester `{name}`{near}; it has {there}", self.name))
         })
     }
 }

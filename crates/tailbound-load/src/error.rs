@@ -3,6 +3,7 @@
 //!
 //! Context: COLD.
 
+use tailbound_core::words::did_you_mean;
 use tailbound_sys::SysError;
 
 use crate::catalogue::CATALOGUE;
@@ -11,20 +12,20 @@ use crate::catalogue::CATALOGUE;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// No load of that name.
-    #[error("`{0}` is not a load: choose {names}", names = names())]
+    #[error("`{0}` is not a load{near}: choose {names}", near = near(.0, &names()), names = names().join(", "))]
     UnknownLoad(String),
     /// No work of that name.
-    #[error("`{0}` is not a benchmark: choose {names}", names = benchmarks())]
+    #[error("`{0}` is not a benchmark{near}: choose {names}", near = near(.0, &benchmarks()), names = benchmarks().join(", "))]
     UnknownBenchmark(String),
     /// The load has no such option.
-    #[error("load `{load}` has no option `{option}`: it has {known}")]
+    #[error("load `{load}` has no option `{option}`{near}: it has {known}", near = near(.option, known), known = known.join(", "))]
     UnknownOption {
         /// Which load.
         load: &'static str,
         /// What was written.
         option: String,
         /// The options there are.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// The option has no such value.
     #[error("load `{load}`: {option}={value}: {reason}")]
@@ -74,10 +75,14 @@ pub enum LoadError {
     },
 }
 
-fn names() -> String {
-    CATALOGUE.iter().map(|k| k.name).collect::<Vec<_>>().join(", ")
+fn names() -> Vec<&'static str> {
+    CATALOGUE.iter().map(|k| k.name).collect()
 }
 
-fn benchmarks() -> String {
-    crate::benchmarks::BENCHMARKS.iter().map(|w| w.name).collect::<Vec<_>>().join(", ")
+fn benchmarks() -> Vec<&'static str> {
+    crate::benchmarks::BENCHMARKS.iter().map(|w| w.name).collect()
+}
+
+fn near(typed: &str, names: &[&str]) -> String {
+    did_you_mean(typed, names.iter().copied())
 }

@@ -174,7 +174,7 @@ pub(crate) fn parse(spec: &LoadSpec) -> Result<Parsed, LoadError> {
         .iter()
         .find(|k| k.name == spec.name)
         .ok_or_else(|| LoadError::UnknownLoad(spec.name.clone()))?;
-    let known = || kind.options.iter().chain(PHASE).map(|o| o.0).collect::<Vec<_>>().join(", ");
+    let known = || kind.options.iter().chain(PHASE).map(|o| o.0).collect();
     for (i, (key, value)) in spec.options.iter().enumerate() {
         if !kind.options.iter().chain(PHASE).any(|o| o.0 == key) {
             let option = key.clone();

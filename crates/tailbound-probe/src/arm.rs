@@ -189,7 +189,9 @@ impl Work {
             Means::Epoll => self.with(thread, Left(self.clock, Epoll::new()?)),
             Means::Cobalt => self.with(thread, Cobalt::new(self.clock)?),
             Means::Evl => self.with(thread, Evl::new(self.clock)?),
-            Means::Unknown(word) => Err(SysError::code("sleep", format!("by `{word}`"), 0)),
+            Means::Polling | Means::NotTold | Means::Unknown(_) => {
+                Err(SysError::code("sleep", format!("by `{}`", self.means), 0))
+            }
         }
     }
 

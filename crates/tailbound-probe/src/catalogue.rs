@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use tailbound_core::plan::LoadSpec;
+use tailbound_core::words::did_you_mean;
 
 use crate::arm::{self, ProbeError};
 use crate::kind::{ProbeKind, Setup};
@@ -63,15 +64,17 @@ pub fn kind(name: &str) -> Option<&'static ProbeKind> {
 /// # Errors
 /// [`ProbeError::Usage`]: no such probe, no such option.
 pub fn options(spec: &LoadSpec) -> Result<BTreeMap<String, String>, ProbeError> {
-    let names = || CATALOGUE.iter().map(|k| k.name).collect::<Vec<_>>().join(", ");
     let known = match kind(&spec.name) {
         Some(kind) => kind.options,
         None if spec.name == CYCLIC => &[],
         None => {
+            let all: Vec<&str> =
+                std::iter::once(CYCLIC).chain(CATALOGUE.iter().map(|k| k.name)).collect();
             return Err(ProbeError::Usage(format!(
-                "no probe is called `{}`; choose {CYCLIC}, {}",
+                "no probe is called `{}`{}; choose {}",
                 spec.name,
-                names()
+                did_you_mean(&spec.name, all.iter().copied()),
+                all.join(", ")
             )));
         }
     };
@@ -82,8 +85,9 @@ pub fn options(spec: &LoadSpec) -> Result<BTreeMap<String, String>, ProbeError> 
             let shown: Vec<&str> = known.iter().filter(|o| !o.hidden).map(|o| o.name).collect();
             let has = if shown.is_empty() { "it has none".to_owned() } else { shown.join(", ") };
             return Err(ProbeError::Usage(format!(
-                "probe {} has no option `{name}`: {has}",
-                spec.name
+                "probe {} has no option `{name}`{}: {has}",
+                spec.name,
+                did_you_mean(name, shown)
             )));
         }
         all.insert(name.clone(), value.clone());

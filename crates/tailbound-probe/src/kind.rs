@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use tailbound_core::plan::Plan;
 use tailbound_core::units;
+use tailbound_core::words::did_you_mean;
 use tailbound_host::Root;
 
 use crate::arm::ProbeError;
@@ -159,10 +160,10 @@ impl<'a> Options<'a> {
     /// [`ProbeError::Usage`] with the options.
     pub fn word(&self, name: &str, options: &[&str]) -> Result<usize, ProbeError> {
         let text = self.text(name).unwrap_or_default();
-        options
-            .iter()
-            .position(|w| *w == text)
-            .ok_or_else(|| self.wrong(name, format!("choose {}", options.join(", "))))
+        options.iter().position(|w| *w == text).ok_or_else(|| {
+            let near = did_you_mean(text, options.iter().copied());
+            self.wrong(name, format!("choose {}{near}", options.join(", ")))
+        })
     }
     /// `yes` or `no`.
     ///

@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tailbound_core::plan::Means;
 use tailbound_core::record::WAKEUPS_NOT_SEEN;
-use tailbound_core::units::{exact, format_ns_i64, format_span, grouped};
+pub use tailbound_core::units::spaced as exactly;
+use tailbound_core::units::{format_ns_i64, format_span, grouped};
 use tailbound_core::{EndReason, Impact, Outcome, Run, ThreadEnd};
 
 use crate::label;
@@ -24,20 +26,6 @@ pub fn headline(run: &Run) -> String {
     let mut letters = word.chars();
     let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}: {sentence}", letters.as_str())
-}
-
-/// A time exactly, in the form people write it: `1 ms`, `100 µs`.
-#[must_use]
-pub fn exactly(ns: i64) -> String {
-    let text = exact(ns);
-    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(at);
-    let unit = match unit {
-        "us" => "µs",
-        "m" => "min",
-        other => other,
-    };
-    format!("{number} {unit}")
 }
 
 /// What was measured and how, in one line.
@@ -60,27 +48,27 @@ pub fn set_up(run: &Run) -> String {
         .deadline_ns
         .map_or_else(|| "no deadline".to_owned(), |d| format!("deadline {}", exactly(d)));
     // The way of sleeping is that of `cyclic`; other probes have options instead.
-    let means = if plan.event.is_none() { format!(", {}", plan.means) } else { String::new() };
+    let means =
+        if plan.event.is_none() { format!(", {}", plan.means_words()) } else { String::new() };
     let spread = plan.spread.map_or_else(String::new, |s| {
         format!(" (spread by {} %)", crate::svg::scale::trimmed(s.share * 100.0, 2))
     });
     let slack = plan
         .timer_slack_ns
         .map_or_else(String::new, |ns| format!(" with timer slack {}", exactly(ns)));
-    // A file of another tool may hold neither.
-    let every = match plan.interval_ns {
-        ..=0 => "interval unknown".to_owned(),
-        ns => format!("every {}{spread}", exactly(ns)),
-    };
-    let length = match run.measured_ns() {
-        ..=0 if run.header.source.is_some() => ", duration unknown".to_owned(),
-        ns => format!(" for {}", format_span(ns)),
+    let every = plan.every();
+    let length = run
+        .known_length_ns()
+        .map_or_else(|| ", duration unknown".to_owned(), |ns| format!(" for {}", format_span(ns)));
+    // What polls has no schedule, hence no clock of one.
+    let clock = match plan.means {
+        Means::Polling => String::new(),
+        _ => format!(" on clock {}", plan.clock),
     };
     format!(
-        "{}, {place}, {every}{length}, {}{means}{slack} on clock {}; {load}; {deadline}",
+        "{}, {place}, {every}{spread}{length}, {}{means}{slack}{clock}; {load}; {deadline}",
         plan.probe_words(),
         plan.policy,
-        plan.clock
     )
 }
 
@@ -188,7 +176,7 @@ pub fn losses(run: &Run) -> Vec<String> {
             "The run ended early ({}): {} of {} were measured.",
             e.reason,
             format_span(e.measured_ns),
-            format_span(run.header.plan.duration_ns())
+            run.header.plan.duration_words()
         )),
         Some(_) => {}
     }

@@ -105,8 +105,17 @@ pub fn quantile(q: Option<Quantile>) -> String {
     match q {
         Some(Quantile::Value { ns, .. }) => format_ns(ns),
         Some(Quantile::Needs { more }) => format!("needs {} more", grouped(more)),
+        Some(Quantile::Below { ns, .. }) => format!("< {}", format_ns_i64(ns)),
         Some(Quantile::AtLeast { ns }) => format!("{} or more", format_ns_i64(ns)),
         Some(Quantile::Unknown) | None => "unknown".to_owned(),
+    }
+}
+
+/// The mode for people.
+pub(crate) fn mode(s: &Summary) -> String {
+    match s.mode_below() {
+        Some(ns) => format!("< {}", format_ns_i64(ns)),
+        None => real(s.mode.map(|m| m.ns)),
     }
 }
 
@@ -239,7 +248,7 @@ pub fn full(run: &Run) -> Table {
             real(s.sd_ns),
             bare(s.skewness),
             bare(s.kurtosis),
-            s.mode.map_or_else(|| "unknown".to_owned(), |m| format_ns(m.ns)),
+            mode(s),
         ];
         row.extend(tailbound_stats::STANDARD.iter().map(|p| quantile(s.quantile(*p))));
         row.push(whole(s.max_ns));

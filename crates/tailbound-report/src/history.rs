@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
-use tailbound_core::units::{exact, format_ns};
+use tailbound_core::units::format_ns;
 use tailbound_stats::change::{self, Change, FIGURES, FactChange, Features, History, Settings};
 
 use crate::html::Page as HtmlPage;
@@ -81,13 +81,9 @@ fn kind(run: &Run) -> String {
         parts.push("machine unknown".to_owned());
     }
     let loads: Vec<String> = plan.loads.iter().map(ToString::to_string).collect();
-    let every = match plan.interval_ns {
-        ..=0 => "interval unknown".to_owned(),
-        ns => format!("every {}", exact(ns)),
-    };
-    parts.push(format!("{} {every}", plan.probe_words()));
+    parts.push(format!("{} {}", plan.probe_words(), plan.every()));
     parts.push(format!("CPUs {}", plan.cpus));
-    parts.push(format!("{} by {}", plan.policy, plan.means));
+    parts.push(format!("{}, {}", plan.policy, plan.means_words()));
     parts.push(if loads.is_empty() {
         "no load by Tailbound".to_owned()
     } else {

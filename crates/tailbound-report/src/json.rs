@@ -53,7 +53,7 @@ pub fn json(run: &Run) -> Value {
             "tool": header.tool,
             "started": header.started,
             "command": header.command,
-            "measured_ns": run.measured_ns(),
+            "measured_ns": run.known_length_ns(),
             "ended": run.end.as_ref().map(|e| e.reason.as_str()),
             "source": header.source,
         },

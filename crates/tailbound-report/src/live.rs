@@ -6,6 +6,8 @@
 //! cursor up by the number of lines of the frame before and writes this one over it.
 //! Not here: the terminal, the clock, taking snapshots.
 
+use std::collections::BTreeSet;
+
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
 use tailbound_core::{Context, Histogram};
@@ -225,9 +227,10 @@ fn picture(s: &Progress, width: usize, room: usize) -> Vec<InkLine> {
     out
 }
 
-/// One line for pipes and logs: what a frame says, without picture.
+/// One line for pipes and logs: what a frame says, without picture. A note stands in the first line
+/// after it came up; `said` keeps those that were.
 #[must_use]
-pub fn plain_line(snapshot: &Progress) -> String {
+pub fn plain_line(snapshot: &Progress, said: &mut BTreeSet<String>) -> String {
     let s = snapshot;
     let n = s.threads.iter().fold(0u64, |a, t| a.saturating_add(t.n));
     let mut parts = vec![
@@ -254,6 +257,7 @@ pub fn plain_line(snapshot: &Progress) -> String {
     }
     parts.extend(s.statement.clone());
     parts.extend(loads(s).map(|l| l.render(usize::MAX, false)));
-    parts.extend(s.notes.iter().map(|n| format!("note: {n}")));
+    parts
+        .extend(s.notes.iter().filter(|n| said.insert((*n).clone())).map(|n| format!("note: {n}")));
     crate::escape::terminal(&parts.join("; "))
 }

@@ -207,7 +207,7 @@ fn what_must_not_be_compared_is_reported() {
         assert!(text.contains(words), "`{words}` is missing:\n{text}");
     };
     cells.push(cells[0].clone());
-    said(&cells, "Cells with the labels of an earlier one: 1");
+    said(&cells, "Cells with the same labels as an earlier one: 1");
     if let Ok(run) = &mut cells[1].run {
         run.header.lab = None;
         run.header.plan.interval_ns = 123_000;

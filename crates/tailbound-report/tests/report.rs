@@ -6,11 +6,14 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::{Shape, run};
 use roxmltree::{Document, Node, ParsingOptions};
+use tailbound_core::plan::Means;
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
-use tailbound_core::record::Fact;
-use tailbound_core::{Histogram, Run};
+use tailbound_core::record::{End, Fact, LoadRecord, Source};
+use tailbound_core::{Distribution, Histogram, Run};
 use tailbound_report::{Style, compare, html, json, live, pictures, text};
 use tailbound_stats::compare::{Settings, Systems};
 
@@ -329,7 +332,7 @@ fn golden_texts() {
     golden("report.txt", &text(&small(5), Style { color: false, width: 80 }));
     golden("live-80x24.txt", &live::frame(&snapshot(), 80, 24, false));
     golden("live-40x12.txt", &live::frame(&snapshot(), 40, 12, false));
-    golden("live-line.txt", &live::plain_line(&snapshot()));
+    golden("live-line.txt", &live::plain_line(&snapshot(), &mut BTreeSet::new()));
     let good =
         run(&Shape { seed: 11, seconds: 5, stall_ns: 0, tail_ns: 9_000.0, ..Shape::default() });
     let both = compared(vec![good, small(5)], &["good", "bad"]);
@@ -376,7 +379,7 @@ fn the_live_view_fits_every_terminal() {
         frame.contains("CPU 65") && frame.contains("more"),
         "the worst is shown, the rest counted:\n{frame}"
     );
-    assert!(!live::plain_line(&s).contains('\n'));
+    assert!(!live::plain_line(&s, &mut BTreeSet::new()).contains('\n'));
 }
 
 fn without_colour(line: &str) -> String {
@@ -409,4 +412,96 @@ fn colour_changes_nothing_but_colour() {
             assert!(fits, "{width}: {line}");
         }
     }
+}
+
+#[test]
+fn an_imported_run_never_says_every_0_ns_for_0_s() {
+    let mut imported = small(3);
+    imported.header.source = Some(Source {
+        tool: "cyclictest".into(),
+        format: "histogram text".into(),
+        file: "x.txt".into(),
+        lost: vec![],
+    });
+    imported.header.plan.interval_ns = 0;
+    imported.header.plan.means = Means::NotTold;
+    imported.header.command.clear();
+    imported.seconds.clear();
+    imported.blocks.clear();
+    imported.verdict = None;
+    imported.end =
+        Some(End { reason: tailbound_core::EndReason::Complete, measured_ns: 0, lines: 9 });
+    let shown = text(&imported, Style { color: false, width: 120 });
+    assert!(shown.contains("interval unknown, duration unknown"), "{shown}");
+    assert!(shown.contains("way of sleeping unknown"), "{shown}");
+    assert!(shown.contains("Repeat: unknown: the run file has no command line"), "{shown}");
+    let markup = page(&imported);
+    for wrong in ["every 0 ns", "for 0 s", ">0 ns</td>", "in 0 s"] {
+        assert!(!shown.contains(wrong) && !markup.contains(wrong), "{wrong}");
+    }
+    assert!(json(&imported)["run"]["measured_ns"].is_null());
+    let plan = compare::differences(&[&imported.header, &small(3).header]);
+    let interval = plan.differing.iter().find(|d| d.what == "plan: interval_ns");
+    assert_eq!(interval.map(|d| d.values[0].as_str()), Some("unknown: not in the file"));
+    imported.header.plan.means = Means::Polling;
+    let shown = text(&imported, Style { color: false, width: 120 });
+    assert!(shown.contains("no interval") && shown.contains("polling, no sleep"), "{shown}");
+    assert!(!shown.contains("on clock"), "{shown}");
+}
+
+#[test]
+fn the_line_of_a_load_does_not_break_where_the_supervisor_came_late() {
+    let mut late = small(10);
+    let one = |t_ms: i64, span_ms: i64, count: u64| LoadRecord {
+        load: 0,
+        name: "memory".into(),
+        t_ns: t_ms * 1_000_000,
+        span_ns: span_ms * 1_000_000,
+        count,
+        unit: "accesses".into(),
+    };
+    // A second each, then nobody looked for 4.2 s, then again a second each; 100 a second throughout.
+    late.loads = vec![one(999, 999, 100), one(2001, 1002, 100), one(6200, 4199, 420)];
+    late.loads.extend([one(7200, 1000, 100), one(8200, 1000, 100), one(9200, 1000, 100)]);
+    let figure = pictures::loads(&late).expect("there are records");
+    let points = figure.series[0]["points"].as_array().map_or(0, Vec::len);
+    assert_eq!(points, 10, "a rate for every second: {}", figure.series);
+    let doc = parse(&figure.wide);
+    let lines: Vec<_> = doc
+        .descendants()
+        .filter(|n| n.has_tag_name("path"))
+        .filter_map(|n| n.attribute("d"))
+        .filter(|d| d.matches('L').count() > 5 || d.matches('H').count() > 5)
+        .collect();
+    assert!(lines.iter().all(|d| d.matches('M').count() == 1), "{lines:?}");
+}
+
+#[test]
+fn a_note_stands_in_one_line_of_a_log() {
+    let (mut said, mut s) = (BTreeSet::new(), snapshot());
+    let note = "CPU 1 shares its core with CPU 0";
+    assert!(live::plain_line(&s, &mut said).contains(note));
+    s.notes.push("a second note".into());
+    let line = live::plain_line(&s, &mut said);
+    assert!(!line.contains(note) && line.contains("note: a second note"), "{line}");
+    assert!(!live::plain_line(&s, &mut said).contains("note:"));
+}
+
+#[test]
+fn a_median_in_the_lowest_step_is_below_it_and_not_0() {
+    let mut coarse = small(2);
+    coarse.threads.truncate(1);
+    let mut d = Distribution { resolution_ns: 1000, ..Distribution::default() };
+    d.add_many(0, 9_000);
+    d.add_many(3_000, 1_000);
+    (d.sums, d.min_ns, d.max_ns) = (None, Some(20), Some(3_400));
+    coarse.threads[0].wakeup = d;
+    coarse.threads[0].missed = Distribution::default();
+    let shown = text(&coarse, Style { color: false, width: 120 });
+    let row = shown.lines().find(|l| l.contains("3.40 µs")).unwrap_or_default();
+    assert!(row.contains("20 ns") && row.contains("< 1.00 µs"), "{shown}");
+    assert!(page(&coarse).contains("&lt; 1.00 µs"));
+    let told = json(&coarse)["threads"][0].to_string();
+    let below = r#""kind":"below","low_ns":20.0,"ns":1000"#;
+    assert!(told.contains(below), "{told}");
 }

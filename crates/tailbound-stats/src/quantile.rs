@@ -5,6 +5,7 @@
 //! Context: COLD. Units: ns. A quantile is the value of rank ceil(p·n), linear inside its
 //! bucket and never outside the exact extremes. It is given only where at least ten values
 //! lie beyond it (n >= 10/(1-p), or 10/p for the low ones), else how many more are needed.
+//! In the lowest step of a source of coarse steps it is less than a step, never 0.
 //! Not here: confidence intervals, and the P² estimates ([`crate::p2`]).
 
 use serde::Serialize;
@@ -33,6 +34,13 @@ pub enum Quantile {
     Needs {
         /// How many more it takes.
         more: u64,
+    },
+    /// The source put it into its lowest step, which it names 0: it is less than a step.
+    Below {
+        /// It is less than this.
+        ns: i64,
+        /// Least value it can be.
+        low_ns: f64,
     },
     /// The source counted it, but in no bucket.
     AtLeast {
@@ -181,6 +189,12 @@ fn needs(p: f64, have: u64) -> Quantile {
 /// The value of rank `rank` (1 to `cell.count`) of a bucket.
 fn inside(d: &Distribution, cell: Cell, rank: u64) -> Quantile {
     let (low_ns, high_ns) = (cell.low_ns as f64, cell.high_ns as f64);
+    if d.resolution_ns > 1 && cell.low_ns >= 0 && source_value(d, cell) == 0.0 {
+        let ns = i64::try_from(d.resolution_ns).unwrap_or(i64::MAX);
+        // A least value that is known more finely lies within the step, not within the bucket of 0.
+        let least = d.min_ns.filter(|m| (0..ns).contains(m)).unwrap_or(0);
+        return Quantile::Below { ns, low_ns: least as f64 };
+    }
     let exact = |ns: i64| Quantile::Value { ns: ns as f64, low_ns: ns as f64, high_ns: ns as f64 };
     if let Some(max) = d.max_ns.filter(|m| *m == cell.high_ns && rank == cell.count) {
         return exact(max);

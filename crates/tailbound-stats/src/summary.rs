@@ -85,6 +85,14 @@ impl Summary {
         Self { precision: Some(precision), ..self }
     }
 
+    /// Where the mode is the lowest step of a source of coarse steps: it is less than this, no more
+    /// is known.
+    #[must_use]
+    pub fn mode_below(&self) -> Option<i64> {
+        let step = i64::try_from(self.resolution_ns).ok().filter(|step| *step > 1)?;
+        self.mode.filter(|m| m.ns >= 0.0 && m.ns < step as f64).map(|_| step)
+    }
+
     /// The quantile of probability `p`, if it is one of [`STANDARD`].
     #[must_use]
     pub fn quantile(&self, p: f64) -> Option<Quantile> {

@@ -111,7 +111,8 @@ fn latest(plan: &Plan, judged: &[&ThreadRecord], seconds: &[&SecondRecord]) -> O
     let t_s = seconds
         .iter()
         .find(|s| s.thread == t.thread && s.n > 0 && s.max_ns == max_ns)
-        .map(|s| s.argmax as f64 * plan.interval_ns as f64 / 1e9);
+        .zip(plan.interval())
+        .map(|(s, interval_ns)| s.argmax as f64 * interval_ns as f64 / 1e9);
     Some(Extreme { error_ns: max_ns, cpu: t.cpu, t_s })
 }
 

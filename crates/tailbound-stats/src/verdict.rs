@@ -141,6 +141,7 @@ impl Case<'_> {
         let latest = phrases::latest(&self.tally, &self.plan.requirement);
         let median = match median(&self.tally.due) {
             Quantile::Value { ns, .. } => format!(", the median {}", format_ns(ns)),
+            Quantile::Below { ns, .. } => format!(", the median below {}", phrases::exactly(ns)),
             _ => String::new(),
         };
         let missed = phrases::missed(&self.tally);

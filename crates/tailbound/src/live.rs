@@ -5,6 +5,7 @@
 //! Context: COLD, at most eight times a second. Drawn to standard error: standard output
 //! is for the answer.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
@@ -22,8 +23,8 @@ pub(crate) enum Live {
     Quiet,
     /// Redrawn in place; holds the lines of the last frame and the size of its terminal.
     Frame { lines: usize, size: (usize, usize), color: bool },
-    /// A line now and then.
-    Lines { last: Instant },
+    /// A line now and then; holds the notes that were said.
+    Lines { last: Instant, said: BTreeSet<String> },
 }
 
 impl Live {
@@ -35,7 +36,7 @@ impl Live {
                 color != "never" && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
             Self::Frame { lines: 0, size: (0, 0), color }
         } else {
-            Self::Lines { last: Instant::now() }
+            Self::Lines { last: Instant::now(), said: BTreeSet::new() }
         }
     }
 
@@ -69,10 +70,10 @@ impl Live {
                 *lines = text.lines().count();
                 drop(io::stderr().lock().write_all(out.as_bytes()));
             }
-            Self::Lines { last } => {
+            Self::Lines { last, said } => {
                 if last.elapsed() >= LINE_EVERY {
                     *last = Instant::now();
-                    crate::say::note(&plain_line(progress));
+                    crate::say::note(&plain_line(progress, said));
                 }
             }
         }

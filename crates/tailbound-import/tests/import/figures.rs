@@ -7,7 +7,7 @@ use tailbound_core::plan::{Clock, Means};
 use tailbound_core::{Policy, Run};
 use tailbound_import::{Format, Options};
 
-use crate::{run, run_with};
+use crate::{reports_loss, run, run_with};
 
 /// n, least, greatest, unbinned of a thread, in ns.
 fn of(run: &Run, i: usize) -> (u64, Option<i64>, Option<i64>, u64) {
@@ -138,6 +138,9 @@ fn oslat_names_buckets_by_their_upper_edge() {
         assert_eq!(first, Some((0, 72_817_577)), "`1` is 0 to 1 µs");
         assert_eq!((r.header.plan.policy, r.threads[0].cpu), (Policy::Fifo(1), Some(1)));
         assert_eq!(r.header.plan.interval_ns, 0);
+        assert_eq!(r.header.plan.means, Means::Polling, "a busy loop sleeps by nothing");
+        assert_eq!(r.header.plan.every(), "no interval");
+        assert!(!reports_loss(&r, "slept") && !reports_loss(&r, "The interval is not in the file"));
     }
     for (format, name) in [
         (Format::OslatJson, "oslat-2.4_two_cores.json"),

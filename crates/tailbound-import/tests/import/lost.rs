@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What sources lose is said, as a sentence and where it matters as a doubt.
+//! What sources lose is reported, as a sentence and where it matters as a doubt.
 //!
 //! Context: COLD.
 
@@ -151,4 +151,53 @@ fn a_wrapped_negative_extreme_is_not_a_huge_one() {
         .unwrap_or_else(|e| panic!("{e}"));
     assert!(has(&r, "source-inconsistent"));
     assert_eq!(r.threads[0].wakeup.max_ns, Some(20_068_000), "the last bucket is what is known");
+}
+
+#[test]
+fn stress_ng_without_a_distribution_is_its_extremes() {
+    let whole = String::from_utf8_lossy(&bytes("stressng-cyclic.stdout.txt")).into_owned();
+    let without = |words: &[&str]| {
+        let left = whole.lines().filter(|l| !words.iter().any(|w| l.contains(w)));
+        left.filter(|l| {
+            // Rows of the distribution: two numbers behind the name.
+            let tail = l.split_once("cyclic:").map_or("", |(_, t)| t.trim());
+            !tail.starts_with(|c: char| c.is_ascii_digit()) || tail.contains('%')
+        })
+        .fold(String::new(), |all, l| all + l + "\n")
+    };
+    let dist = ["latency distribution", "latency (ns)", "buckets of", ".. "];
+    // The note names the number.
+    let r = import_as(Format::StressNg, "x", without(&dist).as_bytes())
+        .unwrap_or_else(|e| panic!("{e}"));
+    let d = &r.threads[0].wakeup;
+    assert_eq!((d.n, d.unbinned, d.unbinned_from_ns), (10_000, 10_000, Some(9663)));
+    // A short run has no note.
+    let text = without(&[&dist[..], &["Note:"]].concat());
+    let r = import_as(Format::StressNg, "x", text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+    let d = &r.threads[0].wakeup;
+    assert_eq!((d.min_ns, d.max_ns, d.mean_ns), (Some(9663), Some(3_319_479), Some(23_166.24)));
+    assert_eq!((d.n, d.unbinned), (2, 2), "no more are certain");
+    let t = title(&r, "source-no-histogram");
+    assert!(t.contains("at least 2 and at most 10,000"), "{t}");
+    assert_eq!(r.header.plan.interval_ns, 200_000);
+    let none = without(&[&dist[..], &["Note:", "min:"]].concat());
+    let e = import_as(Format::StressNg, "x", none.as_bytes()).unwrap_err().to_string();
+    assert!(e.contains("nor the extremes"), "{e}");
+}
+
+#[test]
+fn what_rtevals_timerlat_leaves_out_is_a_doubt() {
+    let xml = r#"<?xml version="1.0"?><rteval version="3.8"><Measurements>
+        <timerlat command_line="rtla timerlat hist -P f:95 -u -c 0 -E 3500 --no-summary" format="1.0">
+        <core id="0" priority="95"><statistics><samples>12</samples>
+        <minimum unit="us">1</minimum><maximum unit="us">3400</maximum><mean unit="us">40.0</mean>
+        </statistics><histogram nbuckets="3500"><bucket index="1" value="11"/>
+        <bucket index="3400" value="1"/></histogram></core></timerlat></Measurements></rteval>"#;
+    let r = import_as(Format::RtevalXml, "x", xml.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+    let t = title(&r, "source-lost-tail");
+    assert!(t.contains("does not say how many"), "{t}: {:?}", r.findings);
+    assert!(reports_loss(&r, "beyond the last bucket"));
+    // cyclictest's overflow is counted by rteval.
+    let r = run(Format::RtevalXml, "rteval-3.8_summary.xml");
+    assert!(!has(&r, "source-lost-tail"));
 }

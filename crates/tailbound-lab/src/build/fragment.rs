@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tailbound_core::limits;
+use tailbound_core::words::did_you_mean;
 use tailbound_sys::given;
 
 use crate::arch::Arch;
@@ -119,8 +120,9 @@ impl Wanted {
         let names: Vec<&str> = FRAGMENTS.iter().map(|f| f.name).collect();
         let text = given::text(Path::new(name), limits::TEXT_BYTES_MAX).map_err(|e| {
             LabError::usage(format!(
-                "fragment `{name}` is not one of {}, nor a file: {e}",
-                names.join(", ")
+                "fragment `{name}` is not one of {}{}, nor a file: {e}",
+                names.join(", "),
+                did_you_mean(name, names.iter().copied())
             ))
         })?;
         if self.add(name, &text) == 0 {

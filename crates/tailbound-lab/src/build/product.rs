@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::lab::KernelRecord;
+use tailbound_core::words::did_you_mean;
 
 use tailbound_sys::new_file::{self, Existing};
 
@@ -138,14 +139,17 @@ pub fn builds(store: &Store) -> Result<Vec<BuildManifest>, LabError> {
 pub fn kernel(name: &str, arch: Arch, store: &Store) -> Result<Kernel, LabError> {
     let folder = folder(store, name)?;
     let Ok(bytes) = fs::read(folder.join(MANIFEST)) else {
-        let names: Vec<String> =
-            builds(store)?.into_iter().map(|b| format!("build:{}", b.name)).collect();
+        let names: Vec<String> = builds(store)?.into_iter().map(|b| b.name).collect();
+        let near = did_you_mean(name, names.iter().map(String::as_str));
+        let names: Vec<String> = names.iter().map(|n| format!("build:{n}")).collect();
         let there = if names.is_empty() {
             "none was made yet (tailbound lab kernel build)".to_owned()
         } else {
             format!("there are {}", names.join(", "))
         };
-        return Err(LabError::usage(format!("build:{name}: there is no such build; {there}")));
+        return Err(LabError::usage(format!(
+            "build:{name}: there is no such build{near}; {there}"
+        )));
     };
     let manifest: BuildManifest = serde_json::from_slice(&bytes)
         .map_err(|e| LabError::cannot(format!("{}: {e}", folder.join(MANIFEST).display())))?;

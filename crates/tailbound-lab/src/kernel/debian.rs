@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tailbound_core::words::did_you_mean;
+
 use super::apt::{Apt, Package};
 use super::version;
 use crate::arch::Arch;
@@ -164,12 +166,13 @@ pub(crate) fn short_names(known: &Known, arch: Arch) -> BTreeMap<String, (String
 
 /// What to say when `name` leads nowhere: the short names, and the releases nearest to it.
 pub(crate) fn candidates(known: &Known, name: &str, arch: Arch) -> String {
-    let short: Vec<String> =
-        short_names(known, arch).into_keys().map(|n| format!("debian:{n}")).collect();
+    let names: Vec<String> = short_names(known, arch).into_keys().collect();
+    let near = did_you_mean(name, names.iter().map(String::as_str));
+    let short: Vec<String> = names.iter().map(|n| format!("debian:{n}")).collect();
     let mut text = if short.is_empty() {
         format!("apt knows no kernel for {}", arch.debian())
     } else {
-        format!("apt knows for {}: {}", arch.debian(), short.join(", "))
+        format!("apt knows for {}: {}{near}", arch.debian(), short.join(", "))
     };
     let wanted = name.split('=').next().unwrap_or(name);
     let wanted = wanted.strip_prefix("linux-image-").unwrap_or(wanted);

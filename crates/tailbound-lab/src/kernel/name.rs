@@ -8,6 +8,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use tailbound_core::words::did_you_mean;
+
 use crate::error::LabError;
 
 /// A kernel by name.
@@ -63,7 +65,10 @@ impl FromStr for KernelName {
                 check_build_name(rest).map_err(|e| wrong(&e))?;
                 Ok(Self::Build(rest.to_owned()))
             }
-            _ => Err(wrong(&format!("`{kind}:` is not known; there are {FORMS}"))),
+            _ => {
+                let near = did_you_mean(kind, ["debian", "path", "build"]);
+                Err(wrong(&format!("`{kind}:` is not known{near}; there are {FORMS}")))
+            }
         }
     }
 }

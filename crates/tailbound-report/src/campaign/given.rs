@@ -140,7 +140,7 @@ pub fn share(part: &Part, run: &Run) -> f64 {
     let plan = &run.header.plan;
     let full = words.loops.or_else(|| {
         let ns = tailbound_core::units::parse_ns(words.duration.as_deref()?).ok()?;
-        u64::try_from(ns / plan.interval_ns.max(1)).ok()
+        u64::try_from(ns / plan.interval()?).ok()
     });
     let Some(full) = full.filter(|n| *n > 0 && !part.only_work) else { return 1.0 };
     let threads = run

@@ -218,7 +218,7 @@ pub(super) fn statistics(given: &Given, part: &Part) -> Option<Table> {
             grouped(due.n.saturating_sub(woken.n)),
             figures::whole(s.min_ns),
             figures::real(s.mean_ns),
-            figures::real(s.mode.map(|m| m.ns)),
+            figures::mode(&s),
             figures::quantile(Some(s.median)),
             figures::real(s.sd_ns),
             figures::bare(s.skewness),

@@ -104,6 +104,10 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
         What::Sd => moment(summary.sd_ns, |p| p.sd_ns, sd_alone),
         What::Skewness => moment(summary.skewness, |p| p.skewness, None),
         What::Kurtosis => moment(summary.kurtosis, |p| p.kurtosis, None),
+        What::Mode if summary.mode_below().is_some() => {
+            let below = crate::figures::mode(&summary);
+            Value { n, ..Value::absent(format!("it is {below}: the lowest step of the source")) }
+        }
         What::Mode => Value { value: summary.mode.map(|m| m.ns), n, ..Value::default() },
         What::Median => at(run, context, 0.5),
         What::Quantile(p) => at(run, context, p),
@@ -155,6 +159,10 @@ fn at(run: &Run, context: Context, p: f64) -> Value {
         Quantile::Needs { more } => Value {
             n: due.n,
             ..Value::absent(format!("withheld: it needs {} more activations", grouped(more)))
+        },
+        Quantile::Below { ns, .. } => Value {
+            n: due.n,
+            ..Value::absent(format!("less than {}", tailbound_core::units::format_ns_i64(ns)))
         },
         Quantile::AtLeast { ns } => Value {
             n: due.n,

@@ -58,6 +58,9 @@ pub fn differences(headers: &[&Header]) -> Differences {
         let text = |p: &serde_json::Value| match p.get(key) {
             None => "not given".to_owned(),
             Some(serde_json::Value::String(s)) => s.clone(),
+            Some(v) if key == "interval_ns" && v.as_i64() == Some(0) => {
+                "unknown: not in the file".to_owned()
+            }
             Some(v) => v.to_string(),
         };
         push(&mut out.differing, &format!("plan: {key}"), plans.iter().map(text).collect());

@@ -27,13 +27,27 @@ struct Shape {
     end_width: f64,
     /// Letters that fit into a box.
     letters: usize,
+    /// The same of the ends on the right.
+    end_letters: usize,
     variant: &'static str,
 }
 
-const WIDE: Shape =
-    Shape { width: 720.0, box_width: 440.0, end_width: 170.0, letters: 68, variant: "wide" };
-const NARROW: Shape =
-    Shape { width: 344.0, box_width: 214.0, end_width: 88.0, letters: 33, variant: "narrow" };
+const WIDE: Shape = Shape {
+    width: 720.0,
+    box_width: 440.0,
+    end_width: 170.0,
+    letters: 68,
+    end_letters: 22,
+    variant: "wide",
+};
+const NARROW: Shape = Shape {
+    width: 344.0,
+    box_width: 214.0,
+    end_width: 88.0,
+    letters: 33,
+    end_letters: 10,
+    variant: "narrow",
+};
 
 /// The picture of the way through the questions.
 #[must_use]
@@ -137,7 +151,12 @@ fn branch(out: &mut String, step: &Step, index: usize, top: f64, shape: &Shape) 
     let words = if taken { word(step.known.answer) } else { "yes" };
     label(out, x0 + 4.0, y - 5.0, words, taken, false);
     node(out, x1, top + 6.0, shape.end_width, taken, true);
-    label(out, x1 + 10.0, y + 4.0, end.words(), taken, true);
+    let lines = wrap(end.words(), shape.end_letters, "");
+    let mut line_y = y + 4.0 - 7.0 * (lines.len().saturating_sub(1)) as f64;
+    for line in &lines {
+        label(out, x1 + 10.0, line_y, line, taken, true);
+        line_y += 14.0;
+    }
 }
 
 fn downward(out: &mut String, step: &Step, top: f64, on: bool, shape: &Shape) {

@@ -9,6 +9,7 @@ use tailbound_stats::decide::{Choice, Crossing};
 use super::{delay, flow, rates, sleepers, tables, text};
 use crate::html::Page;
 use crate::pictures::Figure;
+use crate::table::Table;
 
 /// Version of the shape of the JSON.
 pub const SCHEMA: &str = "tailbound-decide/1";
@@ -62,12 +63,12 @@ pub fn html(choice: &Choice) -> String {
             page.push("<h3>");
             page.push(&crate::escape::xml(&w.spec));
             page.push("</h3>");
-            page.push(&tables::benchmark(w, choice).html());
+            fitting(&mut page, &tables::benchmark(w, choice));
         }
     }
     if choice.real.latency.is_some() || choice.fast.latency.is_some() {
         page.heading("Start latency");
-        page.push(&tables::latency(choice).html());
+        fitting(&mut page, &tables::latency(choice));
         for side in [&choice.fast, &choice.real] {
             if let Some(l) = &side.latency {
                 page.text("soft", &format!("{}: intervals {}.", side.name, l.intervals));
@@ -87,6 +88,14 @@ pub fn html(choice: &Choice) -> String {
     page.finish(title.trim_end_matches('.'), &[json(choice)])
 }
 
+/// A table of few columns: on a narrow screen its cells break into lines instead of scrolling under
+/// the column of names.
+fn fitting(page: &mut Page, table: &Table) {
+    page.push("<div class=\"fits\">");
+    page.push(&table.html());
+    page.push("</div>");
+}
+
 /// A picture without values: there is nothing for the script to read out.
 fn chart(page: &mut Page, figure: &Figure) {
     page.push("<figure><h3>");
@@ -95,7 +104,7 @@ fn chart(page: &mut Page, figure: &Figure) {
     page.push(&figure.wide);
     page.push(&figure.narrow);
     page.push("<details><summary>The answers</summary>");
-    page.push(&figure.table.html());
+    fitting(page, &figure.table);
     page.push("</details></figure>");
 }
 
@@ -105,7 +114,7 @@ fn delays(page: &mut Page, choice: &Choice) {
         return;
     }
     page.heading("Total delay over the length of a work item");
-    page.push(&tables::breakeven(choice).html());
+    fitting(page, &tables::breakeven(choice));
     page.text("soft", text::INTERVALS);
     let reversed = choice.benchmarks.iter().flat_map(|w| &w.delays);
     if reversed.into_iter().any(|d| matches!(d.crossing, Crossing::Reversed { .. })) {

@@ -132,12 +132,12 @@ const PINNED: [Pinned; 6] = [
 fn plan(run: &Run) -> String {
     let p = &run.header.plan;
     format!(
-        "{} every {}, {} times, {}, {} on clock {}",
+        "{} {}, {} times, {}, {} on clock {}",
         p.probe_words(),
-        digest::exactly(p.interval_ns),
+        p.every(),
         tailbound_core::units::grouped(p.activations),
         p.policy,
-        p.means,
+        p.means_words(),
         p.clock
     )
 }

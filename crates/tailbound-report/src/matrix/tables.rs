@@ -63,7 +63,7 @@ pub(super) fn statistics(grid: &Grid, load: usize) -> Table {
                     figures::whole(s.min_ns),
                     max(m),
                     figures::real(s.mean_ns),
-                    figures::real(s.mode.map(|mode| mode.ns)),
+                    figures::mode(s),
                     figures::quantile(Some(s.median)),
                     sd(m),
                 ]);

@@ -48,6 +48,15 @@ impl Columns {
     fn column(self, second: u64) -> u64 {
         second / self.seconds
     }
+    /// Columns of a record of `span_ns` that ends at `t_ns`: that of its end, and those before of
+    /// whose last second it holds half or more. One that came late stands for all of its time.
+    fn covered(self, t_ns: i64, span_ns: i64) -> std::ops::RangeInclusive<u64> {
+        const SECOND: u64 = 1_000_000_000;
+        let begin = t_ns.saturating_sub(span_ns).max(0).unsigned_abs();
+        let last = t_ns.max(0).unsigned_abs().saturating_sub(1) / SECOND;
+        let first = begin.saturating_sub(SECOND / 2).div_ceil(SECOND).min(last);
+        self.column(first)..=self.column(last)
+    }
     fn middle(self, column: u64) -> f64 {
         let from = (column * self.seconds) as f64;
         (from + self.seconds as f64 / 2.0).min(self.end_s as f64)
@@ -239,12 +248,13 @@ pub fn loads(run: &Run) -> Option<Figure> {
     let mut rates: BTreeMap<u32, (String, String, BTreeMap<u64, f64>)> = BTreeMap::new();
     for l in run.loads.iter().filter(|l| l.span_ns > 0 && l.t_ns > 0) {
         let rate = l.count as f64 * 1e9 / l.span_ns as f64;
-        let second = l.t_ns.unsigned_abs().saturating_sub(1) / 1_000_000_000;
         let of_load = rates
             .entry(l.load)
             .or_insert_with(|| (l.name.clone(), l.unit.clone(), BTreeMap::new()));
-        let least = of_load.2.entry(columns.column(second)).or_insert(f64::MAX);
-        *least = least.min(rate);
+        for column in columns.covered(l.t_ns, l.span_ns) {
+            let least = of_load.2.entry(column).or_insert(f64::MAX);
+            *least = least.min(rate);
+        }
     }
     let mut best = Vec::new();
     let lines: Vec<Line> = rates
@@ -285,7 +295,7 @@ pub fn loads(run: &Run) -> Option<Figure> {
         title: "Rate of each load".to_owned(),
         caption: format!(
             "Work done per second, as a share of the best second of each load: a load that stalls does not \
-             disturb.{}",
+             disturb. A rate is that of the time since the record before.{}",
             columns.thinned()
         ),
         wide: draw(Layout::WIDE),

@@ -137,6 +137,9 @@ pub fn text(run: &Run, style: Style) -> String {
     // the guest's.
     let again = match run.header.lab {
         Some(_) => "tailbound lab repeat RUN, with this run's file".to_owned(),
+        None if run.header.command.is_empty() => {
+            "unknown: the run file has no command line".to_owned()
+        }
         None => repeat(&run.header.command),
     };
     let line = format!("Repeat: {}", terminal(&again));

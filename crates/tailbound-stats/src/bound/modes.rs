@@ -120,7 +120,7 @@ fn apart(valley: u64, peak: u64) -> bool {
 pub fn tail_from(d: &Distribution) -> i64 {
     #[expect(clippy::cast_possible_truncation, reason = "a bucket's value")]
     match quantile(d, 0.999) {
-        Quantile::Value { low_ns, .. } => low_ns as i64,
+        Quantile::Value { low_ns, .. } | Quantile::Below { low_ns, .. } => low_ns as i64,
         _ => d.max_ns.unwrap_or(0) / 2,
     }
 }

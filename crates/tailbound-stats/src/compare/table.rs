@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use tailbound_core::context::contexts;
-use tailbound_core::units::{format_span, grouped};
-use tailbound_core::{Context, Run, units};
+use tailbound_core::units::grouped;
+use tailbound_core::{Context, Run};
 
 use crate::quantile::{Quantile, label};
 use crate::summary::Summary;
@@ -156,7 +156,10 @@ fn figures(s: &Summary) -> Vec<(String, Quantile)> {
     let whole = |ns: Option<i64>| exact(ns.map(|v| v as f64));
     let mode = s.mode.map_or(Quantile::Unknown, |m| {
         let half = m.width_ns as f64 / 2.0;
-        Quantile::Value { ns: m.ns, low_ns: m.ns - half, high_ns: m.ns + half }
+        match s.mode_below() {
+            Some(ns) => Quantile::Below { ns, low_ns: 0.0 },
+            None => Quantile::Value { ns: m.ns, low_ns: m.ns - half, high_ns: m.ns + half },
+        }
     });
     let before = [
         ("min".to_owned(), whole(s.min_ns)),
@@ -183,12 +186,12 @@ fn notes(runs: &[(&str, &Run)], compared: &[ComparedRun], contexts: &[Context]) 
     };
     let or_none = |s: String| if s.is_empty() { "none".to_owned() } else { s };
     differs("the probe", &|r| r.header.plan.probe_words());
-    differs("the interval", &|r| units::exact(r.header.plan.interval_ns));
-    differs("measured length", &|r| format_span(r.measured_ns()));
+    differs("the interval", &|r| r.header.plan.interval_words());
+    differs("measured length", &Run::length_words);
     differs("CPUs", &|r| or_none(r.header.plan.cpus.to_string()));
     differs("policy", &|r| r.header.plan.policy.to_string());
     differs("clock", &|r| r.header.plan.clock.to_string());
-    differs("the way of sleeping", &|r| r.header.plan.means.to_string());
+    differs("the way of sleeping", &|r| r.header.plan.means_words());
     differs("load", &|r| {
         let loads: Vec<String> = r.header.plan.loads.iter().map(ToString::to_string).collect();
         or_none(loads.join(" + "))

@@ -35,7 +35,7 @@ fn ratios_are_to_the_first_run_and_gaps_stay_gaps() {
     assert_eq!(table.runs[1].contexts[0].missed, 3);
     let notes = table.notes.join("\n");
     for part in
-        ["differ in the interval: 500us; 200us", "`b` has no context `irq`", "missed 3 of 503"]
+        ["differ in the interval: 500 µs; 200 µs", "`b` has no context `irq`", "missed 3 of 503"]
     {
         assert!(notes.contains(part), "`{part}` in {notes}");
     }

@@ -146,3 +146,18 @@ fn what_a_source_lost_is_not_made_up() {
     assert_eq!(quantile(&lost, 0.5), Quantile::Unknown);
     assert_eq!(mode(&lost), None);
 }
+
+#[test]
+fn the_lowest_step_of_a_source_is_below_it_and_not_nothing() {
+    // oslat in steps of 1 µs, with a minimum that is finer.
+    let mut d = Distribution { resolution_ns: 1000, ..Distribution::default() };
+    d.add_many(0, 900);
+    d.add_many(3000, 100);
+    (d.sums, d.min_ns, d.max_ns) = (None, Some(20), Some(3400));
+    assert_eq!(quantile(&d, 0.5), Quantile::Below { ns: 1000, low_ns: 20.0 });
+    assert_eq!(quantile(&d, 0.5).ns(), None, "no number is made up");
+    assert_eq!(quantile(&d, 0.95).ns(), Some(3000.0));
+    // Ours are exact: 0 is 0.
+    let ours = of(&[0; 100]);
+    assert_eq!(quantile(&ours, 0.5).ns(), Some(0.0));
+}

@@ -104,3 +104,35 @@ fn help_names_every_verb_and_exit_status() {
         assert!(stdout(&out).contains("deadline"), "{shell}");
     }
 }
+
+#[test]
+fn a_wrong_name_gets_the_one_that_was_meant() {
+    let folder = folder();
+    let mark = folder.path().join("x.txt");
+    std::fs::write(&mark, "1\n2\n").unwrap();
+    let cases: [(&[&str], &str); 11] = [
+        (&["run", "--load", "hackbnech"], "hackbench"),
+        (&["run", "--load", "hackbench:gruops=3"], "groups"),
+        (&["run", "--work", "mesages"], "messages"),
+        (&["run", "--probe", "signla"], "signal"),
+        (&["run", "--probe", "signal:betwen=processes"], "between"),
+        (&["run", "--probe", "signal:between=proceses"], "processes"),
+        (&["run", "--sleep", "nanosleeep"], "nanosleep"),
+        (&["campaign", "show", "mckeney-2009"], "mckenney-2009"),
+        (&["import", "--format", "cyclictest-jsn", "x.txt"], "cyclictest-json"),
+        (&["lab", "run", "--kernel", "debain:6.12-rt"], "debian"),
+        (&["mesure"], "measure"),
+    ];
+    for (words, meant) in cases {
+        let out = call(folder.path(), words);
+        assert_eq!(status(&out), 2, "{words:?}: {}", stderr(&out));
+        let said = stderr(&out);
+        let near = said.contains(&format!("did you mean `{meant}`?"));
+        // The words of the command line itself are the parser's.
+        let parsers = said.contains("a similar") && said.contains(&format!("'{meant}'"));
+        assert!(near || parsers, "{words:?}: {said}");
+    }
+    // What only a file can say is not for asking.
+    let out = call(folder.path(), &["run", "--sleep", "polling"]);
+    assert!(status(&out) == 2 && stderr(&out).contains("is not one of"), "{}", stderr(&out));
+}

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use tailbound_core::campaign::CampaignFile;
+use tailbound_core::words::did_you_mean;
 
 use crate::say::Failure;
 
@@ -41,7 +42,8 @@ pub(super) fn find(name: &str) -> Result<Chosen, Failure> {
     if !path.exists() && !looks_like_a_file {
         let known = shipped_names();
         return Err(Failure::usage(format!(
-            "no campaign is called `{name}`, and there is no such file; there are {}",
+            "no campaign is called `{name}`, and there is no such file{}; there are {}",
+            did_you_mean(name, known.iter().copied()),
             known.join(", ")
         )));
     }

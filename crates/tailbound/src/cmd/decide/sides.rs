@@ -160,7 +160,7 @@ fn differences(real: &[Named], fast: &[Named]) -> Vec<String> {
     let what: [(&str, Of); 4] = [
         ("processor", |r| text(r, "cpu.model").unwrap_or("unknown").to_owned()),
         ("CPUs online", |r| text(r, "cpu.online").unwrap_or("unknown").to_owned()),
-        ("interval", |r| tailbound_core::units::exact(r.header.plan.interval_ns)),
+        ("interval", |r| r.header.plan.interval_words()),
         ("loads", |r| {
             let loads: Vec<String> = r.header.plan.loads.iter().map(ToString::to_string).collect();
             if loads.is_empty() { "none".to_owned() } else { loads.join(" + ") }
