@@ -212,7 +212,7 @@ fn what_must_not_be_compared_is_reported() {
         run.header.lab = None;
         run.header.plan.interval_ns = 123_000;
     }
-    said(&cells, "Not all cells are of one kind of time");
+    said(&cells, "Some cells are in virtual and some in real time");
     said(&cells, "do not share one plan");
     if let Ok(run) = &mut cells[2].run
         && let Some(lab) = &mut run.header.lab

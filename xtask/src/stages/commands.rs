@@ -100,6 +100,10 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     let mut all: Vec<Shown> =
         pages(project)?.iter().flat_map(|(name, text)| commands(name, text)).collect();
     for (page, text) in examples::files(project)? {
+        // The files make their folders with commands that are not ours.
+        for name in examples::folders(&text) {
+            fs::create_dir_all(folder.join(name))?;
+        }
         let of = |(line, text)| Shown { page: page.clone(), line, text };
         all.extend(examples::commands(&text).into_iter().map(of));
     }
@@ -144,7 +148,7 @@ fn pages(project: &Path) -> anyhow::Result<Vec<(String, String)>> {
 
 /// A folder with the program and the files that a reader has.
 fn prepare(project: &Path, program: &Path) -> anyhow::Result<PathBuf> {
-    let folder = root::target(project).join("xtask/words");
+    let folder = root::target(project).join("xtask/commands");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }

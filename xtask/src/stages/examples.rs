@@ -50,6 +50,15 @@ pub(super) fn commands(text: &str) -> Vec<(usize, String)> {
     lines.into_iter().filter_map(|(number, line)| Some((number, command(&line)?))).collect()
 }
 
+/// The folders that such a file makes for its results.
+pub(super) fn folders(text: &str) -> Vec<&str> {
+    let after = text.split("mkdir ").skip(1);
+    after
+        .filter_map(|rest| rest.split(|c: char| c.is_whitespace() || c == '\'').next())
+        .filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric()))
+        .collect()
+}
+
 /// The command of ours in a line.
 fn command(line: &str) -> Option<String> {
     if line.starts_with('#') {
@@ -109,6 +118,7 @@ mod tests {
         let text = "# tailbound run: a comment\n    - mkdir results\n    - >-\n      tailbound run -q\n      --out a\n\
                     x: tailbound, a name\n  exec tailbound lab run \\\n     --out b\n\n\
                     ExecStart=/usr/local/bin/tailbound show c\n    RUN x && tailbound lab ls \\\n    && rm x\n";
+        assert_eq!(folders(text), ["results"]);
         let all: Vec<String> = commands(text).into_iter().map(|(_, c)| c).collect();
         assert_eq!(
             all,

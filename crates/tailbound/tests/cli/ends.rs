@@ -194,13 +194,11 @@ fn a_lost_terminal_ends_it_like_a_signal() {
     }
     let folder = folder();
     let exe = env!("CARGO_BIN_EXE_tailbound");
-    let mut terminal = std::process::Command::new("script")
-        .args([
-            "-q",
-            "-c",
-            &format!("{exe} run -D 10m --load none --warm-up 100ms -o r.tailbound.jsonl"),
-            "/dev/null",
-        ])
+    // Tests under nohup or in the background of a shell inherit ignored signals, which is no
+    // property of the program; and not every shell replaces itself by its last command.
+    let run = format!("exec {exe} run -D 10m --load none --warm-up 100ms -o r.tailbound.jsonl");
+    let mut terminal = std::process::Command::new("env")
+        .args(["--default-signal=HUP,INT,QUIT", "script", "-q", "-c", &run, "/dev/null"])
         .current_dir(folder.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -185,7 +185,8 @@ fn ctrl_c_gives_the_result_so_far_of_any_probe() {
             panic!("{} does not end by Ctrl-C", kind.name);
         }
         let run = read(&path);
-        let end = run.end.as_ref().unwrap_or_else(|| panic!("{}: no last line", kind.name));
+        let end = run.end.as_ref();
+        let end = end.unwrap_or_else(|| panic!("{}: no last line, {ended:?}", kind.name));
         assert_eq!(end.reason, "interrupted", "{}", kind.name);
         assert!(run.verdict.is_some(), "{}", kind.name);
         super::altered::every_change_is_noticed(kind.name, &std::fs::read(&path).unwrap());

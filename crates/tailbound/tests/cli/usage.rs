@@ -14,7 +14,7 @@ fn invalid_arguments_are_refused_with_the_option_and_leave_nothing() {
         (&["run", "--duration", "-5s"], 2, "-5"),
         (&["run", "--cpus", "999"], 2, "999"),
         (&["run", "--cpus", "3-1"], 2, "backwards"),
-        (&["run", "--deadline", "1ns"], 2, "below what the monotonic clock can tell"),
+        (&["run", "--deadline", "1ns"], 2, "is below the resolution of the monotonic clock"),
         (&["run", "--deadline", "100"], 2, "100us"),
         (&["run", "--policy", "fifo:100"], 2, "1 to 99"),
         (&["run", "--load", "hackbensh"], 2, "hackbensh"),
