@@ -108,7 +108,7 @@ fn measuring(folder: &Path, kind: &ProbeKind, file: &str, mark: &str) -> Option<
         .current_dir(folder)
         .env(MARK, mark)
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(std::fs::File::create(folder.join(format!("{file}.err"))).unwrap())
         .spawn()
         .unwrap();
     let begun = Instant::now();
@@ -186,7 +186,8 @@ fn ctrl_c_gives_the_result_so_far_of_any_probe() {
         }
         let run = read(&path);
         let end = run.end.as_ref();
-        let end = end.unwrap_or_else(|| panic!("{}: no last line, {ended:?}", kind.name));
+        let said = std::fs::read_to_string(path.with_extension("jsonl.err")).unwrap_or_default();
+        let end = end.unwrap_or_else(|| panic!("{}: no last line, {ended:?}: {said}", kind.name));
         assert_eq!(end.reason, "interrupted", "{}", kind.name);
         assert!(run.verdict.is_some(), "{}", kind.name);
         super::altered::every_change_is_noticed(kind.name, &std::fs::read(&path).unwrap());
