@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::lazy::Lazy;
+
 /// How late can this machine be? Real time is not fast: it is bounded.
 ///
 /// Measures the wake-up latency of real-time threads under load. The result is a one-sentence
@@ -27,34 +29,34 @@ const EXIT_HELP: &str = "Exit status: 0 met, or nothing was required; 1 not met;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Measure latency under load: inventory, load, warm-up, measurement, verdict, report
-    Run(RunArgs),
+    Run(Lazy<RunArgs>),
     /// Run one probe, without load or report
     #[command(subcommand)]
     Measure(Measure),
     /// Run loads only, for use beside another tool
-    Load(LoadArgs),
+    Load(Lazy<LoadArgs>),
     /// Write one HTML file about one or more runs; it opens offline in any browser
-    Report(ReportArgs),
+    Report(Lazy<ReportArgs>),
     /// Show a run in the terminal
-    Show(ShowArgs),
+    Show(Lazy<ShowArgs>),
     /// Compare two or more systems: intervals and verdict per quantile, exit status for CI
-    Compare(crate::cli_compare::CompareArgs),
+    Compare(Lazy<crate::cli_compare::CompareArgs>),
     /// Real time or real fast? Compare throughput and latency of two systems and recommend one
     Decide(crate::cli_decide::DecideArgs),
     /// Bound the latency beyond what was seen, with method and assumptions, or say why not
-    Bound(crate::cli_bound::BoundArgs),
+    Bound(Lazy<crate::cli_bound::BoundArgs>),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file
-    Import(ImportArgs),
+    Import(Lazy<ImportArgs>),
     /// Export a run in the format of another tool: CSV, cyclictest, HdrHistogram, OpenMetrics, JUnit, KTAP, Perfetto
-    Export(crate::cli_export::ExportArgs),
+    Export(Lazy<crate::cli_export::ExportArgs>),
     /// Sign run files (minisign)
-    Sign(crate::cli_sign::SignArgs),
+    Sign(Lazy<crate::cli_sign::SignArgs>),
     /// Check that run files are unchanged, and their signatures
-    Verify(crate::cli_sign::VerifyArgs),
+    Verify(Lazy<crate::cli_sign::VerifyArgs>),
     /// Find changes in a series of runs, and what else changed at the same time
-    History(crate::cli_history::HistoryArgs),
+    History(Lazy<crate::cli_history::HistoryArgs>),
     /// Plan a measurement: how long it takes to show a rate, a share, a quantile or a mean
-    Plan(crate::cli_plan::PlanVerbArgs),
+    Plan(Lazy<crate::cli_plan::PlanVerbArgs>),
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),
@@ -92,12 +94,12 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Measure {
     /// Timer wake-ups: sleep until absolute times and record how late the thread woke
-    Cyclic(Box<MeasureArgs>),
+    Cyclic(Lazy<MeasureArgs>),
     /// Latency by interval, with constant and with random intervals: does a constant period hide idle states?
-    Sweep(Box<crate::cli_sweep::SweepArgs>),
+    Sweep(Lazy<crate::cli_sweep::SweepArgs>),
     /// Time benchmarks without a latency measurement: real, user and sys time of each repetition
     #[command(visible_alias = "work")]
-    Benchmark(crate::cli_decide::MeasureBenchmarkArgs),
+    Benchmark(Lazy<crate::cli_decide::MeasureBenchmarkArgs>),
     #[command(flatten)]
     Probe(Box<crate::cli_probe::ProbeArgs>),
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::cli_lab::{GuestArgs, HostArgs};
+use crate::lazy::Lazy;
 
 /// What can be done with campaigns.
 #[derive(Debug, Subcommand)]
@@ -19,11 +20,11 @@ pub(crate) enum Campaign {
         json: bool,
     },
     /// Show what a campaign measures, how long it takes, and what was published
-    Show(CampaignShowArgs),
+    Show(Lazy<CampaignShowArgs>),
     /// Repeat a published measurement, here or on kernels of the lab; resumes an interrupted one
-    Run(Box<CampaignRunArgs>),
+    Run(Lazy<CampaignRunArgs>),
     /// Write the report of a campaign's folder, wherever its runs were made
-    Page(CampaignPageArgs),
+    Page(Lazy<CampaignPageArgs>),
 }
 
 /// Arguments of `campaign show`.

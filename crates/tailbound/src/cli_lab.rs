@@ -8,18 +8,19 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::cli::ColorArg;
+use crate::lazy::Lazy;
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lab {
     /// Boot one or more kernels in QEMU and measure on each; the results are byte-identical on any host
-    Run(LabRunArgs),
+    Run(Lazy<LabRunArgs>),
     /// Repeat a lab run from its own record and compare the files byte for byte
-    Repeat(LabRepeatArgs),
+    Repeat(Lazy<LabRepeatArgs>),
     /// Measure every kernel with every load: a run file each, one table, one report; resumes an interrupted matrix
-    Matrix(LabMatrixArgs),
+    Matrix(Lazy<LabMatrixArgs>),
     /// List, verify or remove the contents of the lab's folder
-    Cache(LabCacheArgs),
+    Cache(Lazy<LabCacheArgs>),
     /// Kernels by name: list, fetch, build from source
     #[command(subcommand)]
     Kernel(crate::cli_lab_kernel::LabKernel),

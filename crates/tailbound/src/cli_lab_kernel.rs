@@ -7,15 +7,17 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::lazy::Lazy;
+
 /// Subcommands about kernels.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabKernel {
     /// List the kernels that are available by name, in the store, or built
-    List(KernelListArgs),
+    List(Lazy<KernelListArgs>),
     /// Fetch kernels into the store, so that runs need no network
-    Fetch(KernelFetchArgs),
+    Fetch(Lazy<KernelFetchArgs>),
     /// Patch, configure, check and compile a kernel for the lab
-    Build(KernelBuildArgs),
+    Build(Lazy<KernelBuildArgs>),
 }
 
 /// Arguments of `lab kernel list`.

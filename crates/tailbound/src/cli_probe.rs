@@ -20,7 +20,16 @@ pub(crate) struct ProbeArgs {
     pub(crate) args: MeasureArgs,
 }
 
+/// Its name and what it is; its options when it is used.
 fn command(kind: &'static ProbeKind) -> Command {
+    let with_options = |command: Command| match catalogue::kind(command.get_name()) {
+        Some(kind) => defined(kind, command),
+        None => command,
+    };
+    Command::new(kind.name).about(kind.about).defer(with_options)
+}
+
+fn defined(kind: &'static ProbeKind, command: Command) -> Command {
     let mut about = format!("{}\n\nTimes from {} to {}.", kind.about, kind.from, kind.to);
     if !kind.replaces.is_empty() {
         about.push_str(&format!("\n\nReplaces {}.", kind.replaces.join(", ")));
@@ -29,7 +38,7 @@ fn command(kind: &'static ProbeKind) -> Command {
         "\n\nOne {} every {} unless --interval says otherwise.",
         kind.event, kind.interval
     ));
-    let command = kind.options.iter().fold(Command::new(kind.name), |command, option| {
+    let command = kind.options.iter().fold(command, |command, option| {
         let default = match option.default {
             "" => String::new(),
             default => format!(" [default: {default}]"),

@@ -5,10 +5,9 @@
 //! free text (`hackbench:groups=4`). The placeholder of an option (`LOADS`, `RUN`) says what it takes.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Command, CommandFactory as _, ValueHint};
+use clap::{Arg, Command, ValueHint};
 use tailbound_core::plan::{Clock, Means, Observe, StopRule};
 
-use crate::cli::Cli;
 use crate::cmd;
 
 /// Kernels by the names that most people start from; `lab kernel ls` has all.
@@ -19,7 +18,7 @@ const CLASSES: [&str; 4] = ["hard", "safe", "95", "best-effort"];
 
 /// The command line with the values that a shell may offer.
 pub(crate) fn command() -> Command {
-    with_values(Cli::command())
+    with_values(crate::command())
 }
 
 fn with_values(command: Command) -> Command {

@@ -23,6 +23,7 @@ mod cmd;
 mod completions;
 mod consent;
 mod input;
+mod lazy;
 mod live;
 mod names;
 mod packed;
@@ -38,10 +39,12 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::say::Failure;
 
-/// The one definition of the command line.
+/// The one definition of the command line, with the options of every verb.
 #[must_use]
 pub fn command() -> clap::Command {
-    cli::Cli::command()
+    let mut command = cli::Cli::command();
+    command.build();
+    command
 }
 
 /// The same with the values that a shell may offer: for completions only, it would refuse what has options.

@@ -33,10 +33,12 @@ pub(crate) use campaign::shipped_names as campaigns;
 pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Run(args) => run::run(&args),
-        Command::Measure(Measure::Cyclic(args)) => run::measure(&args),
-        Command::Measure(Measure::Probe(words)) => run::probe(&words),
-        Command::Measure(Measure::Sweep(args)) => sweep::measure(&args),
-        Command::Measure(Measure::Benchmark(args)) => benchmark::measure(&args),
+        Command::Measure(what) => match what {
+            Measure::Cyclic(args) => run::measure(&args),
+            Measure::Probe(words) => run::probe(&words),
+            Measure::Sweep(args) => sweep::measure(&args),
+            Measure::Benchmark(args) => benchmark::measure(&args),
+        },
         Command::Load(args) => load::load(&args),
         Command::LoadWorker(args) => {
             Ok(tailbound_load::worker_main(&args.spec, tailbound_load::STATUS_FD))
