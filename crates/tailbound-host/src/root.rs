@@ -64,6 +64,25 @@ impl From<Missing> for Fact {
     }
 }
 
+/// A file, up to `most` bytes of it. The first read is of [`FIRST_READ`] bytes: tracefs' events/header_page
+/// gives all to it, and nothing to later ones. It goes to the stack, because nearly all files of /proc and
+/// /sys are a few bytes, and a buffer of that size costs two system calls in musl's allocator each time.
+fn whole(path: PathBuf, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?.take(most);
+    let mut first = [0; FIRST_READ];
+    let n = loop {
+        match file.read(&mut first) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            other => break other?,
+        }
+    };
+    let mut bytes = first.get(..n).unwrap_or_default().to_vec();
+    if n > 0 {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
 /// Something read, or why not.
 pub type Found<T> = Result<T, Missing>;
 
@@ -111,12 +130,7 @@ impl Root {
     /// # Errors
     /// [`Missing`], also when the file is longer.
     pub fn bytes(&self, path: &str, limit: u64) -> Found<Vec<u8>> {
-        // With room from the start: tracefs' events/header_page gives all to the first read, and
-        // nothing to later ones.
-        let mut bytes = Vec::with_capacity(FIRST_READ);
-        File::open(self.path(path))
-            .and_then(|f| f.take(limit.saturating_add(1)).read_to_end(&mut bytes))
-            .map_err(|e| missing(path, &e))?;
+        let bytes = whole(self.path(path), limit.saturating_add(1)).map_err(|e| missing(path, &e))?;
         if bytes.len() as u64 > limit {
             return Err(Missing::Unknown(format!("{path} is longer than {limit} bytes")));
         }
