@@ -130,7 +130,8 @@ impl Root {
     /// # Errors
     /// [`Missing`], also when the file is longer.
     pub fn bytes(&self, path: &str, limit: u64) -> Found<Vec<u8>> {
-        let bytes = whole(self.path(path), limit.saturating_add(1)).map_err(|e| missing(path, &e))?;
+        let bytes =
+            whole(self.path(path), limit.saturating_add(1)).map_err(|e| missing(path, &e))?;
         if bytes.len() as u64 > limit {
             return Err(Missing::Unknown(format!("{path} is longer than {limit} bytes")));
         }

@@ -20,12 +20,13 @@ use crate::journal::Journal;
 use crate::output::Output;
 use crate::session::Session;
 use crate::view::View;
+use crate::world::Interruptions;
 
 /// Runs every benchmark of the plan; one that fails or is ended is a finding.
 pub(crate) fn all(
     session: &Session,
     journal: &mut Journal,
-    signals: &Signals,
+    signals: &impl Interruptions,
     show: &mut dyn FnMut(View<'_>),
 ) {
     let Some(plan) = &session.plan.work else { return };

@@ -4,8 +4,6 @@
 //! Context: COLD. Per-second records stay, because the verdict needs them; what only a
 //! report needs is read back from the file when the run is over.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::Run;
@@ -104,10 +102,12 @@ impl Journal {
                     .meaning("Moving statistics, stretches, exceedances, load rates and raw samples from before that are in the first file alone; this one has the rest."),
             ));
         }
-        let Some(path) = self.output.end(&self.run)? else { return Ok((self.run, None)) };
-        let back = File::open(&path)
+        let Some(closed) = self.output.end(&self.run)? else { return Ok((self.run, None)) };
+        let back = closed
+            .reader()
             .map_err(|e| e.to_string())
-            .and_then(|f| read_run(BufReader::new(f)).map_err(|e| e.to_string()));
+            .and_then(|text| read_run(text).map_err(|e| e.to_string()));
+        let path = closed.path;
         let mut run = back.unwrap_or_else(|why| {
             let mut run = self.run;
             run.absorb(Line::Finding(not_read_back(&path, &why)));

@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 mod benchmarks;
+mod disk;
 pub mod error;
 mod journal;
 mod observed;
@@ -16,11 +17,14 @@ mod punctual;
 pub mod resolve;
 mod room;
 pub mod session;
+#[cfg(test)]
+mod simulated;
 mod sleeps;
 mod supervise;
 mod until;
 mod urgent;
 pub mod view;
+mod world;
 
 pub use benchmarks::measure_benchmarks;
 pub use error::RunError;

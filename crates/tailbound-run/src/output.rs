@@ -9,36 +9,50 @@
 //! run is saved elsewhere at the end: nothing is lost, and it is said aloud.
 //! Not here: how names are given (`tailbound_sys::new_file`), how much room (`room`).
 
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::fmt;
+use std::io::{self, BufRead, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use tailbound_core::Run;
 use tailbound_core::plan::Plan;
 use tailbound_core::record::Line;
-use tailbound_core::runfile::{self, Writer};
-use tailbound_sys::new_file::{self, Existing, NewFile};
+use tailbound_core::runfile::Writer;
+use tailbound_sys::new_file::{Existing, NewFile};
 
+use crate::disk::{self, Disk, OnDisk};
 use crate::error::RunError;
 use crate::room::{Estimate, Room};
 
 /// Where a run file is written.
-#[derive(Debug)]
 pub struct Output {
-    to: Option<Target>,
+    to: Option<Writer<BufWriter<Box<dyn Write>>>>,
     path: Option<PathBuf>,
     failed: Option<io::Error>,
-    new: Option<NewFile>,
-    room: Option<Room>,
+    disk: Option<Box<dyn Disk>>,
     /// An older file has the name until ours gets it.
     replaces: bool,
     placed: bool,
 }
 
-#[derive(Debug)]
-enum Target {
-    File(Writer<BufWriter<File>>),
-    Stdout(Writer<BufWriter<io::Stdout>>),
+/// A run file that is whole.
+pub(crate) struct Closed {
+    pub(crate) path: PathBuf,
+    disk: Box<dyn Disk>,
+}
+
+impl Closed {
+    /// Its text, from its beginning.
+    pub(crate) fn reader(&self) -> io::Result<Box<dyn BufRead>> {
+        self.disk.reader()
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Output");
+        shown.field("path", &self.path).field("disk", &self.disk).field("failed", &self.failed);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Output {
@@ -48,8 +62,18 @@ impl Output {
         Self::to(None)
     }
 
-    fn to(to: Option<Target>) -> Self {
-        Self { to, path: None, failed: None, new: None, room: None, replaces: false, placed: false }
+    fn to(to: Option<Box<dyn Write>>) -> Self {
+        let to = to.map(|to| Writer::new(BufWriter::new(to)));
+        Self { to, path: None, failed: None, disk: None, replaces: false, placed: false }
+    }
+
+    /// Writes to `disk`, where the file will be `path`.
+    ///
+    /// # Errors
+    /// It cannot be written to.
+    pub(crate) fn on(path: &Path, disk: Box<dyn Disk>) -> io::Result<Self> {
+        let to = disk.writer()?;
+        Ok(Self { path: Some(path.to_owned()), disk: Some(disk), ..Self::to(Some(to)) })
     }
 
     /// Opens `path` (`-`: standard output) and looks for room for what `plan` will write.
@@ -58,8 +82,7 @@ impl Output {
     /// The file exists and `force` is not given; it cannot be created; the disk is too full.
     pub fn open(path: &Path, plan: &Plan, force: bool) -> Result<Self, RunError> {
         if path == Path::new("-") {
-            let to = Writer::new(BufWriter::new(io::stdout()));
-            return Ok(Self::to(Some(Target::Stdout(to))));
+            return Ok(Self::to(Some(Box::new(io::stdout()))));
         }
         let shown = path.display();
         let cannot = |e: io::Error| {
@@ -82,15 +105,10 @@ impl Output {
                 Estimate::of(plan).total().div_ceil(1 << 20)
             ))
         })?;
-        let file = new.file().try_clone().map_err(cannot)?;
-        Ok(Self {
-            path: Some(path.to_owned()),
-            replaces: new.is_file() && path.symlink_metadata().is_ok(),
-            placed: !new.is_file(),
-            new: Some(new),
-            room,
-            ..Self::to(Some(Target::File(Writer::new(BufWriter::new(file)))))
-        })
+        let (is_file, replaces) = (new.is_file(), path.symlink_metadata().is_ok());
+        let disk = OnDisk { path: path.to_owned(), new: Some(new), room };
+        let output = Self::on(path, Box::new(disk)).map_err(cannot)?;
+        Ok(Self { replaces: is_file && replaces, placed: !is_file, ..output })
     }
 
     /// The file's path, if it is a file.
@@ -107,18 +125,12 @@ impl Output {
 
     /// Writes one record; the first failure is kept and later records are held in memory only.
     pub fn line(&mut self, line: &Line) {
-        self.attempt(|to| match to {
-            Target::File(w) => w.line(line),
-            Target::Stdout(w) => w.line(line),
-        });
+        self.attempt(|to| to.line(line));
     }
 
     /// Writes the digest of everything so far.
     pub fn checkpoint(&mut self) {
-        self.attempt(|to| match to {
-            Target::File(w) => w.checkpoint(),
-            Target::Stdout(w) => w.checkpoint(),
-        });
+        self.attempt(Writer::checkpoint);
     }
 
     /// Could something not be written?
@@ -130,26 +142,23 @@ impl Output {
     /// Hands what was written to the kernel, so that a kill leaves a valid shorter run. Says, once,
     /// that there is no more room to reserve.
     pub fn flush(&mut self) -> Option<String> {
-        self.attempt(|to| match to {
-            Target::File(w) => w.flush(),
-            Target::Stdout(w) => w.flush(),
-        });
-        self.room.as_mut().filter(|_| self.failed.is_none()).and_then(Room::top_up)
+        self.attempt(Writer::flush);
+        self.disk.as_mut().filter(|_| self.failed.is_none())?.top_up()
     }
 
     /// Brings the beginning to the disk where an older file will be replaced by it: a power failure
     /// must not cost both. Called before the measurement, which it would disturb.
     pub fn settle(&mut self) {
         drop(self.flush());
-        if let (Some(new), true, None) = (&self.new, self.replaces, &self.failed) {
-            self.failed = new.file().sync_data().err();
+        if let (Some(disk), true, None) = (&self.disk, self.replaces, &self.failed) {
+            self.failed = disk.sync().err();
         }
     }
 
     /// The measurement has begun: the file gets its name.
     pub fn place(&mut self) {
-        if let (Some(new), false, None) = (&mut self.new, self.placed, &self.failed) {
-            self.failed = new.place().err();
+        if let (Some(disk), false, None) = (&mut self.disk, self.placed, &self.failed) {
+            self.failed = disk.place().err();
             self.placed = self.failed.is_none();
         }
     }
@@ -157,12 +166,15 @@ impl Output {
     /// Takes the file away again: there was no run.
     pub fn discard(self) {
         drop(self.to);
-        if let Some(new) = self.new {
-            new.discard();
+        if let Some(mut disk) = self.disk {
+            disk.discard();
         }
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut Target) -> io::Result<()>) {
+    fn attempt(
+        &mut self,
+        write: impl FnOnce(&mut Writer<BufWriter<Box<dyn Write>>>) -> io::Result<()>,
+    ) {
         if let (Some(to), None) = (&mut self.to, &self.failed) {
             self.failed = write(to).err();
         }
@@ -172,7 +184,7 @@ impl Output {
     ///
     /// # Errors
     /// Where the run is now, or that it could not be saved anywhere.
-    pub fn end(mut self, run: &Run) -> Result<Option<PathBuf>, RunError> {
+    pub(crate) fn end(mut self, run: &Run) -> Result<Option<Closed>, RunError> {
         let reason = run.end_reason();
         let measured_ns = run.end.as_ref().map_or(0, |e| e.measured_ns);
         if self.replaces && !self.placed && measured_ns == 0 && !reason.is_as_planned() {
@@ -184,17 +196,15 @@ impl Output {
         let ended = match (self.to.take(), self.failed.take()) {
             (None, None) => return Ok(None),
             (_, Some(e)) => Err(e),
-            (Some(Target::Stdout(w)), None) => w.end(reason, measured_ns).map(drop),
-            (Some(Target::File(w)), None) => w
+            (Some(to), None) => to
                 .end(reason, measured_ns)
                 .and_then(|b| b.into_inner().map(drop).map_err(io::IntoInnerError::into_error))
-                .and_then(|()| self.room.take().map_or(Ok(()), Room::give_back))
-                .and_then(|()| self.new.take().map_or(Ok(()), NewFile::finish)),
+                .and_then(|()| self.disk.as_mut().map_or(Ok(()), |disk| disk.finish())),
         };
-        match ended {
-            Ok(()) => Ok(self.path),
-            Err(e) => Err(self.save_elsewhere(run, &e)),
+        if let Err(e) = ended {
+            return Err(self.save_elsewhere(run, &e));
         }
+        Ok(self.path.zip(self.disk).map(|(path, disk)| Closed { path, disk }))
     }
 
     fn save_elsewhere(&self, run: &Run, why: &io::Error) -> RunError {
@@ -203,9 +213,10 @@ impl Output {
         let name = format!("{}.tailbound.jsonl", run.header.id);
         for folder in [Path::new("/dev/shm"), &std::env::temp_dir(), Path::new(".")] {
             let path = folder.join(&name);
-            let saved = new_file::write_with(&path, Existing::Keep, |out| {
-                runfile::write_run(run, out).map(drop)
-            });
+            let saved = match &self.disk {
+                Some(disk) => disk.save(&path, run),
+                None => disk::save(&path, run),
+            };
             if saved.is_ok() {
                 let before = if self.placed { " and holds what came before" } else { "" };
                 return RunError::Cannot(format!(
@@ -227,6 +238,7 @@ mod tests {
     use tailbound_core::EndReason;
     use tailbound_core::plan::RunConfig;
     use tailbound_core::record::{End, Event, Facts, Header, SCHEMA};
+    use tailbound_core::runfile;
     use tailbound_host::Root;
 
     use crate::resolve::{Request, resolve};
@@ -288,7 +300,7 @@ mod tests {
         assert_eq!(output.flush(), None);
         assert!(text().contains("later"), "written on under its name");
         let at = output.end(&run).expect("ended");
-        assert_eq!((at.as_deref(), names()), (Some(path.as_path()), 1));
+        assert_eq!((at.map(|c| c.path), names()), (Some(path.clone()), 1));
         let whole =
             runfile::read_run(io::BufReader::new(std::fs::File::open(&path).expect("there")));
         assert_eq!(whole.expect("a run").end.map(|e| e.reason), Some(EndReason::Complete));

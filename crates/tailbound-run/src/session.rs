@@ -32,8 +32,9 @@ use crate::benchmarks;
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::output::Output;
-use crate::supervise::{Supervisor, Watched, WatchedThread};
+use crate::supervise::{Subject, Supervisor, Watched, WatchedThread};
 use crate::view::View;
+use crate::world::{Disturbances, LoadSet as _, Machine, World};
 
 /// Time the loads have until somebody is told that they take their time, and until they fail.
 const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
@@ -113,12 +114,27 @@ pub fn run(
             threads: running.own_tids().into_iter().filter_map(|t| u32::try_from(t).ok()).collect(),
         },
     );
-    let mut supervisor = Supervisor::new(&session, running, watch, journal, &mut loads);
+    let subject = Subject::<Machine> { running, watch, loads: &mut loads, stop: &limits::STOP };
+    let mut supervisor = Supervisor::new(&session, subject, journal);
     supervisor.observer = observer;
     supervisor.watch_over(signals, show);
-    let Watched { mut journal, threads, watch, observed, output, interrupted, by_rule } =
-        supervisor.into_watched()?;
+    let watched = supervisor.into_watched()?;
     drop(held);
+    finish(&session, watched, &mut loads, signals, show)
+}
+
+/// From the last activation to the last line.
+///
+/// # Errors
+/// [`RunError`]: the threads could not keep their schedule, or the run file had to go elsewhere.
+pub(crate) fn finish<W: World>(
+    session: &Session,
+    watched: Watched<W>,
+    loads: &mut W::Loads,
+    signals: &W::Signals,
+    show: &mut dyn FnMut(View<'_>),
+) -> Result<(Run, Option<PathBuf>), RunError> {
+    let Watched { mut journal, threads, watch, observed, output, interrupted, by_rule } = watched;
     let ends = loads.stop();
     for end in ends {
         let text = format!("{}: {} {} in total", end.name, end.total, end.unit);
@@ -143,8 +159,8 @@ pub fn run(
     // Everything measured is in the file by now: killing a long benchmark loses nothing.
     journal.flush();
     match interrupted {
-        None => benchmarks::all(&session, &mut journal, signals, show),
-        Some(_) => benchmarks::none(&session, &mut journal),
+        None => benchmarks::all(session, &mut journal, signals, show),
+        Some(_) => benchmarks::none(session, &mut journal),
     }
     journal.end()
 }
@@ -326,7 +342,7 @@ impl Session {
         &self,
         journal: &mut Journal,
         threads: Vec<WatchedThread>,
-        watch: Watch,
+        watch: impl Disturbances,
         ended: Option<EndReason>,
     ) -> Result<(), RunError> {
         if threads.iter().any(|t| t.result.finished.overloaded) {

@@ -6,7 +6,7 @@
 //! nobody looks, at most ten times a second when somebody does. Units: ns.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_core::Context;
 use tailbound_core::collect::Collector;
@@ -15,14 +15,11 @@ use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::{Line, LoadRecord, SecondRecord};
 use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
-use tailbound_host::Watch;
-use tailbound_load::Loads;
-use tailbound_probe::{Observed, Observer, ProbeOutput, Running, ThreadResult};
+use tailbound_probe::{Observed, Observer, ProbeOutput, ThreadResult};
 use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, quantile};
-use tailbound_sys::limits;
-use tailbound_sys::signal::{self, Signals};
+use tailbound_sys::signal;
 
 use crate::error::RunError;
 use crate::journal::Journal;
@@ -30,6 +27,7 @@ use crate::punctual::Punctual;
 use crate::session::{Session, thread_record};
 use crate::urgent::Urgent;
 use crate::view::View;
+use crate::world::{Disturbances as _, Interruptions as _, LoadSet as _, Threads as _, World};
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// Longest time between two records of a thread as it stands: what a power cut can cost.
@@ -72,10 +70,10 @@ pub(crate) struct WatchedThread {
 }
 
 /// A run whose threads have all ended.
-pub(crate) struct Watched {
+pub(crate) struct Watched<W: World> {
     pub(crate) journal: Journal,
     pub(crate) threads: Vec<WatchedThread>,
-    pub(crate) watch: Watch,
+    pub(crate) watch: W::Watch,
     /// What the kernel's tracing saw.
     pub(crate) observed: Option<Observed>,
     /// What the probe found beside latencies.
@@ -86,14 +84,24 @@ pub(crate) struct Watched {
     pub(crate) by_rule: bool,
 }
 
-pub(crate) struct Supervisor<'a> {
+/// What a supervisor watches over.
+pub(crate) struct Subject<'a, W: World> {
+    pub(crate) running: W::Threads,
+    pub(crate) watch: W::Watch,
+    pub(crate) loads: &'a mut W::Loads,
+    /// Ends the threads, together with an interruption of their sleep.
+    pub(crate) stop: &'static AtomicBool,
+}
+
+pub(crate) struct Supervisor<'a, W: World> {
     session: &'a Session,
-    running: Running,
-    watch: Watch,
+    running: W::Threads,
+    watch: W::Watch,
     journal: Journal,
     /// The kernel's tracing, if it was asked for.
     pub(crate) observer: Option<Observer>,
-    loads: &'a mut Loads,
+    loads: &'a mut W::Loads,
+    stop: &'static AtomicBool,
     followers: Vec<Follower>,
     rates: Vec<(String, f64, String)>,
     shown: Histogram,
@@ -106,14 +114,9 @@ pub(crate) struct Supervisor<'a> {
     punctual: Punctual,
 }
 
-impl<'a> Supervisor<'a> {
-    pub(crate) fn new(
-        session: &'a Session,
-        running: Running,
-        watch: Watch,
-        journal: Journal,
-        loads: &'a mut Loads,
-    ) -> Self {
+impl<'a, W: World> Supervisor<'a, W> {
+    pub(crate) fn new(session: &'a Session, subject: Subject<'a, W>, journal: Journal) -> Self {
+        let Subject { running, watch, loads, stop } = subject;
         let followers = running
             .recorders()
             .map(|(slot, _)| Follower {
@@ -137,6 +140,7 @@ impl<'a> Supervisor<'a> {
             journal,
             observer: None,
             loads,
+            stop,
             followers,
             rates: Vec::new(),
             shown: Histogram::new(tailbound_rt::h2::PRECISION),
@@ -151,7 +155,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Until every thread has ended.
-    pub(crate) fn watch_over(&mut self, signals: &Signals, show: &mut dyn FnMut(View<'_>)) {
+    pub(crate) fn watch_over(&mut self, signals: &W::Signals, show: &mut dyn FnMut(View<'_>)) {
         let _urgent = Urgent::beside(self.session.plan.policy);
         let live = self.session.refresh_ms > 0;
         let mut period_ms = if live { self.session.refresh_ms } else { 1000 };
@@ -177,13 +181,13 @@ impl<'a> Supervisor<'a> {
             self.punctual.woke(t.saturating_add(i64::from(wait) * 1_000_000), woken);
             if let Some(number) = signalled {
                 self.interrupted = Some(signal::name(number));
-                limits::STOP.store(true, Ordering::Relaxed);
+                self.stop.store(true, Ordering::Relaxed);
                 let text = format!("{}: the measurement ended first", signal::name(number));
                 self.journal.event(self.running.t_ns(), "stopped", &text);
             }
-            if limits::STOP.load(Ordering::Relaxed) {
+            if self.stop.load(Ordering::Relaxed) {
                 // A thread may sleep for an hour: wake it to see the flag.
-                self.running.tids().into_iter().for_each(signal::nudge);
+                self.running.wake();
             }
             let finished = self.running.finished();
             self.keep_phases();
@@ -229,20 +233,20 @@ impl<'a> Supervisor<'a> {
 
     /// Ends the run where the plan's rule says so.
     fn judge(&mut self) {
-        if self.by_rule || self.interrupted.is_some() || limits::STOP.load(Ordering::Relaxed) {
+        if self.by_rule || self.interrupted.is_some() || self.stop.load(Ordering::Relaxed) {
             return;
         }
         let complete_s = self.complete_s();
         if let Some(stop) = self.stopping.look(complete_s) {
             self.by_rule = true;
             self.journal.event(self.running.t_ns(), "until", &stop.text);
-            limits::STOP.store(true, Ordering::Relaxed);
-            self.running.tids().into_iter().for_each(signal::nudge);
+            self.stop.store(true, Ordering::Relaxed);
+            self.running.wake();
         }
     }
 
     /// What there is when every thread has ended: its last records were taken by the last look.
-    pub(crate) fn into_watched(mut self) -> Result<Watched, RunError> {
+    pub(crate) fn into_watched(mut self) -> Result<Watched<W>, RunError> {
         self.flush_raw(true);
         self.flush_last_block();
         self.journal.flush();

@@ -61,6 +61,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound verify ", "a key kept at home: tests/cli/integrity.rs"),
     ("tailbound lab ", "real kernels: the stage `lab`"),
     ("tailbound decide lab/", "runs of real kernels: the stage `lab`"),
+    ("tailbound decide rt-6.12.jsonl ", "runs of two systems: tests/cli/decide.rs"),
     ("tailbound decide rt.jsonl ", "runs of two systems: tests/cli/decide.rs"),
     ("tailbound campaign run williams-redhat-2008 ", "real kernels: the stage `lab`"),
 ];
@@ -85,6 +86,8 @@ struct Shown {
     page: String,
     line: usize,
     text: String,
+    /// Folders that are made anew before it.
+    fresh: Vec<String>,
 }
 
 /// The stage.
@@ -100,14 +103,21 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     let mut all: Vec<Shown> =
         pages(project)?.iter().flat_map(|(name, text)| commands(name, text)).collect();
     for (page, text) in examples::files(project)? {
-        // The files make their folders with commands that are not ours.
-        for name in examples::folders(&text) {
-            fs::create_dir_all(folder.join(name))?;
+        let mut before = 0;
+        for (line, command) in examples::commands(&text) {
+            let fresh = examples::folders(&text, before..line);
+            all.push(Shown { page: page.clone(), line, text: command, fresh });
+            before = line;
         }
-        let of = |(line, text)| Shown { page: page.clone(), line, text };
-        all.extend(examples::commands(&text).into_iter().map(of));
     }
     for shown in all {
+        for name in &shown.fresh {
+            let name = folder.join(name);
+            if name.exists() {
+                fs::remove_dir_all(&name)?;
+            }
+            fs::create_dir_all(&name)?;
+        }
         let name = format!("{}:{}: {}", shown.page, shown.line, shown.text);
         match not_here(&shown.text) {
             Some(why) if !shown.text.starts_with("tailbound ") => {
@@ -195,7 +205,12 @@ fn commands(page: &str, text: &str) -> Vec<Shown> {
         match out.last_mut().filter(|_| open) {
             Some(last) => last.text.push_str(&format!(" {bare}")),
             None if bare.is_empty() => {}
-            None => out.push(Shown { page: page.to_owned(), line, text: bare.to_owned() }),
+            None => out.push(Shown {
+                page: page.to_owned(),
+                line,
+                text: bare.to_owned(),
+                fresh: Vec::new(),
+            }),
         }
         open = more;
     }

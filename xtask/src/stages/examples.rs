@@ -6,6 +6,7 @@
 //! Not here: running a pipeline.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
@@ -50,13 +51,15 @@ pub(super) fn commands(text: &str) -> Vec<(usize, String)> {
     lines.into_iter().filter_map(|(number, line)| Some((number, command(&line)?))).collect()
 }
 
-/// The folders that such a file makes for its results.
-pub(super) fn folders(text: &str) -> Vec<&str> {
-    let after = text.split("mkdir ").skip(1);
-    after
-        .filter_map(|rest| rest.split(|c: char| c.is_whitespace() || c == '\'').next())
-        .filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric()))
-        .collect()
+/// The folders that such a file makes in `lines`.
+pub(super) fn folders(text: &str, lines: Range<usize>) -> Vec<String> {
+    let text: Vec<&str> = text.lines().skip(lines.start).take(lines.len()).collect();
+    let name = |line: &&str| {
+        let name = line.split("mkdir ").nth(1)?;
+        let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
+        (!name.is_empty()).then(|| name.to_owned())
+    };
+    text.iter().filter_map(name).collect()
 }
 
 /// The command of ours in a line.
@@ -118,7 +121,8 @@ mod tests {
         let text = "# tailbound run: a comment\n    - mkdir results\n    - >-\n      tailbound run -q\n      --out a\n\
                     x: tailbound, a name\n  exec tailbound lab run \\\n     --out b\n\n\
                     ExecStart=/usr/local/bin/tailbound show c\n    RUN x && tailbound lab ls \\\n    && rm x\n";
-        assert_eq!(folders(text), ["results"]);
+        assert_eq!(folders(text, 0..4), ["results"]);
+        assert!(folders(text, 2..9).is_empty());
         let all: Vec<String> = commands(text).into_iter().map(|(_, c)| c).collect();
         assert_eq!(
             all,

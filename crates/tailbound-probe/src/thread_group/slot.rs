@@ -45,7 +45,10 @@ pub struct Recorders {
 
 impl Recorders {
     /// Empty ones, in memory that is there.
-    pub(super) fn new() -> Result<Self, SysError> {
+    ///
+    /// # Errors
+    /// No memory for them.
+    pub fn new() -> Result<Self, SysError> {
         Ok(Self { warm_up: Prefaulted::new()?, measured: Prefaulted::new()? })
     }
 }
