@@ -42,7 +42,7 @@ pub(crate) enum Command {
     /// Compare two or more systems: intervals and verdict per quantile, exit status for CI
     Compare(Lazy<crate::cli_compare::CompareArgs>),
     /// Real time or real fast? Compare throughput and latency of two systems and recommend one
-    Decide(crate::cli_decide::DecideArgs),
+    Decide(Box<crate::cli_decide::DecideArgs>),
     /// Bound the latency beyond what was seen, with method and assumptions, or say why not
     Bound(Lazy<crate::cli_bound::BoundArgs>),
     /// Read another tool's file (cyclictest, rtla, oslat, jitterdebugger, rteval, latency, latmus, stress-ng) into a run file

@@ -14,7 +14,7 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 /// `T`, defined when it is needed.
 #[derive(Debug)]
-pub(crate) struct Lazy<T>(T);
+pub(crate) struct Lazy<T>(Box<T>);
 
 impl<T> Deref for Lazy<T> {
     type Target = T;
@@ -43,11 +43,11 @@ impl<T: Args> Args for Lazy<T> {
 
 impl<T: FromArgMatches> FromArgMatches for Lazy<T> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        T::from_arg_matches(matches).map(Self)
+        T::from_arg_matches(matches).map(|args| Self(Box::new(args)))
     }
 
     fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, Error> {
-        T::from_arg_matches_mut(matches).map(Self)
+        T::from_arg_matches_mut(matches).map(|args| Self(Box::new(args)))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

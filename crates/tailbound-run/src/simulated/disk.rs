@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A disk in memory that is full at some byte, or refuses the file its name.
+//! A disk in memory that is full at some byte, fails at one, or refuses the file its name.
 //!
 //! Context: COLD, tests only. Units: bytes.
 
@@ -13,11 +13,14 @@ use tailbound_core::runfile;
 use super::fate::Fate;
 use crate::disk::Disk;
 
+const EIO: i32 = 5;
+
 /// What is on it.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     pub(super) bytes: Vec<u8>,
     limit: Option<usize>,
+    bad_block: Option<usize>,
     pub(super) placed: bool,
     pub(super) finished: bool,
     /// The file when the power failed.
@@ -39,6 +42,10 @@ impl Memory {
 impl Write for Memory {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         self.with(|content| {
+            if content.bad_block.is_some_and(|at| at < content.bytes.len() + buf.len()) {
+                content.bad_block = None;
+                return Err(io::Error::from_raw_os_error(EIO));
+            }
             let room = content.limit.map_or(buf.len(), |l| l.saturating_sub(content.bytes.len()));
             let taken = buf.get(..room.min(buf.len())).unwrap_or_default();
             if taken.is_empty() && !buf.is_empty() {
@@ -63,7 +70,10 @@ pub(super) struct SimulatedDisk {
 impl SimulatedDisk {
     pub(super) fn new(fate: &Fate) -> Self {
         let memory = Memory::default();
-        memory.with(|content| content.limit = fate.disk_bytes);
+        memory.with(|content| {
+            content.limit = fate.disk_bytes;
+            content.bad_block = fate.bad_block;
+        });
         Self { memory, nameless: fate.nameless }
     }
 

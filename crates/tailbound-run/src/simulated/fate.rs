@@ -43,6 +43,8 @@ pub(super) struct Fate {
     pub(super) load: Option<FateOfLoad>,
     /// The disk takes so many bytes.
     pub(super) disk_bytes: Option<usize>,
+    /// The write that goes beyond so many bytes fails, and later ones do not.
+    pub(super) bad_block: Option<usize>,
     /// The file cannot be given its name.
     pub(super) nameless: bool,
     /// The power fails at this look; the file as it is then is kept.
@@ -59,9 +61,14 @@ impl Fate {
     pub(super) fn of(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
-        let interval_ns = [MS, 2 * MS, 7 * MS, 50 * MS, 1500 * MS][r.below(5)];
-        let most = if interval_ns > S { 6 } else { 400 };
-        let activations = 1 + below(r, most);
+        // A rule needs half a minute to show something.
+        let rule = r.below(6) == 0;
+        let (interval_ns, least, most) = match r.below(5) {
+            _ if rule => (50 * MS, 700, 500),
+            0 => (1500 * MS, 1, 6),
+            i => ([50 * MS, 7 * MS, 2 * MS, MS][i - 1], 1, 400),
+        };
+        let activations = least + below(r, most);
         let warm_up_ns = [0, 10 * MS, 300 * MS][r.below(3)];
         let duration = activations * interval_ns;
         // Also just before the start and just after the end.
@@ -81,7 +88,7 @@ impl Fate {
             warm_up_ns,
             deadline_ns: (!one_in(r, 4)).then(|| [200_000, 5 * MS, 10 * S][r.below(3)]),
             raw: one_in(r, 4),
-            rule: one_in(r, 6),
+            rule,
             refresh_ms: if one_in(r, 4) { 125 } else { 0 },
             stalls: one_in(r, 2),
             late_looks: one_in(r, 3),
@@ -92,6 +99,7 @@ impl Fate {
             hotplug_ns: one_in(r, 10).then(|| instant(r)),
             load,
             disk_bytes: one_in(r, 6).then(|| r.below(60_000)),
+            bad_block: one_in(r, 8).then(|| r.below(60_000)),
             nameless: one_in(r, 20),
             power_cut: r.below(12),
         }
@@ -106,7 +114,7 @@ impl Fate {
         plan.requirement.deadline_ns = self.deadline_ns;
         if let (true, Some(_)) = (self.rule, self.deadline_ns) {
             plan.requirement.class = tailbound_core::requirement::Class::Safe;
-            plan.requirement.rate = "1/100ms".parse().ok();
+            plan.requirement.rate = "1/10s".parse().ok();
             let rule = StopRule::Demonstrated;
             plan.until = Some(Until { rule, precision: None, quantiles: Vec::new() });
         }
