@@ -17,6 +17,7 @@ use tailbound_core::plan::LoadSpec;
 use tailbound_load::{CATALOGUE, LoadEnd, LoadError, Loads, StartOptions};
 use tailbound_sys::process::{self, Pid, is_root};
 use tailbound_sys::{ipc, sched};
+use tailbound_testing::skip;
 
 const MARK: &str = "TAILBOUND_LOAD_TEST";
 /// Nobody's user and group.
@@ -61,15 +62,6 @@ fn example() -> PathBuf {
     let path = path.join("examples/load");
     assert!(path.exists(), "build it first: cargo build -p tailbound-load --example load");
     path
-}
-
-/// Says why a test cannot run; fails when the environment demands it.
-fn skip(capability: &str, why: &str) {
-    assert!(!tailbound_sys::required(capability), "{capability} is required, but {why}");
-    #[expect(clippy::print_stderr, reason = "a skipped test says why")]
-    {
-        eprintln!("skipped: {why}");
-    }
 }
 
 fn spec_works_here(spec: &str) -> bool {

@@ -15,6 +15,7 @@ use common::{Shape, run};
 use sha2::{Digest as _, Sha256};
 use tailbound_report::html;
 use tailbound_report::matrix::{self, Cell, Labels};
+use tailbound_testing::skip;
 
 /// Runs in the page before its own script: collects errors, and writes what it saw into the
 /// title when everything has loaded.
@@ -63,17 +64,6 @@ window.addEventListener("load", function () {
   });
 });
 //]]></script>"#;
-
-/// Why a test cannot run: prints it, or fails if `TAILBOUND_REQUIRE` names the capability.
-#[expect(clippy::print_stdout, reason = "a skipped test says why")]
-fn skip(capability: &str, why: &str) {
-    let required = std::env::var("TAILBOUND_REQUIRE").unwrap_or_default();
-    assert!(
-        !required.split(',').any(|c| c.trim() == capability),
-        "{capability} is required: {why}"
-    );
-    println!("skipped: {why}");
-}
 
 fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

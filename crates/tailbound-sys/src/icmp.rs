@@ -214,12 +214,7 @@ mod tests {
                     assert!(echo.round_trip().is_ok_and(|answered| answered));
                 }
             }
-            Err(e) if e.is_permission() && !crate::required("net") => {
-                #[expect(clippy::print_stderr, reason = "a skipped test says why")]
-                {
-                    eprintln!("skipped: {e}");
-                }
-            }
+            Err(e) if e.is_permission() => tailbound_testing::skip("net", e),
             Err(e) => panic!("{e}"),
         }
     }

@@ -54,10 +54,3 @@ pub mod timer_set;
 pub mod turns;
 
 pub use error::SysError;
-
-/// Does the environment demand `capability` (TAILBOUND_REQUIRE=root,rt,net,…)? Tests that
-/// cannot run skip with a reason, unless it does: then they fail.
-#[must_use]
-pub fn required(capability: &str) -> bool {
-    std::env::var("TAILBOUND_REQUIRE").is_ok_and(|v| v.split(',').any(|c| c.trim() == capability))
-}

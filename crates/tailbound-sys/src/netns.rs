@@ -217,13 +217,7 @@ mod tests {
                     assert_eq!(answered, Ok(true), "to {to}");
                 }
             }
-            Err(e) if !crate::required("root") => {
-                #[expect(clippy::print_stderr, reason = "a skipped test says why")]
-                {
-                    eprintln!("skipped: {e}");
-                }
-            }
-            Err(e) => panic!("{e}"),
+            Err(e) => tailbound_testing::skip("root", e),
         });
         assert!(done.join().is_ok());
     }

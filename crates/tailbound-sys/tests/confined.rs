@@ -3,8 +3,6 @@
 //!
 //! Context: COLD.
 
-#![expect(clippy::print_stdout, reason = "a test that cannot run says why")]
-
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
@@ -15,15 +13,14 @@ use tailbound_sys::environment::Environment;
 use tailbound_sys::owner;
 use tailbound_sys::process::{self, SIGKILL};
 use tailbound_sys::spawn::{Confined, Spawn};
+use tailbound_testing::skip;
 
 const USER: u32 = 1_880_000_007;
 
 #[test]
 fn a_confined_child_is_another_user_in_a_folder_of_its_own() {
     if owner::effective_user() != 0 {
-        assert!(!tailbound_sys::required("root"), "root is required");
-        println!("skipped: only root can start another user's process");
-        return;
+        return skip("root", "only root can start another user's process");
     }
     let top = tempfile::tempdir().expect("a folder");
     // Closed to everybody above, open below: what is named relatively is found all the same.
@@ -35,8 +32,7 @@ fn a_confined_child_is_another_user_in_a_folder_of_its_own() {
     let out = folder.join("out");
     let file = File::create(&out).expect("made");
     if chown(&out, Some(USER), Some(USER)).is_err() {
-        println!("skipped: this root has no other users to give things to");
-        return;
+        return skip("users", "this root has no other users to give things to");
     }
     let secret = top.path().join("secret");
     fs::write(&secret, "secret").expect("written");

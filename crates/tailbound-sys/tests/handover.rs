@@ -46,16 +46,10 @@ fn open(
     match Channel::open(medium, memory, hop, scope, receivers) {
         Ok(channel) => Some(channel),
         Err(e) => {
-            skip(&e.to_string());
-            assert!(!tailbound_sys::required("media"), "TAILBOUND_REQUIRE has media: {e}");
+            tailbound_testing::skip("media", e);
             None
         }
     }
-}
-
-#[expect(clippy::print_stdout, reason = "says why a medium was not tested")]
-fn skip(why: &str) {
-    println!("skipped: {why}");
 }
 
 fn schedules() -> [Schedule; 2] {

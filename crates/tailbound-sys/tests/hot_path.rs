@@ -2,7 +2,6 @@
 //! The restrictions of the hot path, each with a test that it catches something out:
 //! no allocation while the loop runs, no system call that is not on the list, no page
 //! fault, and one context switch per sample.
-#![expect(clippy::print_stdout, reason = "skips are said on standard output")]
 #![expect(
     unsafe_code,
     reason = "a counting allocator, and a forbidden system call made on purpose"
@@ -20,6 +19,7 @@ use tailbound_sys::mem::Prefaulted;
 use tailbound_sys::sleep::{Epoll, Left, PlainNanosleep, Poll, Select, UntilDue, Usleep};
 use tailbound_sys::timer::{PosixTimer, Timerfd};
 use tailbound_sys::{limits, seccomp};
+use tailbound_testing::skip;
 
 thread_local! {
     static HOT: Cell<bool> = const { Cell::new(false) };
@@ -119,7 +119,7 @@ fn check_every_means(mut check: impl FnMut(&str, &Recorder, limits::Usage)) {
             let (r, u) = run_hot(&mut Left(CLOCK_MONOTONIC, epoll), &schedule());
             check("epoll", &r, u);
         }
-        Err(e) => println!("skipped: epoll: {e}"),
+        Err(e) => skip("epoll", format!("epoll: {e}")),
     }
     // The interval timer's signal goes to the whole process, whose first thread is the harness's
     // here: its test is tests/cli/measure.rs of the program.
@@ -231,8 +231,7 @@ fn the_list_of_system_calls_holds() {
 #[test]
 fn the_guard_stops_a_real_time_loop_that_never_sleeps() {
     if !in_a_child("inner_runaway").success() {
-        assert!(!tailbound_sys::required("rt"), "the guard did not stop the loop");
-        println!("skipped: no permission for real-time priority");
+        skip("rt", "the guard did not stop the loop: no permission for real-time priority");
     }
 }
 

@@ -16,7 +16,9 @@ use std::path::Path;
 use std::process::Command;
 
 use super::libtest;
-use super::tally::{Tally, required};
+use tailbound_testing::required;
+
+use super::tally::Tally;
 use crate::{exec, root};
 
 const NIGHTLY: &str = "nightly-2026-10-30";

@@ -4,12 +4,7 @@
 //! Context: COLD. A check that cannot run here is skipped with its reason, unless
 //! `TAILBOUND_REQUIRE` names the capability it lacks: then it failed.
 
-use std::env;
-
-/// Does the environment demand `capability`?
-pub(crate) fn required(capability: &str) -> bool {
-    env::var("TAILBOUND_REQUIRE").is_ok_and(|v| v.split(',').any(|c| c.trim() == capability))
-}
+use tailbound_testing::required;
 
 /// Counts, and the names of what did not pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use tailbound_core::{Impact, Policy};
 use tailbound_host::{Cpus, Root, Watch, WatchPlan, inventory};
 use tailbound_sys::sched;
 
-use crate::skipped;
+use tailbound_testing::skip;
 
 const GROUP: &str = "TAILBOUND_TEST_GROUP";
 
@@ -48,7 +48,7 @@ fn a_sleeping_thread_of_higher_priority_is_found() {
         let _ = ended.recv();
     });
     match is_ready.recv().expect("the thread's word") {
-        Err(e) => skipped("root", &e.to_string()),
+        Err(e) => skip("root", e),
         Ok(tid) => {
             let root = Root::real();
             let cpus = Cpus::read(&root).and_then(|c| c.resolve("all")).expect("CPUs");
@@ -117,7 +117,7 @@ impl Drop for Group {
 fn a_real_quota_is_found() {
     let group = match Group::make() {
         Ok(group) => group,
-        Err(why) => return skipped("root", &why),
+        Err(why) => return skip("root", why),
     };
     #[expect(
         clippy::disallowed_methods,

@@ -90,10 +90,3 @@ fn plan(cpus: &str, threads: &[u32]) -> WatchPlan {
         threads: threads.to_vec(),
     }
 }
-
-/// Says why a test did not run; fails it where the environment demands the capability.
-#[expect(clippy::print_stdout, reason = "a skipped test must say why")]
-fn skipped(capability: &str, why: &str) {
-    assert!(!tailbound_sys::required(capability), "{capability} is required: {why}");
-    println!("skipped: {why}");
-}

@@ -19,15 +19,8 @@ fn tool(name: &str, args: &[&str]) -> Option<Output> {
         Ok(o) => format!("{name} ended with {}: {}", o.status, String::from_utf8_lossy(&o.stderr)),
         Err(e) => format!("{name}: {e}"),
     };
-    let required = std::env::var("TAILBOUND_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|w| w == "rt-tests"), "{why}");
-    print_skip(&why);
+    tailbound_testing::skip("rt-tests", why);
     None
-}
-
-#[expect(clippy::print_stdout, reason = "a skipped test says why")]
-fn print_skip(why: &str) {
-    println!("skipped: {}", why.lines().next().unwrap_or(""));
 }
 
 #[test]

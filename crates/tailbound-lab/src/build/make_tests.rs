@@ -14,7 +14,7 @@ slow:\n\t@echo $$$$ > $(O)/pid; sleep 1000\n";
 
 fn make(folder: &Path) -> Option<Make> {
     if ["make", "gcc"].iter().any(|name| program::find(name).is_err()) {
-        assert!(!tailbound_sys::required("make"), "make is required");
+        tailbound_testing::skip("make", "there is no make or no gcc");
         return None;
     }
     fs::write(folder.join("Makefile"), MAKEFILE).expect("written");

@@ -156,8 +156,7 @@ ERR:          8
     fn this_machine_counts_its_interrupts() {
         let root = Root::real();
         let Ok(mut column) = Column::open(&root, 0) else {
-            assert!(!tailbound_sys::required("root"), "no /proc/interrupts");
-            return;
+            return tailbound_testing::skip("root", "there is no /proc/interrupts");
         };
         let (a, b) = (column.sum().unwrap(), column.sum().unwrap());
         assert!(a > 0 && b >= a);

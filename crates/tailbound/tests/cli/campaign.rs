@@ -234,7 +234,7 @@ fn both_kernels_of_the_lab_stand_side_by_side() {
     let folder = folder();
     let fetched = call(folder.path(), &["lab", "kernel", "fetch", "debian:6.12", "debian:6.12-rt"]);
     if status(&fetched) != 0 {
-        skip("kernels", &format!("Debian's kernels cannot be had: {}", stderr(&fetched)));
+        skip("kernels", format!("Debian's kernels cannot be had: {}", stderr(&fetched)));
         return;
     }
     let words = [
@@ -256,7 +256,7 @@ fn both_kernels_of_the_lab_stand_side_by_side() {
     ];
     let out = call(folder.path(), &words);
     if status(&out) == 3 {
-        skip("lab", &format!("the lab cannot run here: {}", stderr(&out)));
+        skip("lab", format!("the lab cannot run here: {}", stderr(&out)));
         return;
     }
     let page: Value = serde_json::from_str(&stdout(&out)).unwrap();

@@ -19,7 +19,6 @@
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(clippy::print_stdout, reason = "skips are said on standard output")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
 #[path = "../../../tailbound-import/tests/import/altered.rs"]
@@ -59,6 +58,7 @@ use std::process::{Command, Output};
 use tailbound_core::Run;
 use tailbound_core::runfile::read_run;
 use tailbound_sys::process::is_root;
+use tailbound_testing::skip;
 
 /// How long a test waits for what must come: no statement about this machine, however busy it is.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(180);
@@ -120,10 +120,4 @@ fn read(path: &Path) -> Run {
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
-}
-
-/// Says why a test cannot run here; where the environment requires it, that is a failure.
-fn skip(capability: &str, why: &str) {
-    assert!(!tailbound_sys::required(capability), "TAILBOUND_REQUIRE has {capability}, but {why}");
-    println!("skipped: {why}");
 }

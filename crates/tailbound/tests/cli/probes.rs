@@ -30,7 +30,7 @@ fn each_begins_or_says_what_it_lacks_and_its_file_is_whole() {
             assert!(said.contains(kind.name), "{}: {said}", kind.name);
             // One line, what is missing and what to do: more than the words "cannot".
             assert!(said.len() > kind.name.len() + 40, "{}: {said}", kind.name);
-            println!("skipped: {}", said.trim().lines().next().unwrap_or_default());
+            skip("every-probe", said);
             continue;
         }
         assert!([0, 1, 3, 5].contains(&code), "{}: {code} {said}", kind.name);

@@ -6,6 +6,7 @@
 use std::process::Command;
 
 use tailbound_core::runfile::read_run;
+use tailbound_testing::skip;
 
 use crate::alone;
 use crate::fault::Instants;
@@ -14,9 +15,7 @@ use crate::fault::Instants;
 fn a_disk_that_becomes_full_loses_nothing() {
     let _alone = alone();
     if !crate::is_root() {
-        assert!(!tailbound_sys::required("root"), "TAILBOUND_REQUIRE has root");
-        println!("skipped: mounting a small file system needs root");
-        return;
+        return skip("root", "mounting a small file system needs root");
     }
     let mut instants = Instants::of("disk");
     for kib in [400, 2000, 8000] {
