@@ -77,7 +77,7 @@ fn spec_works_here(spec: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|dir| dir.join(needed).is_file());
     if !found {
-        skip(needed, &format!("{needed} is not installed"));
+        skip(needed, format!("{needed} is not installed"));
     }
     found
 }
@@ -294,7 +294,7 @@ fn nothing_is_left_when_an_unprivileged_parent_is_killed() {
         command.arg(spec).stdout(Stdio::null()).uid(NOBODY).gid(NOBODY);
         match command.spawn() {
             Ok(parent) => kill_while_working(parent, &mark, spec, tasks_of(spec)),
-            Err(e) => return skip("root", &format!("user {NOBODY} cannot run the example: {e}")),
+            Err(e) => return skip("root", format!("user {NOBODY} cannot run the example: {e}")),
         }
     }
 }
@@ -312,7 +312,7 @@ fn nothing_is_left_when_an_unprivileged_worker_is_killed() {
     command.arg(spec).stdout(Stdio::piped()).uid(NOBODY).gid(NOBODY);
     let parent = match command.spawn() {
         Ok(parent) => parent,
-        Err(e) => return skip("root", &format!("user {NOBODY} cannot run the example: {e}")),
+        Err(e) => return skip("root", format!("user {NOBODY} cannot run the example: {e}")),
     };
     let working = eventually(|| marked(&mark).len() >= 5);
     assert!(working, "{:?}", marked(&mark));
@@ -340,7 +340,7 @@ fn an_unprivileged_user_is_refused_in_clear_words() {
     };
     let (probe, text) = said("", "cpu");
     if probe != Some(0) {
-        return skip("root", &format!("user {NOBODY} cannot run the example: {text}"));
+        return skip("root", format!("user {NOBODY} cannot run the example: {text}"));
     }
     let (code, text) = said("ulimit -n 100;", "hackbench:mode=thread,groups=2");
     assert!(code == Some(1) && text.contains("ulimit -n"), "{text}");
@@ -430,7 +430,7 @@ fn nothing_of_a_real_time_parent_is_handed_down() {
     let own = sched::get(0).unwrap();
     let fifo = sched::Attributes { policy: sched::SCHED_FIFO, priority: 7, ..own };
     if let Err(e) = sched::set(0, &fifo) {
-        return skip("rt", &e.to_string());
+        return skip("rt", e);
     }
     let locked = tailbound_sys::mem::lock_all();
     let spec = "hackbench:groups=1,fds=2,size=77";
@@ -439,7 +439,7 @@ fn nothing_of_a_real_time_parent_is_handed_down() {
     sched::set(0, &own).unwrap();
     ready.unwrap();
     if let Err(e) = locked {
-        skip("rt", &e.to_string());
+        skip("rt", e);
     }
     let supervisor = worker(spec);
     let tasks = process::descendants(supervisor);
