@@ -40,6 +40,21 @@ const BOARDS: &[Board] = &[
     ("arm", "qemu-system-arm", "debian:6.1-rt-armmp", Target::arm32),
 ];
 
+/// Probes that prove a property: the probe, a fault that can be planted, and how much.
+const PROVERS: &[(&str, &str, &str)] = &[
+    ("sched-football:game=5ms", "demoted", "-i 20ms -l 5 --warm-up 20ms"),
+    ("pi", "no-inheritance", "-l 100"),
+    ("pi-process", "no-inheritance", "-l 20"),
+    ("prio-preempt", "falling", "-l 20"),
+    ("prio-wake", "exchanged", "-l 20"),
+    ("rt-migrate", "reversed", "-l 20"),
+    ("ptrace", "signal", "-l 60"),
+    ("periodic-load", "overrun", "-l 200"),
+    ("deadline", "", "-l 20"),
+    ("queue", "", "-l 20"),
+    ("clocks", "", "-l 20"),
+];
+
 /// The tool alone, and what it does in real kernels.
 struct Lab {
     program: PathBuf,
@@ -83,7 +98,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("an altered record is another run", lab.altered());
     tally.absorb(lab.golden(project)?);
     tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
-    tally.add("a probe in a kernel, and one that finds what is planted", lab.probes());
+    tally.absorb(lab.provers()?);
     tally.add("a matrix goes on where it was", lab.matrix());
     tally.add("a guest that dies says why", lab.deaths());
     tally.add("a guest that does not end is ended", lab.hang());
@@ -282,18 +297,27 @@ impl Lab {
         Ok(())
     }
 
-    /// One probe that meets its property, one that has to find what is planted.
-    fn probes(&self) -> anyhow::Result<()> {
-        let run = |probe: &str, more: &[&str], status: i32| {
-            let words = ["lab", "run", "--quiet", "-k", RT, "-L", "none", "--probe", probe];
-            self.answers(&[&words, more].concat(), status)
-        };
-        let said = run("pi", &["-l", "100", "-o", "pi.jsonl"], 0)?;
-        ensure!(said.contains("Met: "), "{said}");
-        let football = ["-i", "20ms", "-l", "5", "--warm-up", "20ms", "-o", "football.jsonl"];
-        let said = run("sched-football:game=5ms,plant=demoted", &football, 1)?;
-        ensure!(said.contains("Not met: the offence ran"), "{said}");
-        Ok(())
+    /// Every probe that proves something, in a kernel that has the property, and again with a planted
+    /// fault: one that always accuses, always refuses or never accuses fails here.
+    fn provers(&self) -> anyhow::Result<Tally> {
+        let mut tally = Tally::default();
+        for (probe, fault, more) in PROVERS {
+            let run = |probe: &str, status: i32, says: &str| {
+                let out = format!("{}.jsonl", probe.replace([':', ',', '='], "-"));
+                let words = ["lab", "run", "--quiet", "-k", RT, "-L", "none", "--probe", probe];
+                let more: Vec<&str> = more.split_whitespace().chain(["-o", &out]).collect();
+                let said = self.answers(&[&words[..], &more].concat(), status)?;
+                ensure!(said.contains(says), "{says} is missing: {said}");
+                Ok(())
+            };
+            tally.add(&format!("{probe} is met in a kernel"), run(probe, 0, "Met: "));
+            if !fault.is_empty() {
+                let between = if probe.contains(':') { "," } else { ":" };
+                let planted = format!("{probe}{between}plant={fault}");
+                tally.add(&format!("{planted} is found"), run(&planted, 1, "Not met: "));
+            }
+        }
+        Ok(tally)
     }
 
     fn matrix(&self) -> anyhow::Result<()> {
