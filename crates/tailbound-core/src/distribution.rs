@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
+use crate::number::Real as _;
 use crate::sums_as_text;
 use tailbound_rt::h2;
 use tailbound_rt::sums::Sums;
@@ -118,9 +119,8 @@ impl Distribution {
             return;
         }
         self.mean_ns = match (self.mean(), other.mean()) {
-            #[expect(clippy::cast_precision_loss, reason = "a mean of means is a float")]
             (Some(a), Some(b)) if self.sums.is_none() || other.sums.is_none() => {
-                Some((a * self.n as f64 + b * other.n as f64) / (self.n as f64 + other.n as f64))
+                Some((a * self.n.real() + b * other.n.real()) / (self.n.real() + other.n.real()))
             }
             (None, Some(b)) if self.n == 0 => Some(b),
             _ => None,
@@ -152,10 +152,9 @@ impl Distribution {
 
     /// The mean: from the sums, else the source's own.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
     pub fn mean(&self) -> Option<f64> {
         match &self.sums {
-            Some(s) if s.n > 0 => Some(s.s1 as f64 / s.n as f64),
+            Some(s) if s.n > 0 => Some(s.s1.real() / s.n.real()),
             _ => self.mean_ns,
         }
     }

@@ -20,6 +20,7 @@ pub mod histogram;
 pub mod lab;
 pub mod limits;
 mod newer;
+pub mod number;
 pub mod plan;
 pub mod policy;
 pub mod printable;

@@ -5,6 +5,8 @@
 //! A bare number is refused: of all mistakes with latencies, a lost factor of 1000 is
 //! the most common.
 
+use crate::number::{Real as _, Whole as _};
+
 /// Why a text is not a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseTimeError {
@@ -67,8 +69,7 @@ pub fn parse_ns(text: &str) -> Result<i64, ParseTimeError> {
     if !ns.is_finite() || ns.abs() >= 9.2e18 || (ns == 0.0 && value != 0.0) {
         return Err(ParseTimeError::OutOfRange(text.to_owned()));
     }
-    #[expect(clippy::cast_possible_truncation, reason = "checked to be below 2^63 just above")]
-    Ok(ns as i64)
+    Ok(ns.whole_i64())
 }
 
 /// Formats ns for a person: three significant digits and the unit that fits, `83.4 µs`.
@@ -97,9 +98,8 @@ pub fn format_ns(ns: f64) -> String {
 
 /// Formats whole ns as [`format_ns`] does.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
 pub fn format_ns_i64(ns: i64) -> String {
-    format_ns(ns as f64)
+    format_ns(ns.real())
 }
 
 /// Formats a length of time for a person: `350 ms`, `60 s`, `2 min 30 s`, `12 h`.

@@ -22,6 +22,7 @@ pub(crate) mod throttling;
 
 use std::collections::BTreeMap;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::{CpuSet, Finding};
 
@@ -81,9 +82,8 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// `a share of b` without a division by nothing.
-#[expect(clippy::cast_precision_loss, reason = "a share is a float")]
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    if whole == 0 { 0.0 } else { part.real() / whole.real() }
 }
 
 /// Ticks of /proc/stat as ms.

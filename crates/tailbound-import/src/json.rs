@@ -9,6 +9,7 @@
 use serde_json::{Map, Value};
 
 use tailbound_core::Distribution;
+use tailbound_core::number::Real as _;
 
 use crate::error::{Fault, excerpt};
 use crate::text::scaled;
@@ -104,8 +105,7 @@ pub(crate) fn ns(o: &Object, key: &str, unit_ns: u64, path: &str) -> Result<Opti
 
 /// An average in units of `unit_ns`, as ns.
 pub(crate) fn mean_ns(o: &Object, key: &str, unit_ns: u64) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "units are small powers of ten")]
-    o.get(key).and_then(Value::as_f64).map(|v| v * unit_ns as f64).filter(|v| v.is_finite())
+    o.get(key).and_then(Value::as_f64).map(|v| v * unit_ns.real()).filter(|v| v.is_finite())
 }
 
 /// A CPU number: −1 and anything no kernel has is `None`.

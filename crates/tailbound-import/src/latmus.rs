@@ -7,6 +7,7 @@
 //! the last cell that is not empty, the last marked `199+` when it also holds all beyond.
 //! Source: libevl r27 and r47, as described; output of EVL (ABI 32) on Linux 5.10.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::Fact;
 use tailbound_core::{Context, Policy};
@@ -154,8 +155,7 @@ fn head(draft: &mut Draft, found: &mut Found, line: &str, n: u64) -> Result<(), 
         }
         "min latency" => found.stated.min_ns = Some(text::ns(value, 1000, n, key)?),
         "max latency" => found.stated.max_ns = Some(text::ns(value, 1000, n, key)?),
-        #[expect(clippy::cast_precision_loss, reason = "an average of a few digits")]
-        "avg latency" => found.stated.mean_ns = Some(text::ns(value, 1000, n, key)? as f64),
+        "avg latency" => found.stated.mean_ns = Some(text::ns(value, 1000, n, key)?.real()),
         "sample count" => {
             found.stated.n = Some(text::count(value, n, key)?);
             found.ended = true;

@@ -10,6 +10,7 @@
 
 use serde_json::Value;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::{Context, Finding, Impact, Policy};
 
 use crate::command::{Arguments, OSLAT, not_realtime};
@@ -124,11 +125,10 @@ pub(crate) fn text(bytes: &[u8]) -> Result<Draft, Fault> {
                         n,
                         label,
                     )?;
-                    #[expect(clippy::cast_precision_loss, reason = "an average of a few digits")]
                     match label {
                         "Minimum" => core.min_ns = Some(v),
                         "Maximum" => core.max_ns = Some(v),
-                        "Average" => core.mean_ns = Some(v as f64),
+                        "Average" => core.mean_ns = Some(v.real()),
                         _ => core.duration_ns = Some(v),
                     }
                 }

@@ -8,6 +8,7 @@
 //! Source: RTAI 5.3.4, its `testsuite`, and output of it on Linux 5.4.
 
 use tailbound_core::Context;
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::{Clock, Means};
 
 use crate::draft::{Draft, Stated, coarse};
@@ -47,8 +48,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
     let length_ns = rows.saturating_mul(row_s).saturating_mul(1_000_000_000);
     let interval = draft.interval_ns.ok_or_else(|| Fault::file("no line `# period = … (ns)`"))?;
     let n = length_ns.checked_div(interval).unwrap_or(0);
-    #[expect(clippy::cast_precision_loss, reason = "an average for people")]
-    let mean_ns = sum_ns.checked_div(rows.into()).map(|m| m as f64);
+    let mean_ns = sum_ns.checked_div(rows.into()).map(|m| m.real());
     let stated = Stated {
         n: Some(n.unsigned_abs()),
         min_ns,

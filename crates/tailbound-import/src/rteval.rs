@@ -12,6 +12,7 @@
 
 use roxmltree::{Document, Node, ParsingOptions};
 
+use tailbound_core::number::Real as _;
 use tailbound_core::record::Fact;
 use tailbound_core::{Context, Policy};
 
@@ -188,8 +189,7 @@ fn times(draft: &mut Draft, root: Node<'_, '_>, module: Node<'_, '_>) {
     }
     let stamp = |name: &str| -> Option<f64> {
         let (date, time) = words(module, &["timestamps", name])?.split_once(' ')?;
-        #[expect(clippy::cast_precision_loss, reason = "seconds of this century")]
-        let whole = from_date_time(date, time)? as f64;
+        let whole = from_date_time(date, time)?.real();
         let fraction = time.split_once('.').and_then(|(_, f)| format!("0.{f}").parse::<f64>().ok());
         Some(whole + fraction.unwrap_or(0.0))
     };
@@ -252,8 +252,7 @@ fn one(draft: &mut Draft, i: usize, core: Node<'_, '_>, context: Context) -> Res
         n: statistic("samples")?.and_then(|(t, _)| t.parse().ok()),
         min_ns: ns("minimum")?,
         max_ns: ns("maximum")?,
-        #[expect(clippy::cast_precision_loss, reason = "units are small powers of ten")]
-        mean_ns: statistic("mean")?.and_then(|(t, u)| t.parse::<f64>().ok().map(|v| v * u as f64)),
+        mean_ns: statistic("mean")?.and_then(|(t, u)| t.parse::<f64>().ok().map(|v| v * u.real())),
         resolution_ns: unit,
         beyond_ns: range.or_else(|| d.max_ns.map(|m| m.saturating_add(step))),
     };

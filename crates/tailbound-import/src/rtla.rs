@@ -9,6 +9,7 @@
 //! The bucket's width is not written: the greatest common divisor of the indices is never less.
 //! Source: rtla-timerlat-hist(1), rtla-osnoise-hist(1); output of rtla 6.1.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::Clock;
 use tailbound_core::record::Event;
 use tailbound_core::{Context, Finding, Impact, Policy};
@@ -201,12 +202,11 @@ fn finish(draft: &mut Draft, table: Table, kind: Kind, options: &Options) -> Res
         let who = format!("CPU {} ({})", c.cpu, c.context);
         let binned = d.n;
         let over = c.over.map(|o| binned.saturating_add(o));
-        #[expect(clippy::cast_precision_loss, reason = "an average of a few digits")]
         let stated = Stated {
             n: c.count.or(over),
             min_ns: c.min,
             max_ns: c.max,
-            mean_ns: c.avg.map(|a| a as f64),
+            mean_ns: c.avg.map(|a| a.real()),
             resolution_ns: width,
             beyond_ns: table.last_ns.map(|l| l.saturating_add(step)),
         };

@@ -6,6 +6,8 @@
 //! Limits: a line of more than 16 MiB is refused; nothing is copied unless it has to be
 //! cleaned. Source: ECMA-48 (control sequences begin with ESC `[` and end in `@` to `~`).
 
+use tailbound_core::number::{Real as _, Whole as _};
+
 use std::borrow::Cow;
 
 use crate::error::{Fault, excerpt};
@@ -100,15 +102,13 @@ pub(crate) fn scaled(field: &str, unit_ns: u64) -> Option<i64> {
         return None;
     }
     let value: f64 = field.parse().ok()?;
-    #[expect(clippy::cast_precision_loss, reason = "units are small powers of ten")]
-    float_ns(value * unit_ns as f64)
+    float_ns(value * unit_ns.real())
 }
 
 /// A float of ns as whole ns, if it fits.
 pub(crate) fn float_ns(ns: f64) -> Option<i64> {
     let ns = ns.round();
-    #[expect(clippy::cast_possible_truncation, reason = "checked to be below 2^63")]
-    (ns.is_finite() && ns.abs() < 9.2e18).then_some(ns as i64)
+    (ns.is_finite() && ns.abs() < 9.2e18).then_some(ns.whole_i64())
 }
 
 /// The greatest number that divides both.

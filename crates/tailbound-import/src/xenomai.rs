@@ -12,6 +12,7 @@
 //! Standard output numbers cells by their place: with `-B` they are not µs, and it is refused.
 //! Source: output of Xenomai 3.3 on Cobalt and of 3.3.1 on Mercury.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::{Context, Policy};
 
@@ -165,8 +166,7 @@ fn cells_are_of_a_microsecond(found: &Found) -> Result<(), Fault> {
     let Some(mean) = weighted.checked_div(n) else { return Ok(()) };
     // Early wake-ups are in the cell of their magnitude: with those the average tells nothing.
     let stated = found.mean_ns.filter(|_| found.min_ns.is_some_and(|m| m >= 0));
-    #[expect(clippy::cast_precision_loss, reason = "compared within a third")]
-    let fits = stated.is_none_or(|t| mean as f64 <= t * 4.0 / 3.0 + 1000.0);
+    let fits = stated.is_none_or(|t| mean.real() <= t * 4.0 / 3.0 + 1000.0);
     if fits {
         return Ok(());
     }
@@ -201,9 +201,8 @@ fn summary(found: &mut Found, text: &str, n: u64) -> Result<(), Fault> {
     let mut fields = text.split('|').map(str::trim);
     let mut next = || fields.next().ok_or_else(|| Fault::line(n, "fewer than five columns"));
     found.min_ns = Some(text::ns(next()?, 1000, n, "the least")?);
-    #[expect(clippy::cast_precision_loss, reason = "an average of a few digits")]
     {
-        found.mean_ns = Some(text::ns(next()?, 1000, n, "the average")? as f64);
+        found.mean_ns = Some(text::ns(next()?, 1000, n, "the average")?.real());
     }
     found.max_ns = Some(text::ns(next()?, 1000, n, "the greatest")?);
     found.overruns = text::count(next()?, n, "the overruns")?;

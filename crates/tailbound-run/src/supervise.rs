@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tailbound_core::Context;
 use tailbound_core::collect::Collector;
 use tailbound_core::histogram::Histogram;
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::{Line, LoadRecord, SecondRecord};
 use tailbound_core::runfile::pack_raw;
@@ -301,8 +302,7 @@ impl<'a, W: World> Supervisor<'a, W> {
                 follower.exceedances = 0;
             }
             for sample in &fresh.raw {
-                #[expect(clippy::cast_precision_loss, reason = "P² works in floating point")]
-                follower.p2.add(*sample as f64);
+                follower.p2.add(sample.real());
             }
             follower.raw.extend(fresh.raw);
         }
@@ -325,8 +325,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             warm.collect(&recorders.warm_up);
             let (wakeups, _) = warm.distributions(&recorders.warm_up);
             let threshold = match quantile(&wakeups, 0.999) {
-                #[expect(clippy::cast_possible_truncation, reason = "below 2^34")]
-                Quantile::Value { ns, .. } => ns as i64,
+                Quantile::Value { ns, .. } => ns.whole_i64(),
                 _ => wakeups.max_ns.unwrap_or(0),
             };
             recorders.measured.set_threshold_ns(threshold.max(1000));

@@ -5,6 +5,7 @@
 //! Not here: the rule at work (`tailbound_stats::stopping`).
 
 use tailbound_core::Requirement;
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::plan::{DURATION_MAX_NS, RunConfig, StopRule, Until};
 use tailbound_core::requirement::Class;
 use tailbound_core::units::{format_span, parse_ns};
@@ -113,8 +114,7 @@ pub(crate) fn longest(
         }
         return Ok((!given).then(|| count(PRECISE_AT_LAST_NS, interval_ns)));
     };
-    #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
-    let per_s = f64::from(rate.count) / (rate.per_ns as f64 / 1e9);
+    let per_s = f64::from(rate.count) / (rate.per_ns.real() / 1e9);
     let planned_s = rates::exposure_needed(0, per_s, requirement.confidence);
     let (least_s, longest_s) = match until.rule {
         StopRule::Demonstrated => (planned_s, planned_s),
@@ -124,15 +124,13 @@ pub(crate) fn longest(
             (needed(0), needed(FORGIVEN))
         }
     };
-    #[expect(clippy::cast_precision_loss, reason = "compared with a year")]
-    if longest_s.ceil() * 1e9 > DURATION_MAX_NS as f64 {
+    if longest_s.ceil() * 1e9 > DURATION_MAX_NS.real() {
         return Err(usage(format!(
             "--until {}: to show {rate} takes more than a year on one machine; `tailbound plan --rate {rate}` says how long, and on how many",
             until.rule
         )));
     }
-    #[expect(clippy::cast_possible_truncation, reason = "below a year, as checked")]
-    let ns = |s: f64| s.ceil() as i64 * 1_000_000_000;
+    let ns = |s: f64| s.ceil().whole_i64() * 1_000_000_000;
     match given_ns {
         // The bound is a whole second above: a run of exactly the printed length is let pass.
         Some(given) if given < ns(least_s) - 1_000_000_000 => Err(usage(format!(

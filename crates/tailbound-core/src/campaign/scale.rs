@@ -7,6 +7,7 @@
 
 use serde::Serialize;
 
+use crate::number::{Real as _, Whole as _};
 use crate::plan::RunConfig;
 use crate::units::{exact, format_span, grouped, parse_ns};
 
@@ -93,17 +94,10 @@ fn change(shortened: &mut Shortened, what: &str, from: &str, to: &str) {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a count, rounded; both are positive"
-)]
 fn share_of(n: u64, scale: f64) -> u64 {
-    (n as f64 * scale).round() as u64
+    (n.real() * scale).round().whole_u64()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a share shown to three digits")]
 fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
+    if whole == 0 { 1.0 } else { part.real() / whole.real() }
 }

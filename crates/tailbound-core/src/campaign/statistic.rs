@@ -5,6 +5,7 @@
 //! an advantage, and per second for a rate; [`Unit`] says what a text wrote.
 
 use crate::context::Context;
+use crate::number::Real as _;
 use std::fmt;
 use std::str::FromStr;
 
@@ -157,8 +158,7 @@ pub(super) fn value(text: &str) -> Result<f64, String> {
     if let Ok(number) = text.parse::<f64>() {
         return Ok(number);
     }
-    #[expect(clippy::cast_precision_loss, reason = "limits of claims are far below 2^53 ns")]
-    parse_ns(text).map(|ns| ns as f64).map_err(|e| format!("`{text}`: {e}"))
+    parse_ns(text).map(|ns| ns.real()).map_err(|e| format!("`{text}`: {e}"))
 }
 
 /// Unit of a publication's figure.

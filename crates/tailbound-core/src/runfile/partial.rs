@@ -14,6 +14,7 @@ use super::trail::{Integrity, of_list};
 use crate::Run;
 use crate::distribution::Distribution;
 use crate::finding::{Finding, Impact};
+use crate::number::Real as _;
 use crate::record::{End, ExceedanceRecord, SecondRecord, ThreadRecord};
 use crate::units::grouped;
 
@@ -144,8 +145,7 @@ fn add(t: &mut ThreadRecord, later: &Later<'_>, before: usize) -> Option<String>
     if all > had {
         w.sums = None;
         let sum: i128 = held.iter().map(|s| i128::from(s.sum_ns)).sum();
-        #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
-        let mean = sum as f64 / n as f64;
+        let mean = sum.real() / n.real();
         w.mean_ns = (n > 0).then_some(mean);
     }
     let m = &mut t.missed;

@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::{CpuSet, Finding, Impact};
 
@@ -91,8 +92,7 @@ impl Throttling {
             return;
         }
         for (cpu, ns) in tasks::used_by_cpu(before, tasks) {
-            #[expect(clippy::cast_precision_loss, reason = "a share is a float")]
-            let share = ns as f64 / 1e9 / span_s;
+            let share = ns.real() / 1e9 / span_s;
             let most = self.shares.entry(cpu).or_insert(0.0);
             *most = most.max(share);
         }

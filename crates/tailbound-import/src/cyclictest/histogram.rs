@@ -16,6 +16,7 @@ use crate::missed;
 use crate::read::Options;
 use crate::text::{self, Lines, THREADS_MAX};
 use tailbound_core::Context;
+use tailbound_core::number::Real as _;
 
 #[derive(Default)]
 struct Table {
@@ -184,11 +185,7 @@ fn thread(
         n: value(&table.overflows).map(|o| binned.saturating_add(o)),
         min_ns: value(&table.min).map(ns).transpose()?,
         max_ns: value(&table.max).map(ns).transpose()?,
-        mean_ns: value(&table.avg).map(|v| {
-            #[expect(clippy::cast_precision_loss, reason = "an average of a few digits")]
-            let mean = v as f64 * unit as f64;
-            mean
-        }),
+        mean_ns: value(&table.avg).map(|v| v.real() * unit.real()),
         resolution_ns: unit_ns,
         beyond_ns: table.last_bucket.map(|b| ns(b.saturating_add(1))).transpose()?,
     };

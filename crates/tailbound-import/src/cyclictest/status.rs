@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::{Context, Finding, Impact, Policy};
 
 use crate::cyclictest::{break_line, unit};
@@ -102,8 +103,7 @@ fn settings(draft: &mut Draft, threads: &BTreeMap<u32, Status>, policy: Option<&
 
 fn one(draft: &mut Draft, number: u32, s: Status, unit_ns: u64) -> Result<(), Fault> {
     let scale = |v: i64| i64::try_from(unit_ns).ok().and_then(|u| v.checked_mul(u));
-    #[expect(clippy::cast_precision_loss, reason = "an average of a few digits")]
-    let mean_ns = scale(s.avg).map(|v| v as f64);
+    let mean_ns = scale(s.avg).map(|v| v.real());
     let stated = Stated {
         n: Some(s.cycles),
         min_ns: scale(s.min),
