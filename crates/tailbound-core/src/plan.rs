@@ -101,16 +101,21 @@ open_words! {
 
 typed_words!(Clock, Observe, StopRule);
 
+impl Means {
+    /// What a person can ask for: not what only an imported run can have.
+    pub fn asked() -> impl Iterator<Item = &'static str> {
+        let imported = |w: &&&str| matches!(Self::of(w), Self::Polling | Self::NotTold);
+        Self::WORDS.iter().filter(move |w| !imported(w)).copied()
+    }
+}
+
 impl FromStr for Means {
     type Err = String;
-    /// What a person can ask for: not what only an imported run can have.
+    /// One of [`Means::asked`].
     fn from_str(text: &str) -> Result<Self, String> {
         match Self::of(text) {
             Self::Unknown(_) | Self::Polling | Self::NotTold => {
-                let asked = Self::WORDS
-                    .iter()
-                    .filter(|w| !matches!(Self::of(w), Self::Polling | Self::NotTold));
-                let asked: Vec<&str> = asked.copied().collect();
+                let asked: Vec<&str> = Self::asked().collect();
                 let near = did_you_mean(text, asked.iter().copied());
                 Err(format!("`{text}` is not one of {}{near}", asked.join(", ")))
             }

@@ -8,17 +8,25 @@ use std::path::PathBuf;
 use clap::Args;
 use tailbound_core::plan::RunConfig;
 
+/// What `--work` is for, with every name of the catalogue.
+fn work_help() -> String {
+    let names: Vec<&str> = tailbound_load::BENCHMARKS.iter().map(|kind| kind.name).collect();
+    format!(
+        "Benchmarks to time after the measurement, to show what the system costs in throughput: {}, `cmd:COMMAND`; separated by commas",
+        names.join(", ")
+    )
+}
+
 /// Benchmarks beside a measurement.
 #[derive(Debug, Args)]
 pub(crate) struct BenchmarkArgs {
-    /// Benchmarks to time after the measurement, to show what the system costs in throughput: arithmetic, file, messages, compile, `cmd:COMMAND`; separated by commas
-    ///
-    /// Real, user and sys time of each repetition go into the run file; `tailbound decide` compares two systems by them.
     #[arg(
         short = 'W',
         long,
         visible_alias = "benchmark",
         value_name = "BENCHMARKS",
+        help = work_help(),
+        long_help = format!("{}\n\nReal, user and sys time of each repetition go into the run file; `tailbound decide` compares two systems by them.", work_help()),
         help_heading = "Benchmarks"
     )]
     pub(crate) work: Vec<String>,
@@ -164,7 +172,7 @@ pub(crate) struct SleepersArgs {
     /// CPUs that the tasks share [default: all]
     #[arg(short = 'a', long, value_name = "CPUS")]
     pub(crate) cpus: Option<String>,
-    /// Loads during the measurement
+    /// Loads during the measurement: hackbench, memory, … (all of them: `tailbound load --help`), or `none`
     #[arg(short = 'L', long, value_name = "LOADS", default_value = "none")]
     pub(crate) load: String,
     /// Folder of the run files [default: sleepers, with a number if that holds run files]

@@ -61,7 +61,7 @@ pub(crate) struct GuestArgs {
 /// What is measured in guests.
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
-    /// The probe, with options after a colon, as for `run --probe` [default: cyclic]
+    /// The probe, with options after a colon: any probe of `tailbound measure --help` [default: cyclic]
     #[arg(long, value_name = "PROBE[:OPTIONS]", help_heading = "Measurement")]
     pub(crate) probe: Option<String>,
     /// Number of activations [default: 3000]
@@ -85,10 +85,10 @@ pub(crate) struct ProbeArgs {
     /// Policy of the measured thread [default: fifo:95]
     #[arg(short, long, value_name = "POLICY", help_heading = "Measurement")]
     pub(crate) policy: Option<String>,
-    /// How the thread sleeps, as in `run --help`; `cobalt` and `evl` on their kernels
+    /// How the thread sleeps: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer`, `itimer`, `nanosleep-plain`, `usleep`, `poll`, `select`, `epoll`; `cobalt` and `evl` on their kernels
     #[arg(long, alias = "means", value_name = "CALL", help_heading = "Measurement")]
     pub(crate) sleep: Option<String>,
-    /// Break latency down by stage with the kernel's tracing: see docs/observe.md
+    /// Break latency down by stage with the kernel's tracing: `timerlat`, `osnoise`, `hwlat`, `tracepoints`, `auto`; see docs/observe.md
     #[arg(long, value_name = "TRACER", help_heading = "Measurement")]
     pub(crate) observe: Option<String>,
     /// Further options of the measurement, from a run configuration (TOML)
@@ -145,7 +145,7 @@ pub(crate) struct LabRunArgs {
     /// Append to the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true, help_heading = "Guest")]
     pub(crate) append: Option<String>,
-    /// Loads during the measurement, or `none` [default: hackbench]
+    /// Loads during the measurement: hackbench, memory, … (all of them: `tailbound load --help`), or `none` [default: hackbench]
     #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Measurement")]
     pub(crate) load: Vec<String>,
     #[command(flatten)]
@@ -218,7 +218,7 @@ pub(crate) struct LabMatrixArgs {
     /// Kernels, separated by spaces or given several times
     #[arg(short, long, value_name = "KERNELS", value_delimiter = ' ', help_heading = "Guest")]
     pub(crate) kernels: Vec<String>,
-    /// Loads, separated by spaces or given several times; commas join what runs together
+    /// Loads (all of them: `tailbound load --help`), separated by spaces or given several times; commas join what runs together
     #[arg(
         short = 'L',
         long,

@@ -64,7 +64,7 @@ fn values(verb: &str, placeholder: &str) -> Vec<&'static str> {
             std::iter::once("cyclic").chain(others).collect()
         }
         (_, "CLOCK") => Clock::WORDS.to_vec(),
-        (_, "CALL") => Means::WORDS.to_vec(),
+        (_, "CALL") => Means::asked().collect(),
         (_, "HOW" | "TRACER") => {
             std::iter::once("auto").chain(Observe::WORDS.iter().copied()).collect()
         }
@@ -108,6 +108,33 @@ mod tests {
                 assert!(text.contains(name), "{name} in the completions of {shell}");
             }
         }
+    }
+
+    /// Fails unless the help of each option of `command` names every word that it may be.
+    fn named_in_help(command: &Command) {
+        let verb = command.get_name();
+        for arg in command.get_arguments() {
+            let Some(placeholder) = arg.get_value_names().and_then(|n| n.first()) else { continue };
+            // Long lists, and examples of many more, stand elsewhere.
+            if ["KERNEL", "KERNELS", "POLICY", "NAME|FILE"].contains(&placeholder.as_str()) {
+                continue;
+            }
+            let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string);
+            let below = command.get_after_help().map(ToString::to_string);
+            let help = format!("{} {}", help.unwrap_or_default(), below.unwrap_or_default());
+            if help.contains("load --help`") || help.contains("measure --help`") {
+                continue;
+            }
+            for word in values(verb, placeholder) {
+                assert!(help.contains(word), "the help of {verb} {arg} lacks {word}: {help}");
+            }
+        }
+        command.get_subcommands().for_each(named_in_help);
+    }
+
+    #[test]
+    fn help_names_every_word_of_a_list() {
+        named_in_help(&crate::command());
     }
 
     #[test]

@@ -98,6 +98,14 @@ pub(crate) fn fuzz(project: &Path) -> anyhow::Result<Tally> {
         tally.failed.push("fuzz: there is no fuzz/Cargo.toml".into());
         return Ok(tally);
     }
+    if !exec::exists("c++") {
+        tally.skip(
+            "fuzz targets compile",
+            "cxx",
+            "libFuzzer needs a C++ compiler: there is no c++",
+        );
+        return Ok(tally);
+    }
     let mut check = exec::cargo(&dir);
     check.args(["check", "--quiet", "--target-dir"]).arg(root::target(project).join("fuzz"));
     tally.add("fuzz targets compile", exec::succeed(&mut check));

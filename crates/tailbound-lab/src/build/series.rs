@@ -250,6 +250,9 @@ mod tests {
                 .map(|(n, t)| written(folder.path(), n, t))
                 .into();
         let patches = gather(&names, None, &folder.path().join("plain")).expect("patches");
+        if tailbound_sys::program::find("patch").is_err() {
+            return tailbound_testing::skip("patch", "there is no patch(1)");
+        }
         let tried = apply(&root, &patches).expect("patch(1)");
         let failed: Vec<bool> = tried.iter().map(|t| !t.conflicts.is_empty()).collect();
         assert_eq!(failed, [false, true, true, false]);

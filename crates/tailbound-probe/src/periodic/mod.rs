@@ -13,7 +13,7 @@ mod work;
 
 use tailbound_core::policy::Policy;
 
-use crate::arm::ProbeError;
+use crate::arm::{ProbeError, allowed};
 use crate::figures::figure;
 use crate::kind::Setup;
 
@@ -25,6 +25,10 @@ fn priority(
 ) -> Result<u8, ProbeError> {
     match setup.plan.policy {
         Policy::Fifo(p) if range.contains(&p) => Ok(p),
+        // What a user who may not have real-time threads gets by default.
+        Policy::Other if let Err(e) = allowed(Policy::Fifo(*range.start())) => {
+            Err(ProbeError::Cannot(format!("probe {}: {e}", setup.plan.probe)))
+        }
         other => Err(ProbeError::Usage(format!(
             "probe {}: --policy {other}: {why}: write fifo:{} to fifo:{}",
             setup.plan.probe,

@@ -37,6 +37,10 @@ const ENOSYS: i32 = 38;
 fn controller_priority(plan: &Plan, at_least: u8) -> Result<u8, ProbeError> {
     match plan.policy {
         Policy::Fifo(p) if p >= at_least => Ok(p),
+        // What a user who may not have real-time threads gets by default.
+        Policy::Other if let Err(e) = allowed(Policy::Fifo(at_least)) => {
+            Err(ProbeError::Cannot(format!("probe {}: {e}", plan.probe)))
+        }
         other => Err(ProbeError::Usage(format!(
             "probe {}: --policy {other}: its controller needs fifo:{at_least} or higher, above all its players",
             plan.probe

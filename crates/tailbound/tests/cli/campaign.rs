@@ -193,11 +193,7 @@ fn after_a_kill_or_a_signal_the_same_words_go_on_and_complete_runs_are_kept() {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        let sent = std::process::Command::new("kill")
-            .args(["-s", name, &child.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(sent.success());
+        crate::send(child.id(), name);
         let ended = child.wait().unwrap();
         if name == "KILL" {
             // Nobody is left to measure on: the run's own process ends with its parent.

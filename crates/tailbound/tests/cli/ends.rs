@@ -45,11 +45,7 @@ fn holds(file: &Path, mark: &str) {
 }
 
 fn signal(child: &Child, name: &str) {
-    let sent = std::process::Command::new("kill")
-        .args(["-s", name, &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
+    crate::send(child.id(), name);
 }
 
 fn wait(child: &mut Child, limit: Duration) -> Option<i32> {

@@ -101,6 +101,19 @@ fn call_admitted(folder: &Path, words: &[&str]) -> Output {
     }
 }
 
+/// Sends a signal. By the call: not every machine has kill(1).
+fn send(pid: u32, signal: &str) {
+    let number = match signal {
+        "HUP" => 1,
+        "INT" => 2,
+        "KILL" => 9,
+        "TERM" => 15,
+        other => panic!("which signal is {other}?"),
+    };
+    let pid = tailbound_sys::process::Pid(pid.try_into().unwrap());
+    tailbound_sys::process::kill(pid, number).unwrap();
+}
+
 fn status(output: &Output) -> i32 {
     output.status.code().unwrap_or(-1)
 }

@@ -195,8 +195,8 @@ fn nothing_is_left_however_it_ends() {
         observing(folder.path(), &mut child);
         let pid = child.id();
         assert_eq!(instances(pid).len(), 1);
-        let sent = Command::new("kill").args(["-s", signal, &pid.to_string()]).status().unwrap();
-        assert!(sent.success() && child.wait().is_ok());
+        crate::send(pid, signal);
+        assert!(child.wait().is_ok());
         let begun = Instant::now();
         while !instances(pid).is_empty() {
             // After a kill it is the guard's to remove.

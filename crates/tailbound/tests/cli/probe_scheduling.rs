@@ -159,6 +159,9 @@ fn an_inversion_shows_with_and_without_inheritance_and_is_drawn() {
 
 #[test]
 fn what_cannot_be_played_is_refused_with_the_remedy() {
+    if !realtime() {
+        return;
+    }
     let own = folder();
     for (words, hint) in [
         ("sched-football --game 200ms -i 210ms", "--interval"),

@@ -172,9 +172,7 @@ fn ctrl_c_gives_the_result_so_far_of_any_probe() {
         let path = folder.path().join(&file);
         let mut ended = None;
         std::thread::sleep(Duration::from_millis(200));
-        let pid = child.id().to_string();
-        let sent = std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap();
-        assert!(sent.success());
+        crate::send(child.id(), "INT");
         let asked = Instant::now();
         while ended.is_none() && asked.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(20));
