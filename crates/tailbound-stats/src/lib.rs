@@ -15,6 +15,7 @@
 pub mod anytime;
 pub mod blocks;
 pub mod bound;
+pub mod campaign;
 pub mod change;
 pub mod chi;
 pub mod compare;
@@ -36,6 +37,7 @@ pub mod rates;
 pub mod stopping;
 pub mod student;
 pub mod summary;
+pub mod sweep;
 mod tally;
 pub mod verdict;
 pub mod windows;

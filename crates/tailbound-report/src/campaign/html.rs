@@ -11,7 +11,6 @@ use tailbound_core::Run;
 use tailbound_core::campaign::{Part, Step};
 use tailbound_stats::decide::of_runs;
 
-use super::given::{Given, Place};
 use super::judge::{self, Judged, Word};
 use super::{json, notes, tables};
 use crate::escape::{link, xml};
@@ -19,6 +18,7 @@ use crate::html::Page;
 use crate::pictures::{self, Multiple, Series};
 use crate::svg::Layout;
 use crate::svg::plot::Look;
+use tailbound_stats::campaign::{Given, Place};
 
 /// The page of a campaign; needs nothing else.
 #[must_use]

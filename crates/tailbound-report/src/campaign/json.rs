@@ -5,8 +5,8 @@
 
 use serde_json::{Value, json};
 
-use super::given::{Given, Place, State};
 use super::{judge, notes};
+use tailbound_stats::campaign::{Given, Place, State};
 
 /// Schema of the answer.
 pub const SCHEMA: &str = "tailbound-campaign/1";
@@ -57,7 +57,7 @@ fn place(given: &Given, p: &Place) -> Value {
         "state": state,
         "words": p.words(),
         "file": p.file,
-        "share": part.zip(p.run()).map(|(part, run)| super::given::share(part, run)),
+        "share": part.zip(p.run()).map(|(part, run)| tailbound_stats::campaign::share(part, run)),
         "report": p.run().map(crate::json::json),
     })
 }

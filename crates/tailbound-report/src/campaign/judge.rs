@@ -8,8 +8,8 @@
 use serde::Serialize;
 use tailbound_core::campaign::{Claim, Figure, Relation, Side, Statistic};
 
-use super::given::{Given, Measured, State, share};
 use super::value::{Value, value};
+use tailbound_stats::campaign::{Given, Measured, State, share};
 
 /// How near two figures are that are called alike, as a share.
 const ALIKE: f64 = 0.1;
@@ -215,7 +215,7 @@ pub(super) fn of(given: &Given, m: &Measured, part: &str, statistic: &Statistic)
 
 fn share_of(given: &Given, m: &Measured, part: &str) -> f64 {
     let found = given.parts.iter().find(|p| p.id == part);
-    let run = m.place(part).and_then(super::given::Place::run);
+    let run = m.place(part).and_then(tailbound_stats::campaign::Place::run);
     found.zip(run).map_or(1.0, |(part, run)| share(part, run))
 }
 

@@ -3,15 +3,14 @@
 //!
 //! Context: COLD. Figures are per due activation. What could not be measured says why; what a
 //! shorter run cannot show is said and not shown.
-//! Not here: the file itself (`tailbound_core::campaign`), making the runs (`tailbound`).
+//! Not here: the file itself (`tailbound_core::campaign`), making the runs (`tailbound-series`).
 //!
 //! ```text
-//! given.rs    the file, and the runs of each system      notes.rs   what differs, what is no longer claimed
-//! value.rs    one statistic of one run, with its limits   tables.rs  the figures as tables
-//! judge.rs    figures and claims, judged                  text.rs, html.rs, json.rs   the renderings
+//! value.rs    one statistic of one run, with its limits   notes.rs   what differs, what is no longer claimed
+//! judge.rs    figures and claims, judged                  tables.rs  the figures as tables
+//!                                                         text.rs, html.rs, json.rs   the renderings
 //! ```
 
-mod given;
 mod html;
 mod json;
 mod judge;
@@ -20,7 +19,6 @@ mod tables;
 mod text;
 mod value;
 
-pub use given::{Given, Measured, Place, State, share};
 pub use html::html;
 pub use json::{SCHEMA, json};
 pub use judge::{Judged, Judgement, Row, Word, claims, rows};

@@ -8,10 +8,10 @@ use tailbound_core::campaign::Part;
 use tailbound_core::units::grouped;
 use tailbound_core::{Impact, Run};
 
-use super::given::{Given, Measured, Place, State, share};
 use super::judge::{Judged, Row, Word};
 use super::tables::part_of;
 use crate::{digest, label};
+use tailbound_stats::campaign::{Given, Measured, Place, State, share};
 
 /// `3 of 4 claims hold, …`
 pub(super) fn headline(given: &Given, claims: &[Judged], rows: &[Row]) -> String {

@@ -8,11 +8,11 @@ use tailbound_core::units::{format_ns, grouped};
 use tailbound_stats::decide::Sample;
 use tailbound_stats::{Summary, quantile};
 
-use super::given::Given;
 use super::judge::Row;
 use super::value::{Value, repetitions};
 use crate::figures;
 use crate::table::Table;
+use tailbound_stats::campaign::Given;
 
 /// Four digits of a number, more where it is close to 1.
 pub(super) fn number(v: f64) -> String {
@@ -179,7 +179,7 @@ pub(super) fn runs(given: &Given, only: Option<&str>) -> Table {
             let Some(place) = system.place(&part.id) else { continue };
             let latency = place.run().filter(|_| !part.only_work);
             let n = latency.filter(|r| !r.threads.is_empty()).map(|r| r.judged_total().1.n);
-            let share = latency.map(|r| super::given::share(part, r));
+            let share = latency.map(|r| tailbound_stats::campaign::share(part, r));
             let dash = || "–".to_owned();
             table.row(vec![
                 if only.is_some() { part.id.clone() } else { part.title.clone() },
@@ -208,7 +208,10 @@ pub(super) fn statistics(given: &Given, part: &Part) -> Option<Table> {
     ];
     let mut table = Table::new(&head);
     for system in &given.systems {
-        let Some(run) = system.place(&part.id).and_then(super::given::Place::run) else { continue };
+        let Some(run) = system.place(&part.id).and_then(tailbound_stats::campaign::Place::run)
+        else {
+            continue;
+        };
         let Some(context) = run.judged_context().filter(|_| !part.only_work) else { continue };
         let (woken, due) = run.total(context);
         let s = Summary::of(&due);
@@ -236,7 +239,10 @@ pub(super) fn benchmarks(given: &Given, part: &Part) -> Option<Table> {
     let head = ["", "benchmark", "repetitions", "real", "user", "sys", "rate"];
     let mut table = Table::new(&head).with_words(&[1]);
     for system in &given.systems {
-        let Some(run) = system.place(&part.id).and_then(super::given::Place::run) else { continue };
+        let Some(run) = system.place(&part.id).and_then(tailbound_stats::campaign::Place::run)
+        else {
+            continue;
+        };
         let Some(first) = run.benchmarks.first() else { continue };
         let cell = |cost: Cost, show: &dyn Fn(f64) -> String| {
             Sample::of(&repetitions(run, cost)).map_or_else(

@@ -3,12 +3,12 @@
 //!
 //! Context: COLD.
 
-use super::given::Given;
 use super::judge::{self, Row, Word};
 use super::{notes, tables};
 use crate::text::Style;
 use crate::text::ink::Ink;
 use crate::text::report::Page;
+use tailbound_stats::campaign::Given;
 
 /// The campaign as text, ending in a newline.
 #[must_use]
