@@ -13,6 +13,7 @@ use tailbound_host::Root;
 use tailbound_run::{Request, resolve};
 use tailbound_series::campaign::CampaignCaller;
 use tailbound_series::{Caller, ChildEnd, Children};
+use tailbound_stats::Analysis;
 
 use crate::input;
 use crate::say::Failure;
@@ -47,7 +48,7 @@ impl CampaignCaller for Machine {
     }
 
     fn page(&mut self, run: &Run, file: &Path, page: &Path) -> Result<(), Failure> {
-        let text = tailbound_report::html(std::slice::from_ref(run), &[input::name(file)]);
+        let text = tailbound_report::html(&[Analysis::of(run)], &[input::name(file)]);
         input::write(page, &text, true)
     }
 }

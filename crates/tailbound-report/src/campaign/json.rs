@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use super::{judge, notes};
+use tailbound_stats::Analysis;
 use tailbound_stats::campaign::{Given, Place, State};
 
 /// Schema of the answer.
@@ -58,6 +59,6 @@ fn place(given: &Given, p: &Place) -> Value {
         "words": p.words(),
         "file": p.file,
         "share": part.zip(p.run()).map(|(part, run)| tailbound_stats::campaign::share(part, run)),
-        "report": p.run().map(crate::json::json),
+        "report": p.run().map(|run| crate::json::json(&Analysis::of(run))),
     })
 }

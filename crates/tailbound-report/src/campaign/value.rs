@@ -80,7 +80,7 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
     let extreme =
         |v: Option<i64>| Value { value: v.map(|v| v as f64), n, extreme: true, ..Value::default() };
     let moment = |value: Option<f64>, half: fn(&Precision) -> Option<f64>, alone: Option<f64>| {
-        let known = crate::precision::of(run, context, None);
+        let known = tailbound_stats::precision::of_run(run, context, None);
         match (half(&known), &known.why_not) {
             (None, Some(why)) => {
                 Value { why: Some(independent(alone, why)), ..Value::half(value, alone, n) }

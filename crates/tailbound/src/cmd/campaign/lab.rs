@@ -10,6 +10,7 @@ use tailbound_core::units::format_span;
 use tailbound_lab::{Labelled, Request};
 use tailbound_series::campaign::{Chosen, Ended, Folder, folder};
 use tailbound_series::{Caller as _, SeriesError};
+use tailbound_stats::Analysis;
 
 use super::options;
 use crate::caller::Machine;
@@ -103,7 +104,7 @@ fn keep(job: &Job, made: &tailbound_lab::Made) -> Result<(), Failure> {
     folder::forget_failed(&job.system, &job.part);
     let file = folder::run_file(&job.system, &job.part);
     run::keep(&file, &made.run, &made.console, true)?;
-    let page = tailbound_report::html(std::slice::from_ref(&made.run), &[input::name(&file)]);
+    let page = tailbound_report::html(&[Analysis::of(&made.run)], &[input::name(&file)]);
     input::write(&folder::report_file(&job.system, &job.part), &page, true)
 }
 
