@@ -9,22 +9,21 @@ use std::fmt::Write as _;
 
 use tailbound_core::Run;
 use tailbound_core::campaign::{Part, Step};
+use tailbound_stats::campaign::{self, Given, Judged, Place, Word};
 use tailbound_stats::decide::of_runs;
 
-use super::judge::{self, Judged, Word};
 use super::{json, notes, tables};
 use crate::escape::{link, xml};
 use crate::html::Page;
 use crate::pictures::{self, Multiple, Series};
 use crate::svg::Layout;
 use crate::svg::plot::Look;
-use tailbound_stats::campaign::{Given, Place};
 
 /// The page of a campaign; needs nothing else.
 #[must_use]
 pub fn html(given: &Given) -> String {
     let mut page = Page::default();
-    let (rows, claims) = (judge::rows(given), judge::claims(given));
+    let (rows, claims) = (campaign::rows(given), campaign::claims(given));
     let file = &given.file;
     let _ = write!(page.body, "<h1>Tailbound campaign: {}</h1>", xml(&file.name));
     let class = match claims.iter().map(|c| c.word).max() {

@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::{judge, notes};
+use super::notes;
 use tailbound_stats::Analysis;
-use tailbound_stats::campaign::{Given, Place, State};
+use tailbound_stats::campaign::{self, Given, Place, State};
 
 /// Schema of the answer.
 pub const SCHEMA: &str = "tailbound-campaign/1";
@@ -15,7 +15,7 @@ pub const SCHEMA: &str = "tailbound-campaign/1";
 /// The campaign as JSON.
 #[must_use]
 pub fn json(given: &Given) -> Value {
-    let (rows, claims) = (judge::rows(given), judge::claims(given));
+    let (rows, claims) = (campaign::rows(given), campaign::claims(given));
     let systems: Vec<Value> = given
         .systems
         .iter()

@@ -7,11 +7,9 @@
 use tailbound_core::campaign::Part;
 use tailbound_core::units::grouped;
 use tailbound_core::{Impact, Run};
+use tailbound_stats::campaign::{Given, Judged, Measured, Place, Row, State, Word, part_of, share};
 
-use super::judge::{Judged, Row, Word};
-use super::tables::part_of;
 use crate::{digest, label};
-use tailbound_stats::campaign::{Given, Measured, Place, State, share};
 
 /// `3 of 4 claims hold, …`
 pub(super) fn headline(given: &Given, claims: &[Judged], rows: &[Row]) -> String {

@@ -3,18 +3,17 @@
 //!
 //! Context: COLD.
 
-use super::judge::{self, Row, Word};
 use super::{notes, tables};
 use crate::text::Style;
 use crate::text::ink::Ink;
 use crate::text::report::Page;
-use tailbound_stats::campaign::Given;
+use tailbound_stats::campaign::{self, Given, Row, Word};
 
 /// The campaign as text, ending in a newline.
 #[must_use]
 pub fn text(given: &Given, style: Style) -> String {
     let mut page = Page::new(style);
-    let (rows, claims) = (judge::rows(given), judge::claims(given));
+    let (rows, claims) = (campaign::rows(given), campaign::claims(given));
     page.text(&notes::headline(given, &claims, &rows), "  ", Ink::Bold);
     page.text(&given.file.reference(), "  ", Ink::Dim);
     if !claims.is_empty() {

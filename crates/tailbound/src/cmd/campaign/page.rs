@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_core::campaign::CampaignFile;
-use tailbound_report::campaign::{Word, claims, html, json, text};
+use tailbound_report::campaign::{html, json, text};
 use tailbound_series::campaign::{Folder, find, folder};
-use tailbound_stats::campaign::Given;
+use tailbound_stats::campaign::{Given, Word, claims};
 
 use crate::caller::Machine;
 use crate::cli_campaign::CampaignPageArgs;
