@@ -3,11 +3,12 @@
 //!
 //! Context: COLD.
 
+use tailbound_stats::campaign::{self, Given, Row, Word};
+
 use super::{notes, tables};
 use crate::text::Style;
 use crate::text::ink::Ink;
 use crate::text::report::Page;
-use tailbound_stats::campaign::{self, Given, Row, Word};
 
 /// The campaign as text, ending in a newline.
 #[must_use]
