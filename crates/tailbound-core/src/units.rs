@@ -166,6 +166,18 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
+/// A number with at most three decimals and no trailing zeros.
+#[must_use]
+pub fn trimmed(v: f64, decimals: usize) -> String {
+    let text = format!("{v:.decimals$}");
+    let text = match text.split_once('.') {
+        Some((whole, part)) if part.trim_end_matches('0').is_empty() => whole.to_owned(),
+        Some(_) => text.trim_end_matches('0').to_owned(),
+        None => text,
+    };
+    if text == "-0" { "0".to_owned() } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

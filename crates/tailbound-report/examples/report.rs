@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use common::Shape;
 use tailbound_report::{Style, html, json, pictures, text};
+use tailbound_stats::Analysis;
 
 fn main() -> std::io::Result<()> {
     let directory = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into()));
@@ -29,11 +30,17 @@ fn main() -> std::io::Result<()> {
         let file = format!("{name}.tailbound.jsonl");
         std::fs::write(
             directory.join(format!("{name}.html")),
-            html(std::slice::from_ref(run), &[file]),
+            html(&[Analysis::of(run)], &[file]),
         )?;
-        std::fs::write(directory.join(format!("{name}.txt")), text(run, Style::default()))?;
-        std::fs::write(directory.join(format!("{name}.json")), format!("{:#}", json(run)))?;
-        for figure in pictures::of_run(run) {
+        std::fs::write(
+            directory.join(format!("{name}.txt")),
+            text(&Analysis::of(run), Style::default()),
+        )?;
+        std::fs::write(
+            directory.join(format!("{name}.json")),
+            format!("{:#}", json(&Analysis::of(run))),
+        )?;
+        for figure in pictures::of_run(&Analysis::of(run)) {
             std::fs::write(
                 directory.join(format!("{name}-{}.svg", figure.id)),
                 figure.standalone(),
@@ -41,5 +48,8 @@ fn main() -> std::io::Result<()> {
         }
     }
     let names = ["good.tailbound.jsonl".to_owned(), "bad.tailbound.jsonl".to_owned()];
-    std::fs::write(directory.join("compare.html"), html(&[good, bad], &names))
+    std::fs::write(
+        directory.join("compare.html"),
+        html(&[Analysis::of(&good), Analysis::of(&bad)], &names),
+    )
 }

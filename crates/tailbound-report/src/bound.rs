@@ -3,78 +3,17 @@
 //! every distribution first, then the bound with all it comes from, or why there is none.
 //!
 //! Context: COLD. Units: ns in, text out.
-//! Not here: the statement itself (`tailbound-stats`), its picture (`pictures`).
+//! Not here: the statement and whether it shows the deadline (`tailbound_stats::bound`), its picture (`pictures`).
 
 use serde_json::{Value, json};
 use tailbound_core::requirement::Rate;
 use tailbound_core::units::{format_ns, grouped};
-use tailbound_core::{Outcome, Run};
-use tailbound_stats::bound::{
-    BlockMaxima, Bound, Extrapolation, Reason, Settings, Statement, TailMode,
-};
+use tailbound_stats::Analysis;
+use tailbound_stats::bound::{Bound, Extrapolation, Reason, Statement, TailMode, outcome};
 
 use crate::text::Style;
 use crate::text::ink::Ink;
 use crate::text::report::{Page, outcome_ink};
-
-/// The statement of a run as every report has it: 95 %, ten times the run.
-#[must_use]
-pub fn of(run: &Run) -> Statement {
-    tailbound_stats::bound::bound(&BlockMaxima::of(run), &Settings::default())
-}
-
-/// Does the statement show the deadline? In one word, and why.
-///
-/// A deadline is shown by a bound that is within it, or by a demonstrated `rate`.
-#[must_use]
-pub fn outcome(statement: &Statement, rate: Option<Rate>) -> (Outcome, String) {
-    let Some(deadline) = statement.settings.deadline_ns else {
-        return (Outcome::Measured, "No deadline was given, so there is nothing to judge.".into());
-    };
-    let limit = crate::digest::exactly(deadline);
-    if let Some(max) = statement.observed_max_ns.filter(|m| *m > deadline) {
-        let latest = format_ns(max as f64);
-        return (
-            Outcome::NotMet,
-            format!("Not shown: the latest was {latest}, later than the deadline of {limit}."),
-        );
-    }
-    let line = statement.free.iter().find(|l| l.threshold_ns == deadline);
-    let required = rate.map(|r| (r, f64::from(r.count) / (r.per_ns as f64 / 1e9)));
-    if let (Some((rate, per_s)), Some(line)) = (required, line)
-        && line.rate_upper_per_s <= per_s
-    {
-        return (
-            Outcome::Met,
-            format!("Shown: later than {limit} comes no more often than {rate}."),
-        );
-    }
-    match statement.bound() {
-        Some(b) if b.bound_ns <= deadline as f64 => {
-            let early = if b.warnings.iter().any(|w| w.starts_with("Preliminary")) {
-                " (preliminary: see below)"
-            } else {
-                ""
-            };
-            let bound = format_ns(b.bound_ns);
-            (
-                Outcome::Met,
-                format!("Shown: the bound of {bound} is within the deadline of {limit}{early}."),
-            )
-        }
-        Some(b) => (
-            Outcome::Undecided,
-            format!(
-                "Undecided: no latency exceeded {limit}, but the bound is {}.",
-                format_ns(b.bound_ns)
-            ),
-        ),
-        None => (
-            Outcome::Undecided,
-            format!("Undecided: nothing was later than {limit}, but there is no bound."),
-        ),
-    }
-}
 
 /// The statement of one run for a terminal; `name` is the file's.
 #[must_use]
@@ -107,13 +46,10 @@ pub fn text(statement: &Statement, name: &str, rate: Option<Rate>, style: Style)
 }
 
 /// The same, short, as a section of a run's report.
-pub(crate) fn section(page: &mut Page, run: &Run) {
-    if run.threads.is_empty() {
-        return;
-    }
-    let statement = of(run);
+pub(crate) fn section(page: &mut Page, analysis: &Analysis<'_>) {
+    let Some(statement) = analysis.bound() else { return };
     page.heading("Bound on the latency");
-    free(page, &statement);
+    free(page, statement);
     match &statement.extrapolation {
         Extrapolation::Bound(b) => bound(page, b),
         Extrapolation::Refused { reasons, modes, .. } => {

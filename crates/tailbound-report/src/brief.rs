@@ -4,23 +4,22 @@
 //! Context: COLD. Figures are per due activation of the judged context. Keys are added at the end, never
 //! renamed. Source: the logfmt convention; values with a space stand in quotes.
 
-use tailbound_core::Run;
 use tailbound_core::printable;
 use tailbound_core::units::exact;
-use tailbound_stats::{Quantile, Summary};
+use tailbound_stats::analysis::Figures;
+use tailbound_stats::{Analysis, Quantile};
 
-use crate::label;
-
-/// `run` in one line.
+/// A run in one line.
 #[must_use]
-pub fn brief(run: &Run) -> String {
-    let (wakeup, due) = run.judged_total();
-    let summary = Summary::of(&due);
+pub fn brief(analysis: &Analysis<'_>) -> String {
+    let run = analysis.run();
+    let judged = analysis.judged();
+    let due = judged.map(|f| &f.due);
     let plan = &run.header.plan;
     let time = |ns: Option<i64>| ns.map_or_else(|| "unknown".to_owned(), short);
-    let quantile = |p: f64| match tailbound_stats::quantile(&due, p) {
-        Quantile::Value { ns, .. } => short(ns as i64),
-        Quantile::AtLeast { ns } => format!(">={}", short(ns)),
+    let quantile = |p: f64| match due.and_then(|s| s.quantile(p)) {
+        Some(Quantile::Value { ns, .. }) => short(ns as i64),
+        Some(Quantile::AtLeast { ns }) => format!(">={}", short(ns)),
         _ => "n/a".to_owned(),
     };
     let loads: Vec<String> = plan.loads.iter().map(ToString::to_string).collect();
@@ -29,16 +28,16 @@ pub fn brief(run: &Run) -> String {
     };
     let grave = run.findings.iter().filter(|f| f.impact != tailbound_core::Impact::Notice).count();
     let pairs = [
-        ("outcome", label::outcome(run).to_string()),
+        ("outcome", analysis.outcome().to_string()),
         ("probe", plan.probe.clone()),
         ("deadline", plan.requirement.deadline_ns.map_or_else(|| "none".to_owned(), exact)),
-        ("n", due.n.to_string()),
-        ("missed", due.n.saturating_sub(wakeup.n).to_string()),
-        ("min", time(summary.min_ns)),
+        ("n", due.map_or(0, |s| s.n).to_string()),
+        ("missed", judged.map_or(0, Figures::missed).to_string()),
+        ("min", time(due.and_then(|s| s.min_ns))),
         ("p50", quantile(0.5)),
         ("p99", quantile(0.99)),
         ("p99.9", quantile(0.999)),
-        ("max", time(summary.max_ns)),
+        ("max", time(due.and_then(|s| s.max_ns))),
         ("measured", short(run.measured_ns())),
         ("cpus", plan.cpus.to_string()),
         ("load", if loads.is_empty() { "none".to_owned() } else { loads.join("+") }),

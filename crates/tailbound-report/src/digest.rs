@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every rendering says in the same words: headline, set-up, what the loads achieved,
-//! and what was lost on the way.
+//! What every rendering says in the same words: headline, set-up, and what was lost on the way.
 //!
 //! Context: COLD. Not here: figures of distributions (`tailbound-stats`), layout.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
 use tailbound_core::plan::Means;
 use tailbound_core::record::WAKEUPS_NOT_SEEN;
 pub use tailbound_core::units::spaced as exactly;
@@ -91,48 +87,6 @@ fn instruction(shift: u8) -> String {
         "virtual time: 1 executed instruction = {} ns; path length, not caches, buses or firmware",
         grouped(ns)
     )
-}
-
-/// What one load did over the whole run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LoadTotal {
-    /// Its position in the plan.
-    pub load: u32,
-    /// Its name.
-    pub name: String,
-    /// What is counted.
-    pub unit: String,
-    /// Units of work in all.
-    pub count: u64,
-    /// Time covered by its records.
-    pub span_ns: i64,
-    /// Units of work per second over that time.
-    pub rate_per_s: f64,
-    /// The least rate of one record.
-    pub least_per_s: f64,
-}
-
-/// What the loads achieved, in the order of the plan.
-#[must_use]
-pub fn loads(run: &Run) -> Vec<LoadTotal> {
-    let mut all: BTreeMap<u32, LoadTotal> = BTreeMap::new();
-    for l in run.loads.iter().filter(|l| l.span_ns > 0) {
-        let rate = l.count as f64 * 1e9 / l.span_ns as f64;
-        let t = all.entry(l.load).or_insert_with(|| LoadTotal {
-            load: l.load,
-            name: l.name.clone(),
-            unit: l.unit.clone(),
-            count: 0,
-            span_ns: 0,
-            rate_per_s: 0.0,
-            least_per_s: rate,
-        });
-        t.count = t.count.saturating_add(l.count);
-        t.span_ns = t.span_ns.saturating_add(l.span_ns);
-        t.least_per_s = t.least_per_s.min(rate);
-        t.rate_per_s = t.count as f64 * 1e9 / t.span_ns as f64;
-    }
-    all.into_values().collect()
 }
 
 /// Loads of the plan that left no record.

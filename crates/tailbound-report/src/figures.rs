@@ -5,9 +5,9 @@
 //! support says how many more activations it takes.
 //! Not here: computing them (`tailbound-stats`).
 
-use tailbound_core::Run;
 use tailbound_core::units::{format_ns, format_ns_i64, grouped};
-use tailbound_stats::{Precision, Quantile, Summary};
+use tailbound_stats::analysis::Figures;
+use tailbound_stats::{Analysis, Quantile, Summary};
 
 use crate::label;
 use crate::precision;
@@ -43,42 +43,34 @@ pub const DUE: &str = "per due activation";
 
 /// Rows of all threads and totals; two where both ways of counting differ.
 #[must_use]
-pub fn rows(run: &Run) -> Vec<Row> {
+pub fn rows(analysis: &Analysis<'_>) -> Vec<Row> {
+    let run = analysis.run();
     let mut out = Vec::new();
-    for t in &run.threads {
+    for (t, figures) in run.threads.iter().zip(analysis.threads()) {
         let p2 = t.p2.iter().map(|(k, v)| (k.clone(), *v)).collect();
-        let known = precision::of(run, t.context, Some(t.thread));
-        push(&mut out, &label::thread(run, t), [&t.wakeup, &t.due()], p2, known);
+        push(&mut out, &label::thread(run, t), figures, p2);
         mark(&mut out, t.dropped.get(UNSEEN).copied().unwrap_or(0));
     }
-    for context in run.contexts() {
-        if run.threads.iter().filter(|t| t.context == context).count() > 1 {
-            let (wakeup, due) = run.total(context);
-            let known = precision::of(run, context, None);
-            push(&mut out, &label::total(run, context), [&wakeup, &due], Vec::new(), known);
-            let of = run.threads.iter().filter(|t| t.context == context);
-            mark(&mut out, of.filter_map(|t| t.dropped.get(UNSEEN)).sum());
-        }
+    for total in analysis.totals().iter().filter(|t| t.threads > 1) {
+        push(&mut out, &label::total(run, total.context), &total.figures, Vec::new());
+        let of = run.threads.iter().filter(|t| t.context == total.context);
+        mark(&mut out, of.filter_map(|t| t.dropped.get(UNSEEN)).sum());
     }
     out
 }
 
-fn push(
-    out: &mut Vec<Row>,
-    name: &str,
-    [wakeup, due]: [&tailbound_core::Distribution; 2],
-    p2: Vec<(String, f64)>,
-    known: Precision,
-) {
-    let missed = due.n.saturating_sub(wakeup.n);
+fn push(out: &mut Vec<Row>, name: &str, figures: &Figures, p2: Vec<(String, f64)>) {
+    let Figures { wakeup, due } = figures;
+    let missed = figures.missed();
     let name = name.to_owned();
     let row =
         |counted, summary, p2| Row { name: name.clone(), counted, summary, missed, unseen: 0, p2 };
     if missed == 0 {
-        out.push(row("", Summary::of(wakeup).with_precision(known), p2));
+        let both = Summary { precision: due.precision.clone(), ..wakeup.clone() };
+        out.push(row("", both, p2));
     } else {
-        out.push(row(WAKEUP, Summary::of(wakeup), p2));
-        out.push(row(DUE, Summary::of(due).with_precision(known), Vec::new()));
+        out.push(row(WAKEUP, wakeup.clone(), p2));
+        out.push(row(DUE, due.clone(), Vec::new()));
     }
 }
 
@@ -150,8 +142,8 @@ fn short_quantile(q: Option<Quantile>) -> String {
 
 /// What the quantiles that the compact table does not give need.
 #[must_use]
-pub fn compact_needs(run: &Run) -> Option<String> {
-    let rows = rows(run);
+pub fn compact_needs(analysis: &Analysis<'_>) -> Option<String> {
+    let rows = rows(analysis);
     let most = |p: f64| {
         rows.iter()
             .filter_map(|r| match r.summary.quantile(p) {
@@ -172,9 +164,9 @@ pub fn compact_needs(run: &Run) -> Option<String> {
 
 /// The compact table of a terminal.
 #[must_use]
-pub fn compact(run: &Run) -> Table {
+pub fn compact(analysis: &Analysis<'_>) -> Table {
     let mut t = Table::new(&["", "n", "min", "mean", "p50", "p99", "p99.9", "max", "missed"]);
-    let all = rows(run);
+    let all = rows(analysis);
     let few = all.len() <= WIDTHS_ROWS_MAX;
     for (i, r) in all.iter().enumerate() {
         // Short rather than "CPU 0, per due activation": eighty columns are few.
@@ -221,8 +213,8 @@ fn widths(r: &Row, columns: usize) -> Option<Vec<String>> {
 
 /// Every figure; columns of P² only if there are any.
 #[must_use]
-pub fn full(run: &Run) -> Table {
-    let rows = rows(run);
+pub fn full(analysis: &Analysis<'_>) -> Table {
+    let rows = rows(analysis);
     let mut names: Vec<String> =
         rows.iter().flat_map(|r| r.p2.iter().map(|p| p.0.clone())).collect();
     names.sort();

@@ -31,20 +31,22 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tailbound_core::record::WindowRecord;
-use tailbound_core::{Context, Run};
-use tailbound_stats::Summary;
+use tailbound_core::Run;
+use tailbound_core::record::{ThreadRecord, WindowRecord};
+use tailbound_stats::Analysis;
+use tailbound_stats::analysis::{Figures, Total};
 
-use crate::{digest, label, precision};
+use crate::{digest, label};
 
 /// Version of the shape.
 pub const SCHEMA: &str = "tailbound-report/1";
 
-/// The report of `run`.
+/// The report of a run.
 #[must_use]
-pub fn json(run: &Run) -> Value {
+pub fn json(analysis: &Analysis<'_>) -> Value {
+    let run = analysis.run();
     let header = &run.header;
-    let outcome = label::outcome(run);
+    let outcome = analysis.outcome();
     let verdict = run.verdict.as_ref();
     json!({
         "schema": SCHEMA,
@@ -66,16 +68,16 @@ pub fn json(run: &Run) -> Value {
             "beyond": verdict.map(|v| v.beyond),
             "beyond_unknown": verdict.map(|v| v.beyond_unknown),
         },
-        "threads": threads(run),
-        "totals": totals(run),
-        "bound": (!run.threads.is_empty()).then(|| crate::bound::of(run)),
+        "threads": threads(analysis),
+        "totals": totals(analysis),
+        "bound": analysis.bound(),
         "findings": label::findings(run),
-        "loads": digest::loads(run),
+        "loads": analysis.loads(),
         "works": run.benchmarks,
         "figures": run.figures,
         "timelines": run.timelines,
         "windows": windows(run),
-        "phases": crate::phases::json(run),
+        "phases": crate::phases::json(analysis),
         "plan": header.plan,
         "machine": header.machine,
         "after": run.after,
@@ -87,18 +89,17 @@ pub fn json(run: &Run) -> Value {
     })
 }
 
-fn threads(run: &Run) -> Vec<Value> {
-    let one = |t: &tailbound_core::record::ThreadRecord| {
-        let due = t.due();
+fn threads(analysis: &Analysis<'_>) -> Vec<Value> {
+    let run = analysis.run();
+    let one = |(t, figures): (&ThreadRecord, &Figures)| {
         json!({
             "name": label::thread(run, t),
             "thread": t.thread,
             "cpu": t.cpu,
             "context": t.context,
             "missed": t.missed.n,
-            "wakeup": Summary::of(&t.wakeup),
-            "due": Summary::of(&due)
-                .with_precision(precision::of(run, t.context, Some(t.thread))),
+            "wakeup": figures.wakeup,
+            "due": figures.due,
             "warm_up": t.warm_up,
             "counters": t.counters,
             "dropped": t.dropped,
@@ -106,21 +107,20 @@ fn threads(run: &Run) -> Vec<Value> {
             "ended": t.ended,
         })
     };
-    run.threads.iter().map(one).collect()
+    run.threads.iter().zip(analysis.threads()).map(one).collect()
 }
 
 /// All threads of each context together.
-pub(crate) fn totals(run: &Run) -> Vec<Value> {
-    let one = |context: Context| {
-        let (wakeup, due) = run.total(context);
+pub(crate) fn totals(analysis: &Analysis<'_>) -> Vec<Value> {
+    let one = |total: &Total| {
         json!({
-            "context": context,
-            "missed": due.n.saturating_sub(wakeup.n),
-            "wakeup": Summary::of(&wakeup),
-            "due": Summary::of(&due).with_precision(precision::of(run, context, None)),
+            "context": total.context,
+            "missed": total.figures.missed(),
+            "wakeup": total.figures.wakeup,
+            "due": total.figures.due,
         })
     };
-    run.contexts().into_iter().map(one).collect()
+    analysis.totals().iter().map(one).collect()
 }
 
 fn windows(run: &Run) -> Vec<Value> {

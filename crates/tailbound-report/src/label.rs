@@ -5,6 +5,7 @@
 
 use tailbound_core::record::ThreadRecord;
 use tailbound_core::{Context, Finding, Impact, Outcome, Run};
+use tailbound_stats::Analysis;
 
 /// The name of a thread: by its CPU where it was pinned, with its context where a run has several.
 #[must_use]
@@ -101,7 +102,7 @@ pub fn sentence(run: &Run) -> String {
 /// The outcome; without a verdict, undecided.
 #[must_use]
 pub fn outcome(run: &Run) -> Outcome {
-    run.verdict.as_ref().map_or(Outcome::Undecided, |v| v.outcome)
+    Analysis::of(run).outcome()
 }
 
 /// A short name of the machine: what is known of model and kernel.

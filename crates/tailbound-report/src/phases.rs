@@ -4,25 +4,25 @@
 //! Context: COLD. Not here: finding it (`tailbound_stats::change::phases`).
 
 use serde_json::{Value, json};
-use tailbound_core::Run;
 use tailbound_core::units::format_span;
+use tailbound_stats::Analysis;
+use tailbound_stats::change::Phase;
 use tailbound_stats::change::phases::METHOD;
-use tailbound_stats::change::{Phase, phases};
 
 fn ratio(p: &Phase) -> String {
     format!("{} × {:.2}", p.figure, p.ratio)
 }
 
 /// The seconds where something changed, with a few words each, for a picture over time.
-pub(crate) fn marks(run: &Run) -> Vec<(f64, String)> {
-    let found = phases(&run.blocks).unwrap_or_default();
+pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<(f64, String)> {
+    let found = analysis.phases().unwrap_or_default();
     found.iter().map(|p| (p.second as f64, ratio(p))).collect()
 }
 
 /// What changed, a sentence each; nothing where nothing did.
 #[must_use]
-pub fn sentences(run: &Run) -> Vec<String> {
-    let found = phases(&run.blocks).unwrap_or_default();
+pub fn sentences(analysis: &Analysis<'_>) -> Vec<String> {
+    let found = analysis.phases().unwrap_or_default();
     let one = |p: &Phase| {
         let after = i64::try_from(p.second).unwrap_or(i64::MAX).saturating_mul(1_000_000_000);
         format!("After about {} the machine behaved otherwise: {}.", format_span(after), ratio(p))
@@ -39,14 +39,14 @@ pub fn sentences(run: &Run) -> Vec<String> {
 
 /// Why it is not known whether anything changed.
 #[must_use]
-pub fn why_not(run: &Run) -> Option<String> {
-    phases(&run.blocks).err()
+pub fn why_not<'a>(analysis: &'a Analysis<'_>) -> Option<&'a str> {
+    analysis.phases().err()
 }
 
 /// The same for scripts.
 #[must_use]
-pub fn json(run: &Run) -> Value {
-    match phases(&run.blocks) {
+pub fn json(analysis: &Analysis<'_>) -> Value {
+    match analysis.phases() {
         Ok(found) => json!({"method": METHOD, "found": found, "why_not": null}),
         Err(why) => json!({"method": METHOD, "found": null, "why_not": why}),
     }

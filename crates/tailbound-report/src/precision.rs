@@ -6,32 +6,10 @@
 //! Not here: the numbers (`tailbound_stats::precision`).
 
 use tailbound_core::units::format_ns;
-use tailbound_core::{Context, Run};
-use tailbound_stats::{Precision, STANDARD};
+use tailbound_stats::Analysis;
 
 /// What the column or row of half-widths is called.
 pub const NAME: &str = "95 % ±";
-
-/// What is known of `thread` of `context`; `None`: of all of its threads together.
-#[must_use]
-pub fn of(run: &Run, context: Context, thread: Option<u32>) -> Precision {
-    let own = |t: u32| run.threads.iter().any(|o| o.thread == t && o.context == context);
-    if !matches!(context, Context::User | Context::Completion | Context::Start) {
-        return Precision::absent(
-            "stretches of the schedule are kept of the measured threads alone",
-        );
-    }
-    if context != Context::User
-        && !run.blocks.is_empty()
-        && !run.blocks.iter().any(|b| own(b.thread))
-    {
-        return Precision::absent("stretches of the schedule are kept of the completion alone");
-    }
-    if run.blocks.is_empty() && run.header.source.is_some() {
-        return Precision::absent("the source keeps no stretches of time");
-    }
-    Precision::of(&run.blocks, thread, &STANDARD)
-}
 
 /// The half-width of a time.
 pub(crate) fn time(half_ns: Option<f64>) -> String {
@@ -58,8 +36,8 @@ pub(crate) fn quantile(summary: &tailbound_stats::Summary, p: f64) -> String {
 
 /// What is known in one sentence, or why nothing is.
 #[must_use]
-pub fn sentence(run: &Run) -> Option<String> {
-    let known = of(run, run.judged_context()?, None);
+pub fn sentence(analysis: &Analysis<'_>) -> Option<String> {
+    let known = analysis.precision()?;
     Some(match (&known.why_not, known.mean_sentence()) {
         (Some(why), _) => format!("{NAME}: unknown: {why}"),
         (None, Some(mean)) => format!(

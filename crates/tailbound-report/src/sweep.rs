@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tailbound_core::Run;
 use tailbound_core::units::format_ns;
 use tailbound_stats::quantile::quantile;
+use tailbound_stats::sweep::Step;
 
 use crate::html::Page;
 use crate::pictures::{Figure, points_json};
@@ -22,17 +23,6 @@ pub const SCHEMA: &str = "tailbound-sweep/1";
 
 /// Quantiles of the table and the picture.
 const QUANTILES: [(f64, &str); 2] = [(0.5, "p50"), (0.99, "p99")];
-
-/// One interval.
-#[derive(Debug)]
-pub struct Step {
-    /// The interval.
-    pub interval_ns: i64,
-    /// Even intervals.
-    pub even: Run,
-    /// Random ones around them.
-    pub spread: Option<Run>,
-}
 
 /// A figure of a run, per due activation; `None` where there are too few.
 fn figure_of(run: &Run, p: f64) -> Option<f64> {

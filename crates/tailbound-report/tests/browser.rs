@@ -15,6 +15,7 @@ use common::{Shape, run};
 use sha2::{Digest as _, Sha256};
 use tailbound_report::html;
 use tailbound_report::matrix::{self, Cell, Labels};
+use tailbound_stats::Analysis;
 use tailbound_testing::skip;
 
 /// Runs in the page before its own script: collects errors, and writes what it saw into the
@@ -114,7 +115,8 @@ fn probed(page: &str, probe: &str) -> String {
 fn no_other_script_runs() {
     let Some(program) = chromium() else { return };
     let directory = tempfile::tempdir().expect("a directory");
-    let page = html(&[run(&Shape { seconds: 5, per_second: 100, ..Shape::default() })], &[]);
+    let run = run(&Shape { seconds: 5, per_second: 100, ..Shape::default() });
+    let page = html(&[Analysis::of(&run)], &[]);
     let file = directory.path().join("page.html");
     for evil in [
         "<script>document.title = 'evil';</script>",
@@ -156,9 +158,9 @@ fn light_dark_phone_and_paper() {
     cells.push(Cell { run: Err(long), ..cell("debian:6.1", "mmap", &bad) });
     let pages = [
         ("matrix", matrix::html(&cells)),
-        ("one", html(std::slice::from_ref(&bad), &names)),
-        ("many", html(&[many], &names)),
-        ("two", html(&[good, bad], &names)),
+        ("one", html(&[Analysis::of(&bad)], &names)),
+        ("many", html(&[Analysis::of(&many)], &names)),
+        ("two", html(&[Analysis::of(&good), Analysis::of(&bad)], &names)),
     ];
     for (name, page) in &pages {
         let file = directory.path().join(format!("{name}.html"));
@@ -205,7 +207,10 @@ fn nothing_overflows_at_360_pixels() {
     let Some(program) = chromium() else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let run = run(&Shape { seconds: 20, per_second: 500, early: true, ..Shape::default() });
-    let page = html(&[run], &["a-rather-long-file-name-of-a-run.tailbound.jsonl".to_owned()]);
+    let page = html(
+        &[Analysis::of(&run)],
+        &["a-rather-long-file-name-of-a-run.tailbound.jsonl".to_owned()],
+    );
     let inside = directory.path().join("inside.html");
     // The title of a frame is not the page's: the probe hands it up.
     let probe = PROBE.replace("document.title = ", "window.parent.document.title = ");

@@ -7,6 +7,7 @@ use tailbound_core::record::{Clocks, Event, ExceedanceRecord, WARM_UP_OVER};
 use tailbound_core::{Outcome, Run};
 use tailbound_report::export::{FORMATS, Format, Rows, export};
 use tailbound_report::{brief, worst};
+use tailbound_stats::Analysis;
 
 fn run() -> Run {
     common::run(&common::Shape::default())
@@ -21,7 +22,7 @@ fn every_format_has_a_name_that_is_read_back() {
     for (name, about, format) in FORMATS {
         assert_eq!(name.parse::<Format>(), Ok(format), "{about}");
         assert_eq!(format.to_string(), name);
-        assert!(!export(&run(), format).is_empty(), "{name}");
+        assert!(!export(&Analysis::of(&run()), format).is_empty(), "{name}");
     }
     assert!("xls".parse::<Format>().is_err_and(|e| e.contains("openmetrics")));
 }
@@ -29,7 +30,7 @@ fn every_format_has_a_name_that_is_read_back() {
 #[test]
 fn rows_of_the_histogram_add_up_to_the_activations() {
     let run = run();
-    let text = export(&run, Format::Csv(Rows::Histogram));
+    let text = export(&Analysis::of(&run), Format::Csv(Rows::Histogram));
     let all = lines(&text);
     assert_eq!(all.first(), Some(&"thread,cpu,context,kind,low_ns,high_ns,count"));
     let count = |kind: &str| -> u64 {
@@ -38,7 +39,7 @@ fn rows_of_the_histogram_add_up_to_the_activations() {
     };
     assert_eq!(count("wake-up"), run.threads.iter().map(|t| t.wakeup.n).sum::<u64>());
     assert_eq!(count("missed"), run.threads.iter().map(|t| t.missed.n).sum::<u64>());
-    let seconds = export(&run, Format::Csv(Rows::Seconds));
+    let seconds = export(&Analysis::of(&run), Format::Csv(Rows::Seconds));
     assert_eq!(lines(&seconds).len(), run.seconds.len() + 1);
 }
 
@@ -46,14 +47,14 @@ fn rows_of_the_histogram_add_up_to_the_activations() {
 fn a_cell_is_text_and_never_a_formula() {
     let mut run = run();
     run.loads[0].name = "=cmd|' /C calc'!A0, \"x\"".into();
-    let text = export(&run, Format::Csv(Rows::Loads));
+    let text = export(&Analysis::of(&run), Format::Csv(Rows::Loads));
     assert!(text.contains("\"'=cmd|' /C calc'!A0, \"\"x\"\"\""), "{text}");
 }
 
 #[test]
 fn metrics_count_up_to_all_and_end() {
     let run = run();
-    let text = export(&run, Format::OpenMetrics);
+    let text = export(&Analysis::of(&run), Format::OpenMetrics);
     assert!(text.ends_with("# EOF\n"));
     let t = &run.threads[0];
     let labels = format!("thread=\"0\",cpu=\"{}\",context=\"user\"", t.cpu.unwrap());
@@ -88,16 +89,19 @@ fn only_met_passes_in_ci() {
             run.header.plan.requirement.deadline_ns = Some(1_000_000_000);
         }
         run.verdict.as_mut().unwrap().outcome = outcome;
-        let xml = export(&run, Format::Junit);
+        let xml = export(&Analysis::of(&run), Format::Junit);
         roxmltree::Document::parse(&xml).unwrap();
         assert!(xml.contains(junit), "{outcome}: {xml}");
-        let text = export(&run, Format::Ktap);
+        let text = export(&Analysis::of(&run), Format::Ktap);
         assert!(text.starts_with("KTAP version 1\n1.."), "{text}");
         assert!(text.contains(ktap), "{outcome}: {text}");
     }
     run.verdict = None;
     run.end = None;
-    assert!(export(&run, Format::Ktap).contains("not ok 1 "), "a file that was cut off");
+    assert!(
+        export(&Analysis::of(&run), Format::Ktap).contains("not ok 1 "),
+        "a file that was cut off"
+    );
 }
 
 #[test]
@@ -107,14 +111,18 @@ fn hostile_names_stay_text_in_every_format() {
     run.header.plan.probe = run.header.id.clone();
     run.loads[0].name = run.header.id.clone();
     for (name, _, format) in FORMATS {
-        let text = export(&run, format);
+        let text = export(&Analysis::of(&run), format);
         assert!(!text.contains('\u{1b}'), "{name}");
         let lines = matches!(format, Format::Ktap | Format::OpenMetrics | Format::HdrHistogram);
         assert!(!lines || !text.contains("\nok 9"), "{name}");
     }
-    roxmltree::Document::parse(&export(&run, Format::Junit)).unwrap();
-    serde_json::from_str::<serde_json::Value>(&export(&run, Format::PerfettoCounters)).unwrap();
-    assert_eq!(brief(&run).lines().count(), 1);
+    roxmltree::Document::parse(&export(&Analysis::of(&run), Format::Junit)).unwrap();
+    serde_json::from_str::<serde_json::Value>(&export(
+        &Analysis::of(&run),
+        Format::PerfettoCounters,
+    ))
+    .unwrap();
+    assert_eq!(brief(&Analysis::of(&run)).lines().count(), 1);
 }
 
 /// Decodes what `hdr` wrote: payload and range of one histogram.
@@ -140,7 +148,7 @@ fn decoded(line: &str) -> (Vec<i64>, u64) {
 #[test]
 fn an_hdr_log_holds_every_late_value() {
     let run = run();
-    let text = export(&run, Format::HdrHistogram);
+    let text = export(&Analysis::of(&run), Format::HdrHistogram);
     let histograms: Vec<&str> = text.lines().filter(|l| l.starts_with("Tag=")).collect();
     assert_eq!(histograms.len(), run.threads.len() * 2);
     for (line, d) in
@@ -190,7 +198,7 @@ fn the_latest_wake_ups_are_listed_with_their_time_of_day() {
 
 #[test]
 fn one_line_says_the_answer() {
-    let line = brief(&run());
+    let line = brief(&Analysis::of(&run()));
     assert!(line.starts_with("outcome="), "{line}");
     for key in
         [" n=", " missed=", " p99.9=", " max=", " deadline=100us ", " kernel=6.12.0-rt-amd64 "]

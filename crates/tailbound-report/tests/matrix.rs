@@ -14,6 +14,7 @@ use tailbound_core::verdict::Outcome;
 use tailbound_report::compare::Answer;
 use tailbound_report::matrix::{self, Cell, Labels};
 use tailbound_report::{Style, html, json, text};
+use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
 
 const KERNELS: [(&str, f64, i64); 2] =
@@ -85,13 +86,13 @@ fn virtual_time_is_called_so_in_every_rendering() {
     let several = names.clone().map(|name| (name, vec![one.clone(), one.clone()]));
     let several = Answer::of(Systems::of(&several, &[]).expect("two"), Settings::default());
     for rendering in [
-        text(&one, wide),
-        html(std::slice::from_ref(&one), &names),
-        json(&one).to_string(),
+        text(&Analysis::of(&one), wide),
+        html(&[Analysis::of(&one)], &names),
+        json(&Analysis::of(&one)).to_string(),
         compared.text(wide),
         several.text(wide),
         several.json().to_string(),
-        html(&both, &names),
+        html(&both.each_ref().map(Analysis::of), &names),
         matrix::text(&cells(), wide),
         matrix::html(&cells()),
         matrix::json(&cells()).to_string(),
@@ -99,12 +100,12 @@ fn virtual_time_is_called_so_in_every_rendering() {
         assert!(rendering.contains(VIRTUAL), "{}", &rendering[..rendering.len().min(2000)]);
     }
     let on_a_machine = run(&Shape { seconds: 1, ..Shape::default() });
-    assert!(!text(&on_a_machine, wide).contains("virtual time"));
+    assert!(!text(&Analysis::of(&on_a_machine), wide).contains("virtual time"));
     let mut noisy = one;
     if let Some(lab) = &mut noisy.header.lab {
         lab.accelerator = "kvm".into();
     }
-    assert!(text(&noisy, wide).contains("noisy host, not virtual time"));
+    assert!(text(&Analysis::of(&noisy), wide).contains("noisy host, not virtual time"));
 }
 
 #[test]

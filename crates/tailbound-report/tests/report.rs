@@ -15,6 +15,7 @@ use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::{End, Fact, LoadRecord, Source};
 use tailbound_core::{Distribution, Histogram, Run};
 use tailbound_report::{Style, compare, html, json, live, pictures, text};
+use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
 
 /// The comparison of runs, each a system of its own.
@@ -34,7 +35,7 @@ fn parse(markup: &str) -> Document<'_> {
 }
 
 fn page(run: &Run) -> String {
-    html(std::slice::from_ref(run), &["x.tailbound.jsonl".to_owned()])
+    html(&[Analysis::of(run)], &["x.tailbound.jsonl".to_owned()])
 }
 
 /// Numbers of path data that follow `M`, in pairs.
@@ -94,7 +95,7 @@ fn pictures_are_whole_documents_without_nonsense() {
     for shape in shapes {
         let early = shape.early;
         let run = run(&shape);
-        let figures = pictures::of_run(&run);
+        let figures = pictures::of_run(&Analysis::of(&run));
         for id in ["histogram", "survival", "maxima", "loads"] {
             assert!(figures.iter().any(|f| f.id == id), "{id} is missing");
         }
@@ -175,11 +176,11 @@ fn text_of_a_run_cannot_become_markup_or_move_the_cursor() {
     if let Some(v) = &mut run.verdict {
         v.sentence = evil.to_owned();
     }
-    let page = html(&[run.clone(), run.clone()], &[evil.to_owned(), "b".to_owned()]);
+    let page = html(&[Analysis::of(&run), Analysis::of(&run)], &[evil.to_owned(), "b".to_owned()]);
     let doc = parse(&page);
     assert!(!page.contains("<img") && !page.contains('\u{1b}'));
     assert_eq!(doc.descendants().filter(|n| n.has_tag_name("script")).count(), 3);
-    let plain = text(&run, Style { color: false, width: 80 });
+    let plain = text(&Analysis::of(&run), Style { color: false, width: 80 });
     assert!(!plain.contains('\u{1b}'));
     assert!(
         !compared(vec![run.clone(), run], &[evil, "b"]).text(Style::default()).contains('\u{1b}')
@@ -202,9 +203,9 @@ fn missing_data_is_reported_and_never_good() {
         assert!(page.contains(words), "{words}");
     }
     assert!(!page.contains(">met<"));
-    let plain = text(&run, Style::default());
+    let plain = text(&Analysis::of(&run), Style::default());
     assert!(plain.starts_with("Undecided: ") && plain.contains("cut off"), "{plain}");
-    assert_eq!(json(&run)["verdict"]["exit_status"], 5);
+    assert_eq!(json(&Analysis::of(&run))["verdict"]["exit_status"], 5);
     assert!(html(&[], &[]).contains("nothing to report"));
 }
 
@@ -215,7 +216,11 @@ fn what_an_imported_source_lost_is_in_every_rendering() {
     let w = &mut run.threads[0].wakeup;
     (w.n, w.unbinned, w.unbinned_from_ns) = (w.n + 2161, 2161, Some(30_000));
     (w.resolution_ns, w.sums) = (1000, None);
-    for rendering in [page(&run), text(&run, Style::default()), json(&run).to_string()] {
+    for rendering in [
+        page(&run),
+        text(&Analysis::of(&run), Style::default()),
+        json(&Analysis::of(&run)).to_string(),
+    ] {
         assert!(rendering.contains("2,161") || rendering.contains("2161"));
     }
 }
@@ -224,7 +229,7 @@ fn what_an_imported_source_lost_is_in_every_rendering() {
 fn a_second_without_any_wake_up_is_reported() {
     let mut run = small(4);
     (run.seconds[1].n, run.seconds[1].missed) = (0, 500);
-    let figure = pictures::maxima(&run).expect("there are seconds");
+    let figure = pictures::maxima(&Analysis::of(&run)).expect("there are seconds");
     assert!(figure.caption.contains("1 seconds of a thread had no wake-up"), "{}", figure.caption);
     assert!(!figure.wide.contains("NaN"));
 }
@@ -240,7 +245,7 @@ fn half_a_day_stays_small_and_keeps_its_worst_second() {
     let page = page(&run);
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
     assert!(page.contains("7.65 ms"), "the worst second is gone");
-    let figure = pictures::maxima(&run).expect("there are seconds");
+    let figure = pictures::maxima(&Analysis::of(&run)).expect("there are seconds");
     assert!(
         figure.series.to_string().contains("7654320")
             || figure.series.to_string().contains("7654321")
@@ -250,7 +255,7 @@ fn half_a_day_stays_small_and_keeps_its_worst_second() {
 #[test]
 fn json_has_the_documented_members() {
     let run = small(3);
-    let v = json(&run);
+    let v = json(&Analysis::of(&run));
     for member in [
         "schema",
         "run",
@@ -329,7 +334,7 @@ fn golden(name: &str, found: &str) {
 
 #[test]
 fn golden_texts() {
-    golden("report.txt", &text(&small(5), Style { color: false, width: 80 }));
+    golden("report.txt", &text(&Analysis::of(&small(5)), Style { color: false, width: 80 }));
     golden("live-80x24.txt", &live::frame(&snapshot(), 80, 24, false));
     golden("live-40x12.txt", &live::frame(&snapshot(), 40, 12, false));
     golden("live-line.txt", &live::plain_line(&snapshot(), &mut BTreeSet::new()));
@@ -399,12 +404,12 @@ fn without_colour(line: &str) -> String {
 #[test]
 fn colour_changes_nothing_but_colour() {
     let run = small(3);
-    let plain = text(&run, Style { color: false, width: 80 });
-    let colour = text(&run, Style { color: true, width: 80 });
+    let plain = text(&Analysis::of(&run), Style { color: false, width: 80 });
+    let colour = text(&Analysis::of(&run), Style { color: true, width: 80 });
     let stripped: Vec<String> = colour.lines().map(without_colour).collect();
     assert_eq!(stripped, plain.lines().collect::<Vec<_>>());
     for width in [20, 40, 80, 132] {
-        for line in text(&run, Style { color: false, width }).lines() {
+        for line in text(&Analysis::of(&run), Style { color: false, width }).lines() {
             let long_word = line.split_whitespace().map(|w| w.chars().count()).max().unwrap_or(0);
             // A command to be copied is one line, however long.
             let fits = line.starts_with("Repeat: ")
@@ -431,7 +436,7 @@ fn an_imported_run_never_says_every_0_ns_for_0_s() {
     imported.verdict = None;
     imported.end =
         Some(End { reason: tailbound_core::EndReason::Complete, measured_ns: 0, lines: 9 });
-    let shown = text(&imported, Style { color: false, width: 120 });
+    let shown = text(&Analysis::of(&imported), Style { color: false, width: 120 });
     assert!(shown.contains("interval unknown, duration unknown"), "{shown}");
     assert!(shown.contains("way of sleeping unknown"), "{shown}");
     assert!(shown.contains("Repeat: unknown: the run file has no command line"), "{shown}");
@@ -439,12 +444,12 @@ fn an_imported_run_never_says_every_0_ns_for_0_s() {
     for wrong in ["every 0 ns", "for 0 s", ">0 ns</td>", "in 0 s"] {
         assert!(!shown.contains(wrong) && !markup.contains(wrong), "{wrong}");
     }
-    assert!(json(&imported)["run"]["measured_ns"].is_null());
+    assert!(json(&Analysis::of(&imported))["run"]["measured_ns"].is_null());
     let plan = compare::differences(&[&imported.header, &small(3).header]);
     let interval = plan.differing.iter().find(|d| d.what == "plan: interval_ns");
     assert_eq!(interval.map(|d| d.values[0].as_str()), Some("unknown: not in the file"));
     imported.header.plan.means = Means::Polling;
-    let shown = text(&imported, Style { color: false, width: 120 });
+    let shown = text(&Analysis::of(&imported), Style { color: false, width: 120 });
     assert!(shown.contains("no interval") && shown.contains("polling, no sleep"), "{shown}");
     assert!(!shown.contains("on clock"), "{shown}");
 }
@@ -497,11 +502,11 @@ fn a_median_in_the_lowest_step_is_below_it_and_not_0() {
     (d.sums, d.min_ns, d.max_ns) = (None, Some(20), Some(3_400));
     coarse.threads[0].wakeup = d;
     coarse.threads[0].missed = Distribution::default();
-    let shown = text(&coarse, Style { color: false, width: 120 });
+    let shown = text(&Analysis::of(&coarse), Style { color: false, width: 120 });
     let row = shown.lines().find(|l| l.contains("3.40 µs")).unwrap_or_default();
     assert!(row.contains("20 ns") && row.contains("< 1.00 µs"), "{shown}");
     assert!(page(&coarse).contains("&lt; 1.00 µs"));
-    let told = json(&coarse)["threads"][0].to_string();
+    let told = json(&Analysis::of(&coarse))["threads"][0].to_string();
     let below = r#""kind":"below","low_ns":20.0,"ns":1000"#;
     assert!(told.contains(below), "{told}");
 }

@@ -6,15 +6,18 @@
 //! Rules of the room: no input or output, no clock, no randomness but from a named seed, so the
 //! same run gives the same figures everywhere; what the data does not support is a value of its own
 //! ([`Quantile::Needs`], [`Quantile::Unknown`], an absent moment), never a number.
-//! Not here: recording (`tailbound-rt`), words and pictures (`tailbound-report`).
+//! Sentences that carry a judgement (verdict, refusal of a bound, comparison) are made here, where it is made.
+//! Not here: recording (`tailbound-rt`), tables, layout and pictures (`tailbound-report`).
 //!
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod analysis;
 pub mod anytime;
 pub mod blocks;
 pub mod bound;
+pub mod campaign;
 pub mod change;
 pub mod chi;
 pub mod compare;
@@ -23,6 +26,7 @@ pub mod exceed;
 pub mod extremal;
 pub mod int256;
 pub mod judge;
+pub mod loads;
 pub mod moments;
 pub mod normal;
 mod optimise;
@@ -36,10 +40,12 @@ pub mod rates;
 pub mod stopping;
 pub mod student;
 pub mod summary;
+pub mod sweep;
 mod tally;
 pub mod verdict;
 pub mod windows;
 
+pub use analysis::Analysis;
 pub use blocks::Blocks;
 pub use compare::{Comparison, compare};
 pub use judge::judge;

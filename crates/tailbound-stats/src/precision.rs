@@ -18,6 +18,9 @@ mod widths;
 
 use serde::Serialize;
 use tailbound_core::record::BlockRecord;
+use tailbound_core::{Context, Run};
+
+use crate::quantile::STANDARD;
 
 pub use series::Series;
 pub use widths::quantiles as quantile_widths;
@@ -159,6 +162,27 @@ impl Precision {
             half_ns / 1e3
         ))
     }
+}
+
+/// What is known of `thread` of `context`; `None`: of all of its threads together.
+#[must_use]
+pub fn of_run(run: &Run, context: Context, thread: Option<u32>) -> Precision {
+    let own = |t: u32| run.threads.iter().any(|o| o.thread == t && o.context == context);
+    if !matches!(context, Context::User | Context::Completion | Context::Start) {
+        return Precision::absent(
+            "stretches of the schedule are kept of the measured threads alone",
+        );
+    }
+    if context != Context::User
+        && !run.blocks.is_empty()
+        && !run.blocks.iter().any(|b| own(b.thread))
+    {
+        return Precision::absent("stretches of the schedule are kept of the completion alone");
+    }
+    if run.blocks.is_empty() && run.header.source.is_some() {
+        return Precision::absent("the source keeps no stretches of time");
+    }
+    Precision::of(&run.blocks, thread, &STANDARD)
 }
 
 /// Why `n` stretches of a run are not enough, where it takes `least`.

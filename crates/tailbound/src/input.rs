@@ -81,7 +81,8 @@ pub(crate) fn runs_without(paths: &[PathBuf], skip: &[&str]) -> Result<Vec<Run>,
     all.into_iter().map(|(_, run)| run).collect()
 }
 
-fn run_without(path: &Path, skip: &[&str]) -> Result<Run, Failure> {
+/// The same without the line types in `skip`.
+pub(crate) fn run_without(path: &Path, skip: &[&str]) -> Result<Run, Failure> {
     let (mut source, length) = open(path)?;
     // Only our own files begin so; everything else is another tool's.
     let ours = runfile::is_run_file(source.fill_buf().map_err(|e| failed(path, &e))?);

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod caller;
 mod cli;
 mod cli_bound;
 mod cli_campaign;

@@ -69,6 +69,18 @@ impl From<tailbound_run::RunError> for Failure {
     }
 }
 
+impl From<tailbound_series::SeriesError> for Failure {
+    fn from(e: tailbound_series::SeriesError) -> Self {
+        Self { status: e.exit_status(), text: e.to_string() }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 /// Prints an answer.
 pub(crate) fn answer(text: &str) -> Result<(), Failure> {
     print(&printable::text(text))

@@ -26,6 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-import", &["core"]),
     ("tailbound-report", &["core", "stats"]),
     ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats"]),
+    ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-trace", &["core"]),
     ("tailbound-testing", &[]),
     ("tailbound-lab", &["sys", "core", "host", "import"]),
@@ -35,7 +36,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "tailbound",
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
-            "trace", "lab", "guest",
+            "series", "trace", "lab", "guest",
         ],
     ),
 ];

@@ -9,10 +9,9 @@ use std::fmt::Write as _;
 
 use tailbound_core::Run;
 use tailbound_core::campaign::{Part, Step};
+use tailbound_stats::campaign::{self, Given, Judged, Place, Word};
 use tailbound_stats::decide::of_runs;
 
-use super::given::{Given, Place};
-use super::judge::{self, Judged, Word};
 use super::{json, notes, tables};
 use crate::escape::{link, xml};
 use crate::html::Page;
@@ -24,7 +23,7 @@ use crate::svg::plot::Look;
 #[must_use]
 pub fn html(given: &Given) -> String {
     let mut page = Page::default();
-    let (rows, claims) = (judge::rows(given), judge::claims(given));
+    let (rows, claims) = (campaign::rows(given), campaign::claims(given));
     let file = &given.file;
     let _ = write!(page.body, "<h1>Tailbound campaign: {}</h1>", xml(&file.name));
     let class = match claims.iter().map(|c| c.word).max() {

@@ -5,8 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::given::{Given, Place, State};
-use super::{judge, notes};
+use super::notes;
+use tailbound_stats::Analysis;
+use tailbound_stats::campaign::{self, Given, Place, State};
 
 /// Schema of the answer.
 pub const SCHEMA: &str = "tailbound-campaign/1";
@@ -14,7 +15,7 @@ pub const SCHEMA: &str = "tailbound-campaign/1";
 /// The campaign as JSON.
 #[must_use]
 pub fn json(given: &Given) -> Value {
-    let (rows, claims) = (judge::rows(given), judge::claims(given));
+    let (rows, claims) = (campaign::rows(given), campaign::claims(given));
     let systems: Vec<Value> = given
         .systems
         .iter()
@@ -57,7 +58,7 @@ fn place(given: &Given, p: &Place) -> Value {
         "state": state,
         "words": p.words(),
         "file": p.file,
-        "share": part.zip(p.run()).map(|(part, run)| super::given::share(part, run)),
-        "report": p.run().map(crate::json::json),
+        "share": part.zip(p.run()).map(|(part, run)| tailbound_stats::campaign::share(part, run)),
+        "report": p.run().map(|run| crate::json::json(&Analysis::of(run))),
     })
 }

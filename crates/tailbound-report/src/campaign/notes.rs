@@ -7,10 +7,8 @@
 use tailbound_core::campaign::Part;
 use tailbound_core::units::grouped;
 use tailbound_core::{Impact, Run};
+use tailbound_stats::campaign::{Given, Judged, Measured, Place, Row, State, Word, part_of, share};
 
-use super::given::{Given, Measured, Place, State, share};
-use super::judge::{Judged, Row, Word};
-use super::tables::part_of;
 use crate::{digest, label};
 
 /// `3 of 4 claims hold, …`

@@ -3,102 +3,14 @@
 //!
 //! Context: COLD. Units: those of the publication beside its figures, people's units elsewhere.
 
-use tailbound_core::campaign::{Cost, Part, Statistic, Unit, What};
+use tailbound_core::campaign::{Cost, Part, Unit};
 use tailbound_core::units::{format_ns, grouped};
+use tailbound_stats::Summary;
+use tailbound_stats::campaign::{Given, Row, Value, number, part_of, repetitions};
 use tailbound_stats::decide::Sample;
-use tailbound_stats::{Summary, quantile};
 
-use super::given::Given;
-use super::judge::Row;
-use super::value::{Value, repetitions};
 use crate::figures;
 use crate::table::Table;
-
-/// Four digits of a number, more where it is close to 1.
-pub(super) fn number(v: f64) -> String {
-    let a = v.abs();
-    let decimals = match a {
-        _ if a > 0.99 && a < 1.0 => 7,
-        _ if a >= 1000.0 => 0,
-        _ if a >= 100.0 => 1,
-        _ if a >= 1.0 => 2,
-        _ => 4,
-    };
-    let text = crate::svg::scale::trimmed(v, decimals);
-    match text.parse::<u64>() {
-        Ok(n) if a >= 10_000.0 => grouped(n),
-        _ => text,
-    }
-}
-
-/// `1/100`, or a percentage where that is not even.
-pub(super) fn part_of(share: f64) -> String {
-    let times = 1.0 / share.max(f64::MIN_POSITIVE);
-    if share < 0.6 && (times - times.round()).abs() < 0.01 * times {
-        return format!("1/{}", number(times.round()));
-    }
-    format!("{} %", number(share * 100.0))
-}
-
-/// Ours in people's units, with its interval.
-pub(super) fn shown(value: &Value, statistic: &Statistic) -> String {
-    let Some(v) = value.value else { return word(statistic) };
-    let half = match (value.half_width(), value.low, value.high) {
-        (Some(h), ..) if h > 0.0 => format!(" ±{}", plain(h, statistic)),
-        (None, Some(low), Some(high)) => {
-            format!(" ({} to {})", plain(low, statistic), plain(high, statistic))
-        }
-        _ => String::new(),
-    };
-    format!("{} {}{half}", word(statistic), plain(v, statistic))
-}
-
-/// A bare value in people's units.
-pub(super) fn plain(v: f64, statistic: &Statistic) -> String {
-    if statistic.is_time() {
-        return format_ns(v);
-    }
-    match statistic.what {
-        What::Benchmark(_, tailbound_core::campaign::Of::Advantage) => format!("{} %", number(v)),
-        What::Benchmark(Cost::Rate, _) => format!("{}/s", number(v)),
-        _ => number(v),
-    }
-}
-
-/// A statistic in words.
-pub(super) fn word(statistic: &Statistic) -> String {
-    use tailbound_core::campaign::Of;
-    let of = match statistic.what {
-        What::N => "activations".to_owned(),
-        What::Min => "earliest".to_owned(),
-        What::Max => "latest".to_owned(),
-        What::Mean => "mean".to_owned(),
-        What::Mode => "mode".to_owned(),
-        What::Median => "median".to_owned(),
-        What::Sd => "standard deviation".to_owned(),
-        What::Skewness => "skewness".to_owned(),
-        What::Kurtosis => "kurtosis".to_owned(),
-        What::Quantile(p) => quantile::label(p),
-        What::Within(ns) => format!("share within {}", format_ns(ns as f64)),
-        What::Benchmark(cost, of) => {
-            let cost = match cost {
-                Cost::Real => "real time",
-                Cost::User => "user time",
-                Cost::Sys => "system time",
-                Cost::Rate => "rate",
-            };
-            match of {
-                Of::Mean => format!("mean {cost}"),
-                Of::Sd => format!("deviation of the {cost}"),
-                Of::Advantage => format!("surplus of the {cost}"),
-            }
-        }
-    };
-    match &statistic.context {
-        Some(context) => format!("{context} {of}"),
-        None => of,
-    }
-}
 
 /// Ours in the unit of the publication.
 fn in_unit(v: f64, unit: Unit) -> String {
@@ -179,7 +91,7 @@ pub(super) fn runs(given: &Given, only: Option<&str>) -> Table {
             let Some(place) = system.place(&part.id) else { continue };
             let latency = place.run().filter(|_| !part.only_work);
             let n = latency.filter(|r| !r.threads.is_empty()).map(|r| r.judged_total().1.n);
-            let share = latency.map(|r| super::given::share(part, r));
+            let share = latency.map(|r| tailbound_stats::campaign::share(part, r));
             let dash = || "–".to_owned();
             table.row(vec![
                 if only.is_some() { part.id.clone() } else { part.title.clone() },
@@ -208,7 +120,10 @@ pub(super) fn statistics(given: &Given, part: &Part) -> Option<Table> {
     ];
     let mut table = Table::new(&head);
     for system in &given.systems {
-        let Some(run) = system.place(&part.id).and_then(super::given::Place::run) else { continue };
+        let Some(run) = system.place(&part.id).and_then(tailbound_stats::campaign::Place::run)
+        else {
+            continue;
+        };
         let Some(context) = run.judged_context().filter(|_| !part.only_work) else { continue };
         let (woken, due) = run.total(context);
         let s = Summary::of(&due);
@@ -236,7 +151,10 @@ pub(super) fn benchmarks(given: &Given, part: &Part) -> Option<Table> {
     let head = ["", "benchmark", "repetitions", "real", "user", "sys", "rate"];
     let mut table = Table::new(&head).with_words(&[1]);
     for system in &given.systems {
-        let Some(run) = system.place(&part.id).and_then(super::given::Place::run) else { continue };
+        let Some(run) = system.place(&part.id).and_then(tailbound_stats::campaign::Place::run)
+        else {
+            continue;
+        };
         let Some(first) = run.benchmarks.first() else { continue };
         let cell = |cost: Cost, show: &dyn Fn(f64) -> String| {
             Sample::of(&repetitions(run, cost)).map_or_else(

@@ -3,8 +3,8 @@
 //!
 //! Context: COLD.
 
-use super::given::Given;
-use super::judge::{self, Row, Word};
+use tailbound_stats::campaign::{self, Given, Row, Word};
+
 use super::{notes, tables};
 use crate::text::Style;
 use crate::text::ink::Ink;
@@ -14,7 +14,7 @@ use crate::text::report::Page;
 #[must_use]
 pub fn text(given: &Given, style: Style) -> String {
     let mut page = Page::new(style);
-    let (rows, claims) = (judge::rows(given), judge::claims(given));
+    let (rows, claims) = (campaign::rows(given), campaign::claims(given));
     page.text(&notes::headline(given, &claims, &rows), "  ", Ink::Bold);
     page.text(&given.file.reference(), "  ", Ink::Dim);
     if !claims.is_empty() {

@@ -5,7 +5,8 @@
 //! is not decided is an error. Not here: how a test framework writes it.
 
 use tailbound_core::units::format_ns_i64;
-use tailbound_core::{Impact, Outcome, Run};
+use tailbound_core::{Impact, Outcome};
+use tailbound_stats::Analysis;
 
 use crate::label;
 
@@ -28,9 +29,10 @@ pub(super) struct Case {
     pub(super) status: Status,
 }
 
-/// The cases of `run`: the whole first, then the threads, then what forbids to trust them.
-pub(super) fn of(run: &Run) -> Vec<Case> {
-    let outcome = label::outcome(run);
+/// The cases of a run: the whole first, then the threads, then what forbids to trust them.
+pub(super) fn of(analysis: &Analysis<'_>) -> Vec<Case> {
+    let run = analysis.run();
+    let outcome = analysis.outcome();
     let sentence = label::sentence(run);
     let plan = &run.header.plan;
     let deadline = plan.requirement.deadline_ns;
@@ -49,15 +51,16 @@ pub(super) fn of(run: &Run) -> Vec<Case> {
     };
     let mut all = vec![Case { name, status }];
     if let Some(deadline) = deadline {
-        let judged = run.threads.iter().filter(|t| Some(t.context) == run.judged_context());
-        all.extend(judged.map(|t| {
+        let figures = run.threads.iter().zip(analysis.threads());
+        let judged = figures.filter(|(t, _)| Some(t.context) == run.judged_context());
+        all.extend(judged.map(|(t, figures)| {
             let name = format!(
                 "{}: {} within {}",
                 plan.probe,
                 label::thread(run, t),
                 format_ns_i64(deadline)
             );
-            let latest = t.due().max_ns;
+            let latest = figures.due.max_ns;
             let status = match latest {
                 Some(max) if max > deadline => {
                     Status::Fail(format!("the latest was late by {}", format_ns_i64(max)))

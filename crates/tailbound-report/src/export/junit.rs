@@ -6,14 +6,15 @@
 
 use std::fmt::Write as _;
 
-use tailbound_core::Run;
+use tailbound_stats::Analysis;
 
 use super::cases::{self, Status};
 use crate::escape::xml;
 
-/// `run` as one test suite.
-pub(super) fn text(run: &Run) -> String {
-    let cases = cases::of(run);
+/// A run as one test suite.
+pub(super) fn text(analysis: &Analysis<'_>) -> String {
+    let run = analysis.run();
+    let cases = cases::of(analysis);
     let count = |which: fn(&Status) -> bool| cases.iter().filter(|c| which(&c.status)).count();
     let counts = format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",

@@ -6,14 +6,14 @@
 
 use std::fmt::Write as _;
 
-use tailbound_core::Run;
 use tailbound_core::printable;
+use tailbound_stats::Analysis;
 
 use super::cases::{self, Status};
 
-/// `run` as results in that format.
-pub(super) fn text(run: &Run) -> String {
-    let cases = cases::of(run);
+/// A run as results in that format.
+pub(super) fn text(analysis: &Analysis<'_>) -> String {
+    let cases = cases::of(analysis);
     let mut out = format!("KTAP version 1\n1..{}\n", cases.len());
     for (number, case) in (1..).zip(&cases) {
         // A hash begins a directive.

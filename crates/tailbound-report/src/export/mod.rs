@@ -17,7 +17,7 @@ mod perfetto;
 use std::fmt;
 use std::str::FromStr;
 
-use tailbound_core::Run;
+use tailbound_stats::Analysis;
 
 /// A format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,16 +87,17 @@ impl fmt::Display for Format {
     }
 }
 
-/// `run` in `format`.
+/// A run in `format`.
 #[must_use]
-pub fn export(run: &Run, format: Format) -> String {
+pub fn export(analysis: &Analysis<'_>, format: Format) -> String {
+    let run = analysis.run();
     match format {
         Format::Csv(rows) => csv::text(run, rows),
         Format::Cyclictest => cyclictest::text(run),
         Format::HdrHistogram => hdr::text(run),
-        Format::OpenMetrics => openmetrics::text(run),
-        Format::Junit => junit::text(run),
-        Format::Ktap => ktap::text(run),
+        Format::OpenMetrics => openmetrics::text(analysis),
+        Format::Junit => junit::text(analysis),
+        Format::Ktap => ktap::text(analysis),
         Format::PerfettoCounters => perfetto::text(run),
     }
 }

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 
 use tailbound_core::record::ThreadRecord;
 use tailbound_core::{Distribution, Outcome, Run};
+use tailbound_stats::Analysis;
 
 use crate::label;
 
@@ -19,8 +20,9 @@ fn edges() -> Vec<u64> {
     out
 }
 
-/// `run` as metrics.
-pub(super) fn text(run: &Run) -> String {
+/// A run as metrics.
+pub(super) fn text(analysis: &Analysis<'_>) -> String {
+    let run = analysis.run();
     let mut out = String::new();
     info(&mut out, run);
     for (kind, help, of) in [
@@ -64,7 +66,7 @@ pub(super) fn text(run: &Run) -> String {
         let _ = writeln!(out, "tailbound_missed_activations_total{{{}}} {}", labels(t), t.missed.n);
     }
     findings(&mut out, run);
-    loads(&mut out, run);
+    loads(&mut out, analysis);
     out.push_str("# EOF\n");
     out
 }
@@ -151,9 +153,9 @@ fn findings(out: &mut String, run: &Run) {
     }
 }
 
-fn loads(out: &mut String, run: &Run) {
+fn loads(out: &mut String, analysis: &Analysis<'_>) {
     family(out, "load_work", "counter", "", "Units of work that each load did.");
-    for l in crate::digest::loads(run) {
+    for l in analysis.loads() {
         let _ = writeln!(
             out,
             "tailbound_load_work_total{{load=\"{}\",name=\"{}\",unit=\"{}\"}} {}",

@@ -19,6 +19,7 @@ use base64::Engine as _;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tailbound_core::Run;
+use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
 
 use crate::compare::Answer;
@@ -34,11 +35,11 @@ const SCRIPT: &str = include_str!("report.js");
 /// `names` are the run files' names in the order of `runs`; where one is missing the run's
 /// identity stands in.
 #[must_use]
-pub fn html(runs: &[Run], names: &[String]) -> String {
+pub fn html(runs: &[Analysis<'_>], names: &[String]) -> String {
     let names: Vec<String> = runs
         .iter()
         .enumerate()
-        .map(|(i, r)| names.get(i).cloned().unwrap_or_else(|| r.header.id.clone()))
+        .map(|(i, r)| names.get(i).cloned().unwrap_or_else(|| r.run().header.id.clone()))
         .collect();
     let mut page = Page::default();
     let title = match (runs, names.as_slice()) {
@@ -50,11 +51,11 @@ pub fn html(runs: &[Run], names: &[String]) -> String {
         }
         ([run], [name]) => {
             sections::run(&mut page, run, name, "r0");
-            format!("{}: {name}", crate::label::outcome(run).word())
+            format!("{}: {name}", run.outcome().word())
         }
         _ => {
             let given: Vec<(String, Vec<Run>)> =
-                names.iter().cloned().zip(runs.iter().map(|r| vec![r.clone()])).collect();
+                names.iter().cloned().zip(runs.iter().map(|r| vec![r.run().clone()])).collect();
             match Systems::of(&given, &[]) {
                 Ok(systems) => {
                     let answer = Answer::of(systems, Settings::default());
@@ -85,9 +86,10 @@ pub fn comparison(answer: &Answer) -> String {
         for (i, run) in answer.systems.wholes.iter().enumerate() {
             let _ = write!(page.body, "<div class=\"run\" id=\"run-{i}\">");
             let name = answer.systems.systems.get(i).map_or("", |s| s.name.as_str());
-            sections::run(&mut page, run, name, &format!("r{i}"));
+            let analysis = Analysis::of(run);
+            sections::run(&mut page, &analysis, name, &format!("r{i}"));
             page.push("</div>");
-            reports.push(crate::json::json(run));
+            reports.push(crate::json::json(&analysis));
         }
     }
     page.finish(&format!("comparison of {} systems", answer.systems.systems.len()), &reports)

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::units::{format_ns, format_span, grouped};
 use tailbound_core::{Outcome, Run};
+use tailbound_stats::Analysis;
 use tailbound_stats::bound::{Extrapolation, Reason};
 
 use super::Page;
@@ -17,8 +18,9 @@ use crate::svg::Unit;
 use crate::table::Table;
 use crate::{digest, figures, label, pictures, precision};
 
-/// Everything about `run`; `prefix` keeps names apart where several runs share a page.
-pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
+/// Everything about a run; `prefix` keeps names apart where several runs share a page.
+pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: &str) {
+    let run = analysis.run();
     let _ = write!(page.body, "<h1>Tailbound report: {}</h1>", xml(name));
     if run.header.plan.probe == "work" && run.threads.is_empty() {
         // Benchmarks alone: there is no latency to judge.
@@ -29,7 +31,7 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     }
     verdict(page, run);
     why(page, run);
-    let pictures = pictures::of_run(run);
+    let pictures = pictures::of_run(analysis);
     let (first, later): (Vec<_>, Vec<_>) =
         pictures.into_iter().partition(|f| ["histogram", "survival", "early"].contains(&f.id));
     page.push("<section class=\"pair\">");
@@ -57,8 +59,8 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
     if later.is_empty() {
         page.text("note", "Unknown: the run file holds no records over time.");
     }
-    let phases = crate::phases::sentences(run);
-    match crate::phases::why_not(run) {
+    let phases = crate::phases::sentences(analysis);
+    match crate::phases::why_not(analysis) {
         Some(why) => {
             page.text("note", &format!("Whether it changed within the run is unknown: {why}."))
         }
@@ -67,11 +69,11 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
         }
         None => page.list(&phases),
     }
-    bound(page, run, prefix);
-    statistics(page, run);
+    bound(page, analysis, prefix);
+    statistics(page, analysis);
     windows(page, run);
     findings(page, run);
-    loads(page, run);
+    loads(page, analysis);
     crate::decide::benchmarks::section(page, run, prefix);
     own_cost(page, run);
     page.heading("Warm-up, not judged");
@@ -94,17 +96,14 @@ pub(super) fn run(page: &mut Page, run: &Run, name: &str, prefix: &str) {
 }
 
 /// The bound on the latency beyond what was seen.
-fn bound(page: &mut Page, run: &Run, prefix: &str) {
-    if run.threads.is_empty() {
-        return;
-    }
-    let statement = crate::bound::of(run);
+fn bound(page: &mut Page, analysis: &Analysis<'_>, prefix: &str) {
+    let Some(statement) = analysis.bound() else { return };
     page.heading("Bound on the latency");
     let mut lines: Vec<String> = statement.free.iter().map(|l| l.sentence.clone()).collect();
     lines.extend(statement.free_missing.clone());
     lines.extend(statement.clustering.as_ref().map(|c| c.sentence.clone()));
     page.list(&lines);
-    if let Some(figure) = pictures::returns(&statement) {
+    if let Some(figure) = pictures::returns(statement) {
         page.figure(&figure, prefix);
     }
     match &statement.extrapolation {
@@ -206,7 +205,8 @@ fn why(page: &mut Page, run: &Run) {
     }
 }
 
-fn statistics(page: &mut Page, run: &Run) {
+fn statistics(page: &mut Page, analysis: &Analysis<'_>) {
+    let run = analysis.run();
     page.heading("All figures");
     let missed: u64 = run.threads.iter().fold(0, |a, t| a.saturating_add(t.missed.n));
     let words = if missed > 0 {
@@ -221,7 +221,7 @@ fn statistics(page: &mut Page, run: &Run) {
             .to_owned()
     };
     page.text("", &words);
-    let table = figures::full(run);
+    let table = figures::full(analysis);
     // Few threads: a column each, which paper and phones have room for.
     let table = if table.rows.len() <= 8 { table.transposed().html() } else { table.html() };
     page.push(&table);
@@ -230,7 +230,7 @@ fn statistics(page: &mut Page, run: &Run) {
         "A quantile is given only where at least ten activations lie beyond it. Kurtosis is the excess over \
          that of a normal distribution. The mode is the middle of the densest bucket.",
     );
-    if let Some(words) = precision::sentence(run) {
+    if let Some(words) = precision::sentence(analysis) {
         let open = "open: too few activations lie beyond for a limit.";
         page.text("note", &format!("{words}. They are those of all due activations, by batch means and design effects; {open}"));
     }
@@ -289,11 +289,11 @@ fn findings(page: &mut Page, run: &Run) {
     }
 }
 
-fn loads(page: &mut Page, run: &Run) {
+fn loads(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading("Load achieved");
-    let loads = digest::loads(run);
+    let loads = analysis.loads();
     if loads.is_empty() {
-        let why = if run.header.plan.loads.is_empty() {
+        let why = if analysis.run().header.plan.loads.is_empty() {
             "Not applicable: Tailbound started no load in this run."
         } else {
             "Unknown: the loads left no record of their rates."

@@ -14,6 +14,7 @@
 //! | `notes` | a list of sentences |
 
 use serde_json::{Value, json};
+use tailbound_stats::Analysis;
 
 use super::grid::{Cell, Grid};
 use super::notes;
@@ -51,12 +52,13 @@ fn cell(cell: &Cell) -> Value {
     match &cell.run {
         Err(reason) => value["failure"] = json!(reason),
         Ok(run) => {
+            let analysis = Analysis::of(run);
             let doubts: Vec<&str> =
                 digest::culprits(run).iter().map(|f| f.title.as_str()).collect();
             value["id"] = json!(run.header.id);
             value["outcome"] = json!(label::outcome(run));
-            value["totals"] = json!(crate::json::totals(run));
-            value["loads"] = json!(digest::loads(run));
+            value["totals"] = json!(crate::json::totals(&analysis));
+            value["loads"] = json!(analysis.loads());
             value["doubts"] = json!(doubts);
         }
     }

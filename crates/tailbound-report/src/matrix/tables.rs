@@ -6,6 +6,8 @@
 use tailbound_core::units::grouped;
 
 use super::grid::{Grid, Measured, Place, load_name};
+use tailbound_stats::loads::{LoadTotal, loads};
+
 use crate::svg::Unit;
 use crate::table::Table;
 use crate::{digest, figures, label};
@@ -92,7 +94,7 @@ pub(super) fn cells(grid: &Grid) -> Table {
             }
             Some((_, run)) => {
                 cells.push(label::outcome(run).word().to_owned());
-                let rates: Vec<String> = digest::loads(run).iter().map(rate).collect();
+                let rates: Vec<String> = loads(run).iter().map(rate).collect();
                 cells.push(match (rates.is_empty(), run.header.plan.loads.is_empty()) {
                     (true, true) => "no load by Tailbound".to_owned(),
                     (true, false) => "unknown: no record".to_owned(),
@@ -113,6 +115,6 @@ pub(super) fn cells(grid: &Grid) -> Table {
     table
 }
 
-fn rate(load: &digest::LoadTotal) -> String {
+fn rate(load: &LoadTotal) -> String {
     format!("{}: {} {}/s", load.name, Unit::Count.label(load.rate_per_s.round()), load.unit)
 }

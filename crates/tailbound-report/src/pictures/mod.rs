@@ -13,6 +13,7 @@ mod timeline;
 
 use serde_json::{Value, json};
 use tailbound_core::{Distribution, Run};
+use tailbound_stats::Analysis;
 
 use crate::bins::{Bins, PER_DECADE};
 use crate::label;
@@ -134,7 +135,8 @@ pub fn common_deadline(runs: &[Run]) -> Option<i64> {
 
 /// All pictures of a run, those without data left out.
 #[must_use]
-pub fn of_run(run: &Run) -> Vec<Figure> {
+pub fn of_run(analysis: &Analysis<'_>) -> Vec<Figure> {
+    let run = analysis.run();
     let deadline = run.header.plan.requirement.deadline_ns;
     let series = threads(run);
     let mut with_totals = series.clone();
@@ -149,7 +151,7 @@ pub fn of_run(run: &Run) -> Vec<Figure> {
         late(&series, deadline),
         survival(&with_totals, deadline),
         early(&series, run.header.plan.requirement.early_ns),
-        maxima(run),
+        maxima(analysis),
         loads(run),
         windows(run),
     ]

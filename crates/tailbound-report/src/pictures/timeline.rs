@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use tailbound_core::Run;
 use tailbound_core::units::{format_ns, format_span, grouped};
+use tailbound_stats::Analysis;
 
 use super::{Figure, points_json};
 use crate::label;
@@ -130,7 +131,8 @@ fn greatest(
 
 /// The latest wake-up of every second and thread; `None` without per-second records.
 #[must_use]
-pub fn maxima(run: &Run) -> Option<Figure> {
+pub fn maxima(analysis: &Analysis<'_>) -> Option<Figure> {
+    let run = analysis.run();
     let columns = Columns::of(run);
     let latest = run.seconds.iter().filter(|s| s.n > 0);
     let lines = greatest(run, columns, latest.map(|s| (s.thread, s.second, s.max_ns as f64)));
@@ -146,7 +148,7 @@ pub fn maxima(run: &Run) -> Option<Figure> {
         round_125(near.map_or(high, |d| d.max(high)) * 1.05, true),
         Unit::Ns,
     );
-    let marks = crate::phases::marks(run);
+    let marks = crate::phases::marks(analysis);
     let draw = |layout: Layout| {
         let layout = layout.with_area_height(200.0);
         let mut plot = Plot::new(layout, columns.scale(), y, "time", "latest of each second");

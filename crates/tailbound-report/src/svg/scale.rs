@@ -5,6 +5,8 @@
 //! Log scales tick at decades (1-2-5 when there are few of them), linear ones at 1-2-5
 //! steps, times of day at steps of 60.
 
+pub use tailbound_core::units::trimmed;
+
 /// What an axis counts, which decides how a tick is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -43,18 +45,6 @@ impl Unit {
             Self::Ratio => "ratio",
         }
     }
-}
-
-/// A number with at most three decimals and no trailing zeros.
-#[must_use]
-pub fn trimmed(v: f64, decimals: usize) -> String {
-    let text = format!("{v:.decimals$}");
-    let text = match text.split_once('.') {
-        Some((whole, part)) if part.trim_end_matches('0').is_empty() => whole.to_owned(),
-        Some(_) => text.trim_end_matches('0').to_owned(),
-        None => text,
-    };
-    if text == "-0" { "0".to_owned() } else { text }
 }
 
 fn ns_label(v: f64) -> String {

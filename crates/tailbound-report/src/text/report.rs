@@ -6,6 +6,7 @@
 
 use tailbound_core::units::grouped;
 use tailbound_core::{Impact, Outcome, Run};
+use tailbound_stats::Analysis;
 
 use super::bars::Across;
 use super::ink::{Ink, paint};
@@ -81,11 +82,12 @@ impl Page {
     }
 }
 
-/// The report of `run`, ending in a newline.
+/// The report of a run, ending in a newline.
 #[must_use]
-pub fn text(run: &Run, style: Style) -> String {
+pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
+    let run = analysis.run();
     let mut page = Page::new(style);
-    page.text(&digest::headline(run), "  ", outcome_ink(label::outcome(run)));
+    page.text(&digest::headline(run), "  ", outcome_ink(analysis.outcome()));
     for f in digest::culprits(run) {
         page.text(&format!("{}: {}", impact_word(&f.impact), f.title), "  ", Ink::Warn);
     }
@@ -102,12 +104,12 @@ pub fn text(run: &Run, style: Style) -> String {
         page.text(&machine, "  ", Ink::Dim);
     }
     page.gap();
-    let table = figures::compact(run).text(page.width());
+    let table = figures::compact(analysis).text(page.width());
     page.raw(table, Ink::Plain);
-    if let Some(words) = figures::compact_needs(run) {
+    if let Some(words) = figures::compact_needs(analysis) {
         page.text(&words, "  ", Ink::Dim);
     }
-    if let Some(words) = precision::sentence(run) {
+    if let Some(words) = precision::sentence(analysis) {
         page.text(&words, "  ", Ink::Dim);
     }
     if let Some(table) = crate::named::table(run) {
@@ -123,9 +125,9 @@ pub fn text(run: &Run, style: Style) -> String {
     }
     histogram(run, &mut page);
     statements(run, &mut page);
-    phases(run, &mut page);
-    crate::bound::section(&mut page, run);
-    loads(run, &mut page);
+    phases(analysis, &mut page);
+    crate::bound::section(&mut page, analysis);
+    loads(analysis, &mut page);
     findings(run, &mut page);
     let lost = digest::losses(run);
     if !lost.is_empty() {
@@ -184,16 +186,16 @@ fn statements(run: &Run, page: &mut Page) {
     }
 }
 
-fn phases(run: &Run, page: &mut Page) {
-    let sentences = crate::phases::sentences(run);
+fn phases(analysis: &Analysis<'_>, page: &mut Page) {
+    let sentences = crate::phases::sentences(analysis);
     if !sentences.is_empty() {
         page.heading("Changes within the run");
         sentences.iter().for_each(|s| page.text(&format!("- {s}"), "  ", Ink::Plain));
     }
 }
 
-fn loads(run: &Run, page: &mut Page) {
-    let loads = digest::loads(run);
+fn loads(analysis: &Analysis<'_>, page: &mut Page) {
+    let loads = analysis.loads();
     if loads.is_empty() {
         return;
     }

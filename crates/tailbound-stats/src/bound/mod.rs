@@ -25,6 +25,7 @@ pub mod gpd;
 pub mod input;
 pub mod limits;
 pub mod modes;
+mod outcome;
 pub mod procedure;
 mod refuse;
 pub mod statement;
@@ -33,7 +34,8 @@ pub mod threshold;
 
 pub use input::BlockMaxima;
 pub use modes::TailMode;
-pub use procedure::{bound, in_short};
+pub use outcome::outcome;
+pub use procedure::{bound, in_short, of_run};
 pub use statement::{
     Bound, Cause, Extrapolation, FreeLine, Reason, ReturnLevel, Settings, Statement,
 };

@@ -7,6 +7,7 @@
 //! then does not grow with the run until they reject every real machine.
 //! Source: docs/bound.md.
 
+use tailbound_core::Run;
 use tailbound_core::units::{format_ns, format_span, grouped};
 
 use super::extrapolate::{Fitted, Limits, Stop, descending, extrapolate};
@@ -282,6 +283,12 @@ fn assumptions(maxima: &BlockMaxima) -> Vec<String> {
         );
     }
     out
+}
+
+/// The statement of a run as every report has it: 95 %, ten times the run.
+#[must_use]
+pub fn of_run(run: &Run) -> Statement {
+    bound(&BlockMaxima::of(run), &Settings::default())
 }
 
 /// All reasons in one line, for a table.

@@ -4,6 +4,7 @@
 //!
 //! Context: COLD. Units: ns. One binary, so that linking stays cheap.
 
+mod analysis;
 mod bound_vectors;
 mod bounds;
 mod certified;

@@ -11,7 +11,7 @@ use tailbound_core::units::parse_ns;
 use tailbound_core::{Outcome, Run};
 use tailbound_import::Options;
 use tailbound_report::{bound as words, pictures};
-use tailbound_stats::bound::{BlockMaxima, Settings, Statement, bound as state};
+use tailbound_stats::bound::{BlockMaxima, Settings, Statement, bound as state, outcome};
 
 use crate::cli_bound::BoundArgs;
 use crate::cmd::plan;
@@ -48,7 +48,7 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
     }
     let worst = statements
         .iter()
-        .map(|(_, rate, s)| words::outcome(s, *rate).0)
+        .map(|(_, rate, s)| outcome(s, *rate).0)
         .max_by_key(|o| match o {
             Outcome::NotMet => 2,
             Outcome::Undecided | Outcome::Unfit | Outcome::Unknown(_) => 1,

@@ -13,7 +13,6 @@ use tailbound_report::pictures::compared;
 use tailbound_stats::compare::{Margin, Settings, Systems};
 
 use crate::cli_compare::{CompareArgs, JudgeArgs};
-use crate::cmd::rounds::series;
 use crate::input;
 use crate::say::{self, Failure};
 
@@ -27,7 +26,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
     let mut files = Vec::new();
     for path in &args.runs {
         if path.is_dir() {
-            order.extend(series::variants(path)?);
+            order.extend(tailbound_series::rounds::variants(path)?);
             files.push((path, input::in_folder(path)?));
         } else {
             files.push((path, vec![path.clone()]));

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_report::export::{self, Format};
+use tailbound_stats::Analysis;
 
 use crate::cli_export::ExportArgs;
 use crate::input;
@@ -18,6 +19,6 @@ pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode, Failure> {
     let out = args.out.as_deref().unwrap_or(Path::new("-"));
     input::may_write(out, args.force)?;
     let run = input::run(&args.run)?;
-    input::write(out, &export::export(&run, format), args.force)?;
+    input::write(out, &export::export(&Analysis::of(&run), format), args.force)?;
     Ok(ExitCode::SUCCESS)
 }

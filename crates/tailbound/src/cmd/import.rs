@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use tailbound_core::{runfile, units};
 use tailbound_import::{Format, Options};
+use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
 use crate::cli::ImportArgs;
@@ -62,10 +63,10 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
         input::write(&out, &String::from_utf8_lossy(&text), args.force)?;
     }
     if args.json {
-        say::answer_json(&tailbound_report::json(&run))?;
+        say::answer_json(&tailbound_report::json(&Analysis::of(&run)))?;
     } else if out != Path::new("-") {
         let style = say::style("auto");
-        say::answer_in(&tailbound_report::text(&run, style), style)?;
+        say::answer_in(&tailbound_report::text(&Analysis::of(&run), style), style)?;
         say::answer(&format!("\nRun file  {}", out.display()))?;
     }
     let judged = run.verdict.filter(|_| args.deadline.is_some());

@@ -138,7 +138,7 @@ fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure>
     if let Some(run) = &pilot {
         let context = run.judged_context().unwrap_or_default();
         let (_, due) = run.total(context);
-        let known = tailbound_report::precision::of(run, context, None);
+        let known = tailbound_stats::precision::of_run(run, context, None);
         let pilot = words::Pilot {
             summary: &tailbound_stats::Summary::of(&due),
             known: &known,

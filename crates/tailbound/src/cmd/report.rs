@@ -4,6 +4,7 @@
 //! Context: COLD.
 
 use std::process::ExitCode;
+use tailbound_stats::Analysis;
 
 use crate::cli::ReportArgs;
 use crate::input;
@@ -14,7 +15,7 @@ use crate::say::{self, Failure};
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let runs = input::runs(&args.runs)?;
     let names: Vec<String> = args.runs.iter().map(|p| input::name(p)).collect();
-    let page = tailbound_report::html(&runs, &names);
+    let page = tailbound_report::html(&runs.iter().map(Analysis::of).collect::<Vec<_>>(), &names);
     let out = match (&args.out, args.runs.first()) {
         (Some(out), _) => input::write(out, &page, args.force).map(|()| out.clone())?,
         (None, Some(first)) => {

@@ -11,6 +11,7 @@ use tailbound_core::plan::{RunConfig, StopRule};
 use tailbound_core::record::Round;
 use tailbound_host::Root;
 use tailbound_run::{Output, Request, Session, resolve};
+use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
 use crate::cli::{MeasureArgs, PlanArgs, RunArgs};
@@ -42,9 +43,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         input::may_write(path, args.plan.force)?;
     }
     let (run, path) = session(&request, &args.plan, Some(&out), false, round)?;
+    let analysis = Analysis::of(&run);
     let page = || {
         let name = path.as_deref().map_or_else(|| run.header.id.clone(), input::name);
-        tailbound_report::html(std::slice::from_ref(&run), &[name])
+        tailbound_report::html(std::slice::from_ref(&analysis), &[name])
     };
     let report = match report {
         Some(given) => input::write(&given, &page(), args.plan.force).map(|()| Some(given))?,
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         None if own => Some(names::write_free(&input::sibling(&out, ".html"), &page())?),
         None => None,
     };
-    answer(&run, &args.plan, to_stdout)?;
+    answer(&analysis, &args.plan, to_stdout)?;
     if !args.plan.json && !args.plan.brief && !to_stdout {
         say::answer(&tailbound_report::decide::benchmarks::text(&run))?;
         written(&[("Run file", path.as_deref()), ("Report", report.as_deref())])?;
@@ -93,7 +95,7 @@ fn bare(args: &MeasureArgs, probe: Option<&str>) -> Result<ExitCode, Failure> {
     let out = args.plan.out.as_deref();
     let to_stdout = out == Some(Path::new("-"));
     let (run, path) = session(&request, &args.plan, out, true, None)?;
-    answer(&run, &args.plan, to_stdout)?;
+    answer(&Analysis::of(&run), &args.plan, to_stdout)?;
     if !args.plan.json && !args.plan.brief && !to_stdout {
         written(&[("Run file", path.as_deref())])?;
     }
@@ -225,18 +227,18 @@ pub(crate) fn session(
     Ok(made?)
 }
 
-fn answer(run: &Run, args: &PlanArgs, to_stdout: bool) -> Result<(), Failure> {
+fn answer(analysis: &Analysis<'_>, args: &PlanArgs, to_stdout: bool) -> Result<(), Failure> {
     if to_stdout {
         return Ok(());
     }
     if args.json {
-        return say::answer_json(&tailbound_report::json(run));
+        return say::answer_json(&tailbound_report::json(analysis));
     }
     if args.brief {
-        return say::answer(&tailbound_report::brief(run));
+        return say::answer(&tailbound_report::brief(analysis));
     }
     let style = say::style(&args.color.when);
-    say::answer_in(&tailbound_report::text(run, style), style)
+    say::answer_in(&tailbound_report::text(analysis, style), style)
 }
 
 fn status(run: &Run) -> ExitCode {

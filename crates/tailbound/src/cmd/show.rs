@@ -5,8 +5,8 @@
 
 use std::process::ExitCode;
 
-use tailbound_core::Run;
 use tailbound_report::pictures;
+use tailbound_stats::Analysis;
 
 use crate::cli::ShowArgs;
 use crate::input;
@@ -15,8 +15,9 @@ use crate::say::{self, Failure};
 /// `tailbound show`
 pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let run = input::run(&args.run)?;
+    let analysis = Analysis::of(&run);
     if args.brief {
-        say::answer(&tailbound_report::brief(&run))?;
+        say::answer(&tailbound_report::brief(&analysis))?;
     } else if let Some(most) = args.worst {
         if args.json {
             say::answer_json(&tailbound_report::worst::json(&run, most))?;
@@ -25,26 +26,27 @@ pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
             say::answer_in(&tailbound_report::worst::text(&run, most, style), style)?;
         }
     } else if let Some(which) = &args.svg {
-        let svg = picture(&run, which).ok_or_else(|| {
+        let svg = picture(&analysis, which).ok_or_else(|| {
             Failure::usage(format!("--svg {which}: this run holds no data for it"))
         })?;
         say::answer(&svg)?;
     } else if args.json {
-        say::answer_json(&tailbound_report::json(&run))?;
+        say::answer_json(&tailbound_report::json(&analysis))?;
     } else {
         let style = say::style(&args.color.when);
-        say::answer_in(&tailbound_report::text(&run, style), style)?;
+        say::answer_in(&tailbound_report::text(&analysis, style), style)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn picture(run: &Run, which: &str) -> Option<String> {
+fn picture(analysis: &Analysis<'_>, which: &str) -> Option<String> {
+    let run = analysis.run();
     let threads = pictures::threads(run);
     let deadline = run.header.plan.requirement.deadline_ns;
     let figure = match which {
         "histogram" => pictures::late(&threads, deadline),
         "survival" => pictures::survival(&threads, deadline),
-        _ => pictures::maxima(run),
+        _ => pictures::maxima(analysis),
     };
     figure.map(|f| f.standalone())
 }

@@ -5,10 +5,13 @@ use roxmltree::{Document, ParsingOptions};
 use tailbound_core::Run;
 use tailbound_core::campaign::CampaignFile;
 use tailbound_core::printable;
-use tailbound_report::campaign::{self, Given, Measured, Place, State};
+use tailbound_report::campaign;
 use tailbound_report::compare::Answer;
 use tailbound_report::matrix::{self, Cell, Labels};
 use tailbound_report::{Style, bound, decide, history, html, json, pictures, text};
+use tailbound_stats::Analysis;
+use tailbound_stats::bound::of_run;
+use tailbound_stats::campaign::{Given, Measured, Place, State};
 use tailbound_stats::change::Settings as Series;
 use tailbound_stats::compare::{Settings, Systems};
 use tailbound_stats::decide::{Answers, choose, of_runs};
@@ -39,15 +42,16 @@ impl<'a> Known<'a> {
         if turn.is_multiple_of(2) {
             run.verdict = Some(own);
         }
-        of_text("text", &text(&run, Style::default()))?;
-        of_json("json", &json(&run))?;
-        markup("html", &html(std::slice::from_ref(&run), &["<evil>".to_owned()]), 3)?;
+        let analysis = Analysis::of(&run);
+        of_text("text", &text(&analysis, Style::default()))?;
+        of_json("json", &json(&analysis))?;
+        markup("html", &html(std::slice::from_ref(&analysis), &["<evil>".to_owned()]), 3)?;
         let threads = pictures::threads(&run);
         let deadline = run.header.plan.requirement.deadline_ns;
         let all = [
             pictures::late(&threads, deadline),
             pictures::survival(&threads, deadline),
-            pictures::maxima(&run),
+            pictures::maxima(&analysis),
         ];
         for figure in all.into_iter().flatten() {
             markup(figure.id, &figure.standalone(), 0)?;
@@ -63,7 +67,7 @@ impl<'a> Known<'a> {
     }
 
     fn bound(&self, run: &Run) -> Checked {
-        let statement = bound::of(run);
+        let statement = of_run(run);
         let rate = run.header.plan.requirement.rate;
         of_text("bound", &bound::text(&statement, "x\u{1b}", rate, Style::default()))?;
         of_json("bound", &bound::json(&[("x".to_owned(), rate, statement)]))?;

@@ -6,21 +6,20 @@
 use std::path::PathBuf;
 
 use tailbound_core::campaign::Part;
-use tailbound_core::plan;
-use tailbound_core::units::{format_span, parse_ns};
+use tailbound_core::units::format_span;
 use tailbound_lab::{Labelled, Request};
+use tailbound_series::campaign::{Chosen, Ended, Folder, folder};
+use tailbound_series::{Caller as _, SeriesError};
+use tailbound_stats::Analysis;
 
-use super::folder::{self, Folder};
-use super::shipped::Chosen;
-use super::{Ended, words};
+use super::options;
+use crate::caller::Machine;
 use crate::cli_campaign::CampaignRunArgs;
 use crate::cmd::lab::cells::{self, Bench};
 use crate::cmd::lab::run;
 use crate::input;
 use crate::say::{self, Failure};
 
-/// Virtual time of one guest beyond which somebody has to say yes.
-const LONG_NS: i64 = 300_000_000_000;
 /// Activations beside benchmarks, which a guest cannot be without.
 const BESIDE_WORKS: u64 = 100;
 
@@ -52,16 +51,14 @@ pub(super) fn make(
     }
     let mut open = Vec::new();
     for job in &all {
-        let there = folder::complete(&job.system, &job.part);
+        let file = folder::run_file(&job.system, &job.part);
+        let there = Machine::default().complete(&file);
         let prepared = job.labelled.cell.prepare(&emulator)?;
         let same = |r: &tailbound_core::Run| r.header.lab.as_deref() == Some(&prepared.record);
         match there {
             Some(r) if same(&r) => {}
             Some(_) if !args.force => {
-                return Ok(Ended::taken(format!(
-                    "{} holds a run made with different options or by another version: choose another --out, or give --force",
-                    folder::run_file(&job.system, &job.part).display()
-                )));
+                return Ok(Ended::taken(SeriesError::OtherVersion { path: file }));
             }
             _ => open.push(job),
         }
@@ -83,6 +80,7 @@ pub(super) fn make(
             Err(e) => {
                 let why = e.to_string();
                 folder::keep_failed(&job.system, &job.part, &why)
+                    .map_err(Failure::from)
                     .map(|()| format!("{title}: failed: {why}"))
             }
         };
@@ -96,7 +94,7 @@ pub(super) fn make(
         (Some(failure), _) => Err(failure),
         (None, Ok(())) => Ok(Ended::default()),
         // Ended by a signal.
-        (None, Err(e)) if e.status == 5 => Ok(Ended { interrupted: true, taken: None }),
+        (None, Err(e)) if e.status == 5 => Ok(Ended::by_signal()),
         (None, Err(e)) => Err(e),
     }
 }
@@ -106,13 +104,13 @@ fn keep(job: &Job, made: &tailbound_lab::Made) -> Result<(), Failure> {
     folder::forget_failed(&job.system, &job.part);
     let file = folder::run_file(&job.system, &job.part);
     run::keep(&file, &made.run, &made.console, true)?;
-    let page = tailbound_report::html(std::slice::from_ref(&made.run), &[input::name(&file)]);
+    let page = tailbound_report::html(&[Analysis::of(&made.run)], &[input::name(&file)]);
     input::write(&folder::report_file(&job.system, &job.part), &page, true)
 }
 
 /// What the lab is asked for one part.
 fn request(args: &CampaignRunArgs, chosen: &Chosen, part: &Part) -> Request {
-    let mut campaign = words(args, &chosen.file.name, part, true);
+    let mut campaign = options(args).config(&chosen.file.name, part, true);
     let load = campaign.load.take().map_or_else(|| "none".to_owned(), |l| l.join(","));
     if part.only_work {
         (campaign.loops, campaign.duration) = (Some(BESIDE_WORKS), None);
@@ -139,25 +137,14 @@ fn request(args: &CampaignRunArgs, chosen: &Chosen, part: &Part) -> Request {
 
 /// Refuses what would take days, unless somebody says yes.
 fn length(args: &CampaignRunArgs, chosen: &Chosen, parts: &[&Part]) -> Result<(), Failure> {
-    let lengths = parts.iter().map(|p| (p, ns(&words(args, &chosen.file.name, p, true))));
-    let Some((part, longest)) = lengths.max_by_key(|(_, ns)| *ns) else { return Ok(()) };
-    if longest <= LONG_NS || args.yes || args.guest.kvm {
+    let Some(long) = options(args).long_in_lab(&chosen.file.name, parts) else { return Ok(()) };
+    if args.yes || args.guest.kvm {
         return Ok(());
     }
-    #[expect(clippy::cast_precision_loss, reason = "a suggestion of one digit")]
-    let scale = args.scale * LONG_NS as f64 / longest as f64;
-    let digit = 10f64.powf(scale.log10().floor());
     Err(Failure::usage(format!(
         "{} would take {} of virtual time, of which a second costs this machine many: give --scale {} or less, or --yes",
-        part.id,
-        format_span(longest),
-        (scale / digit).floor() * digit
+        long.part,
+        format_span(long.ns),
+        long.scale
     )))
-}
-
-fn ns(words: &plan::RunConfig) -> i64 {
-    let time = |text: &Option<String>| text.as_deref().and_then(|t| parse_ns(t).ok());
-    let interval = time(&words.interval).unwrap_or(250_000);
-    let loops = words.loops.map(|n| i64::try_from(n).unwrap_or(i64::MAX).saturating_mul(interval));
-    loops.or_else(|| time(&words.duration)).unwrap_or(0)
 }

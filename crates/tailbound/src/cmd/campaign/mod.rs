@@ -4,29 +4,26 @@
 //! Context: COLD.
 //!
 //! ```text
-//! shipped.rs  campaigns in the program, or a file      folder.rs  runs and their state, from files alone
-//! here.rs     runs on this machine, one child each      lab.rs     runs in the lab's kernels
-//! show.rs     list and show                             page.rs    the page of a folder
+//! here.rs  progress of runs on this machine     lab.rs   runs in the lab's kernels
+//! show.rs  list and show                        page.rs  the page of a folder
 //! ```
+//! Not here: which runs, how long, and where they lie (`tailbound_series::campaign`).
 
-mod folder;
-mod follow;
 mod here;
 mod lab;
 mod page;
-mod shipped;
 mod show;
 
-pub(crate) use self::shipped::shipped_names;
+pub(crate) use tailbound_series::campaign::shipped_names;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use tailbound_core::campaign::{Part, scaled};
-use tailbound_core::plan;
+use tailbound_core::campaign::Part;
+use tailbound_core::plan::RunConfig;
+use tailbound_series::SeriesError;
+use tailbound_series::campaign::{self as series, Chosen, Ended, Folder, Options};
 
-use self::folder::Folder;
-use self::shipped::Chosen;
 use crate::cli_campaign::{Campaign, CampaignRunArgs};
 use crate::consent;
 use crate::input;
@@ -43,21 +40,6 @@ pub(crate) fn campaign(what: &Campaign) -> Result<ExitCode, Failure> {
     }
 }
 
-/// How a campaign's runs ended.
-#[derive(Debug, Default)]
-struct Ended {
-    /// By a signal, before all were made.
-    interrupted: bool,
-    /// The folder holds runs made with different options: nothing was made.
-    taken: Option<String>,
-}
-
-impl Ended {
-    fn taken(why: String) -> Self {
-        Self { interrupted: false, taken: Some(why) }
-    }
-}
-
 fn run(args: &CampaignRunArgs) -> Result<ExitCode, Failure> {
     if !(args.scale > 0.0 && args.scale <= 1.0) {
         return Err(Failure::usage(format!(
@@ -65,10 +47,10 @@ fn run(args: &CampaignRunArgs) -> Result<ExitCode, Failure> {
             args.scale
         )));
     }
-    let chosen = shipped::find(&args.name)?;
-    let parts = wanted(&chosen, &args.only)?;
+    let chosen = series::find(&args.name)?;
+    let parts = series::wanted(&chosen, &args.only)?;
     match &args.out {
-        Some(out) => run_in(args, &chosen, &parts, out)?.map_err(Failure::usage),
+        Some(out) => run_in(args, &chosen, &parts, out)?.map_err(Failure::from),
         // The first folder that is free or holds the beginning of this very campaign.
         None => {
             let name = format!("{}.campaign", names::plain(&chosen.file.name));
@@ -88,7 +70,7 @@ fn run_in(
     chosen: &Chosen,
     parts: &[Part],
     out: &Path,
-) -> Result<Result<ExitCode, String>, Failure> {
+) -> Result<Result<ExitCode, SeriesError>, Failure> {
     if args.resume && !out.is_dir() {
         return Err(Failure::usage(format!(
             "--resume: {} is no folder; leave out --resume to start a new one",
@@ -97,15 +79,16 @@ fn run_in(
     }
     let in_lab = !args.kernel.is_empty() || !args.guest.target.is_empty();
     if !in_lab && !chosen.shipped {
-        let words: Vec<&plan::RunConfig> = parts.iter().map(|p| &p.run).collect();
+        let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
         consent::ask(&args.name, &words, args.yes)?;
     }
     input::may_write(&page::default_page(out), true)?;
-    let folder = match Folder::settle(out, chosen, args.force)? {
+    let folder = match Folder::settle(out, chosen, args.force) {
         Ok(folder) => folder,
-        Err(taken) => return Ok(Err(taken)),
+        Err(taken) if taken.is_taken() => return Ok(Err(taken)),
+        Err(e) => return Err(e.into()),
     };
-    let ended = if in_lab {
+    let ended: Ended = if in_lab {
         lab::make(args, chosen, parts, &folder)?
     } else {
         here::make(args, chosen, parts, &folder)?
@@ -120,29 +103,39 @@ fn run_in(
     page::finish(&folders, file, None, args.host.json, &args.host.color.when).map(Ok)
 }
 
-/// The parts to be made.
-fn wanted(chosen: &Chosen, only: &[String]) -> Result<Vec<Part>, Failure> {
-    let all = chosen.file.parts();
-    let step = |p: &Part| chosen.file.steps.get(p.step).map_or("", |s| s.id.as_str());
-    for name in only {
-        if !all.iter().any(|p| p.id == *name || step(p) == name) {
-            let names: Vec<&str> = all.iter().map(|p| p.id.as_str()).collect();
-            return Err(Failure::usage(format!(
-                "--only {name}: no such run or step; there are {}",
-                names.join(", ")
-            )));
-        }
+/// What was asked for beside the campaign.
+fn options(args: &CampaignRunArgs) -> Options {
+    Options {
+        scale: args.scale,
+        cpus: args.cpus.clone(),
+        system: args.system.clone(),
+        force: args.force,
     }
-    let chosen = |p: &Part| only.is_empty() || only.iter().any(|n| p.id == *n || step(p) == n);
-    Ok(all.iter().filter(|p| chosen(p)).cloned().collect())
 }
 
-/// The words of `part`, as long as asked for.
-fn words(args: &CampaignRunArgs, name: &str, part: &Part, lab: bool) -> plan::RunConfig {
-    let (mut words, _) = scaled(if lab { &part.lab } else { &part.run }, args.scale);
-    words.name = Some(format!("{name}/{}", part.id));
-    if let Some(cpus) = &args.cpus {
-        words.cpus = Some(cpus.clone());
+#[cfg(test)]
+mod tests {
+    use tailbound_run::{Request, RunError, resolve};
+
+    use super::*;
+
+    #[test]
+    fn every_campaign_that_is_shipped_can_be_resolved() {
+        for (name, _) in series::SHIPPED {
+            let chosen = series::find(name).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(chosen.file.name, *name);
+            for part in chosen.file.parts() {
+                let mut words = part.run.clone();
+                // Whether this machine allows it is another question.
+                (words.policy, words.cpus, words.observe) = (Some("other".into()), None, None);
+                match resolve(
+                    &Request { config: words, ..Request::default() },
+                    &tailbound_host::Root::real(),
+                ) {
+                    Ok(_) | Err(RunError::Cannot(_)) => {}
+                    Err(e) => panic!("{name}, {}: {e}", part.id),
+                }
+            }
+        }
     }
-    words
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_core::campaign::CampaignFile;
-use tailbound_report::campaign::{Given, Word, claims, html, json, text};
+use tailbound_report::campaign::{html, json, text};
+use tailbound_series::campaign::{Folder, find, folder};
+use tailbound_stats::campaign::{Given, Word, claims};
 
-use super::folder::{self, Folder};
-use super::shipped;
+use crate::caller::Machine;
 use crate::cli_campaign::CampaignPageArgs;
 use crate::input;
 use crate::say::{self, Failure};
@@ -19,7 +20,7 @@ use crate::say::{self, Failure};
 pub(super) fn page(args: &CampaignPageArgs) -> Result<ExitCode, Failure> {
     let first = args.folders.first().map_or(Path::new("."), PathBuf::as_path);
     let chosen = match &args.campaign {
-        Some(name) => shipped::find(name)?,
+        Some(name) => find(name)?,
         None => Folder::campaign(first)?,
     };
     // Runs of another campaign have other parts: they would be passed over.
@@ -58,7 +59,7 @@ pub(super) fn finish(
         // Links of the page's own folder are relative, so that it can be copied as a whole.
         let own = out.parent() == Some(folder.as_path());
         let prefix = if own { String::new() } else { format!("{}/", shown(folder)) };
-        systems.extend(folder::systems(folder, &parts, &prefix)?);
+        systems.extend(folder::systems(folder, &parts, &prefix, &mut Machine::default())?);
     }
     if systems.is_empty() {
         return Err(Failure {

@@ -9,14 +9,14 @@ use serde_json::json;
 use tailbound_core::campaign::{CampaignFile, Part};
 use tailbound_core::units::{format_span, grouped, parse_ns};
 use tailbound_report::table::wrap;
+use tailbound_series::campaign::{SHIPPED, find};
 
-use super::shipped::{self, SHIPPED};
 use crate::cli_campaign::CampaignShowArgs;
 use crate::say::{self, Failure};
 
 /// `tailbound campaign list`
 pub(super) fn list(as_json: bool) -> Result<ExitCode, Failure> {
-    let all = SHIPPED.iter().map(|(name, _)| shipped::find(name).map(|c| c.file));
+    let all = SHIPPED.iter().map(|(name, _)| find(name).map(|c| c.file));
     let all: Vec<CampaignFile> = all.collect::<Result<_, _>>()?;
     if as_json {
         let list: Vec<_> = all
@@ -44,7 +44,7 @@ pub(super) fn list(as_json: bool) -> Result<ExitCode, Failure> {
 
 /// `tailbound campaign show`
 pub(super) fn show(args: &CampaignShowArgs) -> Result<ExitCode, Failure> {
-    let chosen = shipped::find(&args.name)?;
+    let chosen = find(&args.name)?;
     let file = &chosen.file;
     if args.toml {
         say::answer(&chosen.text)?;

@@ -4,13 +4,15 @@
 //! Context: COLD.
 
 mod answers;
-mod sides;
 mod sleepers;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tailbound_core::units;
 use tailbound_report::decide as report;
+use tailbound_series::SeriesError;
+use tailbound_series::decide::{Files, Named, Sides};
 use tailbound_stats::decide::choose;
 
 use crate::cli_decide::{Also, DecideArgs};
@@ -33,7 +35,7 @@ pub(crate) fn decide(args: &DecideArgs) -> Result<ExitCode, Failure> {
     if unit_ns.is_some_and(|ns| ns <= 0) {
         return Err(Failure::usage("--unit-length: must be more than 0"));
     }
-    let given = sides::Given::read(args, time(&args.deadline, "--deadline")?)?;
+    let given = sides(args, time(&args.deadline, "--deadline")?)?;
     let known = answers::answers(args, &given)?;
     #[expect(clippy::cast_precision_loss, reason = "a length of time")]
     let unit_ns = unit_ns.map(|ns| ns as f64);
@@ -60,4 +62,23 @@ pub(crate) fn decide(args: &DecideArgs) -> Result<ExitCode, Failure> {
         say::answer_in(&report::text(&choice, style), style)?;
     }
     Ok(ExitCode::from(if choice.path.certain { 0 } else { OPEN }))
+}
+
+/// Both sides, from the files that were given.
+fn sides(args: &DecideArgs, deadline_ns: Option<i64>) -> Result<Sides, Failure> {
+    if let Some(path) = &args.published {
+        let file = path.display().to_string();
+        let text = String::from_utf8(input::bytes(path)?)
+            .map_err(|e| Failure::usage(format!("--published {file}: {e}")))?;
+        return Ok(
+            Sides::of_published(&text, &file, &input::name(path)).map_err(SeriesError::from)?
+        );
+    }
+    let named = |paths: &[PathBuf]| -> Result<Vec<Named>, Failure> {
+        let runs = input::runs(paths)?;
+        Ok(paths.iter().map(|p| input::name(p)).zip(runs).collect())
+    };
+    let files =
+        Files { real: named(&args.real)?, fast: named(&args.fast)?, rest: named(&args.runs)? };
+    Ok(Sides::of_files(files, deadline_ns).map_err(SeriesError::from)?)
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `decide sleepers`: one run for each number of tasks that sleep in parallel.
 //!
-//! Context: COLD. The runs are ordinary run files; `decide` reads them as figure 4.
+//! Context: COLD. `decide` reads the runs as figure 4.
+//! Not here: their order and files (`tailbound_series::sleepers`).
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +12,9 @@ use tailbound_core::cpus::CpuSet;
 use tailbound_core::plan::RunConfig;
 use tailbound_host::Root;
 use tailbound_report::decide::sleepers as picture;
-use tailbound_run::{Output, Request, Session, resolve};
+use tailbound_run::{Output, Request, Resolved, Session, resolve};
+use tailbound_series::SeriesError;
+use tailbound_series::sleepers as series;
 use tailbound_stats::decide::of_runs;
 use tailbound_sys::signal::Signals;
 
@@ -22,19 +25,14 @@ use crate::say::{self, Failure};
 /// Where nobody names a folder.
 const FOLDER: &str = "sleepers";
 
-/// The run file for this number of tasks.
-fn file(out: &Path, tasks: u32) -> PathBuf {
-    out.join(format!("sleepers-{tasks}.tailbound.jsonl"))
-}
-
 /// The folder: all files are looked at before the first is measured.
 fn folder(
     args: &SleepersArgs,
     numbers: impl Iterator<Item = u32> + Clone,
 ) -> Result<PathBuf, Failure> {
-    let taken = |out: &Path| {
-        let mut files = numbers.clone().map(|tasks| file(out, tasks));
-        files.find(|p| !args.force && p.symlink_metadata().is_ok())
+    let taken = |out: &Path| match args.force {
+        true => None,
+        false => series::taken(out, numbers.clone()),
     };
     let Some(out) = &args.out else {
         let mut all = names::numbered(Path::new(FOLDER));
@@ -42,10 +40,7 @@ fn folder(
     };
     match taken(out) {
         None => Ok(out.clone()),
-        Some(path) => Err(Failure::usage(format!(
-            "{} exists already: choose another --out, or give --force to overwrite it",
-            path.display()
-        ))),
+        Some(path) => Err(SeriesError::Exists { path, choose: "--out" }.into()),
     }
 }
 
@@ -73,15 +68,13 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
         .map_err(|e| Failure::cannot(format!("{}: {e}", out.display())))?;
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
-    let mut runs: Vec<(String, Run)> = Vec::new();
     let count = plans.len();
-    for (i, (tasks, resolved)) in plans.into_iter().enumerate() {
-        let path = file(&out, tasks);
+    let made = series::make(&out, plans, |place, tasks, resolved: Resolved, path| {
         if !args.quiet {
             let length = tailbound_core::units::format_span(resolved.plan.duration_ns());
-            say::note(&format!("{tasks} tasks for {length}, run {} of {count}", i + 1));
+            say::note(&format!("{tasks} tasks for {length}, run {place} of {count}"));
         }
-        let output = Output::open(&path, &resolved.plan, args.force)?;
+        let output = Output::open(path, &resolved.plan, args.force)?;
         let session = Session {
             plan: resolved.plan,
             findings: resolved.findings,
@@ -94,13 +87,12 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
             round: None,
         };
         let (run, _) = tailbound_run::run(session, output, &signals, &mut |_| ())?;
-        let cut = !run.ended_as_planned();
-        runs.push((crate::input::name(&path), run));
-        if cut {
-            say::note("ended early: what follows is what was measured until then");
-            break;
-        }
+        Ok::<Run, Failure>(run)
+    })?;
+    if made.cut {
+        say::note("ended early: what follows is what was measured until then");
     }
+    let runs = made.runs;
     let named: Vec<(&str, &Run)> = runs.iter().map(|(name, run)| (name.as_str(), run)).collect();
     let side = of_runs("latency", &named, None);
     let Some(figure) = picture::of_sides(&[&side]) else {

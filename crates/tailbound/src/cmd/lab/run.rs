@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 use tailbound_lab::{Labelled, Request};
 use tailbound_report::matrix;
+use tailbound_stats::Analysis;
 
 use super::cells::{self, Bench};
 use super::request;
@@ -135,7 +136,7 @@ fn page(made: &[matrix::Cell]) -> String {
     match made {
         [matrix::Cell { run: Ok(run), file, .. }] => {
             let name = file.clone().unwrap_or_else(|| run.header.id.clone());
-            tailbound_report::html(std::slice::from_ref(run), &[name])
+            tailbound_report::html(&[Analysis::of(run)], &[name])
         }
         _ => matrix::html(made),
     }
@@ -162,12 +163,12 @@ fn answer(
             say::answer_json(&answer)?;
         }
         [matrix::Cell { run: Ok(run), .. }] if args.host.json => {
-            let mut answer = tailbound_report::json(run);
+            let mut answer = tailbound_report::json(&Analysis::of(run));
             answer["lab_cost"] = costs.into_iter().next().unwrap_or_default();
             say::answer_json(&answer)?;
         }
         [matrix::Cell { run: Ok(run), .. }] => {
-            say::answer_in(&tailbound_report::text(run, style), style)?;
+            say::answer_in(&tailbound_report::text(&Analysis::of(run), style), style)?;
         }
         _ => say::answer_in(&matrix::text(made, style), style)?,
     }

@@ -4,19 +4,16 @@
 //! Context: COLD.
 //!
 //! ```text
-//! arguments ─► every variant parsed and resolved ─► folder ─► round by round: child ─► compare
+//! arguments ─► every variant parsed and resolved ─► folder ─► tailbound_series::rounds ─► compare
 //! ```
-//! Nothing is started before every variant was checked. Runs that are complete are kept, so the
-//! same command with the same folder resumes a series that was stopped, or makes it longer.
-
-pub(super) mod child;
-pub(crate) mod series;
+//! Nothing is started before every variant was checked.
+//! Not here: the folder, the order, which runs are made (`tailbound-series`).
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Parser as _;
 use tailbound_core::Run;
@@ -26,19 +23,16 @@ use tailbound_core::utc;
 use tailbound_host::Root;
 use tailbound_report::compare::Answer;
 use tailbound_run::resolve;
+use tailbound_series::rounds::{self as series, Next, Progress, Series, Variant};
 use tailbound_stats::compare::{Design, Systems};
 use tailbound_sys::clock;
-use tailbound_sys::signal::Signals;
 
-use self::series::{Series, Variant};
+use crate::caller::Machine;
 use crate::cli::{Cli, Command, RunArgs};
 use crate::cmd::{compare, run};
 use crate::input;
 use crate::names;
 use crate::say::{self, Failure};
-
-/// What a run takes besides warm-up and measurement, until the first one was timed.
-const OVERHEAD_NS: i64 = 700_000_000;
 
 /// `tailbound run --rounds`
 pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
@@ -86,8 +80,15 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
             "--rounds {rounds}: intervals and verdicts take {need} rounds; with fewer there are figures only. More can be made later, by the same command with the same --out"
         ));
     }
-    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
-    let interrupted = make(&series, &common, &signals, args.plan.quiet)?;
+    let mut shown = Shown { quiet: args.plan.quiet, terminal: io::stderr().is_terminal() };
+    let made = series::make(&series, &common, &mut Machine::default(), &mut shown);
+    shown.clear();
+    let interrupted = made?;
+    if interrupted {
+        say::note(
+            "Ended by a signal: the whole rounds so far are compared; the same command with the same --out resumes.",
+        );
+    }
     let order: Vec<String> = series.variants.iter().map(|v| v.name.clone()).collect();
     let runs = input::runs(&input::in_folder(&series.folder)?)?;
     // Of a longer series only the rounds asked for.
@@ -196,121 +197,33 @@ fn check(variants: &[Variant]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A run file that is whole.
-fn complete(path: &Path) -> bool {
-    path.exists() && input::run(path).is_ok_and(|r| r.ended_as_planned())
-}
-
-/// Makes every run that is not there yet; `true`: ended by a signal.
-fn make(
-    series: &Series,
-    common: &[OsString],
-    signals: &Signals,
-    quiet: bool,
-) -> Result<bool, Failure> {
-    let mut open: Vec<(u32, usize, &Variant, PathBuf)> = Vec::new();
-    for round in 0..series.rounds {
-        for (place, v) in series.order(round).into_iter().enumerate() {
-            let file = series.file(round, v);
-            if !complete(&file) {
-                open.push((round, place, v, file));
-            }
-        }
-    }
-    let mut shown = Shown::new(series, &open.iter().map(|o| o.2).collect::<Vec<_>>(), quiet);
-    for (round, place, v, file) in &open {
-        shown.next(*round, v);
-        let as_round = serde_json::to_string(&series.place(*round, *place, v))
-            .map_err(|e| Failure::cannot(format!("rounds: {e}")))?;
-        let mut words: Vec<OsString> = vec!["run".into()];
-        words.extend(common.iter().cloned());
-        words.extend(v.words.iter().map(OsString::from));
-        words.extend(
-            ["--as-round", &as_round, "--quiet", "--force", "--yes", "--out"].map(OsString::from),
-        );
-        words.push(file.clone().into_os_string());
-        let ended = child::run(&words, &series.folder, signals, &mut || ())?;
-        if ended.interrupted {
-            shown.clear();
-            say::note(
-                "Ended by a signal: the whole rounds so far are compared; the same command with the same --out resumes.",
-            );
-            return Ok(true);
-        }
-        if !complete(file) {
-            shown.clear();
-            let why = ended.said.trim_start_matches("tailbound: ");
-            let why = if why.is_empty() { "it left no complete run and no message" } else { why };
-            return Err(Failure::cannot(format!(
-                "variant `{}`, round {}: {why}",
-                v.name,
-                round + 1
-            )));
-        }
-    }
-    shown.clear();
-    Ok(false)
-}
-
 /// What is shown while the series goes on.
 struct Shown {
     quiet: bool,
     terminal: bool,
-    rounds: u32,
-    begun: Instant,
-    done: u32,
-    /// Expected lengths of the runs still to make, the next one first.
-    left_ns: Vec<i64>,
-    expected_ns: i64,
 }
 
-impl Shown {
-    fn new(series: &Series, open: &[&Variant], quiet: bool) -> Self {
-        let length = |v: &&Variant| {
-            v.plan.duration_ns().saturating_add(v.plan.warm_up_ns).saturating_add(OVERHEAD_NS)
+impl Progress for Shown {
+    fn begins(&mut self, series: &Series, there: usize, expected_ns: i64) {
+        if self.quiet {
+            return;
+        }
+        let kept = if there > 0 {
+            format!(", {there} of the runs are there already")
+        } else {
+            String::new()
         };
-        let left_ns: Vec<i64> = open.iter().map(length).collect();
-        let all: i64 = left_ns.iter().sum();
-        if !quiet {
-            let there = series.rounds as usize * series.variants.len() - open.len();
-            let kept = if there > 0 {
-                format!(", {there} of the runs are there already")
-            } else {
-                String::new()
-            };
-            say::note(&format!(
-                "{} rounds of {} variants in random order (seed {}){kept}: about {}; {}",
-                series.rounds,
-                series.variants.len(),
-                series.seed,
-                format_span(all),
-                series.folder.display()
-            ));
-        }
-        Self {
-            quiet,
-            terminal: io::stderr().is_terminal(),
-            rounds: series.rounds,
-            begun: Instant::now(),
-            done: 0,
-            left_ns,
-            expected_ns: 0,
-        }
+        say::note(&format!(
+            "{} rounds of {} variants in random order (seed {}){kept}: about {}; {}",
+            series.rounds,
+            series.variants.len(),
+            series.seed,
+            format_span(expected_ns),
+            series.folder.display()
+        ));
     }
 
-    fn next(&mut self, round: u32, variant: &Variant) {
-        let at = usize::try_from(self.done).unwrap_or(usize::MAX);
-        let rest: i64 = self.left_ns.iter().skip(at).sum();
-        let elapsed = self.begun.elapsed();
-        // What was expected of the runs so far, and what they took.
-        let rest = if self.expected_ns > 0 {
-            let slower = elapsed.as_secs_f64() * 1e9 / self.expected_ns as f64;
-            Duration::from_secs_f64((rest as f64 * slower / 1e9).max(0.0))
-        } else {
-            Duration::from_nanos(rest.unsigned_abs())
-        };
-        self.expected_ns += self.left_ns.get(at).copied().unwrap_or(0);
-        self.done += 1;
+    fn next(&mut self, next: &Next<'_>) {
         if self.quiet {
             return;
         }
@@ -318,11 +231,11 @@ impl Shown {
             |d: Duration| format_span(i64::try_from(d.as_secs()).unwrap_or(0) * 1_000_000_000);
         let text = format!(
             "round {} of {}, {}: {} over, about {} to go",
-            round + 1,
-            self.rounds,
-            variant.name,
-            span(elapsed),
-            span(rest)
+            next.round + 1,
+            next.rounds,
+            next.variant,
+            span(next.elapsed),
+            span(next.left)
         );
         if self.terminal {
             crate::say::redraw(&text);
@@ -330,7 +243,9 @@ impl Shown {
             say::note(&text);
         }
     }
+}
 
+impl Shown {
     fn clear(&self) {
         if self.terminal && !self.quiet {
             crate::say::redraw("");

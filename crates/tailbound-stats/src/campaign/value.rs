@@ -2,7 +2,7 @@
 //! One statistic of one run: its value, what is known of it, and why there is none.
 //!
 //! Context: COLD. Units: ns for times, shares from 0 to 1, percent, per second.
-//! Half-widths are those of `tailbound_stats::precision` (stretches of the schedule are the
+//! Half-widths are those of [`mod@crate::precision`] (stretches of the schedule are the
 //! unit) and, for benchmarks, Student's and chi-square over the repetitions. A run too short for stretches has
 //! limits as if its activations were independent, which is said. The latest and earliest are exact for
 //! what was measured and have no limit: nothing here extrapolates.
@@ -10,10 +10,11 @@
 use serde::Serialize;
 use tailbound_core::campaign::{Cost, Of, Statistic, What};
 use tailbound_core::record::BenchmarkRecord;
-use tailbound_core::units::grouped;
+use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Context, Run};
-use tailbound_stats::decide::{Sample, advantage};
-use tailbound_stats::{Precision, Quantile, Summary, chi, quantile, student};
+
+use crate::decide::{Sample, advantage};
+use crate::{Precision, Quantile, Summary, chi, quantile, student};
 
 const CONFIDENCE: f64 = 0.95;
 /// How far from the middle of its interval a value may be that is shown with ±, in half-widths.
@@ -80,7 +81,7 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
     let extreme =
         |v: Option<i64>| Value { value: v.map(|v| v as f64), n, extreme: true, ..Value::default() };
     let moment = |value: Option<f64>, half: fn(&Precision) -> Option<f64>, alone: Option<f64>| {
-        let known = crate::precision::of(run, context, None);
+        let known = crate::precision::of_run(run, context, None);
         match (half(&known), &known.why_not) {
             (None, Some(why)) => {
                 Value { why: Some(independent(alone, why)), ..Value::half(value, alone, n) }
@@ -89,7 +90,7 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
         }
     };
     let root_n = (n as f64).sqrt();
-    let z = tailbound_stats::normal::quantile(f64::midpoint(CONFIDENCE, 1.0));
+    let z = crate::normal::quantile(f64::midpoint(CONFIDENCE, 1.0));
     let mean_alone = summary.sd_ns.map(|sd| z * sd / root_n);
     // Of the deviation, by the fourth moment.
     let sd_alone = summary
@@ -104,11 +105,13 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
         What::Sd => moment(summary.sd_ns, |p| p.sd_ns, sd_alone),
         What::Skewness => moment(summary.skewness, |p| p.skewness, None),
         What::Kurtosis => moment(summary.kurtosis, |p| p.kurtosis, None),
-        What::Mode if summary.mode_below().is_some() => {
-            let below = crate::figures::mode(&summary);
-            Value { n, ..Value::absent(format!("it is {below}: the lowest step of the source")) }
-        }
-        What::Mode => Value { value: summary.mode.map(|m| m.ns), n, ..Value::default() },
+        What::Mode => match summary.mode_below() {
+            Some(ns) => {
+                let below = format!("it is < {}: the lowest step of the source", format_ns_i64(ns));
+                Value { n, ..Value::absent(below) }
+            }
+            None => Value { value: summary.mode.map(|m| m.ns), n, ..Value::default() },
+        },
         What::Median => at(run, context, 0.5),
         What::Quantile(p) => at(run, context, p),
         What::Within(limit) => {
@@ -160,20 +163,19 @@ fn at(run: &Run, context: Context, p: f64) -> Value {
             n: due.n,
             ..Value::absent(format!("withheld: it needs {} more activations", grouped(more)))
         },
-        Quantile::Below { ns, .. } => Value {
-            n: due.n,
-            ..Value::absent(format!("less than {}", tailbound_core::units::format_ns_i64(ns)))
-        },
-        Quantile::AtLeast { ns } => Value {
-            n: due.n,
-            ..Value::absent(format!("{} or more", tailbound_core::units::format_ns_i64(ns)))
-        },
+        Quantile::Below { ns, .. } => {
+            Value { n: due.n, ..Value::absent(format!("less than {}", format_ns_i64(ns))) }
+        }
+        Quantile::AtLeast { ns } => {
+            Value { n: due.n, ..Value::absent(format!("{} or more", format_ns_i64(ns))) }
+        }
         Quantile::Unknown => Value::absent("not in the source"),
     }
 }
 
 /// Repetitions of a benchmark, in ns or per second.
-pub(super) fn repetitions(run: &Run, cost: Cost) -> Vec<f64> {
+#[must_use]
+pub fn repetitions(run: &Run, cost: Cost) -> Vec<f64> {
     let ended = run.benchmarks.iter().filter(|w| w.failed.is_none());
     let one = |w: &BenchmarkRecord| match cost {
         Cost::Real => w.real_ns as f64,

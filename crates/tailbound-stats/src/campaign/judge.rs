@@ -8,7 +8,8 @@
 use serde::Serialize;
 use tailbound_core::campaign::{Claim, Figure, Relation, Side, Statistic};
 
-use super::given::{Given, Measured, State, share};
+use super::given::{Given, Measured, Place, State, share};
+use super::phrases;
 use super::value::{Value, value};
 
 /// How near two figures are that are called alike, as a share.
@@ -196,7 +197,7 @@ fn compare(
 }
 
 /// A statistic of one system's run of `part`.
-pub(super) fn of(given: &Given, m: &Measured, part: &str, statistic: &Statistic) -> Value {
+fn of(given: &Given, m: &Measured, part: &str, statistic: &Statistic) -> Value {
     let Some(place) = m.place(part) else {
         return Value { why: Some("not run yet".to_owned()), ..Value::default() };
     };
@@ -215,7 +216,7 @@ pub(super) fn of(given: &Given, m: &Measured, part: &str, statistic: &Statistic)
 
 fn share_of(given: &Given, m: &Measured, part: &str) -> f64 {
     let found = given.parts.iter().find(|p| p.id == part);
-    let run = m.place(part).and_then(super::given::Place::run);
+    let run = m.place(part).and_then(Place::run);
     found.zip(run).map_or(1.0, |(part, run)| share(part, run))
 }
 
@@ -294,7 +295,7 @@ fn known(given: &Given, side: &Side, m: Option<&Measured>) -> Known {
     match (side, m) {
         (Side::Ours { part, statistic, .. }, Some(m)) => {
             let value = of(given, m, part, statistic);
-            let shown = super::tables::shown(&value, statistic);
+            let shown = phrases::shown(&value, statistic);
             let words = format!("{shown} on {} ({part})", m.name);
             Known { value, share: share_of(given, m, part), words }
         }
@@ -316,7 +317,7 @@ fn judge(
 ) -> Judgement {
     let (a, mut b) = (known(given, left.0, left.1), known(given, right.0, right.1));
     if let (Side::Value(v), Side::Ours { statistic, .. }) = (right.0, left.0) {
-        b.words = super::tables::plain(*v, statistic);
+        b.words = phrases::plain(*v, statistic);
     }
     let why_not = [&a, &b].into_iter().find(|k| k.value.value.is_none());
     if let Some(k) = why_not {
@@ -325,7 +326,7 @@ fn judge(
     }
     let times = claim.times.unwrap_or(1.0);
     let factor = if claim.times.is_some() {
-        format!("{} times ", super::tables::number(times))
+        format!("{} times ", phrases::number(times))
     } else {
         String::new()
     };
@@ -346,7 +347,7 @@ fn judge(
         Word::Holds if limit && a.value.extreme && short < 1.0 => {
             why.push_str(&format!(
                 "; not exceeded, but these are only {} of the published events",
-                super::tables::part_of(short)
+                phrases::part_of(short)
             ));
             Word::Undecidable
         }
@@ -359,7 +360,7 @@ fn judge(
         }
         _ => {
             if (a.value.extreme || b.value.extreme) && short < 1.0 {
-                let part = super::tables::part_of(short);
+                let part = phrases::part_of(short);
                 why.push_str(&format!("; in {part} of the published events"));
             }
             word

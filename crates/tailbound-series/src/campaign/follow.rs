@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Follows a run file while another process writes it: what can be said so far.
 //!
-//! Context: COLD. Reads only what was added, and of that only the seconds.
+//! Context: COLD. Units: ns. Reads only what was added, and of that only the seconds.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::record::Line;
-use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_sys::given;
 
+/// What a run says while it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoFar {
+    /// Activations that fell due.
+    pub due: u64,
+    /// The latest of them.
+    pub max_ns: i64,
+}
+
 /// A file that grows.
-pub(super) struct Follow {
+#[derive(Debug)]
+pub struct Follow {
     path: PathBuf,
     /// The file of an earlier run, which tells of that one, until the new one takes its place.
     earlier: Option<(u64, u64)>,
@@ -23,13 +32,15 @@ pub(super) struct Follow {
 }
 
 impl Follow {
-    pub(super) fn new(path: &Path) -> Self {
+    /// Of the file at `path`; what lies there now is of an earlier run.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
         let earlier = path.symlink_metadata().ok().map(|m| (m.dev(), m.ino()));
         Self { path: path.to_owned(), earlier, at: 0, begun: Vec::new(), due: 0, max_ns: None }
     }
 
     /// Takes what is new. A file that is not there yet, or cannot be read, tells nothing.
-    pub(super) fn look(&mut self) {
+    pub fn look(&mut self) {
         let Ok(mut file) = given::open(&self.path) else { return };
         if file.metadata().is_ok_and(|m| self.earlier == Some((m.dev(), m.ino()))) {
             return;
@@ -54,13 +65,9 @@ impl Follow {
         }
     }
 
-    /// `so far 12,000 due, none later than 83.4 µs`
-    pub(super) fn so_far(&self) -> Option<String> {
-        let max = self.max_ns?;
-        Some(format!(
-            "so far {} fell due, none later than {}",
-            grouped(self.due),
-            format_ns_i64(max)
-        ))
+    /// What it says so far; `None` before the first second.
+    #[must_use]
+    pub fn so_far(&self) -> Option<SoFar> {
+        Some(SoFar { due: self.due, max_ns: self.max_ns? })
     }
 }

@@ -4,46 +4,87 @@
 //! Context: COLD. A system is a kernel with its preemption model and, in the lab, what was added
 //! to its command line. PREEMPT_RT is the real-time side where one system alone has it.
 
-use std::path::PathBuf;
-
 use tailbound_core::Run;
 use tailbound_core::published::Published;
 use tailbound_core::record::Fact;
 use tailbound_stats::decide::{Side, of_published, of_runs};
 
-use crate::cli_decide::DecideArgs;
-use crate::input;
-use crate::say::Failure;
-
 /// Both sides and what is known of the machine.
-pub(super) struct Given {
-    pub(super) real: Side,
-    pub(super) fast: Side,
+#[derive(Debug)]
+pub struct Sides {
+    /// The real-time side.
+    pub real: Side,
+    /// The other.
+    pub fast: Side,
     /// The runs, for the facts of their machine; none of published figures.
-    pub(super) runs: Vec<Run>,
+    pub runs: Vec<Run>,
     /// A deadline that was required or given.
-    pub(super) deadline: Option<String>,
+    pub deadline: Option<String>,
     /// What the reader must know.
-    pub(super) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
-/// A file and its run.
-type Named = (String, Run);
+/// The name of a file and its run.
+pub type Named = (String, Run);
 
-impl Given {
-    /// Reads what was given.
-    pub(super) fn read(args: &DecideArgs, deadline_ns: Option<i64>) -> Result<Self, Failure> {
-        if let Some(path) = &args.published {
-            return published(path);
-        }
-        let named = |paths: &[PathBuf]| -> Result<Vec<Named>, Failure> {
-            let runs = input::runs(paths)?;
-            Ok(paths.iter().map(|p| input::name(p)).zip(runs).collect())
-        };
-        let (mut real, mut fast) = (named(&args.real)?, named(&args.fast)?);
-        let rest = named(&args.runs)?;
+/// Files as they were given.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// Those named as the real-time side.
+    pub real: Vec<Named>,
+    /// Those named as the other.
+    pub fast: Vec<Named>,
+    /// Those whose kernel has to tell.
+    pub rest: Vec<Named>,
+}
+
+/// Why files cannot be parted into two systems.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SidesError {
+    /// Files were named for one side alone.
+    #[error("--real and --fast: give files for both sides")]
+    OneSide,
+    /// The kernels of the others do not tell.
+    #[error("{}: name the files of each side with --real FILES --fast FILES", phrase_untold(.systems, .realtime))]
+    Untold {
+        /// The systems there are.
+        systems: Vec<String>,
+        /// How many of them have PREEMPT_RT.
+        realtime: usize,
+    },
+    /// All files are of one side.
+    #[error("--real and --fast: one side is left without a file")]
+    LeftWithout,
+    /// What was published cannot be read.
+    #[error("--published {file}: {why}")]
+    Published {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+fn phrase_untold(systems: &[String], realtime: &usize) -> String {
+    let names = systems.join("; ");
+    match systems.len() {
+        0 => "no run was given".to_owned(),
+        1 => format!("all runs are of one system ({names})"),
+        2 if *realtime == 0 => format!("neither system has PREEMPT_RT ({names})"),
+        2 => format!("both systems have PREEMPT_RT ({names})"),
+        n => format!("there are {n} systems ({names})"),
+    }
+}
+
+impl Sides {
+    /// Of run files; a deadline that is given stands before one that a run required.
+    ///
+    /// # Errors
+    /// When they cannot be parted into two systems.
+    pub fn of_files(files: Files, deadline_ns: Option<i64>) -> Result<Self, SidesError> {
+        let Files { mut real, mut fast, rest } = files;
         if real.is_empty() != fast.is_empty() && rest.is_empty() {
-            return Err(Failure::usage("--real and --fast: give files for both sides"));
+            return Err(SidesError::OneSide);
         }
         sort(rest, &mut real, &mut fast)?;
         let mut notes = Vec::new();
@@ -79,22 +120,27 @@ impl Given {
     }
 }
 
-fn published(path: &std::path::Path) -> Result<Given, Failure> {
-    let wrong = |e: String| Failure::usage(format!("--published {}: {e}", path.display()));
-    let text = String::from_utf8(input::bytes(path)?).map_err(|e| wrong(e.to_string()))?;
-    let figures = Published::parse(&text).map_err(wrong)?;
-    let name = figures.source.clone().unwrap_or_else(|| input::name(path));
-    Ok(Given {
-        real: of_published(&figures.real, &name).map_err(wrong)?,
-        fast: of_published(&figures.fast, &name).map_err(wrong)?,
-        runs: Vec::new(),
-        deadline: None,
-        notes: vec![format!("Published figures: {name}.")],
-    })
+impl Sides {
+    /// Of published figures in `text`; `file` is what was given, `name` what people know it by.
+    ///
+    /// # Errors
+    /// When it holds none, or not enough of them.
+    pub fn of_published(text: &str, file: &str, name: &str) -> Result<Self, SidesError> {
+        let wrong = |why| SidesError::Published { file: file.to_owned(), why };
+        let figures = Published::parse(text).map_err(wrong)?;
+        let name = figures.source.clone().unwrap_or_else(|| name.to_owned());
+        Ok(Self {
+            real: of_published(&figures.real, &name).map_err(wrong)?,
+            fast: of_published(&figures.fast, &name).map_err(wrong)?,
+            runs: Vec::new(),
+            deadline: None,
+            notes: vec![format!("Published figures: {name}.")],
+        })
+    }
 }
 
 /// Puts the files that were given without a side where their kernels tell.
-fn sort(rest: Vec<Named>, real: &mut Vec<Named>, fast: &mut Vec<Named>) -> Result<(), Failure> {
+fn sort(rest: Vec<Named>, real: &mut Vec<Named>, fast: &mut Vec<Named>) -> Result<(), SidesError> {
     if rest.is_empty() && !real.is_empty() {
         return Ok(());
     }
@@ -106,25 +152,16 @@ fn sort(rest: Vec<Named>, real: &mut Vec<Named>, fast: &mut Vec<Named>) -> Resul
         }
     }
     let named = !real.is_empty() || !fast.is_empty();
-    let names = || systems.iter().map(|s| s.0.as_str()).collect::<Vec<_>>().join("; ");
     let told = systems.iter().filter(|s| s.1).count();
     if !named && (systems.len() != 2 || told != 1) {
-        let what = match systems.len() {
-            0 => "no run was given".to_owned(),
-            1 => format!("all runs are of one system ({})", names()),
-            2 if told == 0 => format!("neither system has PREEMPT_RT ({})", names()),
-            2 => format!("both systems have PREEMPT_RT ({})", names()),
-            n => format!("there are {n} systems ({})", names()),
-        };
-        return Err(Failure::usage(format!(
-            "{what}: name the files of each side with --real FILES --fast FILES"
-        )));
+        let systems = systems.into_iter().map(|s| s.0).collect();
+        return Err(SidesError::Untold { systems, realtime: told });
     }
     for (file, run) in rest {
         if realtime(&run) { real.push((file, run)) } else { fast.push((file, run)) }
     }
     if real.is_empty() || fast.is_empty() {
-        return Err(Failure::usage("--real and --fast: one side is left without a file"));
+        return Err(SidesError::LeftWithout);
     }
     Ok(())
 }

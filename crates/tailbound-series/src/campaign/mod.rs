@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Campaigns: which runs of a publication are to be made, how long they are, and where they lie.
+//!
+//! Context: COLD. Units: ns.
+//! Not here: the file itself (`tailbound_core::campaign`), judging (`tailbound-stats`), kernels of the lab
+//! (`tailbound-lab`; the command line makes those runs, in the folders that are described here).
+//!
+//! ```text
+//! shipped.rs  campaigns in the program, or a file      folder.rs  runs and their state, from files alone
+//! options.rs  how long, where, which of its runs       make.rs    runs on this machine, one child each
+//! follow.rs   what a run says while it is made
+//! ```
+
+pub mod folder;
+mod follow;
+mod make;
+mod options;
+mod shipped;
+
+pub use folder::Folder;
+pub use follow::{Follow, SoFar};
+pub use make::{Ahead, CampaignCaller, Now, Progress, make};
+pub use options::{LONG_NS, Long, Options, wanted};
+pub use shipped::{Chosen, SHIPPED, find, parse, shipped_names};
+
+use crate::error::SeriesError;
+
+/// How a campaign's runs ended.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// By a signal, before all were made.
+    pub interrupted: bool,
+    /// The folder holds runs made with different options: nothing was made.
+    pub taken: Option<SeriesError>,
+}
+
+impl Ended {
+    /// By a signal.
+    #[must_use]
+    pub fn by_signal() -> Self {
+        Self { interrupted: true, taken: None }
+    }
+
+    /// Before the first run, because the folder is taken.
+    #[must_use]
+    pub fn taken(why: SeriesError) -> Self {
+        Self { interrupted: false, taken: Some(why) }
+    }
+}

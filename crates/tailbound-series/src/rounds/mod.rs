@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rounds: runs of several variants in turn, in random order.
+//!
+//! Context: COLD. Runs that are complete are kept, so the same series in the same folder resumes one that was
+//! stopped, or makes it longer.
+//!
+//! ```text
+//! series.rs  what is compared, in which order      description.rs  what a folder says of its series
+//! make.rs    round by round, the runs that are not there yet
+//! ```
+
+mod description;
+mod make;
+mod series;
+
+pub use description::{DescriptionError, NAME_MAX, ROUNDS_MAX, is_name, variants};
+pub use make::{Next, Progress, make};
+pub use series::{Series, Variant};
