@@ -16,6 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::LoadSpec;
 use tailbound_core::record::LoadRecord;
 use tailbound_core::{CpuSet, Finding, Impact, units};
@@ -94,9 +95,8 @@ impl LoadSample {
 
     /// Units a second.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people and plots")]
     pub fn rate(&self) -> f64 {
-        if self.span_ns > 0 { self.count as f64 * 1e9 / self.span_ns as f64 } else { 0.0 }
+        if self.span_ns > 0 { self.count.real() * 1e9 / self.span_ns.real() } else { 0.0 }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use tailbound_core::number::Real as _;
 use tailbound_core::units::exact;
 use tailbound_core::{EndReason, Run};
 use tailbound_stats::sweep::Step;
@@ -122,16 +123,12 @@ fn interrupted(run: &Run) -> bool {
 
 /// `steps` intervals from `from_ns` to `to_ns`, at least two, in equal ratios, in whole µs, none twice.
 #[must_use]
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "intervals of an hour at most"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "intervals of an hour at most")]
 pub fn intervals(from_ns: i64, to_ns: i64, steps: u32) -> Vec<i64> {
     let steps = steps.max(2);
     let at = |i: u32| {
         let share = f64::from(i) / f64::from(steps - 1);
-        let ns = from_ns as f64 * (to_ns as f64 / from_ns as f64).powf(share);
+        let ns = from_ns.real() * (to_ns.real() / from_ns.real()).powf(share);
         (ns / 1000.0).round() as i64 * 1000
     };
     let mut all: Vec<i64> = (0..steps).map(at).collect();

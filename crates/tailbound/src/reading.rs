@@ -5,6 +5,8 @@
 //! Context: COLD. Units: bytes. Drawn to standard error: standard output is for the answer.
 //! Not here: the progress of a run (`live`).
 
+use tailbound_core::number::Real as _;
+
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
@@ -56,8 +58,7 @@ impl Drop for Reading<'_> {
 
 /// `read 0.80 of 1.73 GB of x.raw, 430 MB/s, 2 s left`
 fn line(name: &str, bytes: u64, total: Option<u64>, elapsed: Duration) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-    let (done, total) = (bytes as f64, total.map(|t| t as f64));
+    let (done, total) = (bytes.real(), total.map(|t| t.real()));
     let rate = done / elapsed.as_secs_f64().max(1e-3);
     let of = total.map_or_else(String::new, |t| format!(" of {:.2}", t / 1e9));
     let left = total.map_or_else(String::new, |t| {

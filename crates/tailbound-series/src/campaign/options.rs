@@ -4,6 +4,7 @@
 //! Context: COLD. Units: ns, shares of 1.
 
 use tailbound_core::campaign::{Part, scaled};
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::RunConfig;
 use tailbound_core::units::parse_ns;
 
@@ -57,8 +58,7 @@ impl Options {
         if ns <= LONG_NS {
             return None;
         }
-        #[expect(clippy::cast_precision_loss, reason = "a suggestion of one digit")]
-        let scale = self.scale * LONG_NS as f64 / ns as f64;
+        let scale = self.scale * LONG_NS.real() / ns.real();
         let digit = 10f64.powf(scale.log10().floor());
         Some(Long { part: part.id.clone(), ns, scale: (scale / digit).floor() * digit })
     }

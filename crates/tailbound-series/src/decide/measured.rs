@@ -6,6 +6,7 @@
 
 use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
+use tailbound_core::number::Real as _;
 use tailbound_core::record::Fact;
 use tailbound_stats::decide::flow::{Answer, Known};
 
@@ -36,8 +37,7 @@ pub fn utilisation_high(run: &Run) -> Known {
     let (Some(average), true) = (average, cpus > 0) else {
         return Known::new(Answer::Unknown, "the run file lacks the load average of the machine");
     };
-    #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
-    let share = average / cpus as f64 * 100.0;
+    let share = average / cpus.real() * 100.0;
     let from = format!(
         "load average {average} on {cpus} CPUs before the measurement; --utilisation gives that of the application"
     );

@@ -3,6 +3,8 @@
 //!
 //! Context: COLD. Units: ns.
 
+use tailbound_core::number::Real as _;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -120,14 +122,13 @@ impl Pace {
     }
 
     /// Before a run: the time since the first, and about what is left.
-    #[expect(clippy::cast_precision_loss, reason = "times for people")]
     fn next(&mut self) -> (Duration, Duration) {
         let rest: i64 = self.left_ns.iter().skip(self.done).sum();
         let elapsed = self.begun.elapsed();
         // What was expected of the runs so far, and what they took.
         let rest = if self.expected_ns > 0 {
-            let slower = elapsed.as_secs_f64() * 1e9 / self.expected_ns as f64;
-            Duration::from_secs_f64((rest as f64 * slower / 1e9).max(0.0))
+            let slower = elapsed.as_secs_f64() * 1e9 / self.expected_ns.real();
+            Duration::from_secs_f64((rest.real() * slower / 1e9).max(0.0))
         } else {
             Duration::from_nanos(rest.unsigned_abs())
         };

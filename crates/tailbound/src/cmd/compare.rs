@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tailbound_core::Run;
+use tailbound_core::number::Real as _;
 use tailbound_core::units::parse_ns;
 use tailbound_report::compare::Answer;
 use tailbound_report::pictures::compared;
@@ -88,8 +89,7 @@ pub(crate) fn settings(args: &JudgeArgs) -> Result<Settings, Failure> {
         // A bare 0 has no unit to be wrong about.
         Some(text) if text.trim() == "0" => 0.0,
         Some(text) => match parse_ns(text) {
-            #[expect(clippy::cast_precision_loss, reason = "a margin")]
-            Ok(ns) if ns >= 0 => ns as f64,
+            Ok(ns) if ns >= 0 => ns.real(),
             Ok(_) => return Err(Failure::usage("--margin-time: write 0 or more, for example 1us")),
             Err(e) => return Err(Failure::usage(format!("--margin-time: {e}"))),
         },

@@ -6,6 +6,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::LoadSpec;
 use tailbound_core::units;
 use tailbound_load::{Loads, StartOptions};
@@ -77,8 +78,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
         say::answer_json(&serde_json::Value::Array(list))?;
     } else {
         for e in &ends {
-            #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-            let rate = e.total as f64 / elapsed.max(1e-9);
+            let rate = e.total.real() / elapsed.max(1e-9);
             if let Some(ns) = e.elapsed_ns {
                 // As rt-tests' hackbench says it, for a finite number of messages.
                 say::answer(&format!("Time: {}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000))?;

@@ -5,6 +5,7 @@
 
 use std::process::ExitCode;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::{DURATION_MAX_NS, INTERVAL_MAX_NS};
 use tailbound_core::requirement::Rate;
 use tailbound_core::units::parse_ns;
@@ -155,12 +156,10 @@ fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure>
     Ok(out)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "lengths are planned, not accounted for")]
 fn per_ns(ns: i64) -> f64 {
-    ns as f64
+    ns.real()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts are planned, not accounted for")]
 fn count(n: u64) -> f64 {
-    n as f64
+    n.real()
 }

@@ -9,6 +9,7 @@ mod sleepers;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::units;
 use tailbound_report::decide as report;
 use tailbound_series::SeriesError;
@@ -37,8 +38,7 @@ pub(crate) fn decide(args: &DecideArgs) -> Result<ExitCode, Failure> {
     }
     let given = sides(args, time(&args.deadline, "--deadline")?)?;
     let known = answers::answers(args, &given)?;
-    #[expect(clippy::cast_precision_loss, reason = "a length of time")]
-    let unit_ns = unit_ns.map(|ns| ns as f64);
+    let unit_ns = unit_ns.map(|ns| ns.real());
     let known = answers::request(args, known, unit_ns)?;
     let mut choice = choose(given.real, given.fast, known, unit_ns);
     choice.notes.extend(given.notes);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tailbound_core::Run;
 use tailbound_core::lab::LabRecord;
+use tailbound_core::number::Real as _;
 use tailbound_core::runfile;
 use tailbound_lab::cache::{self, Limits, Working};
 use tailbound_lab::{
@@ -147,8 +148,7 @@ pub(super) fn bytes(run: &Run) -> Result<Vec<u8>, Failure> {
 pub(super) fn cost(cost: &Cost) -> Value {
     let seconds = |d: Option<Duration>| d.map(|d| d.as_secs_f64());
     let rate = match (cost.executed, seconds(cost.cpu)) {
-        #[expect(clippy::cast_precision_loss, reason = "a rate for people and tables")]
-        (Some(n), Some(s)) if s > 0.0 => Some(n as f64 / s),
+        (Some(n), Some(s)) if s > 0.0 => Some(n.real() / s),
         _ => None,
     };
     json!({
