@@ -5,7 +5,6 @@
 //! [`RunConfig`] is what was typed, [`Plan`] what it came to.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::CpuSet;
 use crate::policy::Policy;
 use crate::requirement::Requirement;
+use crate::spec::Spec;
 use crate::units::{format_span, spaced};
 use crate::words::{did_you_mean, open_words, typed_words};
 
@@ -135,85 +135,6 @@ pub struct Until {
     /// Probabilities of the quantiles (rule `precision`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<f64>,
-}
-
-/// One load: its name and options, as `hackbench` or `hackbench:groups=4,ipc=inet`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct LoadSpec {
-    /// The name of a load of the catalogue: docs/loads.md.
-    pub name: String,
-    /// `key=value` options, in the order written.
-    pub options: Vec<(String, String)>,
-}
-
-impl LoadSpec {
-    /// The value of option `key`.
-    #[must_use]
-    pub fn option(&self, key: &str) -> Option<&str> {
-        self.options.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
-    }
-    /// A shell command as load.
-    #[must_use]
-    pub fn command(line: &str) -> Self {
-        Self { name: "cmd".into(), options: vec![("line".into(), line.into())] }
-    }
-}
-
-impl FromStr for LoadSpec {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, rest) = text.split_once(':').map_or((text, ""), |(n, r)| (n, r));
-        if name.is_empty() {
-            return Err("a load needs a name".to_owned());
-        }
-        // A command line may hold commas and equals signs: `line=` comes last and takes the rest.
-        let at = (name == "cmd")
-            .then(|| if rest.starts_with("line=") { Some(0) } else { rest.find(",line=") })
-            .flatten();
-        let (rest, line) = at.map_or((rest, None), |at| {
-            let (before, line) = rest.split_at(at);
-            (before, line.trim_start_matches(',').strip_prefix("line="))
-        });
-        let mut options: Vec<(String, String)> = Vec::new();
-        for part in rest.split(',').filter(|o| !o.is_empty()) {
-            match (part.split_once('='), options.last_mut()) {
-                (Some((key, value)), _) => options.push((key.to_owned(), value.to_owned())),
-                // A CPU list holds commas of its own: `cpus=0,2-3`.
-                (None, Some((key, value))) if key == "cpus" => {
-                    value.push(',');
-                    value.push_str(part);
-                }
-                _ => return Err(format!("load option `{part}` is not key=value")),
-            }
-        }
-        options.extend(line.map(|line| ("line".to_owned(), line.to_owned())));
-        Ok(Self { name: name.to_owned(), options })
-    }
-}
-
-impl fmt::Display for LoadSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let options: Vec<String> = self.options.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        if options.is_empty() {
-            f.write_str(&self.name)
-        } else {
-            write!(f, "{}:{}", self.name, options.join(","))
-        }
-    }
-}
-
-impl TryFrom<String> for LoadSpec {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<LoadSpec> for String {
-    fn from(spec: LoadSpec) -> Self {
-        spec.to_string()
-    }
 }
 
 /// What was asked for, by file: every word is optional and means what the flag of the same name means.
@@ -349,7 +270,7 @@ impl FromStr for IntervalSpread {
 pub struct BenchmarkPlan {
     /// The benchmarks, in the order in which each repetition goes through them.
     #[serde(rename = "works", alias = "benchmarks")]
-    pub benchmarks: Vec<LoadSpec>,
+    pub benchmarks: Vec<Spec>,
     /// How many times each is done.
     pub repeat: u32,
 }
@@ -387,7 +308,7 @@ pub struct Plan {
     /// How the threads sleep.
     pub means: Means,
     /// Loads beside it.
-    pub loads: Vec<LoadSpec>,
+    pub loads: Vec<Spec>,
     /// What is required.
     pub requirement: Requirement,
     /// Written to /dev/cpu_dma_latency for the time of the run, in µs.
@@ -487,20 +408,6 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn loads_round_trip() {
-        for text in [
-            "hackbench",
-            "hackbench:groups=4,ipc=inet",
-            "hackbench:cpus=0,2-3,groups=4",
-            "cmd:line=a,b=c:d",
-            "cmd:repeat=yes,cpus=0,2,line=a,line=b",
-        ] {
-            assert_eq!(text.parse::<LoadSpec>().map(|l| l.to_string()).as_deref(), Ok(text));
-        }
-        assert!(":x".parse::<LoadSpec>().is_err() && "memory:x".parse::<LoadSpec>().is_err());
-    }
 
     #[test]
     fn a_campaign_says_where_it_is_wrong() {

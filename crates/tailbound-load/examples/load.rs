@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tailbound_core::plan::LoadSpec;
+use tailbound_core::Spec;
 use tailbound_core::units;
 use tailbound_load::{Loads, STATUS_FD, StartOptions, worker_main};
 
@@ -33,7 +33,8 @@ fn main() -> ExitCode {
 }
 
 fn run(words: &[String], duration: Option<&str>) -> Result<ExitCode, String> {
-    let specs: Vec<LoadSpec> = words.iter().map(|w| w.parse()).collect::<Result<_, _>>()?;
+    let specs: Result<Vec<Spec>, _> = words.iter().map(|w| w.parse()).collect();
+    let specs = specs.map_err(|e: tailbound_core::SpecError| e.to_string())?;
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
     let limit = duration.map(units::parse_ns).transpose().map_err(|e| e.to_string())?;
     let limit = limit.map(|ns| Duration::from_nanos(ns.unsigned_abs()));

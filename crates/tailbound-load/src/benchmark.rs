@@ -11,7 +11,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::process::ExitStatus;
 
-use tailbound_core::plan::LoadSpec;
+use tailbound_core::Spec;
 use tailbound_core::record::{BenchmarkInterval, BenchmarkRecord};
 use tailbound_sys::process::{self, ChildTimes, Pid};
 use tailbound_sys::{SysError, clock, ipc};
@@ -41,7 +41,7 @@ struct Heard {
 /// # Errors
 /// [`LoadError`]: the specification means nothing here, or no process could be started.
 pub fn run_benchmark(
-    spec: &LoadSpec,
+    spec: &Spec,
     repetition: u32,
     how: &StartOptions,
     interrupted: &mut dyn FnMut() -> bool,

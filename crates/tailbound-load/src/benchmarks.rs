@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. A benchmark is a load of a fixed amount, so that its time is its cost.
 
-use tailbound_core::plan::LoadSpec;
+use tailbound_core::Spec;
 
 use crate::error::LoadError;
 use crate::options;
@@ -95,10 +95,10 @@ pub const BENCHMARKS: &[BenchmarkKind] = &[
 ///
 /// # Errors
 /// Which word is wrong and what would be right.
-pub fn benchmark(text: &str) -> Result<LoadSpec, LoadError> {
+pub fn benchmark(text: &str) -> Result<Spec, LoadError> {
     let line = text.strip_prefix("cmd:").filter(|rest| !rest.starts_with("line="));
     let mut spec = match line {
-        Some(line) => LoadSpec::command(line),
+        Some(line) => Spec::command(line),
         None => text.parse().map_err(|_| LoadError::UnknownBenchmark(text.to_owned()))?,
     };
     let kind = BENCHMARKS.iter().find(|w| w.name == spec.name);
@@ -136,11 +136,11 @@ pub fn benchmark(text: &str) -> Result<LoadSpec, LoadError> {
 }
 
 /// The load that a benchmark runs.
-pub(crate) fn as_load(spec: &LoadSpec) -> LoadSpec {
+pub(crate) fn as_load(spec: &Spec) -> Spec {
     let kind = BENCHMARKS.iter().find(|w| w.name == spec.name);
     let preset = kind.map_or(&[][..], |k| k.preset).iter();
     let preset = preset.map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-    LoadSpec {
+    Spec {
         name: kind.map_or(spec.name.as_str(), |k| k.load).to_owned(),
         // The command line of `cmd` comes last.
         options: preset.chain(spec.options.iter().cloned()).collect(),

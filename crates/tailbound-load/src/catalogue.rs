@@ -267,7 +267,7 @@ pub const CATALOGUE: &[LoadKind] = &[
 /// The command that a load starts because somebody wrote it, and not because this program
 /// chose it; `None` where there is none.
 #[must_use]
-pub fn command_of(spec: &tailbound_core::plan::LoadSpec) -> Option<String> {
+pub fn command_of(spec: &tailbound_core::Spec) -> Option<String> {
     match spec.name.as_str() {
         "cmd" => Some(spec.option("line").unwrap_or_default().to_owned()),
         // A Makefile is a program.

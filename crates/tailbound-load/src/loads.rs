@@ -16,8 +16,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use tailbound_core::Spec;
 use tailbound_core::number::Real as _;
-use tailbound_core::plan::LoadSpec;
 use tailbound_core::record::LoadRecord;
 use tailbound_core::{CpuSet, Finding, Impact, units};
 use tailbound_sys::process::{self, Pid};
@@ -133,7 +133,7 @@ struct Worker {
 
 #[derive(Debug)]
 pub(crate) struct Running {
-    pub(crate) spec: LoadSpec,
+    pub(crate) spec: Spec,
     kind: &'static LoadKind,
     cpus: Option<CpuSet>,
     pub(crate) phase: Phase,
@@ -179,7 +179,7 @@ impl Loads {
     /// # Errors
     /// A specification that means nothing, CPUs that are not there, a refused system call;
     /// loads started before the error are stopped.
-    pub fn start(specs: &[LoadSpec], how: &StartOptions) -> Result<Self, LoadError> {
+    pub fn start(specs: &[Spec], how: &StartOptions) -> Result<Self, LoadError> {
         let parsed: Vec<Parsed> = specs.iter().map(options::parse).collect::<Result<_, _>>()?;
         for one in &parsed {
             check_cpus(one)?;
@@ -334,7 +334,7 @@ pub(crate) fn check_cpus(one: &Parsed) -> Result<(), LoadError> {
 }
 
 impl Running {
-    fn new(spec: &LoadSpec, parsed: &Parsed) -> Self {
+    fn new(spec: &Spec, parsed: &Parsed) -> Self {
         let now = clock::now_ns(clock::CLOCK_MONOTONIC);
         Self {
             spec: spec.clone(),

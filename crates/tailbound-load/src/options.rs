@@ -4,7 +4,7 @@
 //! Context: COLD. Units: bytes, counts. Defaults that depend on the machine (groups, block)
 //! stay `None` here: the worker fills them in where it runs.
 
-use tailbound_core::plan::LoadSpec;
+use tailbound_core::Spec;
 use tailbound_core::{CpuSet, units};
 
 use crate::catalogue::{CATALOGUE, LoadKind, PHASE};
@@ -81,14 +81,14 @@ pub(crate) struct Parsed {
 ///
 /// # Errors
 /// [`LoadError`]: which word is wrong and what would be right.
-pub fn check(spec: &LoadSpec) -> Result<&'static LoadKind, LoadError> {
+pub fn check(spec: &Spec) -> Result<&'static LoadKind, LoadError> {
     parse(spec).map(|p| p.kind)
 }
 
 /// Reads the options of one load.
 pub(crate) struct Reader<'a> {
     kind: &'static LoadKind,
-    pub(crate) spec: &'a LoadSpec,
+    pub(crate) spec: &'a Spec,
 }
 
 impl Reader<'_> {
@@ -169,7 +169,7 @@ impl Reader<'_> {
     }
 }
 
-pub(crate) fn parse(spec: &LoadSpec) -> Result<Parsed, LoadError> {
+pub(crate) fn parse(spec: &Spec) -> Result<Parsed, LoadError> {
     let kind = CATALOGUE
         .iter()
         .find(|k| k.name == spec.name)
@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     fn message(text: &str) -> String {
-        match text.parse::<LoadSpec>().map(|s| parse(&s)) {
+        match text.parse::<Spec>().map(|s| parse(&s)) {
             Ok(Ok(parsed)) => format!("{:?}", parsed.work),
             Ok(Err(e)) => e.to_string(),
             Err(e) => e,

@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
-use tailbound_core::plan::LoadSpec;
+use tailbound_core::Spec;
 use tailbound_sys::process::{self, ChildSignals, Pid};
 use tailbound_sys::{clock, ipc, sched};
 
@@ -109,7 +109,7 @@ fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
         Some(work) => (work, REPORT_BENCHMARK_EVERY),
         None => (spec, REPORT_EVERY),
     };
-    let parsed = spec.parse::<LoadSpec>()?;
+    let parsed = spec.parse::<Spec>().map_err(|e| e.to_string())?;
     let parsed = options::parse(&parsed).map_err(|e| e.to_string())?;
     let signals = ChildSignals::open().map_err(|e| e.to_string())?;
     process::become_subreaper().map_err(|e| e.to_string())?;

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use tailbound_core::Impact;
-use tailbound_core::plan::LoadSpec;
+use tailbound_core::Spec;
 use tailbound_load::{CATALOGUE, LoadEnd, LoadError, Loads, StartOptions};
 use tailbound_sys::process::{self, Pid, is_root};
 use tailbound_sys::{ipc, sched};
@@ -156,7 +156,7 @@ fn tasks_of(spec: &str) -> usize {
 }
 
 fn start(spec: &str) -> Loads {
-    let spec: LoadSpec = spec.parse().unwrap();
+    let spec: Spec = spec.parse().unwrap();
     Loads::start(&[spec], &StartOptions::new(example())).unwrap()
 }
 
@@ -477,7 +477,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
 
 #[test]
 fn a_default_hackbench_and_others_run_side_by_side() {
-    let specs: Vec<LoadSpec> =
+    let specs: Vec<Spec> =
         ["hackbench", "memory:block=1M", "clock"].iter().map(|s| s.parse().unwrap()).collect();
     let mut loads = Loads::start(&specs, &StartOptions::new(example())).unwrap();
     loads.ready(PATIENCE).unwrap();
@@ -603,8 +603,8 @@ fn threads_that_change_cpu_leave_it_to_whoever_wants_it() {
 
 #[test]
 fn a_load_with_phases_begins_pauses_and_begins_again() {
-    let spec: LoadSpec = "cpu:cpus=0,from=1s,for=1s,every=2s".parse().unwrap();
-    let always: LoadSpec = "clock:cpus=0".parse().unwrap();
+    let spec: Spec = "cpu:cpus=0,from=1s,for=1s,every=2s".parse().unwrap();
+    let always: Spec = "clock:cpus=0".parse().unwrap();
     let how = StartOptions::new(example());
     let mut loads = Loads::start(&[spec, always], &how).unwrap();
     loads.ready(PATIENCE).unwrap();

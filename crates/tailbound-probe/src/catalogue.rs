@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::plan::LoadSpec;
+use tailbound_core::Spec;
 use tailbound_core::words::did_you_mean;
 
 use crate::arm::{self, ProbeError};
@@ -63,7 +63,7 @@ pub fn kind(name: &str) -> Option<&'static ProbeKind> {
 ///
 /// # Errors
 /// [`ProbeError::Usage`]: no such probe, no such option.
-pub fn options(spec: &LoadSpec) -> Result<BTreeMap<String, String>, ProbeError> {
+pub fn options(spec: &Spec) -> Result<BTreeMap<String, String>, ProbeError> {
     let known = match kind(&spec.name) {
         Some(kind) => kind.options,
         None if spec.name == CYCLIC => &[],
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn what_is_no_probe_or_option_is_refused_by_name() {
         let refused = |text: &str| {
-            let spec = text.parse().unwrap_or_else(|e: String| panic!("{e}"));
+            let spec = text.parse().unwrap_or_else(|e: tailbound_core::SpecError| panic!("{e}"));
             options(&spec).err().map(|e| e.to_string()).unwrap_or_default()
         };
         assert!(refused("nosuch").contains("no probe is called `nosuch`"));

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use tailbound_core::Spec;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{
-    BenchmarkPlan, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, LoadSpec, Means,
-    Observe, Plan, RunConfig,
+    BenchmarkPlan, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, Means, Observe, Plan,
+    RunConfig,
 };
 use tailbound_core::policy::Policy;
 use tailbound_core::requirement::{Class, Rate, Requirement};
@@ -201,19 +202,17 @@ fn loads(
     request: &Request,
     by_default: bool,
     findings: &mut Vec<Finding>,
-) -> Result<Vec<LoadSpec>, RunError> {
+) -> Result<Vec<Spec>, RunError> {
     let w = &request.config;
     let mut loads = Vec::new();
     if by_default {
-        loads.extend(
-            defaults::LOADS.map(|name| LoadSpec { name: name.to_owned(), options: vec![] }),
-        );
+        loads.extend(defaults::LOADS.map(Spec::named));
     }
     for text in w.load.iter().flatten().flat_map(|l| split_loads(l)).filter(|l| l != "none") {
-        loads.push(text.parse::<LoadSpec>().map_err(usage("--load"))?);
+        loads.push(text.parse::<Spec>().map_err(usage("--load"))?);
     }
     if let Some(line) = &w.load_cmd {
-        loads.push(LoadSpec::command(line));
+        loads.push(Spec::command(line));
     }
     if loads.is_empty() && !request.bare {
         findings.push(
@@ -230,7 +229,7 @@ fn loads(
 /// The probe and its options; options that belong to `cyclic` are refused with any other.
 fn probe(w: &RunConfig) -> Result<(String, BTreeMap<String, String>), RunError> {
     let Some(text) = &w.probe else { return Ok((catalogue::CYCLIC.to_owned(), BTreeMap::new())) };
-    let spec = text.parse::<LoadSpec>().map_err(usage("--probe"))?;
+    let spec = text.parse::<Spec>().map_err(usage("--probe"))?;
     let options = catalogue::options(&spec).map_err(usage("--probe"))?;
     let foreign = [
         ("--sleep", w.sleep.is_some()),
@@ -284,7 +283,7 @@ pub fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, RunError> {
     }
     let benchmarks =
         texts.iter().map(|text| tailbound_load::benchmark(text).map_err(usage("--work")));
-    let benchmarks: Vec<LoadSpec> = benchmarks.collect::<Result<_, _>>()?;
+    let benchmarks: Vec<Spec> = benchmarks.collect::<Result<_, _>>()?;
     if let Some(twice) =
         benchmarks.iter().enumerate().find(|(i, w)| benchmarks.iter().take(*i).any(|o| o == *w))
     {

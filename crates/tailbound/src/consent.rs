@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::Mutex;
 
-use tailbound_core::plan::{LoadSpec, RunConfig};
+use tailbound_core::Spec;
+use tailbound_core::plan::RunConfig;
 use tailbound_sys::process;
 
 use crate::say::{self, Failure};
@@ -53,7 +54,7 @@ fn commands(words: &[&RunConfig]) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for w in words {
         let loads = w.load.iter().flatten().flat_map(|l| tailbound_run::split_loads(l));
-        let loads = loads.filter_map(|l| l.parse::<LoadSpec>().ok());
+        let loads = loads.filter_map(|l| l.parse::<Spec>().ok());
         let benchmarks = w.work.iter().flatten().filter_map(|t| tailbound_load::benchmark(t).ok());
         all.extend(loads.chain(benchmarks).filter_map(|spec| tailbound_load::command_of(&spec)));
         all.extend(w.load_cmd.iter().cloned());

@@ -6,8 +6,8 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use tailbound_core::Spec;
 use tailbound_core::number::Real as _;
-use tailbound_core::plan::LoadSpec;
 use tailbound_core::units;
 use tailbound_load::{Loads, StartOptions};
 use tailbound_sys::signal::Signals;
@@ -19,7 +19,7 @@ use crate::say::{self, Failure};
 pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
     let mut specs = Vec::new();
     for text in args.names.iter().flat_map(|n| tailbound_run::split_loads(n)) {
-        let spec: LoadSpec = text.parse().map_err(Failure::usage)?;
+        let spec: Spec = text.parse().map_err(Failure::usage)?;
         tailbound_load::check(&spec).map_err(Failure::usage)?;
         specs.push(spec);
     }

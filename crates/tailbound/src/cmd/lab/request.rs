@@ -3,8 +3,9 @@
 //!
 //! Context: COLD.
 
+use tailbound_core::Spec;
 use tailbound_core::lab::Tester;
-use tailbound_core::plan::{LoadSpec, RunConfig};
+use tailbound_core::plan::RunConfig;
 use tailbound_lab::Request;
 use tailbound_probe::catalogue;
 
@@ -88,8 +89,7 @@ pub(super) fn more(request: &Request, probe: &ProbeArgs) -> String {
 /// catalogue its own interval: the lab's is for the loop alone.
 fn known(words: &mut RunConfig) -> Result<(), Failure> {
     let Some(text) = &words.probe else { return Ok(()) };
-    let spec: LoadSpec =
-        text.parse().map_err(|e| Failure::usage(format!("--probe {text}: {e}")))?;
+    let spec: Spec = text.parse().map_err(|e| Failure::usage(format!("--probe {text}: {e}")))?;
     catalogue::options(&spec).map_err(|e| Failure::usage(e.to_string()))?;
     if let Some(kind) = catalogue::kind(&spec.name) {
         words.interval.get_or_insert_with(|| kind.interval.to_owned());
