@@ -327,7 +327,7 @@ mod tests {
         match text.parse::<Spec>().map(|s| parse(&s)) {
             Ok(Ok(parsed)) => format!("{:?}", parsed.work),
             Ok(Err(e)) => e.to_string(),
-            Err(e) => e,
+            Err(e) => e.to_string(),
         }
     }
 
