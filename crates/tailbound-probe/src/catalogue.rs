@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every probe beside `cyclic`, by name.
+//! Every probe, by name.
 //!
 //! Context: SETUP. The words of the command line, its help, the man pages and the table of
 //! `docs/probes.md` come from here.
@@ -9,15 +9,16 @@ use std::collections::BTreeMap;
 use tailbound_core::Spec;
 use tailbound_core::words::did_you_mean;
 
-use crate::arm::{self, ProbeError};
-use crate::kind::{ProbeKind, Setup};
-use crate::thread_group::Running;
+use crate::error::ProbeError;
+use crate::kind::{PlanOption, Prepared, ProbeKind, Setup};
 
-/// The probe that needs no catalogue: it is what `measure cyclic` and `run` do.
-pub const CYCLIC: &str = "cyclic";
+/// The probe of a run that names none.
+pub static DEFAULT: &ProbeKind = &crate::cyclic::KIND;
 
-/// Every other probe.
+/// Every probe.
 pub static CATALOGUE: &[&ProbeKind] = &[
+    // Timer wake-ups.
+    &crate::cyclic::KIND,
     // Hand-overs.
     &crate::handover::signal::KIND,
     &crate::handover::futex::KIND,
@@ -53,31 +54,34 @@ pub static CATALOGUE: &[&ProbeKind] = &[
     &crate::periodic::load::KIND,
 ];
 
-/// The probe of this name; `None` for `cyclic` and for what is no probe.
-#[must_use]
-pub fn kind(name: &str) -> Option<&'static ProbeKind> {
-    CATALOGUE.iter().find(|k| k.name == name).copied()
+/// The probe of this name.
+///
+/// # Errors
+/// [`ProbeError::Usage`]: no such probe.
+pub fn kind(name: &str) -> Result<&'static ProbeKind, ProbeError> {
+    let names = || CATALOGUE.iter().map(|k| k.name);
+    CATALOGUE.iter().find(|k| k.name == name).copied().ok_or_else(|| {
+        ProbeError::Usage(format!(
+            "no probe is called `{name}`{}; choose {}",
+            did_you_mean(name, names()),
+            names().collect::<Vec<_>>().join(", ")
+        ))
+    })
 }
 
-/// The options of a probe with its defaults filled in.
+/// Names of the probes that an option of a plan means something to.
+#[must_use]
+pub fn takers(option: PlanOption) -> Vec<&'static str> {
+    CATALOGUE.iter().filter(|k| k.takes.contains(&option)).map(|k| k.name).collect()
+}
+
+/// The probe of a spec, and its options with their defaults filled in.
 ///
 /// # Errors
 /// [`ProbeError::Usage`]: no such probe, no such option.
-pub fn options(spec: &Spec) -> Result<BTreeMap<String, String>, ProbeError> {
-    let known = match kind(&spec.name) {
-        Some(kind) => kind.options,
-        None if spec.name == CYCLIC => &[],
-        None => {
-            let all: Vec<&str> =
-                std::iter::once(CYCLIC).chain(CATALOGUE.iter().map(|k| k.name)).collect();
-            return Err(ProbeError::Usage(format!(
-                "no probe is called `{}`{}; choose {}",
-                spec.name,
-                did_you_mean(&spec.name, all.iter().copied()),
-                all.join(", ")
-            )));
-        }
-    };
+pub fn known(spec: &Spec) -> Result<(&'static ProbeKind, BTreeMap<String, String>), ProbeError> {
+    let kind = kind(&spec.name)?;
+    let known = kind.options;
     let mut all: BTreeMap<String, String> =
         known.iter().map(|o| (o.name.to_owned(), o.default.to_owned())).collect();
     for (name, value) in &spec.options {
@@ -93,26 +97,15 @@ pub fn options(spec: &Spec) -> Result<BTreeMap<String, String>, ProbeError> {
         all.insert(name.clone(), value.clone());
     }
     all.retain(|_, value| !value.is_empty());
-    Ok(all)
+    Ok((kind, all))
 }
 
-/// Refuses what cannot work, before anything starts.
+/// Reads the options of the plan's probe and refuses what cannot work, before anything starts.
 ///
 /// # Errors
 /// [`ProbeError::Usage`], [`ProbeError::Cannot`].
-pub fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    kind(&setup.plan.probe).map_or(Ok(()), |k| (k.check)(setup))
-}
-
-/// Starts the plan's probe.
-///
-/// # Errors
-/// [`ProbeError`]; nothing is left running then.
-pub fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    match kind(&setup.plan.probe) {
-        Some(kind) => (kind.begin)(setup),
-        None => arm::arm(setup.plan, &arm::slots(setup.plan), setup.stop)?.release(),
-    }
+pub fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
+    (kind(&setup.plan.probe)?.prepare)(setup)
 }
 
 #[cfg(test)]
@@ -135,7 +128,7 @@ mod tests {
     fn what_is_no_probe_or_option_is_refused_by_name() {
         let refused = |text: &str| {
             let spec = text.parse().unwrap_or_else(|e: tailbound_core::SpecError| panic!("{e}"));
-            options(&spec).err().map(|e| e.to_string()).unwrap_or_default()
+            known(&spec).err().map(|e| e.to_string()).unwrap_or_default()
         };
         assert!(refused("nosuch").contains("no probe is called `nosuch`"));
         assert!(refused("cyclic:x=1").contains("no option `x`"));

@@ -20,8 +20,9 @@ use tailbound_sys::clock::Nanosleep;
 use tailbound_sys::error::SysError;
 use tailbound_sys::readings::{READINGS, Reading};
 
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{Finished, RecordSlot, Running, ThreadContext, thread_spec};
 use burst::{Newest, Tally};
 use drift::Drift;
@@ -63,11 +64,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "1ms",
     policy: None,
-    event: "pair",
+    event: Some("pair"),
     property: Some("no clock went back, and thread clocks added up to the process clock"),
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 /// What the options say.
@@ -96,18 +97,18 @@ impl Options {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
     let known = options.of.resolution_ns();
-    known.map(drop).map_err(|e| {
+    known.map_err(|e| {
         ProbeError::Cannot(format!(
             "this kernel does not know the clock: {e}; choose another with --of"
         ))
-    })
+    })?;
+    Ok(Prepared::with(options, begin))
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let options = Options::of(setup)?;
+fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let mut threads = setup.threads()?;
     let newest = Arc::new(Newest::default());
     let sum = Arc::new(Mutex::new(Vec::new()));

@@ -6,6 +6,7 @@
 //! Not here: the list of all probes ([`crate::catalogue`]), what they do (one file each).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +16,7 @@ use tailbound_core::units;
 use tailbound_core::words::did_you_mean;
 use tailbound_host::Root;
 
-use crate::arm::ProbeError;
+use crate::error::ProbeError;
 use crate::thread_group::{Running, ThreadGroup};
 
 /// One option of a probe: `--name VALUE` of `measure`, `name=value` of `run --probe`.
@@ -70,17 +71,88 @@ pub struct ProbeKind {
     pub interval: &'static str,
     /// `--policy`, if it is not given; `None`: as high as allowed.
     pub policy: Option<&'static str>,
-    /// What its due events are, in the singular.
-    pub event: &'static str,
+    /// What its due events are, in the singular; `None`: activations.
+    pub event: Option<&'static str>,
     /// What it tries the kernel for, as a clause; `None`: it only measures.
     pub property: Option<&'static str>,
     /// Its threads use CPUs without sleeping.
     pub hog: bool,
-    /// Refuses what cannot work, before anything starts: [`ProbeError::Usage`] for impossible
-    /// options, [`ProbeError::Cannot`] with the remedy for what this machine lacks.
-    pub check: fn(&Setup<'_>) -> Result<(), ProbeError>,
-    /// Starts it.
-    pub begin: fn(&Setup<'_>) -> Result<Running, ProbeError>,
+    /// Which options of a plan mean something to it, of those that not all probes have.
+    pub takes: &'static [PlanOption],
+    /// Reads its options and refuses what cannot work, before anything starts:
+    /// [`ProbeError::Usage`] for impossible options, [`ProbeError::Cannot`] with the remedy for
+    /// what this machine lacks.
+    pub prepare: fn(&Setup<'_>) -> Result<Prepared, ProbeError>,
+}
+
+/// An option of a plan that only some probes have a use for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanOption {
+    /// `--sleep`
+    Sleep,
+    /// `--tasks`
+    Tasks,
+    /// `--observe`
+    Observe,
+    /// `--paranoid`
+    Paranoid,
+    /// `--interval-spread`
+    IntervalSpread,
+    /// `--timer-slack`
+    TimerSlack,
+}
+
+impl PlanOption {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Sleep,
+        Self::Tasks,
+        Self::Observe,
+        Self::Paranoid,
+        Self::IntervalSpread,
+        Self::TimerSlack,
+    ];
+    /// Its name on the command line, without the dashes.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sleep => "sleep",
+            Self::Tasks => "tasks",
+            Self::Observe => "observe",
+            Self::Paranoid => "paranoid",
+            Self::IntervalSpread => "interval-spread",
+            Self::TimerSlack => "timer-slack",
+        }
+    }
+}
+
+/// Starts a probe with the options that were read for it.
+type Begin = dyn FnOnce(&Setup<'_>) -> Result<Running, ProbeError> + Send;
+
+/// A probe that was checked and only has to be started: its options are read once.
+pub struct Prepared(Box<Begin>);
+
+impl Prepared {
+    /// To be started by `begin` with `options`.
+    pub fn with<T: Send + 'static>(
+        options: T,
+        begin: fn(&Setup<'_>, T) -> Result<Running, ProbeError>,
+    ) -> Self {
+        Self(Box::new(move |setup| begin(setup, options)))
+    }
+    /// Starts it, with the plan it was prepared for.
+    ///
+    /// # Errors
+    /// [`ProbeError`]; nothing is left running then.
+    pub fn begin(self, setup: &Setup<'_>) -> Result<Running, ProbeError> {
+        (self.0)(setup)
+    }
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Prepared")
+    }
 }
 
 /// Everything a probe is started with.

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probes: arm threads, run the loops, hand the records over.
 //!
-//! Context: SETUP (`arm`), HOT (inside the threads, in `tailbound-rt`).
+//! Context: SETUP (until the threads are released), HOT (inside the threads, in `tailbound-rt`).
 //! Units: ns. The type state `ThreadGroup` → `Running` → `Vec<ThreadResult>` shows where HOT begins and ends.
 //! One file per probe; all of them are in `catalogue`, and have their threads from `thread_group`.
 //! Not here: what a run is for (`tailbound-run`), statistics (`tailbound-stats`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod arm;
+mod attributes;
 pub mod catalogue;
 mod clocks;
+mod cyclic;
+mod error;
 mod figures;
 mod handover;
 pub mod kind;
@@ -23,9 +25,11 @@ pub mod selfcost;
 pub mod thread_group;
 mod watchdog;
 
-pub use arm::{ProbeError, allowed, arm, slots};
-pub use catalogue::{CATALOGUE, begin, check};
-pub use kind::{ProbeKind, ProbeOption, Setup};
+pub use attributes::{allowed, clock_id};
+pub use catalogue::{CATALOGUE, prepare};
+pub use cyclic::slots;
+pub use error::ProbeError;
+pub use kind::{PlanOption, Prepared, ProbeKind, ProbeOption, Setup};
 pub use observe::{ObserveError, Observed, Observer};
 pub use peer::Peer;
 pub use thread_group::{

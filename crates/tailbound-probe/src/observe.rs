@@ -26,7 +26,7 @@ use tailbound_host::{Instance, Missing, Root, Tracefs, TracefsError};
 use tailbound_sys::clock;
 use tailbound_trace::{Counts, Decoder, FormatError, Merge, PageError, PageLayout, Sample};
 
-use crate::arm::clock_id;
+use crate::attributes::clock_id;
 use crate::thread_group::Running;
 use fold::Fold;
 

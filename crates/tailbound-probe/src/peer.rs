@@ -20,7 +20,7 @@ use tailbound_sys::error::SysError;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::{Spawn, TARGET_FD_MAX};
 
-use crate::arm::ProbeError;
+use crate::error::ProbeError;
 
 /// The hidden verb of the command line.
 pub const VERB: &str = "peer";

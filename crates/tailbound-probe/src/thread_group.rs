@@ -24,7 +24,8 @@ use tailbound_sys::clock;
 use tailbound_sys::error::SysError;
 use tailbound_sys::thread::{self, ThreadSpec};
 
-use crate::arm::{ProbeError, attributes, clock_id};
+use crate::attributes::{attributes, clock_id};
+use crate::error::ProbeError;
 use crate::watchdog::Watchdog;
 use context::{Body, Shared, Work};
 pub use context::{Finished, ProbeOutput, ThreadContext};

@@ -17,7 +17,7 @@ use tailbound_core::policy::Policy;
 use tailbound_core::requirement::{Class, Rate, Requirement};
 use tailbound_core::units::{self, format_ns_i64, parse_ns};
 use tailbound_host::Root;
-use tailbound_probe::{ProbeError, Setup, catalogue};
+use tailbound_probe::{PlanOption, Prepared, ProbeError, ProbeKind, Setup, catalogue};
 use tailbound_sys::clock;
 
 use crate::error::RunError;
@@ -30,8 +30,6 @@ const TASKS_MAX: u32 = 256;
 
 /// Defaults of a plan, as on the command line.
 pub mod defaults {
-    /// `--interval`
-    pub const INTERVAL: &str = "1ms";
     /// `--duration`
     pub const DURATION: &str = "60s";
     /// `--warm-up`
@@ -56,10 +54,12 @@ pub struct Request {
 }
 
 /// A plan and what was noticed while making it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Resolved {
     /// What to do.
     pub plan: Plan,
+    /// Its probe, checked.
+    pub probe: Prepared,
     /// What the reader must know: no permission for real-time priority, and the like.
     pub findings: Vec<Finding>,
     /// The loads are the default ones: where they cannot be started, that is a finding, not an
@@ -118,10 +118,8 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
     let mut findings = Vec::new();
     let clock = parse_or(w.clock.as_deref(), "--clock", Clock::Monotonic)?;
     let means = parse_or(w.sleep.as_deref(), "--sleep", Means::Nanosleep)?;
-    let (probe, options) = probe(w)?;
-    let kind = catalogue::kind(&probe);
-    let interval = kind.map_or(defaults::INTERVAL, |k| k.interval);
-    let interval_ns = time(w.interval.as_deref().unwrap_or(interval), "--interval")?;
+    let (kind, options) = probe(request)?;
+    let interval_ns = time(w.interval.as_deref().unwrap_or(kind.interval), "--interval")?;
     if !(INTERVAL_MIN_NS..=INTERVAL_MAX_NS).contains(&interval_ns) {
         return Err(RunError::Usage(format!(
             "--interval: {} is outside {} to {}: below that the loop itself would fill the CPU",
@@ -142,17 +140,12 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
         None => activations(w, interval_ns)?,
     };
     let cpus = cpus(w.cpus.as_deref().unwrap_or("all"), root)?;
-    let policy = match (&w.policy, kind.and_then(|k| k.policy)) {
+    let policy = match (&w.policy, kind.policy) {
         // Its own way, which is no finding.
         (None, Some(own)) => own.parse().map_err(usage("--policy"))?,
         (given, _) => policy(given.as_deref(), &mut findings)?,
     };
     second_kernel(means, policy, request.paranoid)?;
-    if request.paranoid && kind.is_some() {
-        return Err(RunError::Usage(format!(
-            "--paranoid works with the probe cyclic only: {probe} uses other system calls"
-        )));
-    }
     let spread = sleeps::spread(w.interval_spread.as_deref(), means)?;
     let timer_slack_ns = sleeps::timer_slack(w.timer_slack.as_deref(), policy, &mut findings)?;
     if let (Policy::Deadline { period_ns, .. }, true) = (policy, w.cpus.is_some()) {
@@ -170,10 +163,10 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
     let observe = w.observe.as_deref().map(|word| observe(word, root, clock, means)).transpose()?;
     let plan = Plan {
         name: w.name.clone(),
-        probe,
+        probe: kind.name.to_owned(),
         options,
-        event: kind.map(|k| k.event.to_owned()),
-        property: kind.and_then(|k| k.property).map(str::to_owned),
+        event: kind.event.map(str::to_owned),
+        property: kind.property.map(str::to_owned),
         interval_ns,
         activations,
         warm_up_ns,
@@ -193,8 +186,8 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
         work,
         until,
     };
-    check(&plan, root)?;
-    Ok(Resolved { plan, findings, loads_by_default })
+    let probe = prepare(&plan, root)?;
+    Ok(Resolved { plan, probe, findings, loads_by_default })
 }
 
 /// The loads beside the measurement, each of them known.
@@ -226,37 +219,42 @@ fn loads(
     Ok(loads)
 }
 
-/// The probe and its options; options that belong to `cyclic` are refused with any other.
-fn probe(w: &RunConfig) -> Result<(String, BTreeMap<String, String>), RunError> {
-    let Some(text) = &w.probe else { return Ok((catalogue::CYCLIC.to_owned(), BTreeMap::new())) };
-    let spec = text.parse::<Spec>().map_err(usage("--probe"))?;
-    let options = catalogue::options(&spec).map_err(usage("--probe"))?;
-    let foreign = [
-        ("--sleep", w.sleep.is_some()),
-        ("--tasks", w.tasks.is_some()),
-        ("--observe", w.observe.is_some()),
-        ("--interval-spread", w.interval_spread.is_some()),
-        ("--timer-slack", w.timer_slack.is_some()),
-    ];
-    if spec.name != catalogue::CYCLIC
-        && let Some((flag, _)) = foreign.into_iter().find(|(_, given)| *given)
-    {
+/// The probe and its options; options that mean nothing to it are refused.
+fn probe(request: &Request) -> Result<(&'static ProbeKind, BTreeMap<String, String>), RunError> {
+    let w = &request.config;
+    let spec = match &w.probe {
+        Some(text) => text.parse::<Spec>().map_err(usage("--probe"))?,
+        None => Spec::named(catalogue::DEFAULT.name),
+    };
+    let (kind, options) = catalogue::known(&spec).map_err(usage("--probe"))?;
+    let given = |option: &PlanOption| match option {
+        PlanOption::Sleep => w.sleep.is_some(),
+        PlanOption::Tasks => w.tasks.is_some(),
+        PlanOption::Observe => w.observe.is_some(),
+        PlanOption::Paranoid => request.paranoid,
+        PlanOption::IntervalSpread => w.interval_spread.is_some(),
+        PlanOption::TimerSlack => w.timer_slack.is_some(),
+    };
+    let foreign = |option: &&PlanOption| given(option) && !kind.takes.contains(option);
+    if let Some(option) = PlanOption::ALL.iter().find(foreign) {
         return Err(RunError::Usage(format!(
-            "{flag} belongs to the probe cyclic and has no meaning for {}",
-            spec.name
+            "--{} has no meaning for the probe {}: it belongs to {}",
+            option.name(),
+            kind.name,
+            catalogue::takers(*option).join(", ")
         )));
     }
-    Ok((spec.name, options))
+    Ok((kind, options))
 }
 
 /// Refuses a plan whose probe cannot work here, before anything is started.
 ///
 /// # Errors
 /// [`RunError::Usage`], [`RunError::Cannot`] with the remedy.
-fn check(plan: &Plan, root: &Root) -> Result<(), RunError> {
+fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, RunError> {
     let exe = std::env::current_exe().unwrap_or_default();
     let setup = Setup { plan, root, exe: &exe, stop: &tailbound_sys::limits::STOP };
-    tailbound_probe::check(&setup).map_err(|e| match e {
+    tailbound_probe::prepare(&setup).map_err(|e| match e {
         ProbeError::Usage(text) => RunError::Usage(text),
         other => RunError::Cannot(format!("probe {}: {other}", plan.probe)),
     })
@@ -373,7 +371,7 @@ fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, RunError> {
 }
 
 fn requirement(w: &RunConfig, clock: Clock) -> Result<Requirement, RunError> {
-    let resolution = clock::resolution_ns(tailbound_probe::arm::clock_id(clock))
+    let resolution = clock::resolution_ns(tailbound_probe::clock_id(clock))
         .map_err(|e| RunError::Cannot(format!("--clock {clock}: {e}")))?;
     let limit = |text: Option<&str>, flag: &str| -> Result<Option<i64>, RunError> {
         let Some(ns) = text.map(|t| time(t, flag)).transpose()? else { return Ok(None) };

@@ -22,7 +22,7 @@ use tailbound_core::{Context, EndReason, ThreadEnd};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{
-    Finished, ObserveError, Observed, Observer, Running, Setup, ThreadResult, catalogue,
+    Finished, ObserveError, Observed, Observer, Prepared, Running, Setup, ThreadResult, catalogue,
 };
 use tailbound_rt::Ended;
 use tailbound_sys::signal::Signals;
@@ -62,13 +62,14 @@ pub struct Session {
     pub round: Option<Round>,
 }
 
-/// Makes the run. `show` is called with the progress; `signals` end the run early.
+/// Makes the run with the probe that was prepared for its plan. `show` is called with the progress; `signals` end the run early.
 /// Yields the run and where its file is.
 ///
 /// # Errors
 /// [`RunError`]: before anything was measured, or where the run file had to go elsewhere.
 pub fn run(
     session: Session,
+    probe: Prepared,
     output: Output,
     signals: &Signals,
     show: &mut dyn FnMut(View<'_>),
@@ -86,7 +87,7 @@ pub fn run(
     }
     let begun = session
         .observe(&mut journal, signals)
-        .and_then(|observer| Ok((observer, session.start(&mut journal, show)?)));
+        .and_then(|observer| Ok((observer, session.start(probe, &mut journal, show)?)));
     let (mut observer, (mut loads, held, running)) = match begun {
         Ok(started) => started,
         Err(e) => {
@@ -225,6 +226,7 @@ impl Session {
     /// Loads at work, memory locked, threads on their way to the first activation.
     fn start(
         &self,
+        probe: Prepared,
         journal: &mut Journal,
         show: &mut dyn FnMut(View<'_>),
     ) -> Result<(Loads, Held, Running), RunError> {
@@ -244,8 +246,7 @@ impl Session {
         limits::STOP.store(false, Ordering::Relaxed);
         let setup =
             Setup { plan: &self.plan, root: &self.root, exe: &self.exe, stop: &limits::STOP };
-        let running =
-            tailbound_probe::begin(&setup).map_err(|e| RunError::Cannot(e.to_string()))?;
+        let running = probe.begin(&setup).map_err(|e| RunError::Cannot(e.to_string()))?;
         Ok((loads, held, running))
     }
 
@@ -301,7 +302,7 @@ impl Session {
 
     /// Locks memory, arms the guard, leaves the measured CPUs, holds what was asked for.
     fn prepare(&self, journal: &mut Journal) -> Result<Held, RunError> {
-        let hog = catalogue::kind(&self.plan.probe).is_some_and(|k| k.hog);
+        let hog = catalogue::kind(&self.plan.probe).is_ok_and(|k| k.hog);
         let busy_ns = self.plan.warm_up_ns.saturating_add(self.plan.duration_ns());
         limits::guard_realtime(if hog { busy_ns } else { 0 })
             .map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
@@ -327,7 +328,7 @@ impl Session {
 
     /// Measures what the tool itself costs; also brings the recorder's rare paths into memory.
     fn self_cost(&self, journal: &mut Journal) {
-        match tailbound_probe::selfcost::measure(tailbound_probe::arm::clock_id(self.plan.clock)) {
+        match tailbound_probe::selfcost::measure(tailbound_probe::clock_id(self.plan.clock)) {
             Ok(values) => journal.run.self_cost = values,
             Err(e) => journal.finding(Finding::new(
                 "no-self-cost",

@@ -93,8 +93,6 @@ pub(crate) enum Command {
 /// Probes that can run bare.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Measure {
-    /// Timer wake-ups: sleep until absolute times and record how late the thread woke
-    Cyclic(Lazy<MeasureArgs>),
     /// Latency by interval, with constant and with random intervals: does a constant period hide idle states?
     Sweep(Lazy<crate::cli_sweep::SweepArgs>),
     /// Time benchmarks without a latency measurement: real, user and sys time of each repetition

@@ -7,7 +7,7 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
-use tailbound_probe::{CATALOGUE, ProbeKind, catalogue};
+use tailbound_probe::{CATALOGUE, PlanOption, ProbeKind, catalogue};
 
 use crate::cli::MeasureArgs;
 
@@ -23,20 +23,21 @@ pub(crate) struct ProbeArgs {
 /// Its name and what it is; its options when it is used.
 fn command(kind: &'static ProbeKind) -> Command {
     let with_options = |command: Command| match catalogue::kind(command.get_name()) {
-        Some(kind) => defined(kind, command),
-        None => command,
+        Ok(kind) => defined(kind, command),
+        Err(_) => command,
     };
     Command::new(kind.name).about(kind.about).defer(with_options)
 }
 
 fn defined(kind: &'static ProbeKind, command: Command) -> Command {
+    let event = kind.event.unwrap_or("activation");
     let mut about = format!("{}\n\nTimes from {} to {}.", kind.about, kind.from, kind.to);
     if !kind.replaces.is_empty() {
         about.push_str(&format!("\n\nReplaces {}.", kind.replaces.join(", ")));
     }
     about.push_str(&format!(
         "\n\nOne {} every {} unless --interval says otherwise.",
-        kind.event, kind.interval
+        event, kind.interval
     ));
     let command = kind.options.iter().fold(command, |command, option| {
         let default = match option.default {
@@ -53,10 +54,12 @@ fn defined(kind: &'static ProbeKind, command: Command) -> Command {
         )
     });
     let all = MeasureArgs::augment_args(command).about(kind.about).long_about(about);
-    let of_cyclic = ["tasks", "sleep", "observe", "paranoid"];
-    let all = of_cyclic.into_iter().fold(all, |all, name| all.mut_arg(name, |a| a.hide(true)));
+    let foreign = PlanOption::ALL.iter().filter(|option| !kind.takes.contains(option));
+    let all = foreign.fold(all, |all, option| {
+        all.mut_args(|a| if a.get_long() == Some(option.name()) { a.hide(true) } else { a })
+    });
     all.mut_arg("interval", |a| {
-        a.help(format!("From one {} to the next [default: {}]", kind.event, kind.interval))
+        a.help(format!("From one {event} to the next [default: {}]", kind.interval))
     })
 }
 
@@ -68,13 +71,13 @@ impl Subcommand for ProbeArgs {
         Self::augment_subcommands(command_of_all)
     }
     fn has_subcommand(name: &str) -> bool {
-        catalogue::kind(name).is_some()
+        catalogue::kind(name).is_ok()
     }
 }
 
 impl FromArgMatches for ProbeArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let found = matches.subcommand().and_then(|(n, m)| Some((catalogue::kind(n)?, m)));
+        let found = matches.subcommand().and_then(|(n, m)| Some((catalogue::kind(n).ok()?, m)));
         let Some((kind, words)) = found else {
             return Err(Error::new(clap::error::ErrorKind::MissingSubcommand));
         };

@@ -59,10 +59,7 @@ fn values(verb: &str, placeholder: &str) -> Vec<&'static str> {
         }
         (_, "NAME[:OPTIONS]") => loads().collect(),
         (_, "LOADS") => loads().chain(["none"]).collect(),
-        (_, "PROBE[:OPTIONS]") => {
-            let others = tailbound_probe::CATALOGUE.iter().map(|kind| kind.name);
-            std::iter::once("cyclic").chain(others).collect()
-        }
+        (_, "PROBE[:OPTIONS]") => tailbound_probe::CATALOGUE.iter().map(|kind| kind.name).collect(),
         (_, "CLOCK") => Clock::WORDS.to_vec(),
         (_, "CALL") => Means::asked().collect(),
         (_, "HOW" | "TRACER") => {

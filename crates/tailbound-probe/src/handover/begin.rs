@@ -14,8 +14,9 @@ use super::local::{BACK, Receiving, Sending};
 use super::options::{self, Arrangement, arrangement, sender_policy};
 use super::place::{Places, Where};
 use super::{remote, skew};
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, Setup};
 use crate::peer::{Guardian, Peer};
 use crate::thread_group::{RecordSlot, Recorders, Running, ThreadGroup, thread_spec};
 
@@ -29,11 +30,11 @@ pub(super) const HAND_OVER: ProbeKind = ProbeKind {
     options: options::COMMON,
     interval: "1ms",
     policy: None,
-    event: "hand-over",
+    event: Some("hand-over"),
     property: None,
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 /// One sender and its receivers.
@@ -91,17 +92,19 @@ fn open(
 }
 
 /// Refuses words that mean nothing, places this machine has not, media this kernel has not.
-pub(super) fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let arrangement = arrangement(setup)?;
-    groups(setup, &arrangement)?;
+    let groups = groups(setup, &arrangement)?;
     let memory = Arc::new(Shared::<Block>::new()?);
-    open(&arrangement, &memory).map(drop)
+    open(&arrangement, &memory)?;
+    Ok(Prepared::with((arrangement, groups), begin))
 }
 
 /// Begins it.
-pub(super) fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let arrangement = arrangement(setup)?;
-    let groups = groups(setup, &arrangement)?;
+fn begin(
+    setup: &Setup<'_>,
+    (arrangement, groups): (Arrangement, Vec<Group>),
+) -> Result<Running, ProbeError> {
     // Objects of a namespace of our own end with the last process in it, killed or not.
     let in_namespace = arrangement.medium.is_ipc() && own_ipc_namespace().is_ok();
     let before = skew::look(&groups, setup);

@@ -10,7 +10,7 @@ use tailbound_sys::futex::Scope;
 use tailbound_sys::handover::Medium;
 
 use super::place::Where;
-use crate::arm::ProbeError;
+use crate::error::ProbeError;
 use crate::kind::{ProbeOption, Setup};
 
 pub(super) const BETWEEN: ProbeOption = ProbeOption::new(

@@ -7,7 +7,7 @@ use tailbound_core::CpuSet;
 use tailbound_core::plan::Plan;
 use tailbound_host::Root;
 
-use crate::arm::ProbeError;
+use crate::error::ProbeError;
 
 /// Where the sender is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

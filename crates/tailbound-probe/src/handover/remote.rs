@@ -25,7 +25,8 @@ use tailbound_sys::{limits, mem, sched, signal, thread};
 
 use super::local::{BACK, Logs, Sending, of_phase};
 use super::options::{Arrangement, sender_policy};
-use crate::arm::{ProbeError, clock_id};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::peer::{Peer, Role, number};
 use crate::thread_group::{Finished, Measured, Recorders, ThreadContext, thread_spec};

@@ -16,7 +16,7 @@ use tailbound_rt::skew::{self, Skew, Table};
 use tailbound_sys::{clock, thread};
 
 use super::begin::Group;
-use crate::arm::clock_id;
+use crate::attributes::clock_id;
 use crate::kind::Setup;
 use crate::thread_group::{ProbeOutput, ThreadResult, thread_spec};
 

@@ -12,8 +12,9 @@ use tailbound_rt::cyclic::Port;
 use tailbound_sys::clock::Nanosleep;
 use tailbound_sys::counter;
 
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::polled::{self, Way};
 use crate::noise::poller::WORK_MAX;
@@ -56,11 +57,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "1ms",
     policy: Some("other"),
-    event: "window",
+    event: Some("window"),
     property: None,
     hog: true,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 const THIEF_NS: i64 = 5_000_000;
@@ -83,7 +84,7 @@ fn way(setup: &Setup<'_>) -> Result<Way, ProbeError> {
     })
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let way = way(setup)?;
     if way.threshold_ns.is_some_and(|ns| ns >= setup.plan.interval_ns) {
         return Err(setup.options().wrong(
@@ -94,16 +95,18 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             ),
         ));
     }
-    if setup.options().text("plant").is_some() {
+    let planted = setup.options().text("plant").is_some();
+    if planted {
         setup.options().word("plant", &["thief"])?;
     }
-    polled::check(setup)
+    polled::check(setup)?;
+    Ok(Prepared::with((way, planted), begin))
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+fn begin(setup: &Setup<'_>, (way, planted): (Way, bool)) -> Result<Running, ProbeError> {
     let gauge = Gauge::take()?;
-    let mut threads = polled::threads(setup, way(setup)?, &gauge)?;
-    if setup.options().text("plant").is_some() {
+    let mut threads = polled::threads(setup, way, &gauge)?;
+    if planted {
         thief(setup, &mut threads, &gauge)?;
     }
     polled::release(setup, threads, gauge, |_| {})

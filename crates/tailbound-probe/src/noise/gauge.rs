@@ -11,7 +11,7 @@ use tailbound_host::Root;
 use tailbound_rt::ticks::Scale;
 use tailbound_sys::counter::{self, Pair};
 
-use crate::arm::ProbeError;
+use crate::error::ProbeError;
 
 const CALIBRATION_NS: i64 = 50_000_000;
 const TRIES: u32 = 200;

@@ -17,8 +17,8 @@ use tailbound_core::{Finding, Impact};
 use tailbound_host::Root;
 use tailbound_rt::poll::Tally;
 
-use crate::arm::ProbeError;
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::polled::{self, Way};
 use crate::noise::tracer;
@@ -62,11 +62,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "100ms",
     policy: Some("other"),
-    event: "window",
+    event: Some("window"),
     property: None,
     hog: true,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 /// Below this share of the time looked at, a run without gaps proves little.
@@ -83,15 +83,23 @@ fn has_tracer(setup: &Setup<'_>) -> Result<(), String> {
         .map_err(|e| e.to_string())
 }
 
-/// Which means: the tracer?
-fn with_tracer(setup: &Setup<'_>) -> Result<bool, ProbeError> {
+/// How gaps are looked for.
+enum Looking {
+    /// By the kernel's tracer.
+    Tracer,
+    /// By a loop in user mode; why not by the tracer.
+    Polling(Option<String>),
+}
+
+fn looking(setup: &Setup<'_>) -> Result<Looking, ProbeError> {
     let refused = |why: String| {
         ProbeError::Cannot(format!("--with tracer: {why}; --with polling needs no tracer"))
     };
-    match setup.options().word("with", &["auto", "tracer", "polling"])? {
-        0 => Ok(has_tracer(setup).is_ok()),
-        1 => has_tracer(setup).map(|()| true).map_err(refused),
-        _ => Ok(false),
+    let at = setup.options().word("with", &["auto", "tracer", "polling"])?;
+    match (at, has_tracer(setup)) {
+        (0 | 1, Ok(())) => Ok(Looking::Tracer),
+        (1, Err(why)) => Err(refused(why)),
+        (_, has) => Ok(Looking::Polling(has.err())),
     }
 }
 
@@ -106,23 +114,27 @@ fn way(setup: &Setup<'_>) -> Result<Way, ProbeError> {
     })
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    way(setup)?;
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
+    let way = way(setup)?;
     if setup.options().text("plant").is_some() {
         setup.options().word("plant", &["gap"])?;
     }
     setup.options().flag("siblings")?;
-    if with_tracer(setup)? { Ok(()) } else { polled::check(setup) }
+    let looking = looking(setup)?;
+    if let Looking::Polling(_) = looking {
+        polled::check(setup)?;
+    }
+    Ok(Prepared::with((way, looking), begin))
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+fn begin(setup: &Setup<'_>, (way, looking): (Way, Looking)) -> Result<Running, ProbeError> {
     let (root, plan) = (setup.root.clone(), setup.plan.clone());
     let before = smi_counts(&root, &plan);
     let smi = move |output: &mut ProbeOutput| smis(&root, &plan, before, output);
-    if with_tracer(setup)? {
-        return tracer::begin(setup, smi);
-    }
-    let way = way(setup)?;
+    let why = match looking {
+        Looking::Tracer => return tracer::begin(setup, way.least_ns, smi),
+        Looking::Polling(why) => why,
+    };
     let gauge = Gauge::take()?;
     let threads = polled::threads(setup, way, &gauge)?;
     let witness = if gauge.tells {
@@ -130,7 +142,6 @@ fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
     } else {
         "/proc/interrupts is read after each gap: one interrupt before the gap may hide it"
     };
-    let why = has_tracer(setup).err();
     polled::release(setup, threads, gauge, move |output| {
         smi(output);
         output.findings.push(means(why, witness));

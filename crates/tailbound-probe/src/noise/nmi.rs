@@ -17,9 +17,10 @@ use tailbound_rt::ticks::{Counter, Scale, Taker};
 use tailbound_sys::perf::{Samples, Source};
 use tailbound_sys::{SysError, counter};
 
-use crate::arm::{ProbeError, clock_id};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
 use crate::figures::of_cpu;
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::polled;
 use crate::noise::poller::Poller;
@@ -53,11 +54,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "10ms",
     policy: Some("other"),
-    event: "window",
+    event: Some("window"),
     property: None,
     hog: true,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 /// A turn longer than an undisturbed one by this may hold a strike: an interrupt costs more.
@@ -82,11 +83,11 @@ fn every_ns(setup: &Setup<'_>) -> Result<i64, ProbeError> {
     Ok(every)
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    every_ns(setup)?;
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
+    let every_ns = every_ns(setup)?;
     let source = source(setup)?;
     polled::check_busy(setup)?;
-    Samples::open(source, 1 << 30).map(drop).map_err(|e| {
+    Samples::open(source, 1 << 30).map_err(|e| {
         let (what, instead) = match source {
             Source::Cycles => (
                 "no counter of cycles that could overflow",
@@ -95,7 +96,8 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             Source::Clock => ("no clock event", ""),
         };
         ProbeError::Cannot(format!("this machine gives {what}: {e}{instead}"))
-    })
+    })?;
+    Ok(Prepared::with((source, every_ns), begin))
 }
 
 /// The loop's view: the counter, and the stamps of the handler as times of the counter.
@@ -190,9 +192,8 @@ impl Body {
     }
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
+fn begin(setup: &Setup<'_>, (source, every_ns): (Source, i64)) -> Result<Running, ProbeError> {
     let gauge = Gauge::take()?;
-    let (source, every_ns) = (source(setup)?, every_ns(setup)?);
     let period = match source {
         Source::Clock => every_ns.unsigned_abs(),
         // Cycles go at about the counter's rate; the exact one does not matter.

@@ -14,7 +14,8 @@ use tailbound_host::Root;
 use tailbound_rt::poll::{self, Polling, Settings, Sinks};
 use tailbound_sys::clock::{self, Nanosleep};
 
-use crate::arm::{ProbeError, clock_id};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::noise::findings;
 use crate::noise::gauge::Gauge;

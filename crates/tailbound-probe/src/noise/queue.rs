@@ -13,9 +13,10 @@ use tailbound_rt::cyclic::Ended;
 use tailbound_rt::queue::{self, Drained, Feed, RATE_MAX};
 use tailbound_sys::SysError;
 
-use crate::arm::{ProbeError, clock_id};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
 use crate::figures::of_cpu;
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::polled;
 use crate::noise::poller::{Poller, Stall, WORK_MAX};
@@ -58,11 +59,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "1ms",
     policy: Some("other"),
-    event: "window",
+    event: Some("window"),
     property: Some("no packet was lost at the rate that is claimed"),
     hog: true,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 const STALL_NS: i64 = 20_000_000;
@@ -112,13 +113,13 @@ fn options(setup: &Setup<'_>) -> Result<Options, ProbeError> {
     })
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    options(setup)?;
-    polled::check_busy(setup)
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
+    let options = options(setup)?;
+    polled::check_busy(setup)?;
+    Ok(Prepared::with(options, begin))
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let options = options(setup)?;
+fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let gauge = Gauge::take()?;
     let clock = clock_id(setup.plan.clock);
     let mut threads = setup.threads()?.busy();

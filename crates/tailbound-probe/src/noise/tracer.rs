@@ -18,7 +18,8 @@ use tailbound_rt::window::Windows;
 use tailbound_sys::SysError;
 use tailbound_sys::clock::{self, Nanosleep};
 
-use crate::arm::{ProbeError, clock_id};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::noise::hwlat::duty_finding;
 use crate::observe::{Gap, Observer, trace_clock_id};
@@ -43,6 +44,7 @@ struct Seen {
 /// [`ProbeError::Cannot`]: tracefs refuses.
 pub(super) fn begin(
     setup: &Setup<'_>,
+    least_ns: i64,
     more: impl FnOnce(&mut ProbeOutput) + Send + 'static,
 ) -> Result<Running, ProbeError> {
     let cannot = |e: &dyn std::fmt::Display| ProbeError::Cannot(format!("--with tracer: {e}"));
@@ -50,7 +52,6 @@ pub(super) fn begin(
     let observer = Observer::prepare(setup.root, &plan, setup.exe)
         .map_err(|e| cannot(&e))?
         .ok_or_else(|| cannot(&"no tracer was set up: a bug of ours"))?;
-    let least_ns = setup.options().time_ns("threshold")?;
     let mut threads = setup.threads()?;
     let ids = (clock_id(setup.plan.clock), trace_clock_id(setup.plan.clock));
     // It sleeps and takes no CPU time: any CPU will do.

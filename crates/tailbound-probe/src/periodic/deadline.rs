@@ -23,8 +23,9 @@ use tailbound_sys::error::SysError;
 use super::deadline_findings::{self as findings, Counts};
 use super::deadline_grid::Grid;
 use super::span;
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{Finished, RecordSlot, Recorders, Running, ThreadContext, thread_spec};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
@@ -45,11 +46,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "1ms",
     policy: Some("deadline:200us/1ms"),
-    event: "period",
+    event: Some("period"),
     property: Some("each admitted thread had the runtime it asked for before its deadline"),
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 const STALL_EVERY: u64 = 100;
@@ -106,12 +107,13 @@ impl Options {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    findings::admitted(setup, Options::of(setup)?)
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
+    let options = Options::of(setup)?;
+    findings::admitted(setup, options)?;
+    Ok(Prepared::with(options, begin))
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let options = Options::of(setup)?;
+fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     count_overruns()?;
     let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Counts::default()));

@@ -12,7 +12,7 @@ use tailbound_core::finding::Impact;
 
 use super::deadline::Options;
 use super::{figure, span};
-use crate::arm::ProbeError;
+use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::thread_group::ProbeOutput;
 

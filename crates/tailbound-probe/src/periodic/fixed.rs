@@ -22,8 +22,9 @@ use tailbound_sys::thread;
 
 use super::work::{self, Work};
 use super::{f, figure, span};
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{
     ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, ThreadResult, thread_spec,
 };
@@ -52,11 +53,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "1ms",
     policy: Some("fifo:50"),
-    event: "job",
+    event: Some("job"),
     property: None,
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 /// Share of a CPU that the thread and the one that ticks may ask for.
@@ -97,7 +98,7 @@ impl Options {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
     let ticking =
         if options.tick_ns > 0 { f(options.tick_amount_ns) / f(options.tick_ns) } else { 0.0 };
@@ -113,11 +114,11 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
         )));
     }
     crate::allowed(Policy::Fifo(options.priority + 1))
-        .map_err(|e| ProbeError::Cannot(e.to_string()))
+        .map_err(|e| ProbeError::Cannot(e.to_string()))?;
+    Ok(Prepared::with(options, begin))
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let options = Options::of(setup)?;
+fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let mut threads = setup.threads()?;
     let cpus = setup.cpus();
     let clock = clock_id(setup.plan.clock);

@@ -21,8 +21,9 @@ use tailbound_sys::thread;
 
 use super::work::{self, Work};
 use super::{f, figure, span};
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{
     Finished, ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec,
 };
@@ -53,11 +54,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "5ms",
     policy: Some("fifo:80"),
-    event: "job",
+    event: Some("job"),
     property: Some("each task of the set was done within its period"),
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 /// One task of the set.
@@ -131,9 +132,11 @@ impl Options {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
-    crate::allowed(Policy::Fifo(options.priority)).map_err(|e| ProbeError::Cannot(e.to_string()))
+    crate::allowed(Policy::Fifo(options.priority))
+        .map_err(|e| ProbeError::Cannot(e.to_string()))?;
+    Ok(Prepared::with(options, begin))
 }
 
 /// What the threads of one task saw.
@@ -156,8 +159,7 @@ impl Seen {
     }
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let options = Options::of(setup)?;
+fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let mut threads = setup.threads()?;
     let interval = setup.plan.interval_ns;
     let cpus = setup.cpus();

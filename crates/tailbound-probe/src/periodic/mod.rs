@@ -13,7 +13,8 @@ mod work;
 
 use tailbound_core::policy::Policy;
 
-use crate::arm::{ProbeError, allowed};
+use crate::attributes::allowed;
+use crate::error::ProbeError;
 use crate::figures::figure;
 use crate::kind::Setup;
 

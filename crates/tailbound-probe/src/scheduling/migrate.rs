@@ -22,8 +22,9 @@ use super::ledger::Ledger;
 use super::pace::Pace;
 use super::trials::{self, Timed};
 use super::{count, of_phase, span};
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{
     Finished, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, thread_spec,
 };
@@ -41,11 +42,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "20ms",
     policy: None,
-    event: "release",
+    event: Some("release"),
     property: Some("no task began before the more urgent ones had their CPUs"),
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 const BUSY_MAX_NS: i64 = 200_000_000;
@@ -97,7 +98,7 @@ impl Options {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
     let rounds = i64::try_from(options.tasks.div_ceil(options.cpus.max(1)) + 1).unwrap_or(2);
     let wanted = options.busy_ns.saturating_mul(rounds);
@@ -108,7 +109,8 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             span(setup.plan.interval_ns)
         )));
     }
-    super::realtime_allowed(setup, options.priority)
+    super::realtime_allowed(setup, options.priority)?;
+    Ok(Prepared::with(options, begin))
 }
 
 /// When a task began, ran and ended.
@@ -182,8 +184,7 @@ struct Sum {
     ledger: Ledger<Proof>,
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let options = Options::of(setup)?;
+fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let cpus = setup.cpus();
     let clock = clock_id(setup.plan.clock);
     let mut threads = setup.threads()?;

@@ -25,7 +25,8 @@ use tailbound_core::policy::Policy;
 use tailbound_core::record::FigureRecord;
 use tailbound_rt::recorder::Recorder;
 
-use crate::arm::{ProbeError, allowed};
+use crate::attributes::allowed;
+use crate::error::ProbeError;
 use crate::figures::figure;
 use crate::kind::Setup;
 use crate::thread_group::Recorders;

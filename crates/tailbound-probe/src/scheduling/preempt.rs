@@ -20,8 +20,9 @@ use super::bell::{Bell, Closing};
 use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{
     Finished, ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec,
 };
@@ -40,11 +41,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "5ms",
     policy: None,
-    event: "chain",
+    event: Some("chain"),
     property: Some("every woken task ran before the less urgent one that woke it went on"),
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 const PATIENCE_NS: i64 = 3_000_000_000;
@@ -77,8 +78,10 @@ impl Options {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    super::realtime_allowed(setup, Options::of(setup)?.priority)
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
+    let options = Options::of(setup)?;
+    super::realtime_allowed(setup, options.priority)?;
+    Ok(Prepared::with(options, begin))
 }
 
 /// One task of the chain.
@@ -132,8 +135,7 @@ struct Sum {
     ledger: Ledger<Proof>,
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let options = Options::of(setup)?;
+fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();

@@ -30,8 +30,9 @@ use super::ledger::Ledger;
 use super::pace::Pace;
 use super::trials::{self, Timed};
 use super::{count, of_phase, span};
-use crate::arm::{ProbeError, attributes, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::{attributes, clock_id};
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::peer::{self, Peer, Role};
 use crate::thread_group::{
     Finished, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup, thread_spec,
@@ -61,13 +62,13 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "20ms",
     policy: None,
-    event: "inversion",
+    event: Some("inversion"),
     property: Some(
         "no task of lower priority ran while the most urgent one waited for another process's lock, and each death of an owner was reported",
     ),
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 /// The holder's process.
@@ -106,7 +107,7 @@ impl Options {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let words = Options::of(setup)?;
     let wanted = words.hold_ns.saturating_add(words.spin_ns).saturating_mul(2);
     if wanted > setup.plan.interval_ns {
@@ -124,7 +125,7 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             "probe pi-process: this kernel has no locks with priority inheritance (FUTEX_LOCK_PI); it needs CONFIG_FUTEX_PI".to_owned(),
         ));
     }
-    Ok(())
+    Ok(Prepared::with(words, begin))
 }
 
 /// Waits until `word` is no longer `seen`, or `until_ns`.
@@ -275,8 +276,7 @@ struct Sum {
     ledger: Ledger<(u32, Wrong)>,
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let words = Options::of(setup)?;
+fn begin(setup: &Setup<'_>, words: Options) -> Result<Running, ProbeError> {
     let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();

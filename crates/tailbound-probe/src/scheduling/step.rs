@@ -24,8 +24,9 @@ use tailbound_sys::shared::Shared;
 use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
-use crate::arm::{ProbeError, attributes, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::{attributes, clock_id};
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::peer::{self, Peer, Role};
 use crate::thread_group::{
     Finished, ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec,
@@ -42,11 +43,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     )],
     interval: "500us",
     policy: None,
-    event: "step",
+    event: Some("step"),
     property: Some("every step was one instruction and ended in the stop of a step"),
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 /// The stepped process.
@@ -67,8 +68,8 @@ fn planted(setup: &Setup<'_>) -> Result<bool, ProbeError> {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    planted(setup)?;
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
+    let planted = planted(setup)?;
     if cfg!(target_arch = "arm") {
         return Err(ProbeError::Cannot(
             "probe ptrace: 32-bit ARM has no single steps (PTRACE_SINGLESTEP); measure on a 64-bit kernel and program".to_owned(),
@@ -80,7 +81,9 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             "probe ptrace: nobody may trace here until the next boot (kernel.yama.ptrace_scope is 3); boot with another value".to_owned(),
         ));
     }
-    super::realtime_allowed(setup, super::controller_priority(setup.plan, 2)?)
+    let priority = super::controller_priority(setup.plan, 2)?;
+    super::realtime_allowed(setup, priority)?;
+    Ok(Prepared::with((priority, planted), begin))
 }
 
 /// What a step did wrong.
@@ -101,9 +104,7 @@ struct Sum {
     gone: bool,
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let priority = super::controller_priority(setup.plan, 2)?;
-    let planted = planted(setup)?;
+fn begin(setup: &Setup<'_>, (priority, planted): (u8, bool)) -> Result<Running, ProbeError> {
     let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();

@@ -13,7 +13,7 @@ use tailbound_sys::thread::Thread;
 
 use super::context::{Finished, ProbeOutput, Shared};
 use super::slot::{RecordSlot, Recorders};
-use crate::arm::ProbeError;
+use crate::error::ProbeError;
 use crate::watchdog::Watchdog;
 
 /// One thread of the group.

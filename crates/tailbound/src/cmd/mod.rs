@@ -34,7 +34,6 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Measure(what) => match what {
-            Measure::Cyclic(args) => run::measure(&args),
             Measure::Probe(words) => run::probe(&words),
             Measure::Sweep(args) => sweep::measure(&args),
             Measure::Benchmark(args) => benchmark::measure(&args),

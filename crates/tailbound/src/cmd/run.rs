@@ -14,7 +14,7 @@ use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
-use crate::cli::{MeasureArgs, PlanArgs, RunArgs};
+use crate::cli::{PlanArgs, RunArgs};
 use crate::cli_probe::ProbeArgs;
 use crate::cmd::rounds;
 use crate::consent;
@@ -77,21 +77,11 @@ fn written(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     if lines.is_empty() { Ok(()) } else { say::answer(&format!("\n{lines}")) }
 }
 
-/// `tailbound measure cyclic`
-pub(crate) fn measure(args: &MeasureArgs) -> Result<ExitCode, Failure> {
-    bare(args, None)
-}
-
 /// `tailbound measure NAME`
-pub(crate) fn probe(words: &ProbeArgs) -> Result<ExitCode, Failure> {
-    bare(&words.args, Some(&words.spec))
-}
-
-fn bare(args: &MeasureArgs, probe: Option<&str>) -> Result<ExitCode, Failure> {
+pub(crate) fn probe(probe: &ProbeArgs) -> Result<ExitCode, Failure> {
+    let args = &probe.args;
     let mut request = Request { bare: true, ..request(&args.plan)? };
-    if let Some(probe) = probe {
-        request.config.probe = Some(probe.to_owned());
-    }
+    request.config.probe = Some(probe.spec.clone());
     let out = args.plan.out.as_deref();
     let to_stdout = out == Some(Path::new("-"));
     let (run, path) = session(&request, &args.plan, out, true, None)?;
@@ -222,7 +212,8 @@ pub(crate) fn session(
         refresh_ms: live.refresh_ms(),
         round,
     };
-    let made = tailbound_run::run(session, output, &signals, &mut |view| live.show(&view));
+    let made =
+        tailbound_run::run(session, resolved.probe, output, &signals, &mut |view| live.show(&view));
     live.clear();
     Ok(made?)
 }

@@ -19,8 +19,9 @@ use tailbound_sys::error::SysError;
 
 use super::bell::Closing;
 use super::{span, trials};
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{Finished, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec};
 use findings::{Proof, Sum};
 use players::Field;
@@ -47,11 +48,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "250ms",
     policy: None,
-    event: "game",
+    event: Some("game"),
     property: Some("the offence never ran while the defence wanted every CPU"),
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 /// The guard against runaway threads strikes at 0.5 s without a sleep.
@@ -112,7 +113,7 @@ impl Options {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
     let interval_ns = setup.plan.interval_ns;
     if options.game_ns.saturating_mul(10) > interval_ns.saturating_mul(9) {
@@ -131,7 +132,8 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
             span(interval_ns)
         )));
     }
-    super::realtime_allowed(setup, options.priority)
+    super::realtime_allowed(setup, options.priority)?;
+    Ok(Prepared::with(options, begin))
 }
 
 /// Budget and period of the real-time throttle in µs, if there is one.
@@ -141,8 +143,7 @@ fn throttle(setup: &Setup<'_>) -> Option<(f64, f64)> {
     (runtime >= 0.0 && runtime < period).then_some((runtime, period))
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let options = Options::of(setup)?;
+fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let cpus = setup.cpus();
     let mut threads: ThreadGroup = setup.threads()?;
     let field = Arc::new(Field::new(cpus.len(), usize::try_from(options.fans).unwrap_or(0)));

@@ -27,8 +27,9 @@ use tailbound_sys::sched::gettid;
 
 use super::bell::Closing;
 use super::{of_phase, trials};
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{
     Finished, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup, thread_spec,
 };
@@ -67,13 +68,13 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "10ms",
     policy: None,
-    event: "inversion",
+    event: Some("inversion"),
     property: Some(
         "no task of lower priority ran while the most urgent one waited for a lock with inheritance",
     ),
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 /// Tasks are below the controller: urgent, spinner, links of the chain, holder.
@@ -118,7 +119,7 @@ impl Options {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
     let busy = options.lengths.hold_ns.saturating_add(options.lengths.spin_ns);
     let twice = if options.control == 0 { busy } else { busy.saturating_mul(2) };
@@ -136,12 +137,11 @@ fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
         Locked::Refused(errno) if errno == super::ENOSYS => Err(ProbeError::Cannot(
             "this kernel has no locks with priority inheritance (FUTEX_LOCK_PI: not implemented); it needs CONFIG_FUTEX_PI".to_owned(),
         )),
-        _ => Ok(()),
+        _ => Ok(Prepared::with(options, begin)),
     }
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let options = Options::of(setup)?;
+fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();

@@ -25,8 +25,9 @@ use super::bell::{Bell, Closing};
 use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
-use crate::arm::{ProbeError, clock_id};
-use crate::kind::{ProbeKind, ProbeOption, Setup};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{Finished, ProbeOutput, RecordSlot, Running, ThreadContext, thread_spec};
 use players::{Means, Queue};
 
@@ -50,11 +51,11 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     ],
     interval: "20ms",
     policy: None,
-    event: "call",
+    event: Some("call"),
     property: Some("those who waited went on in the order of their urgency"),
     hog: false,
-    check,
-    begin,
+    takes: &[],
+    prepare,
 };
 
 const PATIENCE_NS: i64 = 3_000_000_000;
@@ -95,8 +96,10 @@ impl Options {
     }
 }
 
-fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    super::realtime_allowed(setup, Options::of(setup)?.priority)
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
+    let options = Options::of(setup)?;
+    super::realtime_allowed(setup, options.priority)?;
+    Ok(Prepared::with(options, begin))
 }
 
 /// The first, by rank, that went on after a less urgent one.
@@ -114,8 +117,7 @@ struct Sum {
     ledger: Ledger<Proof>,
 }
 
-fn begin(setup: &Setup<'_>) -> Result<Running, ProbeError> {
-    let options = Options::of(setup)?;
+fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let clock = clock_id(setup.plan.clock);
     let mut threads = setup.threads()?;
     let mut cpus = setup.cpus();

@@ -86,7 +86,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
             refresh_ms: 0,
             round: None,
         };
-        let (run, _) = tailbound_run::run(session, output, &signals, &mut |_| ())?;
+        let (run, _) = tailbound_run::run(session, resolved.probe, output, &signals, &mut |_| ())?;
         Ok::<Run, Failure>(run)
     })?;
     if made.cut {

@@ -85,13 +85,13 @@ pub(super) fn more(request: &Request, probe: &ProbeArgs) -> String {
     more
 }
 
-/// Refuses a probe or option that is not known before anything boots, and gives a probe of the
-/// catalogue its own interval: the lab's is for the loop alone.
+/// Refuses a probe or option that is not known before anything boots, and gives any but the
+/// default probe its own interval: the lab's is for that one.
 fn known(words: &mut RunConfig) -> Result<(), Failure> {
     let Some(text) = &words.probe else { return Ok(()) };
     let spec: Spec = text.parse().map_err(|e| Failure::usage(format!("--probe {text}: {e}")))?;
-    catalogue::options(&spec).map_err(|e| Failure::usage(e.to_string()))?;
-    if let Some(kind) = catalogue::kind(&spec.name) {
+    let (kind, _) = catalogue::known(&spec).map_err(|e| Failure::usage(e.to_string()))?;
+    if kind.name != catalogue::DEFAULT.name {
         words.interval.get_or_insert_with(|| kind.interval.to_owned());
     }
     Ok(())

@@ -8,55 +8,40 @@
 //! Not here: how threads are made, released and brought result ([`crate::thread_group`]).
 //! Source: sched(7), clock_nanosleep(2).
 
-use std::sync::atomic::AtomicBool;
-
-use tailbound_core::plan::{Clock, Means, Plan};
+use tailbound_core::plan::{Means, Plan};
 use tailbound_core::policy::Policy;
 use tailbound_rt::cyclic::{self, Port};
 use tailbound_rt::spread::{self, Spread};
-use tailbound_sys::clock::{self, Nanosleep, NanosleepRelative};
+use tailbound_sys::clock::{Nanosleep, NanosleepRelative};
 use tailbound_sys::cobalt::Cobalt;
 use tailbound_sys::error::SysError;
 use tailbound_sys::evl::Evl;
 use tailbound_sys::limits;
-use tailbound_sys::sched::{self, Attributes};
 use tailbound_sys::sleep::{
     self, Epoll, Itimer, Left, PlainNanosleep, Poll, Select, UntilDue, Usleep,
 };
-use tailbound_sys::thread;
 use tailbound_sys::timer::{PosixTimer, Timerfd};
 
-use crate::thread_group::{Finished, RecordSlot, ThreadContext, ThreadGroup, thread_spec};
+use crate::attributes::clock_id;
+use crate::error::ProbeError;
+use crate::kind::{PlanOption, Prepared, ProbeKind, Setup};
+use crate::thread_group::{Finished, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec};
 
-/// Why a probe could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum ProbeError {
-    /// A system call was refused.
-    #[error("thread on CPU {cpu}: {source}")]
-    Thread {
-        /// Which CPU, or `any`.
-        cpu: String,
-        /// What was refused.
-        source: SysError,
-    },
-    /// The plan's clock is not known to this kernel.
-    #[error("clock `{clock}`: {source}")]
-    Clock {
-        /// The clock.
-        clock: Clock,
-        /// What was refused.
-        source: SysError,
-    },
-    /// The words mean nothing, or contradict each other.
-    #[error("{0}")]
-    Usage(String),
-    /// This machine or user cannot: what is missing, and the remedy.
-    #[error("{0}")]
-    Cannot(String),
-    /// A system call that sets the probe up was refused.
-    #[error(transparent)]
-    System(#[from] SysError),
-}
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "cyclic",
+    about: "Timer wake-ups: sleep until absolute times and record how late the thread woke",
+    from: "the due time of its sleep",
+    to: "the first clock read after the sleep returned",
+    replaces: &["cyclictest"],
+    options: &[],
+    interval: "1ms",
+    policy: None,
+    event: None,
+    property: None,
+    hog: false,
+    takes: PlanOption::ALL,
+    prepare,
+};
 
 /// One slot a CPU of the plan, phased over one interval; or as many as the plan has tasks, not
 /// pinned and all due together: what parallel sleepers do to each other is the question then.
@@ -77,62 +62,21 @@ pub fn slots(plan: &Plan) -> Vec<RecordSlot> {
         .collect()
 }
 
-/// The kernel's number of a clock.
-#[must_use]
-pub fn clock_id(clock: Clock) -> i32 {
-    match clock {
-        // A plan with a word of a later version is not run: `Plan::unknown_words`.
-        Clock::Monotonic | Clock::Unknown(_) => clock::CLOCK_MONOTONIC,
-        Clock::Tai => clock::CLOCK_TAI,
-        Clock::Boottime => clock::CLOCK_BOOTTIME,
-        Clock::Realtime => clock::CLOCK_REALTIME,
-    }
+/// All its options are those of the plan.
+fn prepare(_: &Setup<'_>) -> Result<Prepared, ProbeError> {
+    Ok(Prepared::with((), begin))
 }
 
-/// The kernel's parameters of a policy.
-#[must_use]
-pub fn attributes(policy: Policy) -> Attributes {
-    let none = Attributes::default();
-    match policy {
-        Policy::Other | Policy::Unknown(_) => Attributes { policy: sched::SCHED_OTHER, ..none },
-        Policy::Batch => Attributes { policy: sched::SCHED_BATCH, ..none },
-        Policy::Idle => Attributes { policy: sched::SCHED_IDLE, ..none },
-        Policy::Fifo(p) => Attributes { policy: sched::SCHED_FIFO, priority: u32::from(p), ..none },
-        Policy::Rr(p) => Attributes { policy: sched::SCHED_RR, priority: u32::from(p), ..none },
-        Policy::Deadline { runtime_ns, period_ns } => Attributes {
-            policy: sched::SCHED_DEADLINE,
-            runtime_ns,
-            deadline_ns: period_ns,
-            period_ns,
-            ..none
-        },
-    }
-}
-
-/// May this process create threads of `policy`? Tries it.
-///
-/// # Errors
-/// What the kernel refused, and what it would need.
-pub fn allowed(policy: Policy) -> Result<(), SysError> {
-    thread::spawn(thread_spec(policy, Vec::new()), || ())?.join()
-}
-
-/// Arms one thread a slot.
-///
-/// # Errors
-/// [`ProbeError`]; nothing is left running then.
-pub fn arm(
-    plan: &Plan,
-    slots: &[RecordSlot],
-    stop: &'static AtomicBool,
-) -> Result<ThreadGroup, ProbeError> {
-    let mut threads = ThreadGroup::new(plan, stop)?;
+/// One thread a slot.
+fn begin(setup: &Setup<'_>, (): ()) -> Result<Running, ProbeError> {
+    let plan = setup.plan;
+    let mut threads = ThreadGroup::new(plan, setup.stop)?;
     if plan.means == Means::Itimer {
         // Its signal is the process's: whoever does not block it takes it away.
         sleep::block_alarm()?;
     }
     let id = clock_id(plan.clock);
-    for &slot in slots {
+    for slot in slots(plan) {
         // Tasks that are not pinned still keep to the measured CPUs, which their creator has left.
         let cpus = match (slot.cpu, plan.tasks) {
             (None, Some(_)) => plan.cpus.iter().collect(),
@@ -147,7 +91,7 @@ pub fn arm(
         };
         threads.measured(slot, thread_spec(plan.policy, cpus), move |thread| work.run(thread))?;
     }
-    Ok(threads)
+    threads.release()
 }
 
 /// How the due times of a thread are spread; each thread draws its own.
