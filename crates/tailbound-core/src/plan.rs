@@ -182,6 +182,8 @@ pub struct RunConfig {
     pub cpu_dma_latency: Option<String>,
     /// `--raw`
     pub raw: Option<bool>,
+    /// `--paranoid`
+    pub paranoid: Option<bool>,
     /// `--observe`
     pub observe: Option<String>,
     /// `--probe`: a name and options, as `signal:between=processes`

@@ -12,6 +12,7 @@ mod disk;
 pub mod error;
 mod journal;
 mod observed;
+mod options;
 pub mod output;
 mod punctual;
 pub mod resolve;
@@ -28,7 +29,8 @@ mod world;
 
 pub use benchmarks::measure_benchmarks;
 pub use error::RunError;
+pub use options::{check_options, split_loads};
 pub use output::Output;
-pub use resolve::{Request, Resolved, resolve, split_loads};
+pub use resolve::{Request, Resolved, resolve};
 pub use session::{Session, run};
 pub use view::View;

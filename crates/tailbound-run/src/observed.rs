@@ -67,7 +67,7 @@ mod tests {
             record
         };
         let campaign = tailbound_core::plan::RunConfig::default();
-        let request = crate::Request { config: campaign, bare: true, ..crate::Request::default() };
+        let request = crate::Request { config: campaign, bare: true };
         let mut plan =
             crate::resolve(&request, &tailbound_host::Root::real()).expect("a plan").plan;
         plan.observe = Some(Observe::Tracepoints);

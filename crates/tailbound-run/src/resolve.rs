@@ -4,29 +4,18 @@
 //! Context: SETUP. Units: text in, ns out. Everything that can be wrong with words,
 //! permissions or the machine is found here, before anything is started.
 
-use std::collections::BTreeMap;
-
 use tailbound_core::Spec;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
-use tailbound_core::plan::{
-    BenchmarkPlan, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, Means, Observe, Plan,
-    RunConfig,
-};
+use tailbound_core::plan::{Clock, Means, Observe, Plan, RunConfig};
 use tailbound_core::policy::Policy;
-use tailbound_core::requirement::{Class, Rate, Requirement};
-use tailbound_core::units::{self, format_ns_i64, parse_ns};
+use tailbound_core::units::format_ns_i64;
 use tailbound_host::Root;
-use tailbound_probe::{PlanOption, Prepared, ProbeError, ProbeKind, Setup, catalogue};
-use tailbound_sys::clock;
+use tailbound_probe::{Prepared, ProbeError, Setup};
 
 use crate::error::RunError;
+use crate::options::{Options, usage};
 use crate::sleeps;
-
-/// Most repetitions of a benchmark.
-const REPEAT_MAX: u32 = 10_000;
-/// Most measured threads that are not pinned: each keeps a histogram in locked memory.
-const TASKS_MAX: u32 = 256;
 
 /// Defaults of a plan, as on the command line.
 pub mod defaults {
@@ -47,8 +36,6 @@ pub mod defaults {
 pub struct Request {
     /// Every option, still as text.
     pub config: RunConfig,
-    /// `--paranoid`
-    pub paranoid: bool,
     /// A bare probe: no load unless one is named.
     pub bare: bool,
 }
@@ -65,29 +52,6 @@ pub struct Resolved {
     /// The loads are the default ones: where they cannot be started, that is a finding, not an
     /// error.
     pub loads_by_default: bool,
-}
-
-/// Splits `hackbench:groups=4,ipc=inet,memory` into its loads: a part that is an option or a
-/// number belongs to the load before it.
-#[must_use]
-pub fn split_loads(text: &str) -> Vec<String> {
-    let mut loads: Vec<String> = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let option = part.find('=').is_some_and(|eq| part.find(':').is_none_or(|colon| eq < colon));
-        let number = part.starts_with(|c: char| c.is_ascii_digit());
-        match loads.last_mut() {
-            Some(last) if option || number => {
-                last.push(if last.contains(':') { ',' } else { ':' });
-                last.push_str(part);
-            }
-            _ => loads.push(part.to_owned()),
-        }
-    }
-    loads
-}
-
-fn usage<E: ToString>(flag: &str) -> impl FnOnce(E) -> RunError + '_ {
-    move |e| RunError::Usage(format!("{flag}: {}", e.to_string()))
 }
 
 /// What a second kernel's sleep needs.
@@ -116,38 +80,19 @@ fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), Run
 pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
     let w = &request.config;
     let mut findings = Vec::new();
-    let clock = parse_or(w.clock.as_deref(), "--clock", Clock::Monotonic)?;
-    let means = parse_or(w.sleep.as_deref(), "--sleep", Means::Nanosleep)?;
-    let (kind, options) = probe(request)?;
-    let interval_ns = time(w.interval.as_deref().unwrap_or(kind.interval), "--interval")?;
-    if !(INTERVAL_MIN_NS..=INTERVAL_MAX_NS).contains(&interval_ns) {
-        return Err(RunError::Usage(format!(
-            "--interval: {} is outside {} to {}: below that the loop itself would fill the CPU",
-            format_ns_i64(interval_ns),
-            format_ns_i64(INTERVAL_MIN_NS),
-            units::format_span(INTERVAL_MAX_NS)
-        )));
-    }
-    let warm_up_ns = time(w.warm_up.as_deref().unwrap_or(defaults::WARM_UP), "--warm-up")?;
-    if !(0..=DURATION_MAX_NS).contains(&warm_up_ns) {
-        return Err(RunError::Usage("--warm-up: write 0s or more".to_owned()));
-    }
-    let mut requirement = requirement(w, clock)?;
-    let until = crate::until::until(w, &mut requirement)?;
-    let longest = crate::until::longest(until.as_ref(), &requirement, w, interval_ns)?;
-    let activations = match longest {
-        Some(n) => n,
-        None => activations(w, interval_ns)?,
-    };
+    let read = Options::read(w)?;
+    let (kind, means, clock) = (read.kind, read.means, read.clock);
     let cpus = cpus(w.cpus.as_deref().unwrap_or("all"), root)?;
-    let policy = match (&w.policy, kind.policy) {
+    let policy = match (read.policy, kind.policy) {
         // Its own way, which is no finding.
         (None, Some(own)) => own.parse().map_err(usage("--policy"))?,
-        (given, _) => policy(given.as_deref(), &mut findings)?,
+        (given, _) => policy(given, &mut findings)?,
     };
-    second_kernel(means, policy, request.paranoid)?;
-    let spread = sleeps::spread(w.interval_spread.as_deref(), means)?;
-    let timer_slack_ns = sleeps::timer_slack(w.timer_slack.as_deref(), policy, &mut findings)?;
+    let paranoid = w.paranoid.unwrap_or(false);
+    second_kernel(means, policy, paranoid)?;
+    if read.timer_slack_ns.is_some() && policy.is_realtime() {
+        findings.push(sleeps::unused_slack(policy));
+    }
     if let (Policy::Deadline { period_ns, .. }, true) = (policy, w.cpus.is_some()) {
         return Err(RunError::Usage(format!(
             "--cpus cannot be given with --policy {policy}: the kernel refuses to pin SCHED_DEADLINE threads (one with a period of {} runs per online CPU, unpinned)",
@@ -155,96 +100,46 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
         )));
     }
     let loads_by_default = !request.bare && w.load.is_none() && w.load_cmd.is_none();
-    let loads = loads(request, loads_by_default, &mut findings)?;
-    let work = benchmarks(w)?;
-    let tasks = tasks(w.tasks, policy)?;
-    sleeps::one_itimer(means, tasks.map_or(cpus.len() as u64, u64::from))?;
-    let cpu_dma_latency_us = w.cpu_dma_latency.as_deref().map(dma_latency).transpose()?;
-    let observe = w.observe.as_deref().map(|word| observe(word, root, clock, means)).transpose()?;
-    let plan = Plan {
-        name: w.name.clone(),
-        probe: kind.name.to_owned(),
-        options,
-        event: kind.event.map(str::to_owned),
-        property: kind.property.map(str::to_owned),
-        interval_ns,
-        activations,
-        warm_up_ns,
-        cpus,
-        policy,
-        clock,
-        means,
-        loads,
-        requirement,
-        cpu_dma_latency_us,
-        raw: w.raw.unwrap_or(false),
-        paranoid: request.paranoid,
-        observe,
-        tasks,
-        spread,
-        timer_slack_ns,
-        work,
-        until,
+    let loads = match loads_by_default {
+        true => defaults::LOADS.map(Spec::named).to_vec(),
+        false => read.loads,
     };
-    let probe = prepare(&plan, root)?;
-    Ok(Resolved { plan, probe, findings, loads_by_default })
-}
-
-/// The loads beside the measurement, each of them known.
-fn loads(
-    request: &Request,
-    by_default: bool,
-    findings: &mut Vec<Finding>,
-) -> Result<Vec<Spec>, RunError> {
-    let w = &request.config;
-    let mut loads = Vec::new();
-    if by_default {
-        loads.extend(defaults::LOADS.map(Spec::named));
-    }
-    for text in w.load.iter().flatten().flat_map(|l| split_loads(l)).filter(|l| l != "none") {
-        loads.push(text.parse::<Spec>().map_err(usage("--load"))?);
-    }
-    if let Some(line) = &w.load_cmd {
-        loads.push(Spec::command(line));
-    }
     if loads.is_empty() && !request.bare {
         findings.push(
             Finding::new("no-load", Impact::Notice, "nothing loaded the machine during the measurement")
                 .meaning("The figures are those of an unloaded machine; under load latencies are larger, often by orders of magnitude."),
         );
     }
-    for load in &loads {
-        tailbound_load::check(load).map_err(usage("--load"))?;
-    }
-    Ok(loads)
-}
-
-/// The probe and its options; options that mean nothing to it are refused.
-fn probe(request: &Request) -> Result<(&'static ProbeKind, BTreeMap<String, String>), RunError> {
-    let w = &request.config;
-    let spec = match &w.probe {
-        Some(text) => text.parse::<Spec>().map_err(usage("--probe"))?,
-        None => Spec::named(catalogue::DEFAULT.name),
+    let tasks = unpinned(read.tasks, policy)?;
+    sleeps::one_itimer(means, tasks.map_or(cpus.len() as u64, u64::from))?;
+    let observe = w.observe.as_deref().map(|word| observe(word, root, clock, means)).transpose()?;
+    let plan = Plan {
+        name: w.name.clone(),
+        probe: kind.name.to_owned(),
+        options: read.options,
+        event: kind.event.map(str::to_owned),
+        property: kind.property.map(str::to_owned),
+        interval_ns: read.interval_ns,
+        activations: read.activations,
+        warm_up_ns: read.warm_up_ns,
+        cpus,
+        policy,
+        clock,
+        means,
+        loads,
+        requirement: read.requirement,
+        cpu_dma_latency_us: read.cpu_dma_latency_us,
+        raw: w.raw.unwrap_or(false),
+        paranoid,
+        observe,
+        tasks,
+        spread: read.spread,
+        timer_slack_ns: read.timer_slack_ns,
+        work: read.work,
+        until: read.until,
     };
-    let (kind, options) = catalogue::known(&spec).map_err(usage("--probe"))?;
-    let given = |option: &PlanOption| match option {
-        PlanOption::Sleep => w.sleep.is_some(),
-        PlanOption::Tasks => w.tasks.is_some(),
-        PlanOption::Observe => w.observe.is_some(),
-        PlanOption::Paranoid => request.paranoid,
-        PlanOption::IntervalSpread => w.interval_spread.is_some(),
-        PlanOption::TimerSlack => w.timer_slack.is_some(),
-    };
-    let foreign = |option: &&PlanOption| given(option) && !kind.takes.contains(option);
-    if let Some(option) = PlanOption::ALL.iter().find(foreign) {
-        return Err(RunError::Usage(format!(
-            "--{} has no meaning for the probe {}: it belongs to {}",
-            option.name(),
-            kind.name,
-            catalogue::takers(*option).join(", ")
-        )));
-    }
-    Ok((kind, options))
+    let probe = prepare(&plan, root)?;
+    Ok(Resolved { plan, probe, findings, loads_by_default })
 }
 
 /// Refuses a plan whose probe cannot work here, before anything is started.
@@ -260,60 +155,13 @@ fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, RunError> {
     })
 }
 
-/// The benchmarks that were asked for, their amounts filled in.
-///
-/// # Errors
-/// [`RunError::Usage`]: no such benchmark, or no number of repetitions.
-pub fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, RunError> {
-    let texts: Vec<String> =
-        w.work.iter().flatten().flat_map(|text| split_benchmarks(text)).collect();
-    if texts.is_empty() {
-        return match w.repeat {
-            None => Ok(None),
-            Some(_) => Err(RunError::Usage(
-                "--repeat: there is no benchmark to repeat; name one with --work".to_owned(),
-            )),
-        };
-    }
-    let repeat = w.repeat.unwrap_or(defaults::REPEAT);
-    if !(1..=REPEAT_MAX).contains(&repeat) {
-        return Err(RunError::Usage(format!("--repeat: {repeat} is not from 1 to {REPEAT_MAX}")));
-    }
-    let benchmarks =
-        texts.iter().map(|text| tailbound_load::benchmark(text).map_err(usage("--work")));
-    let benchmarks: Vec<Spec> = benchmarks.collect::<Result<_, _>>()?;
-    if let Some(twice) =
-        benchmarks.iter().enumerate().find(|(i, w)| benchmarks.iter().take(*i).any(|o| o == *w))
-    {
-        return Err(RunError::Usage(format!(
-            "--work: {} is given twice; --repeat says how many times it is run",
-            twice.1
-        )));
-    }
-    Ok(Some(BenchmarkPlan { benchmarks, repeat }))
-}
-
-/// As [`split_loads`]; a command takes the rest of the line with it.
-fn split_benchmarks(text: &str) -> Vec<String> {
-    match text.split_once("cmd:") {
-        Some((before, line)) => {
-            split_loads(before).into_iter().chain([format!("cmd:{line}")]).collect()
-        }
-        None => split_loads(text),
-    }
-}
-
-fn tasks(tasks: Option<u32>, policy: Policy) -> Result<Option<u32>, RunError> {
-    let Some(n) = tasks else { return Ok(None) };
-    if !(1..=TASKS_MAX).contains(&n) {
-        return Err(RunError::Usage(format!("--tasks: {n} is not from 1 to {TASKS_MAX}")));
-    }
-    if matches!(policy, Policy::Deadline { .. }) {
-        return Err(RunError::Usage(format!(
+fn unpinned(tasks: Option<u32>, policy: Policy) -> Result<Option<u32>, RunError> {
+    match policy {
+        Policy::Deadline { .. } if tasks.is_some() => Err(RunError::Usage(format!(
             "--tasks cannot be given with --policy {policy}: there is one such thread per online CPU"
-        )));
+        ))),
+        _ => Ok(tasks),
     }
-    Ok(Some(n))
 }
 
 fn observe(word: &str, root: &Root, clock: Clock, means: Means) -> Result<Observe, RunError> {
@@ -323,103 +171,6 @@ fn observe(word: &str, root: &Root, clock: Clock, means: Means) -> Result<Observ
     })
 }
 
-fn parse_or<T: std::str::FromStr<Err = String>>(
-    text: Option<&str>,
-    flag: &str,
-    or: T,
-) -> Result<T, RunError> {
-    text.map_or(Ok(or), |t| t.parse().map_err(usage(flag)))
-}
-
-fn time(text: &str, flag: &str) -> Result<i64, RunError> {
-    parse_ns(text).map_err(usage(flag))
-}
-
-fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, RunError> {
-    let n = match (w.loops, w.duration.as_deref()) {
-        (Some(_), Some(_)) => {
-            return Err(RunError::Usage(
-                "--loops and --duration: give one of them, the other follows from the interval"
-                    .to_owned(),
-            ));
-        }
-        (Some(loops), None) => loops,
-        (None, duration) => {
-            let duration_ns = time(duration.unwrap_or(defaults::DURATION), "--duration")?;
-            if duration_ns < interval_ns {
-                return Err(RunError::Usage(format!(
-                    "--duration: {} is shorter than one interval of {}",
-                    format_ns_i64(duration_ns),
-                    format_ns_i64(interval_ns)
-                )));
-            }
-            u64::try_from(duration_ns / interval_ns).unwrap_or(0)
-        }
-    };
-    if n == 0 {
-        return Err(RunError::Usage("--loops: 0 loops measure nothing".to_owned()));
-    }
-    let total = i128::from(n) * i128::from(interval_ns);
-    if total > i128::from(DURATION_MAX_NS) {
-        return Err(RunError::Usage(format!(
-            "{} loops of {} are more than a year: write a smaller --loops or --duration",
-            units::grouped(n),
-            format_ns_i64(interval_ns)
-        )));
-    }
-    Ok(n)
-}
-
-fn requirement(w: &RunConfig, clock: Clock) -> Result<Requirement, RunError> {
-    let resolution = clock::resolution_ns(tailbound_probe::clock_id(clock))
-        .map_err(|e| RunError::Cannot(format!("--clock {clock}: {e}")))?;
-    let limit = |text: Option<&str>, flag: &str| -> Result<Option<i64>, RunError> {
-        let Some(ns) = text.map(|t| time(t, flag)).transpose()? else { return Ok(None) };
-        if ns <= 0 {
-            return Err(RunError::Usage(format!("{flag}: must be more than 0")));
-        }
-        // A clock read costs tens of ns: a deadline below that says nothing about the machine.
-        let floor = resolution.max(100);
-        if ns < floor {
-            return Err(RunError::Usage(format!(
-                "{flag}: {} is below the resolution of the {clock} clock here ({})",
-                format_ns_i64(ns),
-                format_ns_i64(floor)
-            )));
-        }
-        Ok(Some(ns))
-    };
-    let class = parse_or(w.class.as_deref(), "--class", Class::Hard)?;
-    let rate = w.rate.as_deref().map(|t| t.parse::<Rate>().map_err(usage("--rate"))).transpose()?;
-    let confidence = w.confidence.unwrap_or(0.95);
-    if !(0.5..1.0).contains(&confidence) {
-        return Err(RunError::Usage(format!(
-            "--confidence: {confidence} is not between 0.5 and 1, for example 0.95"
-        )));
-    }
-    let requirement = Requirement {
-        deadline_ns: limit(w.deadline.as_deref(), "--deadline")?,
-        early_ns: limit(w.early.as_deref(), "--early")?,
-        class,
-        rate,
-        confidence,
-    };
-    let asks_more = w.class.is_some() || rate.is_some() || requirement.early_ns.is_some();
-    if requirement.deadline_ns.is_none() && asks_more {
-        return Err(RunError::Usage(
-            "--class, --rate and --early belong to a deadline: add for example --deadline 100us"
-                .to_owned(),
-        ));
-    }
-    if class == Class::Safe && rate.is_none() {
-        return Err(RunError::Usage(
-            "--class safe needs the rate to be demonstrated: add for example --rate 1/24h"
-                .to_owned(),
-        ));
-    }
-    Ok(requirement)
-}
-
 fn cpus(text: &str, root: &Root) -> Result<CpuSet, RunError> {
     let machine =
         tailbound_host::Cpus::read(root).map_err(|e| RunError::Cannot(format!("--cpus: {e}")))?;
@@ -427,9 +178,8 @@ fn cpus(text: &str, root: &Root) -> Result<CpuSet, RunError> {
 }
 
 /// The policy asked for, which must be allowed; or FIFO as high as allowed; or what is left.
-fn policy(text: Option<&str>, findings: &mut Vec<Finding>) -> Result<Policy, RunError> {
-    if let Some(text) = text {
-        let policy: Policy = text.parse().map_err(usage("--policy"))?;
+fn policy(given: Option<Policy>, findings: &mut Vec<Finding>) -> Result<Policy, RunError> {
+    if let Some(policy) = given {
         tailbound_probe::allowed(policy)
             .map_err(|e| RunError::Cannot(format!("--policy {policy}: {e}")))?;
         if !policy.is_realtime() {
@@ -455,17 +205,6 @@ fn policy(text: Option<&str>, findings: &mut Vec<Finding>) -> Result<Policy, Run
     Ok(Policy::Other)
 }
 
-fn dma_latency(text: &str) -> Result<i32, RunError> {
-    // The kernel's unit is µs, and its users write `0`: a bare 0 is no mistake.
-    let ns = if text.trim() == "0" { 0 } else { time(text, "--cpu-dma-latency")? };
-    i32::try_from(ns / 1000).ok().filter(|us| *us >= 0 && ns % 1000 == 0).ok_or_else(|| {
-        RunError::Usage(
-            "--cpu-dma-latency: write whole microseconds from 0, for example `0` or `50us`"
-                .to_owned(),
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -474,34 +213,6 @@ mod tests {
         let mut config = RunConfig { policy: Some("other".to_owned()), ..RunConfig::default() };
         edit(&mut config);
         Request { config, ..Request::default() }
-    }
-
-    #[test]
-    fn loads_split_where_people_mean_it() {
-        assert_eq!(split_loads("hackbench,memory"), ["hackbench", "memory"]);
-        assert_eq!(
-            split_loads("hackbench:groups=4,ipc=inet,memory:cpus=0,2,clock"),
-            ["hackbench:groups=4,ipc=inet", "memory:cpus=0,2", "clock"]
-        );
-    }
-
-    #[test]
-    fn benchmarks_are_named_once_and_a_command_keeps_its_commas() {
-        let benchmarks = |list: &[&str], repeat| {
-            let list = list.iter().map(|t| (*t).to_owned()).collect();
-            super::benchmarks(&RunConfig { work: Some(list), repeat, ..RunConfig::default() })
-                .map(|w| w.map(|w| (w.benchmarks.len(), w.repeat)))
-                .map_err(|e| e.to_string())
-        };
-        assert_eq!(
-            benchmarks(&["arithmetic,messages:groups=1,fds=2", "cmd:true a,b"], None),
-            Ok(Some((3, 3)))
-        );
-        assert_eq!(benchmarks(&[], None), Ok(None));
-        assert!(benchmarks(&[], Some(2)).is_err_and(|e| e.contains("--work")));
-        assert!(benchmarks(&["arithmetic,arithmetic"], None).is_err_and(|e| e.contains("twice")));
-        assert!(benchmarks(&["arithmetic"], Some(0)).is_err_and(|e| e.contains("--repeat")));
-        assert!(benchmarks(&["arithmetics"], None).is_err_and(|e| e.contains("choose arithmetic")));
     }
 
     #[test]
@@ -528,6 +239,22 @@ mod tests {
                 Err(RunError::Usage(text)) => assert!(text.contains(hint), "{text} lacks {hint}"),
                 other => panic!("{hint}: {other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn slack_that_the_kernel_does_not_use_is_reported() {
+        let root = Root::real();
+        let ordinary = request(|c| c.timer_slack = Some("5us".into()));
+        let found = resolve(&ordinary, &root).map(|r| r.findings).expect("a plan");
+        assert!(found.iter().all(|f| f.id != "timer-slack-unused"));
+        let urgent = request(|c| {
+            (c.timer_slack, c.policy) = (Some("5us".into()), Some("fifo:1".into()));
+        });
+        match resolve(&urgent, &root) {
+            Ok(r) => assert!(r.findings.iter().any(|f| f.id == "timer-slack-unused")),
+            Err(RunError::Cannot(why)) => tailbound_testing::skip("rt", why),
+            Err(e) => panic!("{e}"),
         }
     }
 

@@ -31,29 +31,25 @@ pub(crate) fn spread(text: Option<&str>, means: Means) -> Result<Option<Interval
 ///
 /// # Errors
 /// [`RunError::Usage`]: no such time.
-pub(crate) fn timer_slack(
-    text: Option<&str>,
-    policy: Policy,
-    findings: &mut Vec<Finding>,
-) -> Result<Option<i64>, RunError> {
+pub(crate) fn timer_slack(text: Option<&str>) -> Result<Option<i64>, RunError> {
     let Some(text) = text else { return Ok(None) };
     let usage = |e: String| RunError::Usage(format!("--timer-slack: {e}"));
     let ns = parse_ns(text).map_err(|e| usage(e.to_string()))?;
     if ns <= 0 {
         return Err(usage("write 1ns or more; to the kernel 0 means its default".to_owned()));
     }
-    if policy.is_realtime() {
-        findings.push(
-            Finding::new(
-                "timer-slack-unused",
-                Impact::Notice,
-                format!("timer slack is set, but the kernel does not use it for {policy}"),
-            )
-            .meaning("Timers of real-time and deadline threads have no slack: the setting has no effect on the figures.")
-            .remedy("Measure an ordinary thread with --policy other to see what slack does."),
-        );
-    }
     Ok(Some(ns))
+}
+
+/// A slack that the kernel does not use.
+pub(crate) fn unused_slack(policy: Policy) -> Finding {
+    Finding::new(
+        "timer-slack-unused",
+        Impact::Notice,
+        format!("timer slack is set, but the kernel does not use it for {policy}"),
+    )
+    .meaning("Timers of real-time and deadline threads have no slack: the setting has no effect on the figures.")
+    .remedy("Measure an ordinary thread with --policy other to see what slack does.")
 }
 
 /// What the interval timer needs: a process has one.
@@ -85,10 +81,8 @@ mod tests {
             assert!(e.as_ref().is_some_and(|e| e.contains(hint)), "{text}: {e:?}");
         }
         assert!(spread(Some("5%"), Means::Timerfd).is_err());
-        let mut findings = Vec::new();
-        assert!(timer_slack(Some("0us"), Policy::Other, &mut findings).is_err());
-        assert!(matches!(timer_slack(Some("5us"), Policy::Fifo(1), &mut findings), Ok(Some(5000))));
-        assert_eq!(findings.len(), 1, "it does nothing there, and that is said");
+        assert!(timer_slack(Some("0us")).is_err());
+        assert!(matches!(timer_slack(Some("5us")), Ok(Some(5000))));
         assert!(one_itimer(Means::Itimer, 2).is_err() && one_itimer(Means::Itimer, 1).is_ok());
     }
 }

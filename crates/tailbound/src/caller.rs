@@ -43,7 +43,7 @@ impl Caller for Machine {
 
 impl CampaignCaller for Machine {
     fn plan(&mut self, config: &RunConfig, bare: bool) -> Result<Plan, Failure> {
-        let request = Request { config: config.clone(), bare, ..Request::default() };
+        let request = Request { config: config.clone(), bare };
         Ok(resolve(&request, &Root::real())?.plan)
     }
 

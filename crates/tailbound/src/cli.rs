@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::cli_config::{BesideArgs, MeasurementArgs};
 use crate::lazy::Lazy;
 
 /// How late can this machine be? Real time is not fast: it is bounded.
@@ -119,85 +120,14 @@ pub(crate) struct ColorArg {
 /// What both `run` and `measure` take.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Largest acceptable latency: `100us`. Without it the figures are shown and nothing is judged
-    #[arg(short = 'd', long, value_name = "TIME", help_heading = "Requirement")]
-    pub(crate) deadline: Option<String>,
-    /// How much earlier than its due time a wake-up may be, where early is as bad as late
-    #[arg(long, value_name = "TIME", help_heading = "Requirement")]
-    pub(crate) early: Option<String>,
-    /// How strictly: `hard` (every activation), `safe` (and demonstrated at --rate), `95`, `best-effort` [default: hard]
-    #[arg(long, value_name = "CLASS", help_heading = "Requirement")]
-    pub(crate) class: Option<String>,
-    /// Rate of exceedances that class `safe` has to demonstrate: `1/24h`
-    #[arg(long, value_name = "N/TIME", help_heading = "Requirement")]
-    pub(crate) rate: Option<String>,
-    /// Confidence of statements about rates [default: 0.95]
-    #[arg(long, value_name = "P", help_heading = "Requirement")]
-    pub(crate) confidence: Option<f64>,
-
-    /// Interval between activations [default: 1ms]
-    #[arg(short, long, value_name = "TIME", help_heading = "Measurement")]
-    pub(crate) interval: Option<String>,
-    /// How long to measure [default: 60s]
-    #[arg(short = 'D', long, value_name = "TIME", help_heading = "Measurement")]
-    pub(crate) duration: Option<String>,
-    /// How many activations of each thread, instead of a duration
-    #[arg(short = 'l', long, value_name = "N", help_heading = "Measurement")]
-    pub(crate) loops: Option<u64>,
-    /// Warm-up before the measurement; reported, not judged [default: 1s]
-    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
-    pub(crate) warm_up: Option<String>,
-    /// Measured CPUs: `all`, `isolated` or a list such as `2-3` [default: all]
-    #[arg(
-        short = 'a',
-        long,
-        alias = "affinity",
-        value_name = "CPUS",
-        help_heading = "Measurement"
-    )]
-    pub(crate) cpus: Option<String>,
-    /// Policy of the measured threads: `fifo:95` or `95`, `rr:N`, `other`, `deadline:RUNTIME/PERIOD` [default: fifo:95 where allowed]
-    #[arg(short, long, value_name = "POLICY", help_heading = "Measurement")]
-    pub(crate) policy: Option<String>,
-    /// Clock of the schedule: `monotonic`, `tai`, `boottime`, `realtime` [default: monotonic]
-    #[arg(long, value_name = "CLOCK", help_heading = "Measurement")]
-    pub(crate) clock: Option<String>,
+    #[command(flatten)]
+    pub(crate) measurement: MeasurementArgs,
     /// One thread per CPU, which is the default; accepted for users of cyclictest. `-a` chooses the CPUs
     #[arg(id = "one-per-cpu", short = 't', value_name = "N", num_args = 0..=1, default_missing_value = "0", hide = true)]
     pub(crate) one_per_cpu: Option<u32>,
-    /// Run N unpinned threads, all due together, instead of one per CPU
-    #[arg(long, value_name = "N", help_heading = "Measurement")]
-    pub(crate) tasks: Option<u32>,
-    /// How the threads sleep: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer`, `itimer`, `nanosleep-plain`, `usleep`, `poll`, `select`, `epoll`, `cobalt`, `evl` [default: nanosleep]
-    #[arg(long, alias = "means", value_name = "CALL", help_heading = "Measurement")]
-    pub(crate) sleep: Option<String>,
-    /// Random intervals: delay each activation by a random time of up to this share of the interval; a seed may follow: `50%`, `50%:7`
-    #[arg(long, value_name = "SHARE[:SEED]", help_heading = "Measurement")]
-    pub(crate) interval_spread: Option<String>,
-    /// Timer slack of the measured threads; the kernel uses it for ordinary threads only, not for real-time ones [default: that of this process, usually 50us]
-    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
-    pub(crate) timer_slack: Option<String>,
-    /// Hold /dev/cpu_dma_latency at this value during the run (changes the system; off by default)
-    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
-    pub(crate) cpu_dma_latency: Option<String>,
-    /// Keep every sample in the run file, and estimate P² percentiles from them
-    #[arg(long, help_heading = "Measurement")]
-    pub(crate) raw: bool,
-    /// Confine the measured threads to the system calls they need; any other kills the run
-    #[arg(long, help_heading = "Measurement")]
-    pub(crate) paranoid: bool,
-    /// Break latency down by stage with the kernel's tracing: `timerlat`, `osnoise`, `hwlat`, `tracepoints`, `auto` (timerlat where the kernel has it, else tracepoints); needs root
-    #[arg(long, value_name = "HOW", help_heading = "Measurement")]
-    pub(crate) observe: Option<String>,
-    /// Stopping rule: end before --duration, which is then the maximum: `exceedance` (at the first wake-up later than --deadline), `demonstrated` (at the first exceedance, or when the planned time shows --rate), `anytime` (when a limit that may be looked at all the time shows --rate), `precision` (when quantiles are known well enough)
-    #[arg(long, value_name = "RULE", help_heading = "Measurement")]
-    pub(crate) until: Option<String>,
     /// End at the first wake-up later than this; the same as `--deadline TIME --until exceedance`
     #[arg(short = 'b', long = "break", value_name = "TIME", conflicts_with_all = ["deadline", "until"], help_heading = "Measurement")]
     pub(crate) break_at: Option<String>,
-    /// For --until precision: the half-width to reach, and the quantiles: `5%`, `2%:p50,p99` [default: 5%:p50,p99,p99.9]
-    #[arg(long, value_name = "SHARE[:QUANTILES]", help_heading = "Measurement")]
-    pub(crate) precision: Option<String>,
     /// Read options from a TOML file, whose keys are these options; options on the command line take precedence
     #[arg(short, long, alias = "campaign", value_name = "FILE", help_heading = "Measurement")]
     pub(crate) config: Option<PathBuf>,
@@ -229,19 +159,8 @@ pub(crate) struct PlanArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
-    /// The probe: `cyclic`, or any probe of `tailbound measure --help`, with options after a colon: `signal:between=processes` [default: cyclic]
-    #[arg(long, value_name = "PROBE[:OPTIONS]", help_heading = "Measurement")]
-    pub(crate) probe: Option<String>,
-    /// Loads during the measurement, separated by commas: hackbench, memory, disk, … (all of them: `tailbound load --help`), or `none` [default: hackbench,memory]
-    ///
-    /// Options follow a colon: `hackbench:groups=10,ipc=inet,memory`. See `tailbound load --help`.
-    #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Load")]
-    pub(crate) load: Vec<String>,
-    /// Any shell command as a load; it is stopped with the run
-    #[arg(long, value_name = "CMD", help_heading = "Load")]
-    pub(crate) load_cmd: Option<String>,
     #[command(flatten)]
-    pub(crate) work: crate::cli_decide::BenchmarkArgs,
+    pub(crate) beside: BesideArgs,
     /// Where the HTML report goes [default: beside the run file]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,

@@ -1,54 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Command-line arguments of `decide`, and of the benchmarks it uses.
+//! Command-line arguments of `decide` and `measure benchmark`.
 //!
 //! Context: COLD.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use tailbound_core::plan::RunConfig;
-
-/// What `--work` is for, with every name of the catalogue.
-fn work_help() -> String {
-    let names: Vec<&str> = tailbound_load::BENCHMARKS.iter().map(|kind| kind.name).collect();
-    format!(
-        "Benchmarks to time after the measurement, to show what the system costs in throughput: {}, `cmd:COMMAND`; separated by commas",
-        names.join(", ")
-    )
-}
-
-/// Benchmarks beside a measurement.
-#[derive(Debug, Args)]
-pub(crate) struct BenchmarkArgs {
-    #[arg(
-        short = 'W',
-        long,
-        visible_alias = "benchmark",
-        value_name = "BENCHMARKS",
-        help = work_help(),
-        long_help = format!("{}\n\nReal, user and sys time of each repetition go into the run file; `tailbound decide` compares two systems by them.", work_help()),
-        help_heading = "Benchmarks"
-    )]
-    pub(crate) work: Vec<String>,
-    /// Any shell command as a benchmark
-    #[arg(long, visible_alias = "benchmark-cmd", value_name = "CMD", help_heading = "Benchmarks")]
-    pub(crate) work_cmd: Option<String>,
-    /// How many times each benchmark is run [default: 3]
-    #[arg(long, value_name = "N", help_heading = "Benchmarks")]
-    pub(crate) repeat: Option<u32>,
-}
-
-impl BenchmarkArgs {
-    /// Lays the flags over the words of a campaign file.
-    pub(crate) fn lay_over(&self, words: &mut RunConfig) {
-        let mut benchmarks = self.work.clone();
-        benchmarks.extend(self.work_cmd.as_ref().map(|line| format!("cmd:{line}")));
-        if !benchmarks.is_empty() {
-            words.work = Some(benchmarks);
-        }
-        words.repeat = self.repeat.or(words.repeat);
-    }
-}
 
 /// Every benchmark with what it does, for `measure benchmark --help`.
 fn benchmarks_help() -> String {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::cli::ColorArg;
+use crate::cli_config::InLab;
 use crate::lazy::Lazy;
 
 /// What the lab can do.
@@ -64,33 +65,8 @@ pub(crate) struct ProbeArgs {
     /// The probe, with options after a colon: any probe of `tailbound measure --help` [default: cyclic]
     #[arg(long, value_name = "PROBE[:OPTIONS]", help_heading = "Measurement")]
     pub(crate) probe: Option<String>,
-    /// Number of activations [default: 3000]
-    #[arg(
-        short = 'l',
-        long,
-        visible_alias = "loops",
-        value_name = "N",
-        help_heading = "Measurement"
-    )]
-    pub(crate) cycles: Option<u64>,
-    /// Interval between activations, in virtual time [default: 250us, or the probe's own]
-    #[arg(short, long, value_name = "TIME", help_heading = "Measurement")]
-    pub(crate) interval: Option<String>,
-    /// Warm-up before the measurement [default: 100ms]
-    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
-    pub(crate) warm_up: Option<String>,
-    /// Largest acceptable latency, in virtual time
-    #[arg(short = 'd', long, value_name = "TIME", help_heading = "Measurement")]
-    pub(crate) deadline: Option<String>,
-    /// Policy of the measured thread [default: fifo:95]
-    #[arg(short, long, value_name = "POLICY", help_heading = "Measurement")]
-    pub(crate) policy: Option<String>,
-    /// How the thread sleeps: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer`, `itimer`, `nanosleep-plain`, `usleep`, `poll`, `select`, `epoll`; `cobalt` and `evl` on their kernels
-    #[arg(long, alias = "means", value_name = "CALL", help_heading = "Measurement")]
-    pub(crate) sleep: Option<String>,
-    /// Break latency down by stage with the kernel's tracing: `timerlat`, `osnoise`, `hwlat`, `tracepoints`, `auto`; see docs/observe.md
-    #[arg(long, value_name = "TRACER", help_heading = "Measurement")]
-    pub(crate) observe: Option<String>,
+    #[command(flatten)]
+    pub(crate) measurement: InLab,
     /// Further options of the measurement, from a run configuration (TOML)
     #[arg(short, long, alias = "campaign", value_name = "FILE", help_heading = "Measurement")]
     pub(crate) config: Option<PathBuf>,
@@ -149,7 +125,7 @@ pub(crate) struct LabRunArgs {
     #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Measurement")]
     pub(crate) load: Vec<String>,
     #[command(flatten)]
-    pub(crate) work: crate::cli_decide::BenchmarkArgs,
+    pub(crate) work: crate::cli_config::BenchmarkArgs,
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
     #[command(flatten)]

@@ -11,6 +11,7 @@ mod cli;
 mod cli_bound;
 mod cli_campaign;
 mod cli_compare;
+mod cli_config;
 mod cli_decide;
 mod cli_export;
 mod cli_history;

@@ -24,8 +24,7 @@ pub(crate) fn measure(args: &MeasureBenchmarkArgs) -> Result<ExitCode, Failure> 
         ..RunConfig::default()
     };
     let root = Root::real();
-    let mut plan =
-        resolve(&Request { config: words, bare: true, ..Request::default() }, &root)?.plan;
+    let mut plan = resolve(&Request { config: words, bare: true }, &root)?.plan;
     // Nothing is measured but the benchmarks.
     (plan.probe, plan.activations, plan.warm_up_ns) = ("work".to_owned(), 0, 0);
     let output = match &args.out {

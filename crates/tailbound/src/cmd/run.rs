@@ -15,6 +15,7 @@ use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
 use crate::cli::{PlanArgs, RunArgs};
+use crate::cli_config;
 use crate::cli_probe::ProbeArgs;
 use crate::cmd::rounds;
 use crate::consent;
@@ -106,37 +107,23 @@ fn without_rounds(args: &RunArgs) -> Result<(), Failure> {
     Err(Failure::usage(format!("{word}: only with --rounds N, for example --rounds 30")))
 }
 
-/// What all words of `run` ask for.
+/// What all options of `run` ask for.
 pub(crate) fn request_of(args: &RunArgs) -> Result<Request, Failure> {
     let mut request = request(&args.plan)?;
-    if !args.load.is_empty() {
-        request.config.load = Some(args.load.clone());
-    }
-    if args.probe.is_some() {
-        request.config.probe.clone_from(&args.probe);
-    }
-    args.work.lay_over(&mut request.config);
-    request.config.load_cmd = args.load_cmd.clone().or(request.config.load_cmd);
+    request.config = request.config.over(&args.beside.config()?);
     Ok(request)
 }
 
+/// Options of the command line over those of the file.
 pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
-    let mut words = match &args.config {
+    let file = match &args.config {
         None => RunConfig::default(),
         Some(path) => {
-            let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
-                .map_err(|e| Failure::usage(format!("--config {}: {e}", path.display())))?;
-            let words = RunConfig::parse(&text)
-                .map_err(|e| Failure::usage(format!("--config {}: {e}", path.display())))?;
-            consent::ask(&path.display().to_string(), &[&words], args.yes)?;
-            words
+            let file = cli_config::in_file(path)?;
+            consent::ask(&path.display().to_string(), &[&file], args.yes)?;
+            file
         }
     };
-    fn over<T: Clone>(file: &mut Option<T>, flag: Option<&T>) {
-        if let Some(value) = flag {
-            *file = Some(value.clone());
-        }
-    }
     if let Some(threads) = args.one_per_cpu.filter(|n| *n > 0) {
         let cpus = tailbound_sys::sched::affinity(0).map_or(1, |c| c.len());
         if usize::try_from(threads) != Ok(cpus) {
@@ -145,33 +132,12 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
             )));
         }
     }
-    // A length given here replaces the file's, whichever of the two words it uses.
-    if args.loops.is_some() || args.duration.is_some() {
-        (words.loops, words.duration) = (None, None);
+    let mut given = args.measurement.config()?;
+    if let Some(limit) = &args.break_at {
+        given.deadline = Some(limit.clone());
+        given.until = Some(StopRule::Exceedance.to_string());
     }
-    over(&mut words.deadline, args.deadline.as_ref().or(args.break_at.as_ref()));
-    over(&mut words.early, args.early.as_ref());
-    over(&mut words.class, args.class.as_ref());
-    over(&mut words.rate, args.rate.as_ref());
-    over(&mut words.confidence, args.confidence.as_ref());
-    over(&mut words.interval, args.interval.as_ref());
-    over(&mut words.duration, args.duration.as_ref());
-    over(&mut words.loops, args.loops.as_ref());
-    over(&mut words.warm_up, args.warm_up.as_ref());
-    over(&mut words.cpus, args.cpus.as_ref());
-    over(&mut words.policy, args.policy.as_ref());
-    over(&mut words.clock, args.clock.as_ref());
-    over(&mut words.sleep, args.sleep.as_ref());
-    over(&mut words.interval_spread, args.interval_spread.as_ref());
-    over(&mut words.timer_slack, args.timer_slack.as_ref());
-    over(&mut words.cpu_dma_latency, args.cpu_dma_latency.as_ref());
-    over(&mut words.raw, args.raw.then_some(&true));
-    over(&mut words.observe, args.observe.as_ref());
-    over(&mut words.tasks, args.tasks.as_ref());
-    let broken = args.break_at.as_ref().map(|_| StopRule::Exceedance.to_string());
-    over(&mut words.until, args.until.as_ref().or(broken.as_ref()));
-    over(&mut words.precision, args.precision.as_ref());
-    Ok(Request { config: words, paranoid: args.paranoid, bare: false })
+    Ok(Request { config: file.over(&given), bare: false })
 }
 
 pub(crate) fn session(

@@ -27,7 +27,7 @@ const DURATION: &str = "5s";
 pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let intervals_ns = asked(args)?;
     let mut request = Request { bare: true, ..run::request(&args.plan)? };
-    if args.plan.loops.is_none() {
+    if args.plan.measurement.loops.is_none() {
         request.config.duration.get_or_insert_with(|| DURATION.to_owned());
     }
     let random = (args.random.trim() != "0%").then(|| args.random.clone());
@@ -77,7 +77,7 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
 
 /// The intervals that are asked for.
 fn asked(args: &SweepArgs) -> Result<Vec<i64>, Failure> {
-    if args.plan.interval.is_some() {
+    if args.plan.measurement.interval.is_some() {
         return Err(Failure::usage("--interval: a sweep has many; give --from and --to"));
     }
     let time = |flag: &str, text: &str| {

@@ -42,6 +42,22 @@ fn words_that_cannot_be_are_refused_with_what_can() {
 }
 
 #[test]
+fn options_of_the_measurement_are_those_of_run_and_are_read_before_anything_boots() {
+    let wrong = [
+        ("--class", "foo"),
+        ("--until", "soon"),
+        ("--policy", "fifo:200"),
+        ("--tasks", "0"),
+        ("--interval", "5x"),
+        ("--timer-slack", "1"),
+        ("--probe", "sginal"),
+    ];
+    for (flag, word) in wrong {
+        refused(&["run", "-k", "debian:6.12-rt", flag, word], 2, &[flag]);
+    }
+}
+
+#[test]
 fn a_matrix_file_says_where_it_is_wrong() {
     let folder = folder();
     let path = folder.path().join("m.toml");

@@ -9,6 +9,7 @@ use tailbound_core::plan::RunConfig;
 use tailbound_lab::Request;
 use tailbound_probe::catalogue;
 
+use crate::cli_config;
 use crate::cli_lab::{GuestArgs, HostArgs, ProbeArgs};
 use crate::names;
 use crate::say::Failure;
@@ -37,25 +38,12 @@ pub(super) fn lay(
     }
     request.guest.clone_from(&host.guest);
     if let Some(path) = &probe.config {
-        let at =
-            |e: &dyn std::fmt::Display| Failure::usage(format!("--config {}: {e}", path.display()));
-        let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
-            .map_err(|e| at(&e))?;
-        request.campaign = RunConfig::parse(&text).map_err(|e| at(&e))?;
+        request.campaign = cli_config::in_file(path)?;
     }
-    let words = &mut request.campaign;
-    if probe.cycles.is_some() {
-        (words.loops, words.duration) = (None, None);
-    }
-    over(&mut words.loops, probe.cycles.as_ref());
-    over(&mut words.interval, probe.interval.as_ref());
-    over(&mut words.warm_up, probe.warm_up.as_ref());
-    over(&mut words.deadline, probe.deadline.as_ref());
-    over(&mut words.policy, probe.policy.as_ref());
-    over(&mut words.sleep, probe.sleep.as_ref());
-    over(&mut words.observe, probe.observe.as_ref());
+    let mut words = request.campaign.over(&probe.measurement.0.config()?);
     over(&mut words.probe, probe.probe.as_ref());
-    known(words)?;
+    known(&mut words)?;
+    request.campaign = words;
     request.targets.clone_from(&guest.target);
     // A command has a path; a tester that a target brings has a name.
     let named = !guest.target.is_empty() && probe.tester.as_ref().is_some_and(|t| !t.contains('/'));
@@ -79,15 +67,16 @@ pub(super) fn more(request: &Request, probe: &ProbeArgs) -> String {
     let file = probe.config.as_deref().and_then(std::path::Path::file_stem);
     let file = file.map(|stem| stem.to_string_lossy().into_owned());
     let mut more = String::new();
-    for word in file.iter().chain(&request.campaign.probe).chain(&probe.observe) {
+    for word in file.iter().chain(&request.campaign.probe).chain(&probe.measurement.0.observe) {
         more.push_str(&format!("-{}", names::plain(word)));
     }
     more
 }
 
-/// Refuses a probe or option that is not known before anything boots, and gives any but the
-/// default probe its own interval: the lab's is for that one.
+/// Refuses options that mean nothing before anything boots, and gives any but the default probe its own
+/// interval: the lab's is for that one.
 fn known(words: &mut RunConfig) -> Result<(), Failure> {
+    tailbound_run::check_options(words)?;
     let Some(text) = &words.probe else { return Ok(()) };
     let spec: Spec = text.parse().map_err(|e| Failure::usage(format!("--probe {text}: {e}")))?;
     let (kind, _) = catalogue::known(&spec).map_err(|e| Failure::usage(e.to_string()))?;

@@ -26,7 +26,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         words.loads = vec![args.load.join(",")];
     }
     request::lay(&mut words, &args.guest, &args.probe, &args.host)?;
-    args.work.lay_over(&mut words.campaign);
+    words.campaign = words.campaign.over(&args.work.config()?);
     let bench = Bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     let draft = words.draft(&bench.store)?;

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the options of a run say, whatever the machine: read once, or refused with the option's name.
+//!
+//! Context: SETUP. Units: text in, ns out.
+//! Not here: what this machine and user allow ([`crate::resolve`]).
+
+use std::collections::BTreeMap;
+
+use tailbound_core::Spec;
+use tailbound_core::plan::{
+    BenchmarkPlan, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, IntervalSpread, Means,
+    RunConfig, Until,
+};
+use tailbound_core::policy::Policy;
+use tailbound_core::requirement::{Class, Rate, Requirement};
+use tailbound_core::units::{self, format_ns_i64, parse_ns};
+use tailbound_probe::{PlanOption, ProbeKind, catalogue};
+use tailbound_sys::clock;
+
+use crate::error::RunError;
+use crate::resolve::defaults;
+use crate::sleeps;
+
+/// Most repetitions of a benchmark.
+const REPEAT_MAX: u32 = 10_000;
+/// Most measured threads that are not pinned: each keeps a histogram in locked memory.
+const TASKS_MAX: u32 = 256;
+
+/// Options, read.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) kind: &'static ProbeKind,
+    /// Those of the probe.
+    pub(crate) options: BTreeMap<String, String>,
+    pub(crate) clock: Clock,
+    pub(crate) means: Means,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) interval_ns: i64,
+    pub(crate) warm_up_ns: i64,
+    pub(crate) activations: u64,
+    pub(crate) requirement: Requirement,
+    pub(crate) until: Option<Until>,
+    pub(crate) spread: Option<IntervalSpread>,
+    pub(crate) timer_slack_ns: Option<i64>,
+    pub(crate) tasks: Option<u32>,
+    pub(crate) cpu_dma_latency_us: Option<i32>,
+    /// Those that are named.
+    pub(crate) loads: Vec<Spec>,
+    pub(crate) work: Option<BenchmarkPlan>,
+}
+
+/// Refuses options that mean nothing on any machine, for runs that are made elsewhere: in a guest.
+///
+/// # Errors
+/// [`RunError::Usage`] with the option's name.
+pub fn check_options(config: &RunConfig) -> Result<(), RunError> {
+    Options::read(config).map(drop)
+}
+
+impl Options {
+    /// # Errors
+    /// [`RunError::Usage`] with the option's name.
+    pub(crate) fn read(w: &RunConfig) -> Result<Self, RunError> {
+        let clock = parse_or(w.clock.as_deref(), "--clock", Clock::Monotonic)?;
+        let means = parse_or(w.sleep.as_deref(), "--sleep", Means::Nanosleep)?;
+        let (kind, options) = probe(w)?;
+        let interval_ns = time(w.interval.as_deref().unwrap_or(kind.interval), "--interval")?;
+        if !(INTERVAL_MIN_NS..=INTERVAL_MAX_NS).contains(&interval_ns) {
+            return Err(RunError::Usage(format!(
+                "--interval: {} is outside {} to {}: below that the loop itself would fill the CPU",
+                format_ns_i64(interval_ns),
+                format_ns_i64(INTERVAL_MIN_NS),
+                units::format_span(INTERVAL_MAX_NS)
+            )));
+        }
+        let warm_up_ns = time(w.warm_up.as_deref().unwrap_or(defaults::WARM_UP), "--warm-up")?;
+        if !(0..=DURATION_MAX_NS).contains(&warm_up_ns) {
+            return Err(RunError::Usage("--warm-up: write 0s or more".to_owned()));
+        }
+        let mut requirement = requirement(w, clock)?;
+        let until = crate::until::until(w, &mut requirement)?;
+        let longest = crate::until::longest(until.as_ref(), &requirement, w, interval_ns)?;
+        let activations = match longest {
+            Some(n) => n,
+            None => activations(w, interval_ns)?,
+        };
+        Ok(Self {
+            kind,
+            options,
+            clock,
+            means,
+            policy: w.policy.as_deref().map(str::parse).transpose().map_err(usage("--policy"))?,
+            interval_ns,
+            warm_up_ns,
+            activations,
+            requirement,
+            until,
+            spread: sleeps::spread(w.interval_spread.as_deref(), means)?,
+            timer_slack_ns: sleeps::timer_slack(w.timer_slack.as_deref())?,
+            tasks: tasks(w.tasks)?,
+            cpu_dma_latency_us: w.cpu_dma_latency.as_deref().map(dma_latency).transpose()?,
+            loads: loads(w)?,
+            work: benchmarks(w)?,
+        })
+    }
+}
+
+pub(crate) fn usage<E: ToString>(flag: &str) -> impl FnOnce(E) -> RunError + '_ {
+    move |e| RunError::Usage(format!("{flag}: {}", e.to_string()))
+}
+
+/// Splits `hackbench:groups=4,ipc=inet,memory` into its loads: a part that is an option or a
+/// number belongs to the load before it.
+#[must_use]
+pub fn split_loads(text: &str) -> Vec<String> {
+    let mut loads: Vec<String> = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let option = part.find('=').is_some_and(|eq| part.find(':').is_none_or(|colon| eq < colon));
+        let number = part.starts_with(|c: char| c.is_ascii_digit());
+        match loads.last_mut() {
+            Some(last) if option || number => {
+                last.push(if last.contains(':') { ',' } else { ':' });
+                last.push_str(part);
+            }
+            _ => loads.push(part.to_owned()),
+        }
+    }
+    loads
+}
+
+/// The probe and its options; options that mean nothing to it are refused.
+fn probe(w: &RunConfig) -> Result<(&'static ProbeKind, BTreeMap<String, String>), RunError> {
+    let spec = match &w.probe {
+        Some(text) => text.parse::<Spec>().map_err(usage("--probe"))?,
+        None => Spec::named(catalogue::DEFAULT.name),
+    };
+    let (kind, options) = catalogue::known(&spec).map_err(usage("--probe"))?;
+    let given = |option: &PlanOption| match option {
+        PlanOption::Sleep => w.sleep.is_some(),
+        PlanOption::Tasks => w.tasks.is_some(),
+        PlanOption::Observe => w.observe.is_some(),
+        PlanOption::Paranoid => w.paranoid == Some(true),
+        PlanOption::IntervalSpread => w.interval_spread.is_some(),
+        PlanOption::TimerSlack => w.timer_slack.is_some(),
+    };
+    let foreign = |option: &&PlanOption| given(option) && !kind.takes.contains(option);
+    if let Some(option) = PlanOption::ALL.iter().find(foreign) {
+        return Err(RunError::Usage(format!(
+            "--{} has no meaning for the probe {}: it belongs to {}",
+            option.name(),
+            kind.name,
+            catalogue::takers(*option).join(", ")
+        )));
+    }
+    Ok((kind, options))
+}
+
+/// The loads that are named, each of them known.
+fn loads(w: &RunConfig) -> Result<Vec<Spec>, RunError> {
+    let mut loads = Vec::new();
+    for text in w.load.iter().flatten().flat_map(|l| split_loads(l)).filter(|l| l != "none") {
+        loads.push(text.parse::<Spec>().map_err(usage("--load"))?);
+    }
+    loads.extend(w.load_cmd.as_deref().map(Spec::command));
+    for load in &loads {
+        tailbound_load::check(load).map_err(usage("--load"))?;
+    }
+    Ok(loads)
+}
+
+/// The benchmarks that were asked for, their amounts filled in.
+///
+/// # Errors
+/// [`RunError::Usage`]: no such benchmark, or no number of repetitions.
+fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, RunError> {
+    let texts: Vec<String> =
+        w.work.iter().flatten().flat_map(|text| split_benchmarks(text)).collect();
+    if texts.is_empty() {
+        return match w.repeat {
+            None => Ok(None),
+            Some(_) => Err(RunError::Usage(
+                "--repeat: there is no benchmark to repeat; name one with --work".to_owned(),
+            )),
+        };
+    }
+    let repeat = w.repeat.unwrap_or(defaults::REPEAT);
+    if !(1..=REPEAT_MAX).contains(&repeat) {
+        return Err(RunError::Usage(format!("--repeat: {repeat} is not from 1 to {REPEAT_MAX}")));
+    }
+    let benchmarks =
+        texts.iter().map(|text| tailbound_load::benchmark(text).map_err(usage("--work")));
+    let benchmarks: Vec<Spec> = benchmarks.collect::<Result<_, _>>()?;
+    if let Some(twice) =
+        benchmarks.iter().enumerate().find(|(i, w)| benchmarks.iter().take(*i).any(|o| o == *w))
+    {
+        return Err(RunError::Usage(format!(
+            "--work: {} is given twice; --repeat says how many times it is run",
+            twice.1
+        )));
+    }
+    Ok(Some(BenchmarkPlan { benchmarks, repeat }))
+}
+
+/// As [`split_loads`]; a command takes the rest of the line with it.
+fn split_benchmarks(text: &str) -> Vec<String> {
+    match text.split_once("cmd:") {
+        Some((before, line)) => {
+            split_loads(before).into_iter().chain([format!("cmd:{line}")]).collect()
+        }
+        None => split_loads(text),
+    }
+}
+
+fn tasks(tasks: Option<u32>) -> Result<Option<u32>, RunError> {
+    let Some(n) = tasks else { return Ok(None) };
+    if !(1..=TASKS_MAX).contains(&n) {
+        return Err(RunError::Usage(format!("--tasks: {n} is not from 1 to {TASKS_MAX}")));
+    }
+    Ok(Some(n))
+}
+
+fn parse_or<T: std::str::FromStr<Err = String>>(
+    text: Option<&str>,
+    flag: &str,
+    or: T,
+) -> Result<T, RunError> {
+    text.map_or(Ok(or), |t| t.parse().map_err(usage(flag)))
+}
+
+fn time(text: &str, flag: &str) -> Result<i64, RunError> {
+    parse_ns(text).map_err(usage(flag))
+}
+
+fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, RunError> {
+    let n = match (w.loops, w.duration.as_deref()) {
+        (Some(_), Some(_)) => {
+            return Err(RunError::Usage(
+                "--loops and --duration: give one of them, the other follows from the interval"
+                    .to_owned(),
+            ));
+        }
+        (Some(loops), None) => loops,
+        (None, duration) => {
+            let duration_ns = time(duration.unwrap_or(defaults::DURATION), "--duration")?;
+            if duration_ns < interval_ns {
+                return Err(RunError::Usage(format!(
+                    "--duration: {} is shorter than one interval of {}",
+                    format_ns_i64(duration_ns),
+                    format_ns_i64(interval_ns)
+                )));
+            }
+            u64::try_from(duration_ns / interval_ns).unwrap_or(0)
+        }
+    };
+    if n == 0 {
+        return Err(RunError::Usage("--loops: 0 loops measure nothing".to_owned()));
+    }
+    let total = i128::from(n) * i128::from(interval_ns);
+    if total > i128::from(DURATION_MAX_NS) {
+        return Err(RunError::Usage(format!(
+            "{} loops of {} are more than a year: write a smaller --loops or --duration",
+            units::grouped(n),
+            format_ns_i64(interval_ns)
+        )));
+    }
+    Ok(n)
+}
+
+fn requirement(w: &RunConfig, clock: Clock) -> Result<Requirement, RunError> {
+    let resolution = clock::resolution_ns(tailbound_probe::clock_id(clock))
+        .map_err(|e| RunError::Cannot(format!("--clock {clock}: {e}")))?;
+    let limit = |text: Option<&str>, flag: &str| -> Result<Option<i64>, RunError> {
+        let Some(ns) = text.map(|t| time(t, flag)).transpose()? else { return Ok(None) };
+        if ns <= 0 {
+            return Err(RunError::Usage(format!("{flag}: must be more than 0")));
+        }
+        // A clock read costs tens of ns: a deadline below that says nothing about the machine.
+        let floor = resolution.max(100);
+        if ns < floor {
+            return Err(RunError::Usage(format!(
+                "{flag}: {} is below the resolution of the {clock} clock here ({})",
+                format_ns_i64(ns),
+                format_ns_i64(floor)
+            )));
+        }
+        Ok(Some(ns))
+    };
+    let class = parse_or(w.class.as_deref(), "--class", Class::Hard)?;
+    let rate = w.rate.as_deref().map(|t| t.parse::<Rate>().map_err(usage("--rate"))).transpose()?;
+    let confidence = w.confidence.unwrap_or(0.95);
+    if !(0.5..1.0).contains(&confidence) {
+        return Err(RunError::Usage(format!(
+            "--confidence: {confidence} is not between 0.5 and 1, for example 0.95"
+        )));
+    }
+    let requirement = Requirement {
+        deadline_ns: limit(w.deadline.as_deref(), "--deadline")?,
+        early_ns: limit(w.early.as_deref(), "--early")?,
+        class,
+        rate,
+        confidence,
+    };
+    let asks_more = w.class.is_some() || rate.is_some() || requirement.early_ns.is_some();
+    if requirement.deadline_ns.is_none() && asks_more {
+        return Err(RunError::Usage(
+            "--class, --rate and --early belong to a deadline: add for example --deadline 100us"
+                .to_owned(),
+        ));
+    }
+    if class == Class::Safe && rate.is_none() {
+        return Err(RunError::Usage(
+            "--class safe needs the rate to be demonstrated: add for example --rate 1/24h"
+                .to_owned(),
+        ));
+    }
+    Ok(requirement)
+}
+
+fn dma_latency(text: &str) -> Result<i32, RunError> {
+    // The kernel's unit is µs, and its users write `0`: a bare 0 is no mistake.
+    let ns = if text.trim() == "0" { 0 } else { time(text, "--cpu-dma-latency")? };
+    i32::try_from(ns / 1000).ok().filter(|us| *us >= 0 && ns % 1000 == 0).ok_or_else(|| {
+        RunError::Usage(
+            "--cpu-dma-latency: write whole microseconds from 0, for example `0` or `50us`"
+                .to_owned(),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_split_where_people_mean_it() {
+        assert_eq!(split_loads("hackbench,memory"), ["hackbench", "memory"]);
+        assert_eq!(
+            split_loads("hackbench:groups=4,ipc=inet,memory:cpus=0,2,clock"),
+            ["hackbench:groups=4,ipc=inet", "memory:cpus=0,2", "clock"]
+        );
+    }
+
+    #[test]
+    fn benchmarks_are_named_once_and_a_command_keeps_its_commas() {
+        let benchmarks = |list: &[&str], repeat| {
+            let list = list.iter().map(|t| (*t).to_owned()).collect();
+            super::benchmarks(&RunConfig { work: Some(list), repeat, ..RunConfig::default() })
+                .map(|w| w.map(|w| (w.benchmarks.len(), w.repeat)))
+                .map_err(|e| e.to_string())
+        };
+        assert_eq!(
+            benchmarks(&["arithmetic,messages:groups=1,fds=2", "cmd:true a,b"], None),
+            Ok(Some((3, 3)))
+        );
+        assert_eq!(benchmarks(&[], None), Ok(None));
+        assert!(benchmarks(&[], Some(2)).is_err_and(|e| e.contains("--work")));
+        assert!(benchmarks(&["arithmetic,arithmetic"], None).is_err_and(|e| e.contains("twice")));
+        assert!(benchmarks(&["arithmetic"], Some(0)).is_err_and(|e| e.contains("--repeat")));
+        assert!(benchmarks(&["arithmetics"], None).is_err_and(|e| e.contains("choose arithmetic")));
+    }
+}

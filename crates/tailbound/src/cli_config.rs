@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options of a measurement: flags that bear the names of a run configuration's keys, for `run`, `measure`
+//! and the lab.
+//!
+//! Context: COLD. Values stay text here; `tailbound_run::resolve` reads them. Flags become a
+//! [`RunConfig`] through their names, so that no list copies one into the other; a test holds
+//! both to the same names.
+
+use std::ops::Not;
+use std::path::Path;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use serde::Serialize;
+use tailbound_core::plan::RunConfig;
+
+use crate::say::Failure;
+
+/// The run configuration that asks for what these flags ask for.
+fn config(flags: &impl Serialize) -> Result<RunConfig, Failure> {
+    let named = |e: serde_json::Error| Failure::usage(e.to_string());
+    let flags = serde_json::to_value(flags).map_err(named)?;
+    serde_json::from_value(flags).map_err(named)
+}
+
+/// The run configuration in a file, for `--config`.
+pub(crate) fn in_file(path: &Path) -> Result<RunConfig, Failure> {
+    let at =
+        |e: &dyn std::fmt::Display| Failure::usage(format!("--config {}: {e}", path.display()));
+    let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
+        .map_err(|e| at(&e))?;
+    RunConfig::parse(&text).map_err(|e| at(&e))
+}
+
+/// What is required and how it is measured.
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct MeasurementArgs {
+    /// Largest acceptable latency: `100us`. Without it the figures are shown and nothing is judged
+    #[arg(short = 'd', long, value_name = "TIME", help_heading = "Requirement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deadline: Option<String>,
+    /// How much earlier than its due time a wake-up may be, where early is as bad as late
+    #[arg(long, value_name = "TIME", help_heading = "Requirement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) early: Option<String>,
+    /// How strictly: `hard` (every activation), `safe` (and demonstrated at --rate), `95`, `best-effort` [default: hard]
+    #[arg(long, value_name = "CLASS", help_heading = "Requirement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) class: Option<String>,
+    /// Rate of exceedances that class `safe` has to demonstrate: `1/24h`
+    #[arg(long, value_name = "N/TIME", help_heading = "Requirement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<String>,
+    /// Confidence of statements about rates [default: 0.95]
+    #[arg(long, value_name = "P", help_heading = "Requirement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) confidence: Option<f64>,
+
+    /// Interval between activations [default: 1ms]
+    #[arg(short, long, value_name = "TIME", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) interval: Option<String>,
+    /// How long to measure [default: 60s]
+    #[arg(short = 'D', long, value_name = "TIME", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) duration: Option<String>,
+    /// How many activations of each thread, instead of a duration
+    #[arg(short = 'l', long, value_name = "N", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) loops: Option<u64>,
+    /// Warm-up before the measurement; reported, not judged [default: 1s]
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) warm_up: Option<String>,
+    /// Measured CPUs: `all`, `isolated` or a list such as `2-3` [default: all]
+    #[arg(
+        short = 'a',
+        long,
+        alias = "affinity",
+        value_name = "CPUS",
+        help_heading = "Measurement"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpus: Option<String>,
+    /// Policy of the measured threads: `fifo:95` or `95`, `rr:N`, `other`, `deadline:RUNTIME/PERIOD` [default: fifo:95 where allowed]
+    #[arg(short, long, value_name = "POLICY", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) policy: Option<String>,
+    /// Clock of the schedule: `monotonic`, `tai`, `boottime`, `realtime` [default: monotonic]
+    #[arg(long, value_name = "CLOCK", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) clock: Option<String>,
+    /// Run N unpinned threads, all due together, instead of one per CPU
+    #[arg(long, value_name = "N", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tasks: Option<u32>,
+    /// How the threads sleep: `nanosleep`, `nanosleep-relative`, `timerfd`, `posix-timer`, `itimer`, `nanosleep-plain`, `usleep`, `poll`, `select`, `epoll`, `cobalt`, `evl` [default: nanosleep]
+    #[arg(long, alias = "means", value_name = "CALL", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sleep: Option<String>,
+    /// Random intervals: delay each activation by a random time of up to this share of the interval; a seed may follow: `50%`, `50%:7`
+    #[arg(long, value_name = "SHARE[:SEED]", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) interval_spread: Option<String>,
+    /// Timer slack of the measured threads; the kernel uses it for ordinary threads only, not for real-time ones [default: that of this process, usually 50us]
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timer_slack: Option<String>,
+    /// Hold /dev/cpu_dma_latency at this value during the run (changes the system; off by default)
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu_dma_latency: Option<String>,
+    /// Keep every sample in the run file, and estimate P² percentiles from them
+    #[arg(long, help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub(crate) raw: bool,
+    /// Confine the measured threads to the system calls they need; any other kills the run
+    #[arg(long, help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub(crate) paranoid: bool,
+    /// Break latency down by stage with the kernel's tracing: `timerlat`, `osnoise`, `hwlat`, `tracepoints`, `auto` (timerlat where the kernel has it, else tracepoints); needs root
+    #[arg(long, value_name = "HOW", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) observe: Option<String>,
+    /// Stopping rule: end before --duration, which is then the maximum: `exceedance` (at the first wake-up later than --deadline), `demonstrated` (at the first exceedance, or when the planned time shows --rate), `anytime` (when a limit that may be looked at all the time shows --rate), `precision` (when quantiles are known well enough)
+    #[arg(long, value_name = "RULE", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<String>,
+    /// For --until precision: the half-width to reach, and the quantiles: `5%`, `2%:p50,p99` [default: 5%:p50,p99,p99.9]
+    #[arg(long, value_name = "SHARE[:QUANTILES]", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) precision: Option<String>,
+}
+
+impl MeasurementArgs {
+    pub(crate) fn config(&self) -> Result<RunConfig, Failure> {
+        config(self)
+    }
+}
+
+/// The same in the lab, with its own defaults.
+#[derive(Debug)]
+pub(crate) struct InLab(pub(crate) MeasurementArgs);
+
+impl Args for InLab {
+    fn augment_args(command: Command) -> Command {
+        MeasurementArgs::augment_args(command)
+            .mut_arg("deadline", |a| a.help("Largest acceptable latency, in virtual time"))
+            .mut_arg("interval", |a| {
+                a.help("Interval between activations, in virtual time [default: 250us, or the probe's own]")
+            })
+            .mut_arg("duration", |a| a.help("How long to measure, in virtual time, instead of a number"))
+            .mut_arg("loops", |a| {
+                a.visible_alias("cycles").help("Number of activations of each thread [default: 3000]")
+            })
+            .mut_arg("warm_up", |a| a.help("Warm-up before the measurement [default: 100ms]"))
+            .mut_arg("cpus", |a| {
+                a.help("Measured CPUs of the guest: `all`, `isolated` or a list such as `0-1` [default: all]")
+            })
+            .mut_arg("cpu_dma_latency", |a| a.hide(true))
+            .mut_arg("policy", |a| {
+                a.help("Policy of the measured threads: `fifo:95`, `rr:N`, `other` [default: fifo:95]")
+            })
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for InLab {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        MeasurementArgs::from_arg_matches(matches).map(Self)
+    }
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+/// The probe, and the loads beside it.
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct BesideArgs {
+    /// The probe: `cyclic`, or any probe of `tailbound measure --help`, with options after a colon: `signal:between=processes` [default: cyclic]
+    #[arg(long, value_name = "PROBE[:OPTIONS]", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) probe: Option<String>,
+    /// Loads during the measurement, separated by commas: hackbench, memory, disk, … (all of them: `tailbound load --help`), or `none` [default: hackbench,memory]
+    ///
+    /// Options follow a colon: `hackbench:groups=10,ipc=inet,memory`. See `tailbound load --help`.
+    #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Load")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) load: Vec<String>,
+    /// Any shell command as a load; it is stopped with the run
+    #[arg(long, value_name = "CMD", help_heading = "Load")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) load_cmd: Option<String>,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) work: BenchmarkArgs,
+}
+
+impl BesideArgs {
+    pub(crate) fn config(&self) -> Result<RunConfig, Failure> {
+        Ok(config(self)?.over(&self.work.config()?))
+    }
+}
+
+/// What `--work` is for, with every name of the catalogue.
+fn work_help() -> String {
+    let names: Vec<&str> = tailbound_load::BENCHMARKS
+        .iter()
+        .map(|kind| kind.name)
+        .filter(|name| *name != "cmd")
+        .collect();
+    format!(
+        "Benchmarks to time after the measurement, to show what the system costs in throughput: {}, `cmd:COMMAND`; separated by commas",
+        names.join(", ")
+    )
+}
+
+/// Benchmarks after a measurement.
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct BenchmarkArgs {
+    #[arg(
+        short = 'W',
+        long,
+        visible_alias = "benchmark",
+        value_name = "BENCHMARKS",
+        help = work_help(),
+        long_help = format!("{}\n\nReal, user and sys time of each repetition go into the run file; `tailbound decide` compares two systems by them.", work_help()),
+        help_heading = "Benchmarks"
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) work: Vec<String>,
+    /// Any shell command as a benchmark
+    #[arg(long, visible_alias = "benchmark-cmd", value_name = "CMD", help_heading = "Benchmarks")]
+    #[serde(skip)]
+    pub(crate) work_cmd: Option<String>,
+    /// How many times each benchmark is run [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Benchmarks")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) repeat: Option<u32>,
+}
+
+impl BenchmarkArgs {
+    /// A command is the last of the benchmarks.
+    pub(crate) fn config(&self) -> Result<RunConfig, Failure> {
+        let mut words = config(self)?;
+        if let Some(line) = &self.work_cmd {
+            words.work.get_or_insert_default().push(format!("cmd:{line}"));
+        }
+        Ok(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Keys that only a file has: a name for people.
+    const FILE_ONLY: [&str; 1] = ["name"];
+
+    #[test]
+    fn every_key_of_a_run_configuration_is_a_flag_and_the_other_way_round() {
+        let command = BesideArgs::augment_args(MeasurementArgs::augment_args(Command::new("run")));
+        let flags: BTreeSet<String> = command
+            .get_arguments()
+            .filter_map(|a| a.get_long())
+            // Written as one of the list `work`.
+            .filter(|long| *long != "work-cmd")
+            .map(str::to_owned)
+            .collect();
+        // The error on a key that nothing has lists those that there are.
+        let refused = RunConfig::parse("nosuch = 1").expect_err("no such key");
+        let known = refused.split("expected one of").nth(1).expect("the keys");
+        let keys: BTreeSet<String> =
+            known.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        let keys: BTreeSet<String> =
+            keys.into_iter().filter(|k| !FILE_ONLY.contains(&k.as_str()) && k != "means").collect();
+        assert_eq!(flags, keys);
+    }
+
+    #[test]
+    fn flags_become_a_configuration_by_their_names() {
+        let command = MeasurementArgs::augment_args(Command::new("run"));
+        let words =
+            ["run", "-d", "100us", "--raw", "-l", "5", "--confidence", "0.9", "--sleep", "poll"];
+        let matches = command.try_get_matches_from(words).expect("flags");
+        let args = MeasurementArgs::from_arg_matches(&matches).expect("flags");
+        let expected = RunConfig {
+            deadline: Some("100us".to_owned()),
+            raw: Some(true),
+            loops: Some(5),
+            confidence: Some(0.9),
+            sleep: Some("poll".to_owned()),
+            ..RunConfig::default()
+        };
+        assert_eq!(args.config().ok(), Some(expected));
+    }
+}
