@@ -16,18 +16,76 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Instant;
 
+use tailbound_core::Spec;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::sched;
 use tailbound_sys::spawn::Spawn;
 
-use crate::file;
-use crate::worker::{Load, Turn};
+use crate::error::LoadError;
+use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
+use crate::options::Reader;
+use crate::{file, tree};
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "compile",
+    unit: "files",
+    about: "compiles C that it makes up, or a tree of sources, with the machine's cc: what building software costs",
+    options: &[
+        ("jobs", "compilers at a time (default: 1 per CPU)"),
+        ("loops", "files, or builds of the tree, then end (default: until stopped)"),
+        (
+            "tree",
+            "folder with a Makefile, of a kernel or anything else, built in a layer over it (default: sources made up)",
+        ),
+        ("make", "words for make, for example `defconfig vmlinux` (default: none)"),
+        (
+            "size",
+            "most that a build of the tree may write, in memory (default: an eighth of what is available)",
+        ),
+        CPUS,
+    ],
+    coarse: true,
+    command: Some(make_of),
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// The shell finds the compiler on the path and becomes it.
 const COMMAND: &str = "exec cc -pipe -O2 -w -x c -c -o /dev/null -";
 /// Functions in a source: about a third of a second of a desk machine's compiler.
 const FUNCTIONS: usize = 40;
+
+/// What is compiled, by how many compilers, and how often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Options {
+    jobs: Option<usize>,
+    loops: Option<u64>,
+    /// `None`: sources made up.
+    tree: Option<tree::Options>,
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        Ok(Self { jobs: r.tasks("jobs")?, loops: r.loops()?, tree: tree::Options::read(r)? })
+    }
+}
+
+/// A Makefile is a program, of whoever wrote it.
+fn make_of(spec: &Spec) -> Option<String> {
+    let (tree, words) = (spec.option("tree"), spec.option("make"));
+    tree.or(words)?;
+    let tree = tree.unwrap_or("sources made up");
+    Some(format!("make {} (in {tree})", words.unwrap_or_default()))
+}
+
+fn start(options: Options, note: Note<'_>) -> Started {
+    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let jobs = options.jobs.unwrap_or(cpus);
+    match options.tree {
+        None => made_up(jobs, options.loops),
+        Some(tree) => tree::start(&tree, jobs, options.loops, note),
+    }
+}
 
 struct Compile {
     source: File,
@@ -39,8 +97,7 @@ struct Compile {
     started: Instant,
 }
 
-pub(crate) fn start(jobs: Option<usize>, loops: Option<u64>) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+fn made_up(jobs: usize, loops: Option<u64>) -> Started {
     let dir = file::first_writable()?;
     let failed = |e: std::io::Error| format!("{}: {e}", dir.display());
     let (mut source, _) = file::make(&dir).map_err(failed)?;
@@ -54,7 +111,7 @@ pub(crate) fn start(jobs: Option<usize>, loops: Option<u64>) -> Result<Box<dyn L
         done: 0,
         started: Instant::now(),
     };
-    for _ in 0..jobs.unwrap_or(cpus) {
+    for _ in 0..jobs {
         it.begin()?;
     }
     Ok(Box::new(it))
@@ -149,6 +206,16 @@ pub(crate) fn program() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let usual = read("compile", Options::read);
+        assert_eq!(usual, Options { jobs: None, loops: None, tree: None });
+        let asked = read("compile:jobs=2,loops=3,tree=/x,make=all", Options::read);
+        assert_eq!((asked.jobs, asked.loops), (Some(2), Some(3)));
+        assert_eq!(asked.tree, read("compile:tree=/x,make=all", tree::Options::read));
+    }
 
     #[test]
     fn the_source_is_the_same_each_time_and_not_trivial() {

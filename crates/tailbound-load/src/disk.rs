@@ -18,10 +18,28 @@ use tailbound_sys::scratch;
 
 use crate::error::LoadError;
 use crate::file;
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine::Room;
-use crate::options::{Reader, STORM_TASKS_MAX};
+use crate::options::Reader;
 use crate::storm;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "disk",
+    unit: "KiB",
+    about: "writes, syncs and reads back past the page cache, in order and at random: disk and its interrupts",
+    options: &[
+        (
+            "path",
+            "folder on a disk (default: the first of $TMPDIR, /var/tmp, /tmp, /home and / that is one)",
+        ),
+        ("size", "bytes of a file (default 64M, at most a quarter of what is free)"),
+        ("tasks", "processes, each with a file (default 2)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Bytes of one write or read in order.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -37,30 +55,23 @@ const FOLDERS: [&str; 4] = ["/var/tmp", "/tmp", "/home", "/"];
 
 /// Where, and how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     path: Option<PathBuf>,
     size: Option<usize>,
     tasks: usize,
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
-        let path = r.spec.option("path");
-        if path.is_some_and(|p| !p.starts_with('/')) {
-            return Err(r.bad("path", "write the whole path of a folder, beginning with /"));
-        }
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         Ok(Self {
-            path: path.map(PathBuf::from),
+            path: r.folder("path")?,
             size: r.bytes("size")?,
-            tasks: r.count("tasks", 1, STORM_TASKS_MAX)?.unwrap_or(TASKS_DEFAULT),
+            tasks: r.tasks("tasks")?.unwrap_or(TASKS_DEFAULT),
         })
     }
 }
 
-pub(crate) fn start(
-    options: &Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
+fn start(options: Options, note: Note<'_>) -> Started {
     let dir = match &options.path {
         Some(dir) => usable(dir)?,
         None => first_disk()?,
@@ -173,4 +184,18 @@ fn next(mut x: u64) -> u64 {
     x ^= x << 13;
     x ^= x >> 7;
     x ^ x << 17
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("disk:path=/x,size=1M", Options::read);
+        let wanted = Options { path: Some("/x".into()), size: Some(1 << 20), tasks: TASKS_DEFAULT };
+        assert_eq!(asked, wanted);
+        assert_eq!(read("disk:tasks=5", Options::read).tasks, 5);
+    }
 }

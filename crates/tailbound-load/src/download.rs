@@ -23,9 +23,25 @@ use tailbound_sys::{ipc, process};
 
 use crate::archive::{self, Entry};
 use crate::error::LoadError;
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::options::Reader;
-use crate::worker::Load;
 use crate::{compile, file, machine, storm};
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "download",
+    unit: "KiB",
+    about: "downloads from a server of its own on loopback, each unpacked and built when it is there",
+    options: &[
+        ("flows", "downloads at the same time (default 4)"),
+        ("size", "bytes of an archive, unpacked (default 8M, less where memory is short)"),
+        ("rate", "bytes a second of each download, for example 1M (default: as fast as they go)"),
+        ("build", "no: unpacked alone (default yes: with the machine's cc)"),
+        CPUS,
+    ],
+    coarse: true,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// As many as McKenney's mixed load has.
 const FLOWS_DEFAULT: usize = 4;
@@ -40,7 +56,7 @@ const SOURCES: usize = 4;
 
 /// How many downloads, of how much, and what is done with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     flows: usize,
     size: Option<usize>,
     /// Bytes a second of each.
@@ -49,20 +65,17 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         Ok(Self {
             flows: r.count("flows", 1, FLOWS_MAX)?.unwrap_or(FLOWS_DEFAULT),
             size: r.bytes("size")?,
             rate: r.bytes("rate")?,
-            build: r.word("build", &[("yes", true), ("no", false)])?.unwrap_or(true),
+            build: r.yes_no("build")?.unwrap_or(true),
         })
     }
 }
 
-pub(crate) fn start(
-    options: &Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
+fn start(options: Options, note: Note<'_>) -> Started {
     let dir = file::first_writable()?;
     let size =
         machine::block_bytes(options.size, SIZE_DEFAULT_BYTES, options.flows * COPIES, note)?;
@@ -216,6 +229,16 @@ fn build(source: &File) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("download:flows=2,size=64K,rate=1M,build=no", Options::read);
+        let wanted = Options { flows: 2, size: Some(64 << 10), rate: Some(1 << 20), build: false };
+        assert_eq!(asked, wanted);
+        let usual = read("download", Options::read);
+        assert_eq!(usual, Options { flows: FLOWS_DEFAULT, size: None, rate: None, build: true });
+    }
 
     #[test]
     fn archives_have_a_source_and_about_the_size_asked_for() {

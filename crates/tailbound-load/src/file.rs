@@ -17,10 +17,34 @@ use tailbound_core::units;
 use tailbound_sys::scratch;
 use tailbound_sys::{process, sched};
 
+use crate::error::LoadError;
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine::{self, Room};
-use crate::options::FileIo as Options;
+use crate::options::Reader;
 use crate::storm;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "file",
+    unit: "KiB",
+    about: "makes a file, writes, syncs, reads back, shortens and drops it: page cache and file system",
+    options: &[
+        (
+            "path",
+            "folder (default: the first of /dev/shm, $TMPDIR, /tmp, /var/tmp, /run and / that can be written)",
+        ),
+        (
+            "size",
+            "bytes of a file (default 16M, at most what the folder and the memory have room for)",
+        ),
+        ("tasks", "processes, each with a file at a time (default: 1 per CPU)"),
+        ("sync", "no: without fsync (default yes)"),
+        ("loops", "files of each process, then end (default: until stopped)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Bytes of one write or read.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -30,14 +54,33 @@ const FREE_PART: u64 = 4;
 /// Folders that exist nearly everywhere, memory before disks: the load is the page cache.
 const FOLDERS: [&str; 5] = ["/dev/shm", "/tmp", "/var/tmp", "/run", "/"];
 
-pub(crate) fn start(
-    options: &Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
+/// Where, how much, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Options {
+    path: Option<PathBuf>,
+    size: Option<usize>,
+    tasks: Option<usize>,
+    sync: bool,
+    loops: Option<u64>,
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            path: r.folder("path")?,
+            size: r.bytes("size")?,
+            tasks: r.tasks("tasks")?,
+            sync: r.yes_no("sync")?.unwrap_or(true),
+            loops: r.loops()?,
+        })
+    }
+}
+
+fn start(options: Options, note: Note<'_>) -> Started {
     let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
     let tasks = options.tasks.unwrap_or(cpus);
     let dir = match &options.path {
-        Some(path) => PathBuf::from(path),
+        Some(path) => path.clone(),
         None => first_writable()?,
     };
     let nameless = match make(&dir) {
@@ -65,7 +108,7 @@ pub(crate) fn start(
         units::grouped(bytes as u64),
         dir.display()
     ));
-    storm::start(tasks, |slot, count| churn(&dir, bytes, options, slot, count))
+    storm::start(tasks, |slot, count| churn(&dir, bytes, &options, slot, count))
 }
 
 /// The first folder in which a file can be made: memory, what TMPDIR names, a disk.
@@ -193,6 +236,22 @@ fn churn(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("file:path=/x,size=1M,tasks=2,sync=no,loops=7", Options::read);
+        let usual = read("file", Options::read);
+        assert!(usual.sync && usual.path.is_none() && usual.loops.is_none());
+        let wanted = Options {
+            path: Some("/x".into()),
+            size: Some(1 << 20),
+            tasks: Some(2),
+            sync: false,
+            loops: Some(7),
+        };
+        assert_eq!(asked, wanted);
+    }
 
     #[test]
     fn the_file_system_of_the_longest_mount() {

@@ -9,8 +9,24 @@ use tailbound_sys::process;
 use tailbound_sys::sched;
 use tailbound_sys::short_lived::{self, NOT_EXECUTED, Program};
 
+use crate::error::LoadError;
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
+use crate::options::Reader;
 use crate::storm;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "fork",
+    unit: "forks",
+    about: "processes that are made, end at once and are waited for: scheduler, memory maps, RCU",
+    options: &[
+        ("tasks", "processes that fork (default: 2 per CPU)"),
+        ("exec", "yes: each child executes this program, which exits at once (default no)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Two, so that one can fork while another's child ends.
 const TASKS_PER_CPU: usize = 2;
@@ -19,10 +35,23 @@ pub(crate) const NOTHING: &str = "nothing";
 /// Names this program also where its file has been replaced.
 const OURSELVES: &str = "/proc/self/exe";
 
-pub(crate) fn start(tasks: Option<usize>, exec: bool) -> Result<Box<dyn Load>, String> {
+/// How many processes fork, and what their children do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Options {
+    tasks: Option<usize>,
+    exec: bool,
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        Ok(Self { tasks: r.tasks("tasks")?, exec: r.yes_no("exec")?.unwrap_or(false) })
+    }
+}
+
+fn start(options: Options, _: Note<'_>) -> Started {
     let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
-    let program = if exec { Some(ourselves()?) } else { None };
-    storm::start(tasks.unwrap_or(TASKS_PER_CPU * cpus), |_, count| {
+    let program = if options.exec { Some(ourselves()?) } else { None };
+    storm::start(options.tasks.unwrap_or(TASKS_PER_CPU * cpus), |_, count| {
         loop {
             let status = short_lived::run(program.as_ref()).map_err(|e| {
                 format!(
@@ -45,4 +74,17 @@ fn ourselves() -> Result<Program, String> {
     words.pop();
     words.push(NOTHING.into());
     Program::new(OURSELVES, words).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("fork:tasks=3,exec=yes", Options::read);
+        assert_eq!(asked, Options { tasks: Some(3), exec: true });
+        assert_eq!(read("fork", Options::read), Options { tasks: None, exec: false });
+    }
 }

@@ -23,13 +23,34 @@ use tailbound_sys::ipc::{self, SharedCounters};
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::sched;
 
+use crate::error::LoadError;
+use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
 use crate::machine;
-use crate::options::{Hackbench as Options, Ipc, TASKS_MAX};
-use crate::worker::{Load, Turn};
+use crate::options::Reader;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "hackbench",
+    unit: "messages",
+    about: "groups of tasks that send each other messages: scheduler and wake-ups",
+    options: &[
+        ("groups", "groups of 2 x fds tasks (default: 2 per CPU)"),
+        ("ipc", "socketpair (default), pipe or inet"),
+        ("mode", "process (default) or thread"),
+        ("size", "bytes a message (default 100)"),
+        ("fds", "senders, and receivers, in a group (default 20)"),
+        ("loops", "messages from each sender to each receiver, then end (default: until stopped)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 const GROUPS_PER_CPU: usize = 2;
 /// Senders of a group, and receivers.
-pub(crate) const FDS_DEFAULT: usize = 20;
+const FDS_DEFAULT: usize = 20;
+/// Most tasks: Linux's default limit of process numbers is 32768.
+const TASKS_MAX: usize = 30_000;
 /// Memory of a process that does nothing but send: its stacks, page tables and the pages it does
 /// not share, as measured (11 MB per group with all that lies in its sockets).
 const PROCESS_BYTES: u64 = 192 << 10;
@@ -42,6 +63,47 @@ const FDS_OF_OUR_OWN: usize = 64;
 const STACK_BYTES: usize = 128 * 1024;
 /// Longest wait for all tasks to have started.
 const START_LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ipc {
+    Socketpair,
+    Pipe,
+    Inet,
+}
+
+/// How many tasks, what they send, and by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Options {
+    groups: Option<usize>,
+    ipc: Ipc,
+    threads: bool,
+    size: usize,
+    fds: usize,
+    loops: Option<u64>,
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        let ipc = [("socketpair", Ipc::Socketpair), ("pipe", Ipc::Pipe), ("inet", Ipc::Inet)];
+        let it = Self {
+            groups: r.count("groups", 1, 1000)?,
+            ipc: r.word("ipc", &ipc)?.unwrap_or(Ipc::Socketpair),
+            threads: r.word("mode", &[("process", false), ("thread", true)])?.unwrap_or(false),
+            size: r.count("size", 1, 1 << 20)?.unwrap_or(100),
+            fds: r.count("fds", 1, 1000)?.unwrap_or(FDS_DEFAULT),
+            loops: r.loops()?,
+        };
+        if let Some(groups) = it.groups
+            && groups * it.fds * 2 > TASKS_MAX
+        {
+            return Err(r.bad(
+                "groups",
+                format!("{groups} groups of 2 x {} tasks are more than {TASKS_MAX} tasks", it.fds),
+            ));
+        }
+        Ok(it)
+    }
+}
 
 /// Where a receiver reads, where senders write.
 type Channel = (OwnedFd, OwnedFd);
@@ -83,13 +145,10 @@ struct Finish {
     failure: OnceLock<String>,
 }
 
-pub(crate) fn start(
-    options: &Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
+fn start(options: Options, note: Note<'_>) -> Started {
     let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
-    let (groups, fds) = fitting(options, cpus, machine::Room::memory().as_ref(), note)?;
-    let options = &Options { fds, ..options.clone() };
+    let (groups, fds) = fitting(&options, cpus, machine::Room::memory().as_ref(), note)?;
+    let options = Options { fds, ..options };
     let per_group = 2 * fds;
     let tasks = groups * per_group;
     // A process holds its own group's descriptors, threads hold everybody's.
@@ -404,6 +463,17 @@ impl Load for Hackbench {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("hackbench:groups=4,ipc=pipe,mode=thread,loops=9", Options::read);
+        let usual = read("hackbench", Options::read);
+        assert_eq!((usual.groups, usual.ipc, usual.threads), (None, Ipc::Socketpair, false));
+        let wanted =
+            Options { groups: Some(4), ipc: Ipc::Pipe, threads: true, loops: Some(9), ..usual };
+        assert_eq!(asked, wanted);
+    }
 
     #[test]
     fn what_does_not_fit_is_made_smaller_or_refused_with_the_figures() {

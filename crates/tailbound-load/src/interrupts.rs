@@ -24,10 +24,26 @@ use tailbound_sys::sched::Attributes;
 use tailbound_sys::{membarrier, sched};
 
 use crate::error::LoadError;
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::options::Reader;
 use crate::spin::Threads;
 use crate::timers;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "interrupts",
+    unit: "triggers",
+    about: "makes the CPUs interrupt each other and themselves, as fast as they can",
+    options: &[
+        (
+            "kind",
+            "all (default), ipi (barriers all CPUs must answer), moves (threads that change CPU), packets (loopback: network softirqs) or timers (4 kHz on each CPU)",
+        ),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Kinds::read(r)?, start)),
+};
 
 /// Triggers between two additions to the count.
 const BATCH: u64 = 16;
@@ -36,7 +52,7 @@ const TURN: u32 = 1024;
 
 /// Which interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kinds {
+enum Kinds {
     /// As many as the machine can have.
     All,
     Ipi,
@@ -46,7 +62,7 @@ pub(crate) enum Kinds {
 }
 
 impl Kinds {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         let words = [
             ("all", Self::All),
             ("ipi", Self::Ipi),
@@ -58,7 +74,7 @@ impl Kinds {
     }
 }
 
-pub(crate) fn start(kinds: Kinds, note: &mut dyn FnMut(String)) -> Result<Box<dyn Load>, String> {
+fn start(kinds: Kinds, note: Note<'_>) -> Started {
     let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
     let mut chosen = match kinds {
         Kinds::All => vec![Kinds::Ipi, Kinds::Moves, Kinds::Packets, Kinds::Timers],
@@ -159,5 +175,17 @@ fn packets(count: &dyn Fn(u64)) -> Result<(), String> {
             socket.recv(&mut packet).map_err(failed)?;
         }
         count(BATCH);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        assert_eq!(read("interrupts:kind=moves", Kinds::read), Kinds::Moves);
+        assert_eq!(read("interrupts", Kinds::read), Kinds::All);
     }
 }

@@ -9,9 +9,24 @@ use std::hint::black_box;
 use tailbound_core::units;
 use tailbound_sys::sched;
 
+use crate::error::LoadError;
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine;
+use crate::options::Reader;
 use crate::spin::Threads;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "memory",
+    unit: "accesses",
+    about: "random reads and writes beyond the last cache, one thread per CPU",
+    options: &[
+        ("block", "bytes each thread uses, for example 64M (default: beyond the last cache)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Default of each thread when the caches are unknown or small.
 const BLOCK_MIN_BYTES: usize = 64 << 20;
@@ -25,10 +40,19 @@ const BLOCK_MAX_WORDS: usize = u32::MAX as usize;
 /// Accesses between two additions to the count.
 const BATCH: u64 = 1024;
 
-pub(crate) fn start(
+/// How much memory each thread uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Options {
     block: Option<usize>,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        Ok(Self { block: r.bytes("block")? })
+    }
+}
+
+fn start(Options { block }: Options, note: Note<'_>) -> Started {
     let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
     if block.is_some_and(|bytes| bytes / size_of::<u64>() > BLOCK_MAX_WORDS) {
         return Err("a block of more than 32 GiB is not supported: write a smaller block=".into());
@@ -84,6 +108,13 @@ fn wander(bytes: usize, seed: u64, count: &dyn Fn(u64)) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        assert_eq!(read("memory:block=2M", Options::read), Options { block: Some(2 << 20) });
+        assert_eq!(read("memory", Options::read), Options { block: None });
+    }
 
     #[test]
     fn the_blocks_are_several_times_the_cache_within_reason() {

@@ -17,10 +17,27 @@ use tailbound_sys::sched;
 use tailbound_sys::turns::Turns;
 
 use crate::error::LoadError;
-use crate::options::{LOOPS_MAX, Reader};
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
+use crate::options::Reader;
 use crate::spin::Threads;
 use crate::storm;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "ping-pong",
+    unit: "round-trips",
+    about: "pairs of tasks that hand one byte to and fro: context switches and wake-ups",
+    options: &[
+        ("ipc", "pipe (default), socketpair, inet or futex"),
+        ("mode", "process (default) or thread"),
+        ("pairs", "pairs (default: 1 per CPU)"),
+        ("place", "free (default), same (a pair shares a CPU) or apart (two CPUs)"),
+        ("loops", "round trips of each pair, then end (default: until stopped)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Round trips between two additions to the count.
 const BATCH: u64 = 16;
@@ -43,7 +60,7 @@ enum Place {
 
 /// Which pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     ipc: Ipc,
     threads: bool,
     pairs: Option<usize>,
@@ -52,7 +69,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         let ipc = [
             ("pipe", Ipc::Pipe),
             ("socketpair", Ipc::Socketpair),
@@ -65,7 +82,7 @@ impl Options {
             threads: r.word("mode", &[("process", false), ("thread", true)])?.unwrap_or(false),
             pairs: r.count("pairs", 1, PAIRS_MAX)?,
             place: r.word("place", &place)?.unwrap_or(Place::Free),
-            loops: r.number("loops", 1, LOOPS_MAX)?,
+            loops: r.loops()?,
         })
     }
 }
@@ -81,7 +98,7 @@ struct Wires {
     ipc: Ipc,
 }
 
-pub(crate) fn start(options: Options) -> Result<Box<dyn Load>, String> {
+fn start(options: Options, _: Note<'_>) -> Started {
     let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
     if options.place == Place::Apart && cpus.len() < 2 {
         return Err("place=apart needs at least 2 CPUs: write place=same".into());
@@ -188,5 +205,25 @@ impl Wires {
             ipc::write(to.as_fd(), &byte).map_err(failed)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("ping-pong:ipc=futex,mode=thread,pairs=2,place=same", Options::read);
+        let wanted = Options {
+            ipc: Ipc::Futex,
+            threads: true,
+            pairs: Some(2),
+            place: Place::Same,
+            loops: None,
+        };
+        assert_eq!(asked, wanted);
+        assert_eq!(read("ping-pong", Options::read).ipc, Ipc::Pipe);
     }
 }

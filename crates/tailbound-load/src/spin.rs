@@ -16,8 +16,36 @@ use tailbound_sys::ipc::SharedCounters;
 use tailbound_sys::process::Pid;
 use tailbound_sys::sched;
 
+use crate::error::LoadError;
+use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
+use crate::options::Reader;
 use crate::storm;
-use crate::worker::{Load, Turn};
+
+pub(crate) static CLOCK: LoadKind = LoadKind {
+    name: "clock",
+    unit: "sleeps",
+    about: "reads clocks and sleeps briefly, one thread per CPU: timers and idle",
+    options: &[CPUS],
+    coarse: false,
+    command: None,
+    prepare: |_| Ok(Start::new((), |(), _| on_every_cpu(clock))),
+};
+
+pub(crate) static CPU: LoadKind = LoadKind {
+    name: "cpu",
+    unit: "loops",
+    about: "arithmetic without a pause, one thread per CPU",
+    options: &[
+        (
+            "loops",
+            "thousands of steps in each of one process per CPU, then end (default: until stopped)",
+        ),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Threads at work; also the base of other loads that want threads.
 pub(crate) struct Threads {
@@ -86,7 +114,7 @@ impl Load for Threads {
 }
 
 /// Starts `work` on every CPU this process may use.
-pub(crate) fn start(work: fn(&dyn Fn(u64)) -> Result<(), String>) -> Result<Box<dyn Load>, String> {
+fn on_every_cpu(work: fn(&dyn Fn(u64)) -> Result<(), String>) -> Started {
     let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
     let threads = Threads::new(cpus.len())?;
     for (slot, cpu) in cpus.into_iter().enumerate() {
@@ -95,14 +123,29 @@ pub(crate) fn start(work: fn(&dyn Fn(u64)) -> Result<(), String>) -> Result<Box<
     Ok(Box::new(threads))
 }
 
-/// Arithmetic with an end: `loops` thousand steps in a process on each CPU this one may use.
-pub(crate) fn start_finite(loops: u64) -> Result<Box<dyn Load>, String> {
+/// How much arithmetic: thousands of steps; `None`: without an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Options {
+    loops: Option<u64>,
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        Ok(Self { loops: r.loops()? })
+    }
+}
+
+/// In processes where there is an end, as its option says; otherwise in threads.
+fn start(Options { loops }: Options, _: Note<'_>) -> Started {
+    if loops.is_none() {
+        return on_every_cpu(arithmetic);
+    }
     let tasks = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
-    storm::start(tasks, |_, count| steps(Some(loops), count))
+    storm::start(tasks, |_, count| steps(loops, count))
 }
 
 /// Integer and floating-point arithmetic that depends on itself, without an end.
-pub(crate) fn arithmetic(count: &dyn Fn(u64)) -> Result<(), String> {
+fn arithmetic(count: &dyn Fn(u64)) -> Result<(), String> {
     steps(None, count)
 }
 
@@ -126,7 +169,7 @@ fn steps(loops: Option<u64>, count: &dyn Fn(u64)) -> Result<(), String> {
 }
 
 /// Bursts of clock reads and sleeps of 20 to 260 µs; counts the sleeps.
-pub(crate) fn clock(count: &dyn Fn(u64)) -> Result<(), String> {
+fn clock(count: &dyn Fn(u64)) -> Result<(), String> {
     let mut x = 0x2545_f491_u32;
     loop {
         for _ in 0..100 {
@@ -140,5 +183,17 @@ pub(crate) fn clock(count: &dyn Fn(u64)) -> Result<(), String> {
         )]
         thread::sleep(sleep);
         count(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        assert_eq!(read("cpu:loops=5", Options::read), Options { loops: Some(5) });
+        assert_eq!(read("cpu", Options::read), Options { loops: None });
     }
 }

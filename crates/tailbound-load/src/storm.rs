@@ -16,7 +16,7 @@ use std::time::Instant;
 use tailbound_sys::ipc::{self, SharedCounters};
 use tailbound_sys::process::{self, Pid};
 
-use crate::worker::{Load, Turn};
+use crate::kind::{Load, Started, Turn};
 
 /// Tasks at work.
 pub(crate) struct Tasks {
@@ -31,7 +31,7 @@ pub(crate) struct Tasks {
 pub(crate) fn start(
     tasks: usize,
     work: impl Fn(usize, &dyn Fn(u64)) -> Result<(), String>,
-) -> Result<Box<dyn Load>, String> {
+) -> Started {
     let mut it = Tasks {
         pids: HashSet::new(),
         started: Instant::now(),

@@ -23,9 +23,27 @@ use tailbound_sys::{private, program, sched};
 
 use crate::child::Child;
 use crate::error::LoadError;
-use crate::options::{Reader, STORM_TASKS_MAX};
-use crate::worker::{Load, Turn};
+use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
+use crate::options::Reader;
 use crate::{file, machine};
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "stress-ng",
+    unit: "bogo-ops",
+    about: "a stressor of the program stress-ng, where that is installed",
+    options: &[
+        ("stressor", "its name, of those that `stress-ng --stressors` lists"),
+        ("workers", "workers of it (default: 1 per CPU)"),
+        (
+            "slice",
+            "length of a slice in whole seconds, after which stress-ng reports its count and is started again (default 2s)",
+        ),
+        CPUS,
+    ],
+    coarse: true,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const SLICE_DEFAULT_S: i64 = 2;
@@ -37,18 +55,16 @@ const NOT_IMPLEMENTED: i32 = 4;
 
 /// Which stressor, how many of it, and how long at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     stressor: String,
     workers: Option<usize>,
     slice_s: i64,
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
-        let stressor = r.spec.option("stressor").ok_or(LoadError::Missing {
-            load: "stress-ng",
-            option: "stressor",
-            help: "one of those that `stress-ng --stressors` lists, for example stress-ng:stressor=matrix",
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        let stressor = r.spec.option("stressor").ok_or_else(|| {
+            r.missing("stressor", "one of those that `stress-ng --stressors` lists, for example stress-ng:stressor=matrix")
         })?;
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if stressor.is_empty() || stressor.starts_with('-') || !stressor.chars().all(is_name) {
@@ -60,7 +76,7 @@ impl Options {
         }
         Ok(Self {
             stressor: stressor.to_owned(),
-            workers: r.count("workers", 1, STORM_TASKS_MAX)?,
+            workers: r.tasks("workers")?,
             slice_s: slice / SECOND_NS,
         })
     }
@@ -76,10 +92,7 @@ struct StressNg {
     done: u64,
 }
 
-pub(crate) fn start(
-    options: Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
+fn start(options: Options, note: Note<'_>) -> Started {
     let program = program::find("stress-ng")
         .map_err(|e| format!("{e}: install the package stress-ng, or choose another load"))?;
     let writable = file::first_writable()?;
@@ -196,6 +209,16 @@ impl Load for StressNg {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("stress-ng:stressor=vm,workers=3,slice=5s", Options::read);
+        let wanted = Options { stressor: "vm".into(), workers: Some(3), slice_s: 5 };
+        assert_eq!(asked, wanted);
+        let usual = read("stress-ng:stressor=cpu", Options::read);
+        assert_eq!((usual.workers, usual.slice_s), (None, SLICE_DEFAULT_S));
+    }
 
     #[test]
     fn what_it_did_is_read_from_its_own_account() {

@@ -22,8 +22,10 @@ use tailbound_sys::private;
 use tailbound_sys::process::{self, Pid};
 
 use crate::child::Child;
+use crate::error::LoadError;
+use crate::kind::{Load, Note, Started, Turn};
 use crate::machine;
-use crate::worker::{Load, Turn};
+use crate::options::Reader;
 
 /// Folders to mount over; the first that is not above the tree.
 const FOLDERS: [&str; 5] = ["/mnt", "/media", "/srv", "/opt", "/tmp"];
@@ -34,9 +36,28 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Which tree, and what make is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
-    pub(crate) tree: PathBuf,
-    pub(crate) make: Option<String>,
-    pub(crate) size: Option<usize>,
+    tree: PathBuf,
+    make: Option<String>,
+    size: Option<usize>,
+}
+
+impl Options {
+    /// `None` without `tree=`.
+    pub(crate) fn read(r: &Reader<'_>) -> Result<Option<Self>, LoadError> {
+        let (make, size) = (r.spec.option("make"), r.bytes("size")?);
+        let Some(tree) = r.folder("tree")? else {
+            return match (make, size) {
+                (None, None) => Ok(None),
+                (Some(_), _) => Err(r.bad("make", "needs tree=, which make is to build")),
+                (_, Some(_)) => Err(r.bad("size", "needs tree=, whose results it limits")),
+            };
+        };
+        let plain = |c: char| c.is_ascii_alphanumeric() || " -_=./+".contains(c);
+        if make.is_some_and(|m| !m.chars().all(plain)) {
+            return Err(r.bad("make", "write words for make: letters, digits and -_=./+"));
+        }
+        Ok(Some(Self { tree, make: make.map(str::to_owned), size }))
+    }
 }
 
 struct Build {
@@ -53,12 +74,7 @@ struct Build {
     begun: Instant,
 }
 
-pub(crate) fn start(
-    options: &Options,
-    jobs: usize,
-    loops: Option<u64>,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
+pub(crate) fn start(options: &Options, jobs: usize, loops: Option<u64>, note: Note<'_>) -> Started {
     let tree =
         options.tree.canonicalize().map_err(|e| format!("{}: {e}", options.tree.display()))?;
     let named = |name: &str| tree.join(name).exists();
@@ -191,5 +207,19 @@ impl Load for Build {
         self.forget()?;
         self.begin()?;
         Ok(Turn::Going)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("compile:tree=/x,make=a b,size=1G", Options::read);
+        let wanted = Options { tree: "/x".into(), make: Some("a b".into()), size: Some(1 << 30) };
+        assert_eq!(asked, Some(wanted));
+        assert_eq!(read("compile:jobs=2", Options::read), None);
     }
 }
