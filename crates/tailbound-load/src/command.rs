@@ -12,6 +12,7 @@ use tailbound_sys::process::{self, Pid};
 
 use crate::child::Child;
 use crate::error::LoadError;
+use crate::failure::Failure;
 use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
 use crate::options::Reader;
 
@@ -64,7 +65,7 @@ fn start(options: Options, _: Note<'_>) -> Started {
     Ok(Box::new(Command { options, child, shell, runs: 1 }))
 }
 
-fn run(child: &mut Child, line: &str) -> Result<Pid, String> {
+fn run(child: &mut Child, line: &str) -> Result<Pid, Failure> {
     child.run(Path::new("/bin/sh"), &["-c".into(), line.into()], None)
 }
 
@@ -77,17 +78,17 @@ impl Load for Command {
         self.runs
     }
 
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure> {
         self.child.listen();
         let Some((_, status)) = ended.iter().find(|(pid, _)| *pid == self.shell) else {
             return Ok(Turn::Going);
         };
-        let end = format!("the command ended with {}", self.child.end(*status));
+        let end = Failure::Ended { what: "the command".into(), how: self.child.end(*status) };
         if !status.success() {
             return Err(end);
         }
         if !self.options.repeat {
-            return Ok(Turn::Ended(end));
+            return Ok(Turn::Ended(end.to_string()));
         }
         self.shell = run(&mut self.child, &self.options.line)?;
         self.runs += 1;

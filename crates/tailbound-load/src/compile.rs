@@ -23,6 +23,7 @@ use tailbound_sys::sched;
 use tailbound_sys::spawn::Spawn;
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
 use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
 use crate::options::Reader;
 use crate::{file, tree};
@@ -52,6 +53,8 @@ pub(crate) static KIND: LoadKind = LoadKind {
 
 /// The shell finds the compiler on the path and becomes it.
 const COMMAND: &str = "exec cc -pipe -O2 -w -x c -c -o /dev/null -";
+/// What is mostly wrong when a compiler fails.
+pub(crate) const NO_COMPILER: &str = "is a C compiler installed, and `cc` on the path?";
 /// Functions in a source: about a third of a second of a desk machine's compiler.
 const FUNCTIONS: usize = 40;
 
@@ -79,7 +82,7 @@ fn make_of(spec: &Spec) -> Option<String> {
 }
 
 fn start(options: Options, note: Note<'_>) -> Started {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let cpus = sched::affinity(0)?.len().max(1);
     let jobs = options.jobs.unwrap_or(cpus);
     match options.tree {
         None => made_up(jobs, options.loops),
@@ -99,13 +102,12 @@ struct Compile {
 
 fn made_up(jobs: usize, loops: Option<u64>) -> Started {
     let dir = file::first_writable()?;
-    let failed = |e: std::io::Error| format!("{}: {e}", dir.display());
-    let (mut source, _) = file::make(&dir).map_err(failed)?;
-    source.write_all(program().as_bytes()).map_err(failed)?;
+    let (mut source, _) = file::make(&dir).on(dir.display())?;
+    source.write_all(program().as_bytes()).on(dir.display())?;
     let null = File::options().read(true).write(true).open("/dev/null");
     let mut it = Compile {
         source,
-        null: null.map_err(|e| format!("/dev/null: {e}"))?,
+        null: null.on("/dev/null")?,
         left: loops,
         running: HashSet::new(),
         done: 0,
@@ -119,7 +121,7 @@ fn made_up(jobs: usize, loops: Option<u64>) -> Started {
 
 impl Compile {
     /// One more compiler, if there is still a file to compile.
-    fn begin(&mut self) -> Result<(), String> {
+    fn begin(&mut self) -> Result<(), Failure> {
         if self.left == Some(0) {
             return Ok(());
         }
@@ -135,13 +137,13 @@ impl Load for Compile {
         self.done
     }
 
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure> {
         for (pid, status) in ended {
             if !self.running.remove(pid) {
                 continue;
             }
             if !status.success() {
-                return Err(failed(*status));
+                return Err(failed(*status).remedy(NO_COMPILER));
             }
             self.done += 1;
             self.begin()?;
@@ -155,12 +157,12 @@ impl Load for Compile {
 }
 
 /// Starts a compiler on `source`, a C file; what it says and makes goes to `null`.
-pub(crate) fn compiler(source: &File, null: &File) -> Result<Pid, String> {
+pub(crate) fn compiler(source: &File, null: &File) -> Result<Pid, Failure> {
     // Opened anew: compilers that shared one offset would share out the text.
     let path = format!("/proc/self/fd/{}", source.as_raw_fd());
-    let input = File::open(&path).map_err(|e| format!("the source, {path}: {e}"))?;
+    let input = File::open(&path).on(format_args!("the source, {path}"))?;
     let null = null.as_fd();
-    Spawn {
+    Ok(Spawn {
         program: Path::new("/bin/sh"),
         arguments: &["-c".into(), COMMAND.into()],
         descriptors: &[(input.as_fd(), 0), (null, 1), (null, 2)],
@@ -170,14 +172,12 @@ pub(crate) fn compiler(source: &File, null: &File) -> Result<Pid, String> {
         cpus: &[],
         environment: Environment::Clean,
     }
-    .start()
-    .map_err(|e| e.to_string())
+    .start()?)
 }
 
-/// Why a compiler failed, for people.
-pub(crate) fn failed(status: ExitStatus) -> String {
-    let how = process::ended(status);
-    format!("cc ended with {how}: is a C compiler installed, and `cc` on the path?")
+/// A compiler failed.
+pub(crate) fn failed(status: ExitStatus) -> Failure {
+    Failure::Ended { what: "cc".into(), how: process::ended(status) }
 }
 
 /// C that needs no header, the same in every run: loops, branches, tables, calls.

@@ -18,6 +18,7 @@ use tailbound_sys::scratch;
 use tailbound_sys::{process, sched};
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
 use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine::{self, Room};
 use crate::options::Reader;
@@ -49,6 +50,8 @@ pub(crate) static KIND: LoadKind = LoadKind {
 /// Bytes of one write or read.
 const CHUNK_BYTES: usize = 64 << 10;
 const FILE_DEFAULT_BYTES: usize = 16 << 20;
+/// What a disk or a file system must never do.
+pub(crate) const OTHER_BYTES: &str = "gave back other bytes than were written";
 /// At most this part of what is free is used by default.
 const FREE_PART: u64 = 4;
 /// Folders that exist nearly everywhere, memory before disks: the load is the page cache.
@@ -77,19 +80,14 @@ impl Options {
 }
 
 fn start(options: Options, note: Note<'_>) -> Started {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let cpus = sched::affinity(0)?.len().max(1);
     let tasks = options.tasks.unwrap_or(cpus);
     let dir = match &options.path {
         Some(path) => path.clone(),
         None => first_writable()?,
     };
-    let nameless = match make(&dir) {
-        Ok((_, nameless)) => nameless,
-        Err(e) => {
-            let dir = dir.display();
-            return Err(format!("{dir}: {e}: write path= of a folder you may write to"));
-        }
-    };
+    let (_, nameless) =
+        make(&dir).on(dir.display()).remedy("write path= of a folder you may write to")?;
     let room = Room::disk(&dir)?;
     let part =
         room.as_ref().map(|r| usize::try_from(r.part(FREE_PART)).unwrap_or(usize::MAX) / tasks);
@@ -112,7 +110,7 @@ fn start(options: Options, note: Note<'_>) -> Started {
 }
 
 /// The first folder in which a file can be made: memory, what TMPDIR names, a disk.
-pub(crate) fn first_writable() -> Result<PathBuf, String> {
+pub(crate) fn first_writable() -> Result<PathBuf, Failure> {
     let named = std::env::var_os("TMPDIR").map(PathBuf::from).filter(|p| p.is_absolute());
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
     folders.splice(1..1, named);
@@ -120,10 +118,10 @@ pub(crate) fn first_writable() -> Result<PathBuf, String> {
     for dir in folders {
         match make(&dir) {
             Ok(_) => return Ok(dir),
-            Err(e) => refused.push(format!("{}: {e}", dir.display())),
+            Err(e) => refused.push(Failure::from(e).on(dir.display())),
         }
     }
-    Err(format!("no folder to write in ({}): write path=", refused.join("; ")))
+    Err(Failure::NoFolder { wanted: "folder to write in", refused })
 }
 
 /// A new file in `dir`, and whether it never had a name.
@@ -187,15 +185,11 @@ fn churn(
     options: &Options,
     slot: usize,
     count: &dyn Fn(u64),
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let failed = |what: &str, e: io::Error| {
-        let remedy = match e.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                ": write a smaller size= or another path="
-            }
-            _ => "",
-        };
-        format!("{what} in {}: {e}{remedy}", dir.display())
+        let full = matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        let failure = Failure::from(e).on(format_args!("{what} in {}", dir.display()));
+        if full { failure.remedy("write a smaller size= or another path=") } else { failure }
     };
     let chunk = pattern(slot);
     let mut back = vec![0; CHUNK_BYTES];
@@ -223,7 +217,7 @@ fn churn(
             let Some(part) = back.get_mut(..n) else { continue };
             file.read_exact_at(part, at as u64).map_err(|e| failed("read", e))?;
             if chunk.get(..n) != Some(&*part) {
-                return Err(format!("{} gave back other bytes than were written", dir.display()));
+                return Err(Failure::Plain(OTHER_BYTES).on(dir.display()));
             }
             tell(n);
         }

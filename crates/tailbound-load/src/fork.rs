@@ -10,6 +10,7 @@ use tailbound_sys::sched;
 use tailbound_sys::short_lived::{self, NOT_EXECUTED, Program};
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure, MORE_TASKS};
 use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::options::Reader;
 use crate::storm;
@@ -49,31 +50,33 @@ impl Options {
 }
 
 fn start(options: Options, _: Note<'_>) -> Started {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let cpus = sched::affinity(0)?.len().max(1);
     let program = if options.exec { Some(ourselves()?) } else { None };
     storm::start(options.tasks.unwrap_or(TASKS_PER_CPU * cpus), |_, count| {
         loop {
-            let status = short_lived::run(program.as_ref()).map_err(|e| {
-                format!(
-                    "{e}: raise `ulimit -u` or the control group's pids.max, or ask for fewer tasks"
-                )
-            })?;
+            let status = short_lived::run(program.as_ref())
+                .remedy(format_args!("{MORE_TASKS} fewer tasks"))?;
             match status.code() {
                 Some(0) => count(1),
-                Some(NOT_EXECUTED) => return Err(format!("{OURSELVES} could not be executed")),
-                _ => return Err(format!("a child ended with {}", process::ended(status))),
+                Some(NOT_EXECUTED) => {
+                    return Err(Failure::Plain("could not be executed").on(OURSELVES));
+                }
+                _ => {
+                    let how = process::ended(status);
+                    return Err(Failure::Ended { what: "a child".into(), how });
+                }
             }
         }
     })
 }
 
 /// The words this worker was called with, but for the last, which is its specification.
-fn ourselves() -> Result<Program, String> {
-    std::fs::metadata(OURSELVES).map_err(|e| format!("exec=yes needs {OURSELVES}: {e}"))?;
+fn ourselves() -> Result<Program, Failure> {
+    std::fs::metadata(OURSELVES).on(format_args!("exec=yes needs {OURSELVES}"))?;
     let mut words: Vec<_> = std::env::args_os().collect();
     words.pop();
     words.push(NOTHING.into());
-    Program::new(OURSELVES, words).map_err(|e| e.to_string())
+    Ok(Program::new(OURSELVES, words)?)
 }
 
 #[cfg(test)]

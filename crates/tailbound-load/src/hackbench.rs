@@ -24,6 +24,7 @@ use tailbound_sys::process::{self, Pid};
 use tailbound_sys::sched;
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure, MORE_TASKS};
 use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
 use crate::machine;
 use crate::options::Reader;
@@ -142,11 +143,11 @@ struct Finish {
     left: AtomicUsize,
     started: OnceLock<Instant>,
     elapsed: OnceLock<Duration>,
-    failure: OnceLock<String>,
+    failure: OnceLock<Failure>,
 }
 
 fn start(options: Options, note: Note<'_>) -> Started {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let cpus = sched::affinity(0)?.len().max(1);
     let (groups, fds) = fitting(&options, cpus, machine::Room::memory().as_ref(), note)?;
     let options = Options { fds, ..options };
     let per_group = 2 * fds;
@@ -158,9 +159,9 @@ fn start(options: Options, note: Note<'_>) -> Started {
         size: options.size,
         fds: options.fds,
         loops: options.loops,
-        ready: io::pipe().map_err(|e| format!("pipe: {e}"))?,
-        go: io::pipe().map_err(|e| format!("pipe: {e}"))?,
-        counters: SharedCounters::new(groups * options.fds).map_err(|e| e.to_string())?,
+        ready: io::pipe().on("pipe")?,
+        go: io::pipe().on("pipe")?,
+        counters: SharedCounters::new(groups * options.fds)?,
     });
     let running = if options.threads {
         threads(&shape, groups, options.ipc)?
@@ -172,7 +173,7 @@ fn start(options: Options, note: Note<'_>) -> Started {
     if let Tasks::Threads(finish) = &running {
         finish.started.get_or_init(|| started);
     }
-    write_whole(shape.go.1.as_fd(), &[0]).map_err(|e| format!("starting the tasks: {e}"))?;
+    write_whole(shape.go.1.as_fd(), &[0]).on("starting the tasks")?;
     Ok(Box::new(Hackbench { shape, started, tasks: running }))
 }
 
@@ -181,8 +182,8 @@ fn fitting(
     options: &Options,
     cpus: usize,
     room: Option<&machine::Room>,
-    note: &mut dyn FnMut(String),
-) -> Result<(usize, usize), String> {
+    note: Note<'_>,
+) -> Result<(usize, usize), Failure> {
     let usual = (GROUPS_PER_CPU * cpus).min(TASKS_MAX / (2 * options.fds)).max(1);
     let groups = options.groups.unwrap_or(usual);
     let Some(room) = room else { return Ok((groups, options.fds)) };
@@ -212,12 +213,12 @@ fn fitting(
     Ok((groups, fds))
 }
 
-fn allow_descriptors(needed: usize) -> Result<(), String> {
+fn allow_descriptors(needed: usize) -> Result<(), Failure> {
     let needed = u64::try_from(needed).unwrap_or(u64::MAX);
-    process::allow_open_files(needed).map_err(|e| {
-        format!(
-            "{needed} file descriptors are needed in one process ({e}): raise `ulimit -n`, or ask for fewer groups or fds, or mode=process"
-        )
+    process::allow_open_files(needed).map_err(|source| Failure::Descriptors {
+        needed,
+        source,
+        instead: "fewer groups or fds, or mode=process",
     })
 }
 
@@ -241,14 +242,14 @@ fn channel(ipc: Ipc) -> io::Result<Channel> {
 }
 
 /// The channels of one group.
-fn group(shape: &Shape, ipc: Ipc) -> Result<Vec<Channel>, String> {
+fn group(shape: &Shape, ipc: Ipc) -> Result<Vec<Channel>, Failure> {
     let make = |i| {
-        let made = channel(ipc).map_err(|e| format!("channel {i} of a group: {e}"))?;
+        let made = channel(ipc).on(format_args!("channel {i} of a group"))?;
         if ipc == Ipc::Inet && shape.loops.is_none() {
             // Stopped in the middle: hundreds of sockets in TIME_WAIT would be left behind.
             // A finite run closes in order and must not throw away what is under way.
             for end in [&made.0, &made.1] {
-                ipc::reset_on_close(end.as_fd()).map_err(|e| e.to_string())?;
+                ipc::reset_on_close(end.as_fd())?;
             }
         }
         Ok(made)
@@ -256,18 +257,15 @@ fn group(shape: &Shape, ipc: Ipc) -> Result<Vec<Channel>, String> {
     (0..shape.fds).map(make).collect()
 }
 
-fn processes(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, String> {
+fn processes(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, Failure> {
     let mut pids = HashSet::new();
     let total = groups * 2 * shape.fds;
     let mut fork = |task: &dyn Fn() -> io::Result<()>| {
-        let pid = process::fork_task(|| u8::from(task().is_err())).map_err(|e| {
-            let n = pids.len() + 1;
-            format!(
-                "task {n} of {total}: {e}: raise `ulimit -u` or the control group's pids.max, or ask for fewer groups"
-            )
-        })?;
+        let pid = process::fork_task(|| u8::from(task().is_err()))
+            .on(format_args!("task {} of {total}", pids.len() + 1))
+            .remedy(format_args!("{MORE_TASKS} fewer groups"))?;
         pids.insert(pid);
-        Ok::<(), String>(())
+        Ok::<(), Failure>(())
     };
     for g in 0..groups {
         // Dropped, that is closed here, once the group's tasks have their copies.
@@ -282,7 +280,7 @@ fn processes(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, Strin
     Ok(Tasks::Processes(pids))
 }
 
-fn threads(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, String> {
+fn threads(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, Failure> {
     let per_group = 2 * shape.fds;
     let total = groups * per_group;
     let finish = Arc::new(Finish {
@@ -303,10 +301,11 @@ fn threads(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, String>
                 };
                 finish.one(done);
             };
-            thread::Builder::new().stack_size(STACK_BYTES).spawn(task).map_err(|e| {
-                let n = g * per_group + i + 1;
-                format!("thread {n} of {total}: {e}: raise `ulimit -u` or the control group's pids.max, or ask for fewer groups")
-            })?;
+            thread::Builder::new()
+                .stack_size(STACK_BYTES)
+                .spawn(task)
+                .on(format_args!("thread {} of {total}", g * per_group + i + 1))
+                .remedy(format_args!("{MORE_TASKS} fewer groups"))?;
         }
     }
     Ok(Tasks::Threads(finish))
@@ -316,7 +315,7 @@ impl Finish {
     /// A thread has ended; the last one takes the time.
     fn one(&self, done: io::Result<()>) {
         if let Err(e) = done {
-            self.failure.get_or_init(|| format!("a thread: {e}"));
+            self.failure.get_or_init(|| Failure::from(e).on("a thread"));
         }
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1
             && let Some(started) = self.started.get()
@@ -326,19 +325,18 @@ impl Finish {
     }
 }
 
-fn wait_until_ready(shape: &Shape, tasks: usize) -> Result<(), String> {
+fn wait_until_ready(shape: &Shape, tasks: usize) -> Result<(), Failure> {
     let start = Instant::now();
     let mut ready = 0;
     let mut buffer = [0; 4096];
     while ready < tasks {
         let waited = start.elapsed();
         if waited > START_LIMIT {
-            let s = START_LIMIT.as_secs();
-            return Err(format!("only {ready} of {tasks} tasks were ready after {s} s"));
+            return Err(Failure::NotReady { ready, tasks, waited_s: START_LIMIT.as_secs() });
         }
         let reader = shape.ready.0.as_fd();
-        if ipc::wait_readable(&[reader], 100).map_err(|e| e.to_string())?.first() == Some(&true) {
-            ready += ipc::read(reader, &mut buffer).map_err(|e| format!("pipe: {e}"))?;
+        if ipc::wait_readable(&[reader], 100)?.first() == Some(&true) {
+            ready += ipc::read(reader, &mut buffer).on("pipe")?;
         }
     }
     Ok(())
@@ -377,8 +375,6 @@ fn send(shape: &Shape, channels: &[Channel]) -> io::Result<()> {
     Ok(())
 }
 
-/// Receivers wait too: were they all asleep in read(2) when the first message comes, each
-/// message would wake one, and on few CPUs the lock-step so begun lasts.
 /// A message of `size` bytes: on the stack where it fits, which is one page less to miss after
 /// each of the many switches between tasks.
 fn message<'a>(size: usize, near: &'a mut [u8; NEAR_BYTES], far: &'a mut Vec<u8>) -> &'a mut [u8] {
@@ -391,6 +387,8 @@ fn message<'a>(size: usize, near: &'a mut [u8; NEAR_BYTES], far: &'a mut Vec<u8>
     }
 }
 
+/// Receivers wait too: were they all asleep in read(2) when the first message comes, each
+/// message would wake one, and on few CPUs the lock-step so begun lasts.
 fn wait_for_go(shape: &Shape) -> io::Result<()> {
     write_whole(shape.ready.1.as_fd(), &[0])?;
     // Nobody takes the byte out: it wakes them all.
@@ -434,13 +432,14 @@ impl Load for Hackbench {
         self.shape.counters.total()
     }
 
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure> {
         match &mut self.tasks {
             Tasks::Processes(pids) => {
                 for (pid, status) in ended {
                     let finished = status.success() && self.shape.loops.is_some();
                     if pids.remove(pid) && !finished {
-                        return Err(format!("a task ended with {}", process::ended(*status)));
+                        let how = process::ended(*status);
+                        return Err(Failure::Ended { what: "a task".into(), how });
                     }
                 }
                 if pids.is_empty() {
@@ -490,13 +489,16 @@ mod tests {
             let room = machine::Room::new(mib << 20, 8 << 20, "control group /small");
             fitting(options, 2, Some(&room), &mut |text| said.push(text))
         };
-        assert_eq!(fit(&usual, 24 << 10), Ok((4, 20)));
-        assert_eq!(fit(&usual, 100), Ok((2, 20)));
+        assert_eq!(fit(&usual, 24 << 10).ok(), Some((4, 20)));
+        assert_eq!(fit(&usual, 100).ok(), Some((2, 20)));
         assert!(fit(&usual, 40).is_ok_and(|(groups, fds)| groups == 1 && (10..20).contains(&fds)));
-        assert!(fit(&usual, 8).is_err_and(|e| e.contains("the 0 that control group /small has")));
+        assert!(
+            fit(&usual, 8)
+                .is_err_and(|e| e.to_string().contains("the 0 that control group /small has"))
+        );
         let asked = Options { groups: Some(40), ..usual.clone() };
-        assert_eq!(fit(&asked, 24 << 10), Ok((40, 20)));
-        let refused = fit(&asked, 100).unwrap_err();
+        assert_eq!(fit(&asked, 24 << 10).ok(), Some((40, 20)));
+        let refused = fit(&asked, 100).unwrap_err().to_string();
         assert!(refused.contains("40 x 20 senders") && refused.contains("groups="), "{refused}");
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(said.iter().all(|s| s.contains("instead of 4 x 20")), "{said:?}");

@@ -14,6 +14,7 @@ use tailbound_core::Spec;
 use tailbound_sys::process::Pid;
 
 use crate::error::LoadError;
+use crate::failure::Failure;
 use crate::options::Reader;
 
 /// One kind of load.
@@ -42,7 +43,7 @@ pub(crate) const CPUS: (&str, &str) = ("cpus", "CPUs it may use, for example 0-1
 pub(crate) type Note<'a> = &'a mut dyn FnMut(String);
 
 /// A load at work, or why it could not begin.
-pub(crate) type Started = Result<Box<dyn Load>, String>;
+pub(crate) type Started = Result<Box<dyn Load>, Failure>;
 
 /// A load whose options are read, ready to start in its worker.
 pub(crate) struct Start(Box<dyn FnOnce(Note<'_>) -> Started>);
@@ -81,7 +82,7 @@ pub(crate) trait Load {
     /// Units of work done so far.
     fn count(&self) -> u64;
     /// Told which children have ended since the last turn; an error is the load's failure.
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String>;
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure>;
     /// A descriptor that asks for a turn when it is readable.
     fn source(&self) -> Option<BorrowedFd<'_>> {
         None

@@ -16,6 +16,7 @@
 //! loads.rs      the measuring process's side    worker.rs    the worker's side
 //! protocol.rs   what they say to each other     launch.rs    starts a worker
 //! storm.rs      tasks that are processes        spin.rs      tasks that are threads
+//! failure.rs    why a load cannot go on         error.rs     why there is no load
 //! child.rs      programs that a load starts     machine.rs   memory and caches to size by
 //! benchmarks.rs loads with an end, by name      benchmark.rs one of them, run and timed
 //! ```
@@ -35,6 +36,7 @@ mod compile;
 mod disk;
 mod download;
 mod error;
+mod failure;
 mod file;
 mod fork;
 mod groups;

@@ -5,11 +5,13 @@
 //! Not here: how much memory there is (`machine`).
 
 use std::hint::black_box;
+use std::io;
 
 use tailbound_core::units;
 use tailbound_sys::sched;
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
 use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine;
 use crate::options::Reader;
@@ -53,9 +55,10 @@ impl Options {
 }
 
 fn start(Options { block }: Options, note: Note<'_>) -> Started {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+    let cpus = sched::affinity(0)?;
     if block.is_some_and(|bytes| bytes / size_of::<u64>() > BLOCK_MAX_WORDS) {
-        return Err("a block of more than 32 GiB is not supported: write a smaller block=".into());
+        let why = Failure::Plain("a block of more than 32 GiB is not supported");
+        return Err(why.remedy("write a smaller block="));
     }
     let usual = usual_block(machine::last_cache_bytes(), cpus.len());
     let bytes = machine::block_bytes(block, usual, cpus.len(), note)?;
@@ -75,10 +78,11 @@ fn usual_block(cache: Option<usize>, threads: usize) -> usize {
 
 /// Every second access is a write. Addresses do not depend on what was read: many are
 /// under way at once, as in real programs.
-fn wander(bytes: usize, seed: u64, count: &dyn Fn(u64)) -> Result<(), String> {
+fn wander(bytes: usize, seed: u64, count: &dyn Fn(u64)) -> Result<(), Failure> {
     let words = (bytes / size_of::<u64>()).min(BLOCK_MAX_WORDS);
     let mut block: Vec<u64> = Vec::new();
-    block.try_reserve_exact(words).map_err(|e| format!("{bytes} bytes: {e}"))?;
+    let reserved = block.try_reserve_exact(words).map_err(io::Error::from);
+    reserved.on(format_args!("{bytes} bytes"))?;
     // Written, not just reserved: page faults are another load.
     block.extend(0..words as u64);
     let mut x = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed.wrapping_add(1)) | 1;

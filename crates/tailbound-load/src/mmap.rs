@@ -11,6 +11,7 @@ use tailbound_sys::mapping::Mapping;
 use tailbound_sys::{SysError, sched};
 
 use crate::error::LoadError;
+use crate::failure::Explain;
 use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine;
 use crate::options::Reader;
@@ -40,6 +41,7 @@ pub(crate) static KIND: LoadKind = LoadKind {
 
 /// Long enough that unmapping it takes a kernel without preemption hundreds of µs.
 const BLOCK_DEFAULT_BYTES: usize = 64 << 20;
+const SMALLER: &str = "write a smaller size= or fewer tasks=";
 
 /// What is mapped, and whether the others notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +67,7 @@ impl Options {
 }
 
 fn start(options: Options, note: Note<'_>) -> Started {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let cpus = sched::affinity(0)?.len().max(1);
     // A single thread has nobody to shoot at.
     let fewest = if options.shootdown { 2 } else { 1 };
     let tasks = options.tasks.unwrap_or(cpus.max(fewest));
@@ -75,7 +77,7 @@ fn start(options: Options, note: Note<'_>) -> Started {
     if !options.shootdown {
         return storm::start(tasks, |_, count| {
             loop {
-                one(bytes, count).map_err(refused)?;
+                one(bytes, count).remedy(SMALLER)?;
             }
         });
     }
@@ -83,15 +85,11 @@ fn start(options: Options, note: Note<'_>) -> Started {
     for slot in 0..tasks {
         threads.spawn(slot, None, move |count| {
             loop {
-                one_protected(bytes, count).map_err(refused)?;
+                one_protected(bytes, count).remedy(SMALLER)?;
             }
         })?;
     }
     Ok(Box::new(threads))
-}
-
-fn refused(error: SysError) -> String {
-    format!("{error}: write a smaller size= or fewer tasks=")
 }
 
 fn one(bytes: usize, count: &dyn Fn(u64)) -> Result<(), SysError> {

@@ -13,6 +13,7 @@ use tailbound_sys::icmp::{Echo, Kind};
 use tailbound_sys::{SysError, clock, netns};
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
 use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::options::Reader;
 use crate::spin::Threads;
@@ -68,17 +69,17 @@ fn start(options: Options, note: Note<'_>) -> Started {
     };
     let mut echoes = Vec::new();
     if options.veth {
-        let pair = netns::veth_pair(ENDS).map_err(|e| refused(&e, "veth=yes"))?;
+        let pair = netns::veth_pair(ENDS).map_err(|e| refused(e, "veth=yes"))?;
         for (namespace, to) in pair.namespaces.iter().zip([ENDS[1], ENDS[0]]) {
-            netns::enter(namespace.as_fd()).map_err(|e| e.to_string())?;
+            netns::enter(namespace.as_fd())?;
             for _ in 0..options.flows {
-                echoes.push(open(to).map_err(|e| refused(&e, "ping"))?);
+                echoes.push(open(to).map_err(|e| refused(e, "ping"))?);
             }
         }
         // The sockets keep both namespaces alive, and nothing else does.
     } else {
         for _ in 0..options.flows {
-            echoes.push(open(Ipv4Addr::LOCALHOST).map_err(|e| refused(&e, "ping"))?);
+            echoes.push(open(Ipv4Addr::LOCALHOST).map_err(|e| refused(e, "ping"))?);
         }
     }
     if echoes.first().is_some_and(|e| e.kind() == Kind::Ping) {
@@ -91,17 +92,17 @@ fn start(options: Options, note: Note<'_>) -> Started {
     Ok(Box::new(threads))
 }
 
-fn refused(error: &SysError, what: &str) -> String {
+fn refused(error: SysError, what: &str) -> Failure {
     if error.is_permission() {
-        format!("{what} is not permitted here: {error}")
+        Failure::from(error).on(format_args!("{what} is not permitted here"))
     } else {
-        error.to_string()
+        error.into()
     }
 }
 
-fn flood(mut echo: Echo, count: &dyn Fn(u64)) -> Result<(), String> {
+fn flood(mut echo: Echo, count: &dyn Fn(u64)) -> Result<(), Failure> {
     loop {
-        if echo.round_trip().map_err(|e| format!("echo request: {e}"))? {
+        if echo.round_trip().on("echo request")? {
             count(1);
         }
     }

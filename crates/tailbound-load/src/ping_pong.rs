@@ -17,6 +17,7 @@ use tailbound_sys::sched;
 use tailbound_sys::turns::Turns;
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
 use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::options::Reader;
 use crate::spin::Threads;
@@ -99,19 +100,20 @@ struct Wires {
 }
 
 fn start(options: Options, _: Note<'_>) -> Started {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+    let cpus = sched::affinity(0)?;
     if options.place == Place::Apart && cpus.len() < 2 {
-        return Err("place=apart needs at least 2 CPUs: write place=same".into());
+        let why = "write place=same";
+        return Err(Failure::TooFewCpus { option: "place=apart", why });
     }
     let pairs = options.pairs.unwrap_or(cpus.len().max(1));
     let mut sides = Vec::new();
     for pair in 0..pairs {
-        let made = wire(options.ipc).map_err(|e| {
-            format!("pair {}: {e}: raise `ulimit -n`, or ask for fewer pairs=", pair + 1)
-        })?;
+        let made = wire(options.ipc)
+            .on(format_args!("pair {}", pair + 1))
+            .remedy("raise `ulimit -n`, or ask for fewer pairs=")?;
         sides.extend(made.into_iter().flatten());
     }
-    let turns = SharedCounters::new(pairs).map_err(|e| e.to_string())?;
+    let turns = SharedCounters::new(pairs)?;
     let wires = Wires { sides, turns, loops: options.loops, ipc: options.ipc };
     let cpu_of = move |task: usize| {
         let at = match options.place {
@@ -132,7 +134,7 @@ fn start(options: Options, _: Note<'_>) -> Started {
     }
     storm::start(2 * pairs, |task, count| {
         if let Some(cpu) = cpu_of(task) {
-            sched::set_affinity(0, &[cpu]).map_err(|e| e.to_string())?;
+            sched::set_affinity(0, &[cpu])?;
         }
         wires.play(task, count)
     })
@@ -167,7 +169,7 @@ fn wire(ipc: Ipc) -> io::Result<Option<[Side; 2]>> {
 
 impl Wires {
     /// The part of task `task`: even ones begin, odd ones answer.
-    fn play(&self, task: usize, count: &dyn Fn(u64)) -> Result<(), String> {
+    fn play(&self, task: usize, count: &dyn Fn(u64)) -> Result<(), Failure> {
         let begins = task.is_multiple_of(2);
         let mut left = self.loops.unwrap_or(u64::MAX);
         while left > 0 {
@@ -185,24 +187,27 @@ impl Wires {
         Ok(())
     }
 
-    fn turn(&self, task: usize) -> Result<(), String> {
+    fn turn(&self, task: usize) -> Result<(), Failure> {
         let turns = Turns::new(&self.turns, task / 2);
         let (own, other) = if task.is_multiple_of(2) { (0, 1) } else { (1, 0) };
-        turns.wait(own).and_then(|()| turns.give(other)).map_err(|e| e.to_string())
+        turns.wait(own)?;
+        Ok(turns.give(other)?)
     }
 
-    fn byte(&self, task: usize, begins: bool) -> Result<(), String> {
-        let Some((from, to)) = self.sides.get(task) else { return Err("no such task".into()) };
-        let failed = |e: io::Error| format!("hand-over: {e}");
+    fn byte(&self, task: usize, begins: bool) -> Result<(), Failure> {
+        let Some((from, to)) = self.sides.get(task) else {
+            return Err(Failure::Plain("no such task"));
+        };
+        let on = "hand-over";
         let mut byte = [0];
         if begins {
-            ipc::write(to.as_fd(), &byte).map_err(failed)?;
+            ipc::write(to.as_fd(), &byte).on(on)?;
         }
-        if ipc::read(from.as_fd(), &mut byte).map_err(failed)? == 0 {
-            return Err("the other task of the pair is gone".into());
+        if ipc::read(from.as_fd(), &mut byte).on(on)? == 0 {
+            return Err(Failure::Plain("the other task of the pair is gone"));
         }
         if !begins {
-            ipc::write(to.as_fd(), &byte).map_err(failed)?;
+            ipc::write(to.as_fd(), &byte).on(on)?;
         }
         Ok(())
     }

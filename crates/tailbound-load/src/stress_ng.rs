@@ -23,6 +23,7 @@ use tailbound_sys::{private, program, sched};
 
 use crate::child::Child;
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
 use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
 use crate::options::Reader;
 use crate::{file, machine};
@@ -94,16 +95,17 @@ struct StressNg {
 
 fn start(options: Options, note: Note<'_>) -> Started {
     let program = program::find("stress-ng")
-        .map_err(|e| format!("{e}: install the package stress-ng, or choose another load"))?;
+        .map_err(Failure::NotInstalled)
+        .remedy("install the package stress-ng, or choose another load")?;
     let writable = file::first_writable()?;
-    let metrics = file::make(&writable).map_err(|e| e.to_string())?.0;
+    let metrics = file::make(&writable)?.0;
     let folder = private_folder();
     if let Err(why) = &folder {
         note(format!(
             "its temporary files and System V objects are not its own ({why}): what it leaves when killed stays"
         ));
     }
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let cpus = sched::affinity(0)?.len().max(1);
     let workers = options.workers.unwrap_or(cpus);
     let mut words = vec![
         format!("--{}", options.stressor),
@@ -132,27 +134,27 @@ fn start(options: Options, note: Note<'_>) -> Started {
 }
 
 /// Files in memory of its own, at most an eighth of what is available.
-fn private_folder() -> Result<(), String> {
-    private::own_mounts().map_err(|e| e.to_string())?;
+fn private_folder() -> Result<(), Failure> {
+    private::own_mounts()?;
     let bytes = machine::block_bytes(None, 256 << 20, 1, &mut |_| {})?;
-    private::memory_files(Path::new(FOLDER), bytes as u64).map_err(|e| e.to_string())?;
-    private::own_ipc().map_err(|e| e.to_string())
+    private::memory_files(Path::new(FOLDER), bytes as u64)?;
+    Ok(private::own_ipc()?)
 }
 
 impl StressNg {
-    fn slice(&mut self) -> Result<(), String> {
-        self.metrics.set_len(0).map_err(|e| format!("its metrics: {e}"))?;
+    fn slice(&mut self) -> Result<(), Failure> {
+        self.metrics.set_len(0).on("its metrics")?;
         self.pid = self.child.run(&self.program, &self.arguments, Some(self.metrics.as_fd()))?;
         Ok(())
     }
 
     /// What it did, by its own report.
-    fn reported(&mut self) -> Result<u64, String> {
+    fn reported(&mut self) -> Result<u64, Failure> {
         let mut text = String::new();
-        self.metrics.rewind().map_err(|e| format!("its metrics: {e}"))?;
-        self.metrics.read_to_string(&mut text).map_err(|e| format!("its metrics: {e}"))?;
+        self.metrics.rewind().on("its metrics")?;
+        self.metrics.read_to_string(&mut text).on("its metrics")?;
         bogo_ops(&text)
-            .ok_or_else(|| format!("it reported no metrics: {}", self.child.last_words()))
+            .ok_or_else(|| Failure::Said(self.child.last_words()).on("it reported no metrics"))
     }
 }
 
@@ -173,32 +175,28 @@ impl Load for StressNg {
         self.done
     }
 
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure> {
         self.child.listen();
         let Some((_, status)) = ended.iter().find(|(pid, _)| *pid == self.pid) else {
             return Ok(Turn::Going);
         };
         if !status.success() {
             let hint = match status.code() {
-                Some(NO_RESOURCE) => ": resources are missing, ask for fewer workers=",
-                Some(NOT_IMPLEMENTED) => ": this stressor cannot run here",
-                _ => ": `stress-ng --stressors` lists the names it knows",
+                Some(NO_RESOURCE) => "resources are missing, ask for fewer workers=",
+                Some(NOT_IMPLEMENTED) => "this stressor cannot run here",
+                _ => "`stress-ng --stressors` lists the names it knows",
             };
-            return Err(format!(
-                "stress-ng --{} ended with {}{hint}",
-                self.stressor,
-                self.child.end(*status)
-            ));
+            let what = format!("stress-ng --{}", self.stressor);
+            return Err(Failure::Ended { what, how: self.child.end(*status) }.remedy(hint));
         }
         let done = self.reported()?;
         if done == 0 {
             let words = self.child.last_words();
             let why = words.lines().find(|l| l.contains("skip")).unwrap_or("no further message");
             let ns = units::format_ns_i64(SECOND_NS);
-            return Err(format!(
-                "stress-ng --{} did nothing in a slice: {why}; write a longer slice= than {ns} if it is slow",
-                self.stressor
-            ));
+            return Err(Failure::Said(why.to_owned())
+                .on(format_args!("stress-ng --{} did nothing in a slice", self.stressor))
+                .remedy(format_args!("write a longer slice= than {ns} if it is slow")));
         }
         self.done = self.done.saturating_add(done);
         self.slice()?;

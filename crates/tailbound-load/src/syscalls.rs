@@ -47,12 +47,12 @@ impl Options {
 }
 
 fn start(options: Options, _: Note<'_>) -> Started {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+    let cpus = sched::affinity(0)?;
     storm::start(cpus.len().max(1), |slot, count| {
         if let Some(cpu) = cpus.get(slot) {
-            sched::set_affinity(0, &[*cpu]).map_err(|e| e.to_string())?;
+            sched::set_affinity(0, &[*cpu])?;
         }
-        let calls = Calls::new().map_err(|e| e.to_string())?;
+        let calls = Calls::new()?;
         let mut left = options.loops.unwrap_or(u64::MAX);
         // Not sched_yield: where others want the CPU it gives a time slice away, and nothing else would
         // be left of the mix.
@@ -62,7 +62,7 @@ fn start(options: Options, _: Note<'_>) -> Started {
             let wanted = left.min(BATCH);
             // A dup is two calls: the last of an odd number is one too many, and not counted.
             let times = if call == Call::Dup { wanted.div_ceil(2) } else { wanted };
-            let done = calls.make(call, times).map_err(|e| e.to_string())?;
+            let done = calls.make(call, times)?;
             count(done.min(wanted));
             if options.loops.is_some() {
                 left -= wanted;

@@ -10,6 +10,7 @@ use tailbound_sys::sched;
 use tailbound_sys::timer_set::TimerSet;
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
 use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::options::Reader;
 use crate::spin::Threads;
@@ -63,11 +64,14 @@ impl Options {
 }
 
 fn start(options: Options, _: Note<'_>) -> Started {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+    let cpus = sched::affinity(0)?;
     if options.kind == Kind::Timerfd {
         let fds = cpus.len() * (options.timers + 1) + FDS_OF_OUR_OWN;
-        process::allow_open_files(fds as u64).map_err(|e| {
-            format!("{fds} file descriptors are needed ({e}): raise `ulimit -n`, or ask for fewer timers=")
+        let needed = fds as u64;
+        process::allow_open_files(needed).map_err(|source| Failure::Descriptors {
+            needed,
+            source,
+            instead: "fewer timers=",
         })?;
     }
     let threads = Threads::new(cpus.len())?;
@@ -78,19 +82,19 @@ fn start(options: Options, _: Note<'_>) -> Started {
 }
 
 /// Timers of the calling thread, for ever.
-fn storm(options: Options, count: &dyn Fn(u64)) -> Result<(), String> {
+fn storm(options: Options, count: &dyn Fn(u64)) -> Result<(), Failure> {
     let made = match options.kind {
         Kind::Timerfd => TimerSet::descriptors(options.timers, options.interval_ns),
         Kind::Posix => TimerSet::signals(options.timers, options.interval_ns),
     };
-    let mut timers = made.map_err(|e| format!("{e}: ask for fewer timers="))?;
+    let mut timers = made.remedy("ask for fewer timers=")?;
     loop {
-        count(timers.wait().map_err(|e| e.to_string())?);
+        count(timers.wait()?);
     }
 }
 
 /// The timers of an interrupt storm: 4 kHz.
-pub(crate) fn default_storm(count: &dyn Fn(u64)) -> Result<(), String> {
+pub(crate) fn default_storm(count: &dyn Fn(u64)) -> Result<(), Failure> {
     storm(Options { timers: 4, interval_ns: INTERVAL_DEFAULT_NS, kind: Kind::Timerfd }, count)
 }
 

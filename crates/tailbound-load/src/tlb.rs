@@ -12,6 +12,7 @@ use tailbound_sys::mapping::Mapping;
 use tailbound_sys::{SysError, sched};
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
 use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine;
 use crate::options::Reader;
@@ -56,9 +57,10 @@ impl Options {
 }
 
 fn start(options: Options, note: Note<'_>) -> Started {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+    let cpus = sched::affinity(0)?;
     if options.shootdown == Some(true) && cpus.len() < 2 {
-        return Err("shootdown=yes needs at least 2 CPUs: a CPU alone shoots at nobody".into());
+        let why = "a CPU alone shoots at nobody";
+        return Err(Failure::TooFewCpus { option: "shootdown=yes", why });
     }
     let shootdown = options.shootdown.unwrap_or(cpus.len() > 1);
     let bytes = machine::block_bytes(options.size, SIZE_DEFAULT_BYTES, cpus.len(), note)?;
@@ -71,8 +73,7 @@ fn start(options: Options, note: Note<'_>) -> Started {
     let threads = Threads::new(cpus.len())?;
     for (slot, cpu) in cpus.into_iter().enumerate() {
         threads.spawn(slot, Some(cpu), move |count| {
-            walk(bytes, shootdown, count)
-                .map_err(|e: SysError| format!("{e}: write a smaller size="))
+            walk(bytes, shootdown, count).remedy("write a smaller size=")
         })?;
     }
     Ok(Box::new(threads))

@@ -19,6 +19,7 @@ use tailbound_core::Spec;
 use tailbound_sys::process::{self, ChildSignals};
 use tailbound_sys::{clock, ipc};
 
+use crate::failure::{Explain, Failure};
 use crate::kind::{Load, Turn};
 use crate::protocol::Report;
 use crate::{fork, machine, options};
@@ -64,7 +65,7 @@ fn supervise(spec: &str, mut channel: Channel) -> ExitCode {
     // As init of a namespace the kernel does this when we end.
     let left = if process::own_pid().0 == 1 { 0 } else { process::kill_descendants() };
     let failure = match (outcome, left) {
-        (Err(reason), _) => Some(reason),
+        (Err(why), _) => Some(why.to_string()),
         (Ok(()), 0) => None,
         (Ok(()), left) => Some(format!("{left} of its processes could not be ended")),
     };
@@ -77,16 +78,16 @@ fn supervise(spec: &str, mut channel: Channel) -> ExitCode {
     }
 }
 
-fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
-    channel.stream.set_nonblocking(true).map_err(|e| format!("its socket: {e}"))?;
+fn run(spec: &str, channel: &mut Channel) -> Result<(), Failure> {
+    channel.stream.set_nonblocking(true).on("its socket")?;
     let (spec, every) = match spec.strip_prefix(BENCHMARK) {
         Some(work) => (work, REPORT_BENCHMARK_EVERY),
         None => (spec, REPORT_EVERY),
     };
-    let parsed = spec.parse::<Spec>().map_err(|e| e.to_string())?;
-    let parsed = options::parse(&parsed).map_err(|e| e.to_string())?;
-    let signals = ChildSignals::open().map_err(|e| e.to_string())?;
-    process::become_subreaper().map_err(|e| e.to_string())?;
+    let parsed = spec.parse::<Spec>()?;
+    let parsed = options::parse(&parsed)?;
+    let signals = ChildSignals::open()?;
+    process::become_subreaper()?;
     if let Err(e) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
         channel.send(&Report::Note { text: format!("oom_score_adj not raised: {e}") });
     }
@@ -108,7 +109,7 @@ fn attend(
     channel: &mut Channel,
     signals: &ChildSignals,
     every: Duration,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let mut due = Instant::now();
     loop {
         let left = due.saturating_duration_since(Instant::now());
@@ -116,7 +117,7 @@ fn attend(
         let ms = i32::try_from(left.as_millis()).unwrap_or(0) + 1;
         let mut fds = vec![channel.stream.as_fd(), signals.as_fd()];
         fds.extend(load.source());
-        let ready = ipc::wait_readable(&fds, ms).map_err(|e| e.to_string())?;
+        let ready = ipc::wait_readable(&fds, ms)?;
         let stop = ready.first() == Some(&true) && channel.stop_requested();
         let signal = signals.take();
         let ended: Vec<_> = std::iter::from_fn(process::reap_any).collect();
@@ -144,7 +145,7 @@ fn attend(
             }
         }
         if let Some(signal) = signal {
-            return Err(format!("its worker was sent signal {signal}"));
+            return Err(Failure::Signal(signal));
         }
     }
 }
