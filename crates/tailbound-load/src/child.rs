@@ -18,6 +18,8 @@ use tailbound_sys::ipc;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::Spawn;
 
+use crate::failure::{Explain, Failure};
+
 /// As much of what was said as is kept.
 const LAST_WORDS_BYTES: usize = 2048;
 
@@ -34,11 +36,11 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    pub(crate) fn new(keeps_output: bool, environment: Environment) -> Result<Self, String> {
+    pub(crate) fn new(keeps_output: bool, environment: Environment) -> Result<Self, Failure> {
         let null = File::options().read(true).write(true).open("/dev/null");
-        let (messages, writer) = io::pipe().map_err(|e| format!("pipe: {e}"))?;
+        let (messages, writer) = io::pipe().on("pipe")?;
         Ok(Self {
-            null: null.map_err(|e| format!("/dev/null: {e}"))?,
+            null: null.on("/dev/null")?,
             messages,
             messages_writer: writer.into(),
             last_words: Vec::new(),
@@ -54,14 +56,14 @@ impl Child {
         program: &Path,
         arguments: &[OsString],
         more: Option<BorrowedFd<'_>>,
-    ) -> Result<Pid, String> {
+    ) -> Result<Pid, Failure> {
         let (null, messages) = (self.null.as_fd(), self.messages_writer.as_fd());
         let out = if self.keeps_output { messages } else { null };
         let mut descriptors = vec![(null, 0), (out, 1), (messages, 2)];
         descriptors.extend(more.map(|fd| (fd, 3)));
         self.since = Instant::now();
         self.last_words.clear();
-        Spawn {
+        Ok(Spawn {
             program,
             arguments,
             descriptors: &descriptors,
@@ -71,8 +73,7 @@ impl Child {
             cpus: &[],
             environment: self.environment,
         }
-        .start()
-        .map_err(|e| e.to_string())
+        .start()?)
     }
 
     /// Readable when something was said.

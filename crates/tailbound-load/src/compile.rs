@@ -16,18 +16,79 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Instant;
 
+use tailbound_core::Spec;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::sched;
 use tailbound_sys::spawn::Spawn;
 
-use crate::file;
-use crate::worker::{Load, Turn};
+use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
+use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
+use crate::options::Reader;
+use crate::{file, tree};
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "compile",
+    unit: "files",
+    about: "compiles C that it makes up, or a tree of sources, with the machine's cc: what building software costs",
+    options: &[
+        ("jobs", "compilers at a time (default: 1 per CPU)"),
+        ("loops", "files, or builds of the tree, then end (default: until stopped)"),
+        (
+            "tree",
+            "folder with a Makefile, of a kernel or anything else, built in a layer over it (default: sources made up)",
+        ),
+        ("make", "words for make, for example `defconfig vmlinux` (default: none)"),
+        (
+            "size",
+            "most that a build of the tree may write, in memory (default: an eighth of what is available)",
+        ),
+        CPUS,
+    ],
+    coarse: true,
+    command: Some(make_of),
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// The shell finds the compiler on the path and becomes it.
 const COMMAND: &str = "exec cc -pipe -O2 -w -x c -c -o /dev/null -";
+/// What is mostly wrong when a compiler fails.
+pub(crate) const NO_COMPILER: &str = "is a C compiler installed, and `cc` on the path?";
 /// Functions in a source: about a third of a second of a desk machine's compiler.
 const FUNCTIONS: usize = 40;
+
+/// What is compiled, by how many compilers, and how often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Options {
+    jobs: Option<usize>,
+    loops: Option<u64>,
+    /// `None`: sources made up.
+    tree: Option<tree::Options>,
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        Ok(Self { jobs: r.tasks("jobs")?, loops: r.loops()?, tree: tree::Options::read(r)? })
+    }
+}
+
+/// A Makefile is a program, of whoever wrote it.
+fn make_of(spec: &Spec) -> Option<String> {
+    let (tree, words) = (spec.option("tree"), spec.option("make"));
+    tree.or(words)?;
+    let tree = tree.unwrap_or("sources made up");
+    Some(format!("make {} (in {tree})", words.unwrap_or_default()))
+}
+
+fn start(options: Options, note: Note<'_>) -> Started {
+    let cpus = sched::affinity(0)?.len().max(1);
+    let jobs = options.jobs.unwrap_or(cpus);
+    match options.tree {
+        None => made_up(jobs, options.loops),
+        Some(tree) => tree::start(&tree, jobs, options.loops, note),
+    }
+}
 
 struct Compile {
     source: File,
@@ -39,22 +100,20 @@ struct Compile {
     started: Instant,
 }
 
-pub(crate) fn start(jobs: Option<usize>, loops: Option<u64>) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+fn made_up(jobs: usize, loops: Option<u64>) -> Started {
     let dir = file::first_writable()?;
-    let failed = |e: std::io::Error| format!("{}: {e}", dir.display());
-    let (mut source, _) = file::make(&dir).map_err(failed)?;
-    source.write_all(program().as_bytes()).map_err(failed)?;
+    let (mut source, _) = file::make(&dir).on(dir.display())?;
+    source.write_all(program().as_bytes()).on(dir.display())?;
     let null = File::options().read(true).write(true).open("/dev/null");
     let mut it = Compile {
         source,
-        null: null.map_err(|e| format!("/dev/null: {e}"))?,
+        null: null.on("/dev/null")?,
         left: loops,
         running: HashSet::new(),
         done: 0,
         started: Instant::now(),
     };
-    for _ in 0..jobs.unwrap_or(cpus) {
+    for _ in 0..jobs {
         it.begin()?;
     }
     Ok(Box::new(it))
@@ -62,7 +121,7 @@ pub(crate) fn start(jobs: Option<usize>, loops: Option<u64>) -> Result<Box<dyn L
 
 impl Compile {
     /// One more compiler, if there is still a file to compile.
-    fn begin(&mut self) -> Result<(), String> {
+    fn begin(&mut self) -> Result<(), Failure> {
         if self.left == Some(0) {
             return Ok(());
         }
@@ -78,13 +137,13 @@ impl Load for Compile {
         self.done
     }
 
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure> {
         for (pid, status) in ended {
             if !self.running.remove(pid) {
                 continue;
             }
             if !status.success() {
-                return Err(failed(*status));
+                return Err(failed(*status).remedy(NO_COMPILER));
             }
             self.done += 1;
             self.begin()?;
@@ -98,12 +157,12 @@ impl Load for Compile {
 }
 
 /// Starts a compiler on `source`, a C file; what it says and makes goes to `null`.
-pub(crate) fn compiler(source: &File, null: &File) -> Result<Pid, String> {
+pub(crate) fn compiler(source: &File, null: &File) -> Result<Pid, Failure> {
     // Opened anew: compilers that shared one offset would share out the text.
     let path = format!("/proc/self/fd/{}", source.as_raw_fd());
-    let input = File::open(&path).map_err(|e| format!("the source, {path}: {e}"))?;
+    let input = File::open(&path).on(format_args!("the source, {path}"))?;
     let null = null.as_fd();
-    Spawn {
+    Ok(Spawn {
         program: Path::new("/bin/sh"),
         arguments: &["-c".into(), COMMAND.into()],
         descriptors: &[(input.as_fd(), 0), (null, 1), (null, 2)],
@@ -113,14 +172,12 @@ pub(crate) fn compiler(source: &File, null: &File) -> Result<Pid, String> {
         cpus: &[],
         environment: Environment::Clean,
     }
-    .start()
-    .map_err(|e| e.to_string())
+    .start()?)
 }
 
-/// Why a compiler failed, for people.
-pub(crate) fn failed(status: ExitStatus) -> String {
-    let how = process::ended(status);
-    format!("cc ended with {how}: is a C compiler installed, and `cc` on the path?")
+/// A compiler failed.
+pub(crate) fn failed(status: ExitStatus) -> Failure {
+    Failure::Ended { what: "cc".into(), how: process::ended(status) }
 }
 
 /// C that needs no header, the same in every run: loops, branches, tables, calls.
@@ -149,6 +206,16 @@ pub(crate) fn program() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let usual = read("compile", Options::read);
+        assert_eq!(usual, Options { jobs: None, loops: None, tree: None });
+        let asked = read("compile:jobs=2,loops=3,tree=/x,make=all", Options::read);
+        assert_eq!((asked.jobs, asked.loops), (Some(2), Some(3)));
+        assert_eq!(asked.tree, read("compile:tree=/x,make=all", tree::Options::read));
+    }
 
     #[test]
     fn the_source_is_the_same_each_time_and_not_trivial() {

@@ -9,19 +9,37 @@
 //! Source: fsync(2), posix_fadvise(2) POSIX_FADV_DONTNEED, statfs(2).
 
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::units;
-use tailbound_sys::scratch;
+use tailbound_sys::{SysError, scratch};
 
 use crate::error::LoadError;
-use crate::file;
+use crate::failure::{Explain, Failure};
+use crate::file::{self, OTHER_BYTES};
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine::Room;
-use crate::options::{Reader, STORM_TASKS_MAX};
+use crate::options::Reader;
 use crate::storm;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "disk",
+    unit: "KiB",
+    about: "writes, syncs and reads back past the page cache, in order and at random: disk and its interrupts",
+    options: &[
+        (
+            "path",
+            "folder on a disk (default: the first of $TMPDIR, /var/tmp, /tmp, /home and / that is one)",
+        ),
+        ("size", "bytes of a file (default 64M, at most a quarter of what is free)"),
+        ("tasks", "processes, each with a file (default 2)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Bytes of one write or read in order.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -37,30 +55,23 @@ const FOLDERS: [&str; 4] = ["/var/tmp", "/tmp", "/home", "/"];
 
 /// Where, and how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     path: Option<PathBuf>,
     size: Option<usize>,
     tasks: usize,
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
-        let path = r.spec.option("path");
-        if path.is_some_and(|p| !p.starts_with('/')) {
-            return Err(r.bad("path", "write the whole path of a folder, beginning with /"));
-        }
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         Ok(Self {
-            path: path.map(PathBuf::from),
+            path: r.folder("path")?,
             size: r.bytes("size")?,
-            tasks: r.count("tasks", 1, STORM_TASKS_MAX)?.unwrap_or(TASKS_DEFAULT),
+            tasks: r.tasks("tasks")?.unwrap_or(TASKS_DEFAULT),
         })
     }
 }
 
-pub(crate) fn start(
-    options: &Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
+fn start(options: Options, note: Note<'_>) -> Started {
     let dir = match &options.path {
         Some(dir) => usable(dir)?,
         None => first_disk()?,
@@ -82,35 +93,34 @@ pub(crate) fn start(
         options.tasks
     ));
     storm::start(options.tasks, |slot, count| {
-        let failed = |e: io::Error| format!("{}: {e}", dir.display());
-        let file = file::make(&dir).map_err(failed)?.0;
-        Rounds { file, bytes, slot, count }.go_on().map_err(failed)
+        let file = file::make(&dir).on(dir.display())?.0;
+        Rounds { file, bytes, slot, count }.go_on().on(dir.display())
     })
 }
 
 /// A folder that files can be made in, with a disk behind it.
-fn usable(dir: &Path) -> Result<PathBuf, String> {
-    let name = dir.display();
-    file::make(dir)
-        .map_err(|e| format!("{name}: {e}: write path= of a folder you may write to"))?;
-    if scratch::in_memory(dir).map_err(|e| e.to_string())? {
-        return Err(format!(
-            "{name} lies in memory: write path= of a folder on a disk, or use the load `file`"
-        ));
+fn usable(dir: &Path) -> Result<PathBuf, Failure> {
+    let name = &dir.display();
+    file::make(dir).on(name).remedy("write path= of a folder you may write to")?;
+    if scratch::in_memory(dir)? {
+        let instead = "write path= of a folder on a disk, or use the load `file`";
+        return Err(Failure::Plain("lies in memory").on(name).remedy(instead));
     }
     Ok(dir.to_path_buf())
 }
 
-fn first_disk() -> Result<PathBuf, String> {
+fn first_disk() -> Result<PathBuf, Failure> {
     let named = std::env::var_os("TMPDIR").map(PathBuf::from).filter(|p| p.is_absolute());
     let mut refused = Vec::new();
     for dir in named.into_iter().chain(FOLDERS.iter().map(PathBuf::from)) {
         match usable(&dir) {
             Ok(dir) => return Ok(dir),
-            Err(why) => refused.push(why.split(": write").next().unwrap_or_default().to_owned()),
+            // The remedies are about a path= that somebody wrote.
+            Err(Failure::Remedy { source, .. }) => refused.push(*source),
+            Err(why) => refused.push(why),
         }
     }
-    Err(format!("no disk to write to ({}): write path=", refused.join("; ")))
+    Err(Failure::NoFolder { wanted: "disk to write to", refused })
 }
 
 struct Rounds<'a> {
@@ -121,7 +131,7 @@ struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    fn go_on(&self) -> io::Result<()> {
+    fn go_on(&self) -> Result<(), Failure> {
         let mut chunk = vec![0u8; CHUNK_BYTES];
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(self.slot as u64 + 1) | 1;
         loop {
@@ -143,7 +153,7 @@ impl Rounds<'_> {
                 let Some(part) = back.get_mut(..n) else { continue };
                 self.file.read_exact_at(part, at as u64)?;
                 if chunk.get(..n) != Some(&*part) {
-                    return Err(io::Error::other("gave back other bytes than were written"));
+                    return Err(Failure::Plain(OTHER_BYTES));
                 }
                 self.add_bytes(n);
             }
@@ -160,8 +170,8 @@ impl Rounds<'_> {
     }
 
     /// The next read is the disk's.
-    fn forget(&self) -> io::Result<()> {
-        scratch::drop_cache(&self.file).map_err(io::Error::other)
+    fn forget(&self) -> Result<(), SysError> {
+        scratch::drop_cache(&self.file)
     }
 
     fn add_bytes(&self, bytes: usize) {
@@ -173,4 +183,18 @@ fn next(mut x: u64) -> u64 {
     x ^= x << 13;
     x ^= x >> 7;
     x ^ x << 17
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("disk:path=/x,size=1M", Options::read);
+        let wanted = Options { path: Some("/x".into()), size: Some(1 << 20), tasks: TASKS_DEFAULT };
+        assert_eq!(asked, wanted);
+        assert_eq!(read("disk:tasks=5", Options::read).tasks, 5);
+    }
 }

@@ -23,9 +23,26 @@ use tailbound_sys::{ipc, process};
 
 use crate::archive::{self, Entry};
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::options::Reader;
-use crate::worker::Load;
 use crate::{compile, file, machine, storm};
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "download",
+    unit: "KiB",
+    about: "downloads from a server of its own on loopback, each unpacked and built when it is there",
+    options: &[
+        ("flows", "downloads at the same time (default 4)"),
+        ("size", "bytes of an archive, unpacked (default 8M, less where memory is short)"),
+        ("rate", "bytes a second of each download, for example 1M (default: as fast as they go)"),
+        ("build", "no: unpacked alone (default yes: with the machine's cc)"),
+        CPUS,
+    ],
+    coarse: true,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// As many as McKenney's mixed load has.
 const FLOWS_DEFAULT: usize = 4;
@@ -40,7 +57,7 @@ const SOURCES: usize = 4;
 
 /// How many downloads, of how much, and what is done with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     flows: usize,
     size: Option<usize>,
     /// Bytes a second of each.
@@ -49,27 +66,24 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         Ok(Self {
             flows: r.count("flows", 1, FLOWS_MAX)?.unwrap_or(FLOWS_DEFAULT),
             size: r.bytes("size")?,
             rate: r.bytes("rate")?,
-            build: r.word("build", &[("yes", true), ("no", false)])?.unwrap_or(true),
+            build: r.yes_no("build")?.unwrap_or(true),
         })
     }
 }
 
-pub(crate) fn start(
-    options: &Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
+fn start(options: Options, note: Note<'_>) -> Started {
     let dir = file::first_writable()?;
     let size =
         machine::block_bytes(options.size, SIZE_DEFAULT_BYTES, options.flows * COPIES, note)?;
     let archive = Arc::new(made_up(size));
-    let refused = |e: io::Error| format!("a server on loopback: {e}");
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
-    let address = listener.local_addr().map_err(refused)?;
+    let server = "a server on loopback";
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).on(server)?;
+    let address = listener.local_addr().on(server)?;
     note(format!(
         "{} downloads of {} bytes ({} unpacked) from {address}{}",
         options.flows,
@@ -120,16 +134,16 @@ fn serve(
     listener: &TcpListener,
     archive: &Arc<Vec<u8>>,
     rate: Option<usize>,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     for stream in listener.incoming() {
-        let stream = stream.map_err(|e| format!("the server: {e}"))?;
+        let stream = stream.on("the server")?;
         let archive = Arc::clone(archive);
         let send = move || {
             // Who goes away in the middle is no matter of the server's.
             let _gone = send(stream, &archive, rate);
         };
         let started = thread::Builder::new().name("server".into()).spawn(send);
-        started.map(drop).map_err(|e| format!("the server: {e}"))?;
+        started.on("the server")?;
     }
     Ok(())
 }
@@ -161,17 +175,20 @@ struct Download<'a> {
 
 impl Download<'_> {
     /// Downloaded, unpacked, built.
-    fn once(&self) -> Result<(), String> {
-        let mut file = self.fetch().map_err(|e| format!("a download: {e}"))?;
+    fn once(&self) -> Result<(), Failure> {
+        let mut file = self.fetch().on("a download")?;
         let mut packed = Vec::new();
-        let failed = |e: io::Error| format!("{}: {e}: is it full?", self.dir.display());
-        file.rewind().and_then(|()| file.read_to_end(&mut packed)).map_err(failed)?;
+        let full = "is it full?";
+        file.rewind()
+            .and_then(|()| file.read_to_end(&mut packed))
+            .on(self.dir.display())
+            .remedy(full)?;
         if packed != self.archive {
-            return Err("other bytes arrived than were sent".into());
+            return Err(Failure::Plain("other bytes arrived than were sent"));
         }
-        for entry in archive::unpack(&packed)? {
-            let mut file = file::make(self.dir).map_err(failed)?.0;
-            file.write_all(&entry.content).map_err(failed)?;
+        for entry in archive::unpack(&packed).map_err(Failure::Said)? {
+            let mut file = file::make(self.dir).on(self.dir.display()).remedy(full)?.0;
+            file.write_all(&entry.content).on(self.dir.display()).remedy(full)?;
             if self.build && Path::new(&entry.name).extension().is_some_and(|e| e == "c") {
                 build(&file)?;
             }
@@ -201,13 +218,14 @@ impl Download<'_> {
 }
 
 /// Compiles a source and waits for the end.
-fn build(source: &File) -> Result<(), String> {
+fn build(source: &File) -> Result<(), Failure> {
     let null = File::options().read(true).write(true).open("/dev/null");
-    let null = null.map_err(|e| format!("/dev/null: {e}"))?;
+    let null = null.on("/dev/null")?;
     let compiler = compile::compiler(source, &null)?;
-    match process::wait_times(compiler, true).map_err(|e| e.to_string())? {
+    match process::wait_times(compiler, true)? {
         Some((status, _)) if !status.success() => {
-            Err(format!("{}, or write build=no", compile::failed(status)))
+            let remedy = format_args!("{} Otherwise write build=no", compile::NO_COMPILER);
+            Err(compile::failed(status).remedy(remedy))
         }
         _ => Ok(()),
     }
@@ -216,6 +234,16 @@ fn build(source: &File) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("download:flows=2,size=64K,rate=1M,build=no", Options::read);
+        let wanted = Options { flows: 2, size: Some(64 << 10), rate: Some(1 << 20), build: false };
+        assert_eq!(asked, wanted);
+        let usual = read("download", Options::read);
+        assert_eq!(usual, Options { flows: FLOWS_DEFAULT, size: None, rate: None, build: true });
+    }
 
     #[test]
     fn archives_have_a_source_and_about_the_size_asked_for() {

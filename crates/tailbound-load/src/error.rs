@@ -2,6 +2,7 @@
 //! Why a load was refused or did not start, worded for the person who asked for it.
 //!
 //! Context: COLD.
+//! Not here: why a load cannot begin or go on in its worker (`failure`).
 
 use tailbound_core::words::did_you_mean;
 use tailbound_sys::SysError;

@@ -17,36 +17,77 @@ use tailbound_core::units;
 use tailbound_sys::scratch;
 use tailbound_sys::{process, sched};
 
+use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine::{self, Room};
-use crate::options::FileIo as Options;
+use crate::options::Reader;
 use crate::storm;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "file",
+    unit: "KiB",
+    about: "makes a file, writes, syncs, reads back, shortens and drops it: page cache and file system",
+    options: &[
+        (
+            "path",
+            "folder (default: the first of /dev/shm, $TMPDIR, /tmp, /var/tmp, /run and / that can be written)",
+        ),
+        (
+            "size",
+            "bytes of a file (default 16M, at most what the folder and the memory have room for)",
+        ),
+        ("tasks", "processes, each with a file at a time (default: 1 per CPU)"),
+        ("sync", "no: without fsync (default yes)"),
+        ("loops", "files of each process, then end (default: until stopped)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Bytes of one write or read.
 const CHUNK_BYTES: usize = 64 << 10;
 const FILE_DEFAULT_BYTES: usize = 16 << 20;
+/// What a disk or a file system must never do.
+pub(crate) const OTHER_BYTES: &str = "gave back other bytes than were written";
 /// At most this part of what is free is used by default.
 const FREE_PART: u64 = 4;
 /// Folders that exist nearly everywhere, memory before disks: the load is the page cache.
 const FOLDERS: [&str; 5] = ["/dev/shm", "/tmp", "/var/tmp", "/run", "/"];
 
-pub(crate) fn start(
-    options: &Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+/// Where, how much, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Options {
+    path: Option<PathBuf>,
+    size: Option<usize>,
+    tasks: Option<usize>,
+    sync: bool,
+    loops: Option<u64>,
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            path: r.folder("path")?,
+            size: r.bytes("size")?,
+            tasks: r.tasks("tasks")?,
+            sync: r.yes_no("sync")?.unwrap_or(true),
+            loops: r.loops()?,
+        })
+    }
+}
+
+fn start(options: Options, note: Note<'_>) -> Started {
+    let cpus = sched::affinity(0)?.len().max(1);
     let tasks = options.tasks.unwrap_or(cpus);
     let dir = match &options.path {
-        Some(path) => PathBuf::from(path),
+        Some(path) => path.clone(),
         None => first_writable()?,
     };
-    let nameless = match make(&dir) {
-        Ok((_, nameless)) => nameless,
-        Err(e) => {
-            let dir = dir.display();
-            return Err(format!("{dir}: {e}: write path= of a folder you may write to"));
-        }
-    };
+    let (_, nameless) =
+        make(&dir).on(dir.display()).remedy("write path= of a folder you may write to")?;
     let room = Room::disk(&dir)?;
     let part =
         room.as_ref().map(|r| usize::try_from(r.part(FREE_PART)).unwrap_or(usize::MAX) / tasks);
@@ -65,11 +106,11 @@ pub(crate) fn start(
         units::grouped(bytes as u64),
         dir.display()
     ));
-    storm::start(tasks, |slot, count| churn(&dir, bytes, options, slot, count))
+    storm::start(tasks, |slot, count| churn(&dir, bytes, &options, slot, count))
 }
 
 /// The first folder in which a file can be made: memory, what TMPDIR names, a disk.
-pub(crate) fn first_writable() -> Result<PathBuf, String> {
+pub(crate) fn first_writable() -> Result<PathBuf, Failure> {
     let named = std::env::var_os("TMPDIR").map(PathBuf::from).filter(|p| p.is_absolute());
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
     folders.splice(1..1, named);
@@ -77,10 +118,10 @@ pub(crate) fn first_writable() -> Result<PathBuf, String> {
     for dir in folders {
         match make(&dir) {
             Ok(_) => return Ok(dir),
-            Err(e) => refused.push(format!("{}: {e}", dir.display())),
+            Err(e) => refused.push(Failure::from(e).on(dir.display())),
         }
     }
-    Err(format!("no folder to write in ({}): write path=", refused.join("; ")))
+    Err(Failure::NoFolder { wanted: "folder to write in", refused })
 }
 
 /// A new file in `dir`, and whether it never had a name.
@@ -144,15 +185,11 @@ fn churn(
     options: &Options,
     slot: usize,
     count: &dyn Fn(u64),
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let failed = |what: &str, e: io::Error| {
-        let remedy = match e.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                ": write a smaller size= or another path="
-            }
-            _ => "",
-        };
-        format!("{what} in {}: {e}{remedy}", dir.display())
+        let full = matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        let failure = Failure::from(e).on(format_args!("{what} in {}", dir.display()));
+        if full { failure.remedy("write a smaller size= or another path=") } else { failure }
     };
     let chunk = pattern(slot);
     let mut back = vec![0; CHUNK_BYTES];
@@ -180,7 +217,7 @@ fn churn(
             let Some(part) = back.get_mut(..n) else { continue };
             file.read_exact_at(part, at as u64).map_err(|e| failed("read", e))?;
             if chunk.get(..n) != Some(&*part) {
-                return Err(format!("{} gave back other bytes than were written", dir.display()));
+                return Err(Failure::Plain(OTHER_BYTES).on(dir.display()));
             }
             tell(n);
         }
@@ -193,6 +230,22 @@ fn churn(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("file:path=/x,size=1M,tasks=2,sync=no,loops=7", Options::read);
+        let usual = read("file", Options::read);
+        assert!(usual.sync && usual.path.is_none() && usual.loops.is_none());
+        let wanted = Options {
+            path: Some("/x".into()),
+            size: Some(1 << 20),
+            tasks: Some(2),
+            sync: false,
+            loops: Some(7),
+        };
+        assert_eq!(asked, wanted);
+    }
 
     #[test]
     fn the_file_system_of_the_longest_mount() {

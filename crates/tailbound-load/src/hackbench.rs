@@ -23,13 +23,35 @@ use tailbound_sys::ipc::{self, SharedCounters};
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::sched;
 
+use crate::error::LoadError;
+use crate::failure::{Explain, Failure, MORE_TASKS};
+use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
 use crate::machine;
-use crate::options::{Hackbench as Options, Ipc, TASKS_MAX};
-use crate::worker::{Load, Turn};
+use crate::options::Reader;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "hackbench",
+    unit: "messages",
+    about: "groups of tasks that send each other messages: scheduler and wake-ups",
+    options: &[
+        ("groups", "groups of 2 x fds tasks (default: 2 per CPU)"),
+        ("ipc", "socketpair (default), pipe or inet"),
+        ("mode", "process (default) or thread"),
+        ("size", "bytes a message (default 100)"),
+        ("fds", "senders, and receivers, in a group (default 20)"),
+        ("loops", "messages from each sender to each receiver, then end (default: until stopped)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 const GROUPS_PER_CPU: usize = 2;
 /// Senders of a group, and receivers.
-pub(crate) const FDS_DEFAULT: usize = 20;
+const FDS_DEFAULT: usize = 20;
+/// Most tasks: Linux's default limit of process numbers is 32768.
+const TASKS_MAX: usize = 30_000;
 /// Memory of a process that does nothing but send: its stacks, page tables and the pages it does
 /// not share, as measured (11 MB per group with all that lies in its sockets).
 const PROCESS_BYTES: u64 = 192 << 10;
@@ -42,6 +64,47 @@ const FDS_OF_OUR_OWN: usize = 64;
 const STACK_BYTES: usize = 128 * 1024;
 /// Longest wait for all tasks to have started.
 const START_LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ipc {
+    Socketpair,
+    Pipe,
+    Inet,
+}
+
+/// How many tasks, what they send, and by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Options {
+    groups: Option<usize>,
+    ipc: Ipc,
+    threads: bool,
+    size: usize,
+    fds: usize,
+    loops: Option<u64>,
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        let ipc = [("socketpair", Ipc::Socketpair), ("pipe", Ipc::Pipe), ("inet", Ipc::Inet)];
+        let it = Self {
+            groups: r.count("groups", 1, 1000)?,
+            ipc: r.word("ipc", &ipc)?.unwrap_or(Ipc::Socketpair),
+            threads: r.word("mode", &[("process", false), ("thread", true)])?.unwrap_or(false),
+            size: r.count("size", 1, 1 << 20)?.unwrap_or(100),
+            fds: r.count("fds", 1, 1000)?.unwrap_or(FDS_DEFAULT),
+            loops: r.loops()?,
+        };
+        if let Some(groups) = it.groups
+            && groups * it.fds * 2 > TASKS_MAX
+        {
+            return Err(r.bad(
+                "groups",
+                format!("{groups} groups of 2 x {} tasks are more than {TASKS_MAX} tasks", it.fds),
+            ));
+        }
+        Ok(it)
+    }
+}
 
 /// Where a receiver reads, where senders write.
 type Channel = (OwnedFd, OwnedFd);
@@ -80,16 +143,13 @@ struct Finish {
     left: AtomicUsize,
     started: OnceLock<Instant>,
     elapsed: OnceLock<Duration>,
-    failure: OnceLock<String>,
+    failure: OnceLock<Failure>,
 }
 
-pub(crate) fn start(
-    options: &Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
-    let (groups, fds) = fitting(options, cpus, machine::Room::memory().as_ref(), note)?;
-    let options = &Options { fds, ..options.clone() };
+fn start(options: Options, note: Note<'_>) -> Started {
+    let cpus = sched::affinity(0)?.len().max(1);
+    let (groups, fds) = fitting(&options, cpus, machine::Room::memory().as_ref(), note)?;
+    let options = Options { fds, ..options };
     let per_group = 2 * fds;
     let tasks = groups * per_group;
     // A process holds its own group's descriptors, threads hold everybody's.
@@ -99,9 +159,9 @@ pub(crate) fn start(
         size: options.size,
         fds: options.fds,
         loops: options.loops,
-        ready: io::pipe().map_err(|e| format!("pipe: {e}"))?,
-        go: io::pipe().map_err(|e| format!("pipe: {e}"))?,
-        counters: SharedCounters::new(groups * options.fds).map_err(|e| e.to_string())?,
+        ready: io::pipe().on("pipe")?,
+        go: io::pipe().on("pipe")?,
+        counters: SharedCounters::new(groups * options.fds)?,
     });
     let running = if options.threads {
         threads(&shape, groups, options.ipc)?
@@ -113,7 +173,7 @@ pub(crate) fn start(
     if let Tasks::Threads(finish) = &running {
         finish.started.get_or_init(|| started);
     }
-    write_whole(shape.go.1.as_fd(), &[0]).map_err(|e| format!("starting the tasks: {e}"))?;
+    write_whole(shape.go.1.as_fd(), &[0]).on("starting the tasks")?;
     Ok(Box::new(Hackbench { shape, started, tasks: running }))
 }
 
@@ -122,8 +182,8 @@ fn fitting(
     options: &Options,
     cpus: usize,
     room: Option<&machine::Room>,
-    note: &mut dyn FnMut(String),
-) -> Result<(usize, usize), String> {
+    note: Note<'_>,
+) -> Result<(usize, usize), Failure> {
     let usual = (GROUPS_PER_CPU * cpus).min(TASKS_MAX / (2 * options.fds)).max(1);
     let groups = options.groups.unwrap_or(usual);
     let Some(room) = room else { return Ok((groups, options.fds)) };
@@ -153,12 +213,12 @@ fn fitting(
     Ok((groups, fds))
 }
 
-fn allow_descriptors(needed: usize) -> Result<(), String> {
+fn allow_descriptors(needed: usize) -> Result<(), Failure> {
     let needed = u64::try_from(needed).unwrap_or(u64::MAX);
-    process::allow_open_files(needed).map_err(|e| {
-        format!(
-            "{needed} file descriptors are needed in one process ({e}): raise `ulimit -n`, or ask for fewer groups or fds, or mode=process"
-        )
+    process::allow_open_files(needed).map_err(|source| Failure::Descriptors {
+        needed,
+        source,
+        instead: "fewer groups or fds, or mode=process",
     })
 }
 
@@ -182,14 +242,14 @@ fn channel(ipc: Ipc) -> io::Result<Channel> {
 }
 
 /// The channels of one group.
-fn group(shape: &Shape, ipc: Ipc) -> Result<Vec<Channel>, String> {
+fn group(shape: &Shape, ipc: Ipc) -> Result<Vec<Channel>, Failure> {
     let make = |i| {
-        let made = channel(ipc).map_err(|e| format!("channel {i} of a group: {e}"))?;
+        let made = channel(ipc).on(format_args!("channel {i} of a group"))?;
         if ipc == Ipc::Inet && shape.loops.is_none() {
             // Stopped in the middle: hundreds of sockets in TIME_WAIT would be left behind.
             // A finite run closes in order and must not throw away what is under way.
             for end in [&made.0, &made.1] {
-                ipc::reset_on_close(end.as_fd()).map_err(|e| e.to_string())?;
+                ipc::reset_on_close(end.as_fd())?;
             }
         }
         Ok(made)
@@ -197,18 +257,15 @@ fn group(shape: &Shape, ipc: Ipc) -> Result<Vec<Channel>, String> {
     (0..shape.fds).map(make).collect()
 }
 
-fn processes(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, String> {
+fn processes(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, Failure> {
     let mut pids = HashSet::new();
     let total = groups * 2 * shape.fds;
     let mut fork = |task: &dyn Fn() -> io::Result<()>| {
-        let pid = process::fork_task(|| u8::from(task().is_err())).map_err(|e| {
-            let n = pids.len() + 1;
-            format!(
-                "task {n} of {total}: {e}: raise `ulimit -u` or the control group's pids.max, or ask for fewer groups"
-            )
-        })?;
+        let pid = process::fork_task(|| u8::from(task().is_err()))
+            .on(format_args!("task {} of {total}", pids.len() + 1))
+            .remedy(format_args!("{MORE_TASKS} fewer groups"))?;
         pids.insert(pid);
-        Ok::<(), String>(())
+        Ok::<(), Failure>(())
     };
     for g in 0..groups {
         // Dropped, that is closed here, once the group's tasks have their copies.
@@ -223,7 +280,7 @@ fn processes(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, Strin
     Ok(Tasks::Processes(pids))
 }
 
-fn threads(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, String> {
+fn threads(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, Failure> {
     let per_group = 2 * shape.fds;
     let total = groups * per_group;
     let finish = Arc::new(Finish {
@@ -244,10 +301,11 @@ fn threads(shape: &Arc<Shape>, groups: usize, ipc: Ipc) -> Result<Tasks, String>
                 };
                 finish.one(done);
             };
-            thread::Builder::new().stack_size(STACK_BYTES).spawn(task).map_err(|e| {
-                let n = g * per_group + i + 1;
-                format!("thread {n} of {total}: {e}: raise `ulimit -u` or the control group's pids.max, or ask for fewer groups")
-            })?;
+            thread::Builder::new()
+                .stack_size(STACK_BYTES)
+                .spawn(task)
+                .on(format_args!("thread {} of {total}", g * per_group + i + 1))
+                .remedy(format_args!("{MORE_TASKS} fewer groups"))?;
         }
     }
     Ok(Tasks::Threads(finish))
@@ -257,7 +315,7 @@ impl Finish {
     /// A thread has ended; the last one takes the time.
     fn one(&self, done: io::Result<()>) {
         if let Err(e) = done {
-            self.failure.get_or_init(|| format!("a thread: {e}"));
+            self.failure.get_or_init(|| Failure::from(e).on("a thread"));
         }
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1
             && let Some(started) = self.started.get()
@@ -267,19 +325,18 @@ impl Finish {
     }
 }
 
-fn wait_until_ready(shape: &Shape, tasks: usize) -> Result<(), String> {
+fn wait_until_ready(shape: &Shape, tasks: usize) -> Result<(), Failure> {
     let start = Instant::now();
     let mut ready = 0;
     let mut buffer = [0; 4096];
     while ready < tasks {
         let waited = start.elapsed();
         if waited > START_LIMIT {
-            let s = START_LIMIT.as_secs();
-            return Err(format!("only {ready} of {tasks} tasks were ready after {s} s"));
+            return Err(Failure::NotReady { ready, tasks, waited_s: START_LIMIT.as_secs() });
         }
         let reader = shape.ready.0.as_fd();
-        if ipc::wait_readable(&[reader], 100).map_err(|e| e.to_string())?.first() == Some(&true) {
-            ready += ipc::read(reader, &mut buffer).map_err(|e| format!("pipe: {e}"))?;
+        if ipc::wait_readable(&[reader], 100)?.first() == Some(&true) {
+            ready += ipc::read(reader, &mut buffer).on("pipe")?;
         }
     }
     Ok(())
@@ -318,8 +375,6 @@ fn send(shape: &Shape, channels: &[Channel]) -> io::Result<()> {
     Ok(())
 }
 
-/// Receivers wait too: were they all asleep in read(2) when the first message comes, each
-/// message would wake one, and on few CPUs the lock-step so begun lasts.
 /// A message of `size` bytes: on the stack where it fits, which is one page less to miss after
 /// each of the many switches between tasks.
 fn message<'a>(size: usize, near: &'a mut [u8; NEAR_BYTES], far: &'a mut Vec<u8>) -> &'a mut [u8] {
@@ -332,6 +387,8 @@ fn message<'a>(size: usize, near: &'a mut [u8; NEAR_BYTES], far: &'a mut Vec<u8>
     }
 }
 
+/// Receivers wait too: were they all asleep in read(2) when the first message comes, each
+/// message would wake one, and on few CPUs the lock-step so begun lasts.
 fn wait_for_go(shape: &Shape) -> io::Result<()> {
     write_whole(shape.ready.1.as_fd(), &[0])?;
     // Nobody takes the byte out: it wakes them all.
@@ -375,13 +432,14 @@ impl Load for Hackbench {
         self.shape.counters.total()
     }
 
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure> {
         match &mut self.tasks {
             Tasks::Processes(pids) => {
                 for (pid, status) in ended {
                     let finished = status.success() && self.shape.loops.is_some();
                     if pids.remove(pid) && !finished {
-                        return Err(format!("a task ended with {}", process::ended(*status)));
+                        let how = process::ended(*status);
+                        return Err(Failure::Ended { what: "a task".into(), how });
                     }
                 }
                 if pids.is_empty() {
@@ -404,6 +462,17 @@ impl Load for Hackbench {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("hackbench:groups=4,ipc=pipe,mode=thread,loops=9", Options::read);
+        let usual = read("hackbench", Options::read);
+        assert_eq!((usual.groups, usual.ipc, usual.threads), (None, Ipc::Socketpair, false));
+        let wanted =
+            Options { groups: Some(4), ipc: Ipc::Pipe, threads: true, loops: Some(9), ..usual };
+        assert_eq!(asked, wanted);
+    }
 
     #[test]
     fn what_does_not_fit_is_made_smaller_or_refused_with_the_figures() {
@@ -420,13 +489,16 @@ mod tests {
             let room = machine::Room::new(mib << 20, 8 << 20, "control group /small");
             fitting(options, 2, Some(&room), &mut |text| said.push(text))
         };
-        assert_eq!(fit(&usual, 24 << 10), Ok((4, 20)));
-        assert_eq!(fit(&usual, 100), Ok((2, 20)));
+        assert_eq!(fit(&usual, 24 << 10).ok(), Some((4, 20)));
+        assert_eq!(fit(&usual, 100).ok(), Some((2, 20)));
         assert!(fit(&usual, 40).is_ok_and(|(groups, fds)| groups == 1 && (10..20).contains(&fds)));
-        assert!(fit(&usual, 8).is_err_and(|e| e.contains("the 0 that control group /small has")));
+        assert!(
+            fit(&usual, 8)
+                .is_err_and(|e| e.to_string().contains("the 0 that control group /small has"))
+        );
         let asked = Options { groups: Some(40), ..usual.clone() };
-        assert_eq!(fit(&asked, 24 << 10), Ok((40, 20)));
-        let refused = fit(&asked, 100).unwrap_err();
+        assert_eq!(fit(&asked, 24 << 10).ok(), Some((40, 20)));
+        let refused = fit(&asked, 100).unwrap_err().to_string();
         assert!(refused.contains("40 x 20 senders") && refused.contains("groups="), "{refused}");
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(said.iter().all(|s| s.contains("instead of 4 x 20")), "{said:?}");

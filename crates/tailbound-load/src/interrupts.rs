@@ -24,10 +24,27 @@ use tailbound_sys::sched::Attributes;
 use tailbound_sys::{membarrier, sched};
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::options::Reader;
 use crate::spin::Threads;
 use crate::timers;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "interrupts",
+    unit: "triggers",
+    about: "makes the CPUs interrupt each other and themselves, as fast as they can",
+    options: &[
+        (
+            "kind",
+            "all (default), ipi (barriers all CPUs must answer), moves (threads that change CPU), packets (loopback: network softirqs) or timers (4 kHz on each CPU)",
+        ),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Kinds::read(r)?, start)),
+};
 
 /// Triggers between two additions to the count.
 const BATCH: u64 = 16;
@@ -36,7 +53,7 @@ const TURN: u32 = 1024;
 
 /// Which interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kinds {
+enum Kinds {
     /// As many as the machine can have.
     All,
     Ipi,
@@ -46,7 +63,7 @@ pub(crate) enum Kinds {
 }
 
 impl Kinds {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         let words = [
             ("all", Self::All),
             ("ipi", Self::Ipi),
@@ -58,17 +75,16 @@ impl Kinds {
     }
 }
 
-pub(crate) fn start(kinds: Kinds, note: &mut dyn FnMut(String)) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+fn start(kinds: Kinds, note: Note<'_>) -> Started {
+    let cpus = sched::affinity(0)?;
     let mut chosen = match kinds {
         Kinds::All => vec![Kinds::Ipi, Kinds::Moves, Kinds::Packets, Kinds::Timers],
         one => vec![one],
     };
     if cpus.len() < 2 {
         if matches!(kinds, Kinds::Ipi | Kinds::Moves) {
-            return Err(
-                "kind=ipi and kind=moves need at least 2 CPUs: choose packets or timers".into()
-            );
+            let option = if kinds == Kinds::Ipi { "kind=ipi" } else { "kind=moves" };
+            return Err(Failure::TooFewCpus { option, why: "choose packets or timers" });
         }
         chosen.retain(|k| !matches!(k, Kinds::Ipi | Kinds::Moves));
         note("one CPU: neither interrupts from CPU to CPU nor moves".into());
@@ -77,14 +93,14 @@ pub(crate) fn start(kinds: Kinds, note: &mut dyn FnMut(String)) -> Result<Box<dy
         && let Err(e) = membarrier::register()
     {
         if kinds == Kinds::Ipi {
-            return Err(format!("{e}: kind=ipi needs a kernel with CONFIG_MEMBARRIER"));
+            return Err(Failure::from(e).remedy("kind=ipi needs a kernel with CONFIG_MEMBARRIER"));
         }
         chosen.retain(|k| *k != Kinds::Ipi);
         note(format!("no interrupts from CPU to CPU: {e}"));
     }
     // One more: the thread that asks the others for barriers.
     let threads = Threads::new(cpus.len() * chosen.len() + 1)?;
-    let seen = Arc::new(SharedCounters::new(cpus.len()).map_err(|e| e.to_string())?);
+    let seen = Arc::new(SharedCounters::new(cpus.len())?);
     let mut slot = 0;
     for kind in &chosen {
         for (n, cpu) in cpus.iter().copied().enumerate() {
@@ -110,7 +126,7 @@ pub(crate) fn start(kinds: Kinds, note: &mut dyn FnMut(String)) -> Result<Box<dy
 }
 
 /// A CPU at work, which can be seen to be.
-fn be_seen(at: &AtomicU64) -> Result<(), String> {
+fn be_seen(at: &AtomicU64) -> Result<(), Failure> {
     for n in 0u64.. {
         at.store(n, Ordering::Relaxed);
     }
@@ -120,14 +136,14 @@ fn be_seen(at: &AtomicU64) -> Result<(), String> {
 /// Barriers from each CPU in turn. A single thread: the kernel makes one barrier at a time, and
 /// those who wait for it run nowhere and would be interrupted by none. A barrier interrupts the
 /// CPUs alone that run a thread of ours: what others run is left in peace, and not counted.
-fn barriers(cpus: &[u32], seen: &SharedCounters, count: &dyn Fn(u64)) -> Result<(), String> {
+fn barriers(cpus: &[u32], seen: &SharedCounters, count: &dyn Fn(u64)) -> Result<(), Failure> {
     let look =
         || -> Vec<u64> { (0..cpus.len()).map(|n| seen.slot(n).load(Ordering::Relaxed)).collect() };
     for cpu in cpus.iter().cycle() {
-        sched::set_affinity(0, &[*cpu]).map_err(|e| e.to_string())?;
+        sched::set_affinity(0, &[*cpu])?;
         let mut before = look();
         for _ in 0..TURN {
-            membarrier::barrier().map_err(|e| e.to_string())?;
+            membarrier::barrier()?;
             let after = look();
             count(before.iter().zip(&after).filter(|(b, a)| b != a).count() as u64);
             before = after;
@@ -137,27 +153,39 @@ fn barriers(cpus: &[u32], seen: &SharedCounters, count: &dyn Fn(u64)) -> Result<
 }
 
 /// From CPU to CPU, beginning with number `at`.
-fn moves(cpus: &[u32], at: usize, count: &dyn Fn(u64)) -> Result<(), String> {
+fn moves(cpus: &[u32], at: usize, count: &dyn Fn(u64)) -> Result<(), Failure> {
     let idle = Attributes { policy: sched::SCHED_IDLE, ..Attributes::default() };
-    sched::set(0, &idle).map_err(|e| e.to_string())?;
+    sched::set(0, &idle)?;
     for cpu in cpus.iter().cycle().skip(at) {
-        sched::set_affinity(0, &[*cpu]).map_err(|e| e.to_string())?;
+        sched::set_affinity(0, &[*cpu])?;
         count(1);
     }
     Ok(())
 }
 
 /// To itself, over loopback.
-fn packets(count: &dyn Fn(u64)) -> Result<(), String> {
-    let failed = |e: std::io::Error| format!("loopback: {e}");
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-    socket.connect(socket.local_addr().map_err(failed)?).map_err(failed)?;
+fn packets(count: &dyn Fn(u64)) -> Result<(), Failure> {
+    let on = "loopback";
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).on(on)?;
+    socket.connect(socket.local_addr().on(on)?).on(on)?;
     let mut packet = [0u8; 64];
     loop {
         for _ in 0..BATCH {
-            socket.send(&packet).map_err(failed)?;
-            socket.recv(&mut packet).map_err(failed)?;
+            socket.send(&packet).on(on)?;
+            socket.recv(&mut packet).on(on)?;
         }
         count(BATCH);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        assert_eq!(read("interrupts:kind=moves", Kinds::read), Kinds::Moves);
+        assert_eq!(read("interrupts", Kinds::read), Kinds::All);
     }
 }

@@ -11,17 +11,18 @@
 //! Not here: when to start and stop, and what is written to the run file (`tailbound-run`).
 //!
 //! ```text
-//! catalogue.rs  what loads there are            options.rs   what a spec may say
-//! loads.rs      the measuring process's side     worker.rs    the worker's side
-//! phase.rs      when a load works                launch.rs    starts a worker
-//! protocol.rs   what they say to each other      machine.rs   memory and caches to size by
-//! storm.rs      tasks that are processes         spin.rs      tasks that are threads; cpu, clock
-//! benchmarks.rs loads with an end, by name       benchmark.rs one of them, run and timed
+//! kind.rs       what a load is                  catalogue.rs every load, by name
+//! options.rs    reads a specification           phase.rs     when a load works
+//! loads.rs      the measuring process's side    worker.rs    the worker's side
+//! protocol.rs   what they say to each other     launch.rs    starts a worker
+//! storm.rs      tasks that are processes        spin.rs      tasks that are threads
+//! failure.rs    why a load cannot go on         error.rs     why there is no load
+//! child.rs      programs that a load starts     machine.rs   memory and caches to size by
+//! benchmarks.rs loads with an end, by name      benchmark.rs one of them, run and timed
 //! ```
 //!
-//! and one file per load: hackbench, `ping_pong`, syscalls (passing on and going in), memory, mmap,
-//! tlb (memory), fork, timers, interrupts, ping (`ping-flood`), file, disk, compile and tree (`compile`), download
-//! with archive, `stress_ng` and command (`cmd`) with child.
+//! and the file of each load, with its `KIND`, which `catalogue.rs` lists. Parts of loads are groups
+//! (`machine`), tree (`compile`) and archive (`download`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -35,11 +36,13 @@ mod compile;
 mod disk;
 mod download;
 mod error;
+mod failure;
 mod file;
 mod fork;
 mod groups;
 mod hackbench;
 mod interrupts;
+mod kind;
 mod launch;
 mod loads;
 mod machine;
@@ -61,8 +64,9 @@ mod worker;
 
 pub use benchmark::run_benchmark;
 pub use benchmarks::{BENCHMARKS, BenchmarkKind, benchmark};
-pub use catalogue::{CATALOGUE, LoadKind, PHASE, command_of};
+pub use catalogue::{CATALOGUE, PHASE, command_of};
 pub use error::LoadError;
+pub use kind::LoadKind;
 pub use loads::{LoadEnd, LoadSample, Loads, StartOptions};
 pub use machine::available_bytes;
 pub use options::check;

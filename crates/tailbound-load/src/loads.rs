@@ -23,8 +23,8 @@ use tailbound_core::{CpuSet, Finding, Impact, units};
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::{SysError, clock, ipc, sched};
 
-use crate::catalogue::LoadKind;
 use crate::error::LoadError;
+use crate::kind::LoadKind;
 use crate::launch;
 use crate::options::{self, Parsed};
 use crate::phase::Phase;
@@ -39,9 +39,6 @@ const KILL_GRACE: Duration = Duration::from_secs(120);
 const STALL_NS: i64 = 2_000_000_000;
 /// A phase that is begun later than this is told.
 const LATE_NS: i64 = 500_000_000;
-
-/// Loads whose counts stand still while they work.
-const COARSE: [&str; 4] = ["cmd", "compile", "download", "stress-ng"];
 
 /// How to start loads.
 #[derive(Clone, Debug)]
@@ -554,7 +551,7 @@ impl Running {
                     .remedy("Use a load without an end (cmd: repeat=yes; hackbench: no loops=)."),
             );
         }
-        if self.stall_ns > STALL_NS && !COARSE.contains(&self.kind.name) {
+        if self.stall_ns > STALL_NS && !self.kind.coarse {
             let span = units::format_ns_i64(self.stall_ns);
             out.push(
                 Finding::new(

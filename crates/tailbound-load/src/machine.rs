@@ -13,7 +13,9 @@ use std::path::Path;
 use tailbound_core::units;
 use tailbound_sys::scratch;
 
+use crate::failure::Failure;
 use crate::groups;
+use crate::kind::Note;
 
 /// At most this part of the available memory is taken by default.
 const AVAILABLE_PART: u64 = 8;
@@ -56,22 +58,28 @@ impl Room {
     }
 
     /// What may be written in a folder. `None`: its file system has no limit of its own.
-    pub(crate) fn disk(dir: &Path) -> Result<Option<Self>, String> {
-        let free = scratch::free_bytes(dir).map_err(|e| e.to_string())?;
+    pub(crate) fn disk(dir: &Path) -> Result<Option<Self>, Failure> {
+        let free = scratch::free_bytes(dir)?;
         Ok(free.map(|free| Self::new(free, DISK_MARGIN_BYTES, dir.display().to_string())))
     }
 
     /// Is `wanted` more than there is? Then `what` it is, is refused with the figures.
-    pub(crate) fn refuse(&self, wanted: u64, what: &str, instead: &str) -> Result<(), String> {
+    pub(crate) fn refuse(
+        &self,
+        wanted: u64,
+        what: &str,
+        instead: &'static str,
+    ) -> Result<(), Failure> {
         if wanted <= self.bytes {
             return Ok(());
         }
-        Err(format!(
-            "{what} need {} bytes: more than the {} that {} has to give (a tenth is left to others): {instead}",
-            units::grouped(wanted),
-            units::grouped(self.bytes),
-            self.whose
-        ))
+        Err(Failure::NoRoom {
+            what: what.to_owned(),
+            wanted_bytes: wanted,
+            left_bytes: self.bytes,
+            whose: self.whose.clone(),
+            instead,
+        })
     }
 
     /// One part in `of`.
@@ -98,8 +106,8 @@ pub(crate) fn block_bytes(
     asked: Option<usize>,
     usual: usize,
     tasks: usize,
-    note: &mut dyn FnMut(String),
-) -> Result<usize, String> {
+    note: Note<'_>,
+) -> Result<usize, Failure> {
     share(asked, usual, tasks.max(1), Room::memory().as_ref(), note)
 }
 
@@ -108,8 +116,8 @@ fn share(
     usual: usize,
     tasks: usize,
     room: Option<&Room>,
-    note: &mut dyn FnMut(String),
-) -> Result<usize, String> {
+    note: Note<'_>,
+) -> Result<usize, Failure> {
     let Some(room) = room else { return Ok(asked.unwrap_or(usual)) };
     if let Some(bytes) = asked {
         let wanted = u64::try_from(bytes.saturating_mul(tasks)).unwrap_or(u64::MAX);
@@ -167,15 +175,15 @@ mod tests {
         let mut share = |asked, usual, tasks, bytes: u64| {
             super::share(asked, usual, tasks, Some(&room(bytes)), &mut |text| said.push(text))
         };
-        assert_eq!(share(None, 64 * MIB, 2, 32 << 30), Ok(64 * MIB));
-        assert_eq!(share(None, 48 * MIB, 2, 640 << 20), Ok(40 * MIB));
-        assert_eq!(share(Some(5000), 64 * MIB, 2, 1 << 20), Ok(5000));
-        assert_eq!(share(Some(MIB), MIB, 9, 10 << 20), Ok(MIB));
-        let refused = share(Some(MIB), MIB, 10, 10 << 20).unwrap_err();
+        assert_eq!(share(None, 64 * MIB, 2, 32 << 30).ok(), Some(64 * MIB));
+        assert_eq!(share(None, 48 * MIB, 2, 640 << 20).ok(), Some(40 * MIB));
+        assert_eq!(share(Some(5000), 64 * MIB, 2, 1 << 20).ok(), Some(5000));
+        assert_eq!(share(Some(MIB), MIB, 9, 10 << 20).ok(), Some(MIB));
+        let refused = share(Some(MIB), MIB, 10, 10 << 20).unwrap_err().to_string();
         let figures = ["10 tasks", "10,485,760 bytes", "9,437,184", "this machine", "size="];
         assert!(figures.iter().all(|f| refused.contains(f)), "{refused}");
-        assert_eq!(share(None, 64 * MIB, 2, 64 << 20), Ok(4 * MIB));
-        assert_eq!(share(None, 64 * MIB, 2, 0), Ok(1 << 16));
+        assert_eq!(share(None, 64 * MIB, 2, 64 << 20).ok(), Some(4 * MIB));
+        assert_eq!(share(None, 64 * MIB, 2, 0).ok(), Some(1 << 16));
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(said.iter().all(|s| s.starts_with(REDUCED) && s.contains("67,108,864")));
     }
@@ -185,7 +193,7 @@ mod tests {
         assert_eq!(Room::new(100 << 30, DISK_MARGIN_BYTES, "").bytes, 90 << 30);
         assert_eq!(Room::new(100 << 20, DISK_MARGIN_BYTES, "").bytes, 36 << 20);
         let full = Room::new(1 << 20, DISK_MARGIN_BYTES, "/var/tmp");
-        let refused = full.refuse(4096, "2 files", "choose another path=").unwrap_err();
+        let refused = full.refuse(4096, "2 files", "choose another path=").unwrap_err().to_string();
         assert!(refused.contains("more than the 0 that /var/tmp has"), "{refused}");
     }
 

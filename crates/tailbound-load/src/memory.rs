@@ -5,13 +5,30 @@
 //! Not here: how much memory there is (`machine`).
 
 use std::hint::black_box;
+use std::io;
 
 use tailbound_core::units;
 use tailbound_sys::sched;
 
+use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine;
+use crate::options::Reader;
 use crate::spin::Threads;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "memory",
+    unit: "accesses",
+    about: "random reads and writes beyond the last cache, one thread per CPU",
+    options: &[
+        ("block", "bytes each thread uses, for example 64M (default: beyond the last cache)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Default of each thread when the caches are unknown or small.
 const BLOCK_MIN_BYTES: usize = 64 << 20;
@@ -25,13 +42,23 @@ const BLOCK_MAX_WORDS: usize = u32::MAX as usize;
 /// Accesses between two additions to the count.
 const BATCH: u64 = 1024;
 
-pub(crate) fn start(
+/// How much memory each thread uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Options {
     block: Option<usize>,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        Ok(Self { block: r.bytes("block")? })
+    }
+}
+
+fn start(Options { block }: Options, note: Note<'_>) -> Started {
+    let cpus = sched::affinity(0)?;
     if block.is_some_and(|bytes| bytes / size_of::<u64>() > BLOCK_MAX_WORDS) {
-        return Err("a block of more than 32 GiB is not supported: write a smaller block=".into());
+        let why = Failure::Plain("a block of more than 32 GiB is not supported");
+        return Err(why.remedy("write a smaller block="));
     }
     let usual = usual_block(machine::last_cache_bytes(), cpus.len());
     let bytes = machine::block_bytes(block, usual, cpus.len(), note)?;
@@ -51,10 +78,11 @@ fn usual_block(cache: Option<usize>, threads: usize) -> usize {
 
 /// Every second access is a write. Addresses do not depend on what was read: many are
 /// under way at once, as in real programs.
-fn wander(bytes: usize, seed: u64, count: &dyn Fn(u64)) -> Result<(), String> {
+fn wander(bytes: usize, seed: u64, count: &dyn Fn(u64)) -> Result<(), Failure> {
     let words = (bytes / size_of::<u64>()).min(BLOCK_MAX_WORDS);
     let mut block: Vec<u64> = Vec::new();
-    block.try_reserve_exact(words).map_err(|e| format!("{bytes} bytes: {e}"))?;
+    let reserved = block.try_reserve_exact(words).map_err(io::Error::from);
+    reserved.on(format_args!("{bytes} bytes"))?;
     // Written, not just reserved: page faults are another load.
     block.extend(0..words as u64);
     let mut x = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed.wrapping_add(1)) | 1;
@@ -84,6 +112,13 @@ fn wander(bytes: usize, seed: u64, count: &dyn Fn(u64)) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        assert_eq!(read("memory:block=2M", Options::read), Options { block: Some(2 << 20) });
+        assert_eq!(read("memory", Options::read), Options { block: None });
+    }
 
     #[test]
     fn the_blocks_are_several_times_the_cache_within_reason() {

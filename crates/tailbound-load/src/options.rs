@@ -1,78 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a load's specification may say: the typed options of each load.
+//! Reads a load's specification: its name, the options that every load has, and the kinds of
+//! values that options take.
 //!
-//! Context: COLD. Units: bytes, counts. Defaults that depend on the machine (groups, block)
+//! Context: COLD. Units: bytes, counts, ns. Defaults that depend on the machine (groups, block)
 //! stay `None` here: the worker fills them in where it runs.
+//! Not here: which options a load has and what they may be (the file of each load).
 
-use tailbound_core::Spec;
-use tailbound_core::{CpuSet, units};
+use std::path::PathBuf;
 
-use crate::catalogue::{CATALOGUE, LoadKind, PHASE};
+use tailbound_core::{CpuSet, Spec, units};
+
+use crate::catalogue::{self, PHASE};
 use crate::error::LoadError;
-use crate::hackbench::FDS_DEFAULT;
+use crate::kind::{LoadKind, Start};
 use crate::phase::Phase;
-use crate::{disk, download, interrupts, ping_pong, stress_ng, syscalls, timers, tlb, tree};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ipc {
-    Socketpair,
-    Pipe,
-    Inet,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hackbench {
-    pub(crate) groups: Option<usize>,
-    pub(crate) ipc: Ipc,
-    pub(crate) threads: bool,
-    pub(crate) size: usize,
-    pub(crate) fds: usize,
-    pub(crate) loops: Option<u64>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mmap {
-    pub(crate) size: Option<usize>,
-    pub(crate) tasks: Option<usize>,
-    pub(crate) shootdown: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FileIo {
-    pub(crate) path: Option<String>,
-    pub(crate) size: Option<usize>,
-    pub(crate) tasks: Option<usize>,
-    pub(crate) sync: bool,
-    pub(crate) loops: Option<u64>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
-    Hackbench(Hackbench),
-    Memory { block: Option<usize> },
-    Ping { flows: u16, veth: bool, payload: usize },
-    Clock,
-    Cpu { loops: Option<u64> },
-    Compile { jobs: Option<usize>, loops: Option<u64>, tree: Option<tree::Options> },
-    Download(download::Options),
-    StressNg(stress_ng::Options),
-    Fork { tasks: Option<usize>, exec: bool },
-    Mmap(Mmap),
-    File(FileIo),
-    Disk(disk::Options),
-    Tlb(tlb::Options),
-    Timers(timers::Options),
-    Interrupts(interrupts::Kinds),
-    Syscalls(syscalls::Options),
-    PingPong(ping_pong::Options),
-    Command { line: String, repeat: bool },
-}
+/// Most loops of a load with an end.
+const LOOPS_MAX: u64 = 1_000_000_000;
+/// Most processes or threads that an option asks for, where a load has no limit of its own.
+const TASKS_MAX: u32 = 1000;
 
 /// A specification understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) kind: &'static LoadKind,
-    pub(crate) work: Work,
+    pub(crate) start: Start,
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) phase: Phase,
 }
@@ -101,6 +53,11 @@ impl Reader<'_> {
         }
     }
 
+    /// The error of an option that must be given.
+    pub(crate) fn missing(&self, option: &'static str, help: &'static str) -> LoadError {
+        LoadError::Missing { load: self.kind.name, option, help }
+    }
+
     pub(crate) fn number(
         &self,
         option: &str,
@@ -123,6 +80,29 @@ impl Reader<'_> {
     ) -> Result<Option<usize>, LoadError> {
         let n = self.number(option, min.into(), max.into())?;
         Ok(n.and_then(|n| usize::try_from(n).ok()))
+    }
+
+    /// Processes, threads or jobs.
+    pub(crate) fn tasks(&self, option: &str) -> Result<Option<usize>, LoadError> {
+        self.count(option, 1, TASKS_MAX)
+    }
+
+    /// The amount of a load with an end; `None`: until stopped.
+    pub(crate) fn loops(&self) -> Result<Option<u64>, LoadError> {
+        self.number("loops", 1, LOOPS_MAX)
+    }
+
+    pub(crate) fn yes_no(&self, option: &str) -> Result<Option<bool>, LoadError> {
+        self.word(option, &[("yes", true), ("no", false)])
+    }
+
+    /// A folder, by its whole path.
+    pub(crate) fn folder(&self, option: &str) -> Result<Option<PathBuf>, LoadError> {
+        let path = self.spec.option(option);
+        if path.is_some_and(|p| !p.starts_with('/')) {
+            return Err(self.bad(option, "write the whole path of a folder, beginning with /"));
+        }
+        Ok(path.map(PathBuf::from))
     }
 
     pub(crate) fn word<T: Copy>(
@@ -170,10 +150,8 @@ impl Reader<'_> {
 }
 
 pub(crate) fn parse(spec: &Spec) -> Result<Parsed, LoadError> {
-    let kind = CATALOGUE
-        .iter()
-        .find(|k| k.name == spec.name)
-        .ok_or_else(|| LoadError::UnknownLoad(spec.name.clone()))?;
+    let kind =
+        catalogue::kind(&spec.name).ok_or_else(|| LoadError::UnknownLoad(spec.name.clone()))?;
     let known = || kind.options.iter().chain(PHASE).map(|o| o.0).collect();
     for (i, (key, value)) in spec.options.iter().enumerate() {
         if !kind.options.iter().chain(PHASE).any(|o| o.0 == key) {
@@ -190,49 +168,7 @@ pub(crate) fn parse(spec: &Spec) -> Result<Parsed, LoadError> {
         }
     }
     let r = Reader { kind, spec };
-    let yes_no = [("yes", true), ("no", false)];
-    let work = match kind.name {
-        "hackbench" => Work::Hackbench(hackbench(&r)?),
-        "memory" => Work::Memory { block: r.bytes("block")? },
-        "ping-flood" => Work::Ping {
-            flows: r.count("flows", 1, 1000)?.and_then(|n| u16::try_from(n).ok()).unwrap_or(1),
-            veth: r.word("veth", &yes_no)?.unwrap_or(false),
-            payload: r.count("size", 0, 65_507)?.unwrap_or(56),
-        },
-        "clock" => Work::Clock,
-        "cpu" => Work::Cpu { loops: r.number("loops", 1, LOOPS_MAX)? },
-        "compile" => Work::Compile {
-            jobs: r.count("jobs", 1, STORM_TASKS_MAX)?,
-            loops: r.number("loops", 1, LOOPS_MAX)?,
-            tree: source_tree(&r)?,
-        },
-        "download" => Work::Download(download::Options::read(&r)?),
-        "stress-ng" => Work::StressNg(stress_ng::Options::read(&r)?),
-        "fork" => Work::Fork {
-            tasks: r.count("tasks", 1, STORM_TASKS_MAX)?,
-            exec: r.word("exec", &yes_no)?.unwrap_or(false),
-        },
-        "mmap" => Work::Mmap(mmap(&r)?),
-        "file" => Work::File(file(&r)?),
-        "disk" => Work::Disk(disk::Options::read(&r)?),
-        "tlb" => Work::Tlb(tlb::Options::read(&r)?),
-        "timers" => Work::Timers(timers::Options::read(&r)?),
-        "interrupts" => Work::Interrupts(interrupts::Kinds::read(&r)?),
-        "syscalls" => Work::Syscalls(syscalls::Options::read(&r)?),
-        "ping-pong" => Work::PingPong(ping_pong::Options::read(&r)?),
-        _ => {
-            let line = spec.option("line").filter(|l| !l.trim().is_empty());
-            let line = line.ok_or(LoadError::Missing {
-                load: "cmd",
-                option: "line",
-                help: "the command to run, for example cmd:line=make -j4",
-            })?;
-            Work::Command {
-                line: line.to_owned(),
-                repeat: r.word("repeat", &yes_no)?.unwrap_or(false),
-            }
-        }
-    };
+    let start = (kind.prepare)(&r)?;
     let cpus = match spec.option("cpus") {
         None => None,
         Some(text) => Some(
@@ -241,83 +177,16 @@ pub(crate) fn parse(spec: &Spec) -> Result<Parsed, LoadError> {
                 .and_then(|c| if c.is_empty() { Err(r.bad("cpus", "no CPU")) } else { Ok(c) })?,
         ),
     };
-    Ok(Parsed { kind, work, cpus, phase: Phase::read(&r)? })
+    Ok(Parsed { kind, start, cpus, phase: Phase::read(&r)? })
 }
 
-fn hackbench(r: &Reader<'_>) -> Result<Hackbench, LoadError> {
-    let ipc = [("socketpair", Ipc::Socketpair), ("pipe", Ipc::Pipe), ("inet", Ipc::Inet)];
-    let it = Hackbench {
-        groups: r.count("groups", 1, 1000)?,
-        ipc: r.word("ipc", &ipc)?.unwrap_or(Ipc::Socketpair),
-        threads: r.word("mode", &[("process", false), ("thread", true)])?.unwrap_or(false),
-        size: r.count("size", 1, 1 << 20)?.unwrap_or(100),
-        fds: r.count("fds", 1, 1000)?.unwrap_or(FDS_DEFAULT),
-        loops: r.number("loops", 1, LOOPS_MAX)?,
-    };
-    if let Some(groups) = it.groups
-        && groups * it.fds * 2 > TASKS_MAX
-    {
-        return Err(r.bad(
-            "groups",
-            format!("{groups} groups of 2 x {} tasks are more than {TASKS_MAX} tasks", it.fds),
-        ));
-    }
-    Ok(it)
+/// What `read` makes of `text`, for the tests beside each load.
+#[cfg(test)]
+pub(crate) fn read<T>(text: &str, read: fn(&Reader<'_>) -> Result<T, LoadError>) -> T {
+    let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+    let kind = catalogue::kind(&spec.name).unwrap_or_else(|| panic!("{text}: no such load"));
+    read(&Reader { kind, spec: &spec }).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
-
-fn source_tree(r: &Reader<'_>) -> Result<Option<tree::Options>, LoadError> {
-    let (make, size) = (r.spec.option("make"), r.bytes("size")?);
-    let Some(tree) = r.spec.option("tree") else {
-        return match (make, size) {
-            (None, None) => Ok(None),
-            (Some(_), _) => Err(r.bad("make", "needs tree=, which make is to build")),
-            (_, Some(_)) => Err(r.bad("size", "needs tree=, whose results it limits")),
-        };
-    };
-    if !tree.starts_with('/') {
-        return Err(r.bad("tree", "write the whole path of a folder, beginning with /"));
-    }
-    let plain = |c: char| c.is_ascii_alphanumeric() || " -_=./+".contains(c);
-    if make.is_some_and(|m| !m.chars().all(plain)) {
-        return Err(r.bad("make", "write words for make: letters, digits and -_=./+"));
-    }
-    Ok(Some(tree::Options { tree: tree.into(), make: make.map(str::to_owned), size }))
-}
-
-fn mmap(r: &Reader<'_>) -> Result<Mmap, LoadError> {
-    let it = Mmap {
-        size: r.bytes("size")?,
-        tasks: r.count("tasks", 1, STORM_TASKS_MAX)?,
-        shootdown: r.word("shootdown", &[("yes", true), ("no", false)])?.unwrap_or(false),
-    };
-    if it.shootdown && it.tasks == Some(1) {
-        return Err(
-            r.bad("tasks", "shootdown=yes needs at least 2: a thread alone shoots at nobody")
-        );
-    }
-    Ok(it)
-}
-
-fn file(r: &Reader<'_>) -> Result<FileIo, LoadError> {
-    let path = r.spec.option("path");
-    if path.is_some_and(|p| !p.starts_with('/')) {
-        return Err(r.bad("path", "write the whole path of a folder, beginning with /"));
-    }
-    Ok(FileIo {
-        path: path.map(str::to_owned),
-        size: r.bytes("size")?,
-        tasks: r.count("tasks", 1, STORM_TASKS_MAX)?,
-        sync: r.word("sync", &[("yes", true), ("no", false)])?.unwrap_or(true),
-        loops: r.number("loops", 1, LOOPS_MAX)?,
-    })
-}
-
-/// Most loops of a load with an end.
-pub(crate) const LOOPS_MAX: u64 = 1_000_000_000;
-/// Most tasks of a fork, mmap or file load.
-pub(crate) const STORM_TASKS_MAX: u32 = 1000;
-/// Most tasks of one hackbench: Linux's default limit of process numbers is 32768.
-pub(crate) const TASKS_MAX: usize = 30_000;
 
 #[cfg(test)]
 mod tests {
@@ -325,7 +194,7 @@ mod tests {
 
     fn message(text: &str) -> String {
         match text.parse::<Spec>().map(|s| parse(&s)) {
-            Ok(Ok(parsed)) => format!("{:?}", parsed.work),
+            Ok(Ok(_)) => "no error".to_owned(),
             Ok(Err(e)) => e.to_string(),
             Err(e) => e.to_string(),
         }
@@ -365,12 +234,5 @@ mod tests {
         assert!(message("cpu:for=1s,every=1s").contains("longer than for="));
         assert!(message("cpu:for=1").contains("for=1"));
         assert!(message("file:folder=/tmp").contains("path, size, tasks, sync, loops"));
-    }
-
-    #[test]
-    fn options_are_read() {
-        assert!(message("hackbench:groups=4,ipc=pipe,mode=thread").contains("threads: true"));
-        assert!(message("memory:block=2M").contains("2097152"));
-        assert!(message("cmd:repeat=yes,line=echo a,b=c").contains("echo a,b=c"));
     }
 }

@@ -17,10 +17,28 @@ use tailbound_sys::sched;
 use tailbound_sys::turns::Turns;
 
 use crate::error::LoadError;
-use crate::options::{LOOPS_MAX, Reader};
+use crate::failure::{Explain, Failure};
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
+use crate::options::Reader;
 use crate::spin::Threads;
 use crate::storm;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "ping-pong",
+    unit: "round-trips",
+    about: "pairs of tasks that hand one byte to and fro: context switches and wake-ups",
+    options: &[
+        ("ipc", "pipe (default), socketpair, inet or futex"),
+        ("mode", "process (default) or thread"),
+        ("pairs", "pairs (default: 1 per CPU)"),
+        ("place", "free (default), same (a pair shares a CPU) or apart (two CPUs)"),
+        ("loops", "round trips of each pair, then end (default: until stopped)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Round trips between two additions to the count.
 const BATCH: u64 = 16;
@@ -43,7 +61,7 @@ enum Place {
 
 /// Which pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     ipc: Ipc,
     threads: bool,
     pairs: Option<usize>,
@@ -52,7 +70,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         let ipc = [
             ("pipe", Ipc::Pipe),
             ("socketpair", Ipc::Socketpair),
@@ -65,7 +83,7 @@ impl Options {
             threads: r.word("mode", &[("process", false), ("thread", true)])?.unwrap_or(false),
             pairs: r.count("pairs", 1, PAIRS_MAX)?,
             place: r.word("place", &place)?.unwrap_or(Place::Free),
-            loops: r.number("loops", 1, LOOPS_MAX)?,
+            loops: r.loops()?,
         })
     }
 }
@@ -81,20 +99,21 @@ struct Wires {
     ipc: Ipc,
 }
 
-pub(crate) fn start(options: Options) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+fn start(options: Options, _: Note<'_>) -> Started {
+    let cpus = sched::affinity(0)?;
     if options.place == Place::Apart && cpus.len() < 2 {
-        return Err("place=apart needs at least 2 CPUs: write place=same".into());
+        let why = "write place=same";
+        return Err(Failure::TooFewCpus { option: "place=apart", why });
     }
     let pairs = options.pairs.unwrap_or(cpus.len().max(1));
     let mut sides = Vec::new();
     for pair in 0..pairs {
-        let made = wire(options.ipc).map_err(|e| {
-            format!("pair {}: {e}: raise `ulimit -n`, or ask for fewer pairs=", pair + 1)
-        })?;
+        let made = wire(options.ipc)
+            .on(format_args!("pair {}", pair + 1))
+            .remedy("raise `ulimit -n`, or ask for fewer pairs=")?;
         sides.extend(made.into_iter().flatten());
     }
-    let turns = SharedCounters::new(pairs).map_err(|e| e.to_string())?;
+    let turns = SharedCounters::new(pairs)?;
     let wires = Wires { sides, turns, loops: options.loops, ipc: options.ipc };
     let cpu_of = move |task: usize| {
         let at = match options.place {
@@ -115,7 +134,7 @@ pub(crate) fn start(options: Options) -> Result<Box<dyn Load>, String> {
     }
     storm::start(2 * pairs, |task, count| {
         if let Some(cpu) = cpu_of(task) {
-            sched::set_affinity(0, &[cpu]).map_err(|e| e.to_string())?;
+            sched::set_affinity(0, &[cpu])?;
         }
         wires.play(task, count)
     })
@@ -150,7 +169,7 @@ fn wire(ipc: Ipc) -> io::Result<Option<[Side; 2]>> {
 
 impl Wires {
     /// The part of task `task`: even ones begin, odd ones answer.
-    fn play(&self, task: usize, count: &dyn Fn(u64)) -> Result<(), String> {
+    fn play(&self, task: usize, count: &dyn Fn(u64)) -> Result<(), Failure> {
         let begins = task.is_multiple_of(2);
         let mut left = self.loops.unwrap_or(u64::MAX);
         while left > 0 {
@@ -168,25 +187,48 @@ impl Wires {
         Ok(())
     }
 
-    fn turn(&self, task: usize) -> Result<(), String> {
+    fn turn(&self, task: usize) -> Result<(), Failure> {
         let turns = Turns::new(&self.turns, task / 2);
         let (own, other) = if task.is_multiple_of(2) { (0, 1) } else { (1, 0) };
-        turns.wait(own).and_then(|()| turns.give(other)).map_err(|e| e.to_string())
+        turns.wait(own)?;
+        Ok(turns.give(other)?)
     }
 
-    fn byte(&self, task: usize, begins: bool) -> Result<(), String> {
-        let Some((from, to)) = self.sides.get(task) else { return Err("no such task".into()) };
-        let failed = |e: io::Error| format!("hand-over: {e}");
+    fn byte(&self, task: usize, begins: bool) -> Result<(), Failure> {
+        let Some((from, to)) = self.sides.get(task) else {
+            return Err(Failure::Plain("no such task"));
+        };
+        let on = "hand-over";
         let mut byte = [0];
         if begins {
-            ipc::write(to.as_fd(), &byte).map_err(failed)?;
+            ipc::write(to.as_fd(), &byte).on(on)?;
         }
-        if ipc::read(from.as_fd(), &mut byte).map_err(failed)? == 0 {
-            return Err("the other task of the pair is gone".into());
+        if ipc::read(from.as_fd(), &mut byte).on(on)? == 0 {
+            return Err(Failure::Plain("the other task of the pair is gone"));
         }
         if !begins {
-            ipc::write(to.as_fd(), &byte).map_err(failed)?;
+            ipc::write(to.as_fd(), &byte).on(on)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("ping-pong:ipc=futex,mode=thread,pairs=2,place=same", Options::read);
+        let wanted = Options {
+            ipc: Ipc::Futex,
+            threads: true,
+            pairs: Some(2),
+            place: Place::Same,
+            loops: None,
+        };
+        assert_eq!(asked, wanted);
+        assert_eq!(read("ping-pong", Options::read).ipc, Ipc::Pipe);
     }
 }

@@ -16,21 +16,50 @@ use tailbound_sys::ipc::SharedCounters;
 use tailbound_sys::process::Pid;
 use tailbound_sys::sched;
 
+use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
+use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
+use crate::options::Reader;
 use crate::storm;
-use crate::worker::{Load, Turn};
+
+pub(crate) static CLOCK: LoadKind = LoadKind {
+    name: "clock",
+    unit: "sleeps",
+    about: "reads clocks and sleeps briefly, one thread per CPU: timers and idle",
+    options: &[CPUS],
+    coarse: false,
+    command: None,
+    prepare: |_| Ok(Start::new((), |(), _| on_every_cpu(clock))),
+};
+
+pub(crate) static CPU: LoadKind = LoadKind {
+    name: "cpu",
+    unit: "loops",
+    about: "arithmetic without a pause, one thread per CPU",
+    options: &[
+        (
+            "loops",
+            "thousands of steps in each of one process per CPU, then end (default: until stopped)",
+        ),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Threads at work; also the base of other loads that want threads.
 pub(crate) struct Threads {
-    pub(crate) counters: Arc<SharedCounters>,
-    pub(crate) failure: Arc<OnceLock<String>>,
+    counters: Arc<SharedCounters>,
+    failure: Arc<OnceLock<Failure>>,
     /// Threads that were started and have not come to an end of their own.
     left: Arc<AtomicUsize>,
     started: Instant,
 }
 
 impl Threads {
-    pub(crate) fn new(threads: usize) -> Result<Self, String> {
-        let counters = SharedCounters::new(threads).map_err(|e| e.to_string())?;
+    pub(crate) fn new(threads: usize) -> Result<Self, Failure> {
+        let counters = SharedCounters::new(threads)?;
         Ok(Self {
             counters: Arc::new(counters),
             failure: Arc::new(OnceLock::new()),
@@ -45,16 +74,17 @@ impl Threads {
         &self,
         slot: usize,
         cpu: Option<u32>,
-        work: impl FnOnce(&dyn Fn(u64)) -> Result<(), String> + Send + 'static,
-    ) -> Result<(), String> {
+        work: impl FnOnce(&dyn Fn(u64)) -> Result<(), Failure> + Send + 'static,
+    ) -> Result<(), Failure> {
         let (counters, failure) = (Arc::clone(&self.counters), Arc::clone(&self.failure));
         let left = Arc::clone(&self.left);
         left.fetch_add(1, Ordering::Relaxed);
         let body = move || {
-            let pinned =
-                cpu.map_or(Ok(()), |cpu| sched::set_affinity(0, &[cpu]).map_err(|e| e.to_string()));
-            if let Err(reason) = pinned.and_then(|()| work(&|n| counters.add(slot, n))) {
-                failure.get_or_init(|| reason);
+            let pinned = cpu.map_or(Ok(()), |cpu| sched::set_affinity(0, &[cpu]));
+            let done =
+                pinned.map_err(Failure::from).and_then(|()| work(&|n| counters.add(slot, n)));
+            if let Err(why) = done {
+                failure.get_or_init(|| why);
             }
             left.fetch_sub(1, Ordering::Release);
         };
@@ -62,7 +92,7 @@ impl Threads {
             .name(format!("load/{slot}"))
             .spawn(body)
             .map(drop)
-            .map_err(|e| format!("thread {}: {e}", slot + 1))
+            .on(format_args!("thread {}", slot + 1))
     }
 }
 
@@ -71,11 +101,11 @@ impl Load for Threads {
         self.counters.total()
     }
 
-    fn turn(&mut self, _ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+    fn turn(&mut self, _ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure> {
         // Before the failure is looked at: a thread that failed has told before it ended.
         let over = self.left.load(Ordering::Acquire) == 0;
         match self.failure.get() {
-            Some(reason) => Err(reason.clone()),
+            Some(why) => Err(why.clone()),
             None if over => {
                 let ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 Ok(Turn::Done { elapsed_ns: ns })
@@ -86,8 +116,8 @@ impl Load for Threads {
 }
 
 /// Starts `work` on every CPU this process may use.
-pub(crate) fn start(work: fn(&dyn Fn(u64)) -> Result<(), String>) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+fn on_every_cpu(work: fn(&dyn Fn(u64)) -> Result<(), Failure>) -> Started {
+    let cpus = sched::affinity(0)?;
     let threads = Threads::new(cpus.len())?;
     for (slot, cpu) in cpus.into_iter().enumerate() {
         threads.spawn(slot, Some(cpu), work)?;
@@ -95,19 +125,34 @@ pub(crate) fn start(work: fn(&dyn Fn(u64)) -> Result<(), String>) -> Result<Box<
     Ok(Box::new(threads))
 }
 
-/// Arithmetic with an end: `loops` thousand steps in a process on each CPU this one may use.
-pub(crate) fn start_finite(loops: u64) -> Result<Box<dyn Load>, String> {
-    let tasks = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
-    storm::start(tasks, |_, count| steps(Some(loops), count))
+/// How much arithmetic: thousands of steps; `None`: without an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Options {
+    loops: Option<u64>,
+}
+
+impl Options {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        Ok(Self { loops: r.loops()? })
+    }
+}
+
+/// In processes where there is an end, as its option says; otherwise in threads.
+fn start(Options { loops }: Options, _: Note<'_>) -> Started {
+    if loops.is_none() {
+        return on_every_cpu(arithmetic);
+    }
+    let tasks = sched::affinity(0)?.len().max(1);
+    storm::start(tasks, |_, count| steps(loops, count))
 }
 
 /// Integer and floating-point arithmetic that depends on itself, without an end.
-pub(crate) fn arithmetic(count: &dyn Fn(u64)) -> Result<(), String> {
+fn arithmetic(count: &dyn Fn(u64)) -> Result<(), Failure> {
     steps(None, count)
 }
 
 /// The same, `loops` times 1000 steps where there is an end; counts every 1000.
-fn steps(loops: Option<u64>, count: &dyn Fn(u64)) -> Result<(), String> {
+fn steps(loops: Option<u64>, count: &dyn Fn(u64)) -> Result<(), Failure> {
     let (mut x, mut y) = (0x9e37_79b9_7f4a_7c15_u64, 1.0_f64);
     let mut left = loops;
     while left != Some(0) {
@@ -126,7 +171,7 @@ fn steps(loops: Option<u64>, count: &dyn Fn(u64)) -> Result<(), String> {
 }
 
 /// Bursts of clock reads and sleeps of 20 to 260 µs; counts the sleeps.
-pub(crate) fn clock(count: &dyn Fn(u64)) -> Result<(), String> {
+fn clock(count: &dyn Fn(u64)) -> Result<(), Failure> {
     let mut x = 0x2545_f491_u32;
     loop {
         for _ in 0..100 {
@@ -140,5 +185,17 @@ pub(crate) fn clock(count: &dyn Fn(u64)) -> Result<(), String> {
         )]
         thread::sleep(sleep);
         count(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        assert_eq!(read("cpu:loops=5", Options::read), Options { loops: Some(5) });
+        assert_eq!(read("cpu", Options::read), Options { loops: None });
     }
 }

@@ -16,7 +16,8 @@ use std::time::Instant;
 use tailbound_sys::ipc::{self, SharedCounters};
 use tailbound_sys::process::{self, Pid};
 
-use crate::worker::{Load, Turn};
+use crate::failure::{Explain, Failure, MORE_TASKS};
+use crate::kind::{Load, Started, Turn};
 
 /// Tasks at work.
 pub(crate) struct Tasks {
@@ -30,27 +31,24 @@ pub(crate) struct Tasks {
 /// what it did. `work` returns an error when it cannot go on, and nothing at an end of its own.
 pub(crate) fn start(
     tasks: usize,
-    work: impl Fn(usize, &dyn Fn(u64)) -> Result<(), String>,
-) -> Result<Box<dyn Load>, String> {
+    work: impl Fn(usize, &dyn Fn(u64)) -> Result<(), Failure>,
+) -> Started {
     let mut it = Tasks {
         pids: HashSet::new(),
         started: Instant::now(),
-        counters: SharedCounters::new(tasks).map_err(|e| e.to_string())?,
-        last_words: io::pipe().map_err(|e| format!("pipe: {e}"))?,
+        counters: SharedCounters::new(tasks)?,
+        last_words: io::pipe().on("pipe")?,
     };
     for slot in 0..tasks {
         let task = || {
-            let Err(reason) = work(slot, &|n| it.counters.add(slot, n)) else { return 0 };
+            let Err(why) = work(slot, &|n| it.counters.add(slot, n)) else { return 0 };
             // Lost words leave the exit status, which is reported as well.
-            let _lost = (&it.last_words.1).write_all(format!("{reason}\n").as_bytes());
+            let _lost = (&it.last_words.1).write_all(format!("{why}\n").as_bytes());
             1
         };
-        let pid = process::fork_task(task).map_err(|e| {
-            format!(
-                "task {} of {tasks}: {e}: raise `ulimit -u` or the control group's pids.max, or ask for fewer tasks",
-                slot + 1
-            )
-        })?;
+        let pid = process::fork_task(task)
+            .on(format_args!("task {} of {tasks}", slot + 1))
+            .remedy(format_args!("{MORE_TASKS} fewer tasks"))?;
         it.pids.insert(pid);
     }
     Ok(Box::new(it))
@@ -75,12 +73,12 @@ impl Load for Tasks {
         self.counters.total()
     }
 
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure> {
         for (pid, status) in ended {
             if self.pids.remove(pid) && !status.success() {
-                return Err(self
-                    .first_message()
-                    .unwrap_or_else(|| format!("a task ended with {}", process::ended(*status))));
+                let ended =
+                    || Failure::Ended { what: "a task".into(), how: process::ended(*status) };
+                return Err(self.first_message().map_or_else(ended, Failure::Said));
             }
         }
         if self.pids.is_empty() {

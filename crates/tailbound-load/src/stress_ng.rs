@@ -23,9 +23,28 @@ use tailbound_sys::{private, program, sched};
 
 use crate::child::Child;
 use crate::error::LoadError;
-use crate::options::{Reader, STORM_TASKS_MAX};
-use crate::worker::{Load, Turn};
+use crate::failure::{Explain, Failure};
+use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
+use crate::options::Reader;
 use crate::{file, machine};
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "stress-ng",
+    unit: "bogo-ops",
+    about: "a stressor of the program stress-ng, where that is installed",
+    options: &[
+        ("stressor", "its name, of those that `stress-ng --stressors` lists"),
+        ("workers", "workers of it (default: 1 per CPU)"),
+        (
+            "slice",
+            "length of a slice in whole seconds, after which stress-ng reports its count and is started again (default 2s)",
+        ),
+        CPUS,
+    ],
+    coarse: true,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const SLICE_DEFAULT_S: i64 = 2;
@@ -37,18 +56,16 @@ const NOT_IMPLEMENTED: i32 = 4;
 
 /// Which stressor, how many of it, and how long at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     stressor: String,
     workers: Option<usize>,
     slice_s: i64,
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
-        let stressor = r.spec.option("stressor").ok_or(LoadError::Missing {
-            load: "stress-ng",
-            option: "stressor",
-            help: "one of those that `stress-ng --stressors` lists, for example stress-ng:stressor=matrix",
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        let stressor = r.spec.option("stressor").ok_or_else(|| {
+            r.missing("stressor", "one of those that `stress-ng --stressors` lists, for example stress-ng:stressor=matrix")
         })?;
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if stressor.is_empty() || stressor.starts_with('-') || !stressor.chars().all(is_name) {
@@ -60,7 +77,7 @@ impl Options {
         }
         Ok(Self {
             stressor: stressor.to_owned(),
-            workers: r.count("workers", 1, STORM_TASKS_MAX)?,
+            workers: r.tasks("workers")?,
             slice_s: slice / SECOND_NS,
         })
     }
@@ -76,21 +93,19 @@ struct StressNg {
     done: u64,
 }
 
-pub(crate) fn start(
-    options: Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
+fn start(options: Options, note: Note<'_>) -> Started {
     let program = program::find("stress-ng")
-        .map_err(|e| format!("{e}: install the package stress-ng, or choose another load"))?;
+        .map_err(Failure::NotInstalled)
+        .remedy("install the package stress-ng, or choose another load")?;
     let writable = file::first_writable()?;
-    let metrics = file::make(&writable).map_err(|e| e.to_string())?.0;
+    let metrics = file::make(&writable)?.0;
     let folder = private_folder();
     if let Err(why) = &folder {
         note(format!(
             "its temporary files and System V objects are not its own ({why}): what it leaves when killed stays"
         ));
     }
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?.len().max(1);
+    let cpus = sched::affinity(0)?.len().max(1);
     let workers = options.workers.unwrap_or(cpus);
     let mut words = vec![
         format!("--{}", options.stressor),
@@ -119,27 +134,27 @@ pub(crate) fn start(
 }
 
 /// Files in memory of its own, at most an eighth of what is available.
-fn private_folder() -> Result<(), String> {
-    private::own_mounts().map_err(|e| e.to_string())?;
+fn private_folder() -> Result<(), Failure> {
+    private::own_mounts()?;
     let bytes = machine::block_bytes(None, 256 << 20, 1, &mut |_| {})?;
-    private::memory_files(Path::new(FOLDER), bytes as u64).map_err(|e| e.to_string())?;
-    private::own_ipc().map_err(|e| e.to_string())
+    private::memory_files(Path::new(FOLDER), bytes as u64)?;
+    Ok(private::own_ipc()?)
 }
 
 impl StressNg {
-    fn slice(&mut self) -> Result<(), String> {
-        self.metrics.set_len(0).map_err(|e| format!("its metrics: {e}"))?;
+    fn slice(&mut self) -> Result<(), Failure> {
+        self.metrics.set_len(0).on("its metrics")?;
         self.pid = self.child.run(&self.program, &self.arguments, Some(self.metrics.as_fd()))?;
         Ok(())
     }
 
     /// What it did, by its own report.
-    fn reported(&mut self) -> Result<u64, String> {
+    fn reported(&mut self) -> Result<u64, Failure> {
         let mut text = String::new();
-        self.metrics.rewind().map_err(|e| format!("its metrics: {e}"))?;
-        self.metrics.read_to_string(&mut text).map_err(|e| format!("its metrics: {e}"))?;
+        self.metrics.rewind().on("its metrics")?;
+        self.metrics.read_to_string(&mut text).on("its metrics")?;
         bogo_ops(&text)
-            .ok_or_else(|| format!("it reported no metrics: {}", self.child.last_words()))
+            .ok_or_else(|| Failure::Said(self.child.last_words()).on("it reported no metrics"))
     }
 }
 
@@ -160,32 +175,28 @@ impl Load for StressNg {
         self.done
     }
 
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure> {
         self.child.listen();
         let Some((_, status)) = ended.iter().find(|(pid, _)| *pid == self.pid) else {
             return Ok(Turn::Going);
         };
         if !status.success() {
             let hint = match status.code() {
-                Some(NO_RESOURCE) => ": resources are missing, ask for fewer workers=",
-                Some(NOT_IMPLEMENTED) => ": this stressor cannot run here",
-                _ => ": `stress-ng --stressors` lists the names it knows",
+                Some(NO_RESOURCE) => "resources are missing, ask for fewer workers=",
+                Some(NOT_IMPLEMENTED) => "this stressor cannot run here",
+                _ => "`stress-ng --stressors` lists the names it knows",
             };
-            return Err(format!(
-                "stress-ng --{} ended with {}{hint}",
-                self.stressor,
-                self.child.end(*status)
-            ));
+            let what = format!("stress-ng --{}", self.stressor);
+            return Err(Failure::Ended { what, how: self.child.end(*status) }.remedy(hint));
         }
         let done = self.reported()?;
         if done == 0 {
             let words = self.child.last_words();
             let why = words.lines().find(|l| l.contains("skip")).unwrap_or("no further message");
             let ns = units::format_ns_i64(SECOND_NS);
-            return Err(format!(
-                "stress-ng --{} did nothing in a slice: {why}; write a longer slice= than {ns} if it is slow",
-                self.stressor
-            ));
+            return Err(Failure::Said(why.to_owned())
+                .on(format_args!("stress-ng --{} did nothing in a slice", self.stressor))
+                .remedy(format_args!("write a longer slice= than {ns} if it is slow")));
         }
         self.done = self.done.saturating_add(done);
         self.slice()?;
@@ -196,6 +207,16 @@ impl Load for StressNg {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("stress-ng:stressor=vm,workers=3,slice=5s", Options::read);
+        let wanted = Options { stressor: "vm".into(), workers: Some(3), slice_s: 5 };
+        assert_eq!(asked, wanted);
+        let usual = read("stress-ng:stressor=cpu", Options::read);
+        assert_eq!((usual.workers, usual.slice_s), (None, SLICE_DEFAULT_S));
+    }
 
     #[test]
     fn what_it_did_is_read_from_its_own_account() {

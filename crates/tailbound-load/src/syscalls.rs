@@ -8,37 +8,51 @@ use tailbound_sys::cheap_calls::{Call, Calls};
 use tailbound_sys::sched;
 
 use crate::error::LoadError;
-use crate::options::{LOOPS_MAX, Reader};
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
+use crate::options::Reader;
 use crate::storm;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "syscalls",
+    unit: "calls",
+    about: "the cheapest system calls, one process per CPU: the way into the kernel and back",
+    options: &[
+        ("call", "mix (default: all but yield), getppid, read, write, lseek, dup, futex or yield"),
+        ("loops", "calls of each process, then end (default: until stopped)"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// Calls of one kind before the next, and before they are told.
 const BATCH: u64 = 500;
 
 /// Which calls, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     /// `None`: all in turn.
     call: Option<Call>,
     loops: Option<u64>,
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         let mut words = vec![("mix", None)];
         words.extend(Call::ALL.map(|(name, call)| (name, Some(call))));
         let call = r.word("call", &words)?.flatten();
-        Ok(Self { call, loops: r.number("loops", 1, LOOPS_MAX)? })
+        Ok(Self { call, loops: r.loops()? })
     }
 }
 
-pub(crate) fn start(options: Options) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+fn start(options: Options, _: Note<'_>) -> Started {
+    let cpus = sched::affinity(0)?;
     storm::start(cpus.len().max(1), |slot, count| {
         if let Some(cpu) = cpus.get(slot) {
-            sched::set_affinity(0, &[*cpu]).map_err(|e| e.to_string())?;
+            sched::set_affinity(0, &[*cpu])?;
         }
-        let calls = Calls::new().map_err(|e| e.to_string())?;
+        let calls = Calls::new()?;
         let mut left = options.loops.unwrap_or(u64::MAX);
         // Not sched_yield: where others want the CPU it gives a time slice away, and nothing else would
         // be left of the mix.
@@ -48,7 +62,7 @@ pub(crate) fn start(options: Options) -> Result<Box<dyn Load>, String> {
             let wanted = left.min(BATCH);
             // A dup is two calls: the last of an odd number is one too many, and not counted.
             let times = if call == Call::Dup { wanted.div_ceil(2) } else { wanted };
-            let done = calls.make(call, times).map_err(|e| e.to_string())?;
+            let done = calls.make(call, times)?;
             count(done.min(wanted));
             if options.loops.is_some() {
                 left -= wanted;
@@ -59,4 +73,17 @@ pub(crate) fn start(options: Options) -> Result<Box<dyn Load>, String> {
         }
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("syscalls:call=dup,loops=4", Options::read);
+        assert_eq!(asked, Options { call: Some(Call::Dup), loops: Some(4) });
+        assert_eq!(read("syscalls:call=mix", Options::read), Options { call: None, loops: None });
+    }
 }

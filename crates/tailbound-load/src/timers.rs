@@ -10,9 +10,25 @@ use tailbound_sys::sched;
 use tailbound_sys::timer_set::TimerSet;
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::options::Reader;
 use crate::spin::Threads;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "timers",
+    unit: "expirations",
+    about: "many periodic timers on each CPU: timer interrupts and wake-ups",
+    options: &[
+        ("timers", "timers on each CPU (default 20)"),
+        ("interval", "time from one expiration of a timer to its next (default 1ms)"),
+        ("kind", "timerfd (default) or posix, which signals"),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 const TIMERS_DEFAULT: usize = 20;
 const TIMERS_MAX: u32 = 10_000;
@@ -30,14 +46,14 @@ enum Kind {
 
 /// How many timers, and how fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     timers: usize,
     interval_ns: i64,
     kind: Kind,
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         let kinds = [("timerfd", Kind::Timerfd), ("posix", Kind::Posix)];
         Ok(Self {
             timers: r.count("timers", 1, TIMERS_MAX)?.unwrap_or(TIMERS_DEFAULT),
@@ -47,12 +63,15 @@ impl Options {
     }
 }
 
-pub(crate) fn start(options: Options) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+fn start(options: Options, _: Note<'_>) -> Started {
+    let cpus = sched::affinity(0)?;
     if options.kind == Kind::Timerfd {
         let fds = cpus.len() * (options.timers + 1) + FDS_OF_OUR_OWN;
-        process::allow_open_files(fds as u64).map_err(|e| {
-            format!("{fds} file descriptors are needed ({e}): raise `ulimit -n`, or ask for fewer timers=")
+        let needed = fds as u64;
+        process::allow_open_files(needed).map_err(|source| Failure::Descriptors {
+            needed,
+            source,
+            instead: "fewer timers=",
         })?;
     }
     let threads = Threads::new(cpus.len())?;
@@ -63,18 +82,32 @@ pub(crate) fn start(options: Options) -> Result<Box<dyn Load>, String> {
 }
 
 /// Timers of the calling thread, for ever.
-fn storm(options: Options, count: &dyn Fn(u64)) -> Result<(), String> {
+fn storm(options: Options, count: &dyn Fn(u64)) -> Result<(), Failure> {
     let made = match options.kind {
         Kind::Timerfd => TimerSet::descriptors(options.timers, options.interval_ns),
         Kind::Posix => TimerSet::signals(options.timers, options.interval_ns),
     };
-    let mut timers = made.map_err(|e| format!("{e}: ask for fewer timers="))?;
+    let mut timers = made.remedy("ask for fewer timers=")?;
     loop {
-        count(timers.wait().map_err(|e| e.to_string())?);
+        count(timers.wait()?);
     }
 }
 
 /// The timers of an interrupt storm: 4 kHz.
-pub(crate) fn default_storm(count: &dyn Fn(u64)) -> Result<(), String> {
+pub(crate) fn default_storm(count: &dyn Fn(u64)) -> Result<(), Failure> {
     storm(Options { timers: 4, interval_ns: INTERVAL_DEFAULT_NS, kind: Kind::Timerfd }, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("timers:timers=5,interval=2ms,kind=posix", Options::read);
+        assert_eq!(asked, Options { timers: 5, interval_ns: 2_000_000, kind: Kind::Posix });
+        let usual = read("timers", Options::read);
+        assert_eq!((usual.timers, usual.interval_ns), (TIMERS_DEFAULT, INTERVAL_DEFAULT_NS));
+    }
 }

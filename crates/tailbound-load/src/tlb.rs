@@ -12,10 +12,31 @@ use tailbound_sys::mapping::Mapping;
 use tailbound_sys::{SysError, sched};
 
 use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
+use crate::kind::{CPUS, LoadKind, Note, Start, Started};
 use crate::machine;
 use crate::options::Reader;
 use crate::spin::Threads;
-use crate::worker::Load;
+
+pub(crate) static KIND: LoadKind = LoadKind {
+    name: "tlb",
+    unit: "pages",
+    about: "walks over more pages than TLBs hold, beside threads that change mappings: page walks, shoot-downs",
+    options: &[
+        (
+            "size",
+            "bytes each thread walks over (default 64M, at most an eighth of what is available)",
+        ),
+        (
+            "shootdown",
+            "no: walks alone (default yes: after each walk pages lose a permission, and are unmapped)",
+        ),
+        CPUS,
+    ],
+    coarse: false,
+    command: None,
+    prepare: |r| Ok(Start::new(Options::read(r)?, start)),
+};
 
 /// 16,384 pages of 4 KiB: ten times the second level of a large core.
 const SIZE_DEFAULT_BYTES: usize = 64 << 20;
@@ -24,25 +45,22 @@ const SHOT_BYTES: usize = 256 << 10;
 
 /// What is walked over, and whether it is shot at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+struct Options {
     size: Option<usize>,
     shootdown: Option<bool>,
 }
 
 impl Options {
-    pub(crate) fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
-        let shootdown = r.word("shootdown", &[("yes", true), ("no", false)])?;
-        Ok(Self { size: r.bytes("size")?, shootdown })
+    fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
+        Ok(Self { size: r.bytes("size")?, shootdown: r.yes_no("shootdown")? })
     }
 }
 
-pub(crate) fn start(
-    options: &Options,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
-    let cpus = sched::affinity(0).map_err(|e| e.to_string())?;
+fn start(options: Options, note: Note<'_>) -> Started {
+    let cpus = sched::affinity(0)?;
     if options.shootdown == Some(true) && cpus.len() < 2 {
-        return Err("shootdown=yes needs at least 2 CPUs: a CPU alone shoots at nobody".into());
+        let why = "a CPU alone shoots at nobody";
+        return Err(Failure::TooFewCpus { option: "shootdown=yes", why });
     }
     let shootdown = options.shootdown.unwrap_or(cpus.len() > 1);
     let bytes = machine::block_bytes(options.size, SIZE_DEFAULT_BYTES, cpus.len(), note)?;
@@ -55,8 +73,7 @@ pub(crate) fn start(
     let threads = Threads::new(cpus.len())?;
     for (slot, cpu) in cpus.into_iter().enumerate() {
         threads.spawn(slot, Some(cpu), move |count| {
-            walk(bytes, shootdown, count)
-                .map_err(|e: SysError| format!("{e}: write a smaller size="))
+            walk(bytes, shootdown, count).remedy("write a smaller size=")
         })?;
     }
     Ok(Box::new(threads))
@@ -74,5 +91,18 @@ fn walk(bytes: usize, shootdown: bool, count: &dyn Fn(u64)) -> Result<(), SysErr
             shot.protect(false)?;
             shot.walk(&|_| {});
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("tlb:size=4M,shootdown=no", Options::read);
+        assert_eq!(asked, Options { size: Some(4 << 20), shootdown: Some(false) });
+        assert_eq!(read("tlb", Options::read), Options { size: None, shootdown: None });
     }
 }

@@ -10,7 +10,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -22,8 +21,11 @@ use tailbound_sys::private;
 use tailbound_sys::process::{self, Pid};
 
 use crate::child::Child;
+use crate::error::LoadError;
+use crate::failure::{Explain, Failure};
+use crate::kind::{Load, Note, Started, Turn};
 use crate::machine;
-use crate::worker::{Load, Turn};
+use crate::options::Reader;
 
 /// Folders to mount over; the first that is not above the tree.
 const FOLDERS: [&str; 5] = ["/mnt", "/media", "/srv", "/opt", "/tmp"];
@@ -34,9 +36,28 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Which tree, and what make is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
-    pub(crate) tree: PathBuf,
-    pub(crate) make: Option<String>,
-    pub(crate) size: Option<usize>,
+    tree: PathBuf,
+    make: Option<String>,
+    size: Option<usize>,
+}
+
+impl Options {
+    /// `None` without `tree=`.
+    pub(crate) fn read(r: &Reader<'_>) -> Result<Option<Self>, LoadError> {
+        let (make, size) = (r.spec.option("make"), r.bytes("size")?);
+        let Some(tree) = r.folder("tree")? else {
+            return match (make, size) {
+                (None, None) => Ok(None),
+                (Some(_), _) => Err(r.bad("make", "needs tree=, which make is to build")),
+                (_, Some(_)) => Err(r.bad("size", "needs tree=, whose results it limits")),
+            };
+        };
+        let plain = |c: char| c.is_ascii_alphanumeric() || " -_=./+".contains(c);
+        if make.is_some_and(|m| !m.chars().all(plain)) {
+            return Err(r.bad("make", "write words for make: letters, digits and -_=./+"));
+        }
+        Ok(Some(Self { tree, make: make.map(str::to_owned), size }))
+    }
 }
 
 struct Build {
@@ -53,38 +74,31 @@ struct Build {
     begun: Instant,
 }
 
-pub(crate) fn start(
-    options: &Options,
-    jobs: usize,
-    loops: Option<u64>,
-    note: &mut dyn FnMut(String),
-) -> Result<Box<dyn Load>, String> {
-    let tree =
-        options.tree.canonicalize().map_err(|e| format!("{}: {e}", options.tree.display()))?;
+pub(crate) fn start(options: &Options, jobs: usize, loops: Option<u64>, note: Note<'_>) -> Started {
+    let tree = options.tree.canonicalize().on(options.tree.display())?;
     let named = |name: &str| tree.join(name).exists();
     if !["Makefile", "makefile", "GNUmakefile"].iter().any(|m| named(m)) {
-        return Err(format!(
-            "{} has no Makefile: write tree= of one that make can build",
-            tree.display()
-        ));
+        return Err(Failure::Plain("has no Makefile")
+            .on(tree.display())
+            .remedy("write tree= of one that make can build"));
     }
     let configure = named("Kconfig") && named("Kbuild") && !named(".config");
     let words = options.make.as_deref().unwrap_or_default();
     let first = if configure { "make defconfig && " } else { "" };
     let command = format!("{first}exec make -j{jobs} {words}");
     let bytes = machine::block_bytes(options.size, WRITTEN_BYTES_MAX, 1, note)?;
-    let refused = |e: tailbound_sys::SysError| {
-        format!("tree= is built in a layer that nobody else sees: {e}")
-    };
+    let layer = "tree= is built in a layer that nobody else sees";
     let at = FOLDERS.map(PathBuf::from).into_iter();
-    let at =
-        at.clone().find(|f| f.is_dir() && !tree.starts_with(f)).ok_or("no folder to mount over")?;
-    private::own_mounts().map_err(refused)?;
+    let at = at
+        .clone()
+        .find(|f| f.is_dir() && !tree.starts_with(f))
+        .ok_or(Failure::Plain("no folder to mount over"))?;
+    private::own_mounts().on(layer)?;
     if process::own_pid().0 == 1 {
         // make finds what it started; without it, it can live with that.
         let _masked = process::own_proc();
     }
-    private::memory_files(&at, bytes as u64).map_err(refused)?;
+    private::memory_files(&at, bytes as u64).on(layer)?;
     note(format!(
         "`make -j{jobs} {words}` in {}, at most {} bytes of results in memory",
         tree.display(),
@@ -102,7 +116,7 @@ pub(crate) fn start(
         loops,
         begun: Instant::now(),
     };
-    it.begin().map_err(|e| e.to_string())?;
+    it.begin()?;
     Ok(Box::new(it))
 }
 
@@ -112,17 +126,13 @@ impl Build {
     }
 
     /// A fresh layer over the tree, and make in it.
-    fn begin(&mut self) -> Result<(), String> {
-        let failed = |e: io::Error| format!("{}: {e}", self.at.display());
+    fn begin(&mut self) -> Result<(), Failure> {
         let (built, work) = (self.at.join("tree"), self.at.join("work"));
         for dir in [&built, &work, &self.changes()] {
-            fs::create_dir(dir).map_err(failed)?;
+            fs::create_dir(dir).on(self.at.display())?;
         }
-        private::layer(&self.options.tree, &self.changes(), &work, &built).map_err(|e| {
-            format!(
-                "tree= is built in a layer over it, which this file system or kernel refuses: {e}"
-            )
-        })?;
+        private::layer(&self.options.tree, &self.changes(), &work, &built)
+            .on("tree= is built in a layer over it, which this file system or kernel refuses")?;
         // A compiler that is killed leaves what it had in TMPDIR.
         let (built, tmp) = (built.display(), self.at.display());
         let command = format!("export TMPDIR='{tmp}' && cd '{built}' && {}", self.command);
@@ -132,13 +142,13 @@ impl Build {
     }
 
     /// Takes what was built away.
-    fn forget(&mut self) -> Result<(), String> {
+    fn forget(&mut self) -> Result<(), Failure> {
         self.before += self.now;
         self.now = 0;
-        private::unmount(&self.at.join("tree")).map_err(|e| e.to_string())?;
+        private::unmount(&self.at.join("tree"))?;
         for dir in ["tree", "work", "changes"] {
             let dir = self.at.join(dir);
-            fs::remove_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+            fs::remove_dir_all(&dir).on(dir.display())?;
         }
         Ok(())
     }
@@ -168,7 +178,7 @@ impl Load for Build {
         self.before + self.now
     }
 
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String> {
+    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, Failure> {
         self.child.listen();
         let status = ended.iter().find(|(pid, _)| *pid == self.shell).map(|(_, status)| *status);
         if status.is_some() || self.looked.elapsed() >= LOOK_EVERY {
@@ -178,10 +188,12 @@ impl Load for Build {
         }
         let Some(status) = status else { return Ok(Turn::Going) };
         if !status.success() {
-            return Err(format!("make ended with {}", self.child.end(status)));
+            return Err(Failure::Ended { what: "make".into(), how: self.child.end(status) });
         }
         if self.now == 0 {
-            return Err("make had nothing to build: is the tree built already? clean it, or write make= with a target that makes objects".into());
+            return Err(Failure::Plain("make had nothing to build").remedy(
+                "is the tree built already? clean it, or write make= with a target that makes objects",
+            ));
         }
         self.loops = self.loops.map(|n| n.saturating_sub(1));
         if self.loops == Some(0) {
@@ -191,5 +203,19 @@ impl Load for Build {
         self.forget()?;
         self.begin()?;
         Ok(Turn::Going)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::read;
+
+    #[test]
+    fn options_are_read() {
+        let asked = read("compile:tree=/x,make=a b,size=1G", Options::read);
+        let wanted = Options { tree: "/x".into(), make: Some("a b".into()), size: Some(1 << 30) };
+        assert_eq!(asked, Some(wanted));
+        assert_eq!(read("compile:jobs=2", Options::read), None);
     }
 }

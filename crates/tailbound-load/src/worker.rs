@@ -6,25 +6,23 @@
 //! to, when the socket to the measuring process closes, or on SIGTERM. As init of a PID
 //! namespace its end is the end of everything in it; otherwise it is the subreaper of what
 //! the load started, and kills it.
-//! Not here: the work (one file per load).
+//! Not here: the work (one file per load), what it is asked (`kind`).
 
 use std::fs;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::process::{ExitCode, ExitStatus};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tailbound_core::Spec;
-use tailbound_sys::process::{self, ChildSignals, Pid};
-use tailbound_sys::{clock, ipc, sched};
+use tailbound_sys::process::{self, ChildSignals};
+use tailbound_sys::{clock, ipc};
 
-use crate::options::{self, Work as Kind};
+use crate::failure::{Explain, Failure};
+use crate::kind::{Load, Turn};
 use crate::protocol::Report;
-use crate::{
-    command, compile, disk, download, file, fork, hackbench, interrupts, machine, memory, mmap,
-    ping, ping_pong, spin, stress_ng, syscalls, timers, tlb, tree,
-};
+use crate::{fork, machine, options};
 
 /// The descriptor a worker finds its end of the socket at.
 pub const STATUS_FD: i32 = 3;
@@ -39,29 +37,6 @@ const OOM_SCORE_ADJ: &str = "500";
 /// The supervisor sleeps but for a few lines per second; behind hundreds of runnable tasks
 /// of its own load it would hear `stop` too late.
 const SUPERVISOR_NICE: i32 = -10;
-
-/// How it goes with a load.
-pub(crate) enum Turn {
-    Going,
-    /// Its own end was reached, in the time given.
-    Done {
-        elapsed_ns: u64,
-    },
-    /// It ended by itself, without an error.
-    Ended(String),
-}
-
-/// A load at work, seen from the supervisor.
-pub(crate) trait Load {
-    /// Units of work done so far.
-    fn count(&self) -> u64;
-    /// Told which children have ended since the last turn; an error is the load's failure.
-    fn turn(&mut self, ended: &[(Pid, ExitStatus)]) -> Result<Turn, String>;
-    /// A descriptor that asks for a turn when it is readable.
-    fn source(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-}
 
 /// Runs the load `spec` until its end, reporting on the socket at descriptor `status_fd`
 /// (normally [`STATUS_FD`]). The body of the hidden `load-worker` subcommand: call it
@@ -90,7 +65,7 @@ fn supervise(spec: &str, mut channel: Channel) -> ExitCode {
     // As init of a namespace the kernel does this when we end.
     let left = if process::own_pid().0 == 1 { 0 } else { process::kill_descendants() };
     let failure = match (outcome, left) {
-        (Err(reason), _) => Some(reason),
+        (Err(why), _) => Some(why.to_string()),
         (Ok(()), 0) => None,
         (Ok(()), left) => Some(format!("{left} of its processes could not be ended")),
     };
@@ -103,16 +78,16 @@ fn supervise(spec: &str, mut channel: Channel) -> ExitCode {
     }
 }
 
-fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
-    channel.stream.set_nonblocking(true).map_err(|e| format!("its socket: {e}"))?;
+fn run(spec: &str, channel: &mut Channel) -> Result<(), Failure> {
+    channel.stream.set_nonblocking(true).on("its socket")?;
     let (spec, every) = match spec.strip_prefix(BENCHMARK) {
         Some(work) => (work, REPORT_BENCHMARK_EVERY),
         None => (spec, REPORT_EVERY),
     };
-    let parsed = spec.parse::<Spec>().map_err(|e| e.to_string())?;
-    let parsed = options::parse(&parsed).map_err(|e| e.to_string())?;
-    let signals = ChildSignals::open().map_err(|e| e.to_string())?;
-    process::become_subreaper().map_err(|e| e.to_string())?;
+    let parsed = spec.parse::<Spec>()?;
+    let parsed = options::parse(&parsed)?;
+    let signals = ChildSignals::open()?;
+    process::become_subreaper()?;
     if let Err(e) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
         channel.send(&Report::Note { text: format!("oom_score_adj not raised: {e}") });
     }
@@ -122,39 +97,11 @@ fn run(spec: &str, channel: &mut Channel) -> Result<(), String> {
             None => Report::Note { text },
         });
     };
-    let mut load: Box<dyn Load> = match parsed.work {
-        Kind::Hackbench(options) => hackbench::start(&options, &mut note)?,
-        Kind::Memory { block } => memory::start(block, &mut note)?,
-        Kind::Ping { flows, veth, payload } => ping::start(flows, veth, payload, &mut note)?,
-        Kind::Clock => spin::start(spin::clock)?,
-        Kind::Cpu { loops: None } => spin::start(spin::arithmetic)?,
-        Kind::Cpu { loops: Some(loops) } => spin::start_finite(loops)?,
-        Kind::Compile { jobs, loops, tree: None } => compile::start(jobs, loops)?,
-        Kind::Compile { jobs, loops, tree: Some(tree) } => {
-            tree::start(&tree, jobs.unwrap_or_else(cpus), loops, &mut note)?
-        }
-        Kind::Download(options) => download::start(&options, &mut note)?,
-        Kind::StressNg(options) => stress_ng::start(options, &mut note)?,
-        Kind::Fork { tasks, exec } => fork::start(tasks, exec)?,
-        Kind::Mmap(options) => mmap::start(&options, &mut note)?,
-        Kind::File(options) => file::start(&options, &mut note)?,
-        Kind::Disk(options) => disk::start(&options, &mut note)?,
-        Kind::Tlb(options) => tlb::start(&options, &mut note)?,
-        Kind::Timers(options) => timers::start(options)?,
-        Kind::Interrupts(kinds) => interrupts::start(kinds, &mut note)?,
-        Kind::Syscalls(options) => syscalls::start(options)?,
-        Kind::PingPong(options) => ping_pong::start(options)?,
-        Kind::Command { line, repeat } => command::start(line, repeat)?,
-    };
+    let mut load = parsed.start.start(&mut note)?;
     // After the load's tasks were made, which keep nice 0. Without the right to it, stopping
     // takes longer.
     let _slower = process::set_nice(SUPERVISOR_NICE);
     attend(load.as_mut(), channel, &signals, every)
-}
-
-/// CPUs this process may use.
-fn cpus() -> usize {
-    sched::affinity(0).map_or(1, |cpus| cpus.len().max(1))
 }
 
 fn attend(
@@ -162,7 +109,7 @@ fn attend(
     channel: &mut Channel,
     signals: &ChildSignals,
     every: Duration,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let mut due = Instant::now();
     loop {
         let left = due.saturating_duration_since(Instant::now());
@@ -170,7 +117,7 @@ fn attend(
         let ms = i32::try_from(left.as_millis()).unwrap_or(0) + 1;
         let mut fds = vec![channel.stream.as_fd(), signals.as_fd()];
         fds.extend(load.source());
-        let ready = ipc::wait_readable(&fds, ms).map_err(|e| e.to_string())?;
+        let ready = ipc::wait_readable(&fds, ms)?;
         let stop = ready.first() == Some(&true) && channel.stop_requested();
         let signal = signals.take();
         let ended: Vec<_> = std::iter::from_fn(process::reap_any).collect();
@@ -198,7 +145,7 @@ fn attend(
             }
         }
         if let Some(signal) = signal {
-            return Err(format!("its worker was sent signal {signal}"));
+            return Err(Failure::Signal(signal));
         }
     }
 }

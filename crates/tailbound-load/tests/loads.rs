@@ -236,6 +236,14 @@ fn every_load_works_counts_and_stops() {
 }
 
 #[test]
+fn every_load_of_the_catalogue_is_tried() {
+    let tried = |name| SPECS.iter().any(|spec| spec.split(':').next() == Some(name));
+    for kind in CATALOGUE {
+        assert!(tried(kind.name), "SPECS has no {}", kind.name);
+    }
+}
+
+#[test]
 fn nothing_is_left_after_a_normal_end() {
     for spec in SPECS {
         if !spec_works_here(spec) {
