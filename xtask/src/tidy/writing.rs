@@ -28,14 +28,14 @@ const CALLS: &[&str] = &[
 
 /// Files that may, and why.
 const MAY: &[(&str, &str)] = &[
-    ("crates/tailbound-sys/src/new_file.rs", "the function itself"),
+    ("crates/tailbound-sys/src/new_file/mod.rs", "the function itself"),
     ("crates/tailbound-sys/src/new_file/folder.rs", "the function itself"),
     ("crates/tailbound-sys/src/scratch.rs", "a file that never has a name (O_TMPFILE)"),
     (
         "crates/tailbound-load/src/file.rs",
         "the load of file systems without nameless files: O_EXCL, and the name removed at once",
     ),
-    ("crates/tailbound-host/src/tracefs.rs", "settings of the kernel's tracing (tracefs)"),
+    ("crates/tailbound-host/src/tracefs/mod.rs", "settings of the kernel's tracing (tracefs)"),
     ("crates/tailbound-load/src/worker.rs", "a setting of the kernel (/proc/self/oom_score_adj)"),
     (
         "crates/tailbound-lab/src/boot_folder.rs",
@@ -99,7 +99,7 @@ mod tests {
         for path in [
             "crates/tailbound/tests/cli/x.rs",
             "crates/tailbound-lab/src/build/make_tests.rs",
-            "crates/tailbound-sys/src/new_file.rs",
+            "crates/tailbound-sys/src/new_file/mod.rs",
             "xtask/src/x.rs",
             "docs/x.md",
         ] {
