@@ -35,7 +35,7 @@ struct Heard {
     failed: Option<String>,
 }
 
-/// Runs the benchmark `spec` (of [`crate::benchmark`]) once; `None` if `interrupted` said so before its
+/// Runs the benchmark `spec` (of [`crate::benchmark()`]) once; `None` if `interrupted` said so before its
 /// end. A benchmark that failed has a record with the reason.
 ///
 /// # Errors

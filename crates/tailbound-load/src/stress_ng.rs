@@ -16,7 +16,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use tailbound_core::units;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::Pid;
 use tailbound_sys::{private, program, sched};
@@ -87,6 +86,7 @@ struct StressNg {
     program: PathBuf,
     arguments: Vec<OsString>,
     stressor: String,
+    slice_s: i64,
     child: Child,
     metrics: File,
     pid: Pid,
@@ -124,6 +124,7 @@ fn start(options: Options, note: Note<'_>) -> Started {
         program,
         arguments: words.into_iter().map(OsString::from).collect(),
         stressor: options.stressor,
+        slice_s: options.slice_s,
         child: Child::new(true, Environment::Clean)?,
         metrics,
         pid: Pid(0),
@@ -193,10 +194,9 @@ impl Load for StressNg {
         if done == 0 {
             let words = self.child.last_words();
             let why = words.lines().find(|l| l.contains("skip")).unwrap_or("no further message");
-            let ns = units::format_ns_i64(SECOND_NS);
             return Err(Failure::Said(why.to_owned())
                 .on(format_args!("stress-ng --{} did nothing in a slice", self.stressor))
-                .remedy(format_args!("write a longer slice= than {ns} if it is slow")));
+                .remedy(format_args!("write a longer slice= than {}s if it is slow", self.slice_s)));
         }
         self.done = self.done.saturating_add(done);
         self.slice()?;
