@@ -33,6 +33,9 @@ pub trait Whole {
     /// The same from 0 on.
     #[must_use]
     fn whole_u64(self) -> u64;
+    /// The same for a place in a list.
+    #[must_use]
+    fn whole_usize(self) -> usize;
 }
 
 impl Whole for f64 {
@@ -47,6 +50,14 @@ impl Whole for f64 {
     )]
     fn whole_u64(self) -> u64 {
         self as u64
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "said in the header of this file"
+    )]
+    fn whole_usize(self) -> usize {
+        self as usize
     }
 }
 

@@ -196,7 +196,10 @@ impl Load for StressNg {
             let why = words.lines().find(|l| l.contains("skip")).unwrap_or("no further message");
             return Err(Failure::Said(why.to_owned())
                 .on(format_args!("stress-ng --{} did nothing in a slice", self.stressor))
-                .remedy(format_args!("write a longer slice= than {}s if it is slow", self.slice_s)));
+                .remedy(format_args!(
+                    "write a longer slice= than {}s if it is slow",
+                    self.slice_s
+                )));
         }
         self.done = self.done.saturating_add(done);
         self.slice()?;

@@ -8,6 +8,7 @@
 //! Not here: how threads are made, released and brought result ([`crate::thread_group`]).
 //! Source: sched(7), clock_nanosleep(2).
 
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::plan::{Means, Plan};
 use tailbound_core::policy::Policy;
 use tailbound_rt::cyclic::{self, Port};
@@ -96,14 +97,9 @@ fn begin(setup: &Setup<'_>, (): ()) -> Result<Running, ProbeError> {
 
 /// How the due times of a thread are spread; each thread draws its own.
 fn spread(plan: &Plan, slot: RecordSlot) -> Option<Spread> {
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        reason = "a share of an interval of an hour at most"
-    )]
     plan.spread.map(|s| Spread {
         seed: s.seed.wrapping_add(u64::from(slot.thread) << 32),
-        window_ns: (s.share * plan.interval_ns as f64) as i64,
+        window_ns: (s.share * plan.interval_ns.real()).whole_i64(),
     })
 }
 

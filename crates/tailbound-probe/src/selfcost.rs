@@ -3,6 +3,7 @@
 //!
 //! Context: SETUP. Units: ns. Takes about a millisecond.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::record::SelfCost;
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock;
@@ -26,7 +27,7 @@ pub fn measure(clock: i32) -> Result<SelfCost, SysError> {
         for _ in 1..READS {
             std::hint::black_box(clock::now_ns(clock));
         }
-        f64::from(READS).recip() * ns(clock::now_ns(clock) - begin)
+        f64::from(READS).recip() * (clock::now_ns(clock) - begin).real()
     });
     let mut activation = 0u64;
     let records = median(|| {
@@ -36,7 +37,7 @@ pub fn measure(clock: i32) -> Result<SelfCost, SysError> {
             writer.wake(activation, 0, 3_000 + i64::from(i % 64) * 97, 0);
             activation += 1;
         }
-        f64::from(RECORDS).recip() * ns(clock::now_ns(clock) - begin)
+        f64::from(RECORDS).recip() * (clock::now_ns(clock) - begin).real()
     });
     Ok([("clock_read_ns".to_owned(), reads), ("record_ns".to_owned(), records)].into())
 }
@@ -49,11 +50,6 @@ fn touch_rare_paths(scratch: &Recorder, writer: &mut Writer<'_>) {
     writer.wake(0, 0, 20_000_000_000, 20_000);
     writer.wake(1, 0, -1, 0);
     writer.wake(2, 2_000_000_000, 2_000_000_500, 0);
-}
-
-#[expect(clippy::cast_precision_loss, reason = "below a second")]
-fn ns(span: i64) -> f64 {
-    span as f64
 }
 
 fn median(mut round: impl FnMut() -> f64) -> f64 {

@@ -5,6 +5,7 @@
 //! out of its buckets is carried beside them, and the greatest value stays exact.
 //! Not here: drawing (`svg`, `text::bars`), quantiles (`tailbound-stats`).
 
+use tailbound_core::number::Whole as _;
 use tailbound_core::{Distribution, Histogram};
 
 /// Bins of a decade in pictures.
@@ -39,12 +40,7 @@ pub fn edges(per_decade: u32, step_ns: u64) -> Vec<u64> {
     let mut out = vec![0];
     for k in 0..=(per_decade * 11) {
         let exact = 10f64.powf(f64::from(k) / f64::from(per_decade));
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "1 to 1e11 by construction"
-        )]
-        let whole = exact.round() as u64;
+        let whole = exact.round().whole_u64();
         let edge = whole.div_ceil(step).saturating_mul(step);
         if out.last().is_none_or(|last| edge > *last) {
             out.push(edge);

@@ -6,6 +6,7 @@
 //! Not here: the statement and whether it shows the deadline (`tailbound_stats::bound`), its picture (`pictures`).
 
 use serde_json::{Value, json};
+use tailbound_core::number::Real as _;
 use tailbound_core::requirement::Rate;
 use tailbound_core::units::{format_ns, grouped};
 use tailbound_stats::Analysis;
@@ -165,8 +166,8 @@ pub(crate) fn mode_lines(modes: &[TailMode]) -> Vec<String> {
     out.extend(modes.iter().map(|m| {
         format!(
             "- {} to {}: {} ({})",
-            format_ns(m.low_ns as f64),
-            format_ns(m.high_ns as f64),
+            format_ns(m.low_ns.real()),
+            format_ns(m.high_ns.real()),
             if m.count == 1 { "one".to_owned() } else { grouped(m.count) },
             share(m.share)
         )

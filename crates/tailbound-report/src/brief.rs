@@ -4,6 +4,7 @@
 //! Context: COLD. Figures are per due activation of the judged context. Keys are added at the end, never
 //! renamed. Source: the logfmt convention; values with a space stand in quotes.
 
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::printable;
 use tailbound_core::units::exact;
 use tailbound_stats::analysis::Figures;
@@ -18,7 +19,7 @@ pub fn brief(analysis: &Analysis<'_>) -> String {
     let plan = &run.header.plan;
     let time = |ns: Option<i64>| ns.map_or_else(|| "unknown".to_owned(), short);
     let quantile = |p: f64| match due.and_then(|s| s.quantile(p)) {
-        Some(Quantile::Value { ns, .. }) => short(ns as i64),
+        Some(Quantile::Value { ns, .. }) => short(ns.whole_i64()),
         Some(Quantile::AtLeast { ns }) => format!(">={}", short(ns)),
         _ => "n/a".to_owned(),
     };
@@ -58,7 +59,7 @@ fn short(ns: i64) -> String {
         1_000_000..1_000_000_000 => ("ms", 1e6),
         _ => ("s", 1e9),
     };
-    let v = ns as f64 / factor;
+    let v = ns.real() / factor;
     let decimals = match v.abs() {
         v if v < 9.9995 => 3,
         v if v < 99.995 => 2,

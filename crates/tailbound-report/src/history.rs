@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
+use tailbound_core::number::Real as _;
 use tailbound_core::units::format_ns;
 use tailbound_stats::change::{self, Change, FIGURES, FactChange, Features, History, Settings};
 
@@ -273,7 +274,7 @@ pub fn figure(g: &Group<'_>) -> Option<Figure> {
                 .features
                 .iter()
                 .enumerate()
-                .map(|(k, f)| f.ns.get(i).copied().flatten().map(|v| ((k + 1) as f64, v)))
+                .map(|(k, f)| f.ns.get(i).copied().flatten().map(|v| ((k + 1).real(), v)))
                 .collect();
             points
                 .iter()
@@ -284,7 +285,7 @@ pub fn figure(g: &Group<'_>) -> Option<Figure> {
     let values = || lines.iter().flat_map(|l| l.1.iter().flatten().map(|p| p.1));
     let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
     let y = Scale::log(round_125(low * 0.95, false), round_125(high * 1.05, true), Unit::Ns);
-    let x = Scale::linear(0.0, g.runs.len() as f64 + 1.0, Unit::Count);
+    let x = Scale::linear(0.0, g.runs.len().real() + 1.0, Unit::Count);
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, "run, in the order of time", "latency");
         for (i, (name, points)) in lines.iter().enumerate() {
@@ -294,7 +295,7 @@ pub fn figure(g: &Group<'_>) -> Option<Figure> {
         for c in &g.history.changes {
             let word = if c.worse { "worse" } else { "better" };
             // Between the last run before and the first one after.
-            plot.rule_x(c.at as f64 + 0.5, &format!("{word} from {}", c.at + 1));
+            plot.rule_x(c.at.real() + 0.5, &format!("{word} from {}", c.at + 1));
         }
         plot.finish("Quantiles of every run in the order of time, changes marked")
     };

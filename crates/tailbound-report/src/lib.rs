@@ -6,10 +6,6 @@
 //! Not here: any input or output, any measuring, any statistics (`tailbound-stats`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
-#![expect(
-    clippy::cast_precision_loss,
-    reason = "pictures and texts show at most four digits of any count or time"
-)]
 
 pub mod bins;
 pub mod bound;

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
 use tailbound_core::{Context, Histogram};
@@ -69,7 +70,7 @@ pub fn frame(snapshot: &Progress, width: usize, height: usize, color: bool) -> S
 
 fn progress(s: &Progress, width: usize) -> InkLine {
     let share = if s.total_ns > 0 {
-        (s.elapsed_ns as f64 / s.total_ns as f64).clamp(0.0, 1.0)
+        (s.elapsed_ns.real() / s.total_ns.real()).clamp(0.0, 1.0)
     } else {
         0.0
     };
@@ -90,8 +91,7 @@ fn progress(s: &Progress, width: usize) -> InkLine {
     if bar_width < 6 {
         return line.and(&format!("  {tail}"), Ink::Plain);
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a bar")]
-    let full = (share * bar_width as f64) as usize;
+    let full = (share * bar_width.real()).whole_usize();
     line.and("  ", Ink::Plain)
         .and(&"█".repeat(full), Ink::Accent)
         .and(&"░".repeat(bar_width - full), Ink::Dim)

@@ -5,6 +5,7 @@
 //! Not here: latencies (`table`, `figures`), what tasks did over time (`pictures`).
 
 use tailbound_core::Run;
+use tailbound_core::number::Whole as _;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::{format_ns, grouped};
 
@@ -27,8 +28,7 @@ fn count(v: f64) -> String {
     if v.abs() < 1000.0 || v.abs() > 1e15 {
         return crate::svg::scale::trimmed(v, 2);
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 1e15")]
-    let whole = grouped(v.abs().round() as u64);
+    let whole = grouped(v.abs().round().whole_u64());
     if v < 0.0 { format!("-{whole}") } else { whole }
 }
 

@@ -4,6 +4,7 @@
 //! Context: COLD. Not here: finding it (`tailbound_stats::change::phases`).
 
 use serde_json::{Value, json};
+use tailbound_core::number::Real as _;
 use tailbound_core::units::format_span;
 use tailbound_stats::Analysis;
 use tailbound_stats::change::Phase;
@@ -16,7 +17,7 @@ fn ratio(p: &Phase) -> String {
 /// The seconds where something changed, with a few words each, for a picture over time.
 pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<(f64, String)> {
     let found = analysis.phases().unwrap_or_default();
-    found.iter().map(|p| (p.second as f64, ratio(p))).collect()
+    found.iter().map(|p| (p.second.real(), ratio(p))).collect()
 }
 
 /// What changed, a sentence each; nothing where nothing did.

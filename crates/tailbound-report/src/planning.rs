@@ -6,6 +6,7 @@
 //! Not here: the numbers (`tailbound_stats::planning`), the words of the command line.
 
 use serde_json::{Value, json};
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::requirement::Rate;
 use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
 use tailbound_stats::planning::{self, Demonstration, Given, METHOD, QuantilePlan, ShareInTime};
@@ -52,7 +53,7 @@ impl Means {
         )
     }
     fn activations(&self, seconds: f64) -> u64 {
-        whole(seconds * 1e9 / self.interval_ns.max(1) as f64)
+        whole(seconds * 1e9 / self.interval_ns.max(1).real())
     }
     fn level(&self) -> String {
         percent(self.confidence)
@@ -60,13 +61,7 @@ impl Means {
 }
 
 fn whole(x: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "`as` saturates; counts beyond 2^64 are nobody's plan"
-    )]
-    let n = (x * (1.0 - 1e-12)).ceil().max(0.0) as u64;
-    n
+    (x * (1.0 - 1e-12)).ceil().whole_u64()
 }
 
 fn per(rate: Rate) -> String {
@@ -148,7 +143,7 @@ pub fn length(means: &Means, length_s: f64) -> Section {
     } else {
         String::new()
     };
-    let all = activations as f64 * f64::from(means.machines);
+    let all = activations.real() * f64::from(means.machines);
     let probability = planning::given(all, 0.5, means.confidence).clean_shows;
     Section {
         sentences: vec![
@@ -221,7 +216,7 @@ fn given_words(share: f64, given: &Given, level: &str) -> String {
 #[must_use]
 pub fn quantile(means: &Means, plan: &QuantilePlan, design_effect: Option<f64>) -> Section {
     let name = tailbound_stats::quantile::label(plan.quantile);
-    let time = |n: f64| at_most(n * means.interval_ns as f64 / 1e9 / f64::from(means.machines));
+    let time = |n: f64| at_most(n * means.interval_ns.real() / 1e9 / f64::from(means.machines));
     let mut sentences = vec![
         format!(
             "An upper limit of {name} at {} confidence takes {} independent activations ({} at an interval of {}).",

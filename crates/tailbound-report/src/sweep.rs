@@ -7,6 +7,7 @@
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
+use tailbound_core::number::Real as _;
 use tailbound_core::units::format_ns;
 use tailbound_stats::quantile::quantile;
 use tailbound_stats::sweep::Step;
@@ -30,7 +31,7 @@ fn figure_of(run: &Run, p: f64) -> Option<f64> {
 }
 
 fn max_of(run: &Run) -> Option<f64> {
-    run.judged_total().1.max_ns.map(|ns| ns as f64)
+    run.judged_total().1.max_ns.map(|ns| ns.real())
 }
 
 /// What the steps say, in a sentence or two.
@@ -43,9 +44,9 @@ pub fn sentence(steps: &[Step]) -> String {
     };
     let mut text = format!(
         "The median at {} is {} times the one at {} ({}, {}).",
-        format_ns(long.interval_ns as f64),
+        format_ns(long.interval_ns.real()),
         trimmed(most / least.max(1.0)),
-        format_ns(short.interval_ns as f64),
+        format_ns(short.interval_ns.real()),
         format_ns(*most),
         format_ns(*least)
     );
@@ -57,7 +58,7 @@ pub fn sentence(steps: &[Step]) -> String {
     if let Some((step, ratio)) = farthest {
         text.push_str(&format!(
             " Random intervals move it most at {}: to {} times.",
-            format_ns(step.interval_ns as f64),
+            format_ns(step.interval_ns.real()),
             trimmed(ratio)
         ));
     }
@@ -87,7 +88,7 @@ pub fn table(steps: &[Step]) -> Table {
     for s in steps {
         let (woken, due) = s.even.judged_total();
         let mut row = vec![
-            format_ns(s.interval_ns as f64),
+            format_ns(s.interval_ns.real()),
             due.n.to_string(),
             due.n.saturating_sub(woken.n).to_string(),
         ];
@@ -145,7 +146,7 @@ type Curve = (String, Look, Vec<Option<(f64, f64)>>);
 
 fn curves(steps: &[Step]) -> Vec<Curve> {
     let line = |of: &dyn Fn(&Step) -> Option<f64>| -> Vec<Option<(f64, f64)>> {
-        steps.iter().map(|s| Some((s.interval_ns as f64, of(s).filter(|v| *v > 0.0)?))).collect()
+        steps.iter().map(|s| Some((s.interval_ns.real(), of(s).filter(|v| *v > 0.0)?))).collect()
     };
     let mut all: Vec<Curve> = Vec::new();
     for (colour, (p, name)) in QUANTILES.iter().enumerate() {

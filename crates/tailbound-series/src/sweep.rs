@@ -123,7 +123,6 @@ fn interrupted(run: &Run) -> bool {
 
 /// `steps` intervals from `from_ns` to `to_ns`, at least two, in equal ratios, in whole µs, none twice.
 #[must_use]
-#[expect(clippy::cast_possible_truncation, reason = "intervals of an hour at most")]
 pub fn intervals(from_ns: i64, to_ns: i64, steps: u32) -> Vec<i64> {
     let steps = steps.max(2);
     let at = |i: u32| {

@@ -13,6 +13,7 @@
 //! logarithm"); Howard, Ramdas, McAuliffe and Sekhon 2021 (gamma-Poisson mixture).
 
 use crate::chi::ln_gamma_1p;
+use tailbound_core::number::Real as _;
 
 /// Shape of the weight over the rates.
 pub const SHAPE: f64 = 0.5;
@@ -24,7 +25,7 @@ const STEPS_MAX: u32 = 200;
 
 /// ln of the mixture's ratio to a rate `rate`, after `events` in `time`.
 fn ln_ratio(events: u64, time: f64, scale: f64, rate: f64) -> f64 {
-    let n = events as f64;
+    let n = events.real();
     // ln Γ(½+n) - ln Γ(½), of which ln Γ(a+1) serves both.
     let gammas = ln_gamma_1p(SHAPE + n) - (SHAPE + n).ln() - (ln_gamma_1p(SHAPE) - SHAPE.ln());
     let logarithm = if events == 0 { 0.0 } else { n * rate.ln() };
@@ -44,7 +45,7 @@ pub fn rate_upper(events: u64, time: f64, planned: f64, confidence: f64) -> f64 
         return (target + SHAPE * ((scale + time) / scale).ln()) / time;
     }
     // Above n/t the ratio grows without bound: double until it is beyond the target.
-    let mut low = events as f64 / time;
+    let mut low = events.real() / time;
     let mut high = low.max(1.0 / time);
     for _ in 0..STEPS_MAX {
         if ln_ratio(events, time, scale, high) >= target {
@@ -112,7 +113,7 @@ mod tests {
     fn the_limit_is_above_the_count_and_the_ratio_is_met() {
         for events in [1u64, 2, 10, 1000, 1_000_000] {
             let upper = rate_upper(events, 10.0, 10.0, 0.95);
-            assert!(upper > events as f64 / 10.0, "{events}: {upper}");
+            assert!(upper > events.real() / 10.0, "{events}: {upper}");
             let ratio = ln_ratio(events, 10.0, 0.1, upper);
             assert!((ratio - 20f64.ln()).abs() < 1e-6, "{events}: {ratio}");
             assert!(upper > crate::rates::rate_upper(events, 10.0, 0.95), "peeking costs");

@@ -6,6 +6,8 @@
 //! where the greatest of them is concerned.
 //! Source: Ferro and Segers 2003, the intervals estimator.
 
+use tailbound_core::number::Real as _;
+
 /// Times between exceedances that an estimate takes at least.
 pub const GAPS_MIN: usize = 20;
 
@@ -13,11 +15,11 @@ pub const GAPS_MIN: usize = 20;
 #[must_use]
 pub fn extremal_index(times: &[u64]) -> Option<f64> {
     let gaps: Vec<f64> =
-        times.iter().zip(times.iter().skip(1)).map(|(a, b)| b.saturating_sub(*a) as f64).collect();
+        times.iter().zip(times.iter().skip(1)).map(|(a, b)| b.saturating_sub(*a).real()).collect();
     if gaps.len() < GAPS_MIN {
         return None;
     }
-    let n = gaps.len() as f64;
+    let n = gaps.len().real();
     let sum = |f: fn(f64) -> f64| gaps.iter().map(|g| f(*g)).sum::<f64>();
     let index = if gaps.iter().all(|g| *g <= 2.0) {
         2.0 * sum(|g| g).powi(2) / (n * sum(|g| g * g))
@@ -30,6 +32,8 @@ pub fn extremal_index(times: &[u64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use tailbound_core::number::Whole as _;
+
     use super::*;
     use crate::random::Random;
 
@@ -44,8 +48,7 @@ mod tests {
         let mut t = 0u64;
         for _ in 0..400 {
             let gap = (-random.uniform().ln() * 800.0).ceil();
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
-            let gap = gap as u64;
+            let gap = gap.whole_u64();
             t += gap + 4;
             groups.extend(t..t + 4);
         }

@@ -6,6 +6,8 @@
 //! only sums from a damaged or foreign file can reach.
 //! Not here: what is computed with them ([`crate::moments`]).
 
+use tailbound_core::number::Real as _;
+
 /// A signed whole number of magnitude below 2^256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Int256 {
@@ -99,13 +101,12 @@ impl Int256 {
         below |= second << zeros != 0;
         lead |= u64::from(below && top > 0);
         let exponent = 64 * i32::try_from(top).unwrap_or(0) - i32::try_from(zeros).unwrap_or(0);
-        let magnitude = lead as f64 * 2f64.powi(exponent);
+        let magnitude = lead.real() * 2f64.powi(exponent);
         if self.negative { -magnitude } else { magnitude }
     }
 }
 
 fn halves(v: u128) -> [u64; 2] {
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves are what is wanted")]
     [v as u64, (v >> 64) as u64]
 }
 
@@ -155,10 +156,10 @@ mod tests {
 
         #[test]
         fn floats_are_the_nearest(a in any::<i128>(), shift in 0u32..127) {
-            prop_assert_eq!(Int256::from(a).to_f64(), a as f64);
+            prop_assert_eq!(Int256::from(a).to_f64(), a.real());
             let power = Int256::from(1u128 << shift);
             let shifted = Int256::from(a).times(power).map(Int256::to_f64);
-            prop_assert_eq!(shifted, Some(a as f64 * 2f64.powi(shift.cast_signed())));
+            prop_assert_eq!(shifted, Some(a.real() * 2f64.powi(shift.cast_signed())));
         }
     }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tailbound_core::Run;
+use tailbound_core::number::Real as _;
 
 /// What one load did over the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,7 +33,7 @@ pub struct LoadTotal {
 pub fn loads(run: &Run) -> Vec<LoadTotal> {
     let mut all: BTreeMap<u32, LoadTotal> = BTreeMap::new();
     for l in run.loads.iter().filter(|l| l.span_ns > 0) {
-        let rate = l.count as f64 * 1e9 / l.span_ns as f64;
+        let rate = l.count.real() * 1e9 / l.span_ns.real();
         let t = all.entry(l.load).or_insert_with(|| LoadTotal {
             load: l.load,
             name: l.name.clone(),
@@ -45,7 +46,7 @@ pub fn loads(run: &Run) -> Vec<LoadTotal> {
         t.count = t.count.saturating_add(l.count);
         t.span_ns = t.span_ns.saturating_add(l.span_ns);
         t.least_per_s = t.least_per_s.min(rate);
-        t.rate_per_s = t.count as f64 * 1e9 / t.span_ns as f64;
+        t.rate_per_s = t.count.real() * 1e9 / t.span_ns.real();
     }
     all.into_values().collect()
 }

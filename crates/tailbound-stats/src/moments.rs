@@ -13,6 +13,7 @@
 
 use serde::Serialize;
 use tailbound_core::Sums;
+use tailbound_core::number::Real as _;
 
 use crate::int256::Int256;
 
@@ -48,7 +49,7 @@ impl Moments {
         if sums.n == 0 {
             return Self::default();
         }
-        let count = sums.n as f64;
+        let count = sums.n.real();
         let mean_ns = Some(Int256::from(sums.s1).to_f64() / count);
         let Some((a, b, c)) = central(sums) else {
             return Self { n: sums.n, mean_ns, ..Self::default() };
@@ -76,7 +77,7 @@ impl Moments {
         skewness: Option<f64>,
         kurtosis: Option<f64>,
     ) -> Self {
-        let count = n as f64;
+        let count = n.real();
         Self {
             n,
             mean_ns,
@@ -132,9 +133,9 @@ pub struct Accumulator {
 impl Accumulator {
     /// Adds one value. The order of the updates matters: M4 before M3 before M2.
     pub fn add(&mut self, x: f64) {
-        let before = self.n as f64;
+        let before = self.n.real();
         self.n += 1;
-        let n = self.n as f64;
+        let n = self.n.real();
         let delta = x - self.mean;
         let delta_n = delta / n;
         let delta_n2 = delta_n * delta_n;
@@ -155,7 +156,7 @@ impl Accumulator {
             *self = *other;
             return;
         }
-        let (a, b) = (self.n as f64, other.n as f64);
+        let (a, b) = (self.n.real(), other.n.real());
         let n = a + b;
         let delta = other.mean - self.mean;
         let d_n = delta / n;
@@ -180,7 +181,7 @@ impl Accumulator {
         if self.n == 0 {
             return Moments::default();
         }
-        let n = self.n as f64;
+        let n = self.n.real();
         let spread = self.m2 > 0.0;
         Moments::assemble(
             self.n,

@@ -8,6 +8,7 @@
 //! Source: Wichura 1988, AS 241 (PPND16); Stephens 1970 for the correction of the statistic.
 
 use crate::chi::gamma_q;
+use tailbound_core::number::Real as _;
 
 /// The probability that a standard normal variable is above `x`.
 #[must_use]
@@ -106,7 +107,7 @@ const FAR_BELOW: [f64; 8] = [
 /// independent values and their own steps.
 #[must_use]
 pub fn kolmogorov_above(distance: f64, n: usize) -> f64 {
-    let root = (n as f64).sqrt();
+    let root = (n.real()).sqrt();
     let t = (root + 0.12 + 0.11 / root.max(1.0)) * distance;
     if t < 0.2 {
         return 1.0;

@@ -10,6 +10,8 @@
 //! Source: Jain and Chlamtac 1985, "The P² algorithm for dynamic calculation of quantiles and
 //! histograms without storing observations"; Akinshin 2021 on its positions.
 
+use tailbound_core::number::Real as _;
+
 /// P² estimators of several quantiles, fed with the same values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct P2 {
@@ -88,7 +90,7 @@ impl Estimator {
             [q1, q2, q3].iter().filter(|q| x >= **q).count()
         };
         self.ranks.iter_mut().skip(cell + 1).for_each(|rank| *rank += 1.0);
-        let last = (self.count - 1) as f64;
+        let last = (self.count - 1).real();
         let p = self.p;
         for (i, share) in [(1, p / 2.0), (2, p), (3, f64::midpoint(1.0, p))] {
             self.adjust(i, last * share + 1.0);
@@ -127,7 +129,7 @@ impl Estimator {
             return Some(self.heights[2]);
         }
         // The values are all there: the exact one of rank ceil(p·n).
-        let rank = (1..self.count).filter(|r| (*r as f64) < self.p * self.count as f64).count();
+        let rank = (1..self.count).filter(|r| (r.real()) < self.p * self.count.real()).count();
         let seen = usize::try_from(self.count).unwrap_or(0);
         self.heights.get(..seen).and_then(|q| q.get(rank)).copied()
     }

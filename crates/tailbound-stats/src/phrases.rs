@@ -5,6 +5,7 @@
 //! three digits, unless rounding would make it look equal to the limit.
 //! Not here: when which sentence is said ([`crate::verdict`]).
 
+use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
 use tailbound_core::{EndReason, Requirement};
 
@@ -64,7 +65,7 @@ pub(crate) fn share(part: u64, all: u64) -> String {
     if all == 0 || part == 0 {
         return "0 %".to_owned();
     }
-    let percent = part as f64 / all as f64 * 100.0;
+    let percent = part.real() / all.real() * 100.0;
     if percent < 0.0001 {
         return format!("one in {}", grouped(all / part));
     }

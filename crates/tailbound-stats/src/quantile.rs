@@ -10,6 +10,7 @@
 
 use serde::Serialize;
 use tailbound_core::Distribution;
+use tailbound_core::number::{Real as _, Whole as _};
 
 /// The quantiles that every summary gives.
 pub const STANDARD: [f64; 8] = [0.05, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
@@ -82,7 +83,7 @@ struct Cell {
 
 impl Cell {
     fn middle(&self) -> f64 {
-        f64::midpoint(self.low_ns as f64, self.high_ns as f64)
+        f64::midpoint(self.low_ns.real(), self.high_ns.real())
     }
 }
 
@@ -133,13 +134,7 @@ pub fn needed(p: f64) -> u64 {
 
 /// Up to the next whole number, unless only rounding errors are above the last one.
 fn round_up(x: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "callers pass counts, and `as` saturates"
-    )]
-    let n = (x * (1.0 - 1e-12)).ceil().max(0.0) as u64;
-    n
+    (x * (1.0 - 1e-12)).ceil().whole_u64()
 }
 
 /// The quantile of probability `p` (0 to 1) of `d`.
@@ -157,7 +152,7 @@ pub fn quantile(d: &Distribution, p: f64) -> Quantile {
     if all < needed(p) {
         return needs(p, all);
     }
-    let rank = round_up(p * all as f64).clamp(1, all);
+    let rank = round_up(p * all.real()).clamp(1, all);
     let unbinned_from = (d.unbinned > 0).then_some(d.unbinned_from_ns);
     if unbinned_from == Some(None) {
         return Quantile::Unknown;
@@ -168,7 +163,7 @@ pub fn quantile(d: &Distribution, p: f64) -> Quantile {
         if below.saturating_add(cell.count) >= rank {
             // An unbinned value may lie below this bucket: then the rank is not known.
             return match unbinned_from {
-                Some(from) if edge(d, cell) > from as f64 => Quantile::AtLeast { ns: from },
+                Some(from) if edge(d, cell) > from.real() => Quantile::AtLeast { ns: from },
                 _ => inside(d, cell, rank - below),
             };
         }
@@ -179,7 +174,7 @@ pub fn quantile(d: &Distribution, p: f64) -> Quantile {
 
 /// The greatest value a bucket stands for.
 fn edge(d: &Distribution, cell: Cell) -> f64 {
-    if d.resolution_ns > 1 { source_value(d, cell) } else { cell.high_ns as f64 }
+    if d.resolution_ns > 1 { source_value(d, cell) } else { cell.high_ns.real() }
 }
 
 fn needs(p: f64, have: u64) -> Quantile {
@@ -188,14 +183,14 @@ fn needs(p: f64, have: u64) -> Quantile {
 
 /// The value of rank `rank` (1 to `cell.count`) of a bucket.
 fn inside(d: &Distribution, cell: Cell, rank: u64) -> Quantile {
-    let (low_ns, high_ns) = (cell.low_ns as f64, cell.high_ns as f64);
+    let (low_ns, high_ns) = (cell.low_ns.real(), cell.high_ns.real());
     if d.resolution_ns > 1 && cell.low_ns >= 0 && source_value(d, cell) == 0.0 {
         let ns = i64::try_from(d.resolution_ns).unwrap_or(i64::MAX);
         // A least value that is known more finely lies within the step, not within the bucket of 0.
         let least = d.min_ns.filter(|m| (0..ns).contains(m)).unwrap_or(0);
-        return Quantile::Below { ns, low_ns: least as f64 };
+        return Quantile::Below { ns, low_ns: least.real() };
     }
-    let exact = |ns: i64| Quantile::Value { ns: ns as f64, low_ns: ns as f64, high_ns: ns as f64 };
+    let exact = |ns: i64| Quantile::Value { ns: ns.real(), low_ns: ns.real(), high_ns: ns.real() };
     if let Some(max) = d.max_ns.filter(|m| *m == cell.high_ns && rank == cell.count) {
         return exact(max);
     }
@@ -206,7 +201,7 @@ fn inside(d: &Distribution, cell: Cell, rank: u64) -> Quantile {
         source_value(d, cell)
     } else if cell.count > 1 {
         // The ranks of a bucket are spread evenly from its first value to its last one.
-        low_ns + (high_ns - low_ns) * (rank - 1) as f64 / (cell.count - 1) as f64
+        low_ns + (high_ns - low_ns) * (rank - 1).real() / (cell.count - 1).real()
     } else {
         cell.middle()
     };
@@ -225,7 +220,7 @@ fn source_value(d: &Distribution, cell: Cell) -> f64 {
     } else {
         // As many multiples above as below: again a multiple.
         let steps = (last - first) / step / 2;
-        first.saturating_add(steps.saturating_mul(step)) as f64
+        first.saturating_add(steps.saturating_mul(step)).real()
     }
 }
 
@@ -261,7 +256,7 @@ pub fn mode(d: &Distribution) -> Option<Mode> {
             held = held.saturating_add(next.count);
             end += 1;
         }
-        let density = held as f64 / width as f64;
+        let density = held.real() / width.real();
         if best.is_none_or(|(most, ..)| density > most) {
             best = Some((density, first, end - 1));
         }
@@ -271,14 +266,14 @@ pub fn mode(d: &Distribution) -> Option<Mode> {
     let (first, last) = (all.get(first)?, all.get(last)?);
     // The middle of a stretch may lie beyond the last value in it, which is known.
     let within = |ns: f64| {
-        let ns = d.max_ns.map_or(ns, |max| ns.min(max as f64));
-        d.min_ns.map_or(ns, |min| ns.max(min as f64))
+        let ns = d.max_ns.map_or(ns, |max| ns.min(max.real()));
+        d.min_ns.map_or(ns, |min| ns.max(min.real()))
     };
     if first.low_ns == last.low_ns {
         let ns = if d.resolution_ns > 1 { source_value(d, *first) } else { first.middle() };
         return Some(Mode { ns: within(ns), width_ns: first.width_ns });
     }
-    let ns = f64::midpoint(first.low_ns as f64, last.high_ns as f64);
+    let ns = f64::midpoint(first.low_ns.real(), last.high_ns.real());
     Some(Mode { ns: within(ns), width_ns })
 }
 
@@ -286,7 +281,7 @@ pub fn mode(d: &Distribution) -> Option<Mode> {
 fn stretch_ns(all: &[Cell]) -> u64 {
     let n: u64 = all.iter().map(|c| c.count).sum();
     let at = |share: f64| {
-        let rank = round_up(share * n as f64).max(1);
+        let rank = round_up(share * n.real()).max(1);
         let mut below = 0u64;
         let found = all.iter().find(|c| {
             below = below.saturating_add(c.count);
@@ -294,7 +289,7 @@ fn stretch_ns(all: &[Cell]) -> u64 {
         });
         found.map_or(0.0, Cell::middle)
     };
-    round_up(2.0 * (at(0.75) - at(0.25)) / (n as f64).cbrt()).max(1)
+    round_up(2.0 * (at(0.75) - at(0.25)) / (n.real()).cbrt()).max(1)
 }
 
 /// The probability of being later than a value, as steps at the buckets' upper edges.
@@ -312,11 +307,11 @@ pub fn survival(d: &Distribution) -> Vec<(f64, f64)> {
     let mut curve = Vec::new();
     for cell in cut_cells(d) {
         let edge = edge(d, cell);
-        if d.unbinned > 0 && d.unbinned_from_ns.is_some_and(|from| edge > from as f64) {
+        if d.unbinned > 0 && d.unbinned_from_ns.is_some_and(|from| edge > from.real()) {
             return curve;
         }
         above = above.saturating_sub(cell.count);
-        curve.push((edge, above as f64 / all as f64));
+        curve.push((edge, above.real() / all.real()));
     }
     curve
 }

@@ -6,6 +6,8 @@
 //! Not here: what is drawn (permutations and bootstrap weights are drawn where they are used).
 //! Source: Blackman and Vigna, xoshiro256++, seeded by splitmix64.
 
+use tailbound_core::number::Real as _;
+
 /// A generator.
 #[derive(Clone, Debug)]
 pub struct Random {
@@ -43,17 +45,14 @@ impl Random {
 
     /// Uniform in the open interval (0, 1): its logarithm exists.
     pub fn uniform(&mut self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "52 bits are exact in a double")]
-        let bits = (self.next_u64() >> 12) as f64;
+        let bits = (self.next_u64() >> 12).real();
         (bits + 0.5) / 4_503_599_627_370_496.0
     }
 
     /// Uniform in `0..n`; 0 for `n` = 0.
     pub fn below(&mut self, n: usize) -> usize {
         // The high half of the product: its bias is below n / 2^64.
-        #[expect(clippy::cast_possible_truncation, reason = "below n")]
-        let drawn = ((u128::from(self.next_u64()) * n as u128) >> 64) as usize;
-        drawn
+        ((u128::from(self.next_u64()) * n as u128) >> 64) as usize
     }
 
     /// Heads or tails.

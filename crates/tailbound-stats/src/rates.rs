@@ -12,6 +12,7 @@
 //! Source: Garwood 1936 (Poisson limits by chi-square); Hanley and Lippman-Hand 1983 (rule of
 //! three).
 
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::{format_ns, format_span, grouped};
 
 use crate::chi::gamma_quantile;
@@ -31,7 +32,7 @@ pub const BLOCK_NS: i64 = 1_000_000_000;
 #[must_use]
 pub fn rate_upper(events: u64, exposure: f64, confidence: f64) -> f64 {
     if exposure > 0.0 {
-        gamma_quantile(events as f64 + 1.0, confidence) / exposure
+        gamma_quantile(events.real() + 1.0, confidence) / exposure
     } else {
         f64::INFINITY
     }
@@ -43,7 +44,7 @@ pub fn rate_lower(events: u64, exposure: f64, confidence: f64) -> f64 {
     if events == 0 || exposure <= 0.0 {
         return 0.0;
     }
-    gamma_quantile(events as f64, 1.0 - confidence) / exposure
+    gamma_quantile(events.real(), 1.0 - confidence) / exposure
 }
 
 /// Upper limit of a probability of which no event was seen in `trials` independent trials:
@@ -53,7 +54,7 @@ pub fn rule_of_three(trials: u64, confidence: f64) -> f64 {
     if trials == 0 {
         return 1.0;
     }
-    -((-confidence).ln_1p() / trials as f64).exp_m1()
+    -((-confidence).ln_1p() / trials.real()).exp_m1()
 }
 
 /// Independent trials without an event that show a probability of at most `p`.
@@ -65,7 +66,7 @@ pub fn trials_needed(p: f64, confidence: f64) -> f64 {
 /// Exposure that shows a rate of at most `rate` if `events` are seen in it.
 #[must_use]
 pub fn exposure_needed(events: u64, rate: f64, confidence: f64) -> f64 {
-    if rate > 0.0 { gamma_quantile(events as f64 + 1.0, confidence) / rate } else { f64::INFINITY }
+    if rate > 0.0 { gamma_quantile(events.real() + 1.0, confidence) / rate } else { f64::INFINITY }
 }
 
 /// The most events that `exposure` may hold and still show a rate of at most `rate`;
@@ -77,12 +78,7 @@ pub fn events_allowed(exposure: f64, rate: f64, confidence: f64) -> Option<u64> 
         return None;
     }
     // The limit is above the count itself, so the expected number bounds the search.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "`as` saturates, and the search only needs a bound"
-    )]
-    let (mut good, mut bad) = (0u64, (exposure * rate).ceil() as u64 + 1);
+    let (mut good, mut bad) = (0u64, (exposure * rate).ceil().whole_u64() + 1);
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
         if shows(middle) {
@@ -132,8 +128,7 @@ fn span(seconds: f64) -> String {
     if seconds < 1.0 {
         return format_ns(ns);
     }
-    #[expect(clippy::cast_possible_truncation, reason = "checked to fit just above")]
-    let ns = ns.round() as i64;
+    let ns = ns.round().whole_i64();
     format_span(ns)
 }
 
@@ -144,7 +139,7 @@ fn span(seconds: f64) -> String {
 /// second, or so many hits that blocks of one second cannot tell the rate.
 #[must_use]
 pub fn sentence(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option<String> {
-    let upper = rate_upper(hits, seconds as f64, confidence);
+    let upper = rate_upper(hits, seconds.real(), confidence);
     if seconds == 0 || !upper.is_finite() || upper > 1.0 && hits > 0 {
         return None;
     }
@@ -167,7 +162,7 @@ pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option
         return None;
     }
     let (level, of) = (percent(confidence), grouped(seconds));
-    let exposure = seconds as f64;
+    let exposure = seconds.real();
     let upper = rate_upper(hits, exposure, confidence);
     if hits == 0 {
         if upper > COMMON {
@@ -263,7 +258,7 @@ mod tests {
     fn limits_enclose_the_count() {
         for k in [1u64, 2, 17, 400, 1_000_000] {
             let (low, high) = (rate_lower(k, 1.0, 0.95), rate_upper(k, 1.0, 0.95));
-            assert!(low < k as f64 && (k as f64) < high, "{low} {k} {high}");
+            assert!(low < k.real() && (k.real()) < high, "{low} {k} {high}");
         }
         assert_eq!(rate_lower(0, 10.0, 0.95), 0.0);
         // Poisson limits of 10 events, one-sided 95 %: 5.425 and 16.962.

@@ -12,6 +12,7 @@
 use std::collections::BTreeSet;
 
 use tailbound_core::Plan;
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::{StopRule, Until};
 use tailbound_core::record::{BlockRecord, SecondRecord};
 use tailbound_core::units::format_ns_i64;
@@ -64,14 +65,14 @@ impl Stopping {
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let r = &plan.requirement;
-        let rate_per_s = r.rate.map(|x| f64::from(x.count) / (x.per_ns as f64 / 1e9));
+        let rate_per_s = r.rate.map(|x| f64::from(x.count) / (x.per_ns.real() / 1e9));
         Self {
             until: plan.until.clone(),
             deadline_ns: r.deadline_ns,
             early_ns: r.early_ns,
             rate_per_s,
             confidence: r.confidence,
-            planned_s: rate_per_s.map_or(plan.duration_ns() as f64 / 1e9, |rate| {
+            planned_s: rate_per_s.map_or(plan.duration_ns().real() / 1e9, |rate| {
                 exposure_needed(0, rate, r.confidence)
             }),
             recent: BTreeSet::new(),
@@ -168,7 +169,7 @@ impl Stopping {
                     text: format!(
                         "not demonstrated: there was an exceedance of {} within {}; to show {} anyway takes {} with no further one",
                         self.limit(),
-                        at_most(within_s as f64),
+                        at_most(within_s.real()),
                         self.rate_words(),
                         at_most(self.rate_per_s.map_or(f64::INFINITY, |rate| {
                             exposure_needed(hits, rate, self.confidence)
@@ -199,7 +200,7 @@ impl Stopping {
     fn upper(&self, complete_s: u64) -> Option<f64> {
         self.deadline_ns.or(self.early_ns)?;
         (complete_s > 0).then(|| {
-            anytime::rate_upper(self.hits(), complete_s as f64, self.planned_s, self.confidence)
+            anytime::rate_upper(self.hits(), complete_s.real(), self.planned_s, self.confidence)
         })
     }
 
@@ -228,7 +229,7 @@ impl Stopping {
         if self.series.stretches.len() < STRETCHES_MIN || until.quantiles.is_empty() {
             return Vec::new();
         }
-        let each = 1.0 - (1.0 - self.confidence) / until.quantiles.len() as f64;
+        let each = 1.0 - (1.0 - self.confidence) / until.quantiles.len().real();
         quantile_widths(&self.series, &until.quantiles, each)
     }
 
@@ -258,7 +259,7 @@ impl Stopping {
     #[must_use]
     pub fn at_end(&self, complete_s: u64) -> Option<String> {
         let until = self.until.as_ref()?;
-        let seconds = complete_s as f64;
+        let seconds = complete_s.real();
         Some(match until.rule {
             StopRule::Demonstrated if seconds + 1.0 >= self.planned_s && self.hits() == 0 => {
                 format!(

@@ -9,6 +9,7 @@
 
 use serde::Serialize;
 use tailbound_core::Distribution;
+use tailbound_core::number::Real as _;
 
 use crate::moments::Moments;
 use crate::precision::Precision;
@@ -90,7 +91,7 @@ impl Summary {
     #[must_use]
     pub fn mode_below(&self) -> Option<i64> {
         let step = i64::try_from(self.resolution_ns).ok().filter(|step| *step > 1)?;
-        self.mode.filter(|m| m.ns >= 0.0 && m.ns < step as f64).map(|_| step)
+        self.mode.filter(|m| m.ns >= 0.0 && m.ns < step.real()).map(|_| step)
     }
 
     /// The quantile of probability `p`, if it is one of [`STANDARD`].

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tailbound_core::context::{Context, contexts};
+use tailbound_core::number::Real as _;
 use tailbound_core::record::{SecondRecord, ThreadRecord};
 use tailbound_core::{Distribution, Plan, Requirement};
 
@@ -112,7 +113,7 @@ fn latest(plan: &Plan, judged: &[&ThreadRecord], seconds: &[&SecondRecord]) -> O
         .iter()
         .find(|s| s.thread == t.thread && s.n > 0 && s.max_ns == max_ns)
         .zip(plan.interval())
-        .map(|(s, interval_ns)| s.argmax as f64 * interval_ns as f64 / 1e9);
+        .map(|(s, interval_ns)| s.argmax.real() * interval_ns.real() / 1e9);
     Some(Extreme { error_ns: max_ns, cpu: t.cpu, t_s })
 }
 

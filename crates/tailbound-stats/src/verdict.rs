@@ -11,6 +11,7 @@
 //! Not here: counting ([`crate::exceed`]), limits of rates ([`crate::rates`]); no bound
 //! extrapolates beyond what was seen.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::record::{SecondRecord, ThreadRecord};
 use tailbound_core::requirement::{Class, Rate};
 use tailbound_core::units::{format_ns, grouped};
@@ -191,8 +192,8 @@ impl Case<'_> {
             return Count::Open(format!("the confidence {given} is not between 0 and 1"));
         };
         let blocks = self.tally.blocks;
-        let exposure = self.measured_ns.max(0) as f64 / 1e9;
-        let required = f64::from(rate.count) / (rate.per_ns as f64 / 1e9);
+        let exposure = self.measured_ns.max(0).real() / 1e9;
+        let required = f64::from(rate.count) / (rate.per_ns.real() / 1e9);
         let level = percent(confidence);
         if rates::rate_lower(blocks.hits_min, exposure, confidence) > required {
             return Count::Beyond(
@@ -224,7 +225,7 @@ impl Case<'_> {
                 at_most(total - exposure)
             ));
         }
-        let plain = self.tally.found.beyond().saturating_add(self.tally.found.unknown) as f64;
+        let plain = self.tally.found.beyond().saturating_add(self.tally.found.unknown).real();
         if plain > required * exposure {
             return Count::Open(format!(
                 "{text}; counted one by one that is more often than {rate}, but they came within \

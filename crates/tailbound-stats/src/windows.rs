@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use tailbound_core::number::Real as _;
 use tailbound_core::record::WindowRecord;
 use tailbound_core::{Distribution, Histogram, Sums};
 
@@ -188,8 +189,8 @@ fn at_precision(h: &Histogram) -> Histogram {
 fn values(d: &Distribution) -> BTreeMap<String, f64> {
     let m = d.sums.as_ref().map(Moments::of).unwrap_or_default();
     let named = [
-        ("min", d.min_ns.map(|v| v as f64)),
-        ("max", d.max_ns.map(|v| v as f64)),
+        ("min", d.min_ns.map(|v| v.real())),
+        ("max", d.max_ns.map(|v| v.real())),
         ("mean", m.mean_ns),
         ("sd", m.sd_ns),
         ("skewness", m.skewness),

@@ -8,6 +8,7 @@
 //! Not here: what is told of it (`findings`).
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use tailbound_core::number::{Real as _, Whole as _};
 
 use tailbound_rt::h2::{self, PRECISION};
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
@@ -174,13 +175,7 @@ impl Seen {
     /// The least cost that a share `p` of the reads did not exceed; `None` without reads.
     pub(super) fn cost_ns(&self, p: f64) -> Option<u64> {
         let total: u64 = self.costs.iter().map(|c| u64::from(*c)).sum();
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a rank among a run's readings"
-        )]
-        let rank = ((total as f64 * p).ceil() as u64).max(1);
+        let rank = (total.real() * p).ceil().whole_u64().max(1);
         let mut so_far = 0u64;
         let at = self.costs.iter().position(|c| {
             so_far += u64::from(*c);

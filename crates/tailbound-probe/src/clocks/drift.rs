@@ -5,6 +5,7 @@
 //! Source: clock_gettime(2), CLOCK_MONOTONIC_RAW, CLOCK_PROCESS_CPUTIME_ID.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use tailbound_core::number::Real as _;
 
 use tailbound_sys::clock::{CLOCK_REALTIME, now_ns};
 use tailbound_sys::counter::CLOCK_MONOTONIC_RAW;
@@ -46,12 +47,11 @@ impl Drift {
         Self(pair())
     }
     /// Parts per million by which CLOCK_REALTIME ran faster, and its certain limits.
-    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     pub(super) fn end(self) -> Option<(f64, f64, f64)> {
         let (from, to) = (self.0?, pair()?);
-        let raw = to.raw_ns.checked_sub(from.raw_ns).filter(|d| *d > 0)? as f64;
-        let ahead = to.real_ns.wrapping_sub(from.real_ns) as f64 - raw;
-        let unsure = (from.width_ns + to.width_ns) as f64 / 2.0;
+        let raw = to.raw_ns.checked_sub(from.raw_ns).filter(|d| *d > 0)?.real();
+        let ahead = to.real_ns.wrapping_sub(from.real_ns).real() - raw;
+        let unsure = (from.width_ns + to.width_ns).real() / 2.0;
         let ppm = |ns: f64| ns / raw * 1e6;
         Some((ppm(ahead), ppm(ahead - unsure), ppm(ahead + unsure)))
     }

@@ -5,6 +5,7 @@
 
 use tailbound_core::Finding;
 use tailbound_core::finding::Impact;
+use tailbound_core::number::Real as _;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns;
 use tailbound_sys::readings::{READINGS, Reading, that_enter_the_kernel};
@@ -18,11 +19,6 @@ use crate::thread_group::ProbeOutput;
 const SETTABLE: [&str; 5] = ["realtime", "tai", "gettimeofday", "realtime-coarse", "time"];
 /// What the sum of thread clocks may differ by, as their accounting is not made at one moment.
 const SUM_SLACK_NS: i64 = 1_000_000;
-
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn f(ns: i64) -> f64 {
-    ns as f64
-}
 
 /// Everything, of all threads together.
 pub(super) fn output(tallies: &[Tally], source: &str, drift: Drift) -> ProbeOutput {
@@ -42,9 +38,10 @@ pub(super) fn output(tallies: &[Tally], source: &str, drift: Drift) -> ProbeOutp
     }
     let kernel = figure(
         "clocks-by-system-call".to_owned(),
-        f(entering.as_ref().map_or(-1, |e| {
+        (entering.as_ref().map_or(-1, |e| {
             i64::try_from(e.values().filter(|enters| **enters).count()).unwrap_or(-1)
-        })),
+        }))
+        .real(),
         "1",
         format!("of {} ways to read a clock; the clock source is {source}", READINGS.len()),
     );
@@ -74,7 +71,7 @@ pub(super) fn output(tallies: &[Tally], source: &str, drift: Drift) -> ProbeOutp
 
 fn one_clock(output: &mut ProbeOutput, name: &str, reading: Reading, seen: &Seen, way: &str) {
     let resolution = match reading.resolution_ns() {
-        Ok(Some(ns)) => format!("resolution {}", format_ns(f(ns))),
+        Ok(Some(ns)) => format!("resolution {}", format_ns(ns.real())),
         Ok(None) => "no resolution of its own".to_owned(),
         Err(e) => {
             output.findings.push(Finding::new(
@@ -89,20 +86,20 @@ fn one_clock(output: &mut ProbeOutput, name: &str, reading: Reading, seen: &Seen
     for (label, p) in [("p50", 0.5), ("p99", 0.99)] {
         if let Some(ns) = seen.cost_ns(p).and_then(|ns| i64::try_from(ns).ok()) {
             let note = if label == "p50" { note.clone() } else { String::new() };
-            output.figures.push(figure(format!("read-{name}-{label}"), f(ns), "ns", note));
+            output.figures.push(figure(format!("read-{name}-{label}"), ns.real(), "ns", note));
         }
     }
     let max_note = format!("largest mean of {TOGETHER} reads together");
     output.figures.push(figure(
         format!("read-{name}-max"),
-        f(seen.cost_ns_max),
+        seen.cost_ns_max.real(),
         "ns",
         if name == "monotonic" { max_note } else { String::new() },
     ));
     if reading != Reading::Counter {
         let note = format!("longest from one reading to the next, of {} readings", seen.readings);
         let note = if name == "monotonic" { note } else { String::new() };
-        output.figures.push(figure(format!("gap-{name}-max"), f(seen.gap_ns_max), "ns", note));
+        output.figures.push(figure(format!("gap-{name}-max"), seen.gap_ns_max.real(), "ns", note));
     }
     for (where_, id, back) in
         [("on one CPU", "back", seen.same_cpu), ("across CPUs", "back-across", seen.across)]
@@ -125,7 +122,7 @@ fn one_clock(output: &mut ProbeOutput, name: &str, reading: Reading, seen: &Seen
                     "{name} went back {where_} {} times in {} readings, by {} at most",
                     back.times,
                     seen.readings,
-                    format_ns(f(back.most_ns))
+                    format_ns(back.most_ns.real())
                 ),
             )
             .meaning(meaning)
@@ -146,12 +143,12 @@ fn thread_sum(output: &mut ProbeOutput) {
     };
     output.figures.push(figure(
         "thread-clocks-off".to_owned(),
-        f(sums.outside_ns),
+        sums.outside_ns.real(),
         "ns",
         format!(
             "what thread clocks ({}) contradict the process clock ({}) by",
-            format_ns(f(sums.threads_ns)),
-            format_ns(f(sums.process_ns))
+            format_ns(sums.threads_ns.real()),
+            format_ns(sums.process_ns.real())
         ),
     ));
     if sums.outside_ns > SUM_SLACK_NS {
@@ -161,8 +158,8 @@ fn thread_sum(output: &mut ProbeOutput) {
                 Impact::Violation,
                 format!(
                     "thread clocks advanced by {}, the process clock by {}",
-                    format_ns(f(sums.threads_ns)),
-                    format_ns(f(sums.process_ns))
+                    format_ns(sums.threads_ns.real()),
+                    format_ns(sums.process_ns.real())
                 ),
             )
             .meaning("CPU time is counted wrongly; CPU utilisation figures are not reliable."),

@@ -8,6 +8,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::policy::Policy;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
@@ -129,14 +130,13 @@ pub(super) fn probe_output(
     output
 }
 
-#[expect(clippy::cast_precision_loss, reason = "microseconds at most")]
 fn figure((a, b): (u32, u32), low: i64, high: i64) -> FigureRecord {
     FigureRecord {
         name: "clock-skew".to_owned(),
-        value: low.midpoint(high) as f64,
+        value: low.midpoint(high).real(),
         unit: "ns".to_owned(),
-        low: Some(low as f64),
-        high: Some(high as f64),
+        low: Some(low.real()),
+        high: Some(high.real()),
         confidence: None,
         note: format!(
             "the clock read on CPU {b} minus the same on CPU {a}, by {ROUNDS} questions over a cache line before and after; of all pairs the widest"

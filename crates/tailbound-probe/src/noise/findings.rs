@@ -4,6 +4,7 @@
 //! Context: COLD. Units: %, ns, 1/s. Shares are of the time polled: without rests and without
 //! what recording took.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Finding, Impact};
@@ -16,16 +17,6 @@ use crate::noise::polled::{THRESHOLD_NS, Way};
 use crate::thread_group::ProbeOutput;
 
 const SECOND_NS: f64 = 1e9;
-
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn float(ns: i64) -> f64 {
-    ns as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn count(n: u64) -> f64 {
-    n as f64
-}
 
 fn kinds(tally: &Tally) -> [(&'static str, Kind, &'static str); 4] {
     [
@@ -54,8 +45,8 @@ pub(super) fn of(
     output: &mut ProbeOutput,
 ) {
     let polled_ns = tally.span_ns.saturating_sub(tally.rested_ns).saturating_sub(tally.own_ns);
-    let polled = float(polled_ns.max(1));
-    let percent = |ns: i64| float(ns) / polled * 100.0;
+    let polled = polled_ns.max(1).real();
+    let percent = |ns: i64| ns.real() / polled * 100.0;
     let all = tally.gaps();
     let mut add = |name: &str, value: f64, unit: &str, note: String| {
         output.figures.push(figure(name, cpu, value, unit, note));
@@ -71,7 +62,7 @@ pub(super) fn of(
             let note = format!("{what}: {}", kind.n);
             add(&format!("noise-{name}"), percent(kind.ns), "%", note);
             let longest = "the longest of them".to_owned();
-            add(&format!("noise-{name}-longest"), float(kind.ns_max), "ns", longest);
+            add(&format!("noise-{name}-longest"), kind.ns_max.real(), "ns", longest);
         }
     }
     let least = if all.n == 0 {
@@ -81,15 +72,15 @@ pub(super) fn of(
     };
     add(
         "gaps",
-        count(all.n) / polled * SECOND_NS,
+        all.n.real() / polled * SECOND_NS,
         "1/s",
         format!(
             "longer than a turn by {}{least}",
             format_ns_i64(way.least_ns.max(way.threshold_ns.unwrap_or(THRESHOLD_NS)))
         ),
     );
-    add("quiet-longest", float(tally.quiet_ns_max), "ns", "longest time without a gap".to_owned());
-    let turn = polled / count(tally.turns.max(1));
+    add("quiet-longest", tally.quiet_ns_max.real(), "ns", "longest time without a gap".to_owned());
+    let turn = polled / tally.turns.max(1).real();
     let shortest = scale.ns(tally.turn_ticks_min);
     add(
         "turn",
@@ -101,11 +92,11 @@ pub(super) fn of(
             format_ns_i64(scale.ns(settings.turn_ticks))
         ),
     );
-    let span = float(tally.span_ns.max(1));
+    let span = tally.span_ns.max(1).real();
     let note = format!(
         "of the run; recording took {:.2} %, rests {:.1} %",
-        float(tally.own_ns) / span * 100.0,
-        float(tally.rested_ns) / span * 100.0
+        tally.own_ns.real() / span * 100.0,
+        tally.rested_ns.real() / span * 100.0
     );
     add("polled", polled / span * 100.0, "%", note);
     if way.outside_only {
@@ -122,7 +113,7 @@ pub(super) fn of(
 
 /// Interrupts of one CPU by name.
 pub(super) fn interrupts(cpu: u32, taken: &[(String, u64)], span_ns: i64) -> FigureRecord {
-    let rate = |n: u64| count(n) / float(span_ns) * SECOND_NS;
+    let rate = |n: u64| n.real() / span_ns.real() * SECOND_NS;
     let total: u64 = taken.iter().map(|(_, n)| n).sum();
     let named: Vec<String> =
         taken.iter().take(4).map(|(name, n)| format!("{name} {:.0}/s", rate(*n))).collect();

@@ -5,6 +5,7 @@
 //! The frequency that a run is made with is measured for 50 ms before it; over the whole run it
 //! is measured again, and that figure is reported.
 
+use tailbound_core::number::Whole as _;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::{Finding, Impact};
 use tailbound_host::Root;
@@ -48,13 +49,8 @@ impl Gauge {
     }
 
     /// Ticks a second.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be a frequency"
-    )]
     pub(super) fn hz(&self) -> u64 {
-        self.hz as u64
+        self.hz.whole_u64()
     }
 
     /// What the counter shows at `at_ns` of clock `id`.

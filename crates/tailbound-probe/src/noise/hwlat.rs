@@ -10,6 +10,7 @@
 
 use std::os::unix::fs::FileExt;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::Plan;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
@@ -173,8 +174,7 @@ pub(super) fn duty_finding(looked: f64) -> Finding {
 pub(super) fn looked(cpu: u32, tally: &Tally, output: &mut ProbeOutput) {
     let away = [tally.rested_ns, tally.own_ns, tally.task.ns, tally.interrupt.ns, tally.unknown.ns];
     let eyes_ns = away.iter().fold(tally.span_ns, |left, ns| left.saturating_sub(*ns)).max(0);
-    #[expect(clippy::cast_precision_loss, reason = "a share")]
-    let share = eyes_ns as f64 / tally.span_ns.max(1) as f64;
+    let share = eyes_ns.real() / tally.span_ns.max(1).real();
     let mut duty = duty_finding(share);
     duty.id = format!("duty-cycle-{cpu}");
     duty.title = format!("CPU {cpu}: {}", duty.title);
@@ -215,10 +215,9 @@ fn smis(root: &Root, plan: &Plan, before: Counts, output: &mut ProbeOutput) {
     let mut unknown = None;
     for ((cpu, before), (_, after)) in before.into_iter().zip(smi_counts(root, plan)) {
         match (before, after) {
-            #[expect(clippy::cast_precision_loss, reason = "a count")]
             (Ok(before), Ok(after)) => output.figures.push(FigureRecord {
                 name: format!("smi-cpu{cpu}"),
-                value: after.saturating_sub(before) as f64,
+                value: after.saturating_sub(before).real(),
                 unit: "1".to_owned(),
                 low: None,
                 high: None,

@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::{Context, Finding, Impact};
 use tailbound_rt::strike::{self, Struck, Target};
 use tailbound_rt::ticks::{Counter, Scale, Taker};
@@ -171,8 +172,7 @@ impl Body {
         let (cpu, lost) = (self.cpu, port.samples.lost());
         thread.output(|output| {
             let mut add = |name: &str, n: u64, note: &str| {
-                #[expect(clippy::cast_precision_loss, reason = "a count")]
-                output.figures.push(of_cpu(name, cpu, n as f64, "1", note));
+                output.figures.push(of_cpu(name, cpu, n.real(), "1", note));
             };
             add("samples", strikes.known, "interrupts whose way is known");
             add("samples-stray", strikes.stray, "stamps that lie in no gap of the loop: left out");

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_core::record::FigureRecord;
@@ -64,8 +65,7 @@ fn limit(root: &Root) -> Option<f64> {
     let number =
         |name: &str| root.parsed::<i64>(&format!("/proc/sys/kernel/sched_rt_{name}_us")).ok();
     let (runtime, period) = (number("runtime")?, number("period")?);
-    #[expect(clippy::cast_precision_loss, reason = "a share")]
-    (runtime >= 0 && runtime < period).then(|| runtime as f64 / period as f64)
+    (runtime >= 0 && runtime < period).then(|| runtime.real() / period.real())
 }
 
 /// The share of each window to poll: what was asked for, or all of it for threads that others can
@@ -206,9 +206,8 @@ impl Body {
     }
 }
 
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a part of it")]
 fn part(ns: i64, share: f64) -> i64 {
-    ((ns as f64) * share) as i64
+    (ns.real() * share).whole_i64()
 }
 
 /// Threads on every measured CPU.
@@ -306,10 +305,9 @@ pub(super) fn release(
 fn own(results: &[ThreadResult], process_ns: i64) -> FigureRecord {
     let threads: u64 = results.iter().map(|r| r.finished.usage.cpu_ns).sum();
     let rest = process_ns.saturating_sub(i64::try_from(threads).unwrap_or(i64::MAX)).max(0);
-    #[expect(clippy::cast_precision_loss, reason = "a figure")]
     FigureRecord {
         name: "own-beside".to_owned(),
-        value: rest as f64,
+        value: rest.real(),
         unit: "ns".to_owned(),
         low: None,
         high: None,

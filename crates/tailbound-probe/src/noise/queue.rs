@@ -6,6 +6,7 @@
 //! `max-rate` the highest rate is searched for and confirmed on the rest of the schedule; what
 //! is claimed of it is distribution-free: seconds without loss, and how many there were.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Finding, Impact};
@@ -177,7 +178,6 @@ fn run(
     Ok(finished)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn add_figures(
     cpu: u32,
     options: &Options,
@@ -191,7 +191,7 @@ fn add_figures(
     };
     add(
         "packets",
-        d.packets as f64,
+        d.packets.real(),
         "1",
         format!(
             "worked off; each moved {} bytes and took {} undisturbed",
@@ -201,7 +201,7 @@ fn add_figures(
     );
     add(
         "lost",
-        d.lost as f64,
+        d.lost.real(),
         "1",
         format!(
             "packets that found the queue full, at {} times, in {} of the run's seconds",
@@ -211,7 +211,7 @@ fn add_figures(
     );
     add(
         "queue-longest",
-        d.deepest as f64,
+        d.deepest.real(),
         "1",
         format!(
             "packets waiting at once, before those beyond the depth of {} were lost",
@@ -224,7 +224,7 @@ fn add_figures(
     let wait = u128::from(options.depth) * 1_000_000_000 / u128::from(options.rate.max(1));
     add(
         "queue-full-after",
-        wait as f64,
+        wait.real(),
         "ns",
         format!(
             "a standstill so long fills a queue of {} at {} packets/s",
@@ -257,7 +257,6 @@ fn add_figures(
 }
 
 /// What the search found, and what its confirmation is worth.
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn searched(cpu: u32, options: &Options, d: &Drained, output: &mut ProbeOutput) {
     let seconds = d.confirmed_ns / SECOND_NS;
     let (tried, failed) =
@@ -279,13 +278,13 @@ fn searched(cpu: u32, options: &Options, d: &Drained, output: &mut ProbeOutput) 
         return;
     }
     // Distribution-free: none of n seconds lost a packet.
-    let often = 1.0 - (1.0 - options.confidence).powf(1.0 / seconds as f64);
+    let often = 1.0 - (1.0 - options.confidence).powf(1.0 / seconds.real());
     output.figures.push(FigureRecord {
         name: format!("rate-highest-cpu{cpu}"),
-        value: d.rate as f64,
+        value: d.rate.real(),
         unit: "1/s".to_owned(),
-        low: Some(d.rate as f64),
-        high: lowest_lost.filter(|r| *r > d.rate).map(|r| r as f64),
+        low: Some(d.rate.real()),
+        high: lowest_lost.filter(|r| *r > d.rate).map(|r| r.real()),
         confidence: None,
         note: format!(
             "packets a second without loss at depth {}, confirmed for {}; the upper limit is the lowest rate that lost any; {trials}",

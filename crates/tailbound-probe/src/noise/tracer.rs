@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::{Observe, Plan};
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
@@ -189,7 +190,6 @@ fn read(
     Ok(finished)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn add_figures(
     cpus: &BTreeMap<u32, Seen>,
     duty: Option<f64>,
@@ -218,7 +218,7 @@ fn add_figures(
     for (cpu, seen) in cpus {
         output.figures.push(FigureRecord {
             name: format!("gaps-cpu{cpu}"),
-            value: seen.n as f64,
+            value: seen.n.real(),
             unit: "1".to_owned(),
             low: None,
             high: None,

@@ -17,6 +17,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use tailbound_core::finding::Impact;
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::{Clock, Means, Observe, Plan};
 use tailbound_core::record::{SelfCost, ThreadRecord};
 use tailbound_core::units::grouped;
@@ -471,8 +472,7 @@ impl Observer {
         }
         let mut self_cost = SelfCost::new();
         if self.records > 0 {
-            #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
-            self_cost.insert("trace_read_ns".to_owned(), self.read_ns as f64 / self.records as f64);
+            self_cost.insert("trace_read_ns".to_owned(), self.read_ns.real() / self.records.real());
         }
         Observed { threads: self.fold.end(), findings, self_cost }
     }

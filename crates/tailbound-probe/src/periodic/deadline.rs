@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::Context;
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::policy::Policy;
 use tailbound_rt::cyclic::{Ended, Port as _, Schedule, Wake};
 use tailbound_rt::recorder::{Recorder, Writer};
@@ -91,12 +92,7 @@ impl Options {
             Some(_) => options.count("threads", 1..=THREADS_MAX as u64)?,
         };
         let busy = options.number("busy", 0.0..=10.0)?;
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            reason = "a share of a runtime"
-        )]
-        let work_ns = (runtime_ns as f64 * busy) as i64;
+        let work_ns = (runtime_ns.real() * busy).whole_i64();
         let planted = match options.text("plant") {
             None => false,
             Some("stall") => true,

@@ -9,6 +9,7 @@
 
 use tailbound_core::Finding;
 use tailbound_core::finding::Impact;
+use tailbound_core::number::Real as _;
 
 use super::deadline::Options;
 use super::{figure, span};
@@ -72,9 +73,8 @@ fn cpus(setup: &Setup<'_>) -> f64 {
     f64::from(u32::try_from(setup.cpus().len()).unwrap_or(1).max(1))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "shares")]
 fn shares(options: Options) -> (f64, f64) {
-    let share = options.runtime_ns as f64 / options.period_ns.max(1) as f64;
+    let share = options.runtime_ns.real() / options.period_ns.max(1).real();
     (share, share * f64::from(options.threads))
 }
 
@@ -114,11 +114,10 @@ pub(super) fn refused(e: ProbeError, options: Options) -> ProbeError {
 }
 
 /// Figures and findings of all threads.
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
 pub(super) fn output(counts: &Counts, options: Options, guarantee: &Guarantee) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     let (_, total) = shares(options);
-    let n = |name: &str, value: u64, note: &str| figure(name, value as f64, "1", note);
+    let n = |name: &str, value: u64, note: &str| figure(name, value.real(), "1", note);
     output.figures = vec![
         n("jobs", counts.jobs, "periods in which a thread worked"),
         n("deadlines-missed", counts.late, "jobs done after the end of their period"),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_core::finding::Impact;
+use tailbound_core::number::Real as _;
 use tailbound_core::policy::Policy;
 use tailbound_core::{Context, Finding};
 use tailbound_rt::cyclic::{Port as _, Wake};
@@ -21,7 +22,7 @@ use tailbound_sys::error::SysError;
 use tailbound_sys::thread;
 
 use super::work::{self, Work};
-use super::{f, figure, span};
+use super::{figure, span};
 use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
@@ -100,9 +101,12 @@ impl Options {
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
-    let ticking =
-        if options.tick_ns > 0 { f(options.tick_amount_ns) / f(options.tick_ns) } else { 0.0 };
-    let share = f(options.amount_ns) / f(setup.plan.interval_ns) + ticking;
+    let ticking = if options.tick_ns > 0 {
+        options.tick_amount_ns.real() / options.tick_ns.real()
+    } else {
+        0.0
+    };
+    let share = options.amount_ns.real() / setup.plan.interval_ns.real() + ticking;
     if share > BUSY_MAX {
         return Err(ProbeError::Usage(format!(
             "probe fixed-work: --amount {} every {} and --tick-amount {} ask for {:.0} % of a CPU, at most {:.0} % can be kept: make --interval longer",
@@ -209,14 +213,13 @@ fn probe_output(results: &[ThreadResult], job: Work) -> ProbeOutput {
     let least = work().filter_map(|r| r.recorders.measured.wakeups().min_ns).min();
     let most = work().filter_map(|r| r.recorders.measured.wakeups().max_ns).max();
     let mut output = ProbeOutput::default();
-    #[expect(clippy::cast_precision_loss, reason = "a count for people")]
-    let turns = job.turns as f64;
+    let turns = job.turns.real();
     output.figures.push(figure("work-turns", turns, "1", "turns of the loop in each job"));
     if let (Some(least), Some(most)) = (least, most) {
         output.figures.extend([
-            figure("work-least", f(least), "ns", "the fastest job, from its begin to its end"),
-            figure("work-most", f(most), "ns", "the slowest one"),
-            figure("work-jitter", f(most - least), "ns", "between them"),
+            figure("work-least", least.real(), "ns", "the fastest job, from its begin to its end"),
+            figure("work-most", most.real(), "ns", "the slowest one"),
+            figure("work-jitter", (most - least).real(), "ns", "between them"),
         ]);
     }
     output
@@ -242,13 +245,13 @@ fn scaling(output: &mut ProbeOutput, policy: Policy, cpus: &[u32], job: Work) {
     if cpus.len() < 2 {
         return;
     }
-    let (Some(first), n) = (cpus.get(..1), f(i64::try_from(cpus.len()).unwrap_or(1))) else {
+    let (Some(first), n) = (cpus.get(..1), cpus.len().real()) else {
         return;
     };
     match (timed(first), timed(cpus)) {
         (Ok(alone), Ok(together)) if together > 0 => output.figures.push(figure(
             "scaling",
-            f(alone) / f(together),
+            alone.real() / together.real(),
             "1",
             format!(
                 "{SCALING_JOBS} jobs on one CPU took {}, as many on each of {n} at once {}: 1 means that they share nothing",

@@ -11,6 +11,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::finding::Impact;
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::policy::Policy;
 use tailbound_core::{Context, Finding};
 use tailbound_rt::cyclic::{Ended, Schedule};
@@ -20,7 +21,7 @@ use tailbound_sys::error::SysError;
 use tailbound_sys::thread;
 
 use super::work::{self, Work};
-use super::{f, figure, span};
+use super::{figure, span};
 use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
@@ -180,13 +181,8 @@ fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     threads.release()
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "a share of a period"
-)]
 fn length_ns(task: Task, interval_ns: i64) -> i64 {
-    (task.share * task.multiple as f64 * interval_ns as f64) as i64
+    (task.share * task.multiple.real() * interval_ns.real()).whole_i64()
 }
 
 fn one_cpu(
@@ -272,7 +268,6 @@ impl Player {
 }
 
 /// Figures of each task; a task that was late is a violation.
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn probe_output(options: &Options, sums: &[Seen], interval_ns: i64) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     for (i, (task, seen)) in options.tasks.iter().zip(sums).enumerate() {
@@ -285,14 +280,14 @@ fn probe_output(options: &Options, sums: &[Seen], interval_ns: i64) -> ProbeOutp
         );
         let least = seen.cpu_ns_min.unwrap_or(0);
         output.figures.extend([
-            figure(format!("task-{n}-cpu-max"), f(seen.cpu_ns_max), "ns", note),
+            figure(format!("task-{n}-cpu-max"), seen.cpu_ns_max.real(), "ns", note),
             figure(
                 format!("task-{n}-cpu-variation"),
-                f(seen.cpu_ns_max - least),
+                (seen.cpu_ns_max - least).real(),
                 "ns",
                 "between its longest and its shortest job",
             ),
-            figure(format!("task-{n}-late"), seen.late as f64, "1", "jobs done after their period"),
+            figure(format!("task-{n}-late"), seen.late.real(), "1", "jobs done after their period"),
         ]);
         if seen.late > 0 {
             output.findings.push(

@@ -11,6 +11,7 @@ pub(crate) mod fixed;
 pub(crate) mod load;
 mod work;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::policy::Policy;
 
 use crate::attributes::allowed;
@@ -40,12 +41,6 @@ fn priority(
 }
 
 /// A span of time for people.
-#[expect(clippy::cast_precision_loss, reason = "for people")]
 fn span(ns: i64) -> String {
-    tailbound_core::units::format_ns(ns as f64)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn f(ns: i64) -> f64 {
-    ns as f64
+    tailbound_core::units::format_ns(ns.real())
 }

@@ -20,6 +20,7 @@ pub(crate) mod step;
 mod trials;
 pub(crate) mod wake;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_core::record::FigureRecord;
@@ -56,9 +57,8 @@ fn realtime_allowed(setup: &Setup<'_>, priority: u8) -> Result<(), ProbeError> {
 }
 
 /// A span of time for people.
-#[expect(clippy::cast_precision_loss, reason = "for people")]
 fn span(ns: i64) -> String {
-    tailbound_core::units::format_ns(ns as f64)
+    tailbound_core::units::format_ns(ns.real())
 }
 
 /// The recorder of the phase that runs: the measurement, or the warm-up before it.
@@ -68,6 +68,5 @@ fn of_phase(recorders: &Recorders, measuring: bool) -> &Recorder {
 
 /// A count as a figure of the probe.
 fn count(name: &str, n: u64, note: &str) -> FigureRecord {
-    #[expect(clippy::cast_precision_loss, reason = "a count of trials")]
-    figure(name, n as f64, "1", note)
+    figure(name, n.real(), "1", note)
 }

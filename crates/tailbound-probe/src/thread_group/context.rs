@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::Finding;
+use tailbound_core::number::Real as _;
 use tailbound_core::record::{FigureRecord, TimelineRecord};
 use tailbound_rt::cyclic::{Ended, Schedule};
 use tailbound_rt::recorder::Recorder;
@@ -138,10 +139,9 @@ impl ThreadContext {
         let before = limits::thread_usage();
         let ended = body(&self.warm_up(), &recorders.warm_up);
         let used = limits::thread_usage();
-        #[expect(clippy::cast_precision_loss, reason = "a share of CPU time")]
         let overloaded = !self.may_be_busy
             && self.warm_n >= 100
-            && used.since(&before).cpu_ns as f64 > OVERLOAD * self.warm_span_ns() as f64;
+            && used.since(&before).cpu_ns.real() > OVERLOAD * self.warm_span_ns().real();
         if overloaded || ended != Ended::Complete {
             let ended = match ended {
                 Ended::Failed(errno, _) => Ended::Failed(errno, 0),

@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
+use tailbound_core::number::Real as _;
 use tailbound_core::record::BenchmarkRecord;
 use tailbound_stats::decide::rates::{Rate, rates as rates_of};
 use tailbound_stats::decide::sample::Sample;
@@ -122,7 +123,7 @@ pub fn specs(run: &Run) -> Vec<&str> {
 /// Seconds of the repetitions that came to their end.
 #[must_use]
 pub fn times(of: &[&BenchmarkRecord], ns: fn(&BenchmarkRecord) -> i64) -> Vec<f64> {
-    of.iter().filter(|w| w.failed.is_none()).map(|w| ns(w) as f64 / 1e9).collect()
+    of.iter().filter(|w| w.failed.is_none()).map(|w| ns(w).real() / 1e9).collect()
 }
 
 fn table(run: &Run, spec: &str) -> Table {
@@ -133,7 +134,7 @@ fn table(run: &Run, spec: &str) -> Table {
         n => format!("{} {}", tailbound_core::units::grouped(n), w.unit),
     };
     for w in of.iter().filter(|w| w.failed.is_none()) {
-        let s = |ns: i64| seconds(ns as f64 / 1e9);
+        let s = |ns: i64| seconds(ns.real() / 1e9);
         let row = vec![w.repetition.to_string(), s(w.real_ns), s(w.user_ns), s(w.sys_ns), done(w)];
         table.row(row);
     }

@@ -14,6 +14,7 @@ use super::text;
 use crate::escape::xml;
 use crate::pictures::Figure;
 use crate::table::{Table, wrap};
+use tailbound_core::number::Real as _;
 
 /// Height of a question with what is below it.
 const ROW: f64 = 88.0;
@@ -84,7 +85,7 @@ fn word(answer: Answer) -> &'static str {
 }
 
 fn draw(path: &Path, shape: &Shape) -> String {
-    let rows = path.steps.len() as f64;
+    let rows = path.steps.len().real();
     let height = TOP + rows * ROW + BOX + 16.0;
     let mut out = format!(
         "<svg class=\"tb {}\" role=\"img\" aria-label=\"{}\" width=\"{w}\" height=\"{height}\" viewBox=\"0 0 {w} {height}\"><rect class=\"back\" width=\"100%\" height=\"100%\"/>",
@@ -95,7 +96,7 @@ fn draw(path: &Path, shape: &Shape) -> String {
     let last_taken = path.steps.iter().rposition(|s| s.taken);
     let ended = path.steps.iter().any(|s| s.ends_in.is_some());
     for (i, step) in path.steps.iter().enumerate() {
-        let top = TOP + i as f64 * ROW;
+        let top = TOP + i.real() * ROW;
         question(&mut out, step, top, shape);
         branch(&mut out, step, i, top, shape);
         // On to the next question, or past those that were not asked to the end.
@@ -152,7 +153,7 @@ fn branch(out: &mut String, step: &Step, index: usize, top: f64, shape: &Shape) 
     label(out, x0 + 4.0, y - 5.0, words, taken, false);
     node(out, x1, top + 6.0, shape.end_width, taken, true);
     let lines = wrap(end.words(), shape.end_letters, "");
-    let mut line_y = y + 4.0 - 7.0 * (lines.len().saturating_sub(1)) as f64;
+    let mut line_y = y + 4.0 - 7.0 * (lines.len().saturating_sub(1)).real();
     for line in &lines {
         label(out, x1 + 10.0, line_y, line, taken, true);
         line_y += 14.0;

@@ -3,6 +3,7 @@
 //!
 //! Context: COLD. Units: ns.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns, format_ns_i64, grouped};
 use tailbound_stats::decide::sleepers::Sleepers;
 use tailbound_stats::decide::{Choice, Side};
@@ -31,7 +32,7 @@ pub fn of_sides(sides: &[&Side]) -> Option<Figure> {
     let statistics: [(&str, Of); 3] = [
         ("mean", |s| s.mean_ns),
         (tail_name, |s| s.tail.as_ref().map(|t| t.1)),
-        ("worst", |s| s.max_ns.map(|ns| ns as f64)),
+        ("worst", |s| s.max_ns.map(|ns| ns.real())),
     ];
     let points = |side: &Side, of: Of| -> Vec<(f64, f64)> {
         side.sleepers.iter().filter_map(|s| Some((f64::from(s.tasks), of(s)?))).collect()

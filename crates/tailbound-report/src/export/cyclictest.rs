@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use tailbound_core::Run;
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::record::ThreadRecord;
 
 /// Rows at most: what is later is counted as overflow, as by `-h 10000`.
@@ -24,14 +25,14 @@ pub(super) fn text(run: &Run) -> String {
         let counts = columns.iter().map(|c| c.at(us));
         let _ = writeln!(out, "{us:06} {}", row(counts, "\t"));
     }
-    let us = |ns: Option<f64>| ns.map_or(0, |v| (v / 1000.0).max(0.0) as u64);
+    let us = |ns: Option<f64>| ns.map_or(0, |v| (v / 1000.0).whole_u64());
     let known = |of: fn(&ThreadRecord) -> Option<f64>| row(threads.iter().map(|t| us(of(t))), " ");
-    let exact = |ns: Option<i64>| ns.map(|v| v as f64);
+    let exact = |ns: Option<i64>| ns.map(|v| v.real());
     let _ = writeln!(out, "# Total: {}", row(columns.iter().map(|c| c.inside), " "));
     let _ = writeln!(
         out,
         "# Min Latencies: {}",
-        shorter(&known(|t| t.wakeup.min_ns.map(|v| v as f64)))
+        shorter(&known(|t| t.wakeup.min_ns.map(|v| v.real())))
     );
     let _ = writeln!(out, "# Avg Latencies: {}", shorter(&known(|t| t.wakeup.mean())));
     let latest = row(threads.iter().map(|t| us(exact(t.wakeup.max_ns))), " ");

@@ -9,6 +9,7 @@
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
+use tailbound_core::number::Real as _;
 
 use crate::{label, worst};
 
@@ -16,7 +17,7 @@ use crate::{label, worst};
 pub(super) fn text(run: &Run) -> String {
     let clocks = worst::clocks(run);
     let origin = clocks.map_or(0, |c| c.monotonic_ns);
-    let us = |t_ns: i64| origin.saturating_add(t_ns) as f64 / 1000.0;
+    let us = |t_ns: i64| origin.saturating_add(t_ns).real() / 1000.0;
     let mut events: Vec<Value> = vec![
         json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": format!("tailbound {}", run.header.id)}}),
     ];
@@ -34,7 +35,7 @@ pub(super) fn text(run: &Run) -> String {
         }
     }
     for l in run.loads.iter().filter(|l| l.span_ns > 0) {
-        let rate = l.count as f64 * 1e9 / l.span_ns as f64;
+        let rate = l.count.real() * 1e9 / l.span_ns.real();
         let name = format!("load {}.{} ({}/s)", l.load, l.name, l.unit);
         let at = us(l.t_ns.saturating_sub(l.span_ns));
         events.push(json!({"ph": "C", "pid": 1, "ts": at, "name": name, "args": {"rate": rate}}));

@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::units::{format_ns, format_span, grouped};
 use tailbound_core::{Outcome, Run};
@@ -425,7 +426,7 @@ fn plan(page: &mut Page, run: &Run) {
         let mut table = Table::new(&["time", "event", "details"]).with_words(&[1, 2]);
         for e in &run.events {
             table.row(vec![
-                format!("{:.3} s", e.t_ns as f64 / 1e9),
+                format!("{:.3} s", e.t_ns.real() / 1e9),
                 e.event.clone(),
                 e.text.clone(),
             ]);

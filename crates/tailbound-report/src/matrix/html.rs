@@ -13,6 +13,7 @@ use crate::escape::xml;
 use crate::html::Page;
 use crate::pictures::{self, Multiple};
 use crate::svg::Layout;
+use tailbound_core::number::Real as _;
 
 /// The page of a matrix; needs nothing else.
 #[must_use]
@@ -34,7 +35,7 @@ pub fn html(cells: &[Cell]) -> String {
         page.text("virtual", &words);
     }
     page.heading("Maximum latency of each cell");
-    overview(&mut page, &grid, |m| m.summary.max_ns.map(|n| n as f64), tables::max);
+    overview(&mut page, &grid, |m| m.summary.max_ns.map(|n| n.real()), tables::max);
     page.heading("Standard deviation of each cell");
     overview(&mut page, &grid, |m| m.summary.sd_ns, tables::sd);
     page.text("soft", "Darker red means a larger figure, on a logarithmic scale.");

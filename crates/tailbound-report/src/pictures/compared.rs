@@ -7,6 +7,7 @@
 //! Bands are bootstrap intervals of the units; where there are too few units there is the line
 //! alone. Not here: the numbers (`tailbound_stats::compare::{bands, shift}`).
 
+use tailbound_core::number::Real as _;
 use tailbound_core::units::format_ns_i64;
 use tailbound_stats::compare::bands::{Band, bands};
 use tailbound_stats::compare::{Difference, shift::ShiftPoint};
@@ -73,9 +74,9 @@ fn banded(answer: &Answer) -> Option<Vec<Banded>> {
 
 fn x_scale(systems: &[Banded], deadline_ns: Option<i64>) -> Option<Scale> {
     let all = || systems.iter().flat_map(|s| &s.bands);
-    let low = all().map(|b| b.low_ns).min()?.max(1) as f64;
-    let high = all().map(|b| b.high_ns).max()? as f64;
-    let near = deadline_ns.map(|d| d as f64).filter(|d| *d < high * 1e3 && *d > low * 1e-3);
+    let low = all().map(|b| b.low_ns).min()?.max(1).real();
+    let high = all().map(|b| b.high_ns).max()?.real();
+    let near = deadline_ns.map(|d| d.real()).filter(|d| *d < high * 1e3 && *d > low * 1e-3);
     Some(Scale::log(
         round_125(near.map_or(low, |d| d.min(low)), false),
         round_125(near.map_or(high, |d| d.max(high)), true),
@@ -98,8 +99,8 @@ fn histogram(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
             let mut area = Vec::new();
             for b in &s.bands {
                 let (low, high) = (b.share[1].max(floor), b.share[2].max(floor));
-                area.push((b.low_ns.max(1) as f64, low, high));
-                area.push((b.high_ns as f64, low, high));
+                area.push((b.low_ns.max(1).real(), low, high));
+                area.push((b.high_ns.real(), low, high));
             }
             plot.band(&area, s.look);
         }
@@ -107,7 +108,7 @@ fn histogram(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
             let steps: Vec<(f64, f64, f64)> = s
                 .bands
                 .iter()
-                .map(|b| (b.low_ns.max(1) as f64, b.high_ns as f64, b.share[0].max(floor)))
+                .map(|b| (b.low_ns.max(1).real(), b.high_ns.real(), b.share[0].max(floor)))
                 .collect();
             plot.steps(&steps, s.look);
         }
@@ -116,7 +117,7 @@ fn histogram(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
     };
     let points = |s: &Banded| {
         let points: Vec<(f64, f64)> =
-            s.bands.iter().map(|b| (b.low_ns as f64, b.share[0])).collect();
+            s.bands.iter().map(|b| (b.low_ns.real(), b.share[0])).collect();
         points_json(&s.name, "survival", &points)
     };
     Some(Figure {
@@ -144,7 +145,7 @@ fn survival(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
             Plot::new(layout, x, y, "latency", "share of activations this late or later");
         for s in systems {
             plot.name(&s.name, s.look);
-            let at = |b: &Band| b.low_ns.max(1) as f64;
+            let at = |b: &Band| b.low_ns.max(1).real();
             let area: Vec<(f64, f64, f64)> = s
                 .bands
                 .iter()
@@ -156,11 +157,11 @@ fn survival(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
             let mut line: Vec<Option<(f64, f64)>> = s
                 .bands
                 .iter()
-                .map(|b| (b.later[0] > 0.0).then(|| (b.low_ns.max(1) as f64, b.later[0])))
+                .map(|b| (b.later[0] > 0.0).then(|| (b.low_ns.max(1).real(), b.later[0])))
                 .collect();
             let last = s.bands.last().zip(s.max_ns);
             let dot: Vec<(f64, f64)> =
-                last.map(|(b, max)| (max as f64, b.later[0])).into_iter().collect();
+                last.map(|(b, max)| (max.real(), b.later[0])).into_iter().collect();
             line.extend(dot.first().copied().map(Some));
             plot.line(&line, s.look);
             plot.dots(&dot, s.look, false);
@@ -170,7 +171,7 @@ fn survival(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
     };
     let points = |s: &Banded| {
         let points: Vec<(f64, f64)> =
-            s.bands.iter().map(|b| (b.low_ns as f64, b.later[0])).collect();
+            s.bands.iter().map(|b| (b.low_ns.real(), b.later[0])).collect();
         points_json(&s.name, "survival", &points)
     };
     Some(Figure {
@@ -188,7 +189,7 @@ fn survival(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
 
 fn deadline(plot: &mut Plot, deadline_ns: Option<i64>) {
     if let Some(d) = deadline_ns {
-        plot.rule_x(d as f64, &format!("deadline {}", crate::digest::exactly(d)));
+        plot.rule_x(d.real(), &format!("deadline {}", crate::digest::exactly(d)));
     }
 }
 

@@ -6,6 +6,7 @@
 //! those are the worst cases: bins are drawn as steps down to a floor below one, and lone
 //! and last bins carry a dot; the last dot stands at the exact greatest value.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns_i64, grouped};
 
 use super::{Figure, Multiple, Series, points_json};
@@ -108,10 +109,10 @@ fn figure(
 ) -> Option<Figure> {
     let Labels { id, title, x_name } = *labels;
     let spans = || shown.iter().filter_map(|s| s.bins.span());
-    let low = spans().map(|s| s.0).min()? as f64;
-    let high = spans().map(|s| s.1).max()? as f64;
+    let low = spans().map(|s| s.0).min()?.real();
+    let high = spans().map(|s| s.1).max()?.real();
     let (low, high) = multiple.map_or((low, high), |m| (low.min(m.low_ns), high.max(m.high_ns)));
-    let limit = rule.map(|r| r.0 as f64);
+    let limit = rule.map(|r| r.0.real());
     // The deadline belongs into the picture unless it is so far off that the data would shrink.
     let limit_near = limit.filter(|d| *d < high * 1e3 && *d > low * 1e-3);
     let x = Scale::log(
@@ -119,7 +120,7 @@ fn figure(
         round_125(limit_near.map_or(high, |d| d.max(high)) * 1.02, true),
         Unit::Ns,
     );
-    let peak = shown.iter().map(|s| s.bins.peak()).max().unwrap_or(1) as f64;
+    let peak = shown.iter().map(|s| s.bins.peak()).max().unwrap_or(1).real();
     let peak = multiple.map_or(peak, |m| peak.max(m.peak));
     let y = Scale::log(FLOOR, round_125(peak.max(9.0) * 1.1, true), Unit::Count);
     let words = format!("{title}: {}", names(shown));
@@ -127,13 +128,13 @@ fn figure(
         let mut plot = Plot::new(layout, x, y, x_name, "activations");
         shown.iter().for_each(|s| draw_series(&mut plot, s));
         if let Some((at, words)) = rule {
-            plot.rule_x(*at as f64, words);
+            plot.rule_x(at.real(), words);
         }
         plot.finish(&words)
     };
     let series = shown.iter().map(|s| {
         let points: Vec<(f64, f64)> =
-            s.bins.bins.iter().map(|b| (b.low_ns as f64, b.count as f64)).collect();
+            s.bins.bins.iter().map(|b| (b.low_ns.real(), b.count.real())).collect();
         let mut v = points_json(&s.series.name, "bins", &points);
         if let Some(end) = s.bins.bins.last() {
             v["end"] = end.high_ns.into();
@@ -164,10 +165,10 @@ fn draw_series(plot: &mut Plot, s: &Shown) {
     let mut last_high = None;
     for b in &s.bins.bins {
         if last_high.is_none() {
-            steps.push((b.low_ns as f64, b.low_ns as f64, FLOOR));
+            steps.push((b.low_ns.real(), b.low_ns.real(), FLOOR));
         }
-        steps.push((b.low_ns as f64, b.high_ns as f64, (b.count as f64).max(FLOOR)));
-        last_high = Some(b.high_ns as f64);
+        steps.push((b.low_ns.real(), b.high_ns.real(), (b.count.real()).max(FLOOR)));
+        last_high = Some(b.high_ns.real());
     }
     if let Some(high) = last_high {
         steps.push((high, high, FLOOR));
@@ -176,21 +177,21 @@ fn draw_series(plot: &mut Plot, s: &Shown) {
     let last = s.bins.bins.len().saturating_sub(1);
     let (mut dots, mut lone) = (Vec::new(), Vec::new());
     for (i, b) in s.bins.bins.iter().enumerate().filter(|(_, b)| b.count > 0) {
-        let middle = (b.low_ns.max(1) as f64 * b.high_ns as f64).sqrt();
+        let middle = (b.low_ns.max(1).real() * b.high_ns.real()).sqrt();
         if i == last {
-            dots.push((s.bins.max_ns.map_or(middle, |m| m as f64), b.count as f64));
+            dots.push((s.bins.max_ns.map_or(middle, |m| m.real()), b.count.real()));
         } else if s.bins.stands_alone(i) {
-            lone.push((middle, b.count as f64));
+            lone.push((middle, b.count.real()));
         }
     }
     if let Some((n, from)) = s.bins.unbinned {
-        let to = s.bins.max_ns.unwrap_or(from).max(from) as f64;
+        let to = s.bins.max_ns.unwrap_or(from).max(from).real();
         plot.line(
-            &[Some((from as f64, n as f64)), Some((to, n as f64))],
+            &[Some((from.real(), n.real())), Some((to, n.real()))],
             crate::svg::plot::Look::TotalDashed,
         );
-        lone.push((from as f64, n as f64));
-        dots = vec![(to, n as f64)];
+        lone.push((from.real(), n.real()));
+        dots = vec![(to, n.real())];
     }
     plot.dots(&lone, look, true);
     plot.dots(&dots, look, false);

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use tailbound_core::number::Real as _;
 use tailbound_core::record::{Lane, TimelineRecord};
 use tailbound_core::units::format_ns;
 
@@ -69,9 +70,9 @@ fn figure(timeline: &TimelineRecord, id: &'static str) -> Figure {
             table.row(vec![
                 lane.name.clone(),
                 s.state.clone(),
-                format_ns(s.from_ns as f64),
-                format_ns(s.to_ns as f64),
-                format_ns(s.to_ns.saturating_sub(s.from_ns) as f64),
+                format_ns(s.from_ns.real()),
+                format_ns(s.to_ns.real()),
+                format_ns(s.to_ns.saturating_sub(s.from_ns).real()),
             ]);
         }
     }
@@ -98,12 +99,12 @@ fn draw(timeline: &TimelineRecord, layout: Layout) -> String {
     let wide = layout.variant == Layout::WIDE.variant;
     let names: Vec<String> = timeline.lanes.iter().map(|l| label(l, wide)).collect();
     let longest = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
-    let left = (longest as f64 * LETTER + 14.0).min(layout.width / 2.0);
+    let left = (longest.real() * LETTER + 14.0).min(layout.width / 2.0);
     let width = layout.width - left - RIGHT;
     let (legend, top) = legend(timeline, layout.width);
-    let bottom = top + ROW * timeline.lanes.len() as f64;
+    let bottom = top + ROW * timeline.lanes.len().real();
     let height = bottom + 38.0;
-    let x = Scale::linear(0.0, end_ns(timeline).max(1) as f64, Unit::Ns);
+    let x = Scale::linear(0.0, end_ns(timeline).max(1).real(), Unit::Ns);
     let mut out = format!(
         "<svg class=\"tb {}\" role=\"img\" aria-label=\"{}\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\
          <rect class=\"back\" width=\"100%\" height=\"100%\"/>{legend}",
@@ -125,7 +126,7 @@ fn draw(timeline: &TimelineRecord, layout: Layout) -> String {
         );
     }
     for (i, (lane, name)) in timeline.lanes.iter().zip(&names).enumerate() {
-        let base = top + ROW * (i as f64 + 1.0) - 5.0;
+        let base = top + ROW * (i.real() + 1.0) - 5.0;
         let _ = write!(
             out,
             "<text class=\"name\" x=\"4\" y=\"{}\">{}</text><path class=\"tick\" d=\"M{} {b}H{}\"/>",
@@ -137,7 +138,7 @@ fn draw(timeline: &TimelineRecord, layout: Layout) -> String {
         );
         for s in &lane.spans {
             let (class, share) = look(&s.state);
-            let (from, to) = (x.at(s.from_ns as f64) * width, x.at(s.to_ns as f64) * width);
+            let (from, to) = (x.at(s.from_ns.real()) * width, x.at(s.to_ns.real()) * width);
             let tall = ROW * share;
             let _ = write!(
                 out,
@@ -150,7 +151,7 @@ fn draw(timeline: &TimelineRecord, layout: Layout) -> String {
                     "{}: {} for {}",
                     lane.name,
                     meaning(&s.state),
-                    format_ns(s.to_ns.saturating_sub(s.from_ns) as f64)
+                    format_ns(s.to_ns.saturating_sub(s.from_ns).real())
                 )),
             );
         }
@@ -173,7 +174,7 @@ fn legend(timeline: &TimelineRecord, width: f64) -> (String, f64) {
     for state in states.keys() {
         let (class, share) = look(state);
         let words = meaning(state);
-        let length = 20.0 + words.chars().count() as f64 * LETTER + 10.0;
+        let length = 20.0 + words.chars().count().real() * LETTER + 10.0;
         if x > 4.0 && x + length > width {
             (x, row) = (4.0, row + 1.0);
         }

@@ -12,6 +12,7 @@ mod survival;
 mod timeline;
 
 use serde_json::{Value, json};
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::{Distribution, Run};
 use tailbound_stats::Analysis;
 
@@ -76,10 +77,10 @@ impl Multiple {
         let greatest = series.iter().map(|s| s.due.n).max().unwrap_or(1).max(1);
         Some(Self {
             layout,
-            low_ns: spans().map(|s| s.0).min()? as f64,
-            high_ns: spans().map(|s| s.1).max()? as f64,
-            peak: bins.iter().map(Bins::peak).max().unwrap_or(1) as f64,
-            least_share: 1.0 / greatest as f64,
+            low_ns: spans().map(|s| s.0).min()?.real(),
+            high_ns: spans().map(|s| s.1).max()?.real(),
+            peak: bins.iter().map(Bins::peak).max().unwrap_or(1).real(),
+            least_share: 1.0 / greatest.real(),
         })
     }
 }
@@ -165,8 +166,7 @@ pub(crate) fn points_json(name: &str, kind: &str, points: &[(f64, f64)]) -> Valu
     let short = |v: f64| -> Value {
         let rounded: f64 = format!("{v:.5e}").parse().unwrap_or(v);
         if rounded.fract() == 0.0 && rounded.abs() < 9e15 {
-            #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
-            let whole = rounded as i64;
+            let whole = rounded.whole_i64();
             json!(whole)
         } else {
             json!(rounded)

@@ -6,6 +6,7 @@
 //! Not here: the fit (`tailbound-stats`).
 
 use serde_json::Value;
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::{format_ns, format_span};
 use tailbound_stats::bound::{ReturnLevel, Statement};
 
@@ -23,7 +24,7 @@ const UPPER: &str = "its limit at 95 %";
 #[must_use]
 pub fn returns(statement: &Statement) -> Option<Figure> {
     let seen: Vec<(f64, f64)> =
-        statement.observed.iter().map(|(t, v)| (*t, *v as f64)).filter(|p| p.1 > 0.0).collect();
+        statement.observed.iter().map(|(t, v)| (*t, v.real())).filter(|p| p.1 > 0.0).collect();
     if seen.len() < 2 {
         return None;
     }
@@ -38,7 +39,7 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
     };
     let ((t_low, t_high), (low, high)) = (span(|p| p.0), span(|p| p.1));
     // A deadline far away would flatten everything else.
-    let near = deadline.map(|d| d as f64).filter(|d| *d < high * 30.0 && *d > low / 30.0);
+    let near = deadline.map(|d| d.real()).filter(|d| *d < high * 30.0 && *d > low / 30.0);
     let x = Scale::log(t_low * 0.9, t_high * 1.6, Unit::Seconds);
     let y = Scale::log(
         round_125(near.map_or(low, |d| d.min(low)) * 0.95, false),
@@ -58,7 +59,7 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
         }
         plot.dots(&seen, Look::Nth(0), false);
         if let Some(max) = statement.observed_max_ns {
-            plot.rule_y(max as f64, &format!("latest seen {}", format_ns(max as f64)));
+            plot.rule_y(max.real(), &format!("latest seen {}", format_ns(max.real())));
         }
         if let Some(b) = statement.bound() {
             plot.rule_y(b.bound_ns, &format!("bound {}", format_ns(b.bound_ns)));
@@ -100,8 +101,7 @@ fn caption(statement: &Statement) -> String {
 }
 
 fn time(seconds: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "times far below 292 years")]
-    let whole = (seconds.round() * 1e9) as i64;
+    let whole = (seconds.round() * 1e9).whole_i64();
     format_span(whole)
 }
 

@@ -7,6 +7,7 @@
 //! dashed per wake-up, which is what a stopwatch at the thread would have believed.
 
 use tailbound_core::Distribution;
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::format_ns_i64;
 use tailbound_stats::quantile;
 
@@ -77,7 +78,7 @@ fn survival_in(
     let (low, high, least) = multiple.map_or((low, high, least), |m| {
         (low.min(m.low_ns), high.max(m.high_ns), least.min(m.least_share))
     });
-    let near = deadline_ns.map(|d| d as f64).filter(|d| *d < high * 1e3 && *d > low * 1e-3);
+    let near = deadline_ns.map(|d| d.real()).filter(|d| *d < high * 1e3 && *d > low * 1e-3);
     let x = Scale::log(
         round_125(near.map_or(low, |d| d.min(low)), false),
         round_125(near.map_or(high, |d| d.max(high)) * 1.02, true),
@@ -96,7 +97,7 @@ fn survival_in(
             plot.dots(c.points.last().map_or(&[], std::slice::from_ref), c.look, false);
         }
         if let Some(d) = deadline_ns {
-            plot.rule_x(d as f64, &format!("deadline {}", crate::digest::exactly(d)));
+            plot.rule_x(d.real(), &format!("deadline {}", crate::digest::exactly(d)));
         }
         plot.finish(words)
     };
@@ -147,7 +148,7 @@ fn thinned(points: &[(f64, f64)], at_most: usize) -> Vec<(f64, f64)> {
     if points.len() <= at_most {
         return points.to_vec();
     }
-    let step = (last.0 / first.0).ln().max(1e-9) / (at_most - 20) as f64;
+    let step = (last.0 / first.0).ln().max(1e-9) / (at_most - 20).real();
     let (body, tail) = points.split_at(points.len() - 20);
     let mut out: Vec<(f64, f64)> = Vec::new();
     let mut group_from = f64::NEG_INFINITY;
@@ -187,8 +188,7 @@ fn table(curves: &[Curve], deadline_ns: Option<i64>) -> Table {
     let mut at: Vec<i64> = Vec::new();
     let mut v = round_125(low, true);
     while v <= high && at.len() < 60 {
-        #[expect(clippy::cast_possible_truncation, reason = "between two values of the data")]
-        at.push(v as i64);
+        at.push(v.whole_i64());
         v = round_125(v * 1.3, true);
     }
     at.extend(deadline_ns);
@@ -198,7 +198,7 @@ fn table(curves: &[Curve], deadline_ns: Option<i64>) -> Table {
         let mark = if deadline_ns == Some(v) { " (deadline)" } else { "" };
         let mut row = vec![format!("{}{mark}", format_ns_i64(v))];
         for c in curves {
-            let share = c.points.iter().find(|p| p.0 > v as f64).map_or(0.0, |p| p.1);
+            let share = c.points.iter().find(|p| p.0 > v.real()).map_or(0.0, |p| p.1);
             row.push(if share > 0.0 { Unit::Share.label(share) } else { "none".to_owned() });
         }
         table.row(row);

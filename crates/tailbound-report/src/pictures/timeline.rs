@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use tailbound_core::Run;
+use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns, format_span, grouped};
 use tailbound_stats::Analysis;
 
@@ -59,11 +60,11 @@ impl Columns {
         self.column(first)..=self.column(last)
     }
     fn middle(self, column: u64) -> f64 {
-        let from = (column * self.seconds) as f64;
-        (from + self.seconds as f64 / 2.0).min(self.end_s as f64)
+        let from = (column * self.seconds).real();
+        (from + self.seconds.real() / 2.0).min(self.end_s.real())
     }
     fn scale(self) -> Scale {
-        Scale::linear(0.0, self.end_s as f64, Unit::Seconds)
+        Scale::linear(0.0, self.end_s.real(), Unit::Seconds)
     }
     fn thinned(self) -> String {
         if self.seconds > 1 {
@@ -135,13 +136,13 @@ pub fn maxima(analysis: &Analysis<'_>) -> Option<Figure> {
     let run = analysis.run();
     let columns = Columns::of(run);
     let latest = run.seconds.iter().filter(|s| s.n > 0);
-    let lines = greatest(run, columns, latest.map(|s| (s.thread, s.second, s.max_ns as f64)));
+    let lines = greatest(run, columns, latest.map(|s| (s.thread, s.second, s.max_ns.real())));
     let values = || lines.iter().flat_map(|l| l.columns.values().copied());
     let high = values().reduce(f64::max)?;
     let (dots, all) = exceedances(run, columns);
     let high = dots.values().flatten().map(|d| d.1).fold(high, f64::max);
     let low = values().filter(|v| *v > 0.0).reduce(f64::min).unwrap_or(1.0);
-    let deadline = run.header.plan.requirement.deadline_ns.map(|d| d as f64);
+    let deadline = run.header.plan.requirement.deadline_ns.map(|d| d.real());
     let near = deadline.filter(|d| *d < high * 1e3 && *d > low * 1e-3);
     let y = Scale::log(
         round_125(near.map_or(low, |d| d.min(low)) * 0.95, false),
@@ -229,11 +230,11 @@ type Dots = BTreeMap<u32, Vec<(f64, f64)>>;
 fn exceedances(run: &Run, columns: Columns) -> (Dots, usize) {
     let mut greatest: BTreeMap<(u32, u64), (f64, f64)> = BTreeMap::new();
     for e in run.exceedances.iter().filter(|e| e.t_ns >= 0) {
-        let t = e.t_ns as f64 / 1e9;
+        let t = e.t_ns.real() / 1e9;
         let column = columns.column(e.t_ns.unsigned_abs() / 1_000_000_000);
-        let g = greatest.entry((e.thread, column)).or_insert((t, e.error_ns as f64));
-        if e.error_ns as f64 > g.1 {
-            *g = (t, e.error_ns as f64);
+        let g = greatest.entry((e.thread, column)).or_insert((t, e.error_ns.real()));
+        if e.error_ns.real() > g.1 {
+            *g = (t, e.error_ns.real());
         }
     }
     let mut dots = Dots::new();
@@ -249,7 +250,7 @@ pub fn loads(run: &Run) -> Option<Figure> {
     let columns = Columns::of(run);
     let mut rates: BTreeMap<u32, (String, String, BTreeMap<u64, f64>)> = BTreeMap::new();
     for l in run.loads.iter().filter(|l| l.span_ns > 0 && l.t_ns > 0) {
-        let rate = l.count as f64 * 1e9 / l.span_ns as f64;
+        let rate = l.count.real() * 1e9 / l.span_ns.real();
         let of_load = rates
             .entry(l.load)
             .or_insert_with(|| (l.name.clone(), l.unit.clone(), BTreeMap::new()));

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use super::scale::Scale;
 use super::style;
 use crate::escape::xml;
+use tailbound_core::number::{Real as _, Whole as _};
 
 /// Size and shape of a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -221,8 +222,7 @@ impl Plot {
         let h = self.layout.area_height;
         let _ =
             write!(self.area, "<path class=\"deadline\" d=\"M{} 0V{}\"/>", number(x), number(h));
-        #[expect(clippy::cast_precision_loss, reason = "the length of a label")]
-        let length = words.chars().count() as f64 * LETTER;
+        let length = words.chars().count().real() * LETTER;
         let fits_right = x + 5.0 + length < self.area_width();
         let (anchor, dx) = if fits_right { ("start", 5.0) } else { ("end", -5.0) };
         self.rule_label(x + dx, 13.0, anchor, words, &format!("data-x=\"{v}\" data-dx=\"{dx}\""));
@@ -256,8 +256,7 @@ impl Plot {
         let mut out = String::new();
         let (mut x, mut row) = (0.0, 0.0);
         for (name, look) in &self.legend {
-            #[expect(clippy::cast_precision_loss, reason = "the length of a label")]
-            let length = 30.0 + name.chars().count() as f64 * LETTER + 12.0;
+            let length = 30.0 + name.chars().count().real() * LETTER + 12.0;
             if x > 0.0 && x + length > self.area_width() {
                 (x, row) = (0.0, row + 1.0);
             }
@@ -282,12 +281,7 @@ impl Plot {
     fn axes(&self, top: f64) -> (String, String) {
         let (w, h) = (self.area_width(), self.layout.area_height);
         let (mut grid, mut text) = ("<g class=\"gx\">".to_owned(), "<g class=\"tx\">".to_owned());
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a number of labels between 2 and 20"
-        )]
-        let (across, down) = ((w / 68.0) as usize, (h / 34.0) as usize);
+        let (across, down) = ((w / 68.0).whole_usize(), (h / 34.0).whole_usize());
         for t in self.x.ticks(across) {
             let x = LEFT + self.px(t.value);
             let _ = write!(grid, "<path d=\"M{} {}v{}\"/>", number(x), number(top), number(h));

@@ -5,6 +5,8 @@
 //! Log scales tick at decades (1-2-5 when there are few of them), linear ones at 1-2-5
 //! steps, times of day at steps of 60.
 
+use tailbound_core::number::Real as _;
+
 pub use tailbound_core::units::trimmed;
 
 /// What an axis counts, which decides how a tick is written.
@@ -169,8 +171,7 @@ impl Scale {
 
     fn log_ticks(&self, labels: usize) -> Vec<Tick> {
         let decades = (self.hi / self.lo).log10();
-        #[expect(clippy::cast_precision_loss, reason = "a handful of labels")]
-        let room = labels as f64;
+        let room = labels.real();
         let digits: &[u32] = match decades {
             d if d * 9.0 <= room => &[1, 2, 3, 4, 5, 6, 7, 8, 9],
             d if d * 3.0 <= room => &[1, 2, 5],
@@ -178,7 +179,6 @@ impl Scale {
         };
         let every = (decades / room).ceil().max(1.0);
         let mut out = Vec::new();
-        #[expect(clippy::cast_possible_truncation, reason = "the exponent of a finite float")]
         let (from, to) = (self.lo.log10().floor() as i32, self.hi.log10().ceil() as i32);
         for e in from..=to {
             for digit in 1..=9u32 {
@@ -197,8 +197,7 @@ impl Scale {
     }
 
     fn linear_ticks(&self, labels: usize) -> Vec<Tick> {
-        #[expect(clippy::cast_precision_loss, reason = "a handful of labels")]
-        let raw = (self.hi - self.lo) / labels as f64;
+        let raw = (self.hi - self.lo) / labels.real();
         let step = if self.unit == Unit::Seconds { time_step(raw) } else { nice_step(raw) };
         let mut out = Vec::new();
         let mut k = (self.lo / step).ceil();

@@ -5,6 +5,7 @@
 //! smallest block: nothing that was counted is invisible.
 
 use tailbound_core::Histogram;
+use tailbound_core::number::{Real as _, Whole as _};
 
 use crate::bins::{Bin, Bins};
 use crate::svg::scale::round_125;
@@ -26,8 +27,8 @@ impl Across {
     pub fn over(histogram: &Histogram, deadline_ns: Option<i64>, width: usize) -> Self {
         let bins = Bins::of(histogram, 10);
         let (low, high) = bins.span().unwrap_or((1000, 1_000_000));
-        let (mut low, mut high) = (low as f64, high as f64);
-        if let Some(d) = deadline_ns.map(|d| d as f64).filter(|d| *d > 0.0 && *d < high * 1e3) {
+        let (mut low, mut high) = (low.real(), high.real());
+        if let Some(d) = deadline_ns.map(|d| d.real()).filter(|d| *d > 0.0 && *d < high * 1e3) {
             (low, high) = (low.min(d), high.max(d * 1.2));
         }
         let scale = Scale::log(round_125(low, false), round_125(high, true), Unit::Ns);
@@ -36,13 +37,8 @@ impl Across {
 
     /// The column of `v`.
     #[must_use]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share of one times a terminal's width"
-    )]
     pub fn column(&self, v: f64) -> usize {
-        ((self.scale.at(v) * self.width as f64) as usize).min(self.width - 1)
+        (self.scale.at(v) * self.width.real()).whole_usize().min(self.width - 1)
     }
 
     /// The labels below, and the deadline's mark among the ticks above them.
@@ -68,8 +64,8 @@ impl Across {
                 free_from = from + length + 1;
             }
         }
-        if let Some(d) = deadline_ns.filter(|d| self.scale.holds(*d as f64))
-            && let Some(c) = ticks.get_mut(self.column(d as f64))
+        if let Some(d) = deadline_ns.filter(|d| self.scale.holds(d.real()))
+            && let Some(c) = ticks.get_mut(self.column(d.real()))
         {
             *c = '┃';
         }
@@ -97,13 +93,8 @@ impl Across {
             if count == 0 || peak == 0 {
                 return 0;
             }
-            let share = ((count as f64).ln() + 1.0) / ((peak as f64).ln() + 1.0);
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a share of a terminal's height"
-            )]
-            let e = (share * full as f64).round() as usize;
+            let share = ((count.real()).ln() + 1.0) / ((peak.real()).ln() + 1.0);
+            let e = (share * full.real()).round().whole_usize();
             e.clamp(1, full)
         };
         (0..height)
@@ -122,8 +113,8 @@ impl Across {
     }
 
     fn reach(&self, b: &Bin) -> (usize, usize, u64) {
-        let from = self.column(b.low_ns.max(1) as f64);
-        let to = self.column((b.high_ns as f64) * 0.999_999);
+        let from = self.column(b.low_ns.max(1).real());
+        let to = self.column((b.high_ns.real()) * 0.999_999);
         (from, to.max(from), b.count)
     }
 }

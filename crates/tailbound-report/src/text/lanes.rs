@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use tailbound_core::number::Real as _;
 use tailbound_core::record::{Lane, TimelineRecord};
 use tailbound_core::units::format_ns;
 
@@ -39,7 +40,7 @@ pub(crate) fn lines(timeline: &TimelineRecord, width: usize) -> Vec<String> {
             format!("{}{pad}  {}", l.name, row(l, end, across)).trim_end().to_owned()
         })
         .collect();
-    let last = format_ns(end as f64);
+    let last = format_ns(end.real());
     let rule = "─".repeat(across.saturating_sub(columns(&last) + 3));
     out.push(format!("{}  0 {rule} {last}", " ".repeat(name)));
     out

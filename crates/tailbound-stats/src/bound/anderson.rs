@@ -8,6 +8,7 @@
 //! Source: Choulakian and Stephens 2001, for the idea of a table by shape.
 
 use super::gpd::{Excesses, Gpd};
+use tailbound_core::number::{Real as _, Whole as _};
 
 /// Probabilities of a statistic above the columns of [`TABLE`].
 const LEVELS: [f64; 5] = [0.5, 0.25, 0.1, 0.05, 0.01];
@@ -75,10 +76,9 @@ pub fn p_value(excesses: &Excesses, fit: &Gpd) -> f64 {
 
 /// The critical values at a shape, linear between the rows.
 fn critical(shape: f64) -> [f64; 5] {
-    let at = ((shape - FIRST_SHAPE) / SHAPE_STEP).clamp(0.0, (TABLE.len() - 1) as f64);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-    let row = (at.floor() as usize).min(TABLE.len() - 2);
-    let part = at - row as f64;
+    let at = ((shape - FIRST_SHAPE) / SHAPE_STEP).clamp(0.0, (TABLE.len() - 1).real());
+    let row = at.floor().whole_usize().min(TABLE.len() - 2);
+    let part = at - row.real();
     std::array::from_fn(|i| TABLE[row][i] + part * (TABLE[row + 1][i] - TABLE[row][i]))
 }
 

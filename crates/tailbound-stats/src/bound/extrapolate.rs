@@ -14,6 +14,7 @@ use super::gpd::{Excesses, Gpd, SHAPE_MAX, SHAPE_MIN};
 use super::limits;
 use super::threshold::{self, Spread, Threshold};
 use crate::random::Random;
+use tailbound_core::number::Real as _;
 
 /// Fewest blocks: 50 exceedances of 5 %.
 pub const BLOCKS_MIN: usize = 1000;
@@ -150,7 +151,7 @@ pub fn extrapolate(values: &[f64], asked: f64, step: f64, seed: u64) -> Result<F
     }
     let shape_upper = limits::shape_upper(&excesses, &fit, SHAPE_LEVEL)
         .ok_or(Stop::NoMean(gate, threshold, fit))?;
-    let tail = Tail { excesses, base: threshold.value, blocks: series.len() as f64, factor };
+    let tail = Tail { excesses, base: threshold.value, blocks: series.len().real(), factor };
     let limits = tail.limits(asked).ok_or(Stop::Inside)?;
     Ok(Fitted {
         gate,
@@ -196,7 +197,7 @@ impl Tail {
     /// `None`: not even one, so that the level lies inside the data.
     fn one_in(&self, k: f64, q: f64) -> Option<f64> {
         // Of a group of blocks: none of its blocks above.
-        let q = 1.0 - (1.0 - q).powf(self.factor as f64);
+        let q = 1.0 - (1.0 - q).powf(self.factor.real());
         let r = k / self.blocks / q;
         (r > 1.0 && r.is_finite()).then_some(r)
     }
@@ -223,7 +224,7 @@ impl Tail {
             .skip(1)
             .take(HIGHER)
             .filter_map(|k| {
-                let r = self.one_in(k as f64, q)?;
+                let r = self.one_in(k.real(), q)?;
                 let excesses = threshold::excesses(&descending, k)?;
                 let (level, _) = limits::by_profile(&excesses, r, INTERNAL_LEVEL, 0.0);
                 Some(self.base + descending.get(k)? + level.upper)
@@ -260,5 +261,5 @@ fn ties(values: &[f64], k: usize) -> f64 {
     let descending = descending(values);
     let top = descending.get(..k).unwrap_or(&descending);
     let equal = top.windows(2).filter(|w| w[0].total_cmp(&w[1]).is_eq()).count();
-    equal as f64 / top.len().max(1) as f64
+    equal.real() / top.len().max(1).real()
 }

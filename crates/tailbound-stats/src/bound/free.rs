@@ -12,6 +12,7 @@ use super::input::BlockMaxima;
 use super::statement::{Clustering, FreeLine, Settings};
 use crate::extremal::extremal_index;
 use crate::{phrases, rates};
+use tailbound_core::number::Real as _;
 
 /// Round thresholds that are added, at most.
 const ROUND_MAX: usize = 3;
@@ -47,7 +48,7 @@ fn line(
     confidence: f64,
 ) -> Option<FreeLine> {
     let (count, seconds) = (maxima.hits(threshold_ns), maxima.seconds);
-    let rate = rates::rate_upper(count, seconds as f64, confidence);
+    let rate = rates::rate_upper(count, seconds.real(), confidence);
     let what = format!("{}s later than {}", maxima.event, phrases::exactly(threshold_ns));
     Some(FreeLine {
         threshold_ns,
@@ -63,14 +64,14 @@ fn line(
 /// 1, 2 and 5 times powers of ten below the maximum that some seconds exceed, the greatest first.
 fn round(maxima: &BlockMaxima) -> Vec<i64> {
     let Some(max) = maxima.observed_max_ns() else { return Vec::new() };
-    let most = maxima.seconds as f64 * ROUND_SHARE;
+    let most = maxima.seconds.real() * ROUND_SHARE;
     let powers = (0..13u32).rev().map(|p| 10i64.pow(p));
     // One that says the same as the last says nothing.
     let mut last = 0;
     powers
         .flat_map(|p| [5 * p, 2 * p, p])
         .skip_while(|t| *t >= max)
-        .take_while(|t| (maxima.hits(*t) as f64) <= most)
+        .take_while(|t| (maxima.hits(*t).real()) <= most)
         .filter(|t| {
             let hits = maxima.hits(*t);
             std::mem::replace(&mut last, hits) != hits
@@ -87,7 +88,7 @@ pub(crate) fn clustering(maxima: &BlockMaxima) -> Option<Clustering> {
     if maxima.seconds_lost + maxima.seconds_empty > 0 {
         return None;
     }
-    let values: Vec<f64> = maxima.maxima_ns.iter().map(|m| *m as f64).collect();
+    let values: Vec<f64> = maxima.maxima_ns.iter().map(|m| m.real()).collect();
     let limit = at_quantile(&ordered(&values), 0.95);
     let times: Vec<u64> =
         (0u64..).zip(&values).filter(|(_, v)| **v > limit).map(|(t, _)| t).collect();

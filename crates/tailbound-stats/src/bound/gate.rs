@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::chi::chi_square_above;
 use crate::normal;
+use tailbound_core::number::{Real as _, Whole as _};
 
 /// Level of each test.
 pub const ALPHA: f64 = 0.01;
@@ -113,23 +114,22 @@ pub(crate) fn ordered(values: &[f64]) -> Vec<f64> {
 
 /// The quantile of ascending values, linear between ranks.
 pub(crate) fn at_quantile(ordered: &[f64], p: f64) -> f64 {
-    let at = p * ordered.len().saturating_sub(1) as f64;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
-    let i = at.floor() as usize;
+    let at = p * ordered.len().saturating_sub(1).real();
+    let i = at.floor().whole_usize();
     let value = |i: usize| ordered.get(i).or(ordered.last()).copied().unwrap_or(f64::NAN);
-    value(i) + (at - i as f64) * (value(i + 1) - value(i))
+    value(i) + (at - i.real()) * (value(i + 1) - value(i))
 }
 
 /// Normal scores of the ranks; equal values share the mean of theirs.
 fn scores(values: &[f64]) -> Vec<f64> {
-    let n = values.len() as f64;
+    let n = values.len().real();
     let mut order: Vec<(f64, usize)> =
         values.iter().copied().enumerate().map(|(i, v)| (v, i)).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut scores = vec![0.0; values.len()];
     let mut before = 0;
     for equal in order.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
-        let rank = before as f64 + f64::midpoint(1.0, equal.len() as f64);
+        let rank = before.real() + f64::midpoint(1.0, equal.len().real());
         let score = normal::quantile((rank - 0.5) / n);
         for (_, i) in equal {
             if let Some(slot) = scores.get_mut(*i) {
@@ -142,7 +142,7 @@ fn scores(values: &[f64]) -> Vec<f64> {
 }
 
 fn centred(scores: &[f64]) -> Vec<f64> {
-    let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+    let mean = scores.iter().sum::<f64>() / scores.len().real();
     scores.iter().map(|s| s - mean).collect()
 }
 
@@ -153,18 +153,18 @@ fn lagged(e: &[f64], lag: usize) -> f64 {
 
 fn ljung_box(scores: &[f64], lags: usize) -> f64 {
     let e = centred(scores);
-    let (n, power) = (e.len() as f64, lagged(&e, 0));
+    let (n, power) = (e.len().real(), lagged(&e, 0));
     if power <= 0.0 || lags == 0 {
         return 0.0;
     }
-    let sum: f64 = (1..=lags).map(|h| (lagged(&e, h) / power).powi(2) / (n - h as f64)).sum();
-    chi_square_above(lags as f64, n * (n + 2.0) * sum)
+    let sum: f64 = (1..=lags).map(|h| (lagged(&e, h) / power).powi(2) / (n - h.real())).sum();
+    chi_square_above(lags.real(), n * (n + 2.0) * sum)
 }
 
 /// The period of the clearest repetition, and the p of all of them together.
 fn period(scores: &[f64]) -> (usize, f64) {
     let e = centred(scores);
-    let variance = lagged(&e, 0) / e.len() as f64;
+    let variance = lagged(&e, 0) / e.len().real();
     if variance.is_nan() || variance <= 0.0 {
         return (1, 0.0);
     }
@@ -178,9 +178,9 @@ fn period(scores: &[f64]) -> (usize, f64) {
             }
         }
         let between: f64 = sums.iter().map(|(sum, n): &(f64, f64)| sum * sum / n).sum();
-        chi_square_above(period as f64 - 1.0, between / variance)
+        chi_square_above(period.real() - 1.0, between / variance)
     };
-    let tested = longest.saturating_sub(1) as f64;
+    let tested = longest.saturating_sub(1).real();
     (2..=longest)
         .map(|period| (period, p(period)))
         .min_by(|a, b| a.1.total_cmp(&b.1))
@@ -189,11 +189,10 @@ fn period(scores: &[f64]) -> (usize, f64) {
 
 fn kpss(scores: &[f64]) -> f64 {
     let e = centred(scores);
-    let n = e.len() as f64;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few dozen")]
-    let lags = (4.0 * (n / 100.0).powf(0.25)).ceil() as usize;
+    let n = e.len().real();
+    let lags = (4.0 * (n / 100.0).powf(0.25)).ceil().whole_usize();
     let weighed: f64 =
-        (1..=lags).map(|h| (1.0 - h as f64 / (lags + 1) as f64) * lagged(&e, h) / n).sum();
+        (1..=lags).map(|h| (1.0 - h.real() / (lags + 1).real()) * lagged(&e, h) / n).sum();
     let variance = lagged(&e, 0) / n + 2.0 * weighed;
     let mut walk = 0.0;
     let squares: f64 = e
@@ -210,9 +209,9 @@ fn kpss(scores: &[f64]) -> f64 {
 
 fn runs(values: &[f64], median: f64) -> f64 {
     let above = |v: &f64| *v > median;
-    let high = values.iter().filter(|v| above(v)).count() as f64;
-    let low = values.len() as f64 - high;
-    let changes = values.windows(2).filter(|w| above(&w[0]) != above(&w[1])).count() as f64;
+    let high = values.iter().filter(|v| above(v)).count().real();
+    let low = values.len().real() - high;
+    let changes = values.windows(2).filter(|w| above(&w[0]) != above(&w[1])).count().real();
     let mean = 2.0 * high * low / (high + low) + 1.0;
     let variance = (mean - 1.0) * (mean - 2.0) / (high + low - 1.0);
     if variance.is_nan() || variance <= 0.0 {
@@ -229,7 +228,7 @@ fn slices(values: &[f64], limit: f64) -> f64 {
         .map(|i| {
             let (slice, left) = rest.split_at(size + usize::from(i < longer));
             rest = left;
-            slice.iter().filter(|v| **v > limit).count() as f64
+            slice.iter().filter(|v| **v > limit).count().real()
         })
         .collect();
     even_p(&counts)
@@ -237,12 +236,12 @@ fn slices(values: &[f64], limit: f64) -> f64 {
 
 /// Chi-square p that counts are draws of one rate.
 pub(crate) fn even_p(counts: &[f64]) -> f64 {
-    let expected = counts.iter().sum::<f64>() / counts.len() as f64;
+    let expected = counts.iter().sum::<f64>() / counts.len().real();
     if expected <= 0.0 {
         return 1.0;
     }
     let statistic: f64 = counts.iter().map(|c| (c - expected).powi(2) / expected).sum();
-    chi_square_above(counts.len() as f64 - 1.0, statistic)
+    chi_square_above(counts.len().real() - 1.0, statistic)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! log-likelihood -k ln(scale) - k shape - k.
 
 use crate::optimise::maximise;
+use tailbound_core::number::Real as _;
 
 /// Least shape that is considered: below it the maximum of the likelihood has no meaning.
 pub const SHAPE_MIN: f64 = -0.5;
@@ -85,7 +86,7 @@ impl Excesses {
     /// How many.
     #[must_use]
     pub fn k(&self) -> f64 {
-        self.values.len() as f64
+        self.values.len().real()
     }
 
     /// The excesses.

@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::Distribution;
+use tailbound_core::number::{Real as _, Whole as _};
 
 use crate::quantile::{Quantile, quantile};
 
@@ -67,7 +68,7 @@ pub fn tail_modes(d: &Distribution, above_ns: i64) -> Vec<TailMode> {
         }
         before = Some(step.index);
     }
-    let n = d.n.max(1) as f64;
+    let n = d.n.max(1).real();
     hills
         .iter()
         .rev()
@@ -76,7 +77,7 @@ pub fn tail_modes(d: &Distribution, above_ns: i64) -> Vec<TailMode> {
             low_ns: i64::try_from(h.low).unwrap_or(i64::MAX),
             high_ns: i64::try_from(h.high).unwrap_or(i64::MAX).min(d.max_ns.unwrap_or(i64::MAX)),
             count: h.count,
-            share: h.count as f64 / n,
+            share: h.count.real() / n,
         })
         .collect()
 }
@@ -93,9 +94,8 @@ struct Step {
 fn steps(d: &Distribution, above: u64) -> Vec<Step> {
     let mut out: Vec<Step> = Vec::new();
     for b in d.late.buckets().filter(|b| b.low_ns.saturating_add(b.width_ns) > above) {
-        let middle = b.low_ns as f64 + b.width_ns as f64 / 2.0;
-        #[expect(clippy::cast_possible_truncation, reason = "a few hundred")]
-        let index = (middle.log2() * STEPS).floor() as i64;
+        let middle = b.low_ns.real() + b.width_ns.real() / 2.0;
+        let index = (middle.log2() * STEPS).floor().whole_i64();
         let high = b.low_ns.saturating_add(b.width_ns - 1);
         match out.last_mut().filter(|s| s.index == index) {
             Some(step) => {
@@ -111,16 +111,15 @@ fn steps(d: &Distribution, above: u64) -> Vec<Step> {
 /// Is a valley between two hills, the lower one `peak` high, more than chance, and by a quarter
 /// deeper? (Buckets that the steps cut make differences of a hundredth.)
 fn apart(valley: u64, peak: u64) -> bool {
-    let (valley, peak) = (valley as f64, peak as f64);
+    let (valley, peak) = (valley.real(), peak.real());
     valley < 0.75 * peak && peak - valley > 3.0 * (peak + valley).sqrt()
 }
 
 /// The quantile 99.9 % of `d`, above which its tail is looked at; else half its greatest value.
 #[must_use]
 pub fn tail_from(d: &Distribution) -> i64 {
-    #[expect(clippy::cast_possible_truncation, reason = "a bucket's value")]
     match quantile(d, 0.999) {
-        Quantile::Value { low_ns, .. } | Quantile::Below { low_ns, .. } => low_ns as i64,
+        Quantile::Value { low_ns, .. } | Quantile::Below { low_ns, .. } => low_ns.whole_i64(),
         _ => d.max_ns.unwrap_or(0) / 2,
     }
 }
@@ -144,8 +143,7 @@ mod tests {
         // One smooth slope over many octaves is one heap.
         let mut smooth = Distribution::default();
         for i in 0..2000u32 {
-            #[expect(clippy::cast_possible_truncation, reason = "below a second")]
-            let at = (1e5 * (f64::from(i) / 300.0).exp()) as i64;
+            let at = (1e5 * (f64::from(i) / 300.0).exp()).whole_i64();
             smooth.add_many(at, u64::from(2000 - i));
         }
         assert_eq!(tail_modes(&smooth, 100_000).len(), 1, "{:?}", tail_modes(&smooth, 100_000));

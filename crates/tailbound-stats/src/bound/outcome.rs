@@ -4,6 +4,7 @@
 //! Context: COLD. Units: ns in, a sentence out.
 
 use tailbound_core::Outcome;
+use tailbound_core::number::Real as _;
 use tailbound_core::requirement::Rate;
 use tailbound_core::units::{format_ns, spaced};
 
@@ -19,14 +20,14 @@ pub fn outcome(statement: &Statement, rate: Option<Rate>) -> (Outcome, String) {
     };
     let limit = spaced(deadline);
     if let Some(max) = statement.observed_max_ns.filter(|m| *m > deadline) {
-        let latest = format_ns(max as f64);
+        let latest = format_ns(max.real());
         return (
             Outcome::NotMet,
             format!("Not shown: the latest was {latest}, later than the deadline of {limit}."),
         );
     }
     let line = statement.free.iter().find(|l| l.threshold_ns == deadline);
-    let required = rate.map(|r| (r, f64::from(r.count) / (r.per_ns as f64 / 1e9)));
+    let required = rate.map(|r| (r, f64::from(r.count) / (r.per_ns.real() / 1e9)));
     if let (Some((rate, per_s)), Some(line)) = (required, line)
         && line.rate_upper_per_s <= per_s
     {
@@ -36,7 +37,7 @@ pub fn outcome(statement: &Statement, rate: Option<Rate>) -> (Outcome, String) {
         );
     }
     match statement.bound() {
-        Some(b) if b.bound_ns <= deadline as f64 => {
+        Some(b) if b.bound_ns <= deadline.real() => {
             let early = if b.warnings.iter().any(|w| w.starts_with("Preliminary")) {
                 " (preliminary: see below)"
             } else {

@@ -8,6 +8,7 @@
 //! Source: docs/bound.md.
 
 use tailbound_core::Run;
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::{format_ns, format_span, grouped};
 
 use super::extrapolate::{Fitted, Limits, Stop, descending, extrapolate};
@@ -81,13 +82,13 @@ impl Series {
             ));
         }
         let block_s = ((seconds.len() as u64 + BLOCKS / 2) / BLOCKS).max(1);
-        let values: Vec<f64> = seconds.iter().map(|v| *v as f64).collect();
+        let values: Vec<f64> = seconds.iter().map(|v| v.real()).collect();
         let values = regroup(&values, usize::try_from(block_s).unwrap_or(1));
         Self { values, block_s, discarded }
     }
 
     fn length_s(&self) -> f64 {
-        self.values.len() as f64 * self.block_s as f64
+        self.values.len().real() * self.block_s.real()
     }
 }
 
@@ -96,8 +97,8 @@ fn extrapolation(maxima: &BlockMaxima, settings: &Settings, series: &Series) -> 
     let mut modes_from = tail_from(&maxima.due);
     let mut gate = None;
     if !maxima.maxima_ns.is_empty() {
-        let q = 1.0 / (settings.extrapolate.max(1.0) * series.values.len().max(1) as f64);
-        match extrapolate(&series.values, q, maxima.step_ns as f64, settings.seed) {
+        let q = 1.0 / (settings.extrapolate.max(1.0) * series.values.len().max(1).real());
+        match extrapolate(&series.values, q, maxima.step_ns.real(), settings.seed) {
             Ok(found) if reasons.is_empty() => {
                 return Extrapolation::Bound(Box::new(answer(maxima, settings, series, q, &found)));
             }
@@ -107,8 +108,7 @@ fn extrapolation(maxima: &BlockMaxima, settings: &Settings, series: &Series) -> 
             Err(stop) => {
                 gate = gate_of(&stop);
                 if let Stop::Bursts(_, threshold, _) | Stop::NoMean(_, threshold, _) = &stop {
-                    #[expect(clippy::cast_possible_truncation, reason = "it was an i64")]
-                    let value = threshold.value as i64;
+                    let value = threshold.value.whole_i64();
                     modes_from = modes_from.min(value);
                 }
                 reasons.push(refuse::found(&stop));
@@ -137,7 +137,7 @@ fn answer(
     found: &Fitted,
 ) -> Bound {
     let bound_ns = found.limits.bound();
-    let period_s = series.block_s as f64 / q;
+    let period_s = series.block_s.real() / q;
     let influence = found.without_largest(q).map(|without| {
         let drop = 1.0 - without.bound() / bound_ns;
         Influence { bound_ns: without.bound(), drop, one_event: drop > 0.5 }
@@ -151,7 +151,7 @@ fn answer(
         format_ns(bound_ns),
         rates::at_least(period_s),
         settings.extrapolate,
-        maxima.observed_max_ns().map_or_else(|| "unknown".into(), |m| format_ns(m as f64))
+        maxima.observed_max_ns().map_or_else(|| "unknown".into(), |m| format_ns(m.real()))
     );
     Bound {
         bound_ns,
@@ -227,13 +227,13 @@ fn warnings(
 
 /// Levels from inside the data to the bound's own time.
 fn curve(series: &Series, found: &Fitted, period_s: f64) -> Vec<ReturnLevel> {
-    let exceedances = found.threshold.exceedances.max(1) as f64;
+    let exceedances = found.threshold.exceedances.max(1).real();
     let from = series.length_s() / exceedances * 1.1;
     (0..CURVE_POINTS)
         .filter_map(|i| {
             let share = f64::from(i) / f64::from(CURVE_POINTS - 1);
             let period = from * (period_s / from).powf(share);
-            let at = found.at(series.block_s as f64 / period)?;
+            let at = found.at(series.block_s.real() / period)?;
             Some(ReturnLevel { period_s: period, level_ns: at.point, upper_ns: at.bound() })
         })
         .collect()
@@ -254,8 +254,7 @@ fn observed(series: &Series) -> Vec<(f64, i64)> {
             break;
         }
         next = if rank < 20 { f64::from(rank + 1) } else { f64::from(rank) * 1.15 };
-        #[expect(clippy::cast_possible_truncation, reason = "it was an i64")]
-        out.push((length / f64::from(rank), *v as i64));
+        out.push((length / f64::from(rank), v.whole_i64()));
     }
     out
 }
@@ -267,7 +266,7 @@ fn free_missing(maxima: &BlockMaxima) -> String {
             "Of {n} activations the latest was {}. How rare later ones are is unknown: the \
              source keeps no order, late activations come in groups, and a rate needs to know which \
              of them do not depend on each other.",
-            format_ns(max as f64)
+            format_ns(max.real())
         ),
         _ => "There is no whole second to count.".to_owned(),
     }

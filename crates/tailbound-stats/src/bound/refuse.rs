@@ -5,6 +5,7 @@
 //! First what is known of the run, then what the numbers say; all that applies, and the one to
 //! act on first.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns, format_span, grouped};
 
 use super::extrapolate::{BLOCKS_MIN, Stop};
@@ -43,7 +44,7 @@ pub(crate) fn known(maxima: &BlockMaxima, settings: &Settings) -> Vec<Reason> {
                  {}.",
                 grouped(maxima.missed),
                 grouped(maxima.due.n),
-                format_ns(maxima.interval_ns as f64)
+                format_ns(maxima.interval_ns.real())
             ),
             "Find what held the CPU so long; a bound describes a tail, not stalls.",
         ));

@@ -14,6 +14,7 @@ use super::gate::at_quantile;
 use crate::normal;
 use crate::optimise::root;
 use crate::random::Random;
+use tailbound_core::number::Real as _;
 
 /// Seconds of a series: an hour.
 pub const BLOCKS: u32 = 3600;
@@ -211,10 +212,10 @@ impl Fault {
 
     /// Does it to a series.
     pub fn apply(self, values: &mut [f64]) {
-        let n = values.len().max(1) as f64;
+        let n = values.len().max(1).real();
         for (i, v) in values.iter_mut().enumerate() {
             *v *= match self {
-                Self::Drift => 1.0 + 0.2 * i as f64 / n,
+                Self::Drift => 1.0 + 0.2 * i.real() / n,
                 Self::Phases if i / 600 % 2 == 1 => 1.2,
                 Self::Periodic if i % 10 == 0 => 1.5,
                 Self::Phases | Self::Periodic => 1.0,
@@ -302,13 +303,13 @@ impl Row {
     #[must_use]
     pub fn holds(&self) -> Option<f64> {
         let answered = self.repetitions - self.refused;
-        (answered > 0).then(|| self.held as f64 / answered as f64)
+        (answered > 0).then(|| self.held.real() / answered.real())
     }
 
     /// Share that was refused.
     #[must_use]
     pub fn refusals(&self) -> f64 {
-        self.refused as f64 / self.repetitions.max(1) as f64
+        self.refused.real() / self.repetitions.max(1).real()
     }
 
     /// Is the target met? Tails: held in 93 % or more of those answered, and 5 % or fewer
@@ -336,7 +337,7 @@ mod tests {
             // The median of a second, where an hour of draws knows it well.
             let truth = tail.truth(0.5);
             let drawn = tail.draw(&mut Random::new(4));
-            let above = drawn.iter().filter(|v| **v > truth).count() as f64 / drawn.len() as f64;
+            let above = drawn.iter().filter(|v| **v > truth).count().real() / drawn.len().real();
             assert!((above - 0.5).abs() < 0.04, "{tail:?}: {above}");
         }
     }

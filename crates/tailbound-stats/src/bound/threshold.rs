@@ -13,6 +13,7 @@ use super::anderson;
 use super::gate::even_p;
 use super::gpd::{Excesses, SHAPE_MAX, SHAPE_MIN};
 use crate::normal::kolmogorov_above;
+use tailbound_core::number::{Real as _, Whole as _};
 
 /// Fewest exceedances that are fitted.
 pub const EXCEEDANCES_MIN: usize = 50;
@@ -53,11 +54,10 @@ fn candidates(blocks: usize) -> Vec<usize> {
 
 /// Numbers of exceedances from `k` down to the fewest, each √2 fewer.
 pub(crate) fn candidates_from(k: usize) -> Vec<usize> {
-    let mut k = k as f64;
+    let mut k = k.real();
     let mut out = Vec::new();
-    while k >= EXCEEDANCES_MIN as f64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
-        out.push(k as usize);
+    while k >= EXCEEDANCES_MIN.real() {
+        out.push(k.whole_usize());
         k /= std::f64::consts::SQRT_2;
     }
     if out.last().is_some_and(|k| *k != EXCEEDANCES_MIN) {
@@ -82,7 +82,7 @@ pub fn choose(descending: &[f64]) -> Option<Threshold> {
         .map(|k| {
             excesses(descending, *k)
                 // Fewer: the threshold lies on a value that many share.
-                .filter(|e| e.k() >= 0.9 * *k as f64)
+                .filter(|e| e.k() >= 0.9 * k.real())
                 .map_or(0.0, |e| anderson::p_value(&e, &e.fit(SHAPE_MIN, SHAPE_MAX)))
         })
         .collect();
@@ -106,16 +106,16 @@ impl Spread {
     #[must_use]
     pub fn of(values: &[f64], limit: f64) -> Self {
         let (m, times): (f64, Vec<usize>) = (
-            values.len() as f64,
+            values.len().real(),
             values.iter().enumerate().filter(|(_, v)| **v > limit).map(|(i, _)| i).collect(),
         );
-        let n = times.len() as f64;
+        let n = times.len().real();
         let distance = times
             .iter()
             .enumerate()
             .map(|(rank, i)| {
-                let at = (*i as f64 + 0.5) / m;
-                (at - rank as f64 / n).abs().max(((rank + 1) as f64 / n - at).abs())
+                let at = (i.real() + 0.5) / m;
+                (at - rank.real() / n).abs().max(((rank + 1).real() / n - at).abs())
             })
             .fold(0.0, f64::max);
         let slices = (times.len() / 5).max(5);
@@ -160,7 +160,7 @@ mod tests {
         assert!(taken.exceedances >= 89, "{taken:?}");
         assert!(Spread::of(&values, taken.value).passed());
         for (i, v) in values.iter_mut().enumerate().filter(|(i, _)| i % 90 == 0) {
-            *v = 20.0 + (i % 7) as f64 / 1000.0;
+            *v = 20.0 + (i % 7).real() / 1000.0;
         }
         assert_eq!(choose(&sorted(&values)), None);
         // All exceedances in one tenth of the time.

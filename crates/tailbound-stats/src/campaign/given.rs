@@ -6,6 +6,7 @@
 use tailbound_core::EndReason;
 use tailbound_core::Run;
 use tailbound_core::campaign::{CampaignFile, Kind, Part};
+use tailbound_core::number::Real as _;
 use tailbound_core::plan::Means;
 use tailbound_core::record::Fact;
 
@@ -150,10 +151,10 @@ pub fn share(part: &Part, run: &Run) -> f64 {
     let made = match run.end_reason() {
         // The publication's own rule ended it: it is what the publication asks for.
         EndReason::Rule if words.until.is_some() => return 1.0,
-        EndReason::Complete => plan.activations as f64,
-        _ => run.judged_total().1.n as f64 / threads as f64,
+        EndReason::Complete => plan.activations.real(),
+        _ => run.judged_total().1.n.real() / threads.real(),
     };
-    (made / full as f64).min(1.0)
+    (made / full.real()).min(1.0)
 }
 
 fn fact<'a>(run: &'a Run, name: &str) -> Option<&'a str> {

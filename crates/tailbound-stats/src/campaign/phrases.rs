@@ -4,6 +4,7 @@
 //! Context: COLD. Units: ns and shares in, people's units out.
 
 use tailbound_core::campaign::{Cost, Of, Statistic, What};
+use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns, grouped, trimmed};
 
 use super::value::Value;
@@ -78,7 +79,7 @@ pub fn word(statistic: &Statistic) -> String {
         What::Skewness => "skewness".to_owned(),
         What::Kurtosis => "kurtosis".to_owned(),
         What::Quantile(p) => quantile::label(p),
-        What::Within(ns) => format!("share within {}", format_ns(ns as f64)),
+        What::Within(ns) => format!("share within {}", format_ns(ns.real())),
         What::Benchmark(cost, of) => {
             let cost = match cost {
                 Cost::Real => "real time",

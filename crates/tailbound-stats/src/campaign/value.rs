@@ -9,6 +9,7 @@
 
 use serde::Serialize;
 use tailbound_core::campaign::{Cost, Of, Statistic, What};
+use tailbound_core::number::Real as _;
 use tailbound_core::record::BenchmarkRecord;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Context, Run};
@@ -79,7 +80,7 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
     let summary = Summary::of(&due);
     let n = due.n;
     let extreme =
-        |v: Option<i64>| Value { value: v.map(|v| v as f64), n, extreme: true, ..Value::default() };
+        |v: Option<i64>| Value { value: v.map(|v| v.real()), n, extreme: true, ..Value::default() };
     let moment = |value: Option<f64>, half: fn(&Precision) -> Option<f64>, alone: Option<f64>| {
         let known = crate::precision::of_run(run, context, None);
         match (half(&known), &known.why_not) {
@@ -89,7 +90,7 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
             (known, _) => Value::half(value, known, n),
         }
     };
-    let root_n = (n as f64).sqrt();
+    let root_n = (n.real()).sqrt();
     let z = crate::normal::quantile(f64::midpoint(CONFIDENCE, 1.0));
     let mean_alone = summary.sd_ns.map(|sd| z * sd / root_n);
     // Of the deviation, by the fourth moment.
@@ -98,7 +99,7 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
         .zip(summary.kurtosis)
         .map(|(sd, k)| z * sd * (k + 2.0).max(0.0).sqrt() / (2.0 * root_n));
     match statistic.what {
-        What::N => Value { value: Some(n as f64), n, ..Value::default() },
+        What::N => Value { value: Some(n.real()), n, ..Value::default() },
         What::Min => extreme(summary.min_ns),
         What::Max => extreme(summary.max_ns),
         What::Mean => moment(summary.mean_ns, |p| p.mean_ns, mean_alone),
@@ -116,7 +117,7 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
         What::Quantile(p) => at(run, context, p),
         What::Within(limit) => {
             let (beyond, unknown) = due.beyond(limit);
-            let share = |late: u64| 1.0 - late as f64 / n as f64;
+            let share = |late: u64| 1.0 - late.real() / n.real();
             Value {
                 value: Some(share(beyond)),
                 low: Some(share(beyond.saturating_add(unknown))),
@@ -148,7 +149,7 @@ fn at(run: &Run, context: Context, p: f64) -> Value {
             let (low, high, why) = match (known.quantile(p), &known.why_not) {
                 (None, Some(why)) => {
                     // Normal limits of the binomial rank.
-                    let half = 1.96 * (p * (1.0 - p) / due.n as f64).sqrt();
+                    let half = 1.96 * (p * (1.0 - p) / due.n.real()).sqrt();
                     let rank =
                         |p: f64| (p > 0.0 && p < 1.0).then(|| quantile(&due, p).ns()).flatten();
                     (rank(p - half), rank(p + half), Some(independent(Some(half), why)))
@@ -178,10 +179,10 @@ fn at(run: &Run, context: Context, p: f64) -> Value {
 pub fn repetitions(run: &Run, cost: Cost) -> Vec<f64> {
     let ended = run.benchmarks.iter().filter(|w| w.failed.is_none());
     let one = |w: &BenchmarkRecord| match cost {
-        Cost::Real => w.real_ns as f64,
-        Cost::User => w.user_ns as f64,
-        Cost::Sys => w.sys_ns as f64,
-        Cost::Rate => w.count as f64 * 1e9 / (w.real_ns.max(1)) as f64,
+        Cost::Real => w.real_ns.real(),
+        Cost::User => w.user_ns.real(),
+        Cost::Sys => w.sys_ns.real(),
+        Cost::Rate => w.count.real() * 1e9 / (w.real_ns.max(1)).real(),
     };
     ended.map(one).collect()
 }

@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 use tailbound_core::Run;
+use tailbound_core::number::Real as _;
 
 use crate::quantile::quantile;
 
@@ -54,5 +55,5 @@ fn usual_maximum(run: &Run) -> Option<f64> {
     }
     let mut all: Vec<i64> = maxima.into_values().collect();
     all.sort_unstable();
-    all.get(all.len() / 2).filter(|v| **v > 0).map(|v| *v as f64)
+    all.get(all.len() / 2).filter(|v| **v > 0).map(|v| v.real())
 }

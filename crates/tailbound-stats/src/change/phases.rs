@@ -9,6 +9,7 @@
 //! Source: Page 1954; Montgomery, "Introduction to Statistical Quality Control" (k = 0.5, h = 5).
 
 use serde::Serialize;
+use tailbound_core::number::Real as _;
 use tailbound_core::record::BlockRecord;
 
 use super::series::median;
@@ -75,12 +76,12 @@ pub fn phases(blocks: &[BlockRecord]) -> Result<Vec<Phase>, String> {
 }
 
 fn ln_quantile(cells: &[(i64, u64)], n: u64, p: f64) -> Option<f64> {
-    let rank = p * n as f64;
+    let rank = p * n.real();
     let mut below = 0.0;
     for (edge, count) in cells {
-        below += *count as f64;
+        below += count.real();
         if below >= rank {
-            return (*edge > 0).then(|| (*edge as f64).ln());
+            return (*edge > 0).then(|| (edge.real()).ln());
         }
     }
     None
@@ -99,7 +100,7 @@ fn steps(values: &[f64]) -> Vec<(usize, f64)> {
         let after = median(&mut values.iter().skip(at).take(LEARN).copied().collect::<Vec<_>>());
         // The level was learnt from few: what came before and after must differ themselves.
         let before: Vec<f64> = values.iter().take(at).skip(from).copied().collect();
-        let counts = (before.len().max(1) as f64, (values.len() - at).clamp(1, LEARN) as f64);
+        let counts = (before.len().max(1).real(), (values.len() - at).clamp(1, LEARN).real());
         let step = after - median(&mut before.clone());
         // A median varies 1.25 times as much as a mean.
         let chance = 4.0 * 1.25 * sigma * (1.0 / counts.0 + 1.0 / counts.1).sqrt();
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn drift_is_marked_and_a_steady_run_seldom() {
-        assert!(!steps(&noisy(200, 2, |i| 10.0 + 0.005 * i as f64)).is_empty());
+        assert!(!steps(&noisy(200, 2, |i| 10.0 + 0.005 * i.real())).is_empty());
         // A first stretch that is wild is no phase, and has no ratio.
         let wild = steps(&noisy(100, 3, |i| if i < 1 { 14.0 } else { 10.0 }));
         assert!(wild.iter().all(|(_, ratio)| (0.5..2.0).contains(ratio)), "{wild:?}");

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::features::{FIGURES, Features};
 use crate::random::Random;
+use tailbound_core::number::Real as _;
 
 /// Version of the method, part of every answer.
 pub const METHOD: &str = "e-divisive/1";
@@ -296,7 +297,7 @@ fn split_of(d: &Distances, order: &[usize], least: usize) -> Option<(f64, usize)
         if a < least {
             continue;
         }
-        let (m, l) = (a as f64, b as f64);
+        let (m, l) = (a.real(), b.real());
         let pairs = |x: f64| x * (x - 1.0) / 2.0;
         let energy = 2.0 * between / (m * l) - left / pairs(m) - right / pairs(l);
         let q = m * l / (m + l) * energy;
@@ -319,7 +320,7 @@ mod tests {
                 let mut f = Features::default();
                 for (k, place) in f.ns.iter_mut().enumerate() {
                     let wobble = (random.uniform() + random.uniform() - 1.0) * noise;
-                    *place = Some(10_000.0 * (k + 1) as f64 * of(i) * wobble.exp());
+                    *place = Some(10_000.0 * (k + 1).real() * of(i) * wobble.exp());
                 }
                 f
             })

@@ -10,6 +10,7 @@ use super::block::Block;
 use super::interval::{quantile_sorted, widening};
 use super::settings::Settings;
 use crate::random::Random;
+use tailbound_core::number::Real as _;
 
 /// A value with its band: best, least, greatest.
 pub type Banded = [f64; 3];
@@ -33,7 +34,7 @@ pub struct Band {
 pub fn bands(units: &[Block], edges_ns: &[u64], settings: &Settings) -> Vec<Band> {
     let bins = edges_ns.len().saturating_sub(1);
     let rows: Vec<Vec<f64>> = units.iter().map(|u| binned(u, edges_ns)).collect();
-    let due: Vec<f64> = units.iter().map(|u| u.n as f64).collect();
+    let due: Vec<f64> = units.iter().map(|u| u.n.real()).collect();
     let weigh = |weights: &[f64]| {
         let mut share = vec![0.0; bins];
         let mut n = 0.0;
@@ -104,7 +105,7 @@ fn binned(unit: &Block, edges_ns: &[u64]) -> Vec<f64> {
         let Ok(middle) = u64::try_from(middle) else { continue };
         let after = edges_ns.partition_point(|e| *e <= middle);
         if let Some(bin) = after.checked_sub(1).and_then(|i| out.get_mut(i)) {
-            *bin += cell.count as f64;
+            *bin += cell.count.real();
         }
     }
     out

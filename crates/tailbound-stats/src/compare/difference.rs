@@ -22,6 +22,7 @@ use super::settings::{PROBABILITIES, Settings};
 use super::shift::{self, ShiftPoint};
 use crate::quantile::{label, needed};
 use crate::random::Random;
+use tailbound_core::number::Real as _;
 
 /// What the units are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -311,7 +312,7 @@ fn exchange(
     }
     // An exchange that comes to the same thing must count, whatever the order of its sums.
     let as_great = greatest.iter().filter(|g| **g >= seen * (1.0 - 1e-12)).count();
-    (any.then(|| (1.0 + as_great as f64) / (1.0 + greatest.len() as f64)), by_chance)
+    (any.then(|| (1.0 + as_great.real()) / (1.0 + greatest.len().real())), by_chance)
 }
 
 fn overall(features: &[Feature]) -> Word {

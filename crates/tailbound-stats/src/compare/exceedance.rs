@@ -6,6 +6,7 @@
 //! has one too (Haldane); the rates themselves are as counted.
 
 use serde::Serialize;
+use tailbound_core::number::Real as _;
 
 use super::block::Block;
 use super::interval::{Interval, intervals};
@@ -42,8 +43,8 @@ pub(super) fn log_ratio(a: &[Block], b: &[Block], weights: &Weights) -> f64 {
     let rate = |units: &[Block], weights: &[f64]| {
         let (mut beyond, mut due) = (0.5, 1.0);
         for (unit, w) in units.iter().zip(weights) {
-            beyond += w * unit.beyond.unwrap_or(0) as f64;
-            due += w * unit.n as f64;
+            beyond += w * unit.beyond.unwrap_or(0).real();
+            due += w * unit.n.real();
         }
         beyond / due
     };

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::chi::chi_square_quantile;
 use crate::student;
+use tailbound_core::number::{Real as _, Whole as _};
 
 /// An estimate and how well it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -39,7 +40,7 @@ impl Interval {
 /// By how much deviations of replicates of `units` units are widened.
 #[must_use]
 pub fn widening(units: usize, confidence: f64) -> f64 {
-    let r = units as f64;
+    let r = units.real();
     let upper = f64::midpoint(1.0, confidence);
     if units < 2 {
         return f64::INFINITY;
@@ -51,13 +52,8 @@ pub fn widening(units: usize, confidence: f64) -> f64 {
 /// The quantile of probability `p` of `sorted` values, linear between neighbours.
 #[must_use]
 pub fn quantile_sorted(sorted: &[f64], p: f64) -> f64 {
-    let at = p * sorted.len().saturating_sub(1) as f64;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 0 and the number of replicates"
-    )]
-    let below = at.floor() as usize;
+    let at = p * sorted.len().saturating_sub(1).real();
+    let below = at.floor().whole_usize();
     match (sorted.get(below), sorted.get(below + 1)) {
         (Some(a), Some(b)) => a + (b - a) * (at - at.floor()),
         (Some(a), None) => *a,
@@ -68,7 +64,7 @@ pub fn quantile_sorted(sorted: &[f64], p: f64) -> f64 {
 /// Standard deviation over n-1.
 #[must_use]
 pub fn deviation(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
+    let n = values.len().real();
     let mean = values.iter().sum::<f64>() / n;
     (values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0)).sqrt()
 }

@@ -17,6 +17,7 @@
 //! Source: Schuirmann 1987 (equivalence by an interval inside a margin).
 
 use serde::Serialize;
+use tailbound_core::number::{Real as _, Whole as _};
 
 use super::interval::Interval;
 
@@ -92,16 +93,11 @@ pub fn more_units(ratio: &Interval, a_ns: f64, margin: &Margin, units: usize) ->
     let half = (high - low) / 2.0;
     let limit = margin.relative.max(margin.time_ns / a_ns.max(1.0)).ln_1p();
     let room = (estimate - limit).abs();
-    let needed = units as f64 * (half / room) * (half / room);
-    if !needed.is_finite() || needed > 1000.0 * units as f64 {
+    let needed = units.real() * (half / room) * (half / room);
+    if !needed.is_finite() || needed > 1000.0 * units.real() {
         return None;
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at most a thousand times a number of units"
-    )]
-    let needed = needed.ceil().max(0.0) as u64;
+    let needed = needed.ceil().whole_u64();
     Some(needed.saturating_sub(units as u64).max(1))
 }
 

@@ -6,6 +6,7 @@
 //! Quantile of probability p: the value of rank p·n, linear inside its bucket.
 
 use super::block::Block;
+use tailbound_core::number::Real as _;
 
 /// One unit: indices of buckets and their counts.
 #[derive(Clone, Debug, Default)]
@@ -38,14 +39,14 @@ impl Matrix {
             let entries = block.cells.iter().filter_map(|c| {
                 let rest = edges.get(at..)?;
                 at += rest.partition_point(|e| *e < (c.low_ns, c.width_ns));
-                Some((u32::try_from(at).ok()?, c.count as f64))
+                Some((u32::try_from(at).ok()?, c.count.real()))
             });
             Row { entries: entries.collect() }
         };
         Self {
             rows: [a.iter().map(row).collect(), b.iter().map(row).collect()],
-            low: edges.iter().map(|e| e.0 as f64).collect(),
-            width: edges.iter().map(|e| e.1 as f64).collect(),
+            low: edges.iter().map(|e| e.0.real()).collect(),
+            width: edges.iter().map(|e| e.1.real()).collect(),
         }
     }
 

@@ -11,6 +11,7 @@
 use super::block::Block;
 use super::matrix::{Matrix, weigh_all};
 use crate::random::Random;
+use tailbound_core::number::Real as _;
 
 /// Both systems' figures: quantiles in the order asked for, then the median block maximum.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +43,7 @@ impl<'p> Resampler<'p> {
     /// `paired`: unit k of both systems is round k. `probabilities` ascend.
     pub(super) fn new(a: &[Block], b: &[Block], paired: bool, probabilities: &'p [f64]) -> Self {
         let maxima = |blocks: &[Block]| -> Vec<f64> {
-            blocks.iter().map(|u| u.max_ns.unwrap_or(0) as f64).collect()
+            blocks.iter().map(|u| u.max_ns.unwrap_or(0).real()).collect()
         };
         let maxima = [maxima(a), maxima(b)];
         let order = |values: &Vec<f64>| {

@@ -3,6 +3,7 @@
 //!
 //! Context: COLD. Not here: the figures themselves ([`mod@super::difference`]).
 
+use tailbound_core::number::Whole as _;
 use tailbound_core::units::{format_ns, grouped};
 
 use super::difference::{Design, Difference, Dominance, Feature};
@@ -47,8 +48,7 @@ fn signed(ns: f64) -> String {
 pub fn margin_words(m: &Margin) -> String {
     let percent = format!("{:.3}", m.relative * 100.0);
     let percent = percent.trim_end_matches('0').trim_end_matches('.');
-    #[expect(clippy::cast_possible_truncation, reason = "whole ns, from words")]
-    let time_ns = m.time_ns as i64;
+    let time_ns = m.time_ns.whole_i64();
     format!("{percent} % and {}", exactly(time_ns))
 }
 

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use tailbound_core::Run;
+use tailbound_core::number::Real as _;
 use tailbound_core::record::BlockRecord;
 
 use super::block::Block;
@@ -41,7 +42,7 @@ pub fn stretches(
     }
     let maxima = maxima_by_second(run);
     let series: Vec<f64> =
-        maxima.values().map(|v| (v.max(&1).unsigned_abs() as f64).ln()).collect();
+        maxima.values().map(|v| (v.max(&1).unsigned_abs().real()).ln()).collect();
     let lag_s = vanishing_lag(&series);
     let Some(lag) = lag_s else {
         return Err("the maxima of its seconds stay correlated over the whole run: it drifts, or has phases".to_owned());
@@ -81,12 +82,12 @@ fn maxima_by_second(run: &Run) -> BTreeMap<u64, i64> {
 #[must_use]
 pub fn vanishing_lag(values: &[f64]) -> Option<u64> {
     let n = values.len();
-    let mean = values.iter().sum::<f64>() / n.max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n.max(1).real();
     let variance: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
     if n < 3 || variance <= 0.0 {
         return Some(1);
     }
-    let limit = 1.96 / (n as f64).sqrt();
+    let limit = 1.96 / (n.real()).sqrt();
     let correlation = |lag: usize| {
         let pairs = values.iter().zip(values.iter().skip(lag));
         pairs.map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / variance

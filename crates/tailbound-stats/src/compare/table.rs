@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use tailbound_core::context::contexts;
+use tailbound_core::number::Real as _;
 use tailbound_core::units::grouped;
 use tailbound_core::{Context, Run};
 
@@ -153,9 +154,9 @@ fn figures(s: &Summary) -> Vec<(String, Quantile)> {
     let exact = |ns: Option<f64>| {
         ns.map_or(Quantile::Unknown, |ns| Quantile::Value { ns, low_ns: ns, high_ns: ns })
     };
-    let whole = |ns: Option<i64>| exact(ns.map(|v| v as f64));
+    let whole = |ns: Option<i64>| exact(ns.map(|v| v.real()));
     let mode = s.mode.map_or(Quantile::Unknown, |m| {
-        let half = m.width_ns as f64 / 2.0;
+        let half = m.width_ns.real() / 2.0;
         match s.mode_below() {
             Some(ns) => Quantile::Below { ns, low_ns: 0.0 },
             None => Quantile::Value { ns: m.ns, low_ns: m.ns - half, high_ns: m.ns + half },

@@ -8,6 +8,7 @@
 //! has no upper end: nothing here extrapolates.
 
 use serde::Serialize;
+use tailbound_core::number::Real as _;
 use tailbound_core::{Distribution, Run};
 
 use crate::precision::Precision;
@@ -91,8 +92,8 @@ pub fn latency(runs: &[&Run], deadline_ns: Option<i64>) -> Option<Latency> {
     figures.extend(QUANTILES.iter().map(|p| tail(&due, *p, &precision)));
     figures.push(Figure {
         statistic: "worst".to_owned(),
-        ns: due.max_ns.map(|ns| ns as f64),
-        low_ns: due.max_ns.map(|ns| ns as f64),
+        ns: due.max_ns.map(|ns| ns.real()),
+        low_ns: due.max_ns.map(|ns| ns.real()),
         high_ns: None,
         more: None,
     });
@@ -113,7 +114,7 @@ fn mean(due: &Distribution, precision: &Precision) -> Figure {
     let ns = due.mean();
     let alone = || {
         let sd = moments::Moments::of(due.sums.as_ref()?).sd_ns?;
-        let n = due.n as f64;
+        let n = due.n.real();
         Some(student::quantile(f64::midpoint(CONFIDENCE, 1.0), n - 1.0) * sd / n.sqrt())
     };
     let half = if precision.why_not.is_none() { precision.mean_ns } else { alone() };
@@ -137,7 +138,7 @@ fn tail(due: &Distribution, p: f64, precision: &Precision) -> Figure {
         Some(width) => (width.low_ns, width.high_ns),
         None => {
             // Normal limits of the binomial rank.
-            let half = 1.96 * (p * (1.0 - p) / due.n as f64).sqrt();
+            let half = 1.96 * (p * (1.0 - p) / due.n.real()).sqrt();
             (at(due, p - half), at(due, p + half))
         }
     };

@@ -4,6 +4,7 @@
 //! Context: COLD. Units: seconds, ns. Nothing is added to what was published: a latency without
 //! an interval has none here.
 
+use tailbound_core::number::Real as _;
 use tailbound_core::published::{PublishedSide, Times};
 use tailbound_core::units;
 
@@ -31,7 +32,7 @@ pub fn of_published(side: &PublishedSide, source: &str) -> Result<Side, String> 
             .map_err(|e| format!("{}: latency {statistic}: {e}", side.name))?;
         figures.push(Figure {
             statistic,
-            ns: Some(ns as f64),
+            ns: Some(ns.real()),
             low_ns: None,
             high_ns: None,
             more: None,

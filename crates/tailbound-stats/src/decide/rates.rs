@@ -6,6 +6,7 @@
 //! started, or are gone already.
 
 use serde::Serialize;
+use tailbound_core::number::Real as _;
 use tailbound_core::record::BenchmarkRecord;
 
 use super::sample::Sample;
@@ -46,18 +47,18 @@ pub fn rates(records: &[&BenchmarkRecord]) -> Vec<Rate> {
         let mut begin_ns = 0;
         let mut all = Vec::new();
         for i in &r.intervals {
-            let span_s = (i.t_ns - begin_ns) as f64 / 1e9;
-            let middle_s = (begin_ns as f64 + i.t_ns as f64) / 2e9;
+            let span_s = (i.t_ns - begin_ns).real() / 1e9;
+            let middle_s = (begin_ns.real() + i.t_ns.real()) / 2e9;
             begin_ns = i.t_ns;
             if span_s > 0.0 {
-                all.push((*offset + middle_s, i.count as f64 / span_s));
+                all.push((*offset + middle_s, i.count.real() / span_s));
             }
         }
         let whole = all.get(1..all.len().saturating_sub(1)).unwrap_or_default();
         if whole.len() >= INTERVALS_MIN {
             rate.points.extend_from_slice(whole);
         }
-        *offset += r.real_ns as f64 / 1e9;
+        *offset += r.real_ns.real() / 1e9;
     }
     out.retain(|r| !r.points.is_empty());
     for rate in &mut out {

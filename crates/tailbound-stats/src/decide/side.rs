@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 use tailbound_core::Run;
+use tailbound_core::number::Real as _;
 use tailbound_core::record::BenchmarkRecord;
 
 use super::latency::{self, Latency};
@@ -84,7 +85,7 @@ fn costs(records: &[&BenchmarkRecord]) -> Vec<BenchmarkCost> {
             let of: Vec<&&BenchmarkRecord> = records.iter().filter(|r| r.spec == spec).collect();
             let ended = || of.iter().filter(|r| r.failed.is_none());
             let seconds = |ns: fn(&BenchmarkRecord) -> i64| -> Vec<f64> {
-                ended().map(|r| ns(r) as f64 / 1e9).collect()
+                ended().map(|r| ns(r).real() / 1e9).collect()
             };
             let [real_s, user_s, sys_s] =
                 [seconds(|r| r.real_ns), seconds(|r| r.user_ns), seconds(|r| r.sys_ns)];

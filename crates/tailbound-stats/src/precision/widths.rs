@@ -9,6 +9,7 @@
 //! fourth power is judged on all of the run and not as a mean of noisy kurtoses of stretches.
 
 use tailbound_core::Sums;
+use tailbound_core::number::Real as _;
 
 use super::QuantileWidth;
 use super::series::{Series, Stretch};
@@ -16,12 +17,12 @@ use crate::student;
 
 /// Mean powers 1 to 4 of values around `centre`.
 fn powers(sums: &Sums, centre: f64) -> [f64; 4] {
-    let n = sums.n as f64;
+    let n = sums.n.real();
     let raw = [
-        sums.s1 as f64 / n,
-        sums.s2 as f64 / n,
-        sums.s3 as f64 / n,
-        (sums.s4_low as f64 + sums.s4_high as f64 * 2f64.powi(64)) / n,
+        sums.s1.real() / n,
+        sums.s2.real() / n,
+        sums.s3.real() / n,
+        (sums.s4_low.real() + sums.s4_high.real() * 2f64.powi(64)) / n,
     ];
     let [a, b, c, d] = raw;
     let k = centre;
@@ -44,12 +45,12 @@ pub(super) fn moments(series: &Series, confidence: f64) -> [Option<f64>; 4] {
     if all.n == 0 {
         return none;
     }
-    let mean = all.s1 as f64 / all.n as f64;
+    let mean = all.s1.real() / all.n.real();
     let [_, m2, m3, m4] = powers(&all, mean);
     let mut influences: [Vec<f64>; 4] = Default::default();
     for sums in series.stretches.iter().filter_map(|s| s.sums.as_ref()) {
         // Of longer stretches more: the figure is one of activations.
-        let weight = sums.n as f64 * series.stretches.len() as f64 / all.n as f64;
+        let weight = sums.n.real() * series.stretches.len().real() / all.n.real();
         let [d1, p2, p3, p4] = powers(sums, mean);
         let (d2, d3) = (p2 - m2, p3 - m3 - 3.0 * m2 * d1);
         let d4 = p4 - m4 - 4.0 * m3 * d1;
@@ -69,7 +70,7 @@ pub(super) fn moments(series: &Series, confidence: f64) -> [Option<f64>; 4] {
 
 /// Half-width of the mean of `values`; `None` where it is no number.
 fn half_width(values: &[f64], confidence: f64) -> Option<f64> {
-    let n = values.len() as f64;
+    let n = values.len().real();
     if n < 2.0 {
         return None;
     }
@@ -89,13 +90,13 @@ pub fn quantiles(series: &Series, probabilities: &[f64], confidence: f64) -> Vec
     }
     let t = student::quantile(
         f64::midpoint(1.0, confidence),
-        (series.stretches.len() as f64 - 1.0).max(1.0),
+        (series.stretches.len().real() - 1.0).max(1.0),
     );
     probabilities
         .iter()
         .map(|p| {
             let design_effect = design_effect(series, &whole, n, *p);
-            let n_effective = n as f64 / design_effect;
+            let n_effective = n.real() / design_effect;
             // Ranks ±t·√(q(1-q)/N_eff) as shares; with few beyond, an end leaves the data.
             let spread = t * (p * (1.0 - p) / n_effective).sqrt();
             // The Wilson ends are inside 0 and 1 and right also where few lie beyond.
@@ -138,13 +139,13 @@ fn lower_edge(edge: i64) -> i64 {
 
 /// The value of the share `share`, linear inside its bucket.
 fn at(whole: &[(i64, i64, u64)], n: u64, share: f64) -> Option<f64> {
-    let rank = share * n as f64;
+    let rank = share * n.real();
     let mut below = 0.0;
     for (low, high, count) in whole {
-        let next = below + *count as f64;
+        let next = below + count.real();
         if next >= rank {
-            let inside = ((rank - below) / *count as f64).clamp(0.0, 1.0);
-            return Some(*low as f64 + (*high - *low) as f64 * inside);
+            let inside = ((rank - below) / count.real()).clamp(0.0, 1.0);
+            return Some(low.real() + (*high - *low).real() * inside);
         }
         below = next;
     }
@@ -159,23 +160,25 @@ fn design_effect(series: &Series, whole: &[(i64, i64, u64)], n: u64, p: f64) -> 
     let mut best: Option<(f64, i64, f64)> = None;
     for (_, edge, count) in whole {
         below = below.saturating_add(*count);
-        let share = 1.0 - below as f64 / n as f64;
+        let share = 1.0 - below.real() / n.real();
         let off = (share - (1.0 - p)).abs();
         if share > 0.0 && best.is_none_or(|(least, ..)| off < least) {
             best = Some((off, *edge, share));
         }
     }
     let Some((_, edge, share)) = best else { return 1.0 };
-    let k = series.stretches.len() as f64;
+    let k = series.stretches.len().real();
     // Against what the stretch should have by its length, so that a shorter one is no surprise.
-    let excess = series.stretches.iter().map(|s| s.above(edge) as f64 - share * s.n as f64);
+    let excess = series.stretches.iter().map(|s| s.above(edge).real() - share * s.n.real());
     let variance = excess.map(|d| d * d).sum::<f64>() / (k - 1.0).max(1.0);
-    let independent = n as f64 / k * share * (1.0 - share);
+    let independent = n.real() / k * share * (1.0 - share);
     if independent > 0.0 { (variance / independent).max(1.0) } else { 1.0 }
 }
 
 #[cfg(test)]
 mod tests {
+    use tailbound_core::number::Whole as _;
+
     use super::*;
     use crate::blocks::PRECISION;
     use crate::precision::{Precision, decimals_us};
@@ -190,8 +193,7 @@ mod tests {
                 let (mut h, mut sums) = (Histogram::new(PRECISION), Sums::default());
                 let scale = 10_000.0 * (drift * (random.uniform() - 0.5)).exp();
                 for _ in 0..each {
-                    #[expect(clippy::cast_possible_truncation, reason = "test data")]
-                    let v = (-random.uniform().ln() * scale) as i64;
+                    let v = (-random.uniform().ln() * scale).whole_i64();
                     h.add(v.unsigned_abs(), 1);
                     sums.add(v);
                 }

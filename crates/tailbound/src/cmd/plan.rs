@@ -89,27 +89,27 @@ fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure>
     if let Some(text) = &args.rate {
         let rate: Rate =
             text.parse().map_err(|e: String| Failure::usage(format!("--rate: {e}")))?;
-        let per_s = f64::from(rate.count) / (per_ns(rate.per_ns) / 1e9);
+        let per_s = f64::from(rate.count) / (rate.per_ns.real() / 1e9);
         let plan = planning::demonstration(per_s, means.confidence, means.machines);
         out.push(words::rate(means, rate, &plan));
     }
-    let interval_s = per_ns(means.interval_ns) / 1e9;
+    let interval_s = means.interval_ns.real() / 1e9;
     let length_s = match (&args.duration, args.loops) {
         (Some(_), Some(_)) => {
             return Err(Failure::usage(
                 "--duration and --loops: give one of them, the other follows from the interval",
             ));
         }
-        (Some(text), None) => Some(per_ns(time(text, "--duration", DURATION_MAX_NS)?) / 1e9),
+        (Some(text), None) => Some((time(text, "--duration", DURATION_MAX_NS)?).real() / 1e9),
         (None, Some(0)) => return Err(Failure::usage("--loops: 0 loops measure nothing")),
-        (None, Some(loops)) => Some(count(loops) * interval_s),
+        (None, Some(loops)) => Some(loops.real() * interval_s),
         (None, None) => None,
     };
     if let Some(text) = &args.share {
         let share = share(text, "--share")?;
         let activations = args
             .loops
-            .map(count)
+            .map(|n| n.real())
             .or(length_s.map(|s| (s / interval_s).floor()))
             .map(|n| n * f64::from(means.machines));
         let plan = planning::share_in_time(
@@ -143,7 +143,7 @@ fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure>
         let pilot = words::Pilot {
             summary: &tailbound_stats::Summary::of(&due),
             known: &known,
-            length_s: per_ns(run.measured_ns()) / 1e9,
+            length_s: run.measured_ns().real() / 1e9,
             decimals: args.decimals,
             precision,
         };
@@ -154,12 +154,4 @@ fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure>
         ));
     }
     Ok(out)
-}
-
-fn per_ns(ns: i64) -> f64 {
-    ns.real()
-}
-
-fn count(n: u64) -> f64 {
-    n.real()
 }

@@ -4,6 +4,7 @@
 //! Context: COLD, but for the sums themselves. Units: ns.
 
 use tailbound_core::finding::{Finding, Impact};
+use tailbound_core::number::Real as _;
 
 use super::super::ledger::Ledger;
 use super::super::{count, figure, span};
@@ -70,7 +71,7 @@ impl Sum {
             ),
             figure(
                 "longest-move",
-                self.longest_ns as f64,
+                self.longest_ns.real(),
                 "ns",
                 "the longest that one of them ran in a game",
             ),

@@ -13,6 +13,7 @@ mod players;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tailbound_core::number::Real as _;
 use tailbound_core::policy::Policy;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 use tailbound_sys::error::SysError;
@@ -124,7 +125,7 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
         )));
     }
     if let Some((runtime_us, period_us)) = throttle(setup)
-        && options.game_ns as f64 / interval_ns as f64 > THROTTLE_SHARE * runtime_us / period_us
+        && options.game_ns.real() / interval_ns.real() > THROTTLE_SHARE * runtime_us / period_us
     {
         return Err(ProbeError::Cannot(format!(
             "probe sched-football: games of {} every {} come near the kernel's throttle of real-time tasks ({runtime_us} us in {period_us} us, kernel.sched_rt_runtime_us), which would stop the defence in the game: make --interval longer, or set kernel.sched_rt_runtime_us to -1 for the run",
