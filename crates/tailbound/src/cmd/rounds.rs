@@ -139,7 +139,11 @@ fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
             "variant `{text}`: a name is up to 40 of a-z, A-Z, 0-9, `_`, `+`, `.`, `-`, and begins with a letter or digit"
         )));
     }
-    let words = split(words).map_err(|why| Failure::usage(format!("variant `{name}`: {why}")))?;
+    let words = shlex::split(words).ok_or_else(|| {
+        Failure::usage(format!(
+            "variant `{name}`: a quote is not closed, or the last word ends in a backslash"
+        ))
+    })?;
     let all = common.iter().cloned().chain(words.iter().map(OsString::from));
     let whole = [OsString::from("tailbound"), OsString::from("run")].into_iter().chain(all);
     let cli = Cli::try_parse_from(whole)
@@ -158,29 +162,6 @@ fn named(name: &str, e: Failure) -> Failure {
 
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or("").trim_start_matches("error: ")
-}
-
-/// Words as a shell would part them: spaces part, quotes of both kinds keep together.
-fn split(text: &str) -> Result<Vec<String>, String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote: Option<char> = None;
-    for c in text.chars() {
-        match (quote, c) {
-            (Some(q), c) if c == q => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (_, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    if let Some(q) = quote {
-        return Err(format!("a quote {q} is not closed"));
-    }
-    words.extend(word);
-    Ok(words)
 }
 
 fn check(variants: &[Variant]) -> Result<(), Failure> {

@@ -52,7 +52,8 @@ pub(super) fn lay(
         request.testers = names.map(str::to_owned).collect();
     } else if let Some(line) = &probe.tester {
         request.tester = Some(Tester {
-            command: line.split_ascii_whitespace().map(str::to_owned).collect(),
+            command: shlex::split(line)
+                .ok_or_else(|| Failure::usage(format!("--tester {line}: a quote is not closed")))?,
             format: probe.format.clone(),
             file: probe.tester_file.clone(),
             ..Tester::default()
