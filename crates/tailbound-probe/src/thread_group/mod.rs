@@ -6,7 +6,7 @@
 //! Something is recorded in a record slot; most slots have a thread of their own, some share that
 //! of another (the sender's round trip). Helpers record nothing. A body begins when the gate opens
 //! and runs warm-up and measurement with the same machine code ([`ThreadContext::phases`]).
-//! Not here: what is measured (one file per probe), the schedule of `cyclic` ([`mod@crate::arm`]).
+//! Not here: what is measured (one file per probe), the schedule of `cyclic` (`crate::cyclic`).
 
 mod context;
 mod gate;
