@@ -54,7 +54,9 @@ pub fn frame(snapshot: &Progress, width: usize, height: usize, color: bool) -> S
     }
     if snapshot.notes.len() > 2 {
         let more = snapshot.notes.len() - 2;
-        bottom.push(InkLine::of(&format!("! and {more} more notes, see the report"), Ink::Warn));
+        let notes = if more == 1 { "note" } else { "notes" };
+        let line = format!("! and {more} more {notes}, see the report");
+        bottom.push(InkLine::of(&line, Ink::Warn));
     }
     // The table may take what the smallest useful picture (three lines and two of axis) leaves.
     let used = top.len() + bottom.len();

@@ -59,7 +59,7 @@ impl Live {
             Self::Quiet => {}
             Self::Frame { lines, size, color } => {
                 let now = tailbound_sys::terminal::size(&io::stderr()).unwrap_or((80, 24));
-                let text = frame(progress, now.0, now.1, *color);
+                let text = frame(progress, now.0, below(now.1), *color);
                 let mut out = up(*lines, *size, now);
                 *size = now;
                 for line in text.lines() {
@@ -92,6 +92,12 @@ impl Live {
     }
 }
 
+/// Lines for a frame in a terminal of `rows`: the cursor stands below the frame, and a frame of all rows would
+/// push its first line out.
+fn below(rows: usize) -> usize {
+    rows.saturating_sub(1).max(1)
+}
+
 /// From below the last frame of so many `lines` to its first line. A terminal whose size changed may have
 /// folded those lines or not, so that nobody knows where they are: it is cleared.
 fn up(lines: usize, drawn_in: (usize, usize), now: (usize, usize)) -> String {
@@ -105,6 +111,13 @@ fn up(lines: usize, drawn_in: (usize, usize), now: (usize, usize)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_frame_pushes_its_first_line_out_of_the_terminal() {
+        // Each line ends with a line feed; that a frame keeps to the lines it is given, its own tests say.
+        assert!((2..200).all(|rows| below(rows) == rows - 1));
+        assert_eq!(below(1), 1);
+    }
 
     #[test]
     fn a_frame_begins_where_the_last_one_did() {
