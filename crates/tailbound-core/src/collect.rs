@@ -47,8 +47,16 @@ impl Fold {
     fn new(precision: u32) -> Self {
         Self { seen: vec![0; h2::buckets(precision)], total: Histogram::new(precision) }
     }
-    fn follow(&mut self, live: &[AtomicU32]) {
-        for (i, (seen, now)) in self.seen.iter_mut().zip(live).enumerate() {
+    /// Takes what came to the buckets of values from `from_ns` to `to_ns`. Between two looks most of the
+    /// buckets stay as they are, and those outside the extremes always do.
+    fn follow(&mut self, live: &[AtomicU32], from_ns: i64, to_ns: i64) {
+        let index = |ns: i64| {
+            let in_range = ns.max(0).unsigned_abs().min((1 << h2::RANGE_BITS) - 1);
+            h2::index(in_range, self.total.precision())
+        };
+        let (first, last) = (index(from_ns), index(to_ns));
+        let buckets = self.seen.iter_mut().zip(live).enumerate();
+        for (i, (seen, now)) in buckets.take(last + 1).skip(first) {
             let now = now.load(Ordering::Relaxed);
             if now != *seen {
                 self.total.add_at(i, u64::from(now.wrapping_sub(*seen)));
@@ -79,9 +87,22 @@ impl Collector {
 
     /// Takes everything new.
     pub fn collect(&mut self, recorder: &Recorder) -> Fresh {
-        self.late.follow(recorder.late_buckets());
-        self.missed.follow(recorder.missed_buckets());
-        self.early.follow(recorder.early_buckets());
+        // A wake-up whose extreme is not to be seen yet is taken by the next look.
+        if let Extremes { min_ns: Some(min), max_ns: Some(max), .. } = recorder.wakeups() {
+            if max >= 0 {
+                self.late.follow(recorder.late_buckets(), min, max);
+            }
+            if min < 0 {
+                self.early.follow(
+                    recorder.early_buckets(),
+                    max.saturating_neg(),
+                    min.saturating_neg(),
+                );
+            }
+        }
+        if let Extremes { min_ns: Some(min), max_ns: Some(max), .. } = recorder.missed() {
+            self.missed.follow(recorder.missed_buckets(), min, max);
+        }
         let thread = self.thread;
         let seconds = std::iter::from_fn(|| recorder.pop_second()).map(|s| SecondRecord {
             thread,
@@ -159,5 +180,56 @@ impl Collector {
             build(recorder.wakeups(), &self.late.total, Some(&self.early.total), sums),
             build(recorder.missed(), &self.missed.total, None, missed_sums),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_rt::recorder::Writer;
+
+    /// Every bucket is followed, wherever values come to: those of one look are counted by hand.
+    #[test]
+    fn looks_between_the_extremes_miss_nothing() {
+        const INTERVAL_NS: i64 = 1_000_000;
+        let recorder: &'static Recorder = Box::leak(Box::default());
+        let mut writer = Writer::new(recorder, 0, INTERVAL_NS);
+        let mut collector = Collector::new(0, 0);
+        let mut random = 7u64;
+        let (mut due_ns, mut missed_all) = (0i64, 0u64);
+        for activation in 0..4000u64 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(activation);
+            // From early by a second to beyond the range, most of them small.
+            let magnitude = i64::try_from(random >> (29 + random % 34)).unwrap_or(0);
+            let error_ns = match random >> 61 {
+                0 => -magnitude.min(999_999_999),
+                _ => magnitude,
+            };
+            let missed = u64::try_from(error_ns / INTERVAL_NS).unwrap_or(0);
+            writer.wake(activation, due_ns, due_ns + error_ns, missed);
+            missed_all += missed;
+            due_ns += INTERVAL_NS;
+            if activation % 37 == 0 {
+                collector.collect(recorder);
+                let seen = collector.late().total() + collector.early().total();
+                assert_eq!(seen, activation + 1, "at {activation}");
+            }
+        }
+        writer.finish();
+        collector.collect(recorder);
+        let sum = |buckets: &[AtomicU32]| -> Vec<(usize, u64)> {
+            let counts = buckets.iter().map(|b| u64::from(b.load(Ordering::Relaxed)));
+            counts.enumerate().filter(|(_, n)| *n > 0).collect()
+        };
+        for (followed, live) in [
+            (collector.late(), recorder.late_buckets()),
+            (collector.early(), recorder.early_buckets()),
+            (collector.missed(), recorder.missed_buckets()),
+        ] {
+            let all = sum(live);
+            assert!(!all.is_empty() && all.iter().all(|(i, n)| followed.count_at(*i) == *n));
+            assert_eq!(followed.total(), all.iter().map(|(_, n)| n).sum::<u64>());
+        }
+        assert_eq!(collector.missed().total(), missed_all);
     }
 }

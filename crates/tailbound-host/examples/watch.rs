@@ -22,7 +22,7 @@ fn main() -> std::io::Result<()> {
     };
     let mut out = std::io::stdout().lock();
     let begin = Instant::now();
-    let mut watch = Watch::begin(&Root::real(), &plan);
+    let mut watch = Watch::begin(&Root::real(), &plan, tailbound_host::inventory(&Root::real()));
     writeln!(out, "# begin took {:?}", begin.elapsed())?;
     let (_keep, never) = mpsc::channel::<()>();
     for _ in 0..seconds {

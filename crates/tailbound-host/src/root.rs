@@ -13,9 +13,12 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
 
 use tailbound_core::CpuSet;
 use tailbound_core::record::Fact;
+
+use crate::kconfig::KernelConfig;
 
 /// Longest file read whole, in bytes.
 pub const TEXT_MAX: u64 = 4 << 20;
@@ -91,20 +94,28 @@ pub type Found<T> = Result<T, Missing>;
 pub struct Root {
     base: PathBuf,
     real: bool,
+    /// Read and parsed once: half of what an inventory costs, and it is made several times in a run.
+    kernel_config: Arc<OnceLock<Found<Arc<KernelConfig>>>>,
 }
 
 impl Root {
     /// The machine this program runs on.
     #[must_use]
     pub fn real() -> Self {
-        Self { base: PathBuf::from("/"), real: true }
+        Self { base: PathBuf::from("/"), real: true, kernel_config: Arc::default() }
     }
 
     /// A tree with `proc`, `sys`, … below `base`. What only system calls can tell is
     /// unknown there.
     #[must_use]
     pub fn at(base: impl Into<PathBuf>) -> Self {
-        Self { base: base.into(), real: false }
+        Self { base: base.into(), real: false, kernel_config: Arc::default() }
+    }
+
+    /// The configuration of the running kernel, whose release is `release`.
+    pub(crate) fn kernel_config(&self, release: &str) -> Found<Arc<KernelConfig>> {
+        let read = || KernelConfig::read(self, release).map(Arc::new);
+        self.kernel_config.get_or_init(read).clone()
     }
 
     /// Is this the running machine, so that system calls tell of the same one?

@@ -58,10 +58,10 @@ impl std::fmt::Debug for Watch {
 
 impl Watch {
     /// Takes the first look: call it when the measured threads are ready to run, before the
-    /// first activation. What it already notices comes with the first [`Watch::tick`].
+    /// first activation. `before` are the facts that the run was begun with. What it already notices
+    /// comes with the first [`Watch::tick`].
     #[must_use]
-    pub fn begin(root: &Root, plan: &WatchPlan) -> Self {
-        let before = inventory(root);
+    pub fn begin(root: &Root, plan: &WatchPlan, before: Facts) -> Self {
         let cpus = if plan.cpus.is_empty() {
             cpus::online(root).unwrap_or_default()
         } else {

@@ -5,6 +5,8 @@
 //! times there are the instructions it took, and what a desk machine does in a second takes
 //! a minute of the host. Not here: the benchmarks themselves (`tailbound-load`).
 
+use std::path::{Path, PathBuf};
+
 use tailbound_core::plan::RunConfig;
 
 use crate::error::LabError;
@@ -24,17 +26,38 @@ const BENCHMARK_S: u64 = 30;
 /// How many there are where nobody says.
 const REPEAT: u64 = 3;
 
-/// The benchmarks as the guest gets them.
+/// What runs a command.
+const SHELL: &str = "/bin/sh";
+
+/// The benchmarks as the guest gets them; `with` are the programs that are added to it.
 ///
 /// # Errors
 /// A benchmark that a guest cannot run, and why.
-pub(crate) fn in_guest(asked: &[String]) -> Result<Vec<String>, LabError> {
+pub(crate) fn in_guest(asked: &[String], with: &[PathBuf]) -> Result<Vec<String>, LabError> {
+    let has_shell = with.iter().any(|path| path == Path::new(SHELL));
     let mut benchmarks = Vec::new();
     for text in asked {
-        if text.contains("cmd:") || text.split([',', ':']).any(|word| word == "compile") {
-            return Err(LabError::usage(format!(
-                "--work {text}: a guest holds one program, tailbound, and neither a shell nor a compiler; choose one of arithmetic, file, messages, switch, pipe, socket and syscall, or measure on the machine itself with `tailbound run --work`"
-            )));
+        // A command takes the rest of the line with it.
+        let (text, command) = match text.find("cmd:").map(|at| text.split_at(at)) {
+            Some((before, command)) => (before, Some(command)),
+            None => (text.as_str(), None),
+        };
+        let refused = |what: &str, remedy: &str| {
+            LabError::usage(format!(
+                "--work {what}: a guest holds one program, tailbound, and neither a shell nor a compiler; {remedy}"
+            ))
+        };
+        if let Some(command) = command.filter(|_| !has_shell) {
+            let remedy = format!(
+                "add the shell and the command's program to it (--with {SHELL} --with PROGRAM)"
+            );
+            return Err(refused(command, &remedy));
+        }
+        if text.split([',', ':']).any(|word| word == "compile") {
+            return Err(refused(
+                text,
+                "choose one of arithmetic, file, messages, switch, pipe, socket and syscall, or measure on the machine itself with `tailbound run --work`",
+            ));
         }
         // Options name nothing else: `messages:groups=1,loops=5` stays together.
         for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
@@ -44,6 +67,7 @@ pub(crate) fn in_guest(asked: &[String]) -> Result<Vec<String>, LabError> {
                 _ => benchmarks.push(part.to_owned()),
             }
         }
+        benchmarks.extend(command.map(str::to_owned));
     }
     for one in &mut benchmarks {
         let amount = BENCHMARKS.iter().find(|(name, _)| name == one).map(|(_, amount)| amount);
@@ -67,10 +91,11 @@ mod tests {
 
     #[test]
     fn amounts_fit_a_guest_and_what_it_lacks_is_refused() {
-        let asked = |texts: &[&str]| {
-            in_guest(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>())
+        let among = |texts: &[&str], with: &[PathBuf]| {
+            in_guest(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>(), with)
                 .map_err(|e| e.to_string())
         };
+        let asked = |texts: &[&str]| among(texts, &[]);
         assert_eq!(
             asked(&["arithmetic,messages:groups=2,loops=9", "file"]),
             Ok(vec![
@@ -82,5 +107,10 @@ mod tests {
         for text in ["cmd:make -j8", "compile", "file,compile:jobs=2"] {
             assert!(asked(&[text]).is_err_and(|e| e.contains("neither a shell")), "{text}");
         }
+        let with = [PathBuf::from("/usr/bin/true"), PathBuf::from("/bin/sh")];
+        assert_eq!(
+            among(&["arithmetic:loops=1,cmd:/usr/bin/true a,b=c"], &with),
+            Ok(vec!["arithmetic:loops=1".to_owned(), "cmd:/usr/bin/true a,b=c".to_owned()])
+        );
     }
 }

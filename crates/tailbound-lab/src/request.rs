@@ -385,7 +385,7 @@ impl Request {
         }
         campaign.load = Some(loads.clone());
         if let Some(asked) = &campaign.work {
-            campaign.work = Some(benchmarks::in_guest(asked)?);
+            campaign.work = Some(benchmarks::in_guest(asked, &self.with)?);
         }
         let time = |word: &str, text: &Option<String>| -> Result<i64, LabError> {
             let Some(text) = text else { return Ok(0) };

@@ -36,6 +36,8 @@ use crate::supervise::{Subject, Supervisor, Watched, WatchedThread};
 use crate::view::View;
 use crate::world::{Disturbances, LoadSet as _, Machine, World};
 
+/// A fact of this process.
+const TIMER_SLACK: &str = "sched.timer_slack_ns";
 /// Time the loads have until somebody is told that they take their time, and until they fail.
 const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
 
@@ -106,6 +108,9 @@ pub fn run(
     }
     // Lets other observers of the same clock lay their records beside these.
     journal.event(0, "clock-start", &running.start_ns().to_string());
+    let mut before = journal.run.header.machine.clone();
+    // This process's own, which the machine's facts do not have.
+    before.remove(TIMER_SLACK);
     let watch = Watch::begin(
         &session.root,
         &WatchPlan {
@@ -114,6 +119,7 @@ pub fn run(
             clock: session.plan.clock,
             threads: running.own_tids().into_iter().filter_map(|t| u32::try_from(t).ok()).collect(),
         },
+        before,
     );
     let subject = Subject::<Machine> { running, watch, loads: &mut loads, stop: &limits::STOP };
     let mut supervisor = Supervisor::new(&session, subject, journal);
@@ -281,7 +287,7 @@ impl Session {
         let mut facts = tailbound_host::inventory(&self.root);
         let slack =
             limits::timer_slack_ns().map_or_else(|e| Fact::Unknown(e.to_string()), Fact::of);
-        facts.insert("sched.timer_slack_ns".to_owned(), slack);
+        facts.insert(TIMER_SLACK.to_owned(), slack);
         facts
     }
 

@@ -19,7 +19,7 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_probe::{Observed, Observer, ProbeOutput, ThreadResult};
 use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_stats::stopping::Stopping;
-use tailbound_stats::{P2, Quantile, Windows, quantile};
+use tailbound_stats::{P2, Quantile, Windows, blocks, quantile};
 use tailbound_sys::signal;
 
 use crate::error::RunError;
@@ -354,6 +354,8 @@ impl<'a, W: World> Supervisor<'a, W> {
             // Histograms are as of now: windows end with the newest second.
             let c = &follower.collector;
             let (due, sums) = c.due(&recorders.measured);
+            // Once for all who keep it at this precision.
+            let due = due.coarsened(blocks::PRECISION);
             for record in follower.windows.push(newest, &due, &sums, c.early(), extremes) {
                 self.journal.line(Line::Window(record));
             }

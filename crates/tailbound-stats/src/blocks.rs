@@ -13,8 +13,9 @@ use tailbound_core::Sums;
 use tailbound_core::histogram::{Histogram, SparseHistogram};
 use tailbound_core::record::BlockRecord;
 
-/// Precision of the buckets kept: 0.8 % wide.
-pub const PRECISION: u32 = 7;
+use crate::windows::at_precision;
+
+pub use crate::windows::PRECISION;
 
 /// About how many stretches a run is cut into.
 pub const BLOCKS: u64 = 360;
@@ -70,7 +71,7 @@ impl Blocks {
     ) -> Option<BlockRecord> {
         let to = second.saturating_add(1);
         let seconds = to.checked_sub(self.from).filter(|s| *s > 0)?;
-        let (late, early) = (late.coarsened(PRECISION), early.coarsened(PRECISION));
+        let (late, early) = (at_precision(late), at_precision(early));
         let later = SparseHistogram::between(&self.late, &late);
         let earlier = SparseHistogram::between(&self.early, &early);
         let n = later.total().saturating_add(earlier.total());

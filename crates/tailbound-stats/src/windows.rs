@@ -182,7 +182,7 @@ impl Windows {
     }
 }
 
-fn at_precision(h: &Histogram) -> Histogram {
+pub(crate) fn at_precision(h: &Histogram) -> Histogram {
     if h.precision() == PRECISION { h.clone() } else { h.coarsened(PRECISION) }
 }
 

@@ -22,6 +22,8 @@ pub(crate) use cpu::siblings;
 pub(crate) use power::{cpu_dma_latency, states as idle_states};
 pub(crate) use sched::{FAIR_SERVER_SINCE, server};
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use tailbound_core::CpuSet;
 use tailbound_core::record::{Fact, Facts};
@@ -36,7 +38,7 @@ pub fn inventory(root: &Root) -> Facts {
     let mut sheet = Sheet {
         root,
         online: crate::cpus::online(root).unwrap_or_default(),
-        config: KernelConfig::read(root, &release),
+        config: root.kernel_config(&release),
         release,
         facts: Facts::new(),
     };
@@ -72,7 +74,7 @@ pub fn changed(before: &Facts, after: &Facts) -> Facts {
 struct Sheet<'a> {
     root: &'a Root,
     online: CpuSet,
-    config: Found<KernelConfig>,
+    config: Found<Arc<KernelConfig>>,
     release: String,
     facts: Facts,
 }

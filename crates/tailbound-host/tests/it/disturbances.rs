@@ -13,7 +13,7 @@ use crate::{Host, plan};
 
 /// What a run over `host` tells, when `event` happens in the middle of it.
 fn run(host: &Host, plan: &WatchPlan, event: impl Fn(&Host)) -> (Facts, BTreeMap<String, Finding>) {
-    let mut watch = Watch::begin(&host.root(), plan);
+    let mut watch = Watch::begin(&host.root(), plan, tailbound_host::inventory(&host.root()));
     let mut told: BTreeMap<String, Finding> = BTreeMap::new();
     let mut hear = |list: Vec<Finding>| told.extend(list.into_iter().map(|f| (f.id.clone(), f)));
     hear(watch.tick());
@@ -167,7 +167,8 @@ fn stolen_time() {
 #[test]
 fn the_last_word_has_the_last_figures() {
     let host = Host::of("vm");
-    let mut watch = Watch::begin(&host.root(), &plan("1", &[501]));
+    let mut watch =
+        Watch::begin(&host.root(), &plan("1", &[501]), tailbound_host::inventory(&host.root()));
     let _ = watch.tick();
     host.replace("proc/stat", "5 40", "5 41");
     let first = watch.tick();

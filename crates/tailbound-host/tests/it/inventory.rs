@@ -145,7 +145,11 @@ fn rubbish_in_every_file_stops_nothing() {
         let facts = inventory(&host.root());
         assert!(facts.len() > 100, "{rubbish:?}");
         let plan = crate::plan("2-3", &[501, 502]);
-        let mut watch = tailbound_host::Watch::begin(&host.root(), &plan);
+        let mut watch = tailbound_host::Watch::begin(
+            &host.root(),
+            &plan,
+            tailbound_host::inventory(&host.root()),
+        );
         let _ = watch.tick();
         let _ = watch.end(&[]);
     }

@@ -58,7 +58,7 @@ fn a_sleeping_thread_of_higher_priority_is_found() {
                 clock: Clock::Monotonic,
                 threads: Vec::new(),
             };
-            let found = Watch::begin(&root, &plan).tick();
+            let found = Watch::begin(&root, &plan, tailbound_host::inventory(&root)).tick();
             let found_it = found.iter().find(|f| f.id == "higher-priority").expect("the finding");
             assert_eq!(found_it.impact, Impact::Notice);
             // Others may run on this machine as well, and only some are named.
@@ -144,7 +144,7 @@ fn in_the_group() {
         threads: Vec::new(),
     };
     let root = Root::real();
-    let mut watch = Watch::begin(&root, &plan);
+    let mut watch = Watch::begin(&root, &plan, tailbound_host::inventory(&root));
     let deadline = Instant::now() + Duration::from_secs(180);
     loop {
         let burnt = (0..2_000_000u64).fold(0, |a, b| a ^ std::hint::black_box(b));
