@@ -55,11 +55,15 @@ impl Fold {
             h2::index(in_range, self.total.precision())
         };
         let (first, last) = (index(from_ns), index(to_ns));
-        let buckets = self.seen.iter_mut().zip(live).enumerate();
-        for (i, (seen, now)) in buckets.take(last + 1).skip(first) {
+        // Nothing, if the extremes of a first wake-up are not both to be seen yet.
+        let (Some(seen), Some(live)) = (self.seen.get_mut(first..=last), live.get(first..=last))
+        else {
+            return;
+        };
+        for (i, (seen, now)) in seen.iter_mut().zip(live).enumerate() {
             let now = now.load(Ordering::Relaxed);
             if now != *seen {
-                self.total.add_at(i, u64::from(now.wrapping_sub(*seen)));
+                self.total.add_at(first + i, u64::from(now.wrapping_sub(*seen)));
                 *seen = now;
             }
         }
