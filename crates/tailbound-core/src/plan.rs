@@ -14,7 +14,7 @@ use crate::policy::Policy;
 use crate::requirement::Requirement;
 use crate::spec::Spec;
 use crate::units::{format_span, spaced};
-use crate::words::{did_you_mean, open_words, typed_words};
+use crate::words::{UnknownWord, open_words, typed_words};
 
 /// Shortest interval accepted: below it the loop itself would fill the CPU.
 pub const INTERVAL_MIN_NS: i64 = 10_000;
@@ -110,14 +110,12 @@ impl Means {
 }
 
 impl FromStr for Means {
-    type Err = String;
+    type Err = UnknownWord;
     /// One of [`Means::asked`].
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         match Self::of(text) {
             Self::Unknown(_) | Self::Polling | Self::NotTold => {
-                let asked: Vec<&str> = Self::asked().collect();
-                let near = did_you_mean(text, asked.iter().copied());
-                Err(format!("`{text}` is not one of {}{near}", asked.join(", ")))
+                Err(UnknownWord { typed: text.to_owned(), known: Self::asked().collect() })
             }
             known => Ok(known),
         }
@@ -205,16 +203,16 @@ impl RunConfig {
     ///
     /// # Errors
     /// The TOML error with its line and column.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|e| e.to_string())
+    pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
     }
 
     /// The words as a campaign file's text.
     ///
     /// # Errors
     /// What cannot be written as TOML.
-    pub fn to_toml(&self) -> Result<String, String> {
-        toml::to_string(self).map_err(|e| e.to_string())
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
     }
 
     /// These words with every one that `other` gives laid over them. A length given in `other` replaces
@@ -250,20 +248,32 @@ pub struct IntervalSpread {
 /// Widest spread: consecutive activations must stay apart.
 pub const SPREAD_MAX: f64 = 0.9;
 
+/// Why a text is no [`IntervalSpread`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpreadError {
+    /// The seed.
+    #[error("the seed `{0}` is not a whole number")]
+    Seed(String),
+    /// No percentage.
+    #[error("`{0}` is no share: write for example 50%, or 50%:7 with a seed")]
+    Share(String),
+    /// None, or too much.
+    #[error("write more than 0% and at most {}%", SPREAD_MAX * 100.0)]
+    Range,
+}
+
 impl FromStr for IntervalSpread {
-    type Err = String;
+    type Err = SpreadError;
     /// `50%`, or `50%:7` with a seed.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SpreadError> {
         let (share, seed) = text.split_once(':').unwrap_or((text, "1"));
-        let seed = seed.parse().map_err(|_| format!("the seed `{seed}` is not a whole number"))?;
+        let seed = seed.parse().map_err(|_| SpreadError::Seed(seed.to_owned()))?;
         let percent = share.strip_suffix('%').and_then(|p| p.trim().parse::<f64>().ok());
-        let share = percent.ok_or_else(|| {
-            format!("`{share}` is no share: write for example 50%, or 50%:7 with a seed")
-        })? / 100.0;
+        let share = percent.ok_or_else(|| SpreadError::Share(share.to_owned()))? / 100.0;
         if share > 0.0 && share <= SPREAD_MAX {
             return Ok(Self { share, seed });
         }
-        Err(format!("write more than 0% and at most {}%", SPREAD_MAX * 100.0))
+        Err(SpreadError::Range)
     }
 }
 
@@ -415,7 +425,8 @@ mod tests {
     fn a_campaign_says_where_it_is_wrong() {
         let ok = RunConfig::parse("deadline = \"100us\"\nload = [\"hackbench\"]\n");
         assert_eq!(ok.map(|c| c.deadline), Ok(Some("100us".to_owned())));
-        let wrong = RunConfig::parse("deadline = \"100us\"\nintreval = \"1ms\"\n").unwrap_err();
+        let wrong =
+            RunConfig::parse("deadline = \"100us\"\nintreval = \"1ms\"\n").unwrap_err().to_string();
         assert!(wrong.contains("line 2") && wrong.contains("intreval"), "{wrong}");
     }
 }

@@ -29,15 +29,20 @@ open_words! {
     }
 }
 
+/// A text that is no [`Class`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a class: write hard, safe, 95 or best-effort")]
+pub struct NoClass(pub String);
+
 impl FromStr for Class {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = NoClass;
+    fn from_str(text: &str) -> Result<Self, NoClass> {
         match text {
             "hard" | "100" | "100%" => Ok(Self::Hard),
             "safe" => Ok(Self::Safe),
             "95" | "95%" => Ok(Self::NinetyFive),
             "best-effort" | "soft" => Ok(Self::BestEffort),
-            _ => Err(format!("`{text}` is not a class: write hard, safe, 95 or best-effort")),
+            _ => Err(NoClass(text.to_owned())),
         }
     }
 }
@@ -52,27 +57,49 @@ pub struct Rate {
     pub per_ns: i64,
 }
 
+/// Why a text is no [`Rate`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a rate ({why}): write for example `1/24h`")]
+pub struct NoRate {
+    /// What was written.
+    pub text: String,
+    /// What is wrong with it.
+    pub why: RateFault,
+}
+
+/// What is wrong with a rate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RateFault {
+    /// Nothing parts count and time.
+    #[error("no `/`")]
+    NoSlash,
+    /// The count is 0 or no number.
+    #[error("the count must be 1 or more")]
+    Count,
+    /// The time cannot be read.
+    #[error(transparent)]
+    Time(#[from] units::ParseTimeError),
+    /// The time is 0 or less.
+    #[error("the time must be positive")]
+    NoTime,
+}
+
 impl FromStr for Rate {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            |why: String| format!("`{text}` is not a rate ({why}): write for example `1/24h`");
-        let (count, per) = text.split_once('/').ok_or_else(|| wrong("no `/`".into()))?;
-        let count = count
-            .trim()
-            .parse()
-            .ok()
-            .filter(|c| *c > 0)
-            .ok_or_else(|| wrong("the count must be 1 or more".into()))?;
+    type Err = NoRate;
+    fn from_str(text: &str) -> Result<Self, NoRate> {
+        let wrong = |why| NoRate { text: text.to_owned(), why };
+        let (count, per) = text.split_once('/').ok_or_else(|| wrong(RateFault::NoSlash))?;
+        let count =
+            count.trim().parse().ok().filter(|c| *c > 0).ok_or_else(|| wrong(RateFault::Count))?;
         // `1/h` reads naturally too.
         let per = if per.trim().starts_with(|c: char| c.is_ascii_digit()) {
             per.to_owned()
         } else {
             format!("1{}", per.trim())
         };
-        let per_ns = units::parse_ns(&per).map_err(|e| wrong(e.to_string()))?;
+        let per_ns = units::parse_ns(&per).map_err(|e| wrong(e.into()))?;
         if per_ns <= 0 {
-            return Err(wrong("the time must be positive".into()));
+            return Err(wrong(RateFault::NoTime));
         }
         Ok(Self { count, per_ns })
     }
@@ -85,8 +112,8 @@ impl fmt::Display for Rate {
 }
 
 impl TryFrom<String> for Rate {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
+    type Error = NoRate;
+    fn try_from(text: String) -> Result<Self, NoRate> {
         text.parse()
     }
 }

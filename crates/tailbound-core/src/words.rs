@@ -91,6 +91,16 @@ impl<'de> Deserialize<'de> for Word {
     }
 }
 
+/// A word that is not one of a list.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{typed}` is not one of {}{}", .known.join(", "), did_you_mean(.typed, .known.iter().copied()))]
+pub struct UnknownWord {
+    /// What was written.
+    pub typed: String,
+    /// The list.
+    pub known: Vec<&'static str>,
+}
+
 /// ` (did you mean `hackbench`?)` where one of `names` is near what was typed, else nothing: for every
 /// message that refuses a name.
 #[must_use]
@@ -195,13 +205,13 @@ pub(crate) use open_words;
 macro_rules! typed_words {
     ($($name:ident),+) => {$(
         impl std::str::FromStr for $name {
-            type Err = String;
-            fn from_str(text: &str) -> Result<Self, String> {
+            type Err = $crate::words::UnknownWord;
+            fn from_str(text: &str) -> Result<Self, $crate::words::UnknownWord> {
                 match Self::of(text) {
-                    Self::Unknown(_) => {
-                        let near = $crate::words::did_you_mean(text, Self::WORDS.iter().copied());
-                        Err(format!("`{text}` is not one of {}{near}", Self::WORDS.join(", ")))
-                    }
+                    Self::Unknown(_) => Err($crate::words::UnknownWord {
+                        typed: text.to_owned(),
+                        known: Self::WORDS.to_vec(),
+                    }),
                     known => Ok(known),
                 }
             }

@@ -219,7 +219,7 @@ fn tasks(tasks: Option<u32>) -> Result<Option<u32>, RunError> {
     Ok(Some(n))
 }
 
-fn parse_or<T: std::str::FromStr<Err = String>>(
+fn parse_or<T: std::str::FromStr<Err: ToString>>(
     text: Option<&str>,
     flag: &str,
     or: T,

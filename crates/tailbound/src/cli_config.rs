@@ -274,7 +274,7 @@ mod tests {
             .map(str::to_owned)
             .collect();
         // The error on a key that nothing has lists those that there are.
-        let refused = RunConfig::parse("nosuch = 1").expect_err("no such key");
+        let refused = RunConfig::parse("nosuch = 1").expect_err("no such key").to_string();
         let known = refused.split("expected one of").nth(1).expect("the keys");
         let keys: BTreeSet<String> =
             known.split('`').skip(1).step_by(2).map(str::to_owned).collect();

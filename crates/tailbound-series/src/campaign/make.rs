@@ -192,7 +192,7 @@ fn arguments(job: &Job<'_>, system: &Path, file: &Path) -> Result<Vec<OsString>,
             .collect()
     } else {
         let toml = system.join(format!("{id}.toml"));
-        let text = job.config.to_toml().map_err(SeriesError::Config)?;
+        let text = job.config.to_toml().map_err(|e| SeriesError::Config(e.to_string()))?;
         folder::whole(&toml, &text)
             .map_err(|source| SeriesError::unwritten(toml.clone(), source))?;
         let report = folder::report_file(system, id);

@@ -87,8 +87,7 @@ fn means(args: &PlanVerbArgs) -> Result<Means, Failure> {
 fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure> {
     let mut out = Vec::new();
     if let Some(text) = &args.rate {
-        let rate: Rate =
-            text.parse().map_err(|e: String| Failure::usage(format!("--rate: {e}")))?;
+        let rate: Rate = text.parse().map_err(|e| Failure::usage(format!("--rate: {e}")))?;
         let per_s = f64::from(rate.count) / (rate.per_ns.real() / 1e9);
         let plan = planning::demonstration(per_s, means.confidence, means.machines);
         out.push(words::rate(means, rate, &plan));
