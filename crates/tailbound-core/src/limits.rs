@@ -43,17 +43,35 @@ pub const ROUNDS_MAX: u32 = 1 << 20;
 /// Most samples of one `raw` line.
 pub const RAW_SAMPLES_MAX: u64 = 1 << 20;
 
-/// `what` is beyond `most`: the words of a refusal.
-pub(crate) fn beyond(what: &str, most: impl TryInto<u64>) -> String {
-    let most = most.try_into().map_or_else(|_| "the limit".to_owned(), grouped);
-    format!("{what} beyond {most}, the most a run file may hold (docs/run-file.md, Limits)")
+/// What a run file may not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    /// More than the limit.
+    #[error("{what} beyond {}, the most a run file may hold (docs/run-file.md, Limits)", grouped(*.most))]
+    Beyond {
+        /// What is.
+        what: String,
+        /// The limit.
+        most: u64,
+    },
+    /// A negative interval.
+    #[error("the plan's interval_ns is negative")]
+    NegativeInterval,
+    /// Sums that no values within the limits have.
+    #[error("the sums are beyond what their n values can add up to")]
+    Sums,
+}
+
+/// `what` is beyond `most`.
+pub(crate) fn beyond(what: &str, most: impl TryInto<u64>) -> LimitError {
+    LimitError::Beyond { what: what.to_owned(), most: most.try_into().unwrap_or(u64::MAX) }
 }
 
 /// Says which number of a line is beyond what a run file may hold.
 ///
 /// # Errors
 /// Its name and the limit.
-pub fn check(line: &Line) -> Result<(), String> {
+pub fn check(line: &Line) -> Result<(), LimitError> {
     match line {
         Line::Header(h) => header(h),
         Line::Event(e) => ns("t_ns", [e.t_ns]),
@@ -92,7 +110,7 @@ pub fn check(line: &Line) -> Result<(), String> {
 ///
 /// # Errors
 /// The first of [`check`]; too many threads, contexts or findings.
-pub fn check_run(run: &Run) -> Result<(), String> {
+pub fn check_run(run: &Run) -> Result<(), LimitError> {
     lists(run)?;
     whole(run)?;
     run.lines().try_for_each(|line| check(&line))
@@ -103,7 +121,7 @@ pub fn check_run(run: &Run) -> Result<(), String> {
 ///
 /// # Errors
 /// Which.
-pub(crate) fn whole(run: &Run) -> Result<(), String> {
+pub(crate) fn whole(run: &Run) -> Result<(), LimitError> {
     let found: std::collections::HashSet<_> = run.threads.iter().map(|t| &t.context).collect();
     if found.len() > CONTEXTS_MAX {
         return Err(beyond("contexts", CONTEXTS_MAX));
@@ -126,7 +144,7 @@ pub(crate) fn whole(run: &Run) -> Result<(), String> {
 ///
 /// # Errors
 /// Which.
-pub(crate) fn lists(run: &Run) -> Result<(), String> {
+pub(crate) fn lists(run: &Run) -> Result<(), LimitError> {
     if run.threads.len() > THREADS_MAX {
         return Err(beyond("records of threads and contexts", THREADS_MAX));
     }
@@ -136,10 +154,10 @@ pub(crate) fn lists(run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-fn header(h: &Header) -> Result<(), String> {
+fn header(h: &Header) -> Result<(), LimitError> {
     let (plan, wanted) = (&h.plan, &h.plan.requirement);
     if plan.interval_ns < 0 {
-        return Err("the plan's interval_ns is negative".to_owned());
+        return Err(LimitError::NegativeInterval);
     }
     ns("the plan's interval_ns", [plan.interval_ns, plan.warm_up_ns])?;
     ns("the plan's timer_slack_ns", plan.timer_slack_ns)?;
@@ -159,7 +177,7 @@ fn header(h: &Header) -> Result<(), String> {
     }
 }
 
-fn second(s: &SecondRecord) -> Result<(), String> {
+fn second(s: &SecondRecord) -> Result<(), LimitError> {
     second_no(s.second)?;
     if s.n.max(s.missed) > SECOND_MAX {
         return Err(beyond("n or missed of one second is", SECOND_MAX));
@@ -170,7 +188,7 @@ fn second(s: &SecondRecord) -> Result<(), String> {
     if s.n > 0 { ns("min_ns or max_ns", [s.min_ns, s.max_ns]) } else { Ok(()) }
 }
 
-fn thread(t: &ThreadRecord) -> Result<(), String> {
+fn thread(t: &ThreadRecord) -> Result<(), LimitError> {
     let of = |d: &Distribution| {
         count("n", [d.n, d.over_range, d.unbinned])?;
         ns("min_ns or max_ns", d.min_ns.into_iter().chain(d.max_ns).chain(d.unbinned_from_ns))?;
@@ -187,18 +205,18 @@ fn thread(t: &ThreadRecord) -> Result<(), String> {
     Ok(())
 }
 
-fn second_no(second: u64) -> Result<(), String> {
+fn second_no(second: u64) -> Result<(), LimitError> {
     if second > SECOND_MAX { Err(beyond("the second is", SECOND_MAX)) } else { Ok(()) }
 }
 
-fn count(name: &str, values: impl IntoIterator<Item = u64>) -> Result<(), String> {
+fn count(name: &str, values: impl IntoIterator<Item = u64>) -> Result<(), LimitError> {
     match values.into_iter().find(|v| *v > COUNT_MAX) {
         Some(_) => Err(beyond(&format!("{name} is"), COUNT_MAX)),
         None => Ok(()),
     }
 }
 
-fn ns(name: &str, values: impl IntoIterator<Item = i64>) -> Result<(), String> {
+fn ns(name: &str, values: impl IntoIterator<Item = i64>) -> Result<(), LimitError> {
     match values.into_iter().find(|v| v.unsigned_abs() > NS_MAX.unsigned_abs()) {
         Some(_) => Err(beyond(&format!("{name} is"), NS_MAX)),
         None => Ok(()),

@@ -54,7 +54,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<S
 }
 
 /// Within what [`limits::COUNT_MAX`] values can sum up to, and so within what arithmetic on it holds.
-pub(crate) fn is_bounded(sums: &Sums) -> Result<(), String> {
+pub(crate) fn is_bounded(sums: &Sums) -> Result<(), limits::LimitError> {
     let n = u128::from(sums.n);
     if sums.n.max(sums.clamped) > limits::COUNT_MAX {
         return Err(limits::beyond("n of the sums is", limits::COUNT_MAX));
@@ -66,7 +66,7 @@ pub(crate) fn is_bounded(sums: &Sums) -> Result<(), String> {
         || sums.s3.unsigned_abs() > cubes
         || sums.s4_high > 1 << 44
     {
-        return Err("the sums are beyond what their n values can add up to".to_owned());
+        return Err(limits::LimitError::Sums);
     }
     Ok(())
 }

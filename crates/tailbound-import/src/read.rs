@@ -166,7 +166,7 @@ fn finish(mut draft: Draft, format: Format, name: &str, identity: u64) -> Result
     }
     let run = draft.finish(format, name, identity);
     // What is beyond would be refused when the run file is read back.
-    limits::check_run(&run).map_err(|reason| Fault::file(reason).of(name, format))?;
+    limits::check_run(&run).map_err(|e| Fault::file(e.to_string()).of(name, format))?;
     Ok(run)
 }
 

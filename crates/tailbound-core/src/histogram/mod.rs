@@ -113,15 +113,45 @@ impl From<&Histogram> for SparseHistogram {
     }
 }
 
+/// Why a file's buckets are no histogram.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HistogramError {
+    /// A precision that does not exist.
+    #[error("histogram precision {0} is not 1 to 16")]
+    Precision(u32),
+    /// Two lists that do not belong together.
+    #[error("histogram has {indices} indices and {counts} counts")]
+    Lengths {
+        /// Length of the one.
+        indices: usize,
+        /// Length of the other.
+        counts: usize,
+    },
+    /// A bucket before the one that precedes it.
+    #[error("histogram index {0} does not ascend")]
+    Order(u32),
+    /// A bucket that does not exist.
+    #[error("histogram index {index} is beyond the last bucket {last}")]
+    Index {
+        /// The bucket.
+        index: u32,
+        /// The last there is.
+        last: usize,
+    },
+    /// More values than a file may hold.
+    #[error(transparent)]
+    Limit(#[from] limits::LimitError),
+}
+
 impl TryFrom<Sparse> for SparseHistogram {
-    type Error = String;
-    fn try_from(s: Sparse) -> Result<Self, String> {
+    type Error = HistogramError;
+    fn try_from(s: Sparse) -> Result<Self, HistogramError> {
         check(&s)?;
         let mut out = Self::empty(s.precision);
         let mut last = None;
         for (&i, &c) in s.index.iter().zip(&s.count) {
             if last.is_some_and(|l| i <= l) {
-                return Err(format!("histogram index {i} does not ascend"));
+                return Err(HistogramError::Order(i));
             }
             last = Some(i);
             out.push(i, c);
@@ -138,24 +168,20 @@ impl From<SparseHistogram> for Sparse {
 
 /// A precision that exists, arrays of one length, indices within the last bucket, no more values
 /// than a file may have.
-fn check(s: &Sparse) -> Result<(), String> {
+fn check(s: &Sparse) -> Result<(), HistogramError> {
     if !(1..=16).contains(&s.precision) {
-        return Err(format!("histogram precision {} is not 1 to 16", s.precision));
+        return Err(HistogramError::Precision(s.precision));
     }
     if s.index.len() != s.count.len() {
-        return Err(format!(
-            "histogram has {} indices and {} counts",
-            s.index.len(),
-            s.count.len()
-        ));
+        return Err(HistogramError::Lengths { indices: s.index.len(), counts: s.count.len() });
     }
     let total = s.count.iter().try_fold(0u64, |all, c| all.checked_add(*c));
     if total.is_none_or(|n| n > limits::COUNT_MAX) {
-        return Err(limits::beyond("the histogram's counts together are", limits::COUNT_MAX));
+        return Err(limits::beyond("the histogram's counts together are", limits::COUNT_MAX).into());
     }
     let last = h2::buckets(s.precision).saturating_sub(1);
     match s.index.iter().find(|i| **i as usize > last) {
-        Some(i) => Err(format!("histogram index {i} is beyond the last bucket {last}")),
+        Some(&index) => Err(HistogramError::Index { index, last }),
         None => Ok(()),
     }
 }
@@ -254,8 +280,8 @@ impl Histogram {
 }
 
 impl TryFrom<Sparse> for Histogram {
-    type Error = String;
-    fn try_from(s: Sparse) -> Result<Self, String> {
+    type Error = HistogramError;
+    fn try_from(s: Sparse) -> Result<Self, HistogramError> {
         check(&s)?;
         let mut h = Self::new(s.precision);
         let mut pairs: Vec<_> = s.index.into_iter().zip(s.count).collect();

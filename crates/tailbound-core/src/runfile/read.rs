@@ -133,7 +133,8 @@ pub fn read_run_checked(
                 let finding = matches!(record, Line::Finding(_) | Line::Thread(_));
                 run.absorb(record);
                 if finding {
-                    limits::lists(run).map_err(|reason| ReadError::Line { line, reason })?;
+                    limits::lists(run)
+                        .map_err(|e| ReadError::Line { line, reason: e.to_string() })?;
                 }
             }
             (Some(_), Ok(None)) => {}
@@ -150,7 +151,7 @@ pub fn read_run_checked(
     }
     let mut run = run.ok_or(ReadError::Empty)?;
     threads.absorb_into(&mut run)?;
-    limits::whole(&run).map_err(|reason| ReadError::Line { line: 1, reason })?;
+    limits::whole(&run).map_err(|e| ReadError::Line { line: 1, reason: e.to_string() })?;
     marked.into_iter().for_each(|f| run.absorb(Line::Finding(f)));
     let (integrity, mut found) = trail.close();
     found.extend(partial::measured(&mut run, integrity));
@@ -200,7 +201,7 @@ impl Threads {
             self.lines.push((line, std::mem::take(bytes), told));
         } else {
             let reason = limits::beyond("records of threads and contexts", THREADS_MAX);
-            return Err(ReadError::Line { line, reason });
+            return Err(ReadError::Line { line, reason: reason.to_string() });
         }
         Ok(true)
     }
@@ -229,7 +230,7 @@ fn kind_of(line: &[u8]) -> Option<&str> {
 /// One line within its limits; `None` is a type this version does not know.
 fn parse_line(bytes: &[u8]) -> Result<Option<Line>, String> {
     let line = typed_line(bytes)?;
-    line.as_ref().map_or(Ok(()), limits::check).map_err(|e| printable::reason(&e))?;
+    line.as_ref().map_or(Ok(()), limits::check).map_err(|e| printable::reason(&e.to_string()))?;
     Ok(line)
 }
 
