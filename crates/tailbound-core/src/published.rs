@@ -76,7 +76,7 @@ impl Published {
     ///
     /// # Errors
     /// The TOML error with its line and column.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|e| e.to_string())
+    pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
     }
 }

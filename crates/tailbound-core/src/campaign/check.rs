@@ -4,16 +4,17 @@
 //! Context: COLD. The TOML reader has found wrong words and types before. Whether the words of a run
 //! mean something is found where they are resolved, as for any other run.
 
-use super::{CampaignFile, Claim, Figure, Side, Statistic, tasks};
+use super::{CampaignError, CampaignFile, Claim, Fault, Figure, Side, Statistic, tasks};
 
 /// Checks `file`, whose text is `text`.
-pub(super) fn check(file: &CampaignFile, text: &str) -> Result<(), String> {
+pub(super) fn check(file: &CampaignFile, text: &str) -> Result<(), CampaignError> {
     let at = |table: &'static str, nth: usize| {
-        move |why: String| format!("{}{why}", place(text, table, nth))
+        move |fault: Fault| CampaignError::At { line: line_of(text, table, nth), fault }
     };
-    plain(&file.name).map_err(|e| format!("name: {e}"))?;
+    let whole = |fault: Fault| CampaignError::At { line: None, fault };
+    plain(&file.name).map_err(|e| whole(Fault::Name(Box::new(e))))?;
     if file.steps.is_empty() {
-        return Err("no [[step]]: a campaign measures something".to_owned());
+        return Err(whole(Fault::NoStep));
     }
     let mut ids: Vec<&str> = Vec::new();
     for (i, system) in file.systems.iter().enumerate() {
@@ -25,7 +26,7 @@ pub(super) fn check(file: &CampaignFile, text: &str) -> Result<(), String> {
         plain(&step.id).and_then(|()| once(&mut ids, &step.id)).map_err(at)?;
         tasks(step).map_err(at)?;
         if step.tasks.is_some() && !step.variants.is_empty() {
-            return Err(at("`tasks` and `variant` cannot both be given".to_owned()));
+            return Err(at(Fault::TasksAndVariants));
         }
         let mut own: Vec<&str> = Vec::new();
         for v in &step.variants {
@@ -35,9 +36,7 @@ pub(super) fn check(file: &CampaignFile, text: &str) -> Result<(), String> {
     let parts: Vec<String> = file.parts().into_iter().map(|p| p.id).collect();
     for (i, id) in parts.iter().enumerate() {
         if parts.iter().skip(i + 1).any(|other| other == id) {
-            return Err(format!(
-                "two runs are called `{id}`: choose other ids for steps and variants"
-            ));
+            return Err(whole(Fault::SameRun(id.clone())));
         }
     }
     for (i, figure) in file.figures.iter().enumerate() {
@@ -49,7 +48,7 @@ pub(super) fn check(file: &CampaignFile, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_figure(file: &CampaignFile, figure: &Figure, parts: &[String]) -> Result<(), String> {
+fn check_figure(file: &CampaignFile, figure: &Figure, parts: &[String]) -> Result<(), Fault> {
     for system in figure.values.keys() {
         known_system(file, system)?;
     }
@@ -57,22 +56,18 @@ fn check_figure(file: &CampaignFile, figure: &Figure, parts: &[String]) -> Resul
         (Some(step), Some(statistic), None) => (step, statistic),
         (None, None, Some(_)) => return Ok(()),
         _ => {
-            return Err(format!(
-                "figure `{}`: give `step` and `statistic`, or `cannot` with the reason",
-                figure.name
-            ));
+            return Err(Fault::Figure(figure.name.clone()));
         }
     };
     known_part(step, parts)?;
     let statistic: Statistic = statistic.parse()?;
     if statistic.is_time() != figure.unit.is_time() {
-        let what = if statistic.is_time() { "a time: ns, us, ms or s" } else { "no unit of time" };
-        return Err(format!("figure `{}`: its statistic needs {what} as `unit`", figure.name));
+        return Err(Fault::Unit { name: figure.name.clone(), time: statistic.is_time() });
     }
     Ok(())
 }
 
-fn check_claim(file: &CampaignFile, claim: &Claim, parts: &[String]) -> Result<(), String> {
+fn check_claim(file: &CampaignFile, claim: &Claim, parts: &[String]) -> Result<(), Fault> {
     let Some((left, _, right)) = claim.sides()? else { return Ok(()) };
     for side in [left, right] {
         if let Side::Ours { system, part, .. } = side {
@@ -83,45 +78,43 @@ fn check_claim(file: &CampaignFile, claim: &Claim, parts: &[String]) -> Result<(
     Ok(())
 }
 
-fn known_system(file: &CampaignFile, id: &str) -> Result<(), String> {
+fn known_system(file: &CampaignFile, id: &str) -> Result<(), Fault> {
     match file.system(id) {
         Some(_) => Ok(()),
         None => {
-            let all: Vec<&str> = file.systems.iter().map(|s| s.id.as_str()).collect();
-            Err(format!("no system is called `{id}`; there are {}", all.join(", ")))
+            let known = file.systems.iter().map(|s| s.id.clone()).collect();
+            Err(Fault::NoSystem { name: id.to_owned(), known })
         }
     }
 }
 
-fn known_part(id: &str, parts: &[String]) -> Result<(), String> {
+fn known_part(id: &str, parts: &[String]) -> Result<(), Fault> {
     if parts.iter().any(|p| p == id) {
         return Ok(());
     }
-    Err(format!("no run is called `{id}`; there are {}", parts.join(", ")))
+    Err(Fault::NoRun { name: id.to_owned(), known: parts.to_vec() })
 }
 
 /// A name that can be that of a file.
-fn plain(id: &str) -> Result<(), String> {
+fn plain(id: &str) -> Result<(), Fault> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     let begins = id.starts_with(|c: char| c.is_ascii_alphanumeric());
     if begins && id.len() <= 60 && id.chars().all(good) {
         return Ok(());
     }
-    Err(format!(
-        "`{id}`: a name is up to 60 of a-z, A-Z, 0-9, `_`, `+`, `.`, `-`, and begins with a letter or digit"
-    ))
+    Err(Fault::NotPlain(id.to_owned()))
 }
 
-fn once<'a>(ids: &mut Vec<&'a str>, id: &'a str) -> Result<(), String> {
+fn once<'a>(ids: &mut Vec<&'a str>, id: &'a str) -> Result<(), Fault> {
     if ids.contains(&id) {
-        return Err(format!("`{id}` is there twice"));
+        return Err(Fault::Twice(id.to_owned()));
     }
     ids.push(id);
     Ok(())
 }
 
-/// `line 17: ` of the nth table of that name, counted from 0.
-fn place(text: &str, table: &str, nth: usize) -> String {
+/// The line of the nth table of that name, counted from 0.
+fn line_of(text: &str, table: &str, nth: usize) -> Option<usize> {
     let lines = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with(table));
-    lines.map(|(i, _)| i + 1).nth(nth).map_or_else(String::new, |n| format!("line {n}: "))
+    lines.map(|(i, _)| i + 1).nth(nth)
 }

@@ -12,6 +12,7 @@
 //! ```
 
 mod check;
+mod error;
 mod scale;
 mod statistic;
 
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::plan;
+pub use error::{CampaignError, Fault};
 pub use scale::{LOOPS_MIN, REPEAT_MIN, Shortened, scaled};
 pub use statistic::{Cost, Of, Statistic, Unit, What};
 
@@ -321,8 +323,8 @@ impl CampaignFile {
     ///
     /// # Errors
     /// What is wrong, with its line.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let file: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+    pub fn parse(text: &str) -> Result<Self, CampaignError> {
+        let file: Self = toml::from_str(text)?;
         check::check(&file, text)?;
         Ok(file)
     }
@@ -392,18 +394,16 @@ impl Claim {
     ///
     /// # Errors
     /// Which side is wrong and what it should look like.
-    pub fn sides(&self) -> Result<Option<(Side, Relation, Side)>, String> {
+    pub fn sides(&self) -> Result<Option<(Side, Relation, Side)>, Fault> {
         match (&self.left, self.is, &self.right, &self.cannot) {
             (None, None, None, Some(_)) => Ok(None),
             (Some(left), Some(is), Some(right), None) => Ok(Some((side(left)?, is, side(right)?))),
-            _ => {
-                Err("a claim has `left`, `is` and `right`, or `cannot` with the reason".to_owned())
-            }
+            _ => Err(Fault::Claim),
         }
     }
 }
 
-fn side(text: &str) -> Result<Side, String> {
+fn side(text: &str) -> Result<Side, Fault> {
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {
         [system, part, statistic] => Ok(Side::Ours {
@@ -412,15 +412,16 @@ fn side(text: &str) -> Result<Side, String> {
             statistic: statistic.parse()?,
         }),
         [value] => statistic::value(value).map(Side::Value),
-        _ => Err(format!("`{text}`: write `SYSTEM PART STATISTIC`, or a value such as 20us")),
+        _ => Err(Fault::Side(text.to_owned())),
     }
 }
 
 /// Numbers of tasks of a step.
-fn tasks(step: &Step) -> Result<Vec<u32>, String> {
+fn tasks(step: &Step) -> Result<Vec<u32>, Fault> {
     let Some(text) = &step.tasks else { return Ok(Vec::new()) };
     // A list of numbers, as of CPUs.
-    let set: crate::CpuSet = text.parse().map_err(|e| format!("tasks = \"{text}\": {e}"))?;
+    let set: crate::CpuSet =
+        text.parse().map_err(|error| Fault::Tasks { text: text.clone(), error })?;
     Ok(set.iter().collect())
 }
 

@@ -4,6 +4,7 @@
 //! Context: COLD. Units: values of ours are ns for every time, shares from 0 to 1, percent for
 //! an advantage, and per second for a rate; [`Unit`] says what a text wrote.
 
+use crate::campaign::Fault;
 use crate::context::Context;
 use crate::number::Real as _;
 use std::fmt;
@@ -91,17 +92,17 @@ impl Statistic {
     }
 }
 
-const WORDS: &str = "n, min, max, mean, mode, median, sd, skewness, kurtosis, pNN such as p99.9, \
+pub(super) const WORDS: &str = "n, min, max, mean, mode, median, sd, skewness, kurtosis, pNN such as p99.9, \
                      within:TIME, or of benchmarks real, user, sys, rate with .mean, .sd, .advantage";
 
 impl FromStr for Statistic {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = Fault;
+    fn from_str(text: &str) -> Result<Self, Fault> {
         let (context, word) = match text.split_once('/') {
             Some((context, word)) if !context.is_empty() => (Some(Context::of(context)), word),
             _ => (None, text),
         };
-        let unknown = || format!("statistic `{text}` is none of {WORDS}");
+        let unknown = || Fault::Statistic(text.to_owned());
         let what = match word {
             "n" => What::N,
             "min" => What::Min,
@@ -151,14 +152,16 @@ fn cost_of(word: &str) -> Option<Cost> {
 ///
 /// # Errors
 /// What was expected.
-pub(super) fn value(text: &str) -> Result<f64, String> {
+pub(super) fn value(text: &str) -> Result<f64, Fault> {
     if let Some(percent) = text.strip_suffix('%') {
-        return percent.parse().map_err(|_| format!("`{text}` is not a percentage"));
+        return percent.parse().map_err(|_| Fault::Percentage(text.to_owned()));
     }
     if let Ok(number) = text.parse::<f64>() {
         return Ok(number);
     }
-    parse_ns(text).map(|ns| ns.real()).map_err(|e| format!("`{text}`: {e}"))
+    parse_ns(text)
+        .map(|ns| ns.real())
+        .map_err(|error| Fault::Value { text: text.to_owned(), error })
 }
 
 /// Unit of a publication's figure.

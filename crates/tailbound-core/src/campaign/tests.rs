@@ -84,6 +84,7 @@ fn what_is_wrong_is_named_with_its_line() {
         let text = SMALL.replacen(right, wrong, 1);
         assert_ne!(text, SMALL, "{right}");
         let Err(why) = CampaignFile::parse(&text) else { panic!("{wrong} was taken") };
+        let why = why.to_string();
         assert!(why.contains(line) && why.contains(hint), "{wrong}: {why}");
     }
 }

@@ -63,7 +63,7 @@ pub fn find(name: &str) -> Result<Chosen, SeriesError> {
 pub fn parse(name: &str, text: String) -> Result<Chosen, SeriesError> {
     let file = CampaignFile::parse(&text).map_err(|e| SeriesError::Campaign {
         name: name.to_owned(),
-        why: e.trim_end().to_owned(),
+        why: e.to_string().trim_end().to_owned(),
     })?;
     Ok(Chosen { file, text, shipped: false })
 }

@@ -127,7 +127,7 @@ impl Sides {
     /// When it holds none, or not enough of them.
     pub fn of_published(text: &str, file: &str, name: &str) -> Result<Self, SidesError> {
         let wrong = |why| SidesError::Published { file: file.to_owned(), why };
-        let figures = Published::parse(text).map_err(wrong)?;
+        let figures = Published::parse(text).map_err(|e| wrong(e.to_string()))?;
         let name = figures.source.clone().unwrap_or_else(|| name.to_owned());
         Ok(Self {
             real: of_published(&figures.real, &name).map_err(wrong)?,

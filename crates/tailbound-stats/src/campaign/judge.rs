@@ -234,7 +234,7 @@ fn judged(given: &Given, claim: &Claim) -> Judged {
             word: Word::Undecidable,
             why: claim.cannot.clone().unwrap_or_default(),
         }),
-        Err(why) => judgements.push(Judgement { word: Word::Undecidable, why }),
+        Err(why) => judgements.push(Judgement { word: Word::Undecidable, why: why.to_string() }),
     }
     let word = judgements.iter().map(|j| j.word).max().unwrap_or(Word::Undecidable);
     Judged { claim: claim.text.clone(), word, judgements }
