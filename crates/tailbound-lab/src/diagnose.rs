@@ -29,7 +29,7 @@ const SIGNS: &[(&str, &str)] = &[
     ),
     (
         "Unable to mount root fs",
-        "The kernel did not unpack the initramfs: it lacks CONFIG_BLK_DEV_INITRD, or the guest has too little --memory.",
+        "The kernel did not unpack the initramfs, or found no program in it: it lacks CONFIG_BLK_DEV_INITRD, the guest has too little --memory, or --append has an rdinit= of its own.",
     ),
     ("Initramfs unpacking failed", "The initramfs did not fit: give the guest more --memory."),
     ("junk in compressed archive", "The initramfs did not fit: give the guest more --memory."),
@@ -95,11 +95,21 @@ pub fn explain(ended: &Ended, console: &str, words: &[String], ready: bool) -> S
     }
     if !silent {
         text.push_str("\n  The end of its console:");
-        let lines: Vec<&str> = console.lines().filter(|l| !l.trim().is_empty()).collect();
-        for line in lines.iter().skip(lines.len().saturating_sub(TAIL_LINES)) {
+        let plain = |line: &str| -> String {
             let plain: String = line.chars().filter(|c| !c.is_control()).take(200).collect();
-            text.push_str(&format!("\n    | {plain}"));
+            format!("\n    | {plain}")
+        };
+        let lines: Vec<&str> = console.lines().filter(|l| !l.trim().is_empty()).collect();
+        let (before, tail) = lines.split_at(lines.len().saturating_sub(TAIL_LINES));
+        // The reason of a panic stands above its call trace, which may be all that the end shows.
+        let reason = |line: &&&str| line.contains("Kernel panic");
+        if let Some(panic) =
+            before.iter().rfind(reason).filter(|_| !tail.iter().any(|l| reason(&l)))
+        {
+            text.push_str(&plain(panic));
+            text.push_str("\n    | ...");
         }
+        tail.iter().for_each(|line| text.push_str(&plain(line)));
     }
     text
 }
@@ -142,6 +152,10 @@ mod tests {
         let text = explain(&Ended::Panicked, console, &[], false);
         assert!(text.starts_with("the guest's kernel panicked") && text.contains("plainer CPU"));
         assert!(text.contains("| [1.0] Kernel panic"));
+        let trace = "[1.1]  ? __pfx_kernel_init+0x10/0x10\n".repeat(40);
+        let text = explain(&Ended::Panicked, &format!("{console}{trace}"), &[], false);
+        assert_eq!(text.matches("Kernel panic").count(), 1, "above its trace: {text}");
+        assert!(text.contains("| ...\n"), "{text}");
         let silent = explain(&Ended::HostLimit(9), " \n", &[], false);
         assert!(silent.contains("--host-limit") && silent.contains("printed nothing"));
         let slow = explain(&Ended::HostLimit(9), "", &[], true);

@@ -640,11 +640,14 @@ fn a_load_with_phases_begins_pauses_and_begins_again() {
             fresh += loads.poll().iter().filter(|s| s.load == 0).map(|s| s.count).sum::<u64>();
             fresh > 0
         }));
+        let id = worker("cpu:cpus=0,from=1s,for=1s,every=2s");
         assert_eq!(changes(&mut loads, begun + second), [(0, false)]);
+        // A process loses its command line when it begins to end; it begins again when it is collected.
         assert!(eventually(|| {
             assert_eq!(changes(&mut loads, begun + second + 1), []);
-            running() == 0
+            !fs::exists(format!("/proc/{id}")).unwrap()
         }));
+        assert_eq!(running(), 0);
         fresh += loads.poll().iter().filter(|s| s.load == 0).map(|s| s.count).sum::<u64>();
         total += fresh;
         assert!(loads.any_running());
