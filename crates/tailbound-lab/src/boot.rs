@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tailbound_core::limits;
+use tailbound_sys::process::Pid;
 
 use crate::boot_folder::{self, BootFolder};
 use crate::error::LabError;
@@ -29,6 +30,9 @@ use crate::store::Store;
 const LOOK: Duration = Duration::from_millis(250);
 /// Without any processor time for that long, a guest is stuck: idle time is skipped.
 const STANDSTILL: Duration = Duration::from_secs(60);
+/// QEMU's control line keeps back what follows an event of the watchdog for a second, by a timer of the
+/// host's clock, and a guest that has such a timer executes in slices of the host's time.
+const EVENT_TIMER: Duration = Duration::from_millis(1100);
 /// A kernel that KVM runs is up within that time.
 const KVM_BOOT_S: u64 = 60;
 /// What a snapshot may hold beyond the guest's memory.
@@ -89,6 +93,8 @@ pub struct Booted {
     pub ready: Option<Duration>,
     /// The host's time until the end.
     pub host: Duration,
+    /// Why QEMU's threads were not kept in turn; `None`: they were, or KVM ran the guest.
+    pub not_in_turn: Option<String>,
 }
 
 struct Watch<'a> {
@@ -150,6 +156,7 @@ pub(crate) fn boot(
         moved: begun,
         ready: None,
     };
+    let not_in_turn = if setup.kvm { None } else { watch.take_turns()? };
     if incoming.is_some() {
         watch.resume()?;
     } else {
@@ -170,12 +177,23 @@ pub(crate) fn boot(
         work: watch.work,
         ready: watch.ready,
         host: begun.elapsed(),
+        not_in_turn,
     };
     running.end();
     Ok(booted)
 }
 
 impl Watch<'_> {
+    /// Has QEMU's main loop run only while its virtual CPUs wait; says why where it does not.
+    fn take_turns(&mut self) -> Result<Option<String>, LabError> {
+        let cpus = self.qmp.ask("query-cpus-fast", &json!({}))?;
+        let thread = cpus.pointer("/0/thread-id").and_then(Value::as_i64);
+        let thread = thread.and_then(|t| i32::try_from(t).ok()).map(Pid);
+        let thread =
+            thread.ok_or_else(|| LabError::cannot("QEMU does not name the thread of its CPUs"))?;
+        Ok(self.running.take_turns(thread).err())
+    }
+
     /// Waits until the snapshot is loaded, then lets the guest go on.
     fn resume(&mut self) -> Result<(), LabError> {
         loop {
@@ -205,6 +223,7 @@ impl Watch<'_> {
             match self.qmp.hear(LOOK) {
                 Heard::Event(event) => match event.as_str() {
                     "WATCHDOG" if stops && self.ready.is_none() => {
+                        let since = Instant::now();
                         self.asleep()?;
                         match make {
                             Some((store, place)) => self.save(store, place)?,
@@ -214,6 +233,10 @@ impl Watch<'_> {
                             None => {}
                         }
                         self.count();
+                        while since.elapsed() < EVENT_TIMER {
+                            self.look()?;
+                            let _ = self.qmp.hear(EVENT_TIMER.saturating_sub(since.elapsed()));
+                        }
                         self.go_on()?;
                     }
                     // It is stopped there, and has sent everything.

@@ -18,6 +18,7 @@ pub mod diagnose;
 pub mod elf;
 pub mod error;
 pub mod hash;
+mod in_turn;
 pub mod kernel;
 pub mod machine;
 pub mod needs;

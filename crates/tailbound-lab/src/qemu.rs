@@ -19,6 +19,7 @@ use tailbound_sys::{hostinfo, owner, program};
 use crate::arch::Arch;
 use crate::boot_folder::{self, BootFolder};
 use crate::error::LabError;
+use crate::in_turn::InTurn;
 use crate::machine::Machine;
 
 const SIGKILL: i32 = 9;
@@ -168,6 +169,8 @@ impl Setup {
 pub(crate) struct Running {
     pid: Pid,
     ended: bool,
+    /// Its threads in turn; why not, where that cannot be, or need not be under KVM.
+    in_turn: Result<InTurn, String>,
 }
 
 impl Running {
@@ -223,8 +226,31 @@ impl Running {
             cpus: &[],
             environment: Environment::Clean,
         };
-        let pid = spawn.start_confined(&boot_folder.confinement()).map_err(LabError::cannot)?;
-        Ok((Self { pid, ended: false }, ours))
+        let confinement = boot_folder.confinement();
+        let (pid, held) = if setup.kvm {
+            let pid = spawn.start_confined(&confinement).map_err(LabError::cannot)?;
+            (pid, Err("KVM".to_owned()))
+        } else {
+            let (pid, held) = spawn.start_held(&confinement).map_err(LabError::cannot)?;
+            (pid, held.map_err(|e| e.to_string()))
+        };
+        let mut running = Self { pid, ended: false, in_turn: Err(String::new()) };
+        running.in_turn = match held {
+            Ok(calls) => Ok(InTurn::start(pid, calls)?),
+            Err(why) => Err(why),
+        };
+        Ok((running, ours))
+    }
+
+    /// From now on its main loop runs only while the thread of its virtual CPUs waits.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(crate) fn take_turns(&self, virtual_cpus: Pid) -> Result<(), String> {
+        match &self.in_turn {
+            Ok(in_turn) => in_turn.behind(self.pid, virtual_cpus),
+            Err(why) => Err(why.clone()),
+        }
     }
 
     /// CPU time it has used so far, all its threads together.

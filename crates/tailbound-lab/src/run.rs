@@ -186,6 +186,7 @@ fn read(
         run.findings.push(Finding::new("lab-guest", Impact::Notice, word));
     }
     run.findings.extend(doubts(prepared));
+    run.findings.extend(booted.not_in_turn.as_deref().map(threads_at_will));
     run.header.lab = Some(Box::new(record));
     Ok(run)
 }
@@ -214,6 +215,14 @@ fn doubts(prepared: &Prepared) -> Vec<Finding> {
         );
     }
     found
+}
+
+/// QEMU's threads race: what that does to figures.
+fn threads_at_will(why: &str) -> Finding {
+    let what = format!("QEMU's main loop could not be kept from its virtual CPU ({why})");
+    Finding::new("lab-threads", Impact::Doubt, what)
+        .meaning("About one run in thirty differs by some hundred instructions at some wake-ups.")
+        .remedy("Use Linux 5.5 or later on the host, outside of containers that forbid seccomp(2).")
 }
 
 fn imported(tester: &Tester, bytes: &[u8]) -> Result<Run, LabError> {

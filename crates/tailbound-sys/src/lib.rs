@@ -22,6 +22,7 @@ pub mod file;
 pub mod futex;
 pub mod given;
 pub mod handover;
+pub mod held_calls;
 pub mod hostinfo;
 pub mod icmp;
 pub mod ipc;

@@ -16,6 +16,7 @@ use std::path::Path;
 
 use crate::environment::Environment;
 use crate::error::{SysError, check};
+use crate::held_calls::{HeldCalls, Preparation};
 use crate::process::Pid;
 
 /// Highest descriptor number that can be handed down.
@@ -74,6 +75,9 @@ struct Confinement {
 
 struct Child {
     confinement: Option<Confinement>,
+    hold: Option<Preparation>,
+    /// Why its calls cannot be held.
+    not_held: Option<i32>,
     argv: Vec<*const libc::c_char>,
     envp: Vec<*const libc::c_char>,
     moves: Vec<(i32, i32)>,
@@ -91,7 +95,7 @@ impl Spawn<'_> {
     /// The call that failed in the parent or in the child, execve(2) included; EPERM at
     /// `clone` when the PID namespace is not permitted.
     pub fn start(&self) -> Result<Pid, SysError> {
-        self.launch(None)
+        self.launch(None, None).map(|(pid, _)| pid)
     }
 
     /// As [`Self::start`], confined: it can gain no right by executing anything, and leaves no core.
@@ -99,10 +103,29 @@ impl Spawn<'_> {
     /// # Errors
     /// As [`Self::start`]; the call that would have confined it.
     pub fn start_confined(&self, confined: &Confined<'_>) -> Result<Pid, SysError> {
-        self.launch(Some(confined))
+        self.launch(Some(confined), None).map(|(pid, _)| pid)
     }
 
-    fn launch(&self, confined: Option<&Confined<'_>>) -> Result<Pid, SysError> {
+    /// As [`Self::start_confined`], with some of its calls held from its first instruction on. Where
+    /// the kernel does not let them be held, it runs all the same, and the second value says why.
+    ///
+    /// # Errors
+    /// As [`Self::start_confined`].
+    pub fn start_held(
+        &self,
+        confined: &Confined<'_>,
+    ) -> Result<(Pid, Result<HeldCalls, SysError>), SysError> {
+        match Preparation::new(TARGET_FD_MAX + 2) {
+            Ok(hold) => self.launch(Some(confined), Some(hold)),
+            Err(e) => self.launch(Some(confined), None).map(|(pid, _)| (pid, Err(e))),
+        }
+    }
+
+    fn launch(
+        &self,
+        confined: Option<&Confined<'_>>,
+        hold: Option<Preparation>,
+    ) -> Result<(Pid, Result<HeldCalls, SysError>), SysError> {
         let text = |s: &OsStr| {
             CString::new(s.as_bytes()).map_err(|_| {
                 SysError::code("execve", format!("NUL byte in {}", s.display()), libc::EINVAL)
@@ -139,6 +162,8 @@ impl Spawn<'_> {
         };
         let mut child = Child {
             confinement: confined.map(confinement).transpose()?,
+            hold,
+            not_held: None,
             argv: pointers(&argv),
             envp: pointers(&envp),
             moves: sources.iter().map(|(fd, target)| (fd.as_raw_fd(), *target)).collect(),
@@ -155,7 +180,11 @@ impl Spawn<'_> {
             unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
             return Err(SysError::code(call, self.program.display().to_string(), errno));
         }
-        Ok(Pid(pid))
+        let held = match (child.hold.take(), child.not_held) {
+            (Some(hold), None) => hold.finish(),
+            (_, errno) => Err(SysError::code("seccomp", "listener", errno.unwrap_or(libc::EINVAL))),
+        };
+        Ok((Pid(pid), held))
     }
 }
 
@@ -229,7 +258,7 @@ extern "C" fn in_child(argument: *mut c_void) -> libc::c_int {
     unsafe { libc::_exit(127) }
 }
 
-fn prepare(child: &Child) -> Result<(), (&'static str, i32)> {
+fn prepare(child: &mut Child) -> Result<(), (&'static str, i32)> {
     // SAFETY: plain system calls on integers and live structs; the child's signal table,
     // descriptor table and scheduling are its own (no CLONE_SIGHAND, CLONE_FILES).
     unsafe {
@@ -256,7 +285,13 @@ fn prepare(child: &Child) -> Result<(), (&'static str, i32)> {
                 return Err(("dup2", last_errno()));
             }
         }
-        close_above(child.highest_fd);
+        let mut highest = child.highest_fd;
+        let mut sends_by = -1;
+        if let Some(hold) = &child.hold {
+            highest += 1;
+            sends_by = libc::dup3(hold.child_fd(), highest.cast_signed(), libc::O_CLOEXEC);
+        }
+        close_above(highest);
         if let Some(confinement) = &child.confinement {
             confine(confinement)?;
             // Another user's process has forgotten it.
@@ -268,6 +303,7 @@ fn prepare(child: &Child) -> Result<(), (&'static str, i32)> {
         }
         let none: libc::sigset_t = std::mem::zeroed();
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        child.not_held = child.hold.as_ref().and_then(|hold| hold.in_child(sends_by).err());
     }
     Ok(())
 }
