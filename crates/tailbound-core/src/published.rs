@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// The TOML error with its line and column.
+pub type PublishedError = toml::de::Error;
+
 /// Figures of two systems.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -76,7 +79,7 @@ impl Published {
     ///
     /// # Errors
     /// The TOML error with its line and column.
-    pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
+    pub fn parse(text: &str) -> Result<Self, PublishedError> {
         toml::from_str(text)
     }
 }

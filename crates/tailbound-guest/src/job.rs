@@ -15,6 +15,8 @@ use std::fs;
 use tailbound_core::lab::Job;
 use tailbound_sys::{boot, ipc};
 
+use crate::error::GuestError;
+
 use crate::system::System;
 
 /// Name of the job among the host's fw_cfg files.
@@ -27,32 +29,32 @@ const ENTRY_BYTES: usize = 64;
 const ENTRIES_MAX: u32 = 4096;
 
 /// Takes it.
-pub(crate) fn take(system: &System) -> Result<Job, String> {
+pub(crate) fn take(system: &System) -> Result<Job, GuestError> {
     let text = match system.word("tailbound.job").as_deref() {
         Some("fw_cfg") => {
-            boot::allow_ports(boot::WATCHDOG_PORT, 1).map_err(|e| e.to_string())?;
-            boot::allow_ports(boot::FW_CFG_PORT, 2).map_err(|e| e.to_string())?;
+            boot::allow_ports(boot::WATCHDOG_PORT, 1)?;
+            boot::allow_ports(boot::FW_CFG_PORT, 2)?;
             crate::say("ready");
             boot::start_watchdog();
-            ipc::wait_readable(&[], ASLEEP_MS).map_err(|e| e.to_string())?;
+            ipc::wait_readable(&[], ASLEEP_MS)?;
             from_host()?
         }
         _ => {
             crate::say("ready");
-            fs::read("/job.json").map_err(|e| format!("/job.json: {e}"))?
+            fs::read("/job.json").map_err(GuestError::file("/job.json"))?
         }
     };
-    let job: Job = serde_json::from_slice(&text).map_err(|e| format!("job: {e}"))?;
+    let job: Job = serde_json::from_slice(&text)?;
     match job.unknown_fields().first() {
-        Some(name) => Err(format!("job: `{name}` is not known to the guest's tailbound")),
+        Some(name) => Err(GuestError::UnknownField(name.clone())),
         None => Ok(job),
     }
 }
 
-fn from_host() -> Result<Vec<u8>, String> {
+fn from_host() -> Result<Vec<u8>, GuestError> {
     let count = number(&boot::fw_cfg(DIRECTORY, 4));
     if count > ENTRIES_MAX {
-        return Err("no fw_cfg device: QEMU's has at most a few files".to_owned());
+        return Err(GuestError::NoDevice);
     }
     let entries: Vec<Vec<u8>> = (0..count).map(|_| boot::fw_cfg_more(ENTRY_BYTES)).collect();
     for entry in entries {
@@ -60,11 +62,11 @@ fn from_host() -> Result<Vec<u8>, String> {
         if name == Some(NAME.as_bytes()) {
             let size = number(entry.get(..4).unwrap_or_default());
             let selector = number(entry.get(4..6).unwrap_or_default());
-            let selector = u16::try_from(selector).map_err(|e| e.to_string())?;
-            return Ok(boot::fw_cfg(selector, usize::try_from(size).map_err(|e| e.to_string())?));
+            let selector = u16::try_from(selector)?;
+            return Ok(boot::fw_cfg(selector, usize::try_from(size)?));
         }
     }
-    Err(format!("the host gave no {NAME}"))
+    Err(GuestError::NoJob(NAME))
 }
 
 fn number(bytes: &[u8]) -> u32 {

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod error;
 mod job;
 mod system;
 mod work;
@@ -18,6 +19,8 @@ use std::process::ExitCode;
 
 use tailbound_core::envelope;
 use tailbound_sys::boot;
+
+use crate::error::GuestError;
 
 /// What the last line on the console begins with.
 pub const SAYS: &str = "tailbound guest: ";
@@ -58,10 +61,10 @@ fn say(text: &str) {
     }
 }
 
-fn send(files: &[(String, Vec<u8>)], words: &[String], status: &str) -> Result<(), String> {
+fn send(files: &[(String, Vec<u8>)], words: &[String], status: &str) -> Result<(), GuestError> {
     let name = system::word("tailbound.results").unwrap_or_else(|| "/dev/ttyS1".to_owned());
-    let mut line = File::options().write(true).open(&name).map_err(|e| format!("{name}: {e}"))?;
-    boot::make_raw(&line).map_err(|e| e.to_string())?;
+    let mut line = File::options().write(true).open(&name).map_err(GuestError::file(&name))?;
+    boot::make_raw(&line)?;
     let sent = (|| {
         for (name, bytes) in files {
             envelope::write_file(&mut line, name, bytes)?;
@@ -69,6 +72,6 @@ fn send(files: &[(String, Vec<u8>)], words: &[String], status: &str) -> Result<(
         envelope::write_file(&mut line, "words", words.join("\n").as_bytes())?;
         envelope::write_end(&mut line, status)
     })();
-    sent.map_err(|e| format!("{name}: {e}"))?;
-    boot::drain(&line).map_err(|e| e.to_string())
+    sent.map_err(GuestError::file(&name))?;
+    Ok(boot::drain(&line)?)
 }

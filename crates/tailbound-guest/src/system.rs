@@ -9,6 +9,8 @@ use std::path::Path;
 
 use tailbound_sys::{boot, ipc, netns};
 
+use crate::error::GuestError;
+
 /// Until a kernel that has just booted has ended what it still does behind: work of half a
 /// second that no load by Tailbound caused. Virtual time in which nothing runs costs the host nothing.
 const SETTLE_MS: i32 = 3000;
@@ -43,7 +45,7 @@ pub(crate) struct System {
 }
 
 /// Makes it; what went wrong is added to `words`.
-pub(crate) fn prepare(words: &mut Vec<String>) -> Result<System, String> {
+pub(crate) fn prepare(words: &mut Vec<String>) -> Result<System, GuestError> {
     for (kind, target, options) in MOUNTS {
         // sysfs brings its own folders; those that cannot be made are the kernel's to have.
         let made = fs::create_dir_all(target);
@@ -51,7 +53,7 @@ pub(crate) fn prepare(words: &mut Vec<String>) -> Result<System, String> {
         match (made, mounted) {
             (_, Ok(())) => {}
             // Some kernels mount devtmpfs themselves.
-            (_, Err(e)) if e.to_string().contains("busy") => {}
+            (_, Err(e)) if e.is_busy() => {}
             (Err(_), _) | (_, Err(_)) if OPTIONAL.contains(kind) => {}
             (_, Err(e)) => words.push(e.to_string()),
         }
@@ -64,7 +66,7 @@ pub(crate) fn prepare(words: &mut Vec<String>) -> Result<System, String> {
     if let Err(e) = netns::loopback_up() {
         words.push(format!("no loopback network: {e}"));
     }
-    let command_line = fs::read_to_string("/proc/cmdline").map_err(|e| format!("/proc: {e}"))?;
+    let command_line = fs::read_to_string("/proc/cmdline").map_err(GuestError::file("/proc"))?;
     let system = System { command_line };
     let settle_ms = system.word(SETTLE).and_then(|ms| ms.parse().ok()).unwrap_or(SETTLE_MS);
     if let Err(e) = ipc::wait_readable(&[], settle_ms) {

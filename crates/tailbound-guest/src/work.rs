@@ -19,9 +19,12 @@ use tailbound_sys::process::{self, ChildSignals, Pid};
 use tailbound_sys::sched::{self, Attributes, SCHED_FIFO};
 use tailbound_sys::spawn::Spawn;
 
+use crate::error::GuestError;
+
 /// Ourselves by another name than `/init`: a load that is the first process of a PID
 /// namespace of its own must not take itself for the guest.
 const PROGRAM: &str = "/tailbound";
+const CAMPAIGN: &str = "/run/campaign.toml";
 /// Priorities of this process and of the one that measures.
 const PRIORITY_HERE: u32 = 3;
 const PRIORITY_WORK: u32 = 2;
@@ -41,21 +44,25 @@ pub(crate) struct Work {
 }
 
 /// Runs the job.
-pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
+pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, GuestError> {
     for (path, value) in &job.settings {
-        fs::write(path, value).map_err(|e| format!("setting {path} = {value}: {e}"))?;
+        fs::write(path, value).map_err(|why| GuestError::Setting {
+            path: path.clone(),
+            value: value.clone(),
+            why,
+        })?;
     }
-    new_file::write(Path::new("/run/campaign.toml"), Existing::Replace, job.campaign.as_bytes())
-        .map_err(|e| e.to_string())?;
+    new_file::write(Path::new(CAMPAIGN), Existing::Replace, job.campaign.as_bytes())
+        .map_err(GuestError::file(CAMPAIGN))?;
     match &job.tester {
         None => measure(job, words),
         Some(tester) => with_tester(job, tester, words),
     }
 }
 
-fn measure(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
+fn measure(job: &Job, words: &mut Vec<String>) -> Result<Work, GuestError> {
     let mut arguments: Vec<OsString> =
-        ["run", "--yes", "--config", "/run/campaign.toml", "--out", "-", "--quiet"]
+        ["run", "--yes", "--config", CAMPAIGN, "--out", "-", "--quiet"]
             .map(OsString::from)
             .to_vec();
     arguments.extend(job.arguments.iter().map(OsString::from));
@@ -68,9 +75,9 @@ fn measure(job: &Job, words: &mut Vec<String>) -> Result<Work, String> {
 }
 
 /// Another program measures; the campaign's loads run beside it, started by `tailbound load`.
-fn with_tester(job: &Job, tester: &Tester, words: &mut Vec<String>) -> Result<Work, String> {
+fn with_tester(job: &Job, tester: &Tester, words: &mut Vec<String>) -> Result<Work, GuestError> {
     let [program, rest @ ..] = tester.command.as_slice() else {
-        return Err("the tester has no command".to_owned());
+        return Err(GuestError::NoCommand);
     };
     let loads: Vec<OsString> = job.arguments.iter().map(OsString::from).collect();
     let load = if loads.is_empty() {
@@ -82,7 +89,7 @@ fn with_tester(job: &Job, tester: &Tester, words: &mut Vec<String>) -> Result<Wo
     };
     if load.is_some() {
         // Loads take their memory and start their tasks first.
-        ipc::wait_readable(&[], LOADS_START_MS).map_err(|e| e.to_string())?;
+        ipc::wait_readable(&[], LOADS_START_MS)?;
     }
     let arguments: Vec<OsString> = rest.iter().map(OsString::from).collect();
     let own = start(Path::new(program), &arguments, "/run/out", words)?;
@@ -110,9 +117,8 @@ fn start(
     arguments: &[OsString],
     out: &str,
     words: &mut Vec<String>,
-) -> Result<Pid, String> {
-    let create =
-        |path: &str| new_file::begin_log(Path::new(path)).map_err(|e| format!("{path}: {e}"));
+) -> Result<Pid, GuestError> {
+    let create = |path: &str| new_file::begin_log(Path::new(path)).map_err(GuestError::file(path));
     let (stdout, stderr) = (create(out)?, create(&format!("{out}.stderr"))?);
     let low = |priority| Attributes { policy: SCHED_FIFO, priority, ..Attributes::default() };
     if let Err(e) = sched::set(0, &low(PRIORITY_HERE)) {
@@ -128,7 +134,7 @@ fn start(
         cpus: &[],
         environment: Environment::Users,
     };
-    let pid = spawn.start().map_err(|e| e.to_string())?;
+    let pid = spawn.start()?;
     if let Err(e) = sched::set(pid.0, &low(PRIORITY_WORK)) {
         words.push(e.to_string());
     }
@@ -136,8 +142,8 @@ fn start(
 }
 
 /// Waits for `pid`, at most `limit_s`; how everything else ended on the way is in `others`.
-fn wait(pid: Pid, limit_s: u64, others: &mut BTreeMap<i32, String>) -> Result<String, String> {
-    let signals = ChildSignals::open().map_err(|e| e.to_string())?;
+fn wait(pid: Pid, limit_s: u64, others: &mut BTreeMap<i32, String>) -> Result<String, GuestError> {
+    let signals = ChildSignals::open()?;
     let begun = std::time::Instant::now();
     loop {
         while let Some((ended, status)) = process::reap_any() {
@@ -149,10 +155,10 @@ fn wait(pid: Pid, limit_s: u64, others: &mut BTreeMap<i32, String>) -> Result<St
         let left = limit_s.saturating_sub(begun.elapsed().as_secs());
         if left == 0 {
             process::kill_session(pid);
-            return Err(format!("not done after {limit_s} s of its own time: ended"));
+            return Err(GuestError::NotDone { limit_s });
         }
         let timeout_ms = i32::try_from(left.saturating_mul(1000)).unwrap_or(i32::MAX);
-        ipc::wait_readable(&[signals.as_fd()], timeout_ms).map_err(|e| e.to_string())?;
+        ipc::wait_readable(&[signals.as_fd()], timeout_ms)?;
         let _ = signals.take();
     }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use tailbound_core::printable;
 
 use crate::format::Format;
+use crate::unlike::Unlike;
 
 /// Where in the file something is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,13 +38,23 @@ impl fmt::Display for Place {
 /// Why a file could not be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
+    /// It cannot be read.
+    #[error("{file}: it cannot be read: {why}")]
+    Io {
+        /// The file's name.
+        file: String,
+        /// Why.
+        #[source]
+        why: std::io::Error,
+    },
     /// The content is of no format known here.
     #[error("{file}: {hint}; readable are {}", Format::list())]
     Unknown {
         /// The file's name.
         file: String,
         /// What it looks like instead.
-        hint: String,
+        #[source]
+        hint: Unlike,
     },
     /// The format is known, the content is not as it should be.
     #[error("{file} (read as {format}): {place}: {reason}")]

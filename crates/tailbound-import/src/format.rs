@@ -8,10 +8,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tailbound_core::words::did_you_mean;
-
 use crate::jitterdebugger;
 use crate::text::Lines;
+use crate::unlike::{UnknownFormat, Unlike};
 
 macro_rules! formats {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $description:literal;)+) => {
@@ -90,12 +89,10 @@ impl fmt::Display for Format {
 }
 
 impl FromStr for Format {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.iter().copied().find(|f| f.name() == text).ok_or_else(|| {
-            let near = did_you_mean(text, Self::ALL.iter().map(|f| f.name()));
-            format!("`{text}` is not a format{near}; readable are {}", Self::list())
-        })
+    type Err = UnknownFormat;
+    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+        let found = Self::ALL.iter().copied().find(|f| f.name() == text);
+        found.ok_or_else(|| UnknownFormat { word: text.to_owned() })
     }
 }
 
@@ -116,24 +113,19 @@ impl Format {
     ///
     /// # Errors
     /// What the content looks like instead, in words for the user.
-    pub fn detect(bytes: &[u8]) -> Result<Self, String> {
+    pub fn detect(bytes: &[u8]) -> Result<Self, Unlike> {
         let head = bytes.get(..64 << 10).unwrap_or(bytes);
         if head.iter().all(u8::is_ascii_whitespace) {
-            return Err("the file is empty".to_owned());
+            return Err(Unlike::Empty);
         }
         if jitterdebugger::raw::looks_like_it(bytes) {
             return Ok(Self::JitterdebuggerRaw);
         }
         if let Some(encoding) = tailbound_core::runfile::utf16(head) {
-            return Err(format!(
-                "{encoding} text; measurements are read as UTF-8: convert it, for example with `iconv -f {encoding} -t UTF-8`"
-            ));
+            return Err(Unlike::Encoding(encoding));
         }
         if head.contains(&0) {
-            return Err(
-                "a binary file, but not the 28-byte records of jitterdebugger's samples.raw; plain binary numbers are imported with --format raw-u32 or raw-u64, and --interval for their times"
-                    .to_owned(),
-            );
+            return Err(Unlike::Binary);
         }
         let text = String::from_utf8_lossy(head);
         let start = text.trim_start_matches('\u{feff}').trim_start();
@@ -141,11 +133,7 @@ impl Format {
             return json(start);
         }
         if start.starts_with('<') {
-            return if start.contains("<rteval") {
-                Ok(Self::RtevalXml)
-            } else {
-                Err("XML, but without the element `rteval`".to_owned())
-            };
+            return if start.contains("<rteval") { Ok(Self::RtevalXml) } else { Err(Unlike::Xml) };
         }
         by_lines(head)
     }
@@ -153,7 +141,7 @@ impl Format {
 
 /// JSON is known by its keys, textually: a document with a broken escape must still come to
 /// the parser that can say so.
-fn json(start: &str) -> Result<Format, String> {
+fn json(start: &str) -> Result<Format, Unlike> {
     if start.contains("\"tailbound-run/") {
         return Ok(Format::Own);
     }
@@ -169,18 +157,15 @@ fn json(start: &str) -> Result<Format, String> {
         Some("ptsematest" | "svsematest" | "sigwaittest" | "pmqtest" | "signaltest") => {
             Ok(Format::RtTestsJson)
         }
-        Some(other) => Err(format!(
-            "JSON of `{}`, which holds no wake-up latencies that could be imported",
-            crate::error::excerpt(other)
-        )),
+        Some(other) => Err(Unlike::JsonOf(other.to_owned())),
         None if start.contains("\"resolution_in_ns\"") && start.contains("\"cpu\"") => {
             Ok(Format::JitterdebuggerJson)
         }
-        None => Err("JSON, but of no tool known here".to_owned()),
+        None => Err(Unlike::Json),
     }
 }
 
-fn by_lines(head: &[u8]) -> Result<Format, String> {
+fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
     let mut hint = None;
     let mut numbers = false;
     for (_, line) in Lines::new(head).filter_map(Result::ok) {
@@ -219,9 +204,9 @@ fn by_lines(head: &[u8]) -> Result<Format, String> {
         hint = hint.or_else(|| near_miss(line));
     }
     match hint {
-        Some(hint) => Err(hint.to_owned()),
+        Some(hint) => Err(Unlike::Other(hint)),
         None if numbers => Ok(Format::Column),
-        None => Err("of no format known here".to_owned()),
+        None => Err(Unlike::Text),
     }
 }
 
@@ -252,7 +237,9 @@ mod tests {
             assert_eq!(f.name().parse(), Ok(*f));
             assert!(!f.description().is_empty() && Format::list().contains(f.name()));
         }
-        assert!("nonsense".parse::<Format>().is_err_and(|e| e.contains("cyclictest-json")));
+        assert!(
+            "nonsense".parse::<Format>().is_err_and(|e| e.to_string().contains("cyclictest-json"))
+        );
     }
 
     #[test]
@@ -266,7 +253,7 @@ mod tests {
             ("words", "no format"),
             ("\0\0", "binary"),
         ] {
-            let got = Format::detect(text.as_bytes()).unwrap_err();
+            let got = Format::detect(text.as_bytes()).unwrap_err().to_string();
             assert!(got.contains(advice), "{text}: {got}");
         }
     }

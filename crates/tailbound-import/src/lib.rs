@@ -40,9 +40,11 @@ mod samples;
 mod stream;
 mod stressng;
 mod text;
+mod unlike;
 mod xenomai;
 
 pub use error::{ImportError, Place};
 pub use format::Format;
 pub use json::JSON_MAX;
 pub use read::{Options, import, import_as, import_from, import_with};
+pub use unlike::{UnknownFormat, Unlike};

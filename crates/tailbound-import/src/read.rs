@@ -11,7 +11,7 @@ use tailbound_core::runfile::{ReadError, read_run};
 use tailbound_core::units::grouped;
 
 use crate::draft::Draft;
-use crate::error::{Fault, ImportError, Place, excerpt};
+use crate::error::{Fault, ImportError, excerpt};
 use crate::format::Format;
 use crate::stream::{Fingerprint, State, Stream};
 use crate::{
@@ -97,10 +97,10 @@ pub fn import_from(
 ) -> Result<Run, ImportError> {
     let mut bytes = Vec::new();
     let mut read = |bytes: &mut Vec<u8>, most: u64| {
-        (&mut *source).take(most).read_to_end(bytes).map_err(|e| ImportError::Unknown {
-            file: excerpt(name),
-            hint: format!("it cannot be read: {e}"),
-        })
+        (&mut *source)
+            .take(most)
+            .read_to_end(bytes)
+            .map_err(|why| ImportError::Io { file: excerpt(name), why })
     };
     read(&mut bytes, HEAD)?;
     let format = known(format, name, &bytes)?;
@@ -223,7 +223,7 @@ fn parse(format: Format, bytes: &[u8], options: &Options) -> Result<Draft, Fault
 fn own(error: ReadError) -> Fault {
     match error {
         ReadError::Io { line, source } => Fault::line(line, source.to_string()),
-        ReadError::Line { line, reason } => Fault { place: Place::Line(line), reason },
+        ReadError::Line { line, reason } => Fault::line(line, reason.to_string()),
         other @ (ReadError::Empty | ReadError::Schema { .. }) => Fault::file(other.to_string()),
     }
 }

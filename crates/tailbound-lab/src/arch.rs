@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tailbound_core::words::UnknownWord;
+
 /// Architecture of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arch {
@@ -71,13 +73,16 @@ impl fmt::Display for Arch {
 }
 
 impl FromStr for Arch {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = UnknownWord;
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         match text {
             "x86_64" | "amd64" | "x86-64" | "x86" => Ok(Self::X86_64),
             "aarch64" | "arm64" => Ok(Self::Aarch64),
             "arm" | "armhf" | "armv7" => Ok(Self::Arm),
-            _ => Err(format!("`{text}` is not one of x86_64, aarch64, arm")),
+            _ => Err(UnknownWord {
+                typed: text.to_owned(),
+                known: [Self::X86_64, Self::Aarch64, Self::Arm].map(Self::name).to_vec(),
+            }),
         }
     }
 }

@@ -191,7 +191,7 @@ impl Watch<'_> {
         let thread = thread.and_then(|t| i32::try_from(t).ok()).map(Pid);
         let thread =
             thread.ok_or_else(|| LabError::cannot("QEMU does not name the thread of its CPUs"))?;
-        Ok(self.running.take_turns(thread).err())
+        Ok(self.running.take_turns(thread))
     }
 
     /// Waits until the snapshot is loaded, then lets the guest go on.

@@ -202,7 +202,7 @@ pub fn damaged(store: &Store) -> Result<Vec<(PathBuf, String)>, LabError> {
         };
         let why = match item.kind {
             "snapshots" if !item.remade || !file.starts_with(crate::store::PART) => {
-                snapshot::usable(&item.path, true).err()
+                snapshot::usable(&item.path, true).err().map(|why| why.to_string())
             }
             "kernels/debs" => same(&item.path, file.trim_end_matches(".deb")),
             "kernels" => kernel::in_store(store)?

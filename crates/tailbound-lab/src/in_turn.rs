@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tailbound_sys::error::SysError;
 use tailbound_sys::held_calls::{Call, Held, HeldCalls};
 use tailbound_sys::process::Pid;
 
@@ -32,6 +33,23 @@ const LOOK_WAITING: Duration = Duration::from_millis(1);
 /// A main loop that has a timer of the host's clock is let go on after this time in any case: virtual
 /// CPUs execute nothing once such a timer is due, until it has run. QEMU's last no longer than a second.
 const HOST_TIMER: Duration = Duration::from_secs(2);
+
+/// Why the two are not kept in turn.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotInTurn {
+    /// The kernel lets no calls be held.
+    #[error(transparent)]
+    NotHeld(#[from] SysError),
+    /// Another QEMU than those known.
+    #[error("it waits by a call that is not known")]
+    Unseen,
+    /// What a thread does cannot be read.
+    #[error("{path}: {why}")]
+    Unread { path: String, why: std::io::Error },
+    /// KVM runs the guest in the host's time.
+    #[error("KVM runs the guest")]
+    Kvm,
+}
 
 /// Keeps the two in turn until dropped, which must not be before QEMU has ended.
 #[derive(Debug)]
@@ -76,12 +94,12 @@ impl InTurn {
     ///
     /// # Errors
     /// Why the one or the other cannot be seen.
-    pub(crate) fn behind(&self, qemu: Pid, thread: Pid) -> Result<(), String> {
+    pub(crate) fn behind(&self, qemu: Pid, thread: Pid) -> Result<(), NotInTurn> {
         if !self.shared.seen.load(Ordering::Acquire) {
-            return Err("it waits by a call that is not known".to_owned());
+            return Err(NotInTurn::Unseen);
         }
         let path = format!("/proc/{qemu}/task/{thread}/stat");
-        let stat = File::open(&path).map_err(|e| format!("{path}: {e}"))?;
+        let stat = File::open(&path).map_err(|why| NotInTurn::Unread { path, why })?;
         let _once = self.shared.virtual_cpus.set(VirtualCpus { thread, stat });
         Ok(())
     }

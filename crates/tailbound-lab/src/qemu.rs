@@ -19,7 +19,7 @@ use tailbound_sys::{hostinfo, owner, program};
 use crate::arch::Arch;
 use crate::boot_folder::{self, BootFolder};
 use crate::error::LabError;
-use crate::in_turn::InTurn;
+use crate::in_turn::{InTurn, NotInTurn};
 use crate::machine::Machine;
 
 const SIGKILL: i32 = 9;
@@ -169,8 +169,8 @@ impl Setup {
 pub(crate) struct Running {
     pid: Pid,
     ended: bool,
-    /// Its threads in turn; why not, where that cannot be, or need not be under KVM.
-    in_turn: Result<InTurn, String>,
+    /// Keeps its threads in turn.
+    in_turn: Result<InTurn, NotInTurn>,
 }
 
 impl Running {
@@ -229,12 +229,13 @@ impl Running {
         let confinement = boot_folder.confinement();
         let (pid, held) = if setup.kvm {
             let pid = spawn.start_confined(&confinement).map_err(LabError::cannot)?;
-            (pid, Err("KVM".to_owned()))
+            (pid, Err(NotInTurn::Kvm))
         } else {
             let (pid, held) = spawn.start_held(&confinement).map_err(LabError::cannot)?;
-            (pid, held.map_err(|e| e.to_string()))
+            (pid, held.map_err(NotInTurn::NotHeld))
         };
-        let mut running = Self { pid, ended: false, in_turn: Err(String::new()) };
+        // Ended by its drop, whatever comes now.
+        let mut running = Self { pid, ended: false, in_turn: Err(NotInTurn::Unseen) };
         running.in_turn = match held {
             Ok(calls) => Ok(InTurn::start(pid, calls)?),
             Err(why) => Err(why),
@@ -242,14 +243,11 @@ impl Running {
         Ok((running, ours))
     }
 
-    /// From now on its main loop runs only while the thread of its virtual CPUs waits.
-    ///
-    /// # Errors
-    /// Why it does not.
-    pub(crate) fn take_turns(&self, virtual_cpus: Pid) -> Result<(), String> {
+    /// From now on its main loop runs only while the thread of its virtual CPUs waits; says why not.
+    pub(crate) fn take_turns(&self, virtual_cpus: Pid) -> Option<String> {
         match &self.in_turn {
-            Ok(in_turn) => in_turn.behind(self.pid, virtual_cpus),
-            Err(why) => Err(why.clone()),
+            Ok(in_turn) => in_turn.behind(self.pid, virtual_cpus).err().map(|why| why.to_string()),
+            Err(why) => Some(why.to_string()),
         }
     }
 

@@ -151,18 +151,30 @@ impl Labelled {
     }
 }
 
+/// What is wrong with a matrix file.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// Not TOML, or not of a matrix: the line and the column are in it.
+    #[error(transparent)]
+    Toml(#[from] toml::de::Error),
+    /// A misspelt key.
+    #[error("unknown field `{name}` in `tester`: it has command, format, file")]
+    TesterField {
+        /// The key.
+        name: String,
+    },
+}
+
 impl Request {
     /// Reads a matrix file.
     ///
     /// # Errors
     /// The TOML error with its line and column.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let asked: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+    pub fn parse(text: &str) -> Result<Self, RequestError> {
+        let asked: Self = toml::from_str(text)?;
         // A run file's record of a tester keeps fields of later versions; here it is a typing error.
         match asked.tester.as_ref().and_then(|t| t.later.keys().next()) {
-            Some(name) => {
-                Err(format!("unknown field `{name}` in `tester`: it has command, format, file"))
-            }
+            Some(name) => Err(RequestError::TesterField { name: name.clone() }),
             None => Ok(asked),
         }
     }
@@ -439,8 +451,9 @@ mod tests {
                 "debian:6.12-rt threadirqs"
             ]
         );
-        let wrong = Request::parse("kernels = []\nlaods = []\n").unwrap_err();
-        let tester = Request::parse("[tester]\ncommand = []\nfromat = \"x\"\n").unwrap_err();
+        let wrong = Request::parse("kernels = []\nlaods = []\n").unwrap_err().to_string();
+        let tester =
+            Request::parse("[tester]\ncommand = []\nfromat = \"x\"\n").unwrap_err().to_string();
         assert!(tester.contains("`fromat`"), "{tester}");
         assert!(wrong.contains("line 2") && wrong.contains("laods"), "{wrong}");
     }

@@ -80,7 +80,7 @@ impl Place {
         match usable(&self.folder, false) {
             Ok(file) => Some(file),
             Err(why) => {
-                self.forget(&why, note);
+                self.forget(&why.to_string(), note);
                 None
             }
         }
@@ -108,22 +108,43 @@ impl Place {
     }
 }
 
+/// Why a snapshot is not used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unusable {
+    /// What says what it is cannot be read.
+    #[error("{CHECK}: {0}")]
+    Check(io::Error),
+    /// What says what it is was written by something else.
+    #[error("{CHECK}: {0}")]
+    Form(serde_json::Error),
+    /// The state cannot be read.
+    #[error(transparent)]
+    State(#[from] io::Error),
+    /// The state cannot be hashed.
+    #[error(transparent)]
+    Hash(#[from] LabError),
+    /// Cut off, or added to.
+    #[error("has {has} bytes instead of {wanted}")]
+    Size { has: u64, wanted: u64 },
+    /// Other content.
+    #[error("is not what was written (its SHA-256 is another)")]
+    Content,
+}
+
 /// Is the snapshot in `folder` what it was? Its file, opened; `fully`: hashed in any case.
-pub(crate) fn usable(folder: &Path, fully: bool) -> Result<File, String> {
-    let said = |e: io::Error| e.to_string();
+pub(crate) fn usable(folder: &Path, fully: bool) -> Result<File, Unusable> {
     let path = folder.join(CHECK);
-    let text = fs::read(&path).map_err(|e| format!("{CHECK}: {e}"))?;
-    let check: Check = serde_json::from_slice(&text).map_err(|e| format!("{CHECK}: {e}"))?;
-    let state = File::open(folder.join(FILE)).map_err(said)?;
-    let bytes = state.metadata().map_err(said)?.len();
-    if bytes != check.bytes {
-        return Err(format!("has {bytes} bytes instead of {}", check.bytes));
+    let text = fs::read(&path).map_err(Unusable::Check)?;
+    let check: Check = serde_json::from_slice(&text).map_err(Unusable::Form)?;
+    let state = File::open(folder.join(FILE))?;
+    let has = state.metadata()?.len();
+    if has != check.bytes {
+        return Err(Unusable::Size { has, wanted: check.bytes });
     }
-    let now = Seen::now(&state).map_err(said)?;
+    let now = Seen::now(&state)?;
     if fully || now.boot.is_empty() || check.seen.as_ref() != Some(&now) {
-        let found = hash::of_file(&folder.join(FILE)).map_err(|e| e.to_string())?;
-        if found != check.sha256 {
-            return Err("is not what was written (its SHA-256 is another)".to_owned());
+        if hash::of_file(&folder.join(FILE))? != check.sha256 {
+            return Err(Unusable::Content);
         }
         let check = Check { seen: Some(now), ..check };
         // Not to be written is no damage: it is hashed again the next time.

@@ -60,12 +60,17 @@ fn header(entry: &Entry) -> [u8; BLOCK_BYTES] {
     block
 }
 
+/// An archive that is not as [`pack`] made it: what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the archive is broken: {0}")]
+pub(crate) struct Broken(String);
+
 /// The files of an archive of [`pack`].
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn unpack(gzip: &[u8]) -> Result<Vec<Entry>, String> {
-    let broken = |what: &str| format!("the archive is broken: {what}");
+pub(crate) fn unpack(gzip: &[u8]) -> Result<Vec<Entry>, Broken> {
+    let broken = |what: &str| Broken(what.to_owned());
     let trailer = gzip.len().checked_sub(8).ok_or_else(|| broken("too short"))?;
     let (body, trailer) = gzip.split_at(trailer);
     let body = body.strip_prefix(&GZIP_HEADER).ok_or_else(|| broken("no gzip header"))?;
@@ -128,6 +133,6 @@ mod tests {
         if let Some(byte) = wrong.last_mut() {
             *byte ^= 1;
         }
-        assert!(unpack(&wrong).is_err_and(|e| e.contains("sum")));
+        assert!(unpack(&wrong).is_err_and(|e| e.0.contains("sum")));
     }
 }

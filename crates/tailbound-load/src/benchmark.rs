@@ -18,7 +18,7 @@ use tailbound_sys::{SysError, clock, ipc};
 
 use crate::error::LoadError;
 use crate::loads::{self, StartOptions};
-use crate::protocol::{Lines, Report, STOP};
+use crate::protocol::{Garbled, Lines, Report, STOP};
 use crate::worker::BENCHMARK;
 use crate::{benchmarks, launch, options};
 
@@ -135,7 +135,7 @@ impl Heard {
         }
     }
 
-    fn hear(&mut self, report: Result<Report, String>, begun_ns: i64) {
+    fn hear(&mut self, report: Result<Report, Garbled>, begun_ns: i64) {
         match report {
             Ok(Report::Count { total, at_ns }) => {
                 let count = total.saturating_sub(self.total);
@@ -143,8 +143,11 @@ impl Heard {
                 self.intervals
                     .push(BenchmarkInterval { t_ns: at_ns.saturating_sub(begun_ns), count });
             }
-            Ok(Report::Failed { reason }) | Err(reason) => {
+            Ok(Report::Failed { reason }) => {
                 self.failed.get_or_insert(reason);
+            }
+            Err(garbled) => {
+                self.failed.get_or_insert(garbled.to_string());
             }
             Ok(
                 Report::Done { .. }

@@ -186,7 +186,7 @@ impl Download<'_> {
         if packed != self.archive {
             return Err(Failure::Plain("other bytes arrived than were sent"));
         }
-        for entry in archive::unpack(&packed).map_err(Failure::Said)? {
+        for entry in archive::unpack(&packed)? {
             let mut file = file::make(self.dir).on(self.dir.display()).remedy(full)?.0;
             file.write_all(&entry.content).on(self.dir.display()).remedy(full)?;
             if self.build && Path::new(&entry.name).extension().is_some_and(|e| e == "c") {

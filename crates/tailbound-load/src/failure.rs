@@ -80,6 +80,9 @@ pub(crate) enum Failure {
     /// Words of a program, or of a task in a process of its own, which can send nothing else.
     #[error("{0}")]
     Said(String),
+    /// What was packed is not what came out.
+    #[error(transparent)]
+    Archive(#[from] crate::archive::Broken),
     /// A condition that a sentence describes completely.
     #[error("{0}")]
     Plain(&'static str),

@@ -28,7 +28,7 @@ use crate::kind::LoadKind;
 use crate::launch;
 use crate::options::{self, Parsed};
 use crate::phase::Phase;
-use crate::protocol::{Lines, Report, STOP};
+use crate::protocol::{Garbled, Lines, Report, STOP};
 
 /// How long a worker may take to end by itself before it is killed.
 const STOP_GRACE: Duration = Duration::from_millis(700);
@@ -440,7 +440,7 @@ impl Running {
         process::kill_session(worker.pid);
     }
 
-    fn hear(&mut self, report: Result<Report, String>) {
+    fn hear(&mut self, report: Result<Report, Garbled>) {
         match report {
             Ok(Report::Count { total, at_ns }) => {
                 self.first_ns.get_or_insert(at_ns);
@@ -454,7 +454,8 @@ impl Running {
             }
             Ok(Report::Done { elapsed_ns }) => self.elapsed_ns = Some(elapsed_ns),
             Ok(Report::Ended { reason }) => self.ended = Some(reason),
-            Ok(Report::Failed { reason }) | Err(reason) => self.fail(reason),
+            Ok(Report::Failed { reason }) => self.fail(reason),
+            Err(garbled) => self.fail(garbled.to_string()),
             Ok(Report::Reduced { how }) => self.reduced = Some(how),
             Ok(Report::Note { text }) => self.notes.push(text),
         }

@@ -35,6 +35,17 @@ impl Report {
     }
 }
 
+/// What a worker sent instead of a report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Garbled {
+    /// A line of another form.
+    #[error("its worker sent `{line}`: {why}")]
+    Line { line: String, why: serde_json::Error },
+    /// No newline for too long.
+    #[error("its worker sent a line without an end")]
+    Endless,
+}
+
 /// Splits what arrived into whole lines; the rest stays for later.
 #[derive(Debug, Default)]
 pub(crate) struct Lines(Vec<u8>);
@@ -43,18 +54,19 @@ impl Lines {
     /// Longer lines are not ours: the buffer stays bounded whatever comes.
     const LONGEST: usize = 64 * 1024;
 
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Result<Report, String>> {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Result<Report, Garbled>> {
         self.0.extend_from_slice(bytes);
         let mut out = Vec::new();
         while let Some(end) = self.0.iter().position(|b| *b == b'\n') {
             let line: Vec<u8> = self.0.drain(..=end).collect();
-            out.push(serde_json::from_slice(&line).map_err(|e| {
-                format!("its worker sent `{}`: {e}", String::from_utf8_lossy(&line).trim())
+            out.push(serde_json::from_slice(&line).map_err(|why| {
+                let line = String::from_utf8_lossy(&line).trim().to_owned();
+                Garbled::Line { line, why }
             }));
         }
         if self.0.len() > Self::LONGEST {
             self.0.clear();
-            out.push(Err("its worker sent a line without an end".into()));
+            out.push(Err(Garbled::Endless));
         }
         out
     }
@@ -75,7 +87,8 @@ mod tests {
             let mut lines = Lines::default();
             let (a, b) = text.as_bytes().split_at(cut);
             let heard: Vec<_> = lines.feed(a).into_iter().chain(lines.feed(b)).collect();
-            assert_eq!(heard, said.iter().cloned().map(Ok).collect::<Vec<_>>());
+            let heard: Vec<_> = heard.into_iter().map(Result::unwrap).collect();
+            assert_eq!(heard, said);
         }
     }
 

@@ -9,6 +9,7 @@ use tailbound_core::units::format_span;
 use tailbound_stats::Analysis;
 use tailbound_stats::change::Phase;
 use tailbound_stats::change::phases::METHOD;
+use tailbound_stats::precision::TooFewStretches;
 
 fn ratio(p: &Phase) -> String {
     format!("{} × {:.2}", p.figure, p.ratio)
@@ -40,7 +41,7 @@ pub fn sentences(analysis: &Analysis<'_>) -> Vec<String> {
 
 /// Why it is not known whether anything changed.
 #[must_use]
-pub fn why_not<'a>(analysis: &'a Analysis<'_>) -> Option<&'a str> {
+pub fn why_not(analysis: &Analysis<'_>) -> Option<TooFewStretches> {
     analysis.phases().err()
 }
 
@@ -49,6 +50,6 @@ pub fn why_not<'a>(analysis: &'a Analysis<'_>) -> Option<&'a str> {
 pub fn json(analysis: &Analysis<'_>) -> Value {
     match analysis.phases() {
         Ok(found) => json!({"method": METHOD, "found": found, "why_not": null}),
-        Err(why) => json!({"method": METHOD, "found": null, "why_not": why}),
+        Err(why) => json!({"method": METHOD, "found": null, "why_not": why.to_string()}),
     }
 }

@@ -59,6 +59,22 @@ impl Estimate {
     }
 }
 
+/// Why a file's room cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoRoom {
+    /// The file system has too little.
+    #[error("{free_mib} MiB are free, of which {margin_mib} are kept free for others")]
+    Disk { free_mib: u64, margin_mib: u64 },
+    /// The memory has too little.
+    #[error(
+        "the folder lies in memory, of which {available_mib} MiB are available and a quarter is kept free for others"
+    )]
+    Memory { available_mib: u64 },
+    /// It was refused.
+    #[error(transparent)]
+    Refused(#[from] io::Error),
+}
+
 /// Room taken for one file.
 #[derive(Debug)]
 pub(crate) struct Room {
@@ -73,15 +89,15 @@ impl Room {
     ///
     /// # Errors
     /// What is missing, for a person.
-    pub(crate) fn take(file: &File, path: &Path, plan: &Plan) -> Result<Self, String> {
+    pub(crate) fn take(file: &File, path: &Path, plan: &Plan) -> Result<Self, NoRoom> {
         let estimate = Estimate::of(plan);
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // A file that will be replaced gives back what it has.
         let old = path.symlink_metadata().map_or(0, |m| m.blocks().saturating_mul(512));
         fits(estimate.total(), old, &Free::of(folder))?;
-        let file = file.try_clone().map_err(|e| e.to_string())?;
+        let file = file.try_clone()?;
         let mut room = Self { file, estimate, taken: 0, refused: false };
-        room.grow(0).map_err(|e| e.to_string())?;
+        room.grow(0)?;
         Ok(room)
     }
 
@@ -140,26 +156,19 @@ impl Free {
 }
 
 /// Do `bytes` fit, with what the old file gives back, and leave others their margin?
-fn fits(bytes: u64, old: u64, free: &Free) -> Result<(), String> {
+fn fits(bytes: u64, old: u64, free: &Free) -> Result<(), NoRoom> {
     let mib = |n: u64| n.div_ceil(1 << 20);
     if let Some((free, whole)) = free.disk {
         let margin = (whole / MARGIN_PART).min(MARGIN_MAX);
         let free = free.saturating_add(old);
         if free < bytes.saturating_add(margin) {
-            return Err(format!(
-                "{} MiB are free, of which {} are kept free for others",
-                free >> 20,
-                mib(margin)
-            ));
+            return Err(NoRoom::Disk { free_mib: free >> 20, margin_mib: mib(margin) });
         }
     }
     if let Some(available) = free.memory {
         let available = available.saturating_add(old);
         if available - available / MEMORY_PART < bytes {
-            return Err(format!(
-                "the folder lies in memory, of which {} MiB are available and a quarter is kept free for others",
-                available >> 20
-            ));
+            return Err(NoRoom::Memory { available_mib: available >> 20 });
         }
     }
     Ok(())
@@ -182,7 +191,9 @@ mod tests {
         let free = |disk, memory| Free { disk, memory };
         assert!(fits(total, 0, &free(None, None)).is_ok(), "what is not known is no reason");
         assert!(fits(total, 0, &free(Some((total + 256 * MIB, 1 << 40)), None)).is_ok());
-        let e = fits(total, 0, &free(Some((total + 255 * MIB, 1 << 40)), None)).expect_err("disk");
+        let e = fits(total, 0, &free(Some((total + 255 * MIB, 1 << 40)), None))
+            .expect_err("disk")
+            .to_string();
         assert!(e.contains("256 are kept free for others"), "{e}");
         assert!(
             fits(total, MIB, &free(Some((total + 255 * MIB, 1 << 40)), None)).is_ok(),
@@ -191,7 +202,9 @@ mod tests {
         assert!(fits(95, 0, &free(Some((100, 100)), None)).is_ok());
         assert!(fits(96, 0, &free(Some((100, 100)), None)).is_err());
         assert!(fits(75, 0, &free(None, Some(100))).is_ok());
-        let e = fits(76, 0, &free(Some((1 << 40, 1 << 40)), Some(100))).expect_err("memory");
+        let e = fits(76, 0, &free(Some((1 << 40, 1 << 40)), Some(100)))
+            .expect_err("memory")
+            .to_string();
         assert!(e.contains("lies in memory"), "{e}");
     }
 

@@ -12,7 +12,7 @@ use tailbound_core::{Context, Outcome, Run};
 use crate::bound::{self, Statement};
 use crate::change::{Phase, phases};
 use crate::loads::{LoadTotal, loads};
-use crate::precision::{self, Precision};
+use crate::precision::{self, Precision, TooFewStretches};
 use crate::summary::Summary;
 
 /// The figures of a thread, or of all threads of a context together, counted both ways.
@@ -50,7 +50,7 @@ pub struct Analysis<'a> {
     threads: OnceCell<Vec<Figures>>,
     totals: OnceCell<Vec<Total>>,
     bound: OnceCell<Option<Statement>>,
-    phases: OnceCell<Result<Vec<Phase>, String>>,
+    phases: OnceCell<Result<Vec<Phase>, TooFewStretches>>,
     loads: OnceCell<Vec<LoadTotal>>,
 }
 
@@ -138,9 +138,9 @@ impl<'a> Analysis<'a> {
     ///
     /// # Errors
     /// Why that is not known.
-    pub fn phases(&self) -> Result<&[Phase], &str> {
+    pub fn phases(&self) -> Result<&[Phase], TooFewStretches> {
         let found = self.phases.get_or_init(|| phases(&self.run.blocks));
-        found.as_deref().map_err(String::as_str)
+        found.as_deref().map_err(|why| *why)
     }
 
     /// What the loads achieved, in the order of the plan.

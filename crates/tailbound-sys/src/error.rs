@@ -47,6 +47,11 @@ impl SysError {
         }
         self
     }
+    /// Is it there already, or in use?
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.errno == libc::EBUSY
+    }
     /// Was permission refused?
     #[must_use]
     pub fn is_permission(&self) -> bool {

@@ -110,9 +110,13 @@ pub(crate) fn sign(key: &SecretKey, file: &File, comment: &str) -> Result<String
 }
 
 /// Is `signature` that of `key` over what `file` holds from its begin? Its trusted comment.
-pub(crate) fn verify(key: &PublicKey, signature: &str, file: &File) -> Result<String, String> {
-    let signature = SignatureBox::from_string(signature).map_err(|e| e.to_string())?;
-    minisign::verify(key, &signature, file, true, false, false).map_err(|e| e.to_string())?;
+pub(crate) fn verify(
+    key: &PublicKey,
+    signature: &str,
+    file: &File,
+) -> Result<String, minisign::PError> {
+    let signature = SignatureBox::from_string(signature)?;
+    minisign::verify(key, &signature, file, true, false, false)?;
     Ok(line(&signature.trusted_comment().unwrap_or_default()))
 }
 

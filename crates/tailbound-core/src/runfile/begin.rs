@@ -8,6 +8,7 @@
 use serde::Deserialize;
 
 use super::ReadError;
+use super::fault::LineFault;
 use crate::finding::{Finding, Impact};
 use crate::printable;
 use crate::record::SCHEMA;
@@ -33,12 +34,7 @@ pub fn is_run_file(head: &[u8]) -> bool {
 /// Text in another encoding, or a run file of another version: what it is and what to do.
 pub(super) fn first(bytes: &mut Vec<u8>) -> Result<Option<Finding>, ReadError> {
     if let Some(encoding) = utf16(bytes) {
-        return Err(ReadError::Line {
-            line: 1,
-            reason: format!(
-                "this is {encoding} text; run files are UTF-8: convert it, for example with `iconv -f {encoding} -t UTF-8`"
-            ),
-        });
+        return Err(ReadError::Line { line: 1, reason: LineFault::Encoding(encoding) });
     }
     let marked = bytes.starts_with(UTF8_MARK);
     if marked {

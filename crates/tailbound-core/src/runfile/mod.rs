@@ -10,6 +10,7 @@
 mod audit;
 mod begin;
 mod digest;
+mod fault;
 mod partial;
 mod read;
 mod trail;
@@ -25,6 +26,7 @@ use crate::printable;
 use crate::record::{End, Line, RawRecord};
 pub use begin::{is_run_file, utf16};
 use digest::Running;
+pub use fault::{LineFault, RawFault};
 pub use read::{ReadError, read_run, read_run_checked, read_run_without};
 pub use trail::{Integrity, Seal};
 
@@ -131,22 +133,21 @@ pub fn pack_raw(thread: u32, from: u64, samples: &[i64]) -> RawRecord {
 ///
 /// # Errors
 /// What is wrong with the data.
-pub fn unpack_raw(raw: &RawRecord) -> Result<Vec<i64>, String> {
+pub fn unpack_raw(raw: &RawRecord) -> Result<Vec<i64>, RawFault> {
     if raw.n > RAW_SAMPLES_MAX {
-        return Err(format!("raw samples: more than {RAW_SAMPLES_MAX} in a line"));
+        return Err(RawFault::TooMany(RAW_SAMPLES_MAX));
     }
     // A number has at most ten bytes, of seven bits each.
     let most = usize::try_from(raw.n).unwrap_or(0).saturating_mul(10);
-    let packed = base64::engine::general_purpose::STANDARD
-        .decode(&raw.data)
-        .map_err(|e| format!("raw samples: {e}"))?;
+    let packed =
+        base64::engine::general_purpose::STANDARD.decode(&raw.data).map_err(RawFault::Base64)?;
     let bytes = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(&packed, most)
-        .map_err(|e| format!("raw samples: {e}"))?;
+        .map_err(|e| RawFault::Zlib(e.to_string()))?;
     let mut samples = Vec::new();
     let (mut v, mut shift) = (0u64, 0u32);
     for b in bytes {
         if shift > 63 {
-            return Err("raw samples: a number is longer than 64 bits".to_owned());
+            return Err(RawFault::Number);
         }
         v |= u64::from(b & 0x7f) << shift;
         shift += 7;
@@ -156,7 +157,7 @@ pub fn unpack_raw(raw: &RawRecord) -> Result<Vec<i64>, String> {
         }
     }
     if samples.len() as u64 != raw.n || shift != 0 {
-        return Err(format!("raw samples: {} expected, {} found", raw.n, samples.len()));
+        return Err(RawFault::Count { expected: raw.n, found: samples.len() });
     }
     Ok(samples)
 }

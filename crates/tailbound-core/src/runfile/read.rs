@@ -15,11 +15,14 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::Run;
 use crate::limits::{self, LINE_BYTES_MAX as LINE_MAX, THREADS_MAX};
-use crate::printable;
 use crate::record::{Facts, Line, SCHEMA, SelfCost};
 
+use super::fault::LineFault;
 use super::trail::{Glance, Integrity, Trail};
 use super::{audit, begin, partial};
+
+/// Longest line, in MiB.
+pub(super) const LINE_MIB_MAX: usize = LINE_MAX >> 20;
 
 /// Why a run file could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +41,8 @@ pub enum ReadError {
         /// Where.
         line: u64,
         /// Why.
-        reason: String,
+        #[source]
+        reason: LineFault,
     },
     /// Nothing in it.
     #[error("the file is empty")]
@@ -99,10 +103,7 @@ pub fn read_run_checked(
         }
         let whole = bytes.ends_with(b"\n");
         if !whole && got >= LINE_MAX {
-            return Err(ReadError::Line {
-                line,
-                reason: format!("longer than {} MiB", LINE_MAX >> 20),
-            });
+            return Err(ReadError::Line { line, reason: LineFault::TooLong });
         }
         if !trail.line(line, &bytes, kind_of(&bytes))
             || bytes.iter().all(u8::is_ascii_whitespace)
@@ -134,7 +135,7 @@ pub fn read_run_checked(
                 run.absorb(record);
                 if finding {
                     limits::lists(run)
-                        .map_err(|e| ReadError::Line { line, reason: e.to_string() })?;
+                        .map_err(|e| ReadError::Line { line, reason: LineFault::Limit(e) })?;
                 }
             }
             (Some(_), Ok(None)) => {}
@@ -142,16 +143,13 @@ pub fn read_run_checked(
                 run = Some(Run::new(*header));
             }
             (None, Ok(_)) => {
-                return Err(ReadError::Line {
-                    line,
-                    reason: "the first line is not a header".to_owned(),
-                });
+                return Err(ReadError::Line { line, reason: LineFault::NoHeader });
             }
         }
     }
     let mut run = run.ok_or(ReadError::Empty)?;
     threads.absorb_into(&mut run)?;
-    limits::whole(&run).map_err(|e| ReadError::Line { line: 1, reason: e.to_string() })?;
+    limits::whole(&run).map_err(|e| ReadError::Line { line: 1, reason: LineFault::Limit(e) })?;
     marked.into_iter().for_each(|f| run.absorb(Line::Finding(f)));
     let (integrity, mut found) = trail.close();
     found.extend(partial::measured(&mut run, integrity));
@@ -201,7 +199,7 @@ impl Threads {
             self.lines.push((line, std::mem::take(bytes), told));
         } else {
             let reason = limits::beyond("records of threads and contexts", THREADS_MAX);
-            return Err(ReadError::Line { line, reason: reason.to_string() });
+            return Err(ReadError::Line { line, reason: LineFault::Limit(reason) });
         }
         Ok(true)
     }
@@ -228,13 +226,13 @@ fn kind_of(line: &[u8]) -> Option<&str> {
 }
 
 /// One line within its limits; `None` is a type this version does not know.
-fn parse_line(bytes: &[u8]) -> Result<Option<Line>, String> {
+fn parse_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
     let line = typed_line(bytes)?;
-    line.as_ref().map_or(Ok(()), limits::check).map_err(|e| printable::reason(&e.to_string()))?;
+    line.as_ref().map_or(Ok(()), limits::check)?;
     Ok(line)
 }
 
-fn typed_line(bytes: &[u8]) -> Result<Option<Line>, String> {
+fn typed_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
     #[derive(Deserialize)]
     struct Tag {
         #[serde(rename = "type", default)]
@@ -252,8 +250,8 @@ fn typed_line(bytes: &[u8]) -> Result<Option<Line>, String> {
     let kind = match kind_of(bytes) {
         Some(kind) => kind,
         None => {
-            found = serde_json::from_slice(bytes).map_err(|e| reason("", &e))?;
-            found.kind.as_str().ok_or("no `type` in this line")?
+            found = serde_json::from_slice(bytes).map_err(|e| fault("", e))?;
+            found.kind.as_str().ok_or(LineFault::NoType)?
         }
     };
     Ok(Some(match kind {
@@ -275,23 +273,21 @@ fn typed_line(bytes: &[u8]) -> Result<Option<Line>, String> {
         "verdict" => Line::Verdict(of(kind, bytes)?),
         "end" => Line::End(of(kind, bytes)?),
         _ => {
-            serde_json::from_slice::<IgnoredAny>(bytes).map_err(|e| reason(kind, &e))?;
+            serde_json::from_slice::<IgnoredAny>(bytes).map_err(|e| fault(kind, e))?;
             return Ok(None);
         }
     }))
 }
 
-fn of<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).map_err(|e| reason(kind, &e))
+fn of<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T, LineFault> {
+    serde_json::from_slice(bytes).map_err(|e| fault(kind, e))
 }
 
-fn reason(kind: &str, error: &serde_json::Error) -> String {
-    if error.is_data() && !kind.is_empty() {
-        printable::reason(&format!("bad `{kind}` line: {error}"))
-    } else if error.is_data() {
-        "no `type` in this line".to_owned()
-    } else {
-        printable::reason(&format!("not JSON: {error}"))
+fn fault(kind: &str, why: serde_json::Error) -> LineFault {
+    match (why.is_data(), kind) {
+        (true, "") => LineFault::NoType,
+        (true, kind) => LineFault::Shape { kind: kind.to_owned(), why },
+        (false, _) => LineFault::Json(why),
     }
 }
 

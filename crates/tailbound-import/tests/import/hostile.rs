@@ -175,7 +175,8 @@ fn replay(target: &str, bytes: &[u8]) -> Result<(), String> {
         "core_campaign" => drop(tailbound_core::plan::RunConfig::parse(&text)),
         other => {
             let name = other.strip_prefix("import_").unwrap_or(other).replace('_', "-");
-            let format: Format = name.parse()?;
+            let format: Format =
+                name.parse().map_err(|e: tailbound_import::UnknownFormat| e.to_string())?;
             drop(import_with(Some(format), "corpus", bytes, &Options::default()));
         }
     }

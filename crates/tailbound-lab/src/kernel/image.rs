@@ -26,11 +26,24 @@ pub(crate) fn check(image: &Path, arch: Arch) -> Result<(), LabError> {
     match of_head(&head) {
         Ok(found) if found == arch => Ok(()),
         Ok(found) => wrong(format!("a kernel for {found}, not for {arch} (see --arch)")),
-        Err(what) => wrong(what),
+        Err(what) => wrong(what.to_string()),
     }
 }
 
-fn of_head(head: &[u8]) -> Result<Arch, String> {
+/// What a file is that QEMU cannot boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum NoImage {
+    #[error("an ELF file of an unknown machine, not a kernel image")]
+    UnknownMachine,
+    #[error("an EFI zboot image, which needs firmware: build `Image` instead of `vmlinuz.efi`")]
+    Zboot,
+    #[error("compressed with gzip: unpack it first (gunzip)")]
+    Gzip,
+    #[error("not a kernel image (bzImage, Image, zImage or vmlinux)")]
+    Other,
+}
+
+fn of_head(head: &[u8]) -> Result<Arch, NoImage> {
     let at = |offset: usize, magic: &[u8]| head.get(offset..offset + magic.len()) == Some(magic);
     if at(0x202, b"HdrS") {
         Ok(Arch::X86_64)
@@ -43,15 +56,14 @@ fn of_head(head: &[u8]) -> Result<Arch, String> {
             Some([62, 0]) => Ok(Arch::X86_64),
             Some([183, 0]) => Ok(Arch::Aarch64),
             Some([40, 0]) => Ok(Arch::Arm),
-            _ => Err("an ELF file of an unknown machine, not a kernel image".into()),
+            _ => Err(NoImage::UnknownMachine),
         }
     } else if at(4, b"zimg") {
-        Err("an EFI zboot image, which needs firmware: build `Image` instead of `vmlinuz.efi`"
-            .into())
+        Err(NoImage::Zboot)
     } else if at(0, &[0x1f, 0x8b]) {
-        Err("compressed with gzip: unpack it first (gunzip)".into())
+        Err(NoImage::Gzip)
     } else {
-        Err("not a kernel image (bzImage, Image, zImage or vmlinux)".into())
+        Err(NoImage::Other)
     }
 }
 

@@ -62,7 +62,7 @@ impl FromStr for KernelName {
                 Ok(Self::Path { image: image.into(), modules: modules.map(PathBuf::from) })
             }
             "build" => {
-                check_build_name(rest).map_err(|e| wrong(&e))?;
+                check_build_name(rest).map_err(|e| wrong(&e.to_string()))?;
                 Ok(Self::Build(rest.to_owned()))
             }
             _ => {
@@ -73,15 +73,28 @@ impl FromStr for KernelName {
     }
 }
 
+/// Why a build may not be called this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BuildNameError {
+    /// Too short, too long, or a name that a file system or git reads otherwise.
+    #[error(
+        "a build's name is 1 to 64 characters, not beginning with `.` or `-`, nor ending with `.`"
+    )]
+    Form,
+    /// Other characters.
+    #[error("a build's name is made of letters, digits and - _ . +")]
+    Letters,
+}
+
 /// May a build be called this? The name becomes a folder and a git branch.
-pub(crate) fn check_build_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_build_name(name: &str) -> Result<(), BuildNameError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     let edges = name.starts_with(['.', '-']) || name.ends_with('.') || name.ends_with(".lock");
     if name.is_empty() || name.len() > 64 || edges || name.contains("..") {
-        return Err("a build's name is 1 to 64 characters, not beginning with `.` or `-`, nor ending with `.`".into());
+        return Err(BuildNameError::Form);
     }
     if !name.chars().all(plain) {
-        return Err("a build's name is made of letters, digits and - _ . +".into());
+        return Err(BuildNameError::Letters);
     }
     Ok(())
 }

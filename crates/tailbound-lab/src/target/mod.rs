@@ -40,6 +40,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use tailbound_core::lab::Tester;
 use tailbound_core::limits;
+use tailbound_core::words::UnknownWord;
 use tailbound_core::words::did_you_mean;
 use tailbound_sys::given;
 
@@ -129,7 +130,7 @@ impl Target {
         let folder = path.parent().unwrap_or(Path::new("."));
         let here = |p: &PathBuf| folder.join(p);
         let arch = match &w.arch {
-            Some(a) => a.parse().map_err(wrong)?,
+            Some(a) => a.parse().map_err(|e: UnknownWord| wrong(e.to_string()))?,
             None => Arch::of_host(),
         };
         let kernel = match w.kernel.parse()? {

@@ -7,7 +7,7 @@ use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_rt::handover::line::RECEIVERS_MAX;
 use tailbound_sys::futex::Scope;
-use tailbound_sys::handover::Medium;
+use tailbound_sys::handover::{Medium, NoMedium};
 
 use super::place::Where;
 use crate::error::ProbeError;
@@ -116,7 +116,7 @@ pub(super) fn arrangement(setup: &Setup<'_>) -> Result<Arrangement, ProbeError> 
             Ok(medium @ Medium::Socket(_)) => medium,
             _ => return Err(options.wrong("carrier", "choose unix-stream, unix-dgram, tcp, udp")),
         },
-        (_, probe) => probe.parse().map_err(ProbeError::Usage)?,
+        (_, probe) => probe.parse().map_err(|e: NoMedium| ProbeError::Usage(e.to_string()))?,
     };
     let count = |name| -> Result<u32, ProbeError> {
         if !has(name) {

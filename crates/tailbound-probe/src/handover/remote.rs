@@ -243,7 +243,7 @@ fn is_gone(pid: i32) -> bool {
 fn run(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> {
     let wrong = |what: String| SysError::code("peer", what, 22);
     let word = |at: usize| words.get(at).map(String::as_str).unwrap_or_default();
-    let medium: Medium = word(0).parse().map_err(wrong)?;
+    let medium: Medium = word(0).parse().map_err(|e| wrong(format!("{e}")))?;
     let policy: Policy = word(1).parse().map_err(|e| wrong(format!("{e}")))?;
     let cpu: u32 = number(words, 2)?;
     let clock: i32 = number(words, 3)?;

@@ -23,7 +23,7 @@ use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::polled::{self, Way};
 use crate::noise::tracer;
-use crate::observe;
+use crate::observe::{self, ObserveError};
 use crate::thread_group::{ProbeOutput, Running};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
@@ -78,10 +78,8 @@ const LONG_INTERRUPT_NS: i64 = 100_000;
 const SMI_COUNT: u64 = 0x34;
 
 /// May the kernel's tracer be used here?
-fn has_tracer(setup: &Setup<'_>) -> Result<(), String> {
-    observe::choose("hwlat", setup.root, setup.plan.clock, setup.plan.means)
-        .map(drop)
-        .map_err(|e| e.to_string())
+fn has_tracer(setup: &Setup<'_>) -> Result<(), ObserveError> {
+    observe::choose("hwlat", setup.root, setup.plan.clock, setup.plan.means).map(drop)
 }
 
 /// How gaps are looked for.
@@ -93,14 +91,14 @@ enum Looking {
 }
 
 fn looking(setup: &Setup<'_>) -> Result<Looking, ProbeError> {
-    let refused = |why: String| {
+    let refused = |why: ObserveError| {
         ProbeError::Cannot(format!("--with tracer: {why}; --with polling needs no tracer"))
     };
     let at = setup.options().word("with", &["auto", "tracer", "polling"])?;
     match (at, has_tracer(setup)) {
         (0 | 1, Ok(())) => Ok(Looking::Tracer),
         (1, Err(why)) => Err(refused(why)),
-        (_, has) => Ok(Looking::Polling(has.err())),
+        (_, has) => Ok(Looking::Polling(has.err().map(|why| why.to_string()))),
     }
 }
 
@@ -196,15 +194,24 @@ pub(super) fn looked(cpu: u32, tally: &Tally, output: &mut ProbeOutput) {
     );
 }
 
-fn smi_count(root: &Root, cpu: u32) -> Result<u64, String> {
+/// Why a CPU's count of system management interrupts is unknown.
+#[derive(Debug, thiserror::Error)]
+enum NoSmiCount {
+    #[error("/dev/cpu/{cpu}/msr: {why}")]
+    Device { cpu: u32, why: std::io::Error },
+    #[error("MSR 0x34: {0}")]
+    Register(std::io::Error),
+}
+
+fn smi_count(root: &Root, cpu: u32) -> Result<u64, NoSmiCount> {
     let path = root.path(&format!("/dev/cpu/{cpu}/msr"));
-    let file = std::fs::File::open(&path).map_err(|e| format!("/dev/cpu/{cpu}/msr: {e}"))?;
+    let file = std::fs::File::open(&path).map_err(|why| NoSmiCount::Device { cpu, why })?;
     let mut value = [0u8; 8];
-    file.read_exact_at(&mut value, SMI_COUNT).map_err(|e| format!("MSR 0x34: {e}"))?;
+    file.read_exact_at(&mut value, SMI_COUNT).map_err(NoSmiCount::Register)?;
     Ok(u64::from_le_bytes(value))
 }
 
-type Counts = Vec<(u32, Result<u64, String>)>;
+type Counts = Vec<(u32, Result<u64, NoSmiCount>)>;
 
 fn smi_counts(root: &Root, plan: &Plan) -> Counts {
     plan.cpus.iter().map(|cpu| (cpu, smi_count(root, cpu))).collect()

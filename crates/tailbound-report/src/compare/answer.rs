@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tailbound_core::units::format_ns;
 use tailbound_core::{Outcome, Run};
+use tailbound_stats::compare::refusal::Refusal;
 use tailbound_stats::compare::sentence::{margin_words, notes, number, sentence};
 use tailbound_stats::compare::{Difference, Settings, Systems, Word};
 
@@ -31,7 +32,7 @@ pub struct Answer {
     /// What was compared.
     pub systems: Systems,
     /// Every system but the first against the first, or why not.
-    pub differences: Vec<Result<Difference, String>>,
+    pub differences: Vec<Result<Difference, Refusal>>,
     /// What it depends on besides the data.
     pub settings: Settings,
     /// In what else the systems differ.
@@ -78,7 +79,7 @@ impl Answer {
     /// The plain sentence of each difference.
     #[must_use]
     pub fn sentences(&self) -> Vec<(Option<Word>, String)> {
-        let one = |(i, d): (usize, &Result<Difference, String>)| {
+        let one = |(i, d): (usize, &Result<Difference, Refusal>)| {
             let (a, b) = self.pair(i);
             match d {
                 Ok(d) => (Some(d.word), sentence(d, a, b, &self.settings)),
@@ -172,11 +173,11 @@ impl Answer {
     pub fn json(&self) -> Value {
         let plain = plain::comparison(&self.systems.wholes, &self.systems.names());
         let sentences = self.sentences();
-        let one = |((i, d), (_, words)): ((usize, &Result<Difference, String>), &(_, String))| {
+        let one = |((i, d), (_, words)): ((usize, &Result<Difference, Refusal>), &(_, String))| {
             let (a, b) = self.pair(i);
             let mut v = match d {
                 Ok(d) => json!(d),
-                Err(why) => json!({ "reason": why }),
+                Err(why) => json!({ "reason": why.to_string() }),
             };
             v["reference"] = a.into();
             v["system"] = b.into();
@@ -191,7 +192,8 @@ impl Answer {
             .iter()
             .map(|s| {
                 let units = s.units.as_ref().map_or(0, Vec::len);
-                json!({"name": s.name, "runs": s.runs, "units": units, "unknown": s.units.as_ref().err()})
+                let unknown = s.units.as_ref().err().map(ToString::to_string);
+                json!({"name": s.name, "runs": s.runs, "units": units, "unknown": unknown})
             })
             .collect();
         let verdict = |r: &Run| {

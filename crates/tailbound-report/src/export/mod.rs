@@ -17,6 +17,7 @@ mod perfetto;
 use std::fmt;
 use std::str::FromStr;
 
+use tailbound_core::words::UnknownWord;
 use tailbound_stats::Analysis;
 
 /// A format.
@@ -69,14 +70,17 @@ pub const FORMATS: [(&str, &str, Format); 11] = [
 ];
 
 impl FromStr for Format {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || FORMATS.map(|(name, ..)| name).join(", ");
+    type Err = UnknownWord;
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        let unknown = || UnknownWord {
+            typed: text.to_owned(),
+            known: FORMATS.map(|(name, ..)| name).to_vec(),
+        };
         FORMATS
             .into_iter()
             .find(|(name, ..)| *name == text)
             .map(|(.., format)| format)
-            .ok_or_else(|| format!("there is no format `{text}`; there are {}", names()))
+            .ok_or_else(unknown)
     }
 }
 

@@ -5,9 +5,9 @@
 //! to its command line. PREEMPT_RT is the real-time side where one system alone has it.
 
 use tailbound_core::Run;
-use tailbound_core::published::Published;
+use tailbound_core::published::{Published, PublishedError};
 use tailbound_core::record::Fact;
-use tailbound_stats::decide::{Side, of_published, of_runs};
+use tailbound_stats::decide::{PublishedFault, Side, of_published, of_runs};
 
 /// Both sides and what is known of the machine.
 #[derive(Debug)]
@@ -57,11 +57,21 @@ pub enum SidesError {
     LeftWithout,
     /// What was published cannot be read.
     #[error("--published {file}: {why}")]
+    Unread {
+        /// The file.
+        file: String,
+        /// Where, and why.
+        #[source]
+        why: Box<PublishedError>,
+    },
+    /// A figure that was published is none.
+    #[error("--published {file}: {why}")]
     Published {
         /// The file.
         file: String,
-        /// What is wrong with it.
-        why: String,
+        /// Which, and why.
+        #[source]
+        why: PublishedFault,
     },
 }
 
@@ -127,7 +137,8 @@ impl Sides {
     /// When it holds none, or not enough of them.
     pub fn of_published(text: &str, file: &str, name: &str) -> Result<Self, SidesError> {
         let wrong = |why| SidesError::Published { file: file.to_owned(), why };
-        let figures = Published::parse(text).map_err(|e| wrong(e.to_string()))?;
+        let unread = |why| SidesError::Unread { file: file.to_owned(), why: Box::new(why) };
+        let figures = Published::parse(text).map_err(unread)?;
         let name = figures.source.clone().unwrap_or_else(|| name.to_owned());
         Ok(Self {
             real: of_published(&figures.real, &name).map_err(wrong)?,

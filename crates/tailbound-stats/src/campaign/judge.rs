@@ -240,13 +240,24 @@ fn judged(given: &Given, claim: &Claim) -> Judged {
     Judged { claim: claim.text.clone(), word, judgements }
 }
 
+/// A side without a system.
+#[derive(Clone, Debug, thiserror::Error)]
+enum NoSystem {
+    #[error("no system `{0}`")]
+    Unnamed(String),
+    #[error("no system {} was measured", with(*.0))]
+    Unmeasured(tailbound_core::campaign::Kind),
+}
+
 /// Our systems that a side speaks of; `Err`: which kind is missing.
-fn systems<'a>(given: &'a Given, side: &Side) -> Result<Vec<Option<&'a Measured>>, String> {
+fn systems<'a>(given: &'a Given, side: &Side) -> Result<Vec<Option<&'a Measured>>, NoSystem> {
     let Side::Ours { system, .. } = side else { return Ok(vec![None]) };
-    let Some(text) = given.file.system(system) else { return Err(format!("no system `{system}`")) };
+    let Some(text) = given.file.system(system) else {
+        return Err(NoSystem::Unnamed(system.clone()));
+    };
     let all: Vec<_> = given.of_kind(text.kind).map(Some).collect();
     if all.is_empty() {
-        return Err(format!("no system {} was measured", with(text.kind)));
+        return Err(NoSystem::Unmeasured(text.kind));
     }
     Ok(all)
 }
@@ -265,7 +276,7 @@ fn pairs(given: &Given, claim: &Claim, sides: (&Side, Relation, &Side), out: &mu
     let (ours, theirs) = match (systems(given, left), systems(given, right)) {
         (Ok(ours), Ok(theirs)) => (ours, theirs),
         (Err(why), _) | (_, Err(why)) => {
-            out.push(Judgement { word: Word::Undecidable, why });
+            out.push(Judgement { word: Word::Undecidable, why: why.to_string() });
             return;
         }
     };

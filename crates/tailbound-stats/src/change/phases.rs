@@ -13,7 +13,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::record::BlockRecord;
 
 use super::series::median;
-use crate::precision::{Series, too_few};
+use crate::precision::{Series, TooFewStretches};
 
 /// Version of the method, part of every answer.
 pub const METHOD: &str = "cusum/1";
@@ -49,11 +49,11 @@ pub struct Phase {
 ///
 /// # Errors
 /// The run is too short or its file has no stretches.
-pub fn phases(blocks: &[BlockRecord]) -> Result<Vec<Phase>, String> {
+pub fn phases(blocks: &[BlockRecord]) -> Result<Vec<Phase>, TooFewStretches> {
     let series = Series::of(blocks, None).grouped(STRETCH_S, STRETCHES_MIN);
     let n = series.stretches.len();
     if n < STRETCHES_MIN {
-        return Err(too_few(n, STRETCHES_MIN));
+        return Err(TooFewStretches { stretches: n, least: STRETCHES_MIN });
     }
     let mut found: Vec<Phase> = Vec::new();
     for (figure, p) in [("p50", 0.5), ("p99", 0.99)] {

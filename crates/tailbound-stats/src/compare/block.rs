@@ -12,6 +12,8 @@ use tailbound_core::histogram::SparseHistogram;
 use tailbound_core::record::BlockRecord;
 use tailbound_core::{Distribution, Histogram};
 
+use super::refusal::Refusal;
+
 /// Values of `low_ns` to `low_ns + width_ns - 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
@@ -46,13 +48,13 @@ impl Block {
         due: &Distribution,
         precision: u32,
         deadline_ns: Option<i64>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Refusal> {
         if due.unbinned > 0 {
-            return Err(format!("{} values are in no bucket of its source", due.unbinned));
+            return Err(Refusal::Unbinned { values: due.unbinned });
         }
         let mut block = Self::of_histograms(&due.late, &due.early, precision);
         if block.n < due.n {
-            return Err(format!("{} values are in no bucket of its source", due.n - block.n));
+            return Err(Refusal::Unbinned { values: due.n - block.n });
         }
         block.max_ns = due.max_ns.or(block.max_ns);
         block.beyond = deadline_ns.map(|limit| due.beyond(limit).0);

@@ -17,6 +17,7 @@ use super::exceedance::{self, Exceedance};
 use super::interval::{Interval, deviation, intervals, quantile_sorted, widening};
 use super::margin::{Word, judge, more_units};
 use super::matrix::{AT_ONCE, weigh};
+use super::refusal::Refusal;
 use super::resample::{Figures, Resampler, Weights};
 use super::settings::{PROBABILITIES, Settings};
 use super::shift::{self, ShiftPoint};
@@ -125,14 +126,14 @@ pub struct Difference {
 /// Compares `b` with `a`; of [`Design::Rounds`], unit k of both is round k.
 ///
 /// # Errors
-/// Too few units, or a unit without activations: a sentence that says how many it takes.
+/// Too few units, or a unit without activations.
 pub fn difference(
     a: &[Block],
     b: &[Block],
     design: Design,
     deadline_ns: Option<i64>,
     settings: &Settings,
-) -> Result<Difference, String> {
+) -> Result<Difference, Refusal> {
     check(a, b, design)?;
     let paired = design.is_paired();
     let n = |units: &[Block]| units.iter().map(|u| u.n).sum::<u64>();
@@ -191,25 +192,16 @@ pub fn difference(
     })
 }
 
-fn check(a: &[Block], b: &[Block], design: Design) -> Result<(), String> {
-    let (have, need) = (a.len().min(b.len()), design.units_min());
-    if have < need {
-        let unit = design.unit();
-        return Err(format!(
-            "{have} {unit}{} of each system {} too few for intervals: it takes {need}",
-            match (have, design) {
-                (1, _) => "",
-                (_, Design::Stretches) => "es",
-                _ => "s",
-            },
-            if have == 1 { "is" } else { "are" },
-        ));
+fn check(a: &[Block], b: &[Block], design: Design) -> Result<(), Refusal> {
+    let have = a.len().min(b.len());
+    if have < design.units_min() {
+        return Err(Refusal::TooFew { have, design });
     }
     if design.is_paired() && a.len() != b.len() {
-        return Err(format!("{} rounds of one and {} of the other", a.len(), b.len()));
+        return Err(Refusal::Unpaired { a: a.len(), b: b.len() });
     }
     if a.iter().chain(b).any(|u| u.n == 0) {
-        return Err(format!("a {} holds no activation at all", design.unit()));
+        return Err(Refusal::Empty { design });
     }
     Ok(())
 }

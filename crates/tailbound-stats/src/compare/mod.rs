@@ -20,6 +20,7 @@ pub mod exceedance;
 pub mod interval;
 pub mod margin;
 mod matrix;
+pub mod refusal;
 mod resample;
 pub mod sentence;
 pub mod settings;

@@ -13,6 +13,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::record::BlockRecord;
 
 use super::block::Block;
+use super::refusal::Refusal;
 
 /// Shortest stretch.
 pub const LENGTH_MIN_S: u64 = 10;
@@ -36,16 +37,16 @@ pub fn stretches(
     run: &Run,
     at_least_s: u64,
     deadline_ns: Option<i64>,
-) -> Result<Stretches, String> {
+) -> Result<Stretches, Refusal> {
     if run.blocks.is_empty() {
-        return Err("its file does not hold the histograms of stretches of the run".to_owned());
+        return Err(Refusal::NoStretches);
     }
     let maxima = maxima_by_second(run);
     let series: Vec<f64> =
         maxima.values().map(|v| (v.max(&1).unsigned_abs().real()).ln()).collect();
     let lag_s = vanishing_lag(&series);
     let Some(lag) = lag_s else {
-        return Err("the maxima of its seconds stay correlated over the whole run: it drifts, or has phases".to_owned());
+        return Err(Refusal::Drifts);
     };
     let length_s = LENGTH_MIN_S.max(2 * lag).max(at_least_s);
     let mut by_stretch: BTreeMap<u64, Vec<&BlockRecord>> = BTreeMap::new();

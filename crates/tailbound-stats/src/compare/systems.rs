@@ -19,6 +19,7 @@ use tailbound_core::{Context, EndReason, Outcome, Run};
 
 use super::block::Block;
 use super::difference::{Design, Difference, difference};
+use super::refusal::Refusal;
 use super::settings::Settings;
 use super::stretches::stretches;
 
@@ -30,7 +31,7 @@ pub struct System {
     /// Number of runs.
     pub runs: usize,
     /// The units, or why there are none.
-    pub units: Result<Vec<Block>, String>,
+    pub units: Result<Vec<Block>, Refusal>,
 }
 
 /// All systems, the first being what the others are compared with.
@@ -55,7 +56,7 @@ impl Systems {
     ///
     /// # Errors
     /// Fewer than two systems, or several variants under one name: what to give instead.
-    pub fn of(given: &[(String, Vec<Run>)], order: &[String]) -> Result<Self, String> {
+    pub fn of(given: &[(String, Vec<Run>)], order: &[String]) -> Result<Self, Refusal> {
         let all = || given.iter().flat_map(|(_, runs)| runs);
         let series: BTreeSet<Option<&str>> =
             all().map(|r| r.header.round.as_ref().map(|x| x.series.as_str())).collect();
@@ -85,22 +86,13 @@ impl Systems {
             (if several { Design::Runs } else { Design::Stretches }, groups)
         };
         if let Some((name, _)) = groups.iter().find(|(_, runs)| runs.is_empty()) {
-            return Err(format!("{name}: there is no complete round to compare yet"));
+            return Err(Refusal::NoRound { name: name.clone() });
         }
         if groups.len() < 2 {
             return Err(match groups.first() {
-                Some((name, _)) if in_turn => {
-                    format!("only runs of variant `{name}` are there: a comparison takes two")
-                }
-                Some((name, runs)) => format!(
-                    "{} of {name} were not made in turn by `run --rounds`, and are one system: name two files or folders",
-                    if runs.len() == 1 {
-                        "the run".to_owned()
-                    } else {
-                        format!("the {} runs", runs.len())
-                    }
-                ),
-                None => "there is no run to compare".to_owned(),
+                Some((name, _)) if in_turn => Refusal::OneVariant { name: name.clone() },
+                Some((name, runs)) => Refusal::OneSystem { name: name.clone(), runs: runs.len() },
+                None => Refusal::NoRun,
             });
         }
         let deadlines: BTreeSet<Option<i64>> =
@@ -112,7 +104,7 @@ impl Systems {
             .map(|(name, runs)| System {
                 name: name.clone(),
                 runs: runs.len(),
-                units: Err(String::new()),
+                units: Ok(Vec::new()),
             })
             .collect();
         let wholes = groups
@@ -136,12 +128,12 @@ impl Systems {
 
     /// Every system but the first compared with it, or why it cannot be.
     #[must_use]
-    pub fn differences(&self, settings: &Settings) -> Vec<Result<Difference, String>> {
+    pub fn differences(&self, settings: &Settings) -> Vec<Result<Difference, Refusal>> {
         let Some(first) = self.systems.first() else { return Vec::new() };
         let one = |other: &System| {
             let units = |s: &System| match &s.units {
                 Ok(units) => Ok(units.clone()),
-                Err(why) => Err(format!("{}: {why}", s.name)),
+                Err(why) => Err(Refusal::Of { name: s.name.clone(), why: Box::new(why.clone()) }),
             };
             let (a, b) = (units(first)?, units(other)?);
             difference(&a, &b, self.design, self.deadline_ns, settings)

@@ -22,6 +22,6 @@ pub use breakeven::{Crossing, Line};
 pub use choice::{Choice, METHOD, choose};
 pub use flow::{Advice, Answer, Answers, Known};
 pub use latency::{Deadline, Figure, Latency};
-pub use published::of_published;
+pub use published::{PublishedFault, of_published};
 pub use sample::Sample;
 pub use side::{BenchmarkCost, Side, of_runs};

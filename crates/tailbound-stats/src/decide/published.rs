@@ -6,30 +6,72 @@
 
 use tailbound_core::number::Real as _;
 use tailbound_core::published::{PublishedSide, Times};
-use tailbound_core::units;
+use tailbound_core::units::{self, ParseTimeError};
 
 use super::latency::{Figure, Latency, QUANTILES};
 use super::sample::Sample;
 use super::side::{BenchmarkCost, Side};
 use crate::quantile;
 
+/// A figure of a publication that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PublishedFault {
+    /// Not one of the figures that are compared.
+    #[error("{side}: latency `{name}` is not one of {}", figures().join(", "))]
+    UnknownFigure {
+        /// The system.
+        side: String,
+        /// As written.
+        name: String,
+    },
+    /// Not a time.
+    #[error("{side}: latency {figure}: {why}")]
+    Latency {
+        /// The system.
+        side: String,
+        /// The figure.
+        figure: String,
+        /// What is wrong with it.
+        #[source]
+        why: ParseTimeError,
+    },
+    /// Not seconds.
+    #[error("{side}: benchmark `{benchmark}`: {times}: write seconds, at least one, none negative")]
+    Benchmark {
+        /// The system.
+        side: String,
+        /// The benchmark.
+        benchmark: String,
+        /// Which of its times: `real`, `user`, `sys`.
+        times: &'static str,
+    },
+}
+
+/// The names of the figures that are compared.
+fn figures() -> Vec<String> {
+    let quantiles = QUANTILES.iter().map(|p| quantile::label(*p));
+    let names = std::iter::once("mean".to_owned()).chain(quantiles);
+    names.chain(std::iter::once("worst".to_owned())).collect()
+}
+
 /// The side that the figures of `side` describe, found in the file `source`.
 ///
 /// # Errors
 /// Which figure is none.
-pub fn of_published(side: &PublishedSide, source: &str) -> Result<Side, String> {
-    let mut known: Vec<String> = QUANTILES.iter().map(|p| quantile::label(*p)).collect();
-    known.insert(0, "mean".to_owned());
-    known.push("worst".to_owned());
+pub fn of_published(side: &PublishedSide, source: &str) -> Result<Side, PublishedFault> {
+    let known = figures();
     if let Some(name) = side.latency.keys().find(|k| !known.contains(k)) {
-        let known = known.join(", ");
-        return Err(format!("{}: latency `{name}` is not one of {known}", side.name));
+        let (side, name) = (side.name.clone(), name.clone());
+        return Err(PublishedFault::UnknownFigure { side, name });
     }
     let mut figures = Vec::new();
     for statistic in known {
         let Some(text) = side.latency.get(&statistic) else { continue };
-        let ns = units::parse_ns(text)
-            .map_err(|e| format!("{}: latency {statistic}: {e}", side.name))?;
+        let ns = units::parse_ns(text).map_err(|why| PublishedFault::Latency {
+            side: side.name.clone(),
+            figure: statistic.clone(),
+            why,
+        })?;
         figures.push(Figure {
             statistic,
             ns: Some(ns.real()),
@@ -40,7 +82,8 @@ pub fn of_published(side: &PublishedSide, source: &str) -> Result<Side, String> 
     }
     let mut benchmarks = Vec::new();
     for w in &side.work {
-        let part = |times: &Times, what: &str| -> Result<(Vec<f64>, Option<Sample>), String> {
+        type Part = (Vec<f64>, Option<Sample>);
+        let part = |times: &Times, what: &'static str| -> Result<Part, PublishedFault> {
             let (each, sample) = match times {
                 Times::Each(each) => (each.clone(), Sample::of(each)),
                 Times::Told { n, mean, sd } => {
@@ -51,10 +94,11 @@ pub fn of_published(side: &PublishedSide, source: &str) -> Result<Side, String> 
                 s.n > 0 && s.mean.is_finite() && s.mean >= 0.0 && s.sd.is_finite() && s.sd >= 0.0
             };
             if !sample.as_ref().is_some_and(fine) || each.iter().any(|s| *s < 0.0) {
-                return Err(format!(
-                    "{}: benchmark `{}`: {what}: write seconds, at least one, none negative",
-                    side.name, w.name
-                ));
+                return Err(PublishedFault::Benchmark {
+                    side: side.name.clone(),
+                    benchmark: w.name.clone(),
+                    times: what,
+                });
             }
             Ok((each, sample))
         };
@@ -137,7 +181,7 @@ real = { n = 3, mean = 1332.6, sd = 14.6 }
     fn a_figure_that_is_none_is_named() {
         let wrong = |from: &str, to: &str| {
             let paper = Published::parse(&PAPER.replace(from, to)).unwrap();
-            of_published(&paper.real, "f").unwrap_err()
+            of_published(&paper.real, "f").unwrap_err().to_string()
         };
         assert!(wrong("p99.999", "p98").contains("p98"));
         assert!(wrong("13us", "13").contains("p99.999"));

@@ -120,7 +120,7 @@ impl Precision {
             return Self {
                 stretches,
                 stretch_s: series.length_s,
-                ..Self::absent(too_few(stretches, STRETCHES_MIN))
+                ..Self::absent(TooFewStretches { stretches, least: STRETCHES_MIN }.to_string())
             };
         }
         let [mean_ns, sd_ns, skewness, kurtosis] = widths::moments(&series, CONFIDENCE);
@@ -185,12 +185,21 @@ pub fn of_run(run: &Run, context: Context, thread: Option<u32>) -> Precision {
     Precision::of(&run.blocks, thread, &STANDARD)
 }
 
-/// Why `n` stretches of a run are not enough, where it takes `least`.
-pub(crate) fn too_few(n: usize, least: usize) -> String {
-    match n {
+/// A run whose stretches are not enough for a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", too_few(*.stretches, *.least))]
+pub struct TooFewStretches {
+    /// Those it has.
+    pub stretches: usize,
+    /// Those it takes.
+    pub least: usize,
+}
+
+fn too_few(stretches: usize, least: usize) -> String {
+    match stretches {
         0 => "the run file has no stretches of the schedule".to_owned(),
         _ => format!(
-            "the run is too short: {n} stretches of the schedule, it takes at least {least}"
+            "the run is too short: {stretches} stretches of the schedule, it takes at least {least}"
         ),
     }
 }

@@ -100,14 +100,22 @@ impl Medium {
     }
 }
 
+/// A word that names no medium.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` carries no hand-over")]
+pub struct NoMedium {
+    /// As given.
+    pub word: String,
+}
+
 impl FromStr for Medium {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = NoMedium;
+    fn from_str(text: &str) -> Result<Self, NoMedium> {
         WORDS
             .iter()
             .find(|(word, _)| *word == text)
             .map(|(_, medium)| *medium)
-            .ok_or_else(|| format!("`{text}` carries no hand-over"))
+            .ok_or_else(|| NoMedium { word: text.to_owned() })
     }
 }
 

@@ -17,5 +17,5 @@ mod sysv;
 mod uring;
 mod word;
 
-pub use channel::{Carrier, Channel, Medium};
+pub use channel::{Carrier, Channel, Medium, NoMedium};
 pub use sysv::{own_ipc_namespace, remove_semaphores};

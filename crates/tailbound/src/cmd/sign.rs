@@ -4,6 +4,7 @@
 //! Context: COLD. What the digest tells, everybody can check; what a signature tells, only who has
 //! the public key from somewhere else than the file.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Seek as _};
 use std::path::{Path, PathBuf};
@@ -109,12 +110,27 @@ impl Checked {
     }
 }
 
+/// Why a file is not signed by the key.
+enum Unsigned {
+    Missing(PathBuf),
+    Wrong(minisign::PError),
+}
+
+impl fmt::Display for Unsigned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(path) => write!(f, "{} is not there", path.display()),
+            Self::Wrong(why) => why.fmt(f),
+        }
+    }
+}
+
 /// What is said of one file.
 struct Answer {
     path: PathBuf,
     checked: Checked,
     /// The trusted comment, or what is wrong; nothing without a key.
-    signed: Option<Result<String, String>>,
+    signed: Option<Result<String, Unsigned>>,
     /// There is a signature, and no key to look at it with.
     unread: bool,
 }
@@ -126,10 +142,10 @@ impl Answer {
         let there = beside.symlink_metadata().is_ok();
         let signed = match key {
             None => None,
-            Some(_) if !there => Some(Err(format!("{} is not there", beside.display()))),
+            Some(_) if !there => Some(Err(Unsigned::Missing(beside))),
             Some(key) => {
                 let text = signature::small(&beside)?;
-                Some(signature::verify(key, &text, &checked.file))
+                Some(signature::verify(key, &text, &checked.file).map_err(Unsigned::Wrong))
             }
         };
         let unread = key.is_none() && there;
@@ -199,7 +215,7 @@ impl Answer {
             "digest": seal,
             "digest_text": self.digest(),
             "signed": self.signed.as_ref().map(Result::is_ok),
-            "signature_text": self.signed.as_ref().map(|s| s.as_ref().unwrap_or_else(|e| e)),
+            "signature_text": self.signed.as_ref().map(|s| s.as_ref().map_or_else(ToString::to_string, Clone::clone)),
             "changed": self.checked.changed(),
         })
     }

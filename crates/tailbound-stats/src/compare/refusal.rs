@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why systems are not compared.
+//!
+//! Context: COLD. Pure.
+
+use super::difference::Design;
+
+/// What is missing, or what forbids a statement; the end of a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Nothing can be resampled that is not known.
+    #[error("{values} values are in no bucket of its source")]
+    Unbinned {
+        /// How many.
+        values: u64,
+    },
+    /// An import, or a run without them.
+    #[error("its file does not hold the histograms of stretches of the run")]
+    NoStretches,
+    /// Stretches of it are not independent at any length.
+    #[error(
+        "the maxima of its seconds stay correlated over the whole run: it drifts, or has phases"
+    )]
+    Drifts,
+    /// No intervals from so little.
+    #[error("{}", few(*.have, *.design))]
+    TooFew {
+        /// Units of the system that has the fewest.
+        have: usize,
+        /// What they are.
+        design: Design,
+    },
+    /// Rounds that are no pairs.
+    #[error("{a} rounds of one and {b} of the other")]
+    Unpaired {
+        /// Of the reference.
+        a: usize,
+        /// Of the other.
+        b: usize,
+    },
+    /// A unit without a value.
+    #[error("a {} holds no activation at all", .design.unit())]
+    Empty {
+        /// What it is.
+        design: Design,
+    },
+    /// A series that has just begun.
+    #[error("{name}: there is no complete round to compare yet")]
+    NoRound {
+        /// The variant that has none.
+        name: String,
+    },
+    /// A series of one variant.
+    #[error("only runs of variant `{name}` are there: a comparison takes two")]
+    OneVariant {
+        /// The variant.
+        name: String,
+    },
+    /// Runs under one name.
+    #[error("{} of {name} were not made in turn by `run --rounds`, and are one system: name two files or folders", counted(*.runs))]
+    OneSystem {
+        /// The name.
+        name: String,
+        /// How many.
+        runs: usize,
+    },
+    /// Nothing was given.
+    #[error("there is no run to compare")]
+    NoRun,
+    /// One system of several.
+    #[error("{name}: {why}")]
+    Of {
+        /// Its name.
+        name: String,
+        /// What is the matter with it.
+        #[source]
+        why: Box<Refusal>,
+    },
+}
+
+fn few(have: usize, design: Design) -> String {
+    let plural = match (have, design) {
+        (1, _) => "",
+        (_, Design::Stretches) => "es",
+        _ => "s",
+    };
+    format!(
+        "{have} {}{plural} of each system {} too few for intervals: it takes {}",
+        design.unit(),
+        if have == 1 { "is" } else { "are" },
+        design.units_min()
+    )
+}
+
+fn counted(runs: usize) -> String {
+    if runs == 1 { "the run".to_owned() } else { format!("the {runs} runs") }
+}
