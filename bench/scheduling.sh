@@ -50,7 +50,7 @@ import json, sys
 path, name = sys.argv[1:]
 lines = [json.loads(l) for l in open(path)]
 if name == "max_us":
-    print(max(l["wakeup"]["max_ns"] for l in lines if l["type"] == "thread" and l["context"] == "user") / 1000)
+    print(max(l["wakeup"]["max_ns"] for l in lines if l["type"] == "thread" and l["context"] == "user" and l["wakeup"]["max_ns"] is not None) / 1000)
 else:
     print(next(l["value"] for l in lines if l["type"] == "figure" and l["name"] == name))
 PY
