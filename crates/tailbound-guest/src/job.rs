@@ -16,7 +16,6 @@ use tailbound_core::lab::Job;
 use tailbound_sys::{boot, ipc};
 
 use crate::error::GuestError;
-
 use crate::system::System;
 
 /// Name of the job among the host's fw_cfg files.

@@ -8,15 +8,16 @@
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crate::error::{SysError, check};
+use crate::hostinfo;
 use crate::process::Pid;
+use crate::seccomp::{JEQ, LOAD, RET};
+use crate::spawn::duplicate_above;
 
-const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
 const AND: u16 = 0x54; // BPF_ALU | BPF_AND | BPF_K
-const EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
-const RETURN: u16 = 0x06; // BPF_RET | BPF_K
 /// Offsets in `struct seccomp_data`.
 const NUMBER_AT: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
@@ -139,31 +140,18 @@ impl Preparation {
     /// # Errors
     /// ENOSYS before Linux 5.5, which cannot let a held call go on; no descriptors.
     pub(crate) fn new(lowest_fd: i32) -> Result<Self, SysError> {
-        if kernel() < (5, 5) {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        if hostinfo::release(&release).is_none_or(|release| release < (5, 5)) {
             return Err(SysError::code(
                 "seccomp",
                 "SECCOMP_USER_NOTIF_FLAG_CONTINUE",
                 libc::ENOSYS,
             ));
         }
-        let mut pair = [0; 2];
-        // SAFETY: room for two descriptors.
-        let made = unsafe {
-            libc::socketpair(
-                libc::AF_UNIX,
-                libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
-                0,
-                pair.as_mut_ptr(),
-            )
-        };
-        check(made, "socketpair", "")?;
-        // SAFETY: fresh descriptors, ours alone.
-        let [ours, theirs] = pair.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
-        // SAFETY: duplicates a live descriptor.
-        let high = unsafe { libc::fcntl(theirs.as_raw_fd(), libc::F_DUPFD_CLOEXEC, lowest_fd) };
-        check(high, "fcntl", "F_DUPFD_CLOEXEC")?;
-        // SAFETY: a fresh descriptor, ours alone.
-        Ok(Self { filter: filter(), ours, theirs: unsafe { OwnedFd::from_raw_fd(high) } })
+        let (ours, theirs) = UnixStream::pair()
+            .map_err(|e| SysError::code("socketpair", "", e.raw_os_error().unwrap_or(0)))?;
+        let theirs = duplicate_above(theirs.as_raw_fd(), lowest_fd)?;
+        Ok(Self { filter: filter(), ours: ours.into(), theirs })
     }
 
     /// The number that must stay open in the child until [`Self::in_child`].
@@ -201,40 +189,28 @@ impl Preparation {
     }
 }
 
-/// Major and minor version of this kernel; (0, 0) where it says none.
-fn kernel() -> (u32, u32) {
-    // SAFETY: all-zero bytes are a valid utsname, which uname(2) fills.
-    let mut name: libc::utsname = unsafe { std::mem::zeroed() };
-    // SAFETY: writes one utsname.
-    unsafe { libc::uname(&raw mut name) };
-    let text: String =
-        name.release.iter().take_while(|c| **c != 0).map(|c| char::from(*c as u8)).collect();
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
-}
-
 fn filter() -> Vec<libc::sock_filter> {
     let op = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let number = |n: libc::c_long| u32::try_from(n).unwrap_or(u32::MAX);
     let mut program = vec![
         op(LOAD, 0, 0, ARCHITECTURE_AT),
-        op(EQUAL, 1, 0, ARCHITECTURE),
-        op(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        op(JEQ, 1, 0, ARCHITECTURE),
+        op(RET, 0, 0, libc::SECCOMP_RET_ALLOW),
         op(LOAD, 0, 0, NUMBER_AT),
     ];
     for n in POLLS {
-        program.push(op(EQUAL, 0, 1, number(*n)));
-        program.push(op(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF));
+        program.push(op(JEQ, 0, 1, number(*n)));
+        program.push(op(RET, 0, 0, libc::SECCOMP_RET_USER_NOTIF));
     }
     program.extend([
-        op(EQUAL, 2, 0, number(libc::SYS_futex)),
-        op(EQUAL, 1, 0, number(FUTEX_TIME64)),
-        op(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        op(JEQ, 2, 0, number(libc::SYS_futex)),
+        op(JEQ, 1, 0, number(FUTEX_TIME64)),
+        op(RET, 0, 0, libc::SECCOMP_RET_ALLOW),
         op(LOAD, 0, 0, OPERATION_AT),
         op(AND, 0, 0, FUTEX_COMMAND),
-        op(EQUAL, 0, 1, FUTEX_WAIT_BITSET),
-        op(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF),
-        op(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        op(JEQ, 0, 1, FUTEX_WAIT_BITSET),
+        op(RET, 0, 0, libc::SECCOMP_RET_USER_NOTIF),
+        op(RET, 0, 0, libc::SECCOMP_RET_ALLOW),
     ]);
     program
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel tells about itself by system call and not by file: the state of its
-//! clock discipline, the unit of its CPU time counters; and opening a file that may block.
+//! clock discipline, the unit of its CPU time counters; the numbers of a release; and opening a
+//! file that may block.
 //!
 //! Context: COLD. Units: ns; parts per million for frequency.
 //! Not here: what is in /proc and /sys (`tailbound-host`).
@@ -55,6 +56,13 @@ pub fn clock_sync() -> Result<ClockSync, SysError> {
 /// `c_long` is 32 or 64 bits wide.
 fn wide(v: impl Into<i64>) -> i64 {
     v.into()
+}
+
+/// Major and minor number of a kernel's release, as `/proc/sys/kernel/osrelease` holds it.
+#[must_use]
+pub fn release(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// Units of the CPU time counters in /proc: this many make a second.

@@ -52,9 +52,9 @@ const END: [libc::c_long; 15] = [
     libc::SYS_exit_group,
 ];
 
-const LD_NR: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS, offset 0 of seccomp_data is the number
-const JEQ: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
-const RET: u16 = 0x06; // BPF_RET | BPF_K
+pub(crate) const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS; offset 0 of seccomp_data is the number
+pub(crate) const JEQ: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
+pub(crate) const RET: u16 = 0x06; // BPF_RET | BPF_K
 
 /// Confines the *calling thread* to the list.
 ///
@@ -69,7 +69,7 @@ pub fn confine() -> Result<(), SysError> {
         .filter_map(|n| u32::try_from(*n).ok())
         .collect();
     let op = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    let mut program = vec![op(LD_NR, 0, 0, 0)];
+    let mut program = vec![op(LOAD, 0, 0, 0)];
     for number in &allowed {
         // Equal: fall to the next instruction, which allows; else step over it.
         program.push(op(JEQ, 0, 1, *number));

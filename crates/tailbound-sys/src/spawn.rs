@@ -202,7 +202,8 @@ fn cpu_mask(cpus: &[u32]) -> Option<CpuMask> {
     (!cpus.is_empty()).then_some(mask)
 }
 
-fn duplicate_above(fd: i32, lowest: i32) -> Result<OwnedFd, SysError> {
+/// A copy of a descriptor, of this number or a higher one.
+pub(crate) fn duplicate_above(fd: i32, lowest: i32) -> Result<OwnedFd, SysError> {
     // SAFETY: fcntl(2) on a borrowed descriptor; it makes a new one.
     let raw = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, lowest) };
     check(raw, "fcntl", "F_DUPFD_CLOEXEC")?;

@@ -207,8 +207,8 @@ impl Lab {
         Ok(())
     }
 
-    /// Signals that QEMU's main loop takes and forgets wake it all the time: of runs whose virtual CPU is
-    /// not kept from it, one in four was another then.
+    /// Signals that QEMU's main loop takes and forgets wake it all the time: half of the runs
+    /// whose virtual CPU is not kept from it are others then.
     fn restless(&self) -> anyhow::Result<()> {
         for i in 1..=RESTLESS_RUNS {
             let out = format!("restless-{i}.jsonl");

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::{CpuSet, Finding, Impact};
+use tailbound_sys::hostinfo::release;
 
 use super::{Disturbance, Look, percent};
 use crate::inventory::{FAIR_SERVER_SINCE, server};
@@ -215,12 +216,6 @@ fn mute(first: &Look) -> Option<String> {
     }
     let before = first.log.iter().any(|r| r.text.contains(LOG_LINE));
     before.then(|| "the kernel speaks of throttling once a boot, and already had".to_owned())
-}
-
-/// Major and minor number of a release.
-fn release(text: &str) -> Option<(u32, u32)> {
-    let mut parts = text.split(|c: char| !c.is_ascii_digit());
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// CPUs with a section `rt_rq[N]:…` that holds `.rt_throttled : 1`.
