@@ -14,12 +14,15 @@
 mod cgroups;
 pub mod cpus;
 mod disturbances;
+pub mod interrupts;
 pub mod inventory;
 mod kconfig;
 mod kmsg;
 mod procstat;
 pub mod root;
+mod stat;
 mod tasks;
+pub mod threads;
 pub mod tracefs;
 pub mod watch;
 

@@ -11,9 +11,8 @@ use tailbound_core::CpuSet;
 use tailbound_sys::hostinfo;
 
 use crate::root::{Found, Missing, Root};
-
-/// Kernel thread; include/linux/sched.h.
-const PF_KTHREAD: u64 = 0x0020_0000;
+use crate::stat::Stat;
+use crate::threads;
 
 /// A scheduling class above SCHED_OTHER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +69,9 @@ impl Task {
 pub(crate) fn scan(root: &Root, cpus: &CpuSet) -> Found<BTreeMap<u32, Task>> {
     let mut tasks = BTreeMap::new();
     let mut seen = 0u32;
-    for pid in root.list("/proc")?.iter().filter(|n| n.bytes().all(|b| b.is_ascii_digit())) {
+    for pid in &threads::processes(root)? {
         // A process may end between any two reads: its threads are then no longer of interest.
-        for tid in root.list(&format!("/proc/{pid}/task")).unwrap_or_default() {
-            let dir = format!("/proc/{pid}/task/{tid}");
+        for dir in threads::folders(root, pid) {
             let Ok(stat) = root.text(&format!("{dir}/stat")) else { continue };
             seen += 1;
             let Some(mut task) = realtime(&stat) else { continue };
@@ -95,12 +93,7 @@ pub(crate) fn scan(root: &Root, cpus: &CpuSet) -> Found<BTreeMap<u32, Task>> {
 
 /// Where the thread of `/proc/PID/task/TID` may run.
 pub(crate) fn allowed(root: &Root, dir: &str) -> Found<CpuSet> {
-    let path = format!("{dir}/status");
-    let text = root.text(&path)?;
-    text.lines()
-        .find_map(|l| l.strip_prefix("Cpus_allowed_list:"))
-        .and_then(|l| l.parse().ok())
-        .ok_or_else(|| Missing::Unknown(format!("{path} has no Cpus_allowed_list")))
+    threads::Status::read(root, dir)?.allowed()
 }
 
 /// CPU time to the ns, where the kernel keeps it.
@@ -109,36 +102,25 @@ fn exact_cpu_ns(root: &Root, dir: &str) -> Option<u64> {
     text.split(' ').next()?.parse().ok()
 }
 
-/// Policy number (0 SCHED_OTHER, 1 FIFO, 2 RR, 6 DEADLINE) and priority in the line of a thread.
-pub(crate) fn policy(stat: &str) -> Option<(u64, u8)> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let field = |number: usize| rest.split_ascii_whitespace().nth(number - 3)?.parse::<u64>().ok();
-    Some((field(41)?, u8::try_from(field(40)?).ok()?))
-}
-
 /// The thread of a line of /proc/PID/stat if it is a real-time one.
-fn realtime(stat: &str) -> Option<Task> {
-    let (number, priority) = policy(stat)?;
+fn realtime(line: &str) -> Option<Task> {
+    let stat = Stat::parse(line)?;
+    let (number, priority) = stat.policy()?;
     let class = match number {
         1 => Class::Fifo,
         2 => Class::Rr,
         6 => Class::Deadline,
         _ => return None,
     };
-    // The name may hold blanks and parentheses: it ends at the last one.
-    let (head, rest) = stat.rsplit_once(')')?;
-    let (tid, name) = head.split_once('(')?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-    let ticks = field(14)?.saturating_add(field(15)?);
+    let ticks = stat.number(14)?.saturating_add(stat.number(15)?);
     Some(Task {
-        tid: tid.trim().parse().ok()?,
-        start: field(22)?,
-        name: name.to_owned(),
-        kernel: field(9)? & PF_KTHREAD != 0,
+        tid: stat.tid,
+        start: stat.start_ticks()?,
+        name: stat.name.to_owned(),
+        kernel: stat.is_kernel()?,
         class,
         priority,
-        last_cpu: u32::try_from(field(39)?).ok()?,
+        last_cpu: stat.last_cpu()?,
         allowed: None,
         cpu_ns: ticks.checked_mul(1_000_000_000 / hostinfo::ticks_per_second()),
     })

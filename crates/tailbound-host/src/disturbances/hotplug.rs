@@ -14,6 +14,7 @@ use tailbound_core::{CpuSet, Finding, Impact};
 
 use super::{Disturbance, Look};
 use crate::root::{Missing, Root};
+use crate::stat::Stat;
 use crate::tasks;
 
 /// Number and priority of a policy.
@@ -34,7 +35,7 @@ pub(crate) struct Hotplug {
 fn place(root: &Root, tid: u32) -> Option<Place> {
     let dir = format!("/proc/self/task/{tid}");
     let stat = root.text(&format!("{dir}/stat")).ok()?;
-    Some((tasks::allowed(root, &dir).ok()?, tasks::policy(&stat)?))
+    Some((tasks::allowed(root, &dir).ok()?, Stat::parse(&stat)?.policy()?))
 }
 
 impl Hotplug {
