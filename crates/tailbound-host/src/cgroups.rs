@@ -86,6 +86,22 @@ pub(crate) fn unified(root: &Root) -> Found<String> {
         .ok_or_else(|| Missing::NotApplicable("no cgroup v2 hierarchy is mounted".to_owned()))
 }
 
+/// The root directory of the version 2 hierarchy, where it has the cpuset controller.
+///
+/// # Errors
+/// *Not applicable*, with what is there instead.
+pub fn cpuset_v2(root: &Root) -> Found<String> {
+    let mount = unified(root)?;
+    let controllers = root.read_trimmed(&format!("{mount}/cgroup.controllers"))?;
+    if controllers.split_ascii_whitespace().any(|c| c == "cpuset") {
+        Ok(mount)
+    } else {
+        Err(Missing::NotApplicable(format!(
+            "{mount} does not have the cpuset controller (cgroup version 1 has it, or the kernel lacks it)"
+        )))
+    }
+}
+
 fn mounts(text: &str) -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
 }

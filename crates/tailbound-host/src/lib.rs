@@ -11,13 +11,14 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-mod cgroups;
+pub mod cgroups;
 pub mod cpus;
 mod disturbances;
 pub mod interrupts;
 pub mod inventory;
 mod kconfig;
 mod kmsg;
+mod policy;
 mod procstat;
 pub mod root;
 mod stat;
@@ -29,6 +30,7 @@ pub mod watch;
 pub use cpus::{Cpus, CpusError};
 pub use disturbances::given::{not_locked, not_realtime};
 pub use inventory::{changed, inventory};
+pub use policy::attributes;
 pub use root::{Found, Missing, Root};
 pub use tracefs::{Instance, Tracefs, TracefsError};
 pub use watch::{Watch, WatchPlan};

@@ -8,7 +8,6 @@ use tailbound_core::plan::Clock;
 use tailbound_core::policy::Policy;
 use tailbound_sys::clock;
 use tailbound_sys::error::SysError;
-use tailbound_sys::sched::{self, Attributes};
 use tailbound_sys::thread;
 
 use crate::thread_group::thread_spec;
@@ -22,26 +21,6 @@ pub fn clock_id(clock: Clock) -> i32 {
         Clock::Tai => clock::CLOCK_TAI,
         Clock::Boottime => clock::CLOCK_BOOTTIME,
         Clock::Realtime => clock::CLOCK_REALTIME,
-    }
-}
-
-/// The kernel's parameters of a policy.
-#[must_use]
-pub(crate) fn attributes(policy: Policy) -> Attributes {
-    let none = Attributes::default();
-    match policy {
-        Policy::Other | Policy::Unknown(_) => Attributes { policy: sched::SCHED_OTHER, ..none },
-        Policy::Batch => Attributes { policy: sched::SCHED_BATCH, ..none },
-        Policy::Idle => Attributes { policy: sched::SCHED_IDLE, ..none },
-        Policy::Fifo(p) => Attributes { policy: sched::SCHED_FIFO, priority: u32::from(p), ..none },
-        Policy::Rr(p) => Attributes { policy: sched::SCHED_RR, priority: u32::from(p), ..none },
-        Policy::Deadline { runtime_ns, period_ns } => Attributes {
-            policy: sched::SCHED_DEADLINE,
-            runtime_ns,
-            deadline_ns: period_ns,
-            period_ns,
-            ..none
-        },
     }
 }
 

@@ -43,6 +43,8 @@ struct SchedAttr {
 }
 
 const SCHED_ATTR_SIZE: u32 = 48;
+/// SCHED_FLAG_RESET_ON_FORK.
+const RESET_ON_FORK: u64 = 1;
 
 /// Sets the policy of thread `tid` (0: the calling thread).
 ///
@@ -59,7 +61,6 @@ pub fn set(tid: i32, a: &Attributes) -> Result<(), SysError> {
 /// # Errors
 /// Those of [`set`].
 pub fn set_without_children(tid: i32, a: &Attributes) -> Result<(), SysError> {
-    const RESET_ON_FORK: u64 = 1;
     set_with_flags(tid, a, RESET_ON_FORK)
 }
 
@@ -94,12 +95,7 @@ pub(crate) fn set_with_flags(tid: i32, a: &Attributes, flags: u64) -> Result<(),
 /// # Errors
 /// ESRCH when there is no such thread.
 pub fn get(tid: i32) -> Result<Attributes, SysError> {
-    let mut attr = SchedAttr::default();
-    // SAFETY: sched_getattr(2) writes at most `size` bytes into a live struct.
-    let result = unsafe {
-        libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attr, SCHED_ATTR_SIZE, 0u32)
-    };
-    check(result, "sched_getattr", &tid.to_string())?;
+    let attr = read(tid)?;
     Ok(Attributes {
         policy: attr.policy.cast_signed(),
         nice: attr.nice,
@@ -108,6 +104,24 @@ pub fn get(tid: i32) -> Result<Attributes, SysError> {
         deadline_ns: attr.deadline,
         period_ns: attr.period,
     })
+}
+
+/// Are the threads and processes that `tid` (0: the calling thread) starts ordinary ones?
+///
+/// # Errors
+/// ESRCH when there is no such thread.
+pub fn resets_on_fork(tid: i32) -> Result<bool, SysError> {
+    Ok(read(tid)?.flags & RESET_ON_FORK != 0)
+}
+
+fn read(tid: i32) -> Result<SchedAttr, SysError> {
+    let mut attr = SchedAttr::default();
+    // SAFETY: sched_getattr(2) writes at most `size` bytes into a live struct.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attr, SCHED_ATTR_SIZE, 0u32)
+    };
+    check(result, "sched_getattr", &tid.to_string())?;
+    Ok(attr)
 }
 
 fn describe(a: &Attributes) -> String {

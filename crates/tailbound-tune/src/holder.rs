@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A process that holds a request which the kernel forgets with its descriptor.
+//!
+//! Context: COLD. Units: µs. `/dev/cpu_dma_latency` is in force while it is open, so somebody
+//! has to keep it open after `tune apply` has ended: the program itself, as `tune-holder`. It
+//! writes its number and start into a file before it opens the device, so that a kill of the
+//! program that starts it loses nothing. Source: Documentation/power/pm_qos_interface.rst.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tailbound_host::root::{Found, Missing, Root};
+use tailbound_host::threads;
+use tailbound_sys::environment::Environment;
+use tailbound_sys::new_file::{self, Existing};
+use tailbound_sys::process::{self, Pid};
+use tailbound_sys::signal::Signals;
+use tailbound_sys::spawn::Spawn;
+
+use crate::machine::Refused;
+use crate::step::State;
+
+/// Where holders are noted: it vanishes with the boot, as they do.
+pub const HOLDERS: &str = "/run/tailbound/holders";
+const SIGTERM: i32 = 15;
+/// Looks at a process that begins or ends, and the time between two.
+const LOOKS: u32 = 400;
+const LOOK: Duration = Duration::from_millis(5);
+
+fn note(root: &Root, name: &str) -> PathBuf {
+    root.path(&format!("{HOLDERS}/{name}"))
+}
+
+/// `PID START`, or absent.
+pub(crate) fn state(root: &Root, name: &str) -> Found<State> {
+    let text = match fs::read_to_string(note(root, name)) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Missing::Unknown(format!("{HOLDERS}/{name}: {e}"))),
+    };
+    Ok(living(root, &text).map(|_| text.trim().to_owned()))
+}
+
+fn living(root: &Root, text: &str) -> Option<u32> {
+    let (pid, start) = text.trim().split_once(' ')?;
+    let (pid, start) = (pid.parse::<u32>().ok()?, start.parse::<u64>().ok()?);
+    threads::thread(root, pid).ok().filter(|t| t.start_ticks == start).map(|t| t.tid)
+}
+
+/// Starts or ends the holder; `state` is the request, such as `0`.
+pub(crate) fn set(root: &Root, name: &str, state: &State) -> Result<(), Refused> {
+    let denied = |what: &dyn std::fmt::Display| Refused::Denied(format!("{name}: {what}"));
+    if !root.is_real() {
+        return Err(denied(&"a tree of files has no processes"));
+    }
+    let file = note(root, name);
+    let old = fs::read_to_string(&file).ok().and_then(|text| living(root, &text));
+    if let Some(pid) = old {
+        process::kill(Pid(pid.cast_signed()), SIGTERM).map_err(|e| denied(&e))?;
+        await_end(root, pid);
+    }
+    match state {
+        None => match new_file::remove(&file) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(denied(&e)),
+            _ => Ok(()),
+        },
+        Some(us) => start(root, &file, us).map_err(|e| denied(&e)),
+    }
+}
+
+/// A process ends some time after its signal.
+fn await_end(root: &Root, pid: u32) {
+    for _ in 0..LOOKS {
+        // Where it is a child of this process, it is there until it is collected.
+        drop(process::try_wait(Pid(pid.cast_signed())));
+        if threads::thread(root, pid).is_err() {
+            return;
+        }
+        std::thread::park_timeout(LOOK);
+    }
+}
+
+fn start(root: &Root, file: &Path, us: &str) -> Result<(), String> {
+    let exe = std::env::current_exe().map_err(|e| e.to_string())?;
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+    }
+    let pid: Pid = Spawn {
+        program: &exe,
+        arguments: &["tune-holder".into(), us.into(), file.into()],
+        descriptors: &[],
+        pid_namespace: false,
+        new_session: true,
+        death_signal: 0,
+        cpus: &[],
+        environment: Environment::Inherited,
+    }
+    .start()
+    .map_err(|e| e.to_string())?;
+    // It notes itself once it holds the request; until then there is no such state.
+    for _ in 0..LOOKS {
+        if fs::read_to_string(file).ok().and_then(|text| living(root, &text)).is_some() {
+            return Ok(());
+        }
+        if let Ok(Some(status)) = process::try_wait(pid) {
+            return Err(format!("the holder ended: {}", process::ended(status)));
+        }
+        std::thread::park_timeout(LOOK);
+    }
+    Err("the holder did not begin within 2 s".to_owned())
+}
+
+/// `tailbound tune-holder US NOTE`: holds until it is ended.
+///
+/// # Errors
+/// The request was refused, or the note cannot be written.
+pub fn hold(us: i32, note: &Path) -> Result<(), String> {
+    let signals = Signals::block_and_open().map_err(|e| e.to_string())?;
+    let _held = tailbound_sys::dma_latency::hold(us).map_err(|e| e.to_string())?;
+    let this = threads::thread(&Root::real(), std::process::id()).map_err(|e| e.to_string())?;
+    let text = format!("{} {}\n", this.tid, this.start_ticks);
+    new_file::write(note, Existing::Replace, text.as_bytes()).map_err(|e| e.to_string())?;
+    while signals.wait(-1).is_none() {}
+    Ok(())
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Changes of the machine that can be undone exactly: what is to be changed ([`Plan`]), made as a
+//! whole or not at all ([`apply()`]), put back ([`undo()`]), looked after ([`verify()`]).
+//!
+//! ```text
+//! profile, words ─► settings ─► Plan ─► apply ─► journal ─► undo
+//!                      │ facts             │ INTENT, write, read back, DONE
+//!                      ▼                   ▼
+//!                 tailbound-host        Machine (the one place that writes)
+//! ```
+//!
+//! Context: COLD. Only [`Machine`], `holder` and the journal write anything.
+//! Not here: what is wrong with a machine (`tailbound-rules`), whether a change helped
+//! (`tailbound-stats`).
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod apply;
+mod boot;
+mod codec;
+mod facts;
+pub mod holder;
+pub mod journal;
+mod machine;
+mod profile;
+mod rules;
+pub mod settings;
+mod step;
+mod target;
+mod undo;
+mod verify;
+
+pub use apply::{Applied, ApplyError, apply, arrow, find};
+pub use boot::BootError;
+pub use codec::{Codec, CodecError};
+pub use facts::{Facts, FactsError, machine_id};
+pub use machine::{Machine, Refused, System, shown};
+pub use profile::{Extent, Profile, ProfileError, SHIPPED};
+pub use rules::{ServiceRule, ThreadRule, matches};
+pub use step::{LeftOut, MachineId, PLAN_FORMAT, Plan, State, Step};
+pub use target::{InterruptId, Target, ThreadId};
+pub use undo::{Mode, UndoReport, accept, sentence, undo};
+pub use verify::{Drift, verify};

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules for threads and services: who gets which policy and which CPUs.
+//!
+//! Context: COLD. A rule for threads counts for those that are there now, interrupt threads
+//! among them (`irq/24-eth0`); one for a service is a drop-in of systemd and counts at its next
+//! start. Source: sched(7), systemd.exec(5).
+
+use serde::Deserialize;
+use tailbound_core::Policy;
+
+use crate::profile::{cpus_of, policy_of};
+use crate::settings::Draft;
+use crate::target::{Target, ThreadId};
+
+/// Threads of a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadRule {
+    /// Name of the threads; `*` stands for any characters.
+    pub name: String,
+    /// `fifo:80`, `rr:10`, `other`, `batch`, `idle`.
+    pub policy: Option<String>,
+    /// `rt`, `housekeeping` or a list.
+    pub cpus: Option<String>,
+}
+
+/// A service of systemd.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceRule {
+    /// `chrony.service`
+    pub name: String,
+    /// `fifo:80`, `rr:10`, `other`, `batch`, `idle`.
+    pub policy: Option<String>,
+    /// `rt`, `housekeeping` or a list.
+    pub cpus: Option<String>,
+}
+
+/// Does `pattern`, in which `*` stands for any characters, describe `name`?
+#[must_use]
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    rest.len() >= last.len() && rest.ends_with(last)
+}
+
+/// Plans the rules for threads.
+///
+/// # Errors
+/// What is wrong with a rule.
+pub(crate) fn threads(draft: &mut Draft<'_>, rules: &[ThreadRule]) -> Result<(), String> {
+    for rule in rules {
+        draft.begin("thread");
+        let policy = rule.policy.as_deref().map(policy_of).transpose()?;
+        let cpus = rule.cpus.as_deref().map(|c| cpus_of(draft.facts, c)).transpose()?;
+        let all = match &draft.facts.threads {
+            Ok(all) => all,
+            Err(why) => return Err(why.reason().to_owned()),
+        };
+        let mut found = false;
+        for thread in all.iter().filter(|t| matches(&rule.name, &t.name)) {
+            found = true;
+            let id = ThreadId::from(thread);
+            if let Some(policy) = policy {
+                if matches!(thread.policy, Policy::Deadline { .. } | Policy::Unknown(_)) {
+                    draft.leave_out(format!("thread {id} has policy {}", thread.policy), false);
+                } else {
+                    draft.change(Target::Policy(id.clone()), Some(policy.to_string()), true);
+                }
+            }
+            if let Some(cpus) = &cpus {
+                if thread.fixed {
+                    draft.leave_out(format!("thread {id} cannot be moved"), false);
+                } else {
+                    draft.change(Target::Affinity(id), Some(cpus.to_string()), true);
+                }
+            }
+        }
+        if !found {
+            draft.leave_out(format!("no thread is named {}", rule.name), false);
+        }
+    }
+    Ok(())
+}
+
+/// Plans the rules for services.
+pub(crate) fn services(draft: &mut Draft<'_>, rules: &[ServiceRule]) {
+    for rule in rules {
+        draft.begin("service");
+        let drop_in = drop_in(draft, rule);
+        match drop_in {
+            Ok((path, text)) => draft.change(Target::File { path }, Some(text), false),
+            Err(why) => draft.leave_out(format!("{}: {why}", rule.name), false),
+        }
+    }
+}
+
+/// Path and text of a drop-in of systemd.
+fn drop_in(draft: &Draft<'_>, rule: &ServiceRule) -> Result<(String, String), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
+    if !rule.name.chars().all(plain)
+        || !rule.name.ends_with(".service")
+        || rule.name.starts_with('.')
+    {
+        return Err("not the name of a service, which ends in .service".to_owned());
+    }
+    if !draft.facts.root.exists("/run/systemd/system") {
+        return Err("this machine does not run systemd".to_owned());
+    }
+    let mut text = format!("{}\n[Service]\n", crate::boot::MARK);
+    if let Some(policy) = &rule.policy {
+        let policy = policy_of(policy)?;
+        let word = match policy {
+            Policy::Fifo(_) => "fifo",
+            Policy::Rr(_) => "rr",
+            Policy::Batch => "batch",
+            Policy::Idle => "idle",
+            _ => "other",
+        };
+        text.push_str(&format!("CPUSchedulingPolicy={word}\n"));
+        if policy.is_realtime() {
+            text.push_str(&format!("CPUSchedulingPriority={}\n", policy.priority()));
+        }
+    }
+    if let Some(cpus) = &rule.cpus {
+        text.push_str(&format!("CPUAffinity={}\n", cpus_of(draft.facts, cpus)?));
+    }
+    Ok((format!("/etc/systemd/system/{}.d/50-tailbound.conf", rule.name), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        for (pattern, name, want) in [
+            ("irq/*-eth0", "irq/24-eth0", true),
+            ("irq/*-eth0", "irq/24-eth01", false),
+            ("ksoftirqd/1", "ksoftirqd/1", true),
+            ("ksoftirqd/1", "ksoftirqd/10", false),
+            ("*", "", true),
+            ("a*b*c", "a--b--c", true),
+            ("a*b*c", "a--c--b", false),
+            ("a*a", "a", false),
+            ("ä*", "äb", true),
+        ] {
+            assert_eq!(matches(pattern, name), want, "{pattern} {name}");
+        }
+    }
+}

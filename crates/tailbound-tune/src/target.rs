@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What one step changes, named such that a number used again is not taken for it.
+//!
+//! Context: COLD. Numbers of threads and interrupts are given out again, and a folder of the
+//! same name may be another one: so a target carries what tells it from its successor.
+//! Not here: reading and writing it (`machine`).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tailbound_core::printable;
+use tailbound_host::interrupts::Interrupt;
+use tailbound_host::threads::Thread;
+
+use crate::codec::Codec;
+
+/// What is changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Target {
+    /// A file of /proc or /sys.
+    Setting {
+        /// Its path.
+        path: String,
+        /// Its form.
+        codec: Codec,
+    },
+    /// The CPUs of a thread, as a list.
+    Affinity(ThreadId),
+    /// The policy and priority of a thread, as `fifo:80`, `other`.
+    Policy(ThreadId),
+    /// The CPUs of an interrupt, as a list.
+    Interrupt(InterruptId),
+    /// A control group: its inode, or absent.
+    Group {
+        /// Its folder.
+        path: String,
+    },
+    /// A process of ours that holds a request for short wake-up latencies: its number and start, or absent.
+    Holder {
+        /// What tells it from other holders.
+        name: String,
+    },
+    /// A file that outlives a reboot: its text, or absent.
+    File {
+        /// Its path.
+        path: String,
+    },
+}
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadId {
+    /// Its number.
+    pub tid: u32,
+    /// When it began, in ticks since boot.
+    pub start_ticks: u64,
+    /// Its name, for people.
+    pub name: String,
+}
+
+impl From<&Thread> for ThreadId {
+    fn from(thread: &Thread) -> Self {
+        Self { tid: thread.tid, start_ticks: thread.start_ticks, name: thread.name.clone() }
+    }
+}
+
+/// One interrupt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterruptId {
+    /// Its number.
+    pub number: u32,
+    /// Its controller, with the device's address where it has one.
+    pub chip: String,
+    /// Who handles it.
+    pub actions: Vec<String>,
+}
+
+impl From<&Interrupt> for InterruptId {
+    fn from(line: &Interrupt) -> Self {
+        Self { number: line.number, chip: line.chip.clone(), actions: line.actions.clone() }
+    }
+}
+
+impl Target {
+    /// A file of /proc or /sys.
+    #[must_use]
+    pub fn setting(path: impl Into<String>, codec: Codec) -> Self {
+        Self::Setting { path: path.into(), codec }
+    }
+
+    /// Does what was changed outlive a reboot?
+    #[must_use]
+    pub fn is_persistent(&self) -> bool {
+        matches!(self, Self::File { .. })
+    }
+
+    /// The command that brings it to `state`, for people and scripts.
+    #[must_use]
+    pub fn shell(&self, state: Option<&str>) -> String {
+        let value = state.unwrap_or_default();
+        match self {
+            Self::Setting { path, codec } => {
+                let written = codec.encode(value).unwrap_or_else(|_| value.to_owned());
+                format!("echo {} > {}", quoted(&written), quoted(path))
+            }
+            Self::Affinity(id) => format!("taskset --pid --cpu-list {value} {}  # {id}", id.tid),
+            Self::Policy(id) => format!("chrt {} {}  # {id}", chrt(value), id.tid),
+            Self::Interrupt(id) => {
+                format!(
+                    "echo {} > /proc/irq/{}/smp_affinity_list  # {id}",
+                    quoted(value),
+                    id.number
+                )
+            }
+            Self::Group { path } => match state {
+                Some(_) => format!("mkdir {}", quoted(path)),
+                None => format!("rmdir {}", quoted(path)),
+            },
+            Self::Holder { name } => match state {
+                Some(_) => "# tailbound holds /dev/cpu_dma_latency open".to_owned(),
+                None => format!("# tailbound ends its process that holds {name}"),
+            },
+            Self::File { path } => match state {
+                Some(text) => {
+                    let lines: Vec<String> = text.lines().map(quoted).collect();
+                    format!("printf '%s\\n' {} > {}", lines.join(" "), quoted(path))
+                }
+                None => format!("rm {}", quoted(path)),
+            },
+        }
+    }
+}
+
+/// Options of chrt(1).
+fn chrt(policy: &str) -> String {
+    match policy.split_once(':') {
+        Some(("fifo", n)) => format!("--fifo --pid {n}"),
+        Some(("rr", n)) => format!("--rr --pid {n}"),
+        _ => format!("--{policy} --pid 0"),
+    }
+}
+
+/// One word of a shell, whatever it holds.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:+=@".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.tid, printable::line(&self.name))
+    }
+}
+
+impl fmt::Display for InterruptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.number, printable::line(&self.actions.join(", ")))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting { path, codec: Codec::Controller(name) } => write!(f, "{path} ({name})"),
+            Self::Setting { path, .. } | Self::Group { path } | Self::File { path } => {
+                f.write_str(path)
+            }
+            Self::Affinity(id) => write!(f, "CPUs of thread {id}"),
+            Self::Policy(id) => write!(f, "policy of thread {id}"),
+            Self::Interrupt(id) => write!(f, "CPUs of interrupt {id}"),
+            Self::Holder { name } => write!(f, "{name}, held open"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_pasted() {
+        let thp = Target::setting("/sys/kernel/mm/transparent_hugepage/enabled", Codec::Choice);
+        assert_eq!(
+            thp.shell(Some("never")),
+            "echo never > /sys/kernel/mm/transparent_hugepage/enabled"
+        );
+        let mask = Target::setting("/proc/irq/default_smp_affinity", Codec::Mask);
+        assert_eq!(mask.shell(Some("0-1")), "echo 3 > /proc/irq/default_smp_affinity");
+        let id = ThreadId { tid: 7, start_ticks: 1, name: "a b".to_owned() };
+        assert_eq!(
+            Target::Policy(id.clone()).shell(Some("fifo:80")),
+            "chrt --fifo --pid 80 7  # 7 (a b)"
+        );
+        assert_eq!(Target::Policy(id).shell(Some("other")), "chrt --other --pid 0 7  # 7 (a b)");
+        let file = Target::File { path: "/etc/x".to_owned() };
+        assert_eq!(file.shell(Some("a\nit's\n")), "printf '%s\\n' a 'it'\\''s' > /etc/x");
+        assert_eq!(file.shell(None), "rm /etc/x");
+    }
+}

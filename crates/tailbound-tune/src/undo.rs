@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Puts back what a transaction changed, in reverse order, and only what is still as it left it.
+//!
+//! Context: COLD. Compare and swap: a setting that another writer has changed since is reported and
+//! left, unless the caller insists. A step that a kill interrupted is judged by what is there now.
+//! It can be interrupted and begun again at any point.
+
+use tailbound_host::root::Missing;
+
+use crate::journal::{self, Entry, Journal, JournalError, Made, Places, Transaction, Undone};
+use crate::machine::{System, change, shown};
+use crate::step::{State, Step};
+use crate::target::Target;
+
+/// How to undo.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Put back also what another writer has changed.
+    pub force: bool,
+    /// The machine was booted since: what ends with a reboot is gone.
+    pub rebooted: bool,
+}
+
+/// What came of undoing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UndoReport {
+    /// Each step with what came of it, in the order in which they were undone.
+    pub outcomes: Vec<(Step, Undone)>,
+}
+
+impl UndoReport {
+    /// Settings that are not as they were.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.outcomes.iter().filter(|(_, o)| o.is_left()).count()
+    }
+
+    /// For the end of an error's text.
+    pub(crate) fn sentence(&self) -> String {
+        match (self.outcomes.len(), self.left()) {
+            (0, _) => "; nothing was changed".to_owned(),
+            (n, 0) => format!("; the {n} changes before it were undone"),
+            (n, left) => format!("; of the {n} changes before it {left} could not be undone"),
+        }
+    }
+}
+
+/// One outcome for people.
+#[must_use]
+pub fn sentence(step: &Step, outcome: &Undone) -> String {
+    let target = &step.target;
+    match outcome {
+        Undone::Restored => format!("{target}: restored"),
+        Undone::Already => format!("{target}: was as before"),
+        Undone::Gone(why) => format!("{target}: nothing to restore: {why}"),
+        Undone::Foreign { now, ours } => format!(
+            "{target}: left as it is: another program changed it to {} (tailbound had written {})",
+            shown(now),
+            shown(ours)
+        ),
+        Undone::Failed(why) => format!("{target}: NOT restored: {why}"),
+    }
+}
+
+/// Undoes `transaction`.
+///
+/// # Errors
+/// The journal cannot be written: then nothing more is changed.
+pub fn undo(
+    system: &mut dyn System,
+    places: &Places,
+    transaction: &Transaction,
+    mode: Mode,
+    time: &str,
+) -> Result<UndoReport, JournalError> {
+    let mut report = UndoReport::default();
+    let Some(plan) = transaction.plan() else { return Ok(report) };
+    let mut journal = Journal::resume(transaction)?;
+    journal.append(&Entry::Undoing)?;
+    for made in transaction.made().into_iter().rev() {
+        let Some(step) = plan.steps.get(made.step) else { continue };
+        let outcome = restore(system, step, &made, &mode);
+        journal.append(&Entry::Undone { step: made.step, outcome: outcome.clone() })?;
+        report.outcomes.push((step.clone(), outcome));
+    }
+    // What was left can be tried again, by force or when the obstacle is gone.
+    if report.left() == 0 {
+        journal.append(&Entry::Ended { time: time.to_owned(), left: 0 })?;
+        drop(journal);
+        journal::keep(places, transaction)?;
+    }
+    Ok(report)
+}
+
+/// Ends a transaction without touching what it left.
+///
+/// # Errors
+/// The journal cannot be written.
+pub fn accept(places: &Places, transaction: &Transaction, time: &str) -> Result<(), JournalError> {
+    let left = transaction.made().len();
+    Journal::resume(transaction)?.append(&Entry::Ended { time: time.to_owned(), left })?;
+    journal::keep(places, transaction)
+}
+
+fn restore(system: &mut dyn System, step: &Step, made: &Made, mode: &Mode) -> Undone {
+    if mode.rebooted && !step.target.is_persistent() {
+        return Undone::Gone("the machine was booted again".to_owned());
+    }
+    let current = match system.read(&step.target) {
+        Ok(current) => current,
+        Err(Missing::NotApplicable(why)) => return Undone::Gone(why),
+        Err(Missing::Unknown(why)) => return Undone::Failed(why),
+    };
+    if current == made.old {
+        return Undone::Already;
+    }
+    if made.anchor.is_some() && system.anchor(&step.target) != made.anchor {
+        return Undone::Gone("its folder is another one of the same name".to_owned());
+    }
+    if !mode.force && !is_ours(step, made, &current) {
+        let ours = made.now.clone().unwrap_or_else(|| step.new.clone());
+        return Undone::Foreign { now: current, ours };
+    }
+    match change(system, &step.target, &made.old) {
+        Ok(_) => Undone::Restored,
+        Err(e) => Undone::Failed(e.to_string()),
+    }
+}
+
+/// Is it as this transaction left it?
+fn is_ours(step: &Step, made: &Made, current: &State) -> bool {
+    match (&made.now, &step.target) {
+        (Some(now), _) => now == current,
+        // A kill came before it could be read back: the kernel chose the number.
+        (None, Target::Group { .. } | Target::Holder { .. }) => {
+            current.is_some() == step.new.is_some()
+        }
+        (None, _) => *current == step.new,
+    }
+}
