@@ -22,6 +22,7 @@ pub mod html;
 pub mod json;
 pub mod label;
 pub mod live;
+pub mod machine;
 pub mod matrix;
 pub mod named;
 pub mod phases;

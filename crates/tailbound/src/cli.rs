@@ -61,6 +61,9 @@ pub(crate) enum Command {
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),
+    /// Show and change what decides latency: isolation, affinities, priorities, power, memory; exactly undoable
+    #[command(subcommand)]
+    Tune(crate::cli_tune::Tune),
     /// Repeat published measurements (Altenberg, Williams and Williams, McKenney, OSADL) and compare the figures
     #[command(subcommand)]
     Campaign(crate::cli_campaign::Campaign),

@@ -21,6 +21,8 @@ mod cli_plan;
 mod cli_probe;
 mod cli_sign;
 mod cli_sweep;
+mod cli_tune;
+mod cli_tune_show;
 mod cmd;
 mod completions;
 mod consent;

@@ -21,6 +21,7 @@ mod run;
 mod show;
 mod sign;
 mod sweep;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -60,6 +61,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Lab(lab) => lab::lab(&lab),
+        Command::Tune(what) => tune::tune(&what),
         Command::Campaign(what) => campaign::campaign(&what),
         Command::Completions { shell } => {
             let mut text = Vec::new();

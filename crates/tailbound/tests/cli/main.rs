@@ -16,6 +16,7 @@
 //! judged.rs   one context is judged by every command
 //! campaign.rs published measurements done again, kills, and their pages
 //! export.rs   formats of other tools, packed files
+//! tune_show.rs threads and interrupts, looked at only
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -49,6 +50,7 @@ mod probes;
 mod remains;
 mod rounds;
 mod small;
+mod tune_show;
 mod usage;
 mod walls;
 
