@@ -74,6 +74,16 @@ pub fn thread(root: &Root, tid: u32) -> Found<Thread> {
     read(root, &pid, &format!("/proc/{pid}/task/{tid}"))
 }
 
+/// Is the thread of that number and start still there, and more than an entry that nobody has
+/// collected yet (a zombie)?
+#[must_use]
+pub fn is_alive(root: &Root, tid: u32, start_ticks: u64) -> bool {
+    let Ok(line) = root.text(&format!("/proc/{tid}/stat")) else { return false };
+    Stat::parse(&line).is_some_and(|s| {
+        s.start_ticks() == Some(start_ticks) && !matches!(s.word(3), Some("Z" | "X"))
+    })
+}
+
 fn read(root: &Root, pid: &str, dir: &str) -> Found<Thread> {
     let path = format!("{dir}/stat");
     let line = root.text(&path)?;

@@ -6,7 +6,9 @@
 //! writes its number and start into a file before it opens the device, so that a kill of the
 //! program that starts it loses nothing. Source: Documentation/power/pm_qos_interface.rst.
 
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -42,10 +44,11 @@ pub(crate) fn state(root: &Root, name: &str) -> Found<State> {
     Ok(living(root, &text).map(|_| text.trim().to_owned()))
 }
 
-fn living(root: &Root, text: &str) -> Option<u32> {
+/// Number and start of the holder that a note names, if it lives.
+fn living(root: &Root, text: &str) -> Option<(u32, u64)> {
     let (pid, start) = text.trim().split_once(' ')?;
-    let (pid, start) = (pid.parse::<u32>().ok()?, start.parse::<u64>().ok()?);
-    threads::thread(root, pid).ok().filter(|t| t.start_ticks == start).map(|t| t.tid)
+    let (pid, start) = (pid.parse().ok()?, start.parse().ok()?);
+    threads::is_alive(root, pid, start).then_some((pid, start))
 }
 
 /// Starts or ends the holder; `state` is the request, such as `0`.
@@ -56,9 +59,9 @@ pub(crate) fn set(root: &Root, name: &str, state: &State) -> Result<(), Refused>
     }
     let file = note(root, name);
     let old = fs::read_to_string(&file).ok().and_then(|text| living(root, &text));
-    if let Some(pid) = old {
+    if let Some((pid, start)) = old {
         process::kill(Pid(pid.cast_signed()), SIGTERM).map_err(|e| denied(&e))?;
-        await_end(root, pid);
+        await_end(root, pid, start);
     }
     match state {
         None => match new_file::remove(&file) {
@@ -70,26 +73,27 @@ pub(crate) fn set(root: &Root, name: &str, state: &State) -> Result<(), Refused>
 }
 
 /// A process ends some time after its signal.
-fn await_end(root: &Root, pid: u32) {
+fn await_end(root: &Root, pid: u32, start: u64) {
     for _ in 0..LOOKS {
-        // Where it is a child of this process, it is there until it is collected.
-        drop(process::try_wait(Pid(pid.cast_signed())));
-        if threads::thread(root, pid).is_err() {
+        if !threads::is_alive(root, pid, start) {
             return;
         }
         std::thread::park_timeout(LOOK);
     }
 }
 
-fn start(root: &Root, file: &Path, us: &str) -> Result<(), String> {
+/// Starts this program again as a process that outlives the caller, its terminal and its pipes.
+///
+/// # Errors
+/// The call that was refused.
+pub fn start_detached(arguments: &[OsString]) -> Result<Pid, String> {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(|e| e.to_string())?;
-    }
-    let pid: Pid = Spawn {
+    let null = File::options().read(true).write(true).open("/dev/null");
+    let null = null.map_err(|e| format!("/dev/null: {e}"))?;
+    Spawn {
         program: &exe,
-        arguments: &["tune-holder".into(), us.into(), file.into()],
-        descriptors: &[],
+        arguments,
+        descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (null.as_fd(), 2)],
         pid_namespace: false,
         new_session: true,
         death_signal: 0,
@@ -97,7 +101,14 @@ fn start(root: &Root, file: &Path, us: &str) -> Result<(), String> {
         environment: Environment::Inherited,
     }
     .start()
-    .map_err(|e| e.to_string())?;
+    .map_err(|e| e.to_string())
+}
+
+fn start(root: &Root, file: &Path, us: &str) -> Result<(), String> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+    }
+    let pid = start_detached(&["tune-holder".into(), us.into(), file.into()])?;
     // It notes itself once it holds the request; until then there is no such state.
     for _ in 0..LOOKS {
         if fs::read_to_string(file).ok().and_then(|text| living(root, &text)).is_some() {

@@ -25,7 +25,7 @@ pub enum Entry {
         /// When, in UTC.
         time: String,
         /// What is to be done.
-        plan: Plan,
+        plan: Box<Plan>,
     },
     /// Step `step` is about to be made.
     Intent {
@@ -182,7 +182,7 @@ impl Transaction {
     #[must_use]
     pub fn plan(&self) -> Option<&Plan> {
         self.entries.iter().find_map(|e| match e {
-            Entry::Begin { plan, .. } => Some(plan),
+            Entry::Begin { plan, .. } => Some(plan.as_ref()),
             _ => None,
         })
     }
@@ -328,7 +328,7 @@ impl Journal {
         let path = folder.join(format!("{number:06}.jsonl"));
         let file = new_file::begin_log(&path).map_err(at(&path))?;
         let mut journal = Self { file, path };
-        journal.append(&Entry::Begin { time, plan: plan.clone() })?;
+        journal.append(&Entry::Begin { time, plan: Box::new(plan.clone()) })?;
         sync_folder(folder)?;
         Ok((journal, number))
     }

@@ -194,7 +194,11 @@ impl System for Machine {
     fn read(&self, target: &Target) -> Found<State> {
         match target {
             Target::Setting { path, codec } => {
-                let text = self.root.read_trimmed(path)?;
+                // Where debugfs is not mounted or locked, absence proves nothing.
+                let text = match path.strip_prefix("/sys/kernel/debug/") {
+                    Some(below) => self.root.debugfs(below)?,
+                    None => self.root.read_trimmed(path)?,
+                };
                 let state = codec.decode(&text);
                 state.map(Some).map_err(|e| Missing::Unknown(format!("{path}: {e}")))
             }

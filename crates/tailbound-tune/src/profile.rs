@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tailbound_core::{CpuSet, Policy};
 
 use crate::boot::{self, BootError};
 use crate::facts::Facts;
-use crate::rules::{self, ServiceRule, ThreadRule};
+use crate::rules::{self, InterruptRule, ServiceRule, ThreadRule};
 use crate::settings::{self, Draft, Setting, SettingError, Value};
 use crate::step::Plan;
 
@@ -25,27 +25,45 @@ pub const SHIPPED: &[(&str, &str)] = &[
 ];
 
 /// A profile as it is written.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
-    name: String,
+pub struct Written {
+    /// Its name.
+    pub name: String,
+    /// For whom it is.
     #[serde(default)]
-    about: String,
+    pub about: String,
+    /// Settings with their values.
     #[serde(default)]
-    settings: BTreeMap<String, toml::Value>,
+    pub settings: BTreeMap<String, toml::Value>,
+    /// Boot parameters.
     #[serde(default)]
-    thread: Vec<ThreadRule>,
+    pub boot: Boot,
+    /// Rules for threads.
     #[serde(default)]
-    service: Vec<ServiceRule>,
+    pub thread: Vec<ThreadRule>,
+    /// Rules for interrupts.
     #[serde(default)]
-    boot: Boot,
+    pub interrupt: Vec<InterruptRule>,
+    /// Rules for services.
+    #[serde(default)]
+    pub service: Vec<ServiceRule>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+impl Written {
+    /// Gives a setting a value, in place of an older one.
+    pub fn set(&mut self, setting: &str, value: &str) {
+        self.settings.insert(setting.to_owned(), toml::Value::String(value.to_owned()));
+    }
+}
+
+/// Boot parameters of a profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Boot {
+pub struct Boot {
+    /// `name` or `name=value`; `{rt}` and `{housekeeping}` stand for CPUs.
     #[serde(default)]
-    parameters: Vec<String>,
+    pub parameters: Vec<String>,
 }
 
 /// A profile whose settings and values are known.
@@ -56,9 +74,7 @@ pub struct Profile {
     /// For whom it is.
     pub about: String,
     settings: Vec<(&'static Setting, Value)>,
-    threads: Vec<ThreadRule>,
-    services: Vec<ServiceRule>,
-    parameters: Vec<String>,
+    written: Written,
 }
 
 /// Why a text is not a profile, or cannot be planned.
@@ -78,21 +94,20 @@ pub enum ProfileError {
     Rule(String),
 }
 
-/// What of a profile a plan is made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
-    /// Also the boot parameters, which count after a reboot.
-    pub boot: bool,
-}
-
 impl Profile {
     /// Reads a profile.
     ///
     /// # Errors
     /// [`ProfileError`].
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
-        let written: Written =
-            toml::from_str(text).map_err(|e| ProfileError::Format(e.to_string()))?;
+        Self::of(toml::from_str(text).map_err(|e| ProfileError::Format(e.to_string()))?)
+    }
+
+    /// Looks up what is written.
+    ///
+    /// # Errors
+    /// [`ProfileError`].
+    pub fn of(written: Written) -> Result<Self, ProfileError> {
         let mut named = Vec::new();
         for (name, value) in &written.settings {
             let setting = settings::named(name)?;
@@ -100,11 +115,9 @@ impl Profile {
         }
         Ok(Self {
             name: tailbound_core::printable::excerpt(&written.name, 60),
-            about: written.about,
+            about: written.about.clone(),
             settings: in_order(named),
-            threads: written.thread,
-            services: written.service,
-            parameters: written.boot.parameters,
+            written,
         })
     }
 
@@ -115,27 +128,10 @@ impl Profile {
         Self::parse(text).ok()
     }
 
-    /// Of `NAME=VALUE` words.
-    ///
-    /// # Errors
-    /// [`ProfileError`].
-    pub fn of_words<'a>(
-        name: &str,
-        words: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Self, ProfileError> {
-        let mut named = Vec::new();
-        for (setting, value) in words {
-            let setting = settings::named(setting)?;
-            named.push((setting, setting.value(value)?));
-        }
-        Ok(Self {
-            name: name.to_owned(),
-            about: String::new(),
-            settings: in_order(named),
-            threads: Vec::new(),
-            services: Vec::new(),
-            parameters: Vec::new(),
-        })
+    /// As it is written.
+    #[must_use]
+    pub fn written(&self) -> &Written {
+        &self.written
     }
 
     /// Does it mean nothing without CPUs for real-time work?
@@ -149,34 +145,28 @@ impl Profile {
         self.settings.iter().map(|(s, _)| s.name)
     }
 
-    /// Only those settings whose name `keep` says yes to; rules and boot parameters go.
-    #[must_use]
-    pub fn only(&self, name: &str, keep: impl Fn(&str) -> bool) -> Self {
-        let settings = self.settings.iter().filter(|(s, _)| keep(s.name)).cloned().collect();
-        Self {
-            name: name.to_owned(),
-            about: self.about.clone(),
-            settings,
-            threads: Vec::new(),
-            services: Vec::new(),
-            parameters: Vec::new(),
-        }
-    }
-
     /// What it comes to on a machine.
     ///
     /// # Errors
     /// [`ProfileError`].
-    pub fn plan(&self, facts: &Facts, extent: Extent) -> Result<Plan, ProfileError> {
+    pub(crate) fn plan(
+        &self,
+        facts: &Facts,
+        boot: bool,
+        without: &[String],
+    ) -> Result<Plan, ProfileError> {
         let mut draft = Draft::new(facts, &self.name);
-        for (setting, value) in &self.settings {
+        for (setting, value) in
+            self.settings.iter().filter(|(s, _)| !without.iter().any(|w| w == s.name))
+        {
             setting.plan(&mut draft, value)?;
         }
-        rules::threads(&mut draft, &self.threads).map_err(ProfileError::Rule)?;
-        rules::services(&mut draft, &self.services);
-        if extent.boot {
-            boot::plan(&mut draft, &self.parameters)?;
-        } else if !self.parameters.is_empty() {
+        rules::threads(&mut draft, &self.written.thread).map_err(ProfileError::Rule)?;
+        rules::interrupts(&mut draft, &self.written.interrupt).map_err(ProfileError::Rule)?;
+        rules::services(&mut draft, &self.written.service);
+        if boot {
+            boot::plan(&mut draft, &self.written.boot.parameters)?;
+        } else if !self.written.boot.parameters.is_empty() {
             draft.begin("boot");
             draft.leave_out(
                 "boot parameters are added with --boot only, and count after a reboot".to_owned(),

@@ -5,27 +5,43 @@
 //! among them (`irq/24-eth0`); one for a service is a drop-in of systemd and counts at its next
 //! start. Source: sched(7), systemd.exec(5).
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tailbound_core::Policy;
+use tailbound_host::interrupts::Interrupt;
+use tailbound_host::threads::Thread;
 
 use crate::profile::{cpus_of, policy_of};
 use crate::settings::Draft;
-use crate::target::{Target, ThreadId};
+use crate::target::{InterruptId, Target, ThreadId};
 
 /// Threads of a name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadRule {
-    /// Name of the threads; `*` stands for any characters.
+    /// Name of the threads; `*` stands for any characters. One of `name` and `number` is given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
+    /// The number of one thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
     /// `fifo:80`, `rr:10`, `other`, `batch`, `idle`.
     pub policy: Option<String>,
     /// `rt`, `housekeeping` or a list.
     pub cpus: Option<String>,
 }
 
+/// Interrupts of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptRule {
+    /// Its number, or who handles it; `*` stands for any characters.
+    pub name: String,
+    /// `rt`, `housekeeping` or a list.
+    pub cpus: String,
+}
+
 /// A service of systemd.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceRule {
     /// `chrony.service`
@@ -67,7 +83,7 @@ pub(crate) fn threads(draft: &mut Draft<'_>, rules: &[ThreadRule]) -> Result<(),
             Err(why) => return Err(why.reason().to_owned()),
         };
         let mut found = false;
-        for thread in all.iter().filter(|t| matches(&rule.name, &t.name)) {
+        for thread in all.iter().filter(|t| rule.means(t)) {
             found = true;
             let id = ThreadId::from(thread);
             if let Some(policy) = policy {
@@ -86,7 +102,56 @@ pub(crate) fn threads(draft: &mut Draft<'_>, rules: &[ThreadRule]) -> Result<(),
             }
         }
         if !found {
-            draft.leave_out(format!("no thread is named {}", rule.name), false);
+            draft.leave_out(format!("there is no thread {}", rule.label()), false);
+        }
+    }
+    Ok(())
+}
+
+impl ThreadRule {
+    fn means(&self, thread: &Thread) -> bool {
+        match self.number {
+            Some(number) => number == thread.tid,
+            None => matches(&self.name, &thread.name),
+        }
+    }
+
+    fn label(&self) -> String {
+        self.number.map_or_else(|| self.name.clone(), |n| n.to_string())
+    }
+}
+
+/// Plans the rules for interrupts.
+///
+/// # Errors
+/// What is wrong with a rule.
+pub(crate) fn interrupts(draft: &mut Draft<'_>, rules: &[InterruptRule]) -> Result<(), String> {
+    for rule in rules {
+        draft.begin("interrupt");
+        let cpus = cpus_of(draft.facts, &rule.cpus)?;
+        let all = match &draft.facts.interrupts {
+            Ok(all) => all,
+            Err(why) => return Err(why.reason().to_owned()),
+        };
+        let meant = |line: &&Interrupt| {
+            matches(&rule.name, &line.number.to_string())
+                || line.actions.iter().any(|a| matches(&rule.name, a))
+        };
+        let mut found = false;
+        for line in all.lines.iter().filter(meant) {
+            found = true;
+            let id = InterruptId::from(line);
+            if line.managed == Ok(true) {
+                draft.leave_out(
+                    format!("interrupt {id} is managed by the kernel, which alone moves it"),
+                    false,
+                );
+            } else {
+                draft.change(Target::Interrupt(id), Some(cpus.to_string()), false);
+            }
+        }
+        if !found {
+            draft.leave_out(format!("there is no interrupt {}", rule.name), false);
         }
     }
     Ok(())

@@ -51,6 +51,25 @@ pub struct MachineId {
     pub online: String,
 }
 
+/// What a plan is made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// The profile, as TOML.
+    pub profile: String,
+    /// CPUs for real-time work, as a list.
+    #[serde(default)]
+    pub rt_cpus: String,
+    /// Settings of the profile that are left out.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// Boot parameters too.
+    #[serde(default)]
+    pub boot: bool,
+    /// CPU 0 may be among the CPUs for real-time work.
+    #[serde(default)]
+    pub allow_cpu0: bool,
+}
+
 /// What is to be changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -62,6 +81,9 @@ pub struct Plan {
     pub rt_cpus: String,
     /// For which machine.
     pub machine: MachineId,
+    /// What it was made from, so that it can be made again and compared.
+    #[serde(default)]
+    pub recipe: Recipe,
     /// In the order in which they are done; undone in reverse.
     pub steps: Vec<Step>,
     /// What was left out.

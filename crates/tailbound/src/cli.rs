@@ -75,6 +75,22 @@ pub(crate) enum Command {
     /// One load, started by `run` and `load` in a process of its own
     #[command(hide = true)]
     LoadWorker(WorkerArgs),
+    /// Undoes a change that nobody confirmed; started by `tune apply --confirm`
+    #[command(hide = true)]
+    TuneGuard {
+        /// The change
+        number: u32,
+        /// After so many milliseconds
+        ms: u64,
+    },
+    /// Holds /dev/cpu_dma_latency open; started by `tune apply`
+    #[command(hide = true)]
+    TuneHolder {
+        /// Microseconds
+        us: i32,
+        /// Where it notes that it is there
+        note: PathBuf,
+    },
     /// Removes the trace instance of a run that was killed; started by `run --observe`
     #[command(hide = true)]
     TraceGuard {

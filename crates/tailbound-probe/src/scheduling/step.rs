@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::policy::Policy;
+use tailbound_host::attributes;
 use tailbound_rt::cyclic::Port as _;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC, Nanosleep};
 use tailbound_sys::error::SysError;
@@ -24,7 +25,7 @@ use tailbound_sys::shared::Shared;
 use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
-use crate::attributes::{attributes, clock_id};
+use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::peer::{self, Peer, Role};

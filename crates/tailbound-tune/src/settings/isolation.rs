@@ -8,6 +8,7 @@
 //! Documentation/admin-guide/kernel-per-CPU-kthreads.rst, Documentation/core-api/workqueue.rst.
 
 use tailbound_core::CpuSet;
+use tailbound_host::Root;
 use tailbound_host::threads::Thread;
 
 use super::{Draft, Effect, Setting, Value, Values};
@@ -16,7 +17,7 @@ use crate::target::{InterruptId, Target, ThreadId};
 
 const OFF_RT: Values = Values::Words(&[("housekeeping", "housekeeping")]);
 /// The control group of the partition.
-pub(crate) const GROUP: &str = "tailbound";
+const GROUP: &str = "tailbound";
 const PARTITIONS_SINCE: (u32, u32) = (6, 1);
 
 pub(super) static SETTINGS: &[Setting] = &[
@@ -109,7 +110,10 @@ fn threads(draft: &mut Draft<'_>, kernel: bool) {
         }
     };
     let facts = draft.facts;
-    for thread in all.iter().filter(|t| t.kernel == kernel && !t.fixed) {
+    // This program has ended before anybody could be disturbed by it.
+    let own = facts.root.is_real().then(std::process::id);
+    let movable = |t: &&Thread| t.kernel == kernel && !t.fixed && Some(t.pid) != own;
+    for thread in all.iter().filter(movable) {
         let Ok(allowed) = &thread.allowed else { continue };
         if allowed.and(&facts.rt).is_empty() {
             continue;
@@ -182,6 +186,14 @@ fn own_workqueues(draft: &mut Draft<'_>, _: &Value) {
             mask(draft, &path, Codec::Mask);
         }
     }
+}
+
+/// The group of a partition that was made here, if there is one.
+#[must_use]
+pub fn partition_group(root: &Root) -> Option<String> {
+    let mount = tailbound_host::cgroups::cpuset_v2(root).ok()?;
+    let group = format!("{mount}/{GROUP}");
+    root.exists(&format!("{group}/cpuset.cpus.partition")).then_some(group)
 }
 
 fn partition(draft: &mut Draft<'_>, value: &Value) {

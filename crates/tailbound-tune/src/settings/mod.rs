@@ -14,6 +14,7 @@ mod scheduler;
 mod system;
 
 pub use draft::Draft;
+pub use isolation::partition_group;
 
 use std::fmt;
 

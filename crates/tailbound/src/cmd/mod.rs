@@ -43,6 +43,8 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::LoadWorker(args) => {
             Ok(tailbound_load::worker_main(&args.spec, tailbound_load::STATUS_FD))
         }
+        Command::TuneGuard { number, ms } => tune::guard(number, ms),
+        Command::TuneHolder { us, note } => tune::hold(us, &note),
         Command::TraceGuard { instance } => {
             let root = tailbound_host::Root::real();
             let status = tailbound_host::tracefs::guard_main(&root, &instance, std::io::stdin());

@@ -3,17 +3,42 @@
 //!
 //! Context: COLD.
 
+mod apply;
+mod exec;
+mod guard;
 mod look;
+mod plan;
+mod recipe;
+mod settings;
 mod show;
+mod status;
+mod text;
+mod undo;
 
 use std::process::ExitCode;
 
 use crate::cli_tune::Tune;
 use crate::say::Failure;
 
+pub(crate) use guard::{guard, hold};
+
 /// `tailbound tune`
 pub(crate) fn tune(what: &Tune) -> Result<ExitCode, Failure> {
     match what {
         Tune::Show(args) => show::show(args),
+        Tune::Profiles(args) => settings::profiles(args),
+        Tune::Settings(args) => settings::settings(args),
+        Tune::Plan(args) => plan::plan(args),
+        Tune::Apply(args) => apply::apply(args),
+        Tune::Confirm(args) => apply::confirm(args),
+        Tune::Undo(args) => undo::undo(args),
+        Tune::Status(args) => status::status(args),
+        Tune::Verify(args) => status::verify(args),
+        Tune::History(args) => status::history(args),
+        Tune::Isolate(args) => apply::recipe(&recipe::isolate(args)?, &args.how),
+        Tune::Move(args) => apply::recipe(&recipe::move_threads(args)?, &args.how),
+        Tune::Irq(args) => apply::recipe(&recipe::interrupts(args)?, &args.how),
+        Tune::Set(args) => apply::recipe(&recipe::set(args)?, &args.how),
+        Tune::Exec(args) => exec::exec(args),
     }
 }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `tailbound tune apply`, `confirm`, and the commands that apply a small plan of their own.
+//!
+//! Context: COLD.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use tailbound_core::{units, utc};
+use tailbound_host::Root;
+use tailbound_sys::process;
+use tailbound_tune::journal::{self, Journal, Places, Transaction};
+use tailbound_tune::{ApplyError, Machine, Plan, Recipe};
+
+use crate::cli_tune::{ApplyArgs, HowArgs, WhichArgs};
+use crate::say::{self, Failure};
+
+use super::{guard, recipe as recipes, text};
+
+/// Largest saved plan that is read, in bytes.
+const PLAN_MAX: u64 = 64 << 20;
+/// Exit status where a change was refused and all were undone.
+const REFUSED: u8 = 1;
+
+/// `tailbound tune apply`
+pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode, Failure> {
+    match &args.plan {
+        None => recipe(&recipes::of(&args.recipe)?, &args.how),
+        Some(path) => {
+            let bad =
+                |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
+            let text = tailbound_sys::given::text(path, PLAN_MAX).map_err(|e| bad(&e))?;
+            let saved: Plan = serde_json::from_str(&text).map_err(|e| bad(&e))?;
+            let plan = tailbound_tune::renewed(&saved, &Root::real()).map_err(Failure::cannot)?;
+            planned(&plan, &args.how)
+        }
+    }
+}
+
+/// Plans a recipe and applies it.
+pub(super) fn recipe(recipe: &Recipe, how: &HowArgs) -> Result<ExitCode, Failure> {
+    planned(&recipes::plan(recipe)?, how)
+}
+
+fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
+    let after_ns =
+        how.confirm.as_deref().map(units::parse_ns).transpose().map_err(Failure::usage)?;
+    if !how.json {
+        say::answer(&text::plan(plan, how.all))?;
+    }
+    if how.dry_run || plan.steps.is_empty() {
+        if how.json {
+            say::answer_json(&json!({ "applied": false, "plan": plan }))?;
+        } else if !how.dry_run {
+            say::answer("\nNothing to change")?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let number = match here_and_now(plan) {
+        Ok(applied) => applied,
+        Err(Refusal::Refused(why)) => {
+            say::note(&format!("tailbound: {why}"));
+            return Ok(ExitCode::from(REFUSED));
+        }
+        Err(Refusal::Failed(failure)) => return Err(failure),
+    };
+    if let Some(ns) = after_ns {
+        guard::start(number.number, ns)?;
+    }
+    if how.json {
+        say::answer_json(&json!({
+            "applied": true,
+            "number": number.number,
+            "made": number.made,
+            "already": number.already,
+            "skipped": number.skipped,
+            "plan": plan,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = format!("\nApplied as number {}: {}", number.number, text::changes(number.made));
+    for (i, why) in &number.skipped {
+        let what = plan.steps.get(*i).map(|s| s.target.to_string()).unwrap_or_default();
+        out.push_str(&format!("\n  passed over: {what}: {why}"));
+    }
+    out.push_str(&match &how.confirm {
+        Some(time) => format!("\nIt is undone in {time} unless you run: tailbound tune confirm"),
+        None => "\nTo undo: tailbound tune undo".to_owned(),
+    });
+    say::answer(&out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Why nothing is applied.
+pub(super) enum Refusal {
+    /// A step was refused, and those before it are undone.
+    Refused(String),
+    /// It could not begin.
+    Failed(Failure),
+}
+
+/// Applies a plan to this machine.
+pub(super) fn here_and_now(plan: &Plan) -> Result<tailbound_tune::Applied, Refusal> {
+    let failed = |e: &dyn std::fmt::Display| Refusal::Failed(Failure::cannot(e));
+    needs_root().map_err(Refusal::Failed)?;
+    let places = Places::of_machine();
+    let _lock = journal::lock(&places).map_err(|e| failed(&e))?;
+    let all = journal::all(&places).map_err(|e| failed(&e))?;
+    if let Some(cut) = all.iter().find(|t| !t.has_ended() && !t.is_applied()) {
+        return Err(failed(&format!(
+            "change {} was interrupted and is neither applied nor undone: run `tailbound tune undo {}` first",
+            cut.number, cut.number
+        )));
+    }
+    let mut machine = Machine::new(Root::real());
+    match tailbound_tune::apply(&mut machine, &places, plan, &now(), &mut |_, _| ()) {
+        Ok(applied) => Ok(applied),
+        Err(e @ ApplyError::Step { .. }) => Err(Refusal::Refused(format!(
+            "{e}. Leave that setting out with --without, or see `tailbound tune plan --all`"
+        ))),
+        Err(ApplyError::Journal(e)) => Err(failed(&e)),
+    }
+}
+
+pub(super) fn now() -> String {
+    utc::from_ns(tailbound_sys::clock::now_ns(tailbound_sys::clock::CLOCK_REALTIME))
+}
+
+/// Settings belong to root.
+pub(super) fn needs_root() -> Result<(), Failure> {
+    if process::is_root() {
+        return Ok(());
+    }
+    Err(Failure::cannot("only root may change settings: run it with sudo"))
+}
+
+/// `tailbound tune confirm`
+pub(super) fn confirm(args: &WhichArgs) -> Result<ExitCode, Failure> {
+    needs_root()?;
+    let places = Places::of_machine();
+    let _lock = journal::lock(&places).map_err(Failure::cannot)?;
+    let all = journal::all(&places).map_err(Failure::cannot)?;
+    let transaction = one(&all, args.number)?;
+    Journal::resume(transaction)
+        .and_then(|mut j| j.append(&journal::Entry::Confirmed))
+        .map_err(Failure::cannot)?;
+    say::answer(&format!("Change {} stays", transaction.number))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The transaction that was named, or the last that has not ended.
+pub(super) fn one(all: &[Transaction], number: Option<u32>) -> Result<&Transaction, Failure> {
+    match number {
+        Some(n) => all.iter().find(|t| t.number == n).ok_or_else(|| {
+            Failure::usage(format!("there is no change {n}: see `tailbound tune history`"))
+        }),
+        None => all
+            .iter()
+            .rev()
+            .find(|t| !t.has_ended())
+            .ok_or_else(|| Failure::usage("nothing is applied: see `tailbound tune history`")),
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A plan and what came of it, for a person.
+//!
+//! Context: COLD. Rows of one setting stand together; a long one is cut unless all is asked for.
+
+use tailbound_tune::{Plan, arrow};
+
+/// Rows of one setting that are shown.
+const ROWS: usize = 3;
+/// Columns for what is changed, before the values.
+const WIDE: usize = 56;
+
+/// `1 change`, `2 changes`.
+pub(super) fn changes(n: usize) -> String {
+    if n == 1 { "1 change".to_owned() } else { format!("{n} changes") }
+}
+
+/// The plan's steps by setting, and what is left out.
+pub(super) fn plan(plan: &Plan, all: bool) -> String {
+    let cpus = match plan.rt_cpus.as_str() {
+        "" => String::new(),
+        list => format!(", CPUs for real-time work: {list}"),
+    };
+    let mut out = format!("{}: {}{cpus}\n", plan.name, changes(plan.steps.len()));
+    let mut rest = plan.steps.as_slice();
+    while let Some(first) = rest.first() {
+        let n = rest.iter().take_while(|s| s.setting == first.setting).count();
+        let (mine, others) = rest.split_at(n);
+        out.push_str(&format!("\n{}\n", first.setting));
+        let most = if all || n <= ROWS + 1 { n } else { ROWS };
+        for step in mine.iter().take(most) {
+            out.push_str(&format!("  {:<WIDE$} {}\n", step.target.to_string(), arrow(step)));
+        }
+        if most < n {
+            out.push_str(&format!("  … and {} more\n", n - most));
+        }
+        rest = others;
+    }
+    out.push_str(&left_out(plan, all));
+    out
+}
+
+fn left_out(plan: &Plan, all: bool) -> String {
+    let mut out = String::new();
+    let (harmless, wanted): (Vec<_>, Vec<_>) = plan.left_out.iter().partition(|l| l.harmless);
+    if !wanted.is_empty() {
+        out.push_str("\nNot possible here:\n");
+        for left in wanted {
+            out.push_str(&format!("  {}: {}\n", left.setting, left.why));
+        }
+    }
+    if all && !harmless.is_empty() {
+        out.push_str("\nNothing to do:\n");
+        for left in harmless {
+            out.push_str(&format!("  {}: {}\n", left.setting, left.why));
+        }
+    } else if !harmless.is_empty() {
+        out.push_str(&format!(
+            "\n{} more: so already, or this machine has no such thing (--all shows them)\n",
+            harmless.len()
+        ));
+    }
+    out
+}
