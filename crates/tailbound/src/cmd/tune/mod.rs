@@ -5,6 +5,7 @@
 
 mod look;
 mod show;
+mod view;
 
 use std::process::ExitCode;
 
