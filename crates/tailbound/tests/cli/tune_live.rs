@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use tailbound_sys::{ipc, sched, terminal};
 
-use super::{PATIENCE, folder, send, skip, tailbound};
+use super::{PATIENCE, send, skip, tailbound};
 
 /// A view, and the person before it.
 struct Session {
@@ -28,7 +28,7 @@ impl Session {
         };
         let end = || std::process::Stdio::from(terminal.try_clone().unwrap());
         let mut command = tailbound();
-        command.args(["tune", "show", "--live"]).args(words).current_dir(folder().path());
+        command.args(["tune", "show", "--live"]).args(words);
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         drop(command);
         let mut session = Self { person, terminal, child, said: String::new() };
