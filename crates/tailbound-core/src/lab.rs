@@ -28,6 +28,21 @@ pub struct Tester {
     pub later: Later,
 }
 
+/// Settings that the guest applies before anything is measured, and undoes after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TuneJob {
+    /// What people call it.
+    pub name: String,
+    /// The profile, as TOML.
+    pub profile: String,
+    /// CPUs for real-time work, as a list; none where it is empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rt_cpus: String,
+    /// Fields of a later version, kept as they stand: [`LabRecord::unknown_fields`].
+    #[serde(flatten)]
+    pub later: Later,
+}
+
 /// What the guest is to do after boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
@@ -42,6 +57,9 @@ pub struct Job {
     /// Files written before anything else, in order: path and value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<(String, String)>,
+    /// Settings applied before the measurement, and undone after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tune: Option<TuneJob>,
     /// Virtual seconds until the guest gives up by itself.
     pub limit_s: u64,
     /// Fields of a later version, kept as they stand: [`LabRecord::unknown_fields`].
@@ -56,7 +74,9 @@ impl Job {
     pub fn unknown_fields(&self) -> Vec<String> {
         let of_tester = self.tester.iter().flat_map(|t| t.later.keys());
         let of_tester = of_tester.map(|name| format!("tester.{name}"));
-        self.later.keys().cloned().chain(of_tester).collect()
+        let of_tune = self.tune.iter().flat_map(|t| t.later.keys());
+        let of_tune = of_tune.map(|name| format!("tune.{name}"));
+        self.later.keys().cloned().chain(of_tester).chain(of_tune).collect()
     }
 }
 

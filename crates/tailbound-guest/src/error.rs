@@ -16,6 +16,9 @@ pub(crate) enum GuestError {
     /// A setting of the job that the kernel refuses.
     #[error("setting {path} = {value}: {why}")]
     Setting { path: String, value: String, why: io::Error },
+    /// The profile of the job, which could not be applied or undone.
+    #[error("tune {verb}: {how}: {why}")]
+    Tune { verb: &'static str, how: String, why: String },
     /// A system call.
     #[error(transparent)]
     System(#[from] SysError),

@@ -11,6 +11,7 @@
 mod error;
 mod job;
 mod system;
+mod tune;
 mod work;
 
 use std::fs::File;

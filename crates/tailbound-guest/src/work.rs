@@ -20,10 +20,11 @@ use tailbound_sys::sched::{self, Attributes, SCHED_FIFO};
 use tailbound_sys::spawn::Spawn;
 
 use crate::error::GuestError;
+use crate::tune;
 
 /// Ourselves by another name than `/init`: a load that is the first process of a PID
 /// namespace of its own must not take itself for the guest.
-const PROGRAM: &str = "/tailbound";
+pub(crate) const PROGRAM: &str = "/tailbound";
 const CAMPAIGN: &str = "/run/campaign.toml";
 /// Priorities of this process and of the one that measures.
 const PRIORITY_HERE: u32 = 3;
@@ -54,10 +55,16 @@ pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, GuestError
     }
     new_file::write(Path::new(CAMPAIGN), Existing::Replace, job.campaign.as_bytes())
         .map_err(GuestError::file(CAMPAIGN))?;
-    match &job.tester {
+    let tuned = job.tune.as_ref().map(|tune| tune::apply(tune, words)).transpose()?;
+    let mut work = match &job.tester {
         None => measure(job, words),
         Some(tester) => with_tester(job, tester, words),
+    }?;
+    if let Some(applied) = tuned {
+        work.files.push(("tune".to_owned(), applied));
+        work.files.push(("untune".to_owned(), tune::undo(words)?));
     }
+    Ok(work)
 }
 
 fn measure(job: &Job, words: &mut Vec<String>) -> Result<Work, GuestError> {
@@ -112,7 +119,7 @@ fn with_tester(job: &Job, tester: &Tester, words: &mut Vec<String>) -> Result<Wo
     Ok(Work { files, status: ended })
 }
 
-fn start(
+pub(crate) fn start(
     program: &Path,
     arguments: &[OsString],
     out: &str,
@@ -142,7 +149,11 @@ fn start(
 }
 
 /// Waits for `pid`, at most `limit_s`; how everything else ended on the way is in `others`.
-fn wait(pid: Pid, limit_s: u64, others: &mut BTreeMap<i32, String>) -> Result<String, GuestError> {
+pub(crate) fn wait(
+    pid: Pid,
+    limit_s: u64,
+    others: &mut BTreeMap<i32, String>,
+) -> Result<String, GuestError> {
     let signals = ChildSignals::open()?;
     let begun = std::time::Instant::now();
     loop {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use tailbound_core::lab::{Job, Tester};
+use tailbound_core::lab::{Job, Tester, TuneJob};
 use tailbound_core::plan::RunConfig;
 use tailbound_core::units;
 
@@ -49,6 +49,9 @@ pub struct System {
     /// Added to the command line.
     #[serde(default)]
     pub append: String,
+    /// Profile that the guest applies before it measures; none: the request's.
+    #[serde(default)]
+    pub tune: Option<String>,
     /// What people call it; the kernel's name and the added words otherwise.
     #[serde(default)]
     pub name: Option<String>,
@@ -62,9 +65,13 @@ impl System {
 
     /// What people call it, and what was added where that name does not stand for it.
     fn called(&self) -> (String, String) {
+        let tuned = self.tune.as_deref().filter(|t| !t.is_empty());
+        let tuned = tuned.map_or_else(String::new, |t| format!(" tuned:{t}"));
         match &self.name {
             Some(name) => (name.clone(), String::new()),
-            None => (self.kernel.clone(), self.append.trim().to_owned()),
+            None => {
+                (self.kernel.clone(), format!("{}{tuned}", self.append.trim()).trim().to_owned())
+            }
         }
     }
 }
@@ -77,6 +84,13 @@ pub struct Request {
     pub kernels: Vec<String>,
     /// What is added to command lines.
     pub append: Vec<String>,
+    /// Profiles that guests apply before they measure, each with each kernel; an empty one is none.
+    pub tune: Vec<String>,
+    /// CPUs for real-time work in the guest: for profiles.
+    pub rt_cpus: Option<String>,
+    /// Text of the profiles in `tune`, by name.
+    #[serde(skip)]
+    pub profiles: BTreeMap<String, String>,
     /// Target descriptions.
     #[serde(skip)]
     pub targets: Vec<PathBuf>,
@@ -194,14 +208,43 @@ impl Request {
     pub fn all_systems(&self) -> Vec<System> {
         let none = [String::new()];
         let appends = if self.append.is_empty() { &none[..] } else { &self.append };
+        let tunes = if self.tune.is_empty() { &none[..] } else { &self.tune };
         let crossed = self.kernels.iter().flat_map(|kernel| {
-            appends.iter().map(|append| System {
-                kernel: kernel.clone(),
-                append: append.clone(),
-                ..System::default()
+            appends.iter().flat_map(move |append| {
+                tunes.iter().map(move |tune| System {
+                    kernel: kernel.clone(),
+                    append: append.clone(),
+                    tune: Some(tune.clone()).filter(|t| !t.is_empty()),
+                    ..System::default()
+                })
             })
         });
         self.systems.iter().cloned().chain(crossed).collect()
+    }
+
+    /// The names of all profiles that systems ask for.
+    #[must_use]
+    pub fn tunes(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.all_systems().into_iter().filter_map(|s| s.tune).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// What a guest is to apply.
+    fn tune_job(&self, name: Option<&str>) -> Result<Option<TuneJob>, LabError> {
+        let Some(name) = name.filter(|n| !n.is_empty()) else { return Ok(None) };
+        let profile = self
+            .profiles
+            .get(name)
+            .ok_or_else(|| LabError::usage(format!("there is no profile `{name}`")))?;
+        Ok(Some(TuneJob {
+            name: name.to_owned(),
+            profile: profile.clone(),
+            rt_cpus: self.rt_cpus.clone().unwrap_or_default(),
+            ..TuneJob::default()
+        }))
     }
 
     /// Those of the targets: each with its testers that were asked for.
@@ -341,6 +384,7 @@ impl Request {
             let Some(kernel) = kernels.get(&system.kernel) else { continue };
             let mut cell = self.cell(kernel, &machine, &system.append)?;
             cell.job.tester.clone_from(&self.tester);
+            cell.job.tune = self.tune_job(system.tune.as_deref())?;
             let (kernel, append) = system.called();
             let (load, unchecked) = (String::new(), Vec::new());
             bases.push(Labelled { kernel, append, load, cell, unchecked });

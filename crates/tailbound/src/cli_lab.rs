@@ -57,6 +57,8 @@ pub(crate) struct GuestArgs {
     /// Add a program with its libraries to the guest, at the same path
     #[arg(long, value_name = "FILE", help_heading = "Guest")]
     pub(crate) with: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) tune: TuneInLab,
 }
 
 /// What is measured in guests.
@@ -79,6 +81,17 @@ pub(crate) struct ProbeArgs {
     /// File in the guest that the tester writes its output to, if not standard output
     #[arg(long, value_name = "FILE", requires = "tester", help_heading = "Measurement")]
     pub(crate) tester_file: Option<String>,
+}
+
+/// What guests apply before they measure.
+#[derive(Debug, Args)]
+pub(crate) struct TuneInLab {
+    /// Apply a profile in the guest before the measurement, and undo it after it: the name of one (`tailbound tune profiles`) or a file; several times to compare, '' applies none
+    #[arg(long, value_name = "PROFILE", help_heading = "Guest")]
+    pub(crate) tune: Vec<String>,
+    /// CPUs of the guest for real-time work, as a list: for --tune
+    #[arg(long, value_name = "LIST", help_heading = "Guest")]
+    pub(crate) rt_cpus: Option<String>,
 }
 
 /// How guests are run; no figure depends on it.

@@ -69,6 +69,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("pip ", "the stage `python` does it"),
     ("tailbound sign ", "a password is asked for, and a key kept at home: tests/cli/integrity.rs"),
     ("tailbound verify ", "a key kept at home: tests/cli/integrity.rs"),
+    ("tailbound tune show --live", "a terminal: tests/cli/tune_live.rs"),
     ("tailbound lab ", "real kernels: the stage `lab`"),
     ("tailbound decide lab/", "runs of real kernels: the stage `lab`"),
     ("tailbound decide rt-6.12.jsonl ", "runs of two systems: tests/cli/decide.rs"),

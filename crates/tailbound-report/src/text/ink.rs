@@ -27,6 +27,8 @@ pub enum Ink {
     Warn,
     /// Neither good nor bad, but to be seen.
     Accent,
+    /// Where a cursor is: colours exchanged.
+    Chosen,
 }
 
 impl Ink {
@@ -39,6 +41,7 @@ impl Ink {
             Self::Bad => "1;31",
             Self::Warn => "1;33",
             Self::Accent => "36",
+            Self::Chosen => "7",
         }
     }
 }
@@ -56,7 +59,8 @@ pub fn paint(text: &str, ink: Ink, color: bool) -> String {
 /// Text that was written by [`paint`], free of everything else that a terminal would obey.
 #[must_use]
 pub fn own_colors(text: &str) -> String {
-    const INKS: [Ink; 6] = [Ink::Bold, Ink::Dim, Ink::Good, Ink::Bad, Ink::Warn, Ink::Accent];
+    const INKS: [Ink; 7] =
+        [Ink::Bold, Ink::Dim, Ink::Good, Ink::Bad, Ink::Warn, Ink::Accent, Ink::Chosen];
     let mut pieces = text.split('\u{1b}');
     let mut out = printable::text(pieces.next().unwrap_or("")).into_owned();
     for piece in pieces {

@@ -16,7 +16,7 @@
 //! judged.rs   one context is judged by every command
 //! campaign.rs published measurements done again, kills, and their pages
 //! export.rs   formats of other tools, packed files
-//! tune_show.rs threads and interrupts, looked at only
+//! tune_show.rs threads and interrupts, looked at only; tune_live.rs in the interactive view
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -50,6 +50,7 @@ mod probes;
 mod remains;
 mod rounds;
 mod small;
+mod tune_live;
 mod tune_show;
 mod usage;
 mod walls;

@@ -40,10 +40,9 @@ fn in_a_batch_thread(body: impl FnOnce(i32, u32) + Send + 'static) {
 #[test]
 fn a_thread_is_shown_with_its_policy_and_affinity() {
     in_a_batch_thread(|tid, cpu| {
-        let tid = tid.to_string();
         let shown = show(&["threads", "--interval", "20ms", "--filter", "tune-show-test"]);
         let rows = shown["threads"].as_array().unwrap();
-        let own = rows.iter().find(|t| t["tid"].to_string() == tid).unwrap();
+        let own = rows.iter().find(|t| t["tid"] == tid).unwrap();
         assert_eq!((own["policy"].as_str(), own["nice"].as_i64()), (Some("batch"), Some(3)));
         assert_eq!(own["affinity"], cpu.to_string());
         assert_eq!(own["pid"].as_u64(), Some(std::process::id().into()));
@@ -52,6 +51,7 @@ fn a_thread_is_shown_with_its_policy_and_affinity() {
         assert!(shown["over_ns"].as_i64().unwrap() >= 20_000_000 && shown["form"].is_string());
         assert_eq!(shown.get("interrupts"), None, "only threads were asked for");
 
+        let tid = tid.to_string();
         let out = call(folder().path(), &["tune", "show", "threads", "-i0", "-f", &tid]);
         let line = stdout(&out).lines().find(|l| l.contains("tune-show-test")).unwrap().to_owned();
         assert!(line.contains("batch:+3") && line.trim_start().starts_with(&tid), "{line}");

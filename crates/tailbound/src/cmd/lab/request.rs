@@ -36,6 +36,14 @@ pub(super) fn lay(
     if !guest.with.is_empty() {
         request.with.clone_from(&guest.with);
     }
+    if !guest.tune.tune.is_empty() {
+        request.tune.clone_from(&guest.tune.tune);
+    }
+    over(&mut request.rt_cpus, guest.tune.rt_cpus.as_ref());
+    for name in request.tunes() {
+        let text = crate::cmd::tune::profile_text(&name)?;
+        request.profiles.insert(name, text);
+    }
     request.guest.clone_from(&host.guest);
     if let Some(path) = &probe.config {
         request.campaign = cli_config::in_file(path)?;

@@ -6,6 +6,7 @@
 mod apply;
 mod exec;
 mod guard;
+mod hands;
 mod look;
 mod plan;
 mod recipe;
@@ -14,6 +15,7 @@ mod show;
 mod status;
 mod text;
 mod undo;
+mod view;
 
 use std::process::ExitCode;
 
@@ -41,4 +43,9 @@ pub(crate) fn tune(what: &Tune) -> Result<ExitCode, Failure> {
         Tune::Set(args) => apply::recipe(&recipe::set(args)?, &args.how),
         Tune::Exec(args) => exec::exec(args),
     }
+}
+
+/// The text of a shipped profile or of a file, which is one.
+pub(crate) fn profile_text(name: &str) -> Result<String, Failure> {
+    Ok(tailbound_tune::Recipe::of(&recipe::profile(name)?).profile)
 }

@@ -97,17 +97,18 @@ fn add<'a>(written: &mut Written, words: impl Iterator<Item = &'a str>) -> Resul
 
 /// `tune isolate`
 pub(super) fn isolate(args: &IsolateArgs) -> Result<Recipe, Failure> {
+    let recipe = isolated(&args.cpus, !args.no_partition);
+    Ok(Recipe { allow_cpu0: args.allow_cpu0, ..recipe })
+}
+
+/// Keeps everything else off `cpus`.
+pub(super) fn isolated(cpus: &str, partition: bool) -> Recipe {
     let mut written = Written { name: "isolate".to_owned(), ..Written::default() };
-    let partition = (!args.no_partition).then_some(("partition", "isolated"));
+    let partition = partition.then_some(("partition", "isolated"));
     for (name, value) in ISOLATION.iter().map(|n| (*n, "housekeeping")).chain(partition) {
         written.set(name, value);
     }
-    let cpus = CpusArgs {
-        rt_cpus: Some(args.cpus.clone()),
-        allow_cpu0: args.allow_cpu0,
-        without: Vec::new(),
-    };
-    with_cpus(&written, &cpus)
+    Recipe { rt_cpus: cpus.to_owned(), ..Recipe::of(&written) }
 }
 
 /// Threads by number or name.
@@ -124,7 +125,11 @@ fn threads(words: &[String], policy: Option<&str>, cpus: Option<&str>) -> Vec<Th
     words.iter().map(rule).collect()
 }
 
-fn of_rules(name: &str, thread: Vec<ThreadRule>, interrupt: Vec<InterruptRule>) -> Recipe {
+pub(super) fn of_rules(
+    name: &str,
+    thread: Vec<ThreadRule>,
+    interrupt: Vec<InterruptRule>,
+) -> Recipe {
     Recipe::of(&Written { name: name.to_owned(), thread, interrupt, ..Written::default() })
 }
 

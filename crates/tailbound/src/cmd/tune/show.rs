@@ -13,7 +13,9 @@ use tailbound_report::machine::{self, Choice, Kind, Look, Shown, Sort, Which};
 use tailbound_sys::clock;
 use tailbound_sys::signal::Signals;
 
+use super::hands::OwnHands;
 use super::look::look;
+use super::view::{self, Start};
 use crate::cli_tune_show::{Table, TuneShowArgs};
 use crate::say::{self, Failure};
 
@@ -27,13 +29,11 @@ const CUT_OFF: u8 = 5;
 /// `tailbound tune show`
 pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
     let asked = Asked::of(args)?;
-    if args.live {
-        return Err(Failure::usage(
-            "--live needs a terminal for input and output; without it the tables are printed",
-        ));
-    }
     let root = Root::real();
-    let before = asked.look(&root)?;
+    if args.live {
+        return live(asked, &root, say::style(&args.color.when).color);
+    }
+    let before = now(&root, asked.which)?;
     let shown = match asked.interval_ns {
         0 => before.totals(),
         interval_ns => {
@@ -42,7 +42,7 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
             if signals.wait(ms).is_some() {
                 return Ok(ExitCode::from(CUT_OFF));
             }
-            asked.look(&root)?.since(&before)
+            now(&root, asked.which)?.since(&before)
         }
     };
     let shown = asked.chosen(shown);
@@ -54,6 +54,20 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
         let narrow = io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some();
         say::answer_in(&machine::text(&shown, asked.which, style, narrow), style)?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The interactive view.
+fn live(asked: Asked, root: &Root, color: bool) -> Result<ExitCode, Failure> {
+    let start = Start {
+        choice: asked.choice,
+        sort: asked.sort,
+        interrupts: asked.which == Which::Interrupts,
+        interval_ns: asked.interval_ns,
+        color,
+    };
+    let look = || now(root, Which::Both);
+    view::run(start, &look, &mut OwnHands::default())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -104,15 +118,16 @@ impl Asked {
         })
     }
 
-    fn look(&self, root: &Root) -> Result<Look, Failure> {
-        Ok(look(root, &read_cpus()?, clock::now_ns(clock::CLOCK_MONOTONIC), self.which))
-    }
-
     fn chosen(&self, mut shown: Shown) -> Shown {
         self.choice.apply(&mut shown);
         self.sort.apply(&mut shown);
         shown
     }
+}
+
+/// A look at the machine as it is now.
+fn now(root: &Root, which: Which) -> Result<Look, Failure> {
+    Ok(look(root, &read_cpus()?, clock::now_ns(clock::CLOCK_MONOTONIC), which))
 }
 
 fn read_cpus() -> Result<Cpus, Failure> {

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the interactive view wants, done as the commands do it: planned, journalled, undoable.
+//!
+//! Context: COLD. What is applied is the plan that was shown.
+
+use std::cell::RefCell;
+
+use tailbound_report::machine::ThreadId;
+use tailbound_tune::journal::{self, Places};
+use tailbound_tune::{InterruptRule, Plan, Recipe, ThreadRule, arrow};
+
+use super::apply::{Refusal, here_and_now, needs_root, one};
+use super::view::hands::{Hands, Refused, Wanted};
+use super::{recipe, text, undo};
+
+/// Changes this machine.
+#[derive(Debug, Default)]
+pub(super) struct OwnHands {
+    shown: RefCell<Option<(Wanted, Plan)>>,
+}
+
+fn refused(why: impl std::fmt::Display) -> Refused {
+    Refused(why.to_string())
+}
+
+fn of(wanted: &Wanted) -> Recipe {
+    let rules = |threads: &[ThreadId], policy: Option<String>, cpus: Option<String>| {
+        let rule = |id: &ThreadId| ThreadRule {
+            name: String::new(),
+            number: Some(id.tid),
+            policy: policy.clone(),
+            cpus: cpus.clone(),
+        };
+        threads.iter().map(rule).collect()
+    };
+    match wanted {
+        Wanted::Isolate { cpus } => recipe::isolated(&cpus.to_string(), true),
+        Wanted::MoveThreads { threads, cpus } => {
+            recipe::of_rules("move", rules(threads, None, Some(cpus.to_string())), Vec::new())
+        }
+        Wanted::SetPolicy { threads, policy } => {
+            recipe::of_rules("set", rules(threads, Some(policy.to_string()), None), Vec::new())
+        }
+        Wanted::MoveInterrupts { numbers, cpus } => {
+            let rule = |n: &u32| InterruptRule { name: n.to_string(), cpus: cpus.to_string() };
+            recipe::of_rules("irq", Vec::new(), numbers.iter().map(rule).collect())
+        }
+    }
+}
+
+impl Hands for OwnHands {
+    fn plan(&self, wanted: &Wanted) -> Result<Vec<String>, Refused> {
+        let plan = recipe::plan(&of(wanted)).map_err(refused)?;
+        let mut lines: Vec<String> =
+            plan.steps.iter().map(|s| format!("{}: {}", s.target, arrow(s))).collect();
+        if !lines.is_empty() {
+            let wanting = plan.left_out.iter().filter(|l| !l.harmless);
+            lines.extend(wanting.map(|l| format!("not possible: {}", l.why)));
+        }
+        *self.shown.borrow_mut() = Some((wanted.clone(), plan));
+        Ok(lines)
+    }
+
+    fn apply(&mut self, wanted: &Wanted) -> Result<String, Refused> {
+        let shown = self.shown.borrow_mut().take().filter(|(of, _)| of == wanted);
+        let plan = match shown {
+            Some((_, plan)) => plan,
+            None => recipe::plan(&of(wanted)).map_err(refused)?,
+        };
+        match here_and_now(&plan) {
+            Ok(done) => {
+                Ok(format!("applied as number {}: {}", done.number, text::changes(done.made)))
+            }
+            Err(Refusal::Refused(why)) => Err(refused(why)),
+            Err(Refusal::Failed(failure)) => Err(refused(failure)),
+        }
+    }
+
+    fn undo(&mut self) -> Result<String, Refused> {
+        needs_root().map_err(refused)?;
+        let places = Places::of_machine();
+        let _lock = journal::lock(&places).map_err(refused)?;
+        let all = journal::all(&places).map_err(refused)?;
+        let transaction = one(&all, None).map_err(refused)?;
+        let report = undo::of(&places, transaction, false).map_err(refused)?;
+        let left = report.left();
+        let number = transaction.number;
+        if left == 0 {
+            Ok(format!("change {number} is undone"))
+        } else {
+            Err(Refused(format!(
+                "change {number}: {left} of {} left, because another program changed them: tailbound tune undo",
+                report.outcomes.len()
+            )))
+        }
+    }
+}
