@@ -5,6 +5,8 @@
 //! Context: COLD. Not here: what the groups' files say (`inventory::cgroup`,
 //! `disturbances::quota`, `cpus`). Source: cgroups(7), proc_pid_mountinfo(5).
 
+use tailbound_core::CpuSet;
+
 use crate::root::{Found, Missing, Root};
 
 /// The groups of one controller that this process is in.
@@ -84,6 +86,37 @@ pub(crate) fn unified(root: &Root) -> Found<String> {
         .find(|m| m.version == 2)
         .map(|m| m.point)
         .ok_or_else(|| Missing::NotApplicable("no cgroup v2 hierarchy is mounted".to_owned()))
+}
+
+/// Name of the control group whose CPUs are kept for measured threads and real-time programs.
+pub const PARTITION: &str = "tailbound";
+
+/// CPUs that a control group keeps from everybody else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Its folder.
+    pub path: String,
+    /// Its CPUs.
+    pub cpus: CpuSet,
+}
+
+/// The partition that `tailbound tune` made, if it is in force.
+#[must_use]
+pub fn partition(root: &Root) -> Option<Partition> {
+    let path = format!("{}/{PARTITION}", unified(root).ok()?);
+    let kind = root.read_trimmed(&format!("{path}/cpuset.cpus.partition")).ok()?;
+    let cpus = root.cpus(&format!("{path}/cpuset.cpus.effective")).ok()?;
+    matches!(kind.as_str(), "isolated" | "root").then_some(Partition { path, cpus })
+}
+
+/// The folder of the partition that a thread must join to run on `cpus`.
+#[must_use]
+pub fn to_join(cpus: &[u32]) -> Option<std::path::PathBuf> {
+    if cpus.is_empty() {
+        return None;
+    }
+    let partition = partition(&Root::real())?;
+    cpus.iter().any(|c| partition.cpus.contains(*c)).then(|| partition.path.into())
 }
 
 /// The root directory of the version 2 hierarchy, where it has the cpuset controller.

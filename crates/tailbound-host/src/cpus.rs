@@ -106,7 +106,10 @@ impl Cpus {
             &root.cpus(&format!("{BASE}/isolated")).unwrap_or_default(),
             &partitioned(root).unwrap_or_default(),
         );
-        Ok(Self { present, online, allowed, cpuset: cpuset(root).ok(), isolated })
+        // Threads join the partition of `tailbound tune` by themselves.
+        let joined = cgroups::partition(root).map(|p| p.cpus).unwrap_or_default();
+        let cpuset = cpuset(root).ok().map(|own| union(&own, &joined));
+        Ok(Self { present, online, allowed, cpuset, isolated })
     }
 
     /// The CPUs that `text` (`all`, `isolated` or a list) means, none of them impossible.

@@ -8,7 +8,10 @@
 //! Source: pthread_attr_setinheritsched(3), pthread_create(3).
 
 use std::ffi::c_void;
+use std::fs::File;
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
 
@@ -22,6 +25,8 @@ pub struct ThreadSpec {
     pub attributes: Attributes,
     /// The CPUs it moves to first; empty: wherever its creator may run.
     pub cpus: Vec<u32>,
+    /// Folder of the threaded control group that it joins before it moves, where CPUs belong to one.
+    pub group: Option<PathBuf>,
     /// Stack size.
     pub stack_bytes: usize,
 }
@@ -126,7 +131,21 @@ extern "C" fn entry<T: Send + 'static>(argument: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
+/// Source: Documentation/admin-guide/cgroup-v2.rst, "Threads".
+fn join_group(group: &Path) -> Result<(), SysError> {
+    let path = group.join("cgroup.threads");
+    let joined = File::options().write(true).open(&path).and_then(|mut f| f.write_all(b"0"));
+    joined.map_err(|e| {
+        let errno = e.raw_os_error().unwrap_or(0);
+        SysError::code("write", path.display().to_string(), errno)
+            .needs("to be started in the group of these CPUs: tailbound tune exec -- PROGRAM")
+    })
+}
+
 fn prepare(spec: &ThreadSpec) -> Result<(), SysError> {
+    if let Some(group) = &spec.group {
+        join_group(group)?;
+    }
     if !spec.cpus.is_empty() {
         sched::set_affinity(0, &spec.cpus)?;
     }
@@ -173,6 +192,7 @@ mod tests {
         let spec = |policy, priority| ThreadSpec {
             attributes: Attributes { policy, priority, ..Attributes::default() },
             cpus: vec![cpu],
+            group: None,
             stack_bytes: 256 << 10,
         };
         let look =

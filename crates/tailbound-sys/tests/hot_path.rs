@@ -244,6 +244,7 @@ fn inner_runaway() {
     let spec = ThreadSpec {
         attributes: Attributes { policy: SCHED_FIFO, priority: 1, ..Attributes::default() },
         cpus: Vec::new(),
+        group: None,
         stack_bytes: 256 << 10,
     };
     spawn(spec, || {

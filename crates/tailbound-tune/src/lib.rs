@@ -39,7 +39,6 @@ pub use machine::{Machine, Refused, System, shown};
 pub use profile::{Boot, Profile, ProfileError, SHIPPED, Written};
 pub use recipe::{PlanError, StaleError, renewed};
 pub use rules::{InterruptRule, ServiceRule, ThreadRule, matches};
-pub use settings::partition_group as partition;
 pub use step::{LeftOut, MachineId, PLAN_FORMAT, Plan, Recipe, State, Step};
 pub use target::{InterruptId, Target, ThreadId};
 pub use undo::{Mode, UndoReport, accept, sentence, undo};

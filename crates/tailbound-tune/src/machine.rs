@@ -157,7 +157,17 @@ impl Machine {
 
     fn group(&self, path: &str, state: &State) -> Result<(), Refused> {
         let full = self.root.path(path);
-        let done = if state.is_some() { fs::create_dir(full) } else { fs::remove_dir(full) };
+        // Threads of a program join it one by one, while the others stay where they are.
+        let make = || {
+            fs::create_dir(&full)?;
+            match File::options().write(true).open(full.join("cgroup.type")) {
+                Ok(mut kind) => kind.write_all(b"threaded"),
+                // A tree of files.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                Err(e) => Err(e),
+            }
+        };
+        let done = if state.is_some() { make() } else { fs::remove_dir(&full) };
         done.map_err(|e| match e.raw_os_error() {
             Some(libc_errno::EBUSY) => Refused::Denied(format!(
                 "{path} has processes or groups in it: end or move them, then undo again"

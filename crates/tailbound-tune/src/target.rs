@@ -31,7 +31,7 @@ pub enum Target {
     Policy(ThreadId),
     /// The CPUs of an interrupt, as a list.
     Interrupt(InterruptId),
-    /// A control group: its inode, or absent.
+    /// A control group of threads: its inode, or absent.
     Group {
         /// Its folder.
         path: String,
@@ -114,7 +114,10 @@ impl Target {
                 )
             }
             Self::Group { path } => match state {
-                Some(_) => format!("mkdir {}", quoted(path)),
+                Some(_) => {
+                    let kind = quoted(&format!("{path}/cgroup.type"));
+                    format!("mkdir {}; echo threaded > {kind}", quoted(path))
+                }
                 None => format!("rmdir {}", quoted(path)),
             },
             Self::Holder { name } => match state {

@@ -31,12 +31,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-testing", &[]),
     ("tailbound-lab", &["sys", "core", "host", "import"]),
     ("tailbound-guest", &["sys", "core"]),
+    ("tailbound-tune", &["sys", "core", "host"]),
     ("tailbound-capi", &["rt", "sys", "core", "stats", "host"]),
     (
         "tailbound",
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
-            "series", "trace", "lab", "guest",
+            "series", "trace", "lab", "guest", "tune", "rules",
         ],
     ),
 ];

@@ -41,7 +41,8 @@ const STACK_BYTES: usize = 256 << 10;
 /// How a thread of `policy` on `cpus` (empty: wherever its creator may run) is created.
 #[must_use]
 pub fn thread_spec(policy: Policy, cpus: Vec<u32>) -> ThreadSpec {
-    ThreadSpec { attributes: attributes(policy), cpus, stack_bytes: STACK_BYTES }
+    let group = tailbound_host::cgroups::to_join(&cpus);
+    ThreadSpec { attributes: attributes(policy), cpus, group, stack_bytes: STACK_BYTES }
 }
 
 /// Threads that wait for the epoch. Dropping it ends them without a run.

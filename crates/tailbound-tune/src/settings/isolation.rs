@@ -8,7 +8,7 @@
 //! Documentation/admin-guide/kernel-per-CPU-kthreads.rst, Documentation/core-api/workqueue.rst.
 
 use tailbound_core::CpuSet;
-use tailbound_host::Root;
+use tailbound_host::cgroups::{PARTITION, cpuset_v2};
 use tailbound_host::threads::Thread;
 
 use super::{Draft, Effect, Setting, Value, Values};
@@ -16,8 +16,6 @@ use crate::codec::Codec;
 use crate::target::{InterruptId, Target, ThreadId};
 
 const OFF_RT: Values = Values::Words(&[("housekeeping", "housekeeping")]);
-/// The control group of the partition.
-const GROUP: &str = "tailbound";
 const PARTITIONS_SINCE: (u32, u32) = (6, 1);
 
 pub(super) static SETTINGS: &[Setting] = &[
@@ -188,24 +186,16 @@ fn own_workqueues(draft: &mut Draft<'_>, _: &Value) {
     }
 }
 
-/// The group of a partition that was made here, if there is one.
-#[must_use]
-pub fn partition_group(root: &Root) -> Option<String> {
-    let mount = tailbound_host::cgroups::cpuset_v2(root).ok()?;
-    let group = format!("{mount}/{GROUP}");
-    root.exists(&format!("{group}/cpuset.cpus.partition")).then_some(group)
-}
-
 fn partition(draft: &mut Draft<'_>, value: &Value) {
     let facts = draft.facts;
-    let mount = match tailbound_host::cgroups::cpuset_v2(&facts.root) {
+    let mount = match cpuset_v2(&facts.root) {
         Ok(mount) => mount,
         Err(why) => return draft.leave_out(why.reason().to_owned(), false),
     };
     if facts.release < PARTITIONS_SINCE {
         return draft.leave_out("isolated partitions exist since Linux 6.1".to_owned(), false);
     }
-    let group = format!("{mount}/{GROUP}");
+    let group = format!("{mount}/{PARTITION}");
     if facts.root.exists(&group) {
         return draft.leave_out(
             format!("{group} is there already: undo what made it first (tailbound tune status)"),

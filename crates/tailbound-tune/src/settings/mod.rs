@@ -14,7 +14,6 @@ mod scheduler;
 mod system;
 
 pub use draft::Draft;
-pub use isolation::partition_group;
 
 use std::fmt;
 

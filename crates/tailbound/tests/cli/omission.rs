@@ -64,6 +64,7 @@ fn off_the_reference() -> Result<f64, String> {
     let spec = ThreadSpec {
         attributes: Attributes { policy: SCHED_FIFO, priority: 98, ..Attributes::default() },
         cpus: vec![cpu],
+        group: None,
         stack_bytes: 256 << 10,
     };
     let hog = spawn(spec, hog).unwrap();

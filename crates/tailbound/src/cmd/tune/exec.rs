@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::ExitCode;
 
 use tailbound_core::{CpuSet, Policy};
-use tailbound_host::{Root, attributes};
+use tailbound_host::{Root, attributes, cgroups};
 use tailbound_sys::sched;
 
 use crate::cli_tune::ExecArgs;
@@ -27,10 +27,10 @@ use super::apply::needs_root;
 pub(super) fn exec(args: &ExecArgs) -> Result<ExitCode, Failure> {
     needs_root()?;
     let root = Root::real();
-    let group = tailbound_tune::partition(&root).ok_or_else(|| {
+    let group = cgroups::partition(&root).ok_or_else(|| {
         Failure::cannot("no CPUs are isolated by a partition of tailbound: run `tailbound tune isolate LIST` first")
     })?;
-    let path = format!("{group}/cgroup.procs");
+    let path = format!("{}/cgroup.procs", group.path);
     File::options()
         .write(true)
         .open(&path)
