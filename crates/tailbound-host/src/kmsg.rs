@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read};
 
 use tailbound_sys::hostinfo;
 
-use crate::root::{Missing, Root};
+use crate::root::{Found, Missing, Root};
 
 const PATH: &str = "/dev/kmsg";
 /// Most reads in one go: a log that grows faster than it is read must not hold a run up.
@@ -78,6 +78,24 @@ impl KernelLog {
         }
         records
     }
+}
+
+/// What the kernel's log holds, oldest first, without what programs wrote into it.
+///
+/// # Errors
+/// [`Missing`]: there is none, or an ordinary user may not read it (kernel.dmesg_restrict).
+pub fn messages(root: &Root) -> Found<Vec<String>> {
+    let (log, before) = KernelLog::open(root);
+    match log.missing {
+        Some(why) => Err(why),
+        None => Ok(before.into_iter().map(|r| r.text).collect()),
+    }
+}
+
+/// Major and minor number of a kernel's release; zero where it has none.
+#[must_use]
+pub fn release(text: &str) -> (u32, u32) {
+    hostinfo::release(text).unwrap_or_default()
 }
 
 fn drain_lines(part: &mut Vec<u8>, records: &mut Vec<Record>) {

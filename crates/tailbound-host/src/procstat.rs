@@ -11,18 +11,19 @@ use crate::root::{Found, Missing, Root};
 
 /// Ticks of one CPU since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CpuTicks {
+pub struct CpuTicks {
     /// All of them.
-    pub(crate) total: u64,
+    pub total: u64,
     /// Idle, waiting for I/O or not.
-    pub(crate) idle: u64,
+    pub idle: u64,
     /// Taken by the hypervisor; `None` where the kernel has no such column.
-    pub(crate) steal: Option<u64>,
+    pub steal: Option<u64>,
 }
 
 impl CpuTicks {
     /// What passed since `earlier`.
-    pub(crate) fn since(&self, earlier: &Self) -> Self {
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
         Self {
             total: self.total.saturating_sub(earlier.total),
             idle: self.idle.saturating_sub(earlier.idle),
@@ -32,10 +33,13 @@ impl CpuTicks {
 }
 
 /// Each CPU's ticks, by its number; offline CPUs are absent.
-pub(crate) type Ticks = BTreeMap<u32, CpuTicks>;
+pub type Ticks = BTreeMap<u32, CpuTicks>;
 
 /// Reads `/proc/stat`.
-pub(crate) fn read(root: &Root) -> Found<Ticks> {
+///
+/// # Errors
+/// [`Missing`].
+pub fn read(root: &Root) -> Found<Ticks> {
     let text = root.text("/proc/stat")?;
     let ticks: Ticks = text.lines().filter_map(cpu_line).collect();
     if ticks.is_empty() {

@@ -9,11 +9,12 @@
 //! Every read is bounded.
 //! Not here: writing (`tracefs` is the only module of this crate that does).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tailbound_core::CpuSet;
 use tailbound_core::record::Fact;
@@ -89,11 +90,30 @@ fn whole(path: PathBuf, most: u64) -> io::Result<Vec<u8>> {
 /// Something read, or why not.
 pub type Found<T> = Result<T, Missing>;
 
+/// Of a captured tree: what could not be read where it was captured, and why, as JSON.
+pub const REFUSED: &str = "tailbound-refused.json";
+
+/// A list that two roots may share; it does not make them different.
+#[derive(Clone, Debug, Default)]
+struct Asked(Option<Arc<Mutex<BTreeSet<String>>>>);
+
+impl PartialEq for Asked {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Asked {}
+
 /// Where facts are read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     base: PathBuf,
     real: bool,
+    /// Paths that were asked for, where somebody wants to know.
+    asked: Asked,
+    /// What could not be read where the tree was captured, and why.
+    refused: Arc<BTreeMap<String, String>>,
     /// Read and parsed once: half of what an inventory costs, and it is made several times in a run.
     kernel_config: Arc<OnceLock<Found<Arc<KernelConfig>>>>,
 }
@@ -102,20 +122,58 @@ impl Root {
     /// The machine this program runs on.
     #[must_use]
     pub fn real() -> Self {
-        Self { base: PathBuf::from("/"), real: true, kernel_config: Arc::default() }
+        Self {
+            base: PathBuf::from("/"),
+            real: true,
+            asked: Asked::default(),
+            refused: Arc::default(),
+            kernel_config: Arc::default(),
+        }
+    }
+
+    /// The same, noting every path that is asked for.
+    #[must_use]
+    pub fn noting(&self) -> Self {
+        let asked = Asked(Some(Arc::default()));
+        Self { asked, kernel_config: Arc::default(), ..self.clone() }
+    }
+
+    /// The paths that were asked for since [`Self::noting`].
+    #[must_use]
+    pub fn asked(&self) -> Vec<String> {
+        let Some(asked) = &self.asked.0 else { return Vec::new() };
+        let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.iter().cloned().collect()
     }
 
     /// A tree with `proc`, `sys`, … below `base`. What only system calls can tell is
     /// unknown there.
     #[must_use]
     pub fn at(base: impl Into<PathBuf>) -> Self {
-        Self { base: base.into(), real: false, kernel_config: Arc::default() }
+        let base = base.into();
+        let text = fs::read_to_string(base.join(REFUSED)).unwrap_or_default();
+        Self {
+            refused: Arc::new(serde_json::from_str(&text).unwrap_or_default()),
+            base,
+            real: false,
+            asked: Asked::default(),
+            kernel_config: Arc::default(),
+        }
     }
 
     /// The configuration of the running kernel, whose release is `release`.
     pub(crate) fn kernel_config(&self, release: &str) -> Found<Arc<KernelConfig>> {
         let read = || KernelConfig::read(self, release).map(Arc::new);
         self.kernel_config.get_or_init(read).clone()
+    }
+
+    /// An option of the running kernel's configuration, without `CONFIG_`: `y`, `m`, its value, or
+    /// `None` where it is not set.
+    ///
+    /// # Errors
+    /// [`Missing`] where the configuration of `release` cannot be read.
+    pub fn kernel_option(&self, release: &str, option: &str) -> Found<Option<String>> {
+        Ok(self.kernel_config(release)?.value(option).map(str::to_owned))
     }
 
     /// Is this the running machine, so that system calls tell of the same one?
@@ -127,6 +185,12 @@ impl Root {
     /// `path` (with or without its leading `/`) under this root.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
+        if let Some(asked) = &self.asked.0 {
+            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+            if !asked.contains(path) {
+                asked.insert(path.to_owned());
+            }
+        }
         self.base.join(path.trim_start_matches('/'))
     }
 
@@ -141,12 +205,21 @@ impl Root {
     /// # Errors
     /// [`Missing`], also when the file is longer.
     pub fn bytes(&self, path: &str, limit: u64) -> Found<Vec<u8>> {
+        self.refusal(path)?;
         let bytes =
             whole(self.path(path), limit.saturating_add(1)).map_err(|e| missing(path, &e))?;
         if bytes.len() as u64 > limit {
             return Err(Missing::Unknown(format!("{path} is longer than {limit} bytes")));
         }
         Ok(bytes)
+    }
+
+    /// What was refused where the tree was captured.
+    fn refusal(&self, path: &str) -> Found<()> {
+        match self.refused.get(path) {
+            Some(why) => Err(Missing::Unknown(why.clone())),
+            None => Ok(()),
+        }
     }
 
     /// A text file; bytes that are not UTF-8 become replacement characters.
@@ -197,6 +270,7 @@ impl Root {
     /// # Errors
     /// [`Missing`].
     pub fn list(&self, path: &str) -> Found<Vec<String>> {
+        self.refusal(path)?;
         let mut names: Vec<String> = fs::read_dir(self.path(path))
             .map_err(|e| missing(path, &e))?
             .take(ENTRIES_MAX)

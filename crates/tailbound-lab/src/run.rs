@@ -185,10 +185,57 @@ fn read(
     for word in text("words").lines() {
         run.findings.push(Finding::new("lab-guest", Impact::Notice, word));
     }
+    run.findings.extend(tuned(prepared, envelope));
     run.findings.extend(doubts(prepared));
     run.findings.extend(booted.not_in_turn.as_deref().map(threads_at_will));
     run.header.lab = Some(Box::new(record));
     Ok(run)
+}
+
+/// What the guest says of the profile that it applied.
+fn tuned(prepared: &Prepared, envelope: &Envelope<'_>) -> Option<Finding> {
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Answer {
+        made: usize,
+        skipped: Vec<serde_json::Value>,
+        plan: Plan,
+    }
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Plan {
+        left_out: Vec<LeftOut>,
+    }
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct LeftOut {
+        setting: String,
+        why: String,
+        harmless: bool,
+    }
+    let job = prepared.record.job.tune.as_ref()?;
+    let answer: Answer = serde_json::from_slice(envelope.file("tune")?).unwrap_or_default();
+    let cpus =
+        if job.rt_cpus.is_empty() { String::new() } else { format!(" for CPUs {}", job.rt_cpus) };
+    let title = format!(
+        "the profile {}{cpus} was applied before the measurement ({} changes, {} passed over) and undone after it",
+        job.name,
+        answer.made,
+        answer.skipped.len()
+    );
+    let missing: Vec<String> = answer
+        .plan
+        .left_out
+        .iter()
+        .filter(|l| !l.harmless)
+        .map(|l| format!("{}: {}", l.setting, l.why))
+        .collect();
+    let finding = Finding::new("lab-tuned", Impact::Notice, title);
+    Some(if missing.is_empty() {
+        finding
+    } else {
+        finding.meaning(format!("Not possible in this guest: {}.", missing.join("; ")))
+    })
 }
 
 /// What such a machine cannot tell.

@@ -61,6 +61,10 @@ pub(crate) enum Command {
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),
+    /// Find what is wrong with this machine for real-time work, and the exact fix; changes nothing
+    Check(Lazy<crate::cli_check::CheckArgs>),
+    /// Capture what the checks read into one file, to check a board from a desk
+    Capture(Lazy<crate::cli_check::CaptureArgs>),
     /// Show and change what decides latency: isolation, affinities, priorities, power, memory; exactly undoable
     #[command(subcommand)]
     Tune(crate::cli_tune::Tune),

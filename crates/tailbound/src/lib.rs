@@ -10,6 +10,7 @@ mod caller;
 mod cli;
 mod cli_bound;
 mod cli_campaign;
+mod cli_check;
 mod cli_compare;
 mod cli_config;
 mod cli_decide;

@@ -31,6 +31,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-testing", &[]),
     ("tailbound-lab", &["sys", "core", "host", "import"]),
     ("tailbound-guest", &["sys", "core"]),
+    ("tailbound-rules", &["core", "host"]),
     ("tailbound-tune", &["sys", "core", "host"]),
     ("tailbound-capi", &["rt", "sys", "core", "stats", "host"]),
     (

@@ -170,10 +170,16 @@ impl Setting {
     /// # Errors
     /// [`SettingError::NoCpus`].
     pub fn plan(&self, draft: &mut Draft<'_>, value: &Value) -> Result<(), SettingError> {
-        if self.needs_cpus && draft.facts.rt.is_empty() {
-            return Err(SettingError::NoCpus(self.name));
-        }
         draft.begin(self.name);
+        let alone = draft.facts.online.len() == 1;
+        let each = matches!(self.effect, Effect::RtCpus(..));
+        if self.needs_cpus && draft.facts.rt.is_empty() && !(alone && each) {
+            if !alone {
+                return Err(SettingError::NoCpus(self.name));
+            }
+            draft.leave_out("the machine has one CPU, which does everything".to_owned(), true);
+            return Ok(());
+        }
         match &self.effect {
             Effect::Files(files) => {
                 for (path, codec) in *files {
@@ -181,7 +187,9 @@ impl Setting {
                 }
             }
             Effect::RtCpus(path, codec) => {
-                for cpu in draft.facts.rt.clone().iter() {
+                // The only CPU does the real-time work too.
+                let cpus = if alone { &draft.facts.online } else { &draft.facts.rt };
+                for cpu in cpus.clone().iter() {
                     draft.set(&path.replace("{}", &cpu.to_string()), codec.clone(), &value.0);
                 }
             }

@@ -6,6 +6,8 @@
 mod benchmark;
 mod bound;
 mod campaign;
+mod capture;
+mod check;
 mod compare;
 mod decide;
 mod export;
@@ -43,6 +45,8 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::LoadWorker(args) => {
             Ok(tailbound_load::worker_main(&args.spec, tailbound_load::STATUS_FD))
         }
+        Command::Check(args) => check::check(&args),
+        Command::Capture(args) => capture::capture(&args),
         Command::TuneGuard { number, ms } => tune::guard(number, ms),
         Command::TuneHolder { us, note } => tune::hold(us, &note),
         Command::TraceGuard { instance } => {

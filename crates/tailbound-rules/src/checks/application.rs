@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program that is to be in time, and the rights of whoever starts it.
+//!
+//! Context: COLD. Source: sched(7), mlock(2), getrlimit(2), proc(5),
+//! Documentation/trace/rv/monitor_rtapp.rst.
+
+use super::{PLAIN, few};
+use crate::check::{Check, Group, Need};
+use crate::machine::Machine;
+use crate::outcome::{Level, Look, Seen};
+
+const CHECK: Check = Check { group: Group::Application, needs: &[Need::Target], ..PLAIN };
+
+pub(super) static CHECKS: &[Check] = &[
+    Check {
+        id: "app.policy",
+        why: "the latency of an ordinary thread is not bounded",
+        now: "tailbound tune set THREAD --policy fifo:80",
+        for_good: "CPUSchedulingPolicy=fifo in the unit",
+        undo: "tailbound tune undo",
+        source: "sched(7)",
+        look: policy,
+        ..CHECK
+    },
+    Check {
+        id: "app.mlock",
+        why: "a page fault in the loop costs a microsecond to milliseconds",
+        for_good: "mlockall(MCL_CURRENT|MCL_FUTURE) in the program, LimitMEMLOCK=infinity in its unit",
+        source: "mlock(2)",
+        look: mlock,
+        ..CHECK
+    },
+    Check {
+        id: "app.limits",
+        why: "without these limits a program may not be real-time, or is killed for it",
+        now: "prlimit --rtprio=99 --memlock=unlimited --rttime=unlimited --pid PID",
+        for_good: "LimitRTPRIO= and LimitMEMLOCK= in the unit",
+        source: "getrlimit(2)",
+        look: limits,
+        ..CHECK
+    },
+    Check {
+        id: "app.user-limits",
+        why: "an ordinary user needs RLIMIT_RTPRIO and RLIMIT_MEMLOCK, or rtkit, to start real-time programs",
+        for_good: "@realtime - rtprio 95 and @realtime - memlock unlimited in /etc/security/limits.d",
+        source: "limits.conf(5)",
+        needs: &[],
+        look: user_limits,
+        ..CHECK
+    },
+    Check {
+        id: "app.sleep-method",
+        why: "relative sleeps drift, and timerfd is served by a thread of priority 1 on PREEMPT_RT",
+        for_good: "clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME)",
+        source: "monitor_rtapp.rst",
+        look: |_| Ok(Seen::unknown("only a trace of its system calls tells")),
+        ..CHECK
+    },
+    Check {
+        id: "app.non-pi-lock",
+        why: "a lock without priority inheritance makes a thread wait for everything in between: 33 ms were measured against 3.3",
+        for_good: "PTHREAD_PRIO_INHERIT",
+        source: "pthread_mutexattr_setprotocol(3)",
+        look: |_| Ok(Seen::unknown("only a trace of its system calls tells")),
+        ..CHECK
+    },
+    Check {
+        id: "app.timerslack",
+        why: "50 us are added to every sleep of an ordinary thread",
+        now: "echo 1 > /proc/PID/timerslack_ns",
+        for_good: "TimerSlackNSec=1 in the unit",
+        undo: "echo 50000 > /proc/PID/timerslack_ns",
+        source: "proc_pid_timerslack_ns(5)",
+        look: slack,
+        ..CHECK
+    },
+    Check {
+        id: "app.cpu-placement",
+        why: "a thread that changes CPUs fills its caches anew each time",
+        now: "tailbound tune move THREAD --cpus LIST",
+        for_good: "CPUAffinity= in the unit",
+        undo: "tailbound tune undo",
+        source: "sched_setaffinity(2)",
+        look: placement,
+        ..CHECK
+    },
+];
+
+fn policy(m: &Machine) -> Look {
+    let threads = m.target()?;
+    let realtime: Vec<String> = threads
+        .iter()
+        .filter(|t| t.policy.is_realtime())
+        .map(|t| format!("{} {}", t.name, t.policy))
+        .collect();
+    Ok(if realtime.is_empty() {
+        Seen::bad(format!("none of its {} threads is a real-time one", threads.len()))
+    } else {
+        Seen::ok(few(&realtime, 4))
+    })
+}
+
+fn status(m: &Machine, name: &str) -> Result<u64, Seen> {
+    let pid = m.wanted.pid.unwrap_or(0);
+    let text = m.text(&format!("/proc/{pid}/status"))?;
+    text.lines()
+        .find_map(|l| l.strip_prefix(name)?.split_whitespace().next()?.parse().ok())
+        .ok_or_else(|| Seen::unknown(format!("its status has no {name}")))
+}
+
+fn mlock(m: &Machine) -> Look {
+    let (locked, resident) = (status(m, "VmLck:")?, status(m, "VmRSS:")?);
+    let found = format!("{locked} kB locked, {resident} kB resident");
+    Ok(Seen::ok_if(locked >= resident, if locked == 0 { Level::Bad } else { Level::Warn }, found))
+}
+
+fn limits(m: &Machine) -> Look {
+    let pid = m.wanted.pid.unwrap_or(0);
+    let text = m.text(&format!("/proc/{pid}/limits"))?;
+    let soft = |name: &str| -> Option<String> {
+        let line = text.lines().find(|l| l.starts_with(name))?;
+        line.get(name.len()..)?.split_whitespace().next().map(str::to_owned)
+    };
+    let rtprio = soft("Max realtime priority").unwrap_or_default();
+    let memlock = soft("Max locked memory").unwrap_or_default();
+    let rttime = soft("Max realtime timeout").unwrap_or_default();
+    let found = format!("rtprio {rtprio}, memlock {memlock}, rttime {rttime}");
+    let privileged = status(m, "Uid:")? == 0;
+    let allowed = privileged || (rtprio != "0" && memlock == "unlimited");
+    let good = allowed && rttime == "unlimited";
+    Ok(Seen::ok_if(good, Level::Warn, found))
+}
+
+fn user_limits(m: &Machine) -> Look {
+    let rtprio = m.word("limits.rtprio")?;
+    let memlock = m.word("limits.memlock_bytes")?;
+    let capabilities = m.word("limits.capabilities").unwrap_or_default();
+    let found = format!("rtprio {rtprio}, memlock {memlock}");
+    if capabilities.contains("sys_nice") || capabilities.contains("SYS_NICE") {
+        return Ok(Seen::ok(format!("{found}, and the right to do without (CAP_SYS_NICE)")));
+    }
+    let rtkit = !m.running(&["rtkit-daemon"])?.is_empty();
+    Ok(match (rtprio.as_str(), rtkit) {
+        ("0", true) => Seen::warn(format!("{found}; rtkit gives priorities, with a limit of time")),
+        ("0", false) => Seen::bad(format!("{found}, and no rtkit")),
+        _ => Seen::ok(found),
+    })
+}
+
+fn slack(m: &Machine) -> Look {
+    if m.target()?.iter().all(|t| t.policy.is_realtime()) {
+        return Ok(Seen::not_applicable("real-time threads have none"));
+    }
+    let ns = m.number(&format!("/proc/{}/timerslack_ns", m.wanted.pid.unwrap_or(0)))?;
+    Ok(Seen::ok_if(ns <= 1000, Level::Warn, format!("{ns} ns")))
+}
+
+fn placement(m: &Machine) -> Look {
+    let mut free = Vec::new();
+    for thread in m.target()?.iter().filter(|t| t.policy.is_realtime()) {
+        if thread.allowed.as_ref().is_ok_and(|a| a.len() > 1) {
+            free.push(format!("{} ({})", thread.name, thread.tid));
+        }
+    }
+    Ok(if free.is_empty() {
+        Seen::ok("its real-time threads have one CPU each")
+    } else {
+        Seen::warn(format!("free to change CPUs: {}", few(&free, 3)))
+    })
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The catalogue: one file a group. `docs/check.md` shows it, and a test holds the two together.
+//!
+//! Context: COLD.
+
+mod application;
+mod background;
+mod clocks;
+mod devices;
+mod hardware;
+mod interrupts;
+mod isolation;
+mod kernel;
+mod memory;
+mod power;
+mod scheduler;
+mod virtual_machines;
+
+use tailbound_core::CpuSet;
+
+use crate::check::{Check, Group};
+use crate::machine::Machine;
+use crate::outcome::{Level, Look, Seen};
+
+/// What a check has that says nothing else.
+const PLAIN: Check = Check {
+    id: "",
+    group: Group::Kernel,
+    why: "",
+    now: "",
+    for_good: "",
+    undo: "",
+    source: "",
+    needs: &[],
+    look: |_| Ok(Seen::unknown("not written")),
+};
+
+/// Every check.
+#[must_use]
+pub fn catalogue() -> Vec<&'static Check> {
+    [
+        kernel::CHECKS,
+        isolation::CHECKS,
+        interrupts::CHECKS,
+        scheduler::CHECKS,
+        background::CHECKS,
+        memory::CHECKS,
+        power::CHECKS,
+        clocks::CHECKS,
+        hardware::CHECKS,
+        virtual_machines::CHECKS,
+        devices::CHECKS,
+        application::CHECKS,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A file's number is good, or of this level.
+fn number(m: &Machine, path: &str, good: impl Fn(i64) -> bool, otherwise: Level) -> Look {
+    let n = m.number(path)?;
+    Ok(Seen::ok_if(good(n), otherwise, format!("{path} is {n}")))
+}
+
+/// CPUs that must not be real-time ones.
+fn none_of_rt(m: &Machine, what: &str, cpus: &CpuSet) -> Seen {
+    let inside = m.rt_in(cpus);
+    if inside.is_empty() {
+        Seen::ok(format!("{what} has none of the real-time CPUs"))
+    } else {
+        Seen::bad(format!("{what} has CPUs {inside} (it is {cpus})"))
+    }
+}
+
+/// A mask in a file, whose CPUs must not be real-time ones.
+fn mask_file(m: &Machine, path: &str) -> Look {
+    let text = m.text(path)?;
+    let cpus = mask(&text).ok_or_else(|| Seen::unknown(format!("{path} reads `{text}`")))?;
+    Ok(none_of_rt(m, path, &cpus))
+}
+
+/// `ff,00000001` as CPUs.
+fn mask(text: &str) -> Option<CpuSet> {
+    let mut cpus = Vec::new();
+    for (group, word) in text.rsplit(',').enumerate() {
+        let bits = u32::from_str_radix(word.trim(), 16).ok()?;
+        let base = u32::try_from(group).ok()?.checked_mul(32)?;
+        cpus.extend((0..32).filter(|b| bits >> b & 1 == 1).map(|b| base + b));
+    }
+    Some(cpus.into_iter().collect())
+}
+
+/// At most `most` of them by name.
+fn few(names: &[String], most: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(most).map(String::as_str).collect();
+    let rest = names.len().saturating_sub(most);
+    match rest {
+        0 => shown.join(", "),
+        n => format!("{} and {n} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_all_is_said() {
+        let all = catalogue();
+        let ids: BTreeSet<&str> = all.iter().map(|c| c.id).collect();
+        assert_eq!(ids.len(), all.len());
+        for check in all {
+            assert!(check.id.contains('.') && !check.why.is_empty(), "{}", check.id);
+            assert!(!check.source.is_empty(), "{}", check.id);
+            assert!(check.now.is_empty() || !check.now.starts_with('-'), "{}", check.id);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Guests, and hosts of guests.
+//!
+//! Context: COLD. Source: Documentation/virt/{guest-halt-polling,kvm/halt-polling}.rst,
+//! Documentation/admin-guide/kernel-parameters.txt (kvm.).
+
+use super::PLAIN;
+use crate::check::{Check, Group, Need};
+use crate::machine::Machine;
+use crate::outcome::{Level, Look, Seen};
+
+const CHECK: Check = Check { group: Group::Virtual, ..PLAIN };
+
+pub(super) static CHECKS: &[Check] = &[
+    Check {
+        id: "virt.steal",
+        why: "the host took the CPU: milliseconds, and nothing in the guest can mend it",
+        for_good: "on the host: pin the virtual CPUs, profile virtual-host",
+        source: "proc_stat(5)",
+        needs: &[Need::Guest],
+        look: steal,
+        ..CHECK
+    },
+    Check {
+        id: "virt.guest-poll",
+        why: "each idle moment of a guest ends in its host, which may have given the CPU away",
+        now: "tailbound tune set idle-governor=haltpoll",
+        for_good: "boot with cpuidle_haltpoll.force=1",
+        undo: "tailbound tune undo",
+        source: "guest-halt-polling.rst",
+        needs: &[Need::Guest],
+        look: |m| {
+            let governor = m.word("power.idle_governor")?;
+            Ok(Seen::ok_if(
+                governor == "haltpoll",
+                Level::Warn,
+                format!("idle governor {governor}"),
+            ))
+        },
+        ..CHECK
+    },
+    Check {
+        id: "virt.kvm-host",
+        why: "a host of real-time guests must not interrupt all their CPUs for its own upkeep",
+        for_good: "options kvm kvmclock_periodic_sync=N nx_huge_pages=never halt_poll_ns=0 in /etc/modprobe.d",
+        source: "kernel-parameters.txt (kvm.)",
+        look: kvm_host,
+        ..CHECK
+    },
+];
+
+fn steal(m: &Machine) -> Look {
+    if let Some(sample) = &m.sample {
+        let n = sample.stolen()?;
+        return Ok(Seen::ok_if(
+            n == 0,
+            Level::Bad,
+            format!("{n} ticks were taken in {:.0} s", sample.seconds),
+        ));
+    }
+    let state = m.word("virt.steal")?;
+    let ticks = tailbound_host::procstat::read(&m.root)?;
+    let n: u64 = ticks.values().filter_map(|t| t.steal).sum();
+    Ok(if n == 0 {
+        Seen::unknown(format!("none since boot ({state}); whether the host tells is not known"))
+    } else {
+        Seen::bad(format!("{n} ticks (of 10 ms) were taken since boot"))
+    })
+}
+
+fn kvm_host(m: &Machine) -> Look {
+    const BASE: &str = "/sys/module/kvm/parameters";
+    if !m.root.exists(BASE) {
+        return Ok(Seen::not_applicable("KVM is not loaded"));
+    }
+    let mut found = Vec::new();
+    if m.text(&format!("{BASE}/kvmclock_periodic_sync")).is_ok_and(|t| t == "Y") {
+        found.push("kvmclock_periodic_sync=Y");
+    }
+    if m.text(&format!("{BASE}/nx_huge_pages")).is_ok_and(|t| t == "Y") {
+        found.push("nx_huge_pages=Y");
+    }
+    if m.number(&format!("{BASE}/halt_poll_ns")).is_ok_and(|n| n > 0) {
+        found.push("halt_poll_ns > 0");
+    }
+    Ok(if found.is_empty() {
+        Seen::ok("set for real-time guests")
+    } else {
+        Seen::warn(found.join(", "))
+    })
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is wrong with a machine for real-time work: checks that read and never write.
+//!
+//! Context: COLD. A check is a description with a function over a [`Machine`], which is read once
+//! from a root that may be a captured tree. Not here: changing anything (`tailbound-tune`).
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod answer;
+mod check;
+mod checks;
+mod machine;
+mod outcome;
+mod preconditions;
+mod sample;
+
+pub use answer::{Answer, Answers};
+pub use check::{Check, Group, Need};
+pub use checks::catalogue;
+pub use machine::{Machine, Wanted, Workload};
+pub use outcome::{Level, Seen};
+pub use preconditions::{Precondition, preconditions};
+pub use sample::{Glance, Sample};

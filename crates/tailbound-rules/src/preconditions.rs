@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a bound that is computed from a model takes for granted, as facts with their evidence.
+//!
+//! Context: COLD. A theoretical bound on the scheduling latency holds only where nothing stands
+//! above real-time threads that the model does not know. Source: de Oliveira et al., "Demystifying
+//! the Real-Time Linux Scheduling Latency", ECRTS 2020, section 4.
+
+use serde::Serialize;
+use tailbound_core::Policy;
+
+use crate::machine::Machine;
+use crate::outcome::{Level, Seen};
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Precondition {
+    /// Its name.
+    pub name: &'static str,
+    /// Does it hold? `None`: not known.
+    pub holds: Option<bool>,
+    /// What that is known from, or why not.
+    pub evidence: String,
+}
+
+/// Whether it holds, and what that is known from; or why it is not known.
+type Held = Result<(bool, String), Seen>;
+
+/// A name, and how to find out.
+type Named = (&'static str, fn(&Machine) -> Held);
+
+/// All of them.
+#[must_use]
+pub fn preconditions(m: &Machine) -> Vec<Precondition> {
+    let all: [Named; 6] = [
+        ("no-deadline-task", deadline_tasks),
+        ("no-fair-server", fair_server),
+        ("no-throttling", throttling),
+        ("no-stop-machine", stop_machine),
+        ("no-smi", smi),
+        ("no-steal", steal),
+    ];
+    all.into_iter()
+        .map(|(name, look)| match look(m) {
+            Ok((holds, evidence)) => Precondition { name, holds: Some(holds), evidence },
+            Err(why) => Precondition { name, holds: None, evidence: why.found },
+        })
+        .collect()
+}
+
+fn deadline_tasks(m: &Machine) -> Held {
+    let names: Vec<&str> = m
+        .threads()?
+        .iter()
+        .filter(|t| matches!(t.policy, Policy::Deadline { .. }))
+        .map(|t| t.name.as_str())
+        .collect();
+    Ok(match names.as_slice() {
+        [] => (true, "no thread has SCHED_DEADLINE".to_owned()),
+        some => (false, format!("SCHED_DEADLINE: {}", some.join(", "))),
+    })
+}
+
+/// The judgement of a check as a fact.
+fn of_check(m: &Machine, id: &str) -> Held {
+    let check = crate::catalogue().into_iter().find(|c| c.id == id);
+    let Some(check) = check else { return Err(Seen::unknown("there is no such check")) };
+    let seen = check.seen(m);
+    match seen.level {
+        Level::Ok | Level::NotApplicable => Ok((true, seen.found)),
+        Level::Bad | Level::Warn => Ok((false, seen.found)),
+        Level::Unknown | Level::NeedsReboot => Err(seen),
+    }
+}
+
+fn fair_server(m: &Machine) -> Held {
+    if m.rt.is_empty() && m.release >= (6, 12) {
+        return Err(Seen::unknown("no CPUs for real-time work were named"));
+    }
+    of_check(m, "sched.fair-server")
+}
+
+fn throttling(m: &Machine) -> Held {
+    of_check(m, "sched.rt-throttle")
+}
+
+fn stop_machine(_: &Machine) -> Held {
+    Err(Seen::unknown(
+        "the kernel stops all CPUs when its code is changed (modules, tracing, hotplug): only a trace tells that it did not",
+    ))
+}
+
+fn smi(m: &Machine) -> Held {
+    if let Some(kind) = m.hypervisor() {
+        return Err(Seen::unknown(format!(
+            "a virtual machine ({kind}) cannot see the firmware of its host"
+        )));
+    }
+    if !m.is_x86() {
+        return Ok((true, "this is not an x86 machine".to_owned()));
+    }
+    Err(Seen::unknown("a run counts them: tailbound measure hwlat"))
+}
+
+fn steal(m: &Machine) -> Held {
+    of_check(m, "virt.steal")
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `tailbound capture`: what the checks read of a machine, in one file, so that it can be checked from a desk.
+//!
+//! Context: COLD. The checks are made once and what they ask for is noted, so that a capture holds
+//! that and nothing else. Units: bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::ExitCode;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tailbound_host::root::{Missing, REFUSED, Root, TEXT_MAX};
+use tailbound_host::{Cpus, kmsg};
+use tailbound_rules::{Answers, Machine, Wanted, Workload};
+use tailbound_sys::new_file::{self, Existing};
+
+use super::check::cpus;
+use crate::cli_check::CaptureArgs;
+use crate::say::{self, Failure};
+
+const LOG: &str = "/dev/kmsg";
+/// What checks look for in the kernel's log.
+const LOG_WORDS: &[&str] = &[
+    "Unknown kernel command line parameters",
+    "isolcpus:",
+    "Housekeeping:",
+    "nohz unsupported",
+    "RT throttling activated",
+    "Marking TSC unstable",
+    "Marking clocksource",
+    "nobody cared",
+    "irqhandler",
+    "long duration of IRQ",
+    "split_lock",
+    "split lock detection",
+];
+/// Parts of names of kernel parameters whose values are nobody's business.
+const SECRET: &[&str] = &["pass", "key", "token", "secret", "auth", "cred"];
+
+/// `tailbound capture`
+pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
+    let existing = Existing::replaced_if(args.force);
+    new_file::may_write(&args.out, existing)
+        .map_err(|e| Failure::usage(format!("{}: {e}", args.out.display())))?;
+    let root = Root::real().noting();
+    let mut rt_cpus = cpus(args.rt_cpus.as_deref())?;
+    if rt_cpus.is_empty() {
+        let online = Cpus::read(&root).map_err(Failure::cannot)?.online;
+        rt_cpus = online.iter().filter(|c| *c != 0).collect();
+    }
+    for workload in [Workload::Cyclic, Workload::Polling] {
+        let wanted = Wanted { rt_cpus: rt_cpus.clone(), workload, pid: args.pid };
+        drop(Answers::of(&Machine::read(&root, wanted, None)));
+    }
+    let (bytes, n) = archive(&root).map_err(Failure::cannot)?;
+    new_file::write(&args.out, existing, &bytes)
+        .map_err(|e| Failure::cannot(format!("{}: {e}", args.out.display())))?;
+    say::answer(&format!(
+        "Captured  {} ({n} files, {} KiB)\nTo check it: tailbound check --root {}",
+        args.out.display(),
+        bytes.len() / 1024,
+        args.out.display()
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was asked for, packed.
+fn archive(noting: &Root) -> std::io::Result<(Vec<u8>, usize)> {
+    let asked = noting.asked();
+    let root = Root::real();
+    let mut tree = Tree::default();
+    for path in asked.iter().filter(|p| p.starts_with('/') && !p.contains("..")) {
+        let Ok(found) = fs::metadata(root.path(path)) else { continue };
+        if path == LOG {
+            continue;
+        }
+        if found.is_dir() {
+            tree.folder(&root, path);
+        } else if found.is_file() {
+            tree.file(&root, path, found.permissions().mode());
+        }
+    }
+    match kmsg::messages(&root) {
+        Ok(lines) => {
+            let kept = lines.iter().filter(|l| LOG_WORDS.iter().any(|w| l.contains(w)));
+            let text: String = kept.map(|l| format!("6,0,0,-;{l}\n")).collect();
+            tree.files.insert(LOG.to_owned(), (text.into_bytes(), 0o644));
+        }
+        Err(Missing::Unknown(why)) => drop(tree.refused.insert(LOG.to_owned(), why)),
+        Err(Missing::NotApplicable(_)) => {}
+    }
+    tree.packed()
+}
+
+#[derive(Default)]
+struct Tree {
+    files: BTreeMap<String, (Vec<u8>, u32)>,
+    folders: BTreeSet<String>,
+    refused: BTreeMap<String, String>,
+}
+
+impl Tree {
+    /// A folder with the names in it.
+    fn folder(&mut self, root: &Root, path: &str) {
+        match root.list(path) {
+            Ok(names) => {
+                let of_name = |n: &String| format!("{}/{n}", path.trim_end_matches('/'));
+                let names: Vec<String> = names.iter().map(of_name).collect();
+                // What the checks do not ask for is there by its name alone; whose numbers
+                // are processes is everybody's who looks, but only their threads count.
+                self.folders.extend(names.into_iter().filter(|n| !n.starts_with("/etc/")));
+                self.folders.insert(path.to_owned());
+            }
+            Err(why) => drop(self.refused.insert(path.to_owned(), why.reason().to_owned())),
+        }
+    }
+
+    fn file(&mut self, root: &Root, path: &str, mode: u32) {
+        match root.bytes(path, TEXT_MAX) {
+            Ok(bytes) => {
+                drop(self.files.insert(path.to_owned(), (harmless(path, bytes), mode & 0o777)))
+            }
+            Err(Missing::Unknown(why)) => drop(self.refused.insert(path.to_owned(), why)),
+            Err(Missing::NotApplicable(_)) => {}
+        }
+    }
+
+    fn packed(mut self) -> std::io::Result<(Vec<u8>, usize)> {
+        let refused = serde_json::to_vec_pretty(&self.refused)?;
+        self.files.insert(format!("/{REFUSED}"), (refused, 0o644));
+        // A name that stands for a file is no folder.
+        let inside: BTreeSet<&String> = self.files.keys().collect();
+        let folders: Vec<&String> = self.folders.iter().filter(|f| !inside.contains(f)).collect();
+        let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
+        for folder in folders {
+            let mut header = header(tar::EntryType::Directory, 0, 0o755);
+            tar.append_data(&mut header, folder.trim_start_matches('/'), std::io::empty())?;
+        }
+        for (path, (bytes, mode)) in &self.files {
+            let mut header = header(tar::EntryType::Regular, bytes.len() as u64, *mode);
+            tar.append_data(&mut header, path.trim_start_matches('/'), bytes.as_slice())?;
+        }
+        let n = self.files.len();
+        let mut gzip = tar.into_inner()?;
+        gzip.flush()?;
+        Ok((gzip.finish()?, n))
+    }
+}
+
+fn header(kind: tar::EntryType, size: u64, mode: u32) -> tar::Header {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_size(size);
+    // Whoever unpacks it must be able to read it.
+    header.set_mode(mode | 0o400);
+    header.set_mtime(0);
+    header
+}
+
+/// Without what is nobody's business.
+fn harmless(path: &str, bytes: Vec<u8>) -> Vec<u8> {
+    let lines = |keep: &dyn Fn(&str) -> bool| -> Vec<u8> {
+        let text = String::from_utf8_lossy(&bytes);
+        text.lines().filter(|l| keep(l)).map(|l| format!("{l}\n")).collect::<String>().into_bytes()
+    };
+    match path {
+        "/proc/cmdline" => {
+            let text = String::from_utf8_lossy(&bytes);
+            let words: Vec<String> = text.split_ascii_whitespace().map(redacted).collect();
+            format!("{}\n", words.join(" ")).into_bytes()
+        }
+        "/proc/cpuinfo" => lines(&|l| !l.starts_with("Serial")),
+        _ => bytes,
+    }
+}
+
+/// A kernel parameter without a value that may be a secret.
+fn redacted(word: &str) -> String {
+    match word.split_once('=') {
+        Some((name, _)) if SECRET.iter().any(|s| name.to_lowercase().contains(s)) => {
+            format!("{name}=REDACTED")
+        }
+        _ => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_the_command_line_stay() {
+        let line = b"root=/dev/sda1 rd.luks.key=abc AdminPassword=x quiet\n".to_vec();
+        let text = String::from_utf8(harmless("/proc/cmdline", line)).unwrap_or_default();
+        assert_eq!(text, "root=/dev/sda1 rd.luks.key=REDACTED AdminPassword=REDACTED quiet\n");
+        let cpu = harmless("/proc/cpuinfo", b"processor: 0\nSerial\t: 1234\n".to_vec());
+        assert_eq!(cpu, b"processor: 0\n");
+    }
+}
