@@ -104,6 +104,7 @@ impl Answers {
     pub fn text(&self, all: bool, paint: impl Fn(Level, &str) -> String) -> String {
         let mut out = String::new();
         let mut group = None;
+        let wide = if all { 14 } else { 4 };
         for (a, (now, good, _)) in self.all.iter().zip(&self.filled) {
             let level = a.seen.level;
             if !all && matches!(level, Level::Ok | Level::NotApplicable | Level::Unknown) {
@@ -113,13 +114,13 @@ impl Answers {
                 group = Some(a.check.group);
                 out.push_str(&format!("\n{}\n", a.check.group.title()));
             }
-            let word = paint(level, &format!("{:<6}", level.word()));
+            let word = paint(level, &format!("{:<wide$}", level.word()));
             out.push_str(&format!("  {word} {:<22} {}\n", a.check.id, a.seen.found));
             if matches!(level, Level::Bad | Level::Warn | Level::NeedsReboot) {
-                out.push_str(&format!("         why: {}\n", a.check.why));
+                out.push_str(&format!("      why: {}\n", a.check.why));
                 for (label, text) in [("now:", now), ("for good:", good)] {
                     if !text.is_empty() {
-                        out.push_str(&format!("         {label} {text}\n"));
+                        out.push_str(&format!("      {label} {text}\n"));
                     }
                 }
             }

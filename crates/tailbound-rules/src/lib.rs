@@ -19,5 +19,5 @@ pub use check::{Check, Group, Need};
 pub use checks::catalogue;
 pub use machine::{Machine, Wanted, Workload};
 pub use outcome::{Level, Seen};
-pub use preconditions::{Precondition, preconditions};
+pub use preconditions::{PREFIX, Precondition, precondition_facts, preconditions};
 pub use sample::{Glance, Sample};

@@ -66,6 +66,12 @@ impl Machine {
     /// Reads a machine.
     #[must_use]
     pub fn read(root: &Root, wanted: Wanted, sample: Option<Sample>) -> Self {
+        Self { sample, ..Self::with_facts(root, wanted, inventory(root)) }
+    }
+
+    /// The same, of facts that were read already.
+    #[must_use]
+    pub fn with_facts(root: &Root, wanted: Wanted, facts: Facts) -> Self {
         let release = root.read_trimmed("/proc/sys/kernel/osrelease").unwrap_or_default();
         let cpus = Cpus::read(root).ok();
         let online = cpus.as_ref().map(|c| c.online.clone()).unwrap_or_default();
@@ -76,13 +82,13 @@ impl Machine {
             rt = isolated.iter().chain(nohz.iter()).collect();
         }
         Self {
-            facts: inventory(root),
+            facts,
             release: kmsg::release(&release),
             hk: online.minus(&rt),
             online,
             rt,
             wanted,
-            sample,
+            sample: None,
             root: root.clone(),
             threads: OnceCell::new(),
             interrupts: OnceCell::new(),

@@ -55,7 +55,7 @@ pub struct Seen {
 
 impl Seen {
     fn of(level: Level, found: impl Into<String>) -> Self {
-        Self { level, found: found.into() }
+        Self { level, found: one_cpu(&found.into()) }
     }
     pub(crate) fn ok(found: impl Into<String>) -> Self {
         Self::of(Level::Ok, found)
@@ -79,6 +79,20 @@ impl Seen {
     pub(crate) fn ok_if(good: bool, otherwise: Level, found: impl Into<String>) -> Self {
         Self::of(if good { Level::Ok } else { otherwise }, found)
     }
+}
+
+/// `CPU 3` where one is named.
+fn one_cpu(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let next_is_one = |i: usize| {
+        let next = words.get(i + 1).map(|w| w.trim_end_matches([')', ';', ':']));
+        next.is_some_and(|w| w.parse::<u32>().is_ok())
+    };
+    let named = words.iter().enumerate().map(|(i, word)| match *word {
+        "CPUs" if next_is_one(i) => "CPU",
+        word => word,
+    });
+    named.collect::<Vec<_>>().join(" ")
 }
 
 impl From<Missing> for Seen {

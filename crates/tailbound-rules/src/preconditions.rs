@@ -6,7 +6,9 @@
 //! the Real-Time Linux Scheduling Latency", ECRTS 2020, section 4.
 
 use serde::Serialize;
+use serde_json::json;
 use tailbound_core::Policy;
+use tailbound_core::record::{Fact, Facts};
 
 use crate::machine::Machine;
 use crate::outcome::{Level, Seen};
@@ -47,6 +49,19 @@ pub fn preconditions(m: &Machine) -> Vec<Precondition> {
         .collect()
 }
 
+/// The same as facts of a run, `precondition.NAME`.
+#[must_use]
+pub fn precondition_facts(m: &Machine) -> Facts {
+    let fact = |p: Precondition| match p.holds {
+        Some(holds) => Fact::of(json!({ "holds": holds, "evidence": p.evidence })),
+        None => Fact::Unknown(p.evidence),
+    };
+    preconditions(m).into_iter().map(|p| (format!("{PREFIX}{}", p.name), fact(p))).collect()
+}
+
+/// What the names of these facts begin with.
+pub const PREFIX: &str = "precondition.";
+
 fn deadline_tasks(m: &Machine) -> Held {
     let names: Vec<&str> = m
         .threads()?
@@ -80,6 +95,10 @@ fn fair_server(m: &Machine) -> Held {
 }
 
 fn throttling(m: &Machine) -> Held {
+    // Every kernel has it: a tree without the file says nothing.
+    if m.number("/proc/sys/kernel/sched_rt_runtime_us").is_err() {
+        return Err(Seen::unknown("no /proc/sys/kernel/sched_rt_runtime_us could be read"));
+    }
     of_check(m, "sched.rt-throttle")
 }
 
@@ -102,5 +121,7 @@ fn smi(m: &Machine) -> Held {
 }
 
 fn steal(m: &Machine) -> Held {
-    of_check(m, "virt.steal")
+    // Without the count, which is another at each look.
+    let (holds, evidence) = of_check(m, "virt.steal")?;
+    Ok((holds, if holds { evidence } else { "the host took time since boot".to_owned() }))
 }

@@ -111,6 +111,7 @@ pub fn run(
     let mut before = journal.run.header.machine.clone();
     // This process's own, which the machine's facts do not have.
     before.remove(TIMER_SLACK);
+    before.retain(|name, _| !name.starts_with(tailbound_rules::PREFIX));
     let watch = Watch::begin(
         &session.root,
         &WatchPlan {
@@ -288,6 +289,10 @@ impl Session {
         let slack =
             limits::timer_slack_ns().map_or_else(|e| Fact::Unknown(e.to_string()), Fact::of);
         facts.insert(TIMER_SLACK.to_owned(), slack);
+        let wanted =
+            tailbound_rules::Wanted { rt_cpus: self.plan.cpus.clone(), ..Default::default() };
+        let machine = tailbound_rules::Machine::with_facts(&self.root, wanted, facts.clone());
+        facts.extend(tailbound_rules::precondition_facts(&machine));
         facts
     }
 

@@ -6,6 +6,7 @@
 
 use tailbound_core::CpuSet;
 use tailbound_host::cgroups;
+use tailbound_host::threads::Thread;
 
 use super::{PLAIN, few, mask_file};
 use crate::check::{Check, Group, Need};
@@ -309,7 +310,10 @@ fn llc_shared(m: &Machine) -> Look {
 
 fn movable(m: &Machine, kernel: bool) -> Look {
     let mut names = Vec::new();
-    for thread in m.threads()?.iter().filter(|t| t.kernel == kernel && !t.fixed) {
+    // This program has ended before anybody could be disturbed by it.
+    let own = m.root.is_real().then(std::process::id);
+    let movable = |t: &&Thread| t.kernel == kernel && !t.fixed && Some(t.pid) != own;
+    for thread in m.threads()?.iter().filter(movable) {
         let Ok(allowed) = &thread.allowed else { continue };
         // A thread that is pinned there alone was put there by somebody.
         let placed = !kernel && allowed.minus(&m.rt).is_empty();
