@@ -114,6 +114,7 @@ fn smi(m: &Machine) -> Held {
             "a virtual machine ({kind}) cannot see the firmware of its host"
         )));
     }
+    m.text("/proc/cpuinfo")?;
     if !m.is_x86() {
         return Ok((true, "this is not an x86 machine".to_owned()));
     }
@@ -121,6 +122,8 @@ fn smi(m: &Machine) -> Held {
 }
 
 fn steal(m: &Machine) -> Held {
+    // Where nobody knows whether this is a virtual machine, nobody knows this either.
+    m.word("virt.kind")?;
     // Without the count, which is another at each look.
     let (holds, evidence) = of_check(m, "virt.steal")?;
     Ok((holds, if holds { evidence } else { "the host took time since boot".to_owned() }))
