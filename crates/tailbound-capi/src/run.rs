@@ -85,6 +85,7 @@ fn plan(kept: &Collected, progress: &Progress) -> Plan {
         tasks: None,
         spread: None,
         timer_slack_ns: None,
+        tune: None,
         work: None,
         until: None,
     }

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
+use crate::lab::TuneJob;
 use crate::policy::Policy;
 use crate::requirement::Requirement;
 use crate::spec::Spec;
@@ -196,6 +197,10 @@ pub struct RunConfig {
     pub until: Option<String>,
     /// `--precision`
     pub precision: Option<String>,
+    /// `--tune`: a profile for the time of the run
+    pub tune: Option<String>,
+    /// `--rt-cpus`, for the profile
+    pub rt_cpus: Option<String>,
 }
 
 impl RunConfig {
@@ -350,6 +355,9 @@ pub struct Plan {
     /// May end before its time; `activations` are then the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
+    /// Settings that are applied before anything is measured, and undone after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tune: Option<TuneJob>,
 }
 
 impl Plan {

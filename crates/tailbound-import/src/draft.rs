@@ -296,6 +296,7 @@ impl Draft {
             tasks: None,
             spread: None,
             timer_slack_ns: None,
+            tune: None,
             work: None,
             until: None,
         };

@@ -113,6 +113,10 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
     let tasks = unpinned(read.tasks, policy)?;
     sleeps::one_itimer(means, tasks.map_or(cpus.len() as u64, u64::from))?;
     let observe = w.observe.as_deref().map(|word| observe(word, root, clock, means)).transpose()?;
+    let tune = crate::tuned::wanted(w, &cpus.to_string())?;
+    if let Some(job) = &tune {
+        crate::tuned::plan(job, root)?;
+    }
     let plan = Plan {
         name: w.name.clone(),
         probe: kind.name.to_owned(),
@@ -137,6 +141,7 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
         timer_slack_ns: read.timer_slack_ns,
         work: read.work,
         until: read.until,
+        tune,
     };
     let probe = prepare(&plan, root)?;
     Ok(Resolved { plan, probe, findings, loads_by_default })

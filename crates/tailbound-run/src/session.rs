@@ -32,7 +32,9 @@ use crate::benchmarks;
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::output::Output;
+
 use crate::supervise::{Subject, Supervisor, Watched, WatchedThread};
+use crate::tuned::Tuned;
 use crate::view::View;
 use crate::world::{Disturbances, LoadSet as _, Machine, World};
 
@@ -79,14 +81,14 @@ pub fn run(
     if let Some(word) = session.plan.unknown_words().first() {
         return Err(RunError::Usage(format!("{word} is not known to this version")));
     }
+    let tuned = Tuned::apply(session.plan.tune.as_ref(), &session.root)?;
     let mut journal = Journal::new(output, session.header());
     if !session.inventory_late {
         journal.run.header.machine = session.inventory();
         journal.begin();
     }
-    for finding in &session.findings {
-        journal.finding(finding.clone());
-    }
+    let noticed = session.findings.iter().cloned().chain(tuned.as_ref().map(Tuned::finding));
+    noticed.for_each(|finding| journal.finding(finding));
     let begun = session
         .observe(&mut journal, signals)
         .and_then(|observer| Ok((observer, session.start(probe, &mut journal, show)?)));
@@ -128,7 +130,7 @@ pub fn run(
     supervisor.watch_over(signals, show);
     let watched = supervisor.into_watched()?;
     drop(held);
-    finish(&session, watched, &mut loads, signals, show)
+    finish(&session, watched, &mut loads, tuned, signals, show)
 }
 
 /// From the last activation to the last line.
@@ -139,6 +141,7 @@ pub(crate) fn finish<W: World>(
     session: &Session,
     watched: Watched<W>,
     loads: &mut W::Loads,
+    tuned: Option<Tuned>,
     signals: &W::Signals,
     show: &mut dyn FnMut(View<'_>),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
@@ -169,6 +172,9 @@ pub(crate) fn finish<W: World>(
     match interrupted {
         None => benchmarks::all(session, &mut journal, signals, show),
         Some(_) => benchmarks::none(session, &mut journal),
+    }
+    if let Some(left) = tuned.and_then(Tuned::end) {
+        journal.finding(left);
     }
     journal.end()
 }

@@ -39,6 +39,7 @@ pub(crate) fn plan() -> Plan {
         tasks: None,
         spread: None,
         timer_slack_ns: None,
+        tune: None,
         work: None,
         until: None,
     }

@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -84,16 +84,22 @@ fn await_end(root: &Root, pid: u32, start: u64) {
 
 /// Starts this program again as a process that outlives the caller, its terminal and its pipes.
 ///
+/// `input` becomes its standard input.
+///
 /// # Errors
 /// The call that was refused.
-pub fn start_detached(arguments: &[OsString]) -> Result<Pid, String> {
+pub(crate) fn start_detached(
+    arguments: &[OsString],
+    input: Option<BorrowedFd<'_>>,
+) -> Result<Pid, String> {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
     let null = File::options().read(true).write(true).open("/dev/null");
     let null = null.map_err(|e| format!("/dev/null: {e}"))?;
+    let input = input.unwrap_or_else(|| null.as_fd());
     Spawn {
         program: &exe,
         arguments,
-        descriptors: &[(null.as_fd(), 0), (null.as_fd(), 1), (null.as_fd(), 2)],
+        descriptors: &[(input, 0), (null.as_fd(), 1), (null.as_fd(), 2)],
         pid_namespace: false,
         new_session: true,
         death_signal: 0,
@@ -108,7 +114,7 @@ fn start(root: &Root, file: &Path, us: &str) -> Result<(), String> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(|e| e.to_string())?;
     }
-    let pid = start_detached(&["tune-holder".into(), us.into(), file.into()])?;
+    let pid = start_detached(&["tune-holder".into(), us.into(), file.into()], None)?;
     // It notes itself once it holds the request; until then there is no such state.
     for _ in 0..LOOKS {
         if fs::read_to_string(file).ok().and_then(|text| living(root, &text)).is_some() {

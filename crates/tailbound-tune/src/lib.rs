@@ -19,6 +19,7 @@ mod apply;
 mod boot;
 mod codec;
 mod facts;
+mod here;
 pub mod holder;
 pub mod journal;
 mod machine;
@@ -35,6 +36,9 @@ pub use apply::{Applied, ApplyError, apply, arrow, find};
 pub use boot::BootError;
 pub use codec::{Codec, CodecError};
 pub use facts::{Facts, FactsError, machine_id};
+pub use here::{
+    ForNow, HereError, apply_here, needs_root, now, start_guard, undo_here, undo_unless_confirmed,
+};
 pub use machine::{Machine, Refused, System, shown};
 pub use profile::{Boot, Profile, ProfileError, SHIPPED, Written};
 pub use recipe::{PlanError, StaleError, renewed};

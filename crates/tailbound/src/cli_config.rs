@@ -194,6 +194,14 @@ pub(crate) struct BesideArgs {
     #[arg(long, value_name = "CMD", help_heading = "Load")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) load_cmd: Option<String>,
+    /// Apply a profile for the time of the run, and undo it after: the name of one (`tailbound tune profiles`) or a file; needs root
+    #[arg(long, value_name = "PROFILE", help_heading = "Machine")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tune: Option<String>,
+    /// CPUs for real-time work, for --tune [default: the measured ones]
+    #[arg(long, value_name = "LIST", help_heading = "Machine", requires = "tune")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rt_cpus: Option<String>,
     #[command(flatten)]
     #[serde(skip)]
     pub(crate) work: BenchmarkArgs,

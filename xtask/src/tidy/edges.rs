@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-probe", &["rt", "sys", "host", "core", "trace"]),
     ("tailbound-import", &["core"]),
     ("tailbound-report", &["core", "stats"]),
-    ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats", "rules"]),
+    ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats", "rules", "tune"]),
     ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-trace", &["core"]),
     ("tailbound-testing", &[]),

@@ -409,6 +409,10 @@ fn plan(page: &mut Page, run: &Run) {
             p.cpu_dma_latency_us
                 .map_or_else(|| "left alone".to_owned(), |v| format!("held at {v} µs")),
         ),
+        (
+            "profile for the time of the run",
+            p.tune.as_ref().map_or_else(none, |t| format!("{} {}", t.name, t.rt_cpus)),
+        ),
         ("raw samples kept", if p.raw { "yes" } else { "no" }.to_owned()),
         ("seccomp on measured threads", if p.paranoid { "yes" } else { "no" }.to_owned()),
     ];

@@ -88,6 +88,7 @@ fn plan(shape: &Shape, interval_ns: i64) -> Plan {
         tasks: None,
         spread: None,
         timer_slack_ns: None,
+        tune: None,
         work: None,
         until: None,
     }

@@ -92,7 +92,7 @@ fn play(fate: &Fate) -> Played {
     supervisor.watch_over(&signals, &mut |_| ());
     let result = supervisor
         .into_watched()
-        .and_then(|watched| finish(&session, watched, &mut loads, &signals, &mut |_| ()));
+        .and_then(|watched| finish(&session, watched, &mut loads, None, &signals, &mut |_| ()));
     let wakes = wakes.iter().map(|w| w.lock().map(|w| w.clone()).unwrap_or_default()).collect();
     Played { result, wakes, memory }
 }

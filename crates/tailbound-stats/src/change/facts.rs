@@ -78,6 +78,12 @@ fn all(run: &Run) -> Vec<(String, String)> {
         "plan.cpu_dma_latency_us".to_owned(),
         plan.cpu_dma_latency_us.map_or_else(none, |v| v.to_string()),
     ));
+    out.push((
+        "plan.tune".to_owned(),
+        plan.tune
+            .as_ref()
+            .map_or_else(none, |t| format!("{} {}", t.name, t.rt_cpus).trim().to_owned()),
+    ));
     out.push(("plan.observe".to_owned(), plan.observe.map_or_else(none, |v| v.to_string())));
     out
 }

@@ -38,6 +38,7 @@ pub(crate) fn plan(deadline_ns: Option<i64>) -> Plan {
         tasks: None,
         spread: None,
         timer_slack_ns: None,
+        tune: None,
         work: None,
         until: None,
     }

@@ -40,10 +40,10 @@ pub(super) fn make(
     let can: Vec<&Part> = parts.iter().filter(|p| p.not_in_lab.is_none()).collect();
     length(args, chosen, &can)?;
     let bench = Bench::open(&args.host)?;
-    let emulator = bench.ready(&request(args, chosen, parts.first().ok_or_else(Failure::bug)?))?;
+    let emulator = bench.ready(&request(args, chosen, parts.first().ok_or_else(Failure::bug)?)?)?;
     let mut all = Vec::new();
     for part in can {
-        let request = request(args, chosen, part);
+        let request = request(args, chosen, part)?;
         for labelled in request.cells(&mut |name, arch| bench.obtain(name, arch))? {
             let system = folder.system(&format!("lab-{}", labelled.kernel))?;
             all.push(Job { part: part.id.clone(), system, labelled });
@@ -109,14 +109,21 @@ fn keep(job: &Job, made: &tailbound_lab::Made) -> Result<(), Failure> {
 }
 
 /// What the lab is asked for one part.
-fn request(args: &CampaignRunArgs, chosen: &Chosen, part: &Part) -> Request {
+fn request(args: &CampaignRunArgs, chosen: &Chosen, part: &Part) -> Result<Request, Failure> {
     let mut campaign = options(args).config(&chosen.file.name, part, true);
     let load = campaign.load.take().map_or_else(|| "none".to_owned(), |l| l.join(","));
     if part.only_work {
         (campaign.loops, campaign.duration) = (Some(BESIDE_WORKS), None);
     }
     let guest = &args.guest;
-    Request {
+    let rt_cpus = campaign.rt_cpus.take();
+    let tune: Vec<String> = campaign.tune.take().into_iter().collect();
+    let text = |name: &String| Ok((name.clone(), crate::cmd::tune::profile_text(name)?));
+    let profiles = tune.iter().map(text).collect::<Result<_, Failure>>()?;
+    Ok(Request {
+        tune,
+        rt_cpus,
+        profiles,
         kernels: args.kernel.clone(),
         append: vec![part.append.clone()],
         targets: guest.target.clone(),
@@ -132,7 +139,7 @@ fn request(args: &CampaignRunArgs, chosen: &Chosen, part: &Part) -> Request {
         guest: args.host.guest.clone(),
         campaign,
         ..Request::default()
-    }
+    })
 }
 
 /// Refuses what would take days, unless somebody says yes.

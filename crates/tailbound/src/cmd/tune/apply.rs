@@ -4,18 +4,18 @@
 //! Context: COLD.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::json;
-use tailbound_core::{units, utc};
+use tailbound_core::units;
 use tailbound_host::Root;
-use tailbound_sys::process;
 use tailbound_tune::journal::{self, Journal, Places, Transaction};
-use tailbound_tune::{ApplyError, Machine, Plan, Recipe};
+use tailbound_tune::{HereError, Plan, Recipe, apply_here, needs_root, start_guard};
 
 use crate::cli_tune::{ApplyArgs, HowArgs, WhichArgs};
 use crate::say::{self, Failure};
 
-use super::{guard, recipe as recipes, text};
+use super::{recipe as recipes, text};
 
 /// Largest saved plan that is read, in bytes.
 const PLAN_MAX: u64 = 64 << 20;
@@ -56,16 +56,19 @@ fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let number = match here_and_now(plan) {
+    let number = match apply_here(plan) {
         Ok(applied) => applied,
-        Err(Refusal::Refused(why)) => {
+        Err(why @ HereError::Step(_)) => {
             say::note(&format!("tailbound: {why}"));
             return Ok(ExitCode::from(REFUSED));
         }
-        Err(Refusal::Failed(failure)) => return Err(failure),
+        Err(e) => return Err(Failure::cannot(e)),
     };
     if let Some(ns) = after_ns {
-        guard::start(number.number, ns)?;
+        let after = Duration::from_nanos(ns.unsigned_abs());
+        start_guard(number.number, Some(after)).map_err(|e| {
+            Failure::cannot(format!("the change is applied, and nobody guards it: {e}"))
+        })?;
     }
     if how.json {
         say::answer_json(&json!({
@@ -91,52 +94,9 @@ fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why nothing is applied.
-pub(super) enum Refusal {
-    /// A step was refused, and those before it are undone.
-    Refused(String),
-    /// It could not begin.
-    Failed(Failure),
-}
-
-/// Applies a plan to this machine.
-pub(super) fn here_and_now(plan: &Plan) -> Result<tailbound_tune::Applied, Refusal> {
-    let failed = |e: &dyn std::fmt::Display| Refusal::Failed(Failure::cannot(e));
-    needs_root().map_err(Refusal::Failed)?;
-    let places = Places::of_machine();
-    let _lock = journal::lock(&places).map_err(|e| failed(&e))?;
-    let all = journal::all(&places).map_err(|e| failed(&e))?;
-    if let Some(cut) = all.iter().find(|t| !t.has_ended() && !t.is_applied()) {
-        return Err(failed(&format!(
-            "change {} was interrupted and is neither applied nor undone: run `tailbound tune undo {}` first",
-            cut.number, cut.number
-        )));
-    }
-    let mut machine = Machine::new(Root::real());
-    match tailbound_tune::apply(&mut machine, &places, plan, &now(), &mut |_, _| ()) {
-        Ok(applied) => Ok(applied),
-        Err(e @ ApplyError::Step { .. }) => Err(Refusal::Refused(format!(
-            "{e}. Leave that setting out with --without, or see `tailbound tune plan --all`"
-        ))),
-        Err(ApplyError::Journal(e)) => Err(failed(&e)),
-    }
-}
-
-pub(super) fn now() -> String {
-    utc::from_ns(tailbound_sys::clock::now_ns(tailbound_sys::clock::CLOCK_REALTIME))
-}
-
-/// Settings belong to root.
-pub(super) fn needs_root() -> Result<(), Failure> {
-    if process::is_root() {
-        return Ok(());
-    }
-    Err(Failure::cannot("only root may change settings: run it with sudo"))
-}
-
 /// `tailbound tune confirm`
 pub(super) fn confirm(args: &WhichArgs) -> Result<ExitCode, Failure> {
-    needs_root()?;
+    needs_root().map_err(Failure::cannot)?;
     let places = Places::of_machine();
     let _lock = journal::lock(&places).map_err(Failure::cannot)?;
     let all = journal::all(&places).map_err(Failure::cannot)?;

@@ -17,15 +17,13 @@ use tailbound_sys::sched;
 use crate::cli_tune::ExecArgs;
 use crate::say::Failure;
 
-use super::apply::needs_root;
-
 /// `tailbound tune exec`
 #[expect(
     clippy::disallowed_methods,
     reason = "this process becomes the program; there is no child"
 )]
 pub(super) fn exec(args: &ExecArgs) -> Result<ExitCode, Failure> {
-    needs_root()?;
+    tailbound_tune::needs_root().map_err(Failure::cannot)?;
     let root = Root::real();
     let group = cgroups::partition(&root).ok_or_else(|| {
         Failure::cannot("no CPUs are isolated by a partition of tailbound: run `tailbound tune isolate LIST` first")

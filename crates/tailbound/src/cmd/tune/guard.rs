@@ -12,29 +12,19 @@ use std::time::{Duration, Instant};
 use tailbound_sys::limits;
 use tailbound_sys::sched::{self, Attributes};
 use tailbound_sys::signal::Signals;
-use tailbound_tune::holder;
-use tailbound_tune::journal::{self, Places};
+use tailbound_tune::{holder, undo_unless_confirmed};
 
 use crate::say::Failure;
-
-use super::undo;
 
 /// Above every thread that a profile sets.
 const PRIORITY: u32 = 98;
 /// What it may spend without sleeping: an undo is some milliseconds a step.
 const BUSY_NS: i64 = 20_000_000_000;
-/// Between two tries to get the lock.
-const RETRY: Duration = Duration::from_millis(100);
+/// Tries to undo, and the time between two: an hour.
+const TRIES: u32 = 3600;
+const RETRY: Duration = Duration::from_secs(1);
 
-/// Starts the process that undoes change `number` after `after_ns`.
-pub(super) fn start(number: u32, after_ns: i64) -> Result<(), Failure> {
-    let ms = (after_ns / 1_000_000).max(1).to_string();
-    holder::start_detached(&["tune-guard".into(), number.to_string().into(), ms.into()])
-        .map(drop)
-        .map_err(|e| Failure::cannot(format!("the change is applied, and nobody guards it: {e}")))
-}
-
-/// `tailbound tune-guard NUMBER MILLISECONDS`
+/// `tailbound tune-guard NUMBER MILLISECONDS`; 0: when its standard input ends.
 pub(crate) fn guard(number: u32, ms: u64) -> Result<ExitCode, Failure> {
     // A hang-up of the terminal must not end it.
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
@@ -43,22 +33,26 @@ pub(crate) fn guard(number: u32, ms: u64) -> Result<ExitCode, Failure> {
     let urgent =
         Attributes { policy: sched::SCHED_FIFO, priority: PRIORITY, ..Attributes::default() };
     drop(sched::set_without_children(0, &urgent));
-    let until = Instant::now() + Duration::from_millis(ms);
-    while let Some(left) = until.checked_duration_since(Instant::now()) {
-        let wait = i32::try_from(left.as_millis()).unwrap_or(i32::MAX).saturating_add(1);
-        signals.wait(wait);
-    }
-    let places = Places::of_machine();
-    loop {
-        let Ok(_lock) = journal::lock(&places) else {
-            std::thread::park_timeout(RETRY);
-            continue;
-        };
-        let found = tailbound_tune::find(&places, number).map_err(Failure::cannot)?;
-        if let Some(transaction) = found.filter(|t| !t.has_ended() && !t.is_confirmed()) {
-            undo::of(&places, &transaction, false)?;
+    match ms {
+        // The end of the pipe is the end of whoever changed something for a while.
+        0 => drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink())),
+        ms => {
+            let until = Instant::now() + Duration::from_millis(ms);
+            while let Some(left) = until.checked_duration_since(Instant::now()) {
+                let wait = i32::try_from(left.as_millis()).unwrap_or(i32::MAX).saturating_add(1);
+                signals.wait(wait);
+            }
         }
-        return Ok(ExitCode::SUCCESS);
+    }
+    // Another program may hold the lock for long, and a full disk may get room.
+    let mut tries = TRIES;
+    loop {
+        match undo_unless_confirmed(number) {
+            Ok(_) => return Ok(ExitCode::SUCCESS),
+            Err(e) if tries == 0 => return Err(Failure::cannot(e)),
+            Err(_) => std::thread::park_timeout(RETRY),
+        }
+        tries -= 1;
     }
 }
 

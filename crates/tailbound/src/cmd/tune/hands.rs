@@ -7,11 +7,13 @@ use std::cell::RefCell;
 
 use tailbound_report::machine::ThreadId;
 use tailbound_tune::journal::{self, Places};
-use tailbound_tune::{InterruptRule, Plan, Recipe, ThreadRule, arrow};
+use tailbound_tune::{
+    InterruptRule, Plan, Recipe, ThreadRule, apply_here, arrow, needs_root, undo_here,
+};
 
-use super::apply::{Refusal, here_and_now, needs_root, one};
+use super::apply::one;
 use super::view::hands::{Hands, Refused, Wanted};
-use super::{recipe, text, undo};
+use super::{recipe, text};
 
 /// Changes this machine.
 #[derive(Debug, Default)]
@@ -67,13 +69,8 @@ impl Hands for OwnHands {
             Some((_, plan)) => plan,
             None => recipe::plan(&of(wanted)).map_err(refused)?,
         };
-        match here_and_now(&plan) {
-            Ok(done) => {
-                Ok(format!("applied as number {}: {}", done.number, text::changes(done.made)))
-            }
-            Err(Refusal::Refused(why)) => Err(refused(why)),
-            Err(Refusal::Failed(failure)) => Err(refused(failure)),
-        }
+        let done = apply_here(&plan).map_err(refused)?;
+        Ok(format!("applied as number {}: {}", done.number, text::changes(done.made)))
     }
 
     fn undo(&mut self) -> Result<String, Refused> {
@@ -82,7 +79,7 @@ impl Hands for OwnHands {
         let _lock = journal::lock(&places).map_err(refused)?;
         let all = journal::all(&places).map_err(refused)?;
         let transaction = one(&all, None).map_err(refused)?;
-        let report = undo::of(&places, transaction, false).map_err(refused)?;
+        let report = undo_here(&places, transaction, false).map_err(refused)?;
         let left = report.left();
         let number = transaction.number;
         if left == 0 {

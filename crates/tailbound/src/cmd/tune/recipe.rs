@@ -3,17 +3,12 @@
 //!
 //! Context: COLD. What it comes to on the machine: `tailbound_tune::Recipe::plan`.
 
-use std::path::Path;
-
 use tailbound_tune::{
     InterruptRule, Plan, PlanError, Profile, Recipe, SHIPPED, ThreadRule, Written,
 };
 
 use crate::cli_tune::{CpusArgs, IrqArgs, IsolateArgs, MoveArgs, RecipeArgs, SetArgs};
 use crate::say::Failure;
-
-/// Largest profile that is read, in bytes.
-const PROFILE_MAX: u64 = 1 << 20;
 
 /// Settings that keep others off CPUs, in the words of profiles.
 const ISOLATION: &[&str] = &[
@@ -65,21 +60,7 @@ fn with_cpus(written: &Written, cpus: &CpusArgs) -> Result<Recipe, Failure> {
 
 /// A shipped profile, or a file.
 pub(crate) fn profile(name: &str) -> Result<Written, Failure> {
-    if let Some(profile) = Profile::shipped(name) {
-        return Ok(profile.written().clone());
-    }
-    let path = Path::new(name);
-    if !name.contains(['/', '.']) && !path.exists() {
-        let names: Vec<&str> = SHIPPED.iter().map(|(n, _)| *n).collect();
-        return Err(Failure::usage(format!(
-            "there is no profile `{name}`: {} come with the program, or name a TOML file",
-            names.join(", ")
-        )));
-    }
-    let text = tailbound_sys::given::text(path, PROFILE_MAX)
-        .map_err(|e| Failure::usage(format!("{name}: {e}")))?;
-    let profile = Profile::parse(&text).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
-    Ok(profile.written().clone())
+    tailbound_run::profile(name).map_err(Failure::usage)
 }
 
 /// Adds `SETTING=VALUE` words.

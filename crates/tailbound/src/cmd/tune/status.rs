@@ -14,7 +14,7 @@ use tailbound_tune::{Drift, Machine, Step, machine_id, shown, verify as look};
 use crate::cli_tune::{JsonArg, WhichJsonArgs};
 use crate::say::{self, Failure};
 
-use super::apply::{needs_root, one};
+use super::apply::one;
 use super::text::changes;
 
 /// Exit status where something was changed since.
@@ -36,7 +36,7 @@ fn state(transaction: &Transaction) -> &'static str {
 }
 
 fn read() -> Result<Vec<Transaction>, Failure> {
-    needs_root()?;
+    tailbound_tune::needs_root().map_err(Failure::cannot)?;
     journal::all(&Places::of_machine()).map_err(Failure::cannot)
 }
 

@@ -6,21 +6,20 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use tailbound_host::Root;
 use tailbound_tune::journal::{self, Places, Transaction};
-use tailbound_tune::{Machine, Mode, UndoReport, accept, machine_id, sentence, undo as put_back};
+use tailbound_tune::{UndoReport, accept, needs_root, now, sentence, undo_here};
 
 use crate::cli_tune::UndoArgs;
 use crate::say::{self, Failure};
 
-use super::apply::{needs_root, now, one};
+use super::apply::one;
 
 /// Exit status where something is not as it was.
 const LEFT: u8 = 1;
 
 /// `tailbound tune undo`
 pub(super) fn undo(args: &UndoArgs) -> Result<ExitCode, Failure> {
-    needs_root()?;
+    needs_root().map_err(Failure::cannot)?;
     let places = Places::of_machine();
     let _lock = journal::lock(&places).map_err(Failure::cannot)?;
     let all = journal::all(&places).map_err(Failure::cannot)?;
@@ -45,7 +44,7 @@ pub(super) fn undo(args: &UndoArgs) -> Result<ExitCode, Failure> {
             continue;
         }
         refuse_covered(&all, transaction, args)?;
-        let report = of(&places, transaction, args.force)?;
+        let report = undo_here(&places, transaction, args.force).map_err(Failure::cannot)?;
         left += report.left();
         answers.push(as_json(transaction, &report));
         if !args.json {
@@ -56,19 +55,6 @@ pub(super) fn undo(args: &UndoArgs) -> Result<ExitCode, Failure> {
         say::answer_json(&json!({ "changes": answers }))?;
     }
     Ok(ExitCode::from(if left == 0 { 0 } else { LEFT }))
-}
-
-/// Undoes one on this machine.
-pub(super) fn of(
-    places: &Places,
-    transaction: &Transaction,
-    force: bool,
-) -> Result<UndoReport, Failure> {
-    let root = Root::real();
-    let booted = transaction.plan().map(|p| p.machine.boot_id.clone()).unwrap_or_default();
-    let mode = Mode { force, rebooted: booted != machine_id(&root).boot_id };
-    let mut machine = Machine::new(root);
-    put_back(&mut machine, places, transaction, mode, &now()).map_err(Failure::cannot)
 }
 
 fn refuse_ended(transaction: &Transaction) -> Result<(), Failure> {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Settings for the time of a run: applied before anything is read or started, undone after it,
+//! also where the run is killed.
+//!
+//! Context: SETUP, COLD. Not here: what a profile is (`tailbound-tune`).
+
+use std::path::Path;
+
+use tailbound_core::finding::{Finding, Impact};
+use tailbound_core::lab::TuneJob;
+use tailbound_core::plan::RunConfig;
+use tailbound_host::Root;
+use tailbound_tune::{ForNow, Plan, Profile, Recipe, SHIPPED, Written};
+
+use crate::error::RunError;
+
+/// Largest profile that is read, in bytes.
+const PROFILE_MAX: u64 = 1 << 20;
+
+/// A profile that comes with the program, or in a file.
+///
+/// # Errors
+/// What is wrong with it, for the person who named it.
+pub fn profile(name: &str) -> Result<Written, String> {
+    if let Some(profile) = Profile::shipped(name) {
+        return Ok(profile.written().clone());
+    }
+    let path = Path::new(name);
+    if !name.contains(['/', '.']) && !path.exists() {
+        let names: Vec<&str> = SHIPPED.iter().map(|(n, _)| *n).collect();
+        return Err(format!(
+            "there is no profile `{name}`: {} come with the program, or name a TOML file",
+            names.join(", ")
+        ));
+    }
+    let text = tailbound_sys::given::text(path, PROFILE_MAX).map_err(|e| format!("{name}: {e}"))?;
+    let profile = Profile::parse(&text).map_err(|e| format!("{name}: {e}"))?;
+    Ok(profile.written().clone())
+}
+
+/// What `--tune` and `--rt-cpus` ask for; the CPUs are the measured ones where none are named.
+pub(crate) fn wanted(w: &RunConfig, measured: &str) -> Result<Option<TuneJob>, RunError> {
+    let Some(name) = &w.tune else {
+        return match w.rt_cpus {
+            Some(_) => Err(RunError::Usage("--rt-cpus: only with --tune PROFILE".to_owned())),
+            None => Ok(None),
+        };
+    };
+    let usage = |e: &dyn std::fmt::Display| RunError::Usage(format!("--tune: {e}"));
+    let written = profile(name).map_err(|e| usage(&e))?;
+    let needs_cpus = Profile::of(written.clone()).map_err(|e| usage(&e))?.needs_cpus();
+    let rt_cpus = match &w.rt_cpus {
+        Some(given) => given.clone(),
+        None if needs_cpus => measured.to_owned(),
+        None => String::new(),
+    };
+    let profile = Recipe::of(&written).profile;
+    Ok(Some(TuneJob { name: name.clone(), profile, rt_cpus, ..TuneJob::default() }))
+}
+
+/// The plan of a job on this machine.
+///
+/// # Errors
+/// Words that are wrong, or a machine that cannot.
+pub(crate) fn plan(job: &TuneJob, root: &Root) -> Result<Plan, RunError> {
+    let recipe =
+        Recipe { profile: job.profile.clone(), rt_cpus: job.rt_cpus.clone(), ..Recipe::default() };
+    recipe.plan(root).map_err(|e| match e.is_of_machine() {
+        true => RunError::Cannot(format!("--tune: {e}")),
+        false => RunError::Usage(format!("--tune: {e}")),
+    })
+}
+
+/// A profile that is in force.
+#[derive(Debug)]
+pub(crate) struct Tuned {
+    held: ForNow,
+    applied: Finding,
+}
+
+impl Tuned {
+    /// Applies what the plan of a run asks for.
+    pub(crate) fn apply(job: Option<&TuneJob>, root: &Root) -> Result<Option<Self>, RunError> {
+        let Some(job) = job else { return Ok(None) };
+        let plan = plan(job, root)?;
+        let held = ForNow::apply(&plan).map_err(|e| RunError::Cannot(format!("--tune: {e}")))?;
+        let (made, skipped) = held.applied().map_or((0, 0), |a| (a.made, a.skipped.len()));
+        let cpus = match job.rt_cpus.as_str() {
+            "" => String::new(),
+            cpus => format!(" for CPUs {cpus}"),
+        };
+        let title = format!(
+            "the profile {}{cpus} was applied before the measurement ({made} changes, {skipped} passed over)",
+            job.name
+        );
+        let missing: Vec<String> = plan
+            .left_out
+            .iter()
+            .filter(|l| !l.harmless)
+            .map(|l| format!("{}: {}", l.setting, l.why))
+            .collect();
+        let finding = Finding::new("tuned", Impact::Notice, title);
+        let applied = match missing.is_empty() {
+            true => finding,
+            false => finding.meaning(format!("Not possible here: {}.", missing.join("; "))),
+        };
+        Ok(Some(Self { held, applied }))
+    }
+
+    /// What was applied, for the run file.
+    pub(crate) fn finding(&self) -> Finding {
+        self.applied.clone()
+    }
+
+    /// Undoes it; what a reader must know of that.
+    pub(crate) fn end(self) -> Option<Finding> {
+        let left = match self.held.end() {
+            Ok(report) if report.left() == 0 => return None,
+            Ok(report) => format!(
+                "{} of {} settings were changed by another program meanwhile and are left",
+                report.left(),
+                report.outcomes.len()
+            ),
+            Err(e) => format!("the settings are not undone yet: {e}"),
+        };
+        Some(
+            Finding::new("tuned-left", Impact::Doubt, left)
+                .meaning("The machine was not the same during the whole run, or is not as it was before.")
+                .remedy("See `tailbound tune status`, then run `tailbound tune undo`."),
+        )
+    }
+}
