@@ -41,7 +41,7 @@ pub use kernel::{Kernel, KernelName};
 pub use machine::Machine;
 pub use pool::{Happened, run_all};
 pub use qemu::Emulator;
-pub use request::{Labelled, Request};
+pub use request::{Labelled, Request, System};
 pub use run::{Cost, Made, Means, run};
 pub use store::Store;
 pub use target::Target;

@@ -15,6 +15,7 @@ pub mod compare;
 pub mod decide;
 pub mod digest;
 pub mod escape;
+pub mod experiment;
 pub mod export;
 pub mod figures;
 pub mod history;

@@ -11,11 +11,13 @@
 //! ```text
 //! rounds/    variants in turn, in random order      campaign/  a publication's measurements, by system
 //! sweep.rs   one interval after the other           sleepers.rs  one number of tasks after the other
+//! auto/      which of many changes help
 //! decide/    which file is of which system          child.rs   one run in a process of its own
 //! ```
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod auto;
 pub mod caller;
 pub mod campaign;
 pub mod child;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::cli_tune_auto::AutoArgs;
 use crate::cli_tune_show::TuneShowArgs;
 use crate::lazy::Lazy;
 
@@ -41,6 +42,8 @@ pub(crate) enum Tune {
     Irq(Lazy<IrqArgs>),
     /// Set the policy of threads, or settings by name
     Set(Lazy<SetArgs>),
+    /// Find out by measurement which changes help on this machine, or in the lab, and keep those
+    Auto(Lazy<AutoArgs>),
     /// Run a program on isolated CPUs, inside the partition that `isolate` made
     Exec(Lazy<ExecArgs>),
 }

@@ -95,6 +95,11 @@ pub fn comparison(answer: &Answer) -> String {
     page.finish(&format!("comparison of {} systems", answer.systems.systems.len()), &reports)
 }
 
+/// The body of a comparison in a page of something else.
+pub(crate) fn compared(page: &mut Page, answer: &Answer) {
+    compare::overview(page, answer, false);
+}
+
 /// What a browser may do with a page whose only script is this one.
 fn policy(script: &str) -> String {
     let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(script));

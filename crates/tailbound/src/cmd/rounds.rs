@@ -80,7 +80,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
             "--rounds {rounds}: intervals and verdicts take {need} rounds; with fewer there are figures only. More can be made later, by the same command with the same --out"
         ));
     }
-    let mut shown = Shown { quiet: args.plan.quiet, terminal: io::stderr().is_terminal() };
+    let mut shown = Shown::new(args.plan.quiet);
     let made = series::make(&series, &common, &mut Machine::default(), &mut shown);
     shown.clear();
     let interrupted = made?;
@@ -179,7 +179,7 @@ fn check(variants: &[Variant]) -> Result<(), Failure> {
 }
 
 /// What is shown while the series goes on.
-struct Shown {
+pub(crate) struct Shown {
     quiet: bool,
     terminal: bool,
 }
@@ -227,7 +227,11 @@ impl Progress for Shown {
 }
 
 impl Shown {
-    fn clear(&self) {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { quiet, terminal: io::stderr().is_terminal() }
+    }
+
+    pub(crate) fn clear(&self) {
         if self.terminal && !self.quiet {
             crate::say::redraw("");
         }

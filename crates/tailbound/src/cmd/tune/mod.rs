@@ -4,6 +4,7 @@
 //! Context: COLD.
 
 mod apply;
+mod auto;
 mod exec;
 mod guard;
 mod hands;
@@ -41,6 +42,7 @@ pub(crate) fn tune(what: &Tune) -> Result<ExitCode, Failure> {
         Tune::Move(args) => apply::recipe(&recipe::move_threads(args)?, &args.how),
         Tune::Irq(args) => apply::recipe(&recipe::interrupts(args)?, &args.how),
         Tune::Set(args) => apply::recipe(&recipe::set(args)?, &args.how),
+        Tune::Auto(args) => auto::auto(args),
         Tune::Exec(args) => exec::exec(args),
     }
 }

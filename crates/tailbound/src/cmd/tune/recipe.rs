@@ -11,7 +11,7 @@ use crate::cli_tune::{CpusArgs, IrqArgs, IsolateArgs, MoveArgs, RecipeArgs, SetA
 use crate::say::Failure;
 
 /// Settings that keep others off CPUs, in the words of profiles.
-const ISOLATION: &[&str] = &[
+pub(super) const ISOLATION: &[&str] = &[
     "threads",
     "kernel-threads",
     "default-irq-affinity",
@@ -64,7 +64,7 @@ pub(crate) fn profile(name: &str) -> Result<Written, Failure> {
 }
 
 /// Adds `SETTING=VALUE` words.
-fn add<'a>(written: &mut Written, words: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+pub(super) fn add<'a>(written: &mut Written, words: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
     for word in words {
         let (name, value) = word.split_once('=').ok_or_else(|| {
             Failure::usage(format!(

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Stage by stage: what is measured, and who goes on.
+//!
+//! Context: COLD.
+//!
+//! | stage | sets in each round | who goes on |
+//! |---|---|---|
+//! | `alone` | untouched, each candidate | the better half; each improvement too, where no more than 6 go on; a regression never |
+//! | `again` (while more than 6 are left) | untouched, each that is left, twice the rounds | as above |
+//! | `together` | untouched, all that are left, all but each | whose absence is a regression; an undecided one if it improved alone |
+//! | `kept` | untouched, what is kept, twice the rounds | all, if that is an improvement; else nobody |
+
+use tailbound_core::Run;
+use tailbound_stats::compare::{Settings, Systems, Word};
+
+use super::cost::costs;
+use super::design::{Design, TOGETHER_MAX, half};
+use super::found::{Answered, Fate, Found, Stage, Tried};
+use super::{Bench, Set};
+
+/// The name of the set without changes.
+pub const UNTOUCHED: &str = "untouched";
+/// The name of the set of all that are left.
+const ALL: &str = "all";
+
+/// Runs the experiment over candidates of these names.
+///
+/// # Errors
+/// When a run cannot be made.
+pub fn search<B: Bench>(
+    names: &[String],
+    design: &Design,
+    settings: &Settings,
+    bench: &mut B,
+) -> Result<Found, B::Error> {
+    let tried = (0..names.len()).map(|candidate| Tried { candidate, fate: Fate::Open });
+    let found = Found { tried: tried.collect(), ..Found::default() };
+    let mut search = Search { names, settings, bench, found };
+    search.all(design)?;
+    Ok(search.found)
+}
+
+struct Search<'a, B> {
+    names: &'a [String],
+    settings: &'a Settings,
+    bench: &'a mut B,
+    found: Found,
+}
+
+impl<B: Bench> Search<'_, B> {
+    fn all(&mut self, design: &Design) -> Result<(), B::Error> {
+        let mut left: Vec<usize> = (0..self.names.len()).collect();
+        let mut rounds = design.rounds;
+        let mut name = "alone";
+        loop {
+            let sets = left.iter().map(|c| self.single(*c)).collect();
+            let Some(stage) = self.stage(name, sets, rounds, UNTOUCHED)? else { return Ok(()) };
+            left = self.better_half(stage, &left);
+            if left.len() <= TOGETHER_MAX {
+                break;
+            }
+            (rounds, name) = (rounds.saturating_mul(2), "again");
+        }
+        if left.len() > 1 {
+            let Some(helping) = self.together(&left, design.rounds)? else { return Ok(()) };
+            left = helping;
+        }
+        // A single one that is no improvement has no chance, and is not measured again.
+        let improved = |c: &usize| self.word_alone(*c) == Some(Word::Improvement);
+        if left.is_empty() || (left.len() == 1 && !left.iter().any(improved)) {
+            left.iter().for_each(|c| set(&mut self.found, *c, Fate::NoHelp));
+            return Ok(());
+        }
+        let kept = Set { name: "kept".to_owned(), members: left.clone() };
+        let Some(stage) = self.stage("kept", vec![kept], design.last_rounds, UNTOUCHED)? else {
+            return Ok(());
+        };
+        let word = self.found.stages.get(stage).and_then(|s| s.answers.first()?.word());
+        let fate =
+            if word == Some(Word::Improvement) { Fate::Kept } else { Fate::NotConfirmed };
+        left.iter().for_each(|c| set(&mut self.found, *c, fate));
+        Ok(())
+    }
+
+    fn single(&self, candidate: usize) -> Set {
+        let name = self.names.get(candidate).cloned().unwrap_or_default();
+        Set { name, members: vec![candidate] }
+    }
+
+    fn word_alone(&self, candidate: usize) -> Option<Word> {
+        self.found.alone(candidate).and_then(|(_, a)| a.word())
+    }
+
+    /// Measures the untouched system and `sets` in turn; its place among the stages, or `None` if it was
+    /// interrupted.
+    fn stage(
+        &mut self,
+        name: &str,
+        mut sets: Vec<Set>,
+        rounds: u32,
+        reference: &str,
+    ) -> Result<Option<usize>, B::Error> {
+        sets.insert(0, Set { name: UNTOUCHED.to_owned(), members: Vec::new() });
+        let name = format!("{}-{name}", self.found.stages.len() + 1);
+        let measured = self.bench.measure(&name, &sets, rounds)?;
+        if measured.interrupted {
+            self.found.interrupted = true;
+            return Ok(None);
+        }
+        let answers = self.judged(&sets, measured.runs, reference);
+        self.found.stages.push(Stage { name, rounds, reference: reference.to_owned(), answers });
+        Ok(Some(self.found.stages.len() - 1))
+    }
+
+    fn judged(&self, sets: &[Set], runs: Vec<Run>, reference: &str) -> Vec<Answered> {
+        let others: Vec<&Set> = sets.iter().filter(|s| s.name != reference).collect();
+        let cost: Vec<_> = others.iter().map(|s| costs(&runs, reference, &s.name)).collect();
+        let mut order = vec![reference.to_owned()];
+        order.extend(others.iter().map(|s| s.name.clone()));
+        let differences = match Systems::of(&[(String::new(), runs)], &order) {
+            Ok(systems) => systems
+                .differences(self.settings)
+                .into_iter()
+                .map(|d| d.map_err(|e| e.to_string()))
+                .collect(),
+            Err(e) => vec![Err(e.to_string()); others.len()],
+        };
+        let answer = |((set, difference), costs): ((&&Set, _), _)| Answered {
+            set: (*set).clone(),
+            difference,
+            costs,
+        };
+        others.iter().zip(differences).zip(cost).map(answer).collect()
+    }
+
+    fn better_half(&mut self, stage: usize, left: &[usize]) -> Vec<usize> {
+        let answers = self.found.stages.get(stage).map(|s| s.answers.as_slice()).unwrap_or_default();
+        let mut ranked: Vec<(usize, f64, Option<Word>)> = answers
+            .iter()
+            .filter_map(|a| Some((*a.set.members.first()?, a.score(), a.word())))
+            .collect();
+        ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let mut on = Vec::new();
+        let mut fates = Vec::new();
+        for (place, (candidate, score, word)) in ranked.into_iter().enumerate() {
+            match word {
+                Some(Word::Regression) => fates.push((candidate, Fate::Worse)),
+                Some(Word::Improvement) => on.push(candidate),
+                _ if place < half(left.len()) && score < 0.0 => on.push(candidate),
+                _ => fates.push((candidate, Fate::LessThanOthers)),
+            }
+        }
+        if on.len() > TOGETHER_MAX {
+            let least = on.split_off(half(left.len()).min(on.len()));
+            fates.extend(least.into_iter().map(|c| (c, Fate::LessThanOthers)));
+        }
+        fates.into_iter().for_each(|(c, fate)| set(&mut self.found, c, fate));
+        on
+    }
+
+    /// Those whose absence is felt; `None` if it was interrupted.
+    fn together(&mut self, left: &[usize], rounds: u32) -> Result<Option<Vec<usize>>, B::Error> {
+        let mut sets = vec![Set { name: ALL.to_owned(), members: left.to_vec() }];
+        // Of two, all but each is what was measured alone.
+        for candidate in left {
+            let members = left.iter().copied().filter(|c| c != candidate).collect();
+            let name = self.names.get(*candidate).map_or("", String::as_str);
+            sets.push(Set { name: format!("no-{name}"), members });
+        }
+        let Some(_) = self.stage("together", sets, rounds, ALL)? else { return Ok(None) };
+        let mut helping = Vec::new();
+        for candidate in left {
+            let helps = match self.found.without(*candidate).and_then(Answered::word) {
+                Some(Word::Regression) => true,
+                Some(Word::Inconclusive) => {
+                    self.word_alone(*candidate) == Some(Word::Improvement)
+                }
+                _ => false,
+            };
+            match helps {
+                true => helping.push(*candidate),
+                false => set(&mut self.found, *candidate, Fate::NoHelp),
+            }
+        }
+        // Each can stand in for another: then the one that does most alone is enough.
+        if helping.is_empty() {
+            let score = |c: &usize| self.found.alone(*c).map_or(0.0, |(_, a)| a.score());
+            let improved = |c: &&usize| self.word_alone(**c) == Some(Word::Improvement);
+            let best = left.iter().filter(improved).min_by(|a, b| score(a).total_cmp(&score(b)));
+            if let Some(best) = best.copied() {
+                set(&mut self.found, best, Fate::Open);
+                helping.push(best);
+            }
+        }
+        Ok(Some(helping))
+    }
+}
+
+fn set(found: &mut Found, candidate: usize, fate: Fate) {
+    if let Some(tried) = found.tried.iter_mut().find(|t| t.candidate == candidate) {
+        tried.fate = fate;
+    }
+}

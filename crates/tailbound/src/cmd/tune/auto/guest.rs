@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sets of changes in the lab: settings in the guest, boot parameters, other kernels. A round is a
+//! seed; the runs of a stage are made in parallel, for no figure depends on it.
+//!
+//! Context: COLD.
+
+use std::path::Path;
+
+use tailbound_core::Run;
+use tailbound_core::plan::RunConfig;
+use tailbound_core::record::Round;
+use tailbound_lab::{Cell, Emulator, Request, System};
+use tailbound_series::auto::{Bench, Measured, Set};
+use tailbound_tune::Recipe;
+
+use super::candidates::{Candidate, profile};
+use crate::cli_tune_auto::AutoArgs;
+use crate::cmd::lab::cells;
+use crate::cmd::lab::run::keep;
+use crate::say::{self, Failure};
+
+/// The lab.
+pub(super) struct Lab<'a> {
+    pub(super) candidates: &'a [Candidate],
+    pub(super) args: &'a AutoArgs,
+    pub(super) config: RunConfig,
+    pub(super) folder: &'a Path,
+    pub(super) first_seed: u32,
+    pub(super) bench: cells::Bench<'a>,
+}
+
+impl Lab<'_> {
+    /// What the lab is asked for: one system for each set.
+    fn request(&self, sets: &[Set], seed: u32) -> Request {
+        let base = self.args.kernel.clone().unwrap_or_default();
+        let mut request = Request {
+            rt_cpus: self.args.rt_cpus.clone(),
+            smp: self.args.smp,
+            seed: Some(seed),
+            guest: self.args.host.guest.clone(),
+            campaign: self.config.clone(),
+            ..Request::default()
+        };
+        if !self.args.load.is_empty() {
+            request.loads = vec![self.args.load.join(",")];
+        }
+        for set in sets {
+            let members: Vec<&Candidate> =
+                set.members.iter().filter_map(|c| self.candidates.get(*c)).collect();
+            let append: Vec<&str> =
+                members.iter().map(|c| c.append.as_str()).filter(|a| !a.is_empty()).collect();
+            let tune = profile(&set.name, &members).map(|written| {
+                request.profiles.insert(set.name.clone(), Recipe::of(&written).profile);
+                set.name.clone()
+            });
+            // Of two kernels only one can boot: the last that was named.
+            let kernel = members.iter().rev().find_map(|c| c.kernel.clone());
+            request.systems.push(System {
+                kernel: kernel.unwrap_or_else(|| base.clone()),
+                append: append.join(" "),
+                tune,
+                name: Some(set.name.clone()),
+                ..System::default()
+            });
+        }
+        request
+    }
+
+    fn cells(&self, sets: &[Set], seed: u32) -> Result<(Vec<Cell>, Emulator), Failure> {
+        let request = self.request(sets, seed);
+        let emulator = self.bench.ready(&request)?;
+        let labelled = request.cells(&mut |name, arch| self.bench.obtain(name, arch))?;
+        Ok((labelled.into_iter().map(|l| l.cell).collect(), emulator))
+    }
+}
+
+impl Bench for Lab<'_> {
+    type Error = Failure;
+
+    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32) -> Result<Measured, Failure> {
+        let names: Vec<&str> = sets.iter().map(|s| s.name.as_str()).collect();
+        if !self.args.host.quiet {
+            say::note(&format!("Stage {stage}, {rounds} rounds: {}", names.join(", ")));
+        }
+        let mut all = Vec::new();
+        let mut emulator = None;
+        for round in 0..rounds {
+            // Every stage has seeds of its own: what is kept is not judged by the runs that chose it.
+            let seed = self.first_seed + round;
+            let (cells, with) = self.cells(sets, seed)?;
+            all.extend(cells);
+            emulator = Some(with);
+        }
+        self.first_seed += rounds;
+        let Some(emulator) = emulator else { return Ok(Measured::default()) };
+        let mut runs: Vec<(usize, Run)> = Vec::new();
+        let mut broken = None;
+        let folder = self.folder.join(stage);
+        let made = self.bench.make(&all, &emulator, &mut |at, made| {
+            let (round, place) = (at / sets.len(), at % sets.len());
+            let name = names.get(place).copied().unwrap_or_default();
+            match made {
+                Ok(mut made) => {
+                    made.run.header.round = Some(Round {
+                        series: stage.to_owned(),
+                        variant: name.to_owned(),
+                        round: u32::try_from(round).unwrap_or(u32::MAX),
+                        rounds,
+                        place: u32::try_from(place).unwrap_or(u32::MAX),
+                        seed: 0,
+                    });
+                    let file = folder.join(format!("{:03}-{name}.tailbound.jsonl", round + 1));
+                    if let Err(e) = keep(&file, &made.run, &made.console, true) {
+                        broken.get_or_insert(e);
+                    }
+                    let note = cells::summary(&format!("round {}, {name}", round + 1), &made);
+                    runs.push((at, made.run));
+                    note
+                }
+                Err(e) => {
+                    let note = format!("round {}, {name}: {e}", round + 1);
+                    broken.get_or_insert_with(|| Failure::cannot(&note));
+                    note
+                }
+            }
+        });
+        match made {
+            Err(e) if e.status == 5 => {
+                return Ok(Measured { runs: Vec::new(), interrupted: true });
+            }
+            made => made?,
+        }
+        if let Some(failure) = broken {
+            return Err(failure);
+        }
+        runs.sort_by_key(|(at, _)| *at);
+        Ok(Measured { runs: runs.into_iter().map(|(_, r)| r).collect(), interrupted: false })
+    }
+}
