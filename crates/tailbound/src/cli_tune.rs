@@ -117,6 +117,9 @@ pub(crate) struct PlanTuneArgs {
     /// Print a shell script that undoes it
     #[arg(long, conflicts_with = "json")]
     pub(crate) undo_script: bool,
+    /// Print a unit for systemd that applies it at each start and undoes it at each stop
+    #[arg(long, conflicts_with_all = ["script", "undo_script", "json"])]
+    pub(crate) systemd_unit: bool,
     /// Show every change, and what is so already
     #[arg(long)]
     pub(crate) all: bool,

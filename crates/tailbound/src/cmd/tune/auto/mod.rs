@@ -43,6 +43,9 @@ const LAB_LOOPS: u64 = 3000;
 /// `tailbound tune auto`
 pub(super) fn auto(args: &AutoArgs) -> Result<ExitCode, Failure> {
     let settings = compare::settings(&args.judge)?;
+    if args.judge.require_equivalent {
+        return Err(Failure::usage("--require-equivalent: nothing here has to be equivalent"));
+    }
     let all = candidates::asked(args)?;
     let now = clock::now_ns(clock::CLOCK_REALTIME);
     let folder = || {
