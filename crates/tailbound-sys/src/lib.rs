@@ -32,6 +32,7 @@ pub mod mem;
 pub mod membarrier;
 pub mod netns;
 pub mod new_file;
+pub mod only_reads;
 pub mod owner;
 pub mod perf;
 pub mod private;

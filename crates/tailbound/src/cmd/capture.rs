@@ -39,6 +39,19 @@ const LOG_WORDS: &[&str] = &[
 ];
 /// Parts of names of kernel parameters whose values are nobody's business.
 const SECRET: &[&str] = &["pass", "key", "token", "secret", "auth", "cred"];
+/// Kernel parameters that hold addresses and names of machines.
+const ADDRESSES: &[&str] = &[
+    "bootif",
+    "ifname",
+    "ip",
+    "nameserver",
+    "netconsole",
+    "netconsole.netconsole",
+    "netroot",
+    "nfsaddrs",
+    "nfsroot",
+    "systemd.hostname",
+];
 
 /// `tailbound capture`
 pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
@@ -86,7 +99,9 @@ fn archive(noting: &Root) -> std::io::Result<(Vec<u8>, usize)> {
     match kmsg::messages(&root) {
         Ok(lines) => {
             let kept = lines.iter().filter(|l| LOG_WORDS.iter().any(|w| l.contains(w)));
-            let text: String = kept.map(|l| format!("6,0,0,-;{l}\n")).collect();
+            // One of them quotes the command line.
+            let words = |l: &String| l.split(' ').map(redacted).collect::<Vec<_>>().join(" ");
+            let text: String = kept.map(|l| format!("6,0,0,-;{}\n", words(l))).collect();
             tree.files.insert(LOG.to_owned(), (text.into_bytes(), 0o644));
         }
         Err(Missing::Unknown(why)) => drop(tree.refused.insert(LOG.to_owned(), why)),
@@ -173,18 +188,23 @@ fn harmless(path: &str, bytes: Vec<u8>) -> Vec<u8> {
             format!("{}\n", words.join(" ")).into_bytes()
         }
         "/proc/cpuinfo" => lines(&|l| !l.starts_with("Serial")),
+        // Mounts of others name servers and users.
+        "/proc/self/mountinfo" => lines(&|l| l.contains(" - cgroup")),
+        // Only what tells that it is a container, of an environment that is often full of secrets.
+        "/proc/1/environ" => {
+            let mut words = bytes.split(|b| *b == 0).filter(|w| w.starts_with(b"container="));
+            words.next().map(|w| [w, &[0]].concat()).unwrap_or_default()
+        }
         _ => bytes,
     }
 }
 
-/// A kernel parameter without a value that may be a secret.
+/// A kernel parameter without a value that may be a secret or an address.
 fn redacted(word: &str) -> String {
-    match word.split_once('=') {
-        Some((name, _)) if SECRET.iter().any(|s| name.to_lowercase().contains(s)) => {
-            format!("{name}=REDACTED")
-        }
-        _ => word.to_owned(),
-    }
+    let Some((name, _)) = word.split_once('=') else { return word.to_owned() };
+    let plain = name.trim_start_matches('"').to_lowercase();
+    let secret = SECRET.iter().any(|s| plain.contains(s)) || ADDRESSES.contains(&plain.as_str());
+    if secret { format!("{name}=REDACTED") } else { word.to_owned() }
 }
 
 #[cfg(test)]
@@ -196,7 +216,17 @@ mod tests {
         let line = b"root=/dev/sda1 rd.luks.key=abc AdminPassword=x quiet\n".to_vec();
         let text = String::from_utf8(harmless("/proc/cmdline", line)).unwrap_or_default();
         assert_eq!(text, "root=/dev/sda1 rd.luks.key=REDACTED AdminPassword=REDACTED quiet\n");
+        let line = b"ip=192.0.2.7::192.0.2.1 idle=poll BOOTIF=01-02-00-5e".to_vec();
+        let text = String::from_utf8(harmless("/proc/cmdline", line)).unwrap_or_default();
+        assert_eq!(text, "ip=REDACTED idle=poll BOOTIF=REDACTED\n");
         let cpu = harmless("/proc/cpuinfo", b"processor: 0\nSerial\t: 1234\n".to_vec());
         assert_eq!(cpu, b"processor: 0\n");
+        let first = b"TOKEN=x\0container=podman\0PASSWORD=y\0".to_vec();
+        assert_eq!(harmless("/proc/1/environ", first), b"container=podman\0");
+        assert_eq!(harmless("/proc/1/environ", b"TOKEN=x\0".to_vec()), b"");
+        let group = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let mounts =
+            format!("{group}40 27 0:50 / /m rw - nfs server.example:/m rw,addr=192.0.2.1\n");
+        assert_eq!(harmless("/proc/self/mountinfo", mounts.into_bytes()), group.as_bytes());
     }
 }

@@ -4,7 +4,7 @@
 //! Context: COLD.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -29,10 +29,12 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         (Some(folder), _) => Root::at(folder.path()),
         (None, Some(path)) if path.is_dir() => Root::at(path),
         (None, Some(path)) => {
-            return Err(Failure::usage(format!(
-                "--root {}: there is no such file or folder",
-                path.display()
-            )));
+            let why = if path.exists() {
+                "neither a regular file nor a folder"
+            } else {
+                "there is no such file or folder"
+            };
+            return Err(Failure::usage(format!("--root {}: {why}", path.display())));
         }
         (None, None) => Root::real(),
     };
@@ -44,7 +46,12 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         },
         pid: args.pid,
     };
-    let online = tailbound_host::Cpus::read(&root).map_err(Failure::cannot)?.online;
+    let online = tailbound_host::Cpus::read(&root)
+        .map_err(|e| match &args.root {
+            Some(path) => Failure::cannot(format!("--root {}: {e}", path.display())),
+            None => Failure::cannot(e),
+        })?
+        .online;
     let strange = wanted.rt_cpus.minus(&online);
     if !strange.is_empty() {
         return Err(Failure::usage(format!(
@@ -103,18 +110,42 @@ fn watch(root: &Root, online: &CpuSet, text: &str) -> Result<Sample, Failure> {
 fn unpack(path: &Path) -> Result<tempfile::TempDir, Failure> {
     use std::io::Read as _;
     let at = |e: &dyn std::fmt::Display| Failure::usage(format!("--root {}: {e}", path.display()));
+    let none = |e: &dyn std::fmt::Display| at(&format!("not a file of tailbound capture: {e}"));
     let folder = tempfile::tempdir().map_err(Failure::cannot)?;
     let file = File::open(path).map_err(|e| at(&e))?;
     let plain = flate2::read::GzDecoder::new(file).take(CAPTURE_MAX);
     let mut archive = tar::Archive::new(plain);
     archive.set_preserve_permissions(true);
+    let mut bytes = 0u64;
     for entry in archive.entries().map_err(|e| at(&e))? {
-        let mut entry = entry.map_err(|e| at(&format!("not a file of tailbound capture: {e}")))?;
-        // Links could lead out of the folder; a capture has none.
-        if !entry.header().entry_type().is_file() && !entry.header().entry_type().is_dir() {
-            return Err(at(&"it holds links or devices: not a file of tailbound capture"));
+        let mut entry = entry.map_err(|e| none(&cause(&e)))?;
+        let name = entry.path().map_err(|e| none(&e))?.into_owned();
+        // A capture has no links, which could lead out of the folder, and no paths that do.
+        if !name.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir)) {
+            return Err(none(&format!("it holds {}, which leads out of it", name.display())));
         }
-        entry.unpack_in(folder.path()).map_err(|e| at(&e))?;
+        bytes = bytes.saturating_add(entry.size());
+        if bytes > CAPTURE_MAX {
+            return Err(none(&format!("unpacked it has more than {} MiB", CAPTURE_MAX >> 20)));
+        }
+        let kind = entry.header().entry_type();
+        if kind.is_dir() {
+            // With our own permissions: what may not be looked into could not be taken away.
+            std::fs::create_dir_all(folder.path().join(&name)).map_err(|e| none(&e))?;
+        } else if kind.is_file() {
+            entry.unpack_in(folder.path()).map_err(|e| none(&cause(&e)))?;
+        } else {
+            return Err(none(&"it holds links or devices"));
+        }
     }
     Ok(folder)
+}
+
+/// What is behind an error: the reader of archives names its own temporary files.
+fn cause(e: &std::io::Error) -> String {
+    let mut last: &dyn std::error::Error = e;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
 }
