@@ -17,6 +17,8 @@
 //! campaign.rs published measurements done again, kills, and their pages
 //! export.rs   formats of other tools, packed files
 //! tune_show.rs threads and interrupts, looked at only; tune_live.rs in the interactive view
+//! check.rs    what is wrong with a machine: looked at only, and captured
+//! tune.rs     changes: made, looked after, undone, refused; apart.rs keeps them apart
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -24,8 +26,10 @@
 
 #[path = "../../../tailbound-import/tests/import/altered.rs"]
 mod altered;
+mod apart;
 mod bounds;
 mod campaign;
+mod check;
 mod container;
 mod decide;
 mod duration;
@@ -50,6 +54,7 @@ mod probes;
 mod remains;
 mod rounds;
 mod small;
+mod tune;
 mod tune_live;
 mod tune_show;
 mod usage;
