@@ -48,6 +48,14 @@ pub enum HereError {
     Guard(String),
 }
 
+impl HereError {
+    /// Is there no journal any more? Then nothing is known to undo.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Journal(e) if e.is_gone())
+    }
+}
+
 /// The time, for the journal.
 #[must_use]
 pub fn now() -> String {
@@ -105,7 +113,7 @@ pub fn undo_unless_confirmed(number: u32) -> Result<Option<UndoReport>, HereErro
     let _lock = loop {
         match journal::lock(&places) {
             Ok(lock) => break lock,
-            Err(e) if tries == 0 => return Err(e.into()),
+            Err(e) if tries == 0 || !e.is_held() => return Err(e.into()),
             Err(_) => std::thread::park_timeout(RETRY),
         }
         tries -= 1;

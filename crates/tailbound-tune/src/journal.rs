@@ -135,6 +135,20 @@ pub struct JournalError {
     cause: io::Error,
 }
 
+impl JournalError {
+    /// Does another program have the lock? It ends with that one.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.cause.kind() == io::ErrorKind::WouldBlock
+    }
+
+    /// Is there no place for a journal?
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.cause.kind() == io::ErrorKind::NotFound
+    }
+}
+
 fn at(path: &Path) -> impl Fn(io::Error) -> JournalError + '_ {
     |cause| JournalError { path: path.to_owned(), cause }
 }

@@ -59,7 +59,7 @@ pub(crate) struct AutoArgs {
     /// Interval between activations [default: 1ms]
     #[arg(short, long, value_name = "TIME", help_heading = "Measurement")]
     pub(crate) interval: Option<String>,
-    /// Loads during the measurement, separated by commas, or `none` [default: hackbench,memory; in the lab hackbench]
+    /// Loads during the measurement, separated by commas, or `none`; see `tailbound load --help` [default: hackbench,memory; in the lab hackbench]
     #[arg(short = 'L', long, value_name = "LOADS", help_heading = "Measurement")]
     pub(crate) load: Vec<String>,
     /// Any shell command as a load: yours

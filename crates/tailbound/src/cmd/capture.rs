@@ -17,7 +17,7 @@ use tailbound_host::{Cpus, kmsg};
 use tailbound_rules::{Answers, Machine, Wanted, Workload};
 use tailbound_sys::new_file::{self, Existing};
 
-use super::check::cpus;
+use super::check::{cpus, refuse_offline};
 use crate::cli_check::CaptureArgs;
 use crate::say::{self, Failure};
 
@@ -60,8 +60,9 @@ pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
         .map_err(|e| Failure::usage(format!("{}: {e}", args.out.display())))?;
     let root = Root::real().noting();
     let mut rt_cpus = cpus(args.rt_cpus.as_deref())?;
+    let online = Cpus::read(&root).map_err(Failure::cannot)?.online;
+    refuse_offline(&rt_cpus, &online)?;
     if rt_cpus.is_empty() {
-        let online = Cpus::read(&root).map_err(Failure::cannot)?.online;
         rt_cpus = online.iter().filter(|c| *c != 0).collect();
     }
     for workload in [Workload::Cyclic, Workload::Polling] {

@@ -52,12 +52,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
             None => Failure::cannot(e),
         })?
         .online;
-    let strange = wanted.rt_cpus.minus(&online);
-    if !strange.is_empty() {
-        return Err(Failure::usage(format!(
-            "--rt-cpus: CPUs {strange} are not online; online are {online}"
-        )));
-    }
+    refuse_offline(&wanted.rt_cpus, &online)?;
     let sample = args.sample.as_deref().map(|t| watch(&root, &online, t)).transpose()?;
     let answers = Answers::of(&Machine::read(&root, wanted, sample));
     if args.json {
@@ -74,6 +69,15 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
 pub(super) fn cpus(text: Option<&str>) -> Result<CpuSet, Failure> {
     let parsed = text.map(str::parse::<CpuSet>).transpose();
     Ok(parsed.map_err(|e| Failure::usage(format!("--rt-cpus: {e}")))?.unwrap_or_default())
+}
+
+/// CPUs that nothing can be known about.
+pub(super) fn refuse_offline(rt_cpus: &CpuSet, online: &CpuSet) -> Result<(), Failure> {
+    let strange = rt_cpus.minus(online);
+    if strange.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("--rt-cpus: CPUs {strange} are not online; online are {online}")))
 }
 
 fn painted(level: Level, word: &str, color: bool) -> String {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tune`: changes are made as a whole, looked after, undone exactly, and refused with the reason.
 //!
-//! What is changed is harmless (how often statistics of memory are summed up) or the test's own; where it is the
+//! What is changed is harmless (how often changed pages are written, by a hundredth of a second) or the test's own; where it is the
 //! machine's, it is so for a moment. Journals are the test's own: mounts keep them apart from the machine's.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const STAT: &str = "/proc/sys/vm/stat_interval";
+/// The two settings of memory that are changed: what few others ever touch.
+const WRITEBACK: &str = "/proc/sys/vm/dirty_writeback_centisecs";
 const DIRTY: &str = "/proc/sys/vm/dirty_background_ratio";
 
 /// A file of the machine that is as it was when the test ends, however it ends.
@@ -43,10 +44,9 @@ impl Kept {
         std::fs::write(self.path, value).unwrap();
     }
 
-    /// Another value than the one it has, and than `not`.
+    /// Another value than the one it has, hardly another.
     fn other(&self) -> String {
-        let old: u32 = self.old.parse().unwrap();
-        (if old == 7 { 8 } else { 7 }).to_string()
+        (self.old.parse::<u32>().unwrap() + 1).to_string()
     }
 }
 
@@ -63,14 +63,15 @@ fn harmless() -> Option<(Journals, Kept, Kept)> {
     let journals = Journals::new()?;
     let kept = |path| {
         let old = std::fs::read_to_string(path).ok()?.trim().to_owned();
-        let writable = std::fs::File::options().write(true).open(path).is_ok();
-        writable.then_some(Kept { path, old })
+        // 0 stands for "elsewhere" or "off".
+        let usable = old != "0" && std::fs::File::options().write(true).open(path).is_ok();
+        usable.then_some(Kept { path, old })
     };
-    let (Some(stat), Some(dirty)) = (kept(STAT), kept(DIRTY)) else {
+    let (Some(back), Some(dirty)) = (kept(WRITEBACK), kept(DIRTY)) else {
         skip("root", "settings of memory cannot be written here");
         return None;
     };
-    Some((journals, stat, dirty))
+    Some((journals, back, dirty))
 }
 
 fn json(out: &Output) -> Value {
@@ -106,13 +107,13 @@ fn is(number: u64, state: &str) -> (u64, String) {
 #[test]
 fn a_change_is_made_looked_after_and_undone_but_for_what_others_changed() {
     let _alone = alone();
-    let Some((journals, stat, dirty)) = harmless() else { return };
-    let (new, also) = (stat.other(), dirty.other());
-    let set = [format!("stat-interval={new}"), format!("dirty-background-ratio={also}")];
+    let Some((journals, back, dirty)) = harmless() else { return };
+    let (new, also) = (back.other(), dirty.other());
+    let set = [format!("dirty-writeback={new}"), format!("dirty-background-ratio={also}")];
 
     let dry = answer(&journals, 0, &["set", &set[0], &set[1], "--dry-run"]);
     assert_eq!(dry["applied"], false);
-    assert_eq!((stat.now(), journals.files()), (stat.old.clone(), 0), "nothing was changed");
+    assert_eq!((back.now(), journals.files()), (back.old.clone(), 0), "nothing was changed");
 
     let applied = answer(&journals, 0, &["apply", "--set", &set[0], "--set", &set[1]]);
     assert_eq!((&applied["applied"], &applied["number"]), (&true.into(), &1.into()));
@@ -120,7 +121,7 @@ fn a_change_is_made_looked_after_and_undone_but_for_what_others_changed() {
         (applied["made"].as_u64(), applied["skipped"].as_array().unwrap().len()),
         (Some(2), 0)
     );
-    assert_eq!((stat.now(), dirty.now()), (new.clone(), also));
+    assert_eq!((back.now(), dirty.now()), (new.clone(), also));
     assert_eq!(states(&journals, "status"), [is(1, "applied")]);
     assert_eq!(answer(&journals, 0, &["verify"])["changed"], 0);
     assert!(told(&journals, 0, &["status"]).contains("applied"));
@@ -131,31 +132,35 @@ fn a_change_is_made_looked_after_and_undone_but_for_what_others_changed() {
         assert_eq!(status(&out), 0, "{words:?}: {}", stderr(&out));
     }
     // What is so already is no change.
-    assert!(told(&journals, 0, &["set", &set[0]]).contains("Nothing to change"));
+    let text = told(&journals, 0, &["set", &set[0]]);
+    assert!(text.contains("Nothing to change"), "{text}");
     assert_eq!(journals.files(), 1);
 
-    stat.write("11");
+    back.write("611");
     let seen = answer(&journals, 1, &["verify"]);
     let steps = seen["steps"].as_array().unwrap();
     let drifted: Vec<&Value> = steps.iter().filter(|s| s["state"] == "changed").collect();
     assert_eq!((drifted.len(), &seen["changed"]), (1, &1.into()), "{seen}");
-    assert_eq!(drifted[0]["step"]["target"]["path"], STAT);
+    assert_eq!(drifted[0]["step"]["target"]["path"], WRITEBACK);
     assert_eq!(
         (&drifted[0]["more"]["now"], &drifted[0]["more"]["ours"]),
-        (&"11".into(), &new.clone().into())
+        (&"611".into(), &new.clone().into())
     );
     let text = told(&journals, 1, &["verify"]);
-    assert!(text.contains(STAT) && text.contains(&format!("is 11 instead of {new}")), "{text}");
+    assert!(
+        text.contains(WRITEBACK) && text.contains(&format!("is 611 instead of {new}")),
+        "{text}"
+    );
 
     let text = told(&journals, 1, &["undo"]);
-    assert!(text.contains(STAT) && text.contains("left as it is"), "{text}");
+    assert!(text.contains(WRITEBACK) && text.contains("left as it is"), "{text}");
     assert!(text.contains("--force") && text.contains("--forget"), "{text}");
-    assert_eq!((stat.now(), dirty.now()), ("11".to_owned(), dirty.old.clone()));
+    assert_eq!((back.now(), dirty.now()), ("611".to_owned(), dirty.old.clone()));
     assert_eq!(states(&journals, "status"), [is(1, "partly undone")]);
 
     let undone = answer(&journals, 0, &["undo", "--force"]);
     assert_eq!(undone["changes"][0]["left"], 0);
-    assert_eq!(stat.now(), stat.old);
+    assert_eq!(back.now(), back.old);
     assert!(told(&journals, 0, &["status"]).contains("Nothing is changed"));
 
     assert!(told(&journals, 2, &["undo"]).contains("nothing is applied"));
@@ -167,7 +172,7 @@ fn a_change_is_made_looked_after_and_undone_but_for_what_others_changed() {
     // A second one, which is to be forgotten: it stays, and so does the history of both.
     answer(&journals, 0, &["set", &set[0]]);
     assert!(told(&journals, 0, &["undo", "--forget"]).contains("forgotten"));
-    assert_eq!(stat.now(), new);
+    assert_eq!(back.now(), new);
     assert_eq!(states(&journals, "history"), [is(1, "undone"), is(2, "undone")]);
     let text = told(&journals, 0, &["history"]);
     assert_eq!(text.lines().filter(|l| l.contains("undone")).count(), 2, "{text}");
@@ -176,20 +181,20 @@ fn a_change_is_made_looked_after_and_undone_but_for_what_others_changed() {
 #[test]
 fn changes_on_top_of_each_other_are_undone_in_their_order() {
     let _alone = alone();
-    let Some((journals, stat, _dirty)) = harmless() else { return };
-    let first = stat.other();
-    answer(&journals, 0, &["set", &format!("stat-interval={first}")]);
-    answer(&journals, 0, &["set", "stat-interval=12"]);
+    let Some((journals, back, _dirty)) = harmless() else { return };
+    let first = back.other();
+    answer(&journals, 0, &["set", &format!("dirty-writeback={first}")]);
+    answer(&journals, 0, &["set", "dirty-writeback=612"]);
     let text = told(&journals, 3, &["undo", "1"]);
-    assert!(text.contains("change 2 came later") && text.contains(STAT), "{text}");
-    assert_eq!(stat.now(), "12");
+    assert!(text.contains("change 2 came later") && text.contains(WRITEBACK), "{text}");
+    assert_eq!(back.now(), "612");
     let text = told(&journals, 0, &["undo"]);
     assert!(text.contains("Change 2"), "{text}");
-    assert_eq!(stat.now(), first);
-    answer(&journals, 0, &["set", "stat-interval=13"]);
+    assert_eq!(back.now(), first);
+    answer(&journals, 0, &["set", "dirty-writeback=613"]);
     let all = answer(&journals, 0, &["undo", "--all"]);
     assert_eq!(all["changes"].as_array().unwrap().len(), 2, "{all}");
-    assert_eq!(stat.now(), stat.old);
+    assert_eq!(back.now(), back.old);
     let three = ["undone"; 3].map(str::to_owned);
     assert_eq!(states(&journals, "history").into_iter().map(|s| s.1).collect::<Vec<_>>(), three);
 }
@@ -206,19 +211,19 @@ fn awaited(what: &str, so: impl Fn() -> bool) {
 #[test]
 fn a_change_that_nobody_confirms_is_undone_by_itself() {
     let _alone = alone();
-    let Some((journals, stat, _dirty)) = harmless() else { return };
-    let set = format!("stat-interval={}", stat.other());
+    let Some((journals, back, _dirty)) = harmless() else { return };
+    let set = format!("dirty-writeback={}", back.other());
     let text = told(&journals, 0, &["apply", "--set", &set, "--confirm", "1s"]);
     assert!(text.contains("undone in 1s unless") && text.contains("tune confirm"), "{text}");
-    awaited("the undo", || stat.now() == stat.old);
+    awaited("the undo", || back.now() == back.old);
     awaited("its end", || states(&journals, "status").is_empty());
     assert_eq!(states(&journals, "history"), [is(1, "undone")]);
     assert!(told(&journals, 2, &["confirm"]).contains("nothing is applied"));
-    for wrong in ["1", "soon", "-1s"] {
+    for wrong in ["1", "soon", "-1s", "0s", "0"] {
         let confirm = format!("--confirm={wrong}");
         let text = told(&journals, 2, &["apply", "--set", &set, &confirm]);
-        assert!(!text.contains("Applied"), "{text}");
-        assert_eq!(stat.now(), stat.old, "{wrong}: nothing is changed without a guard");
+        assert!(text.contains("--confirm") && !text.contains("Applied"), "{text}");
+        assert_eq!(back.now(), back.old, "{wrong}: nothing is changed without a guard");
     }
 }
 
@@ -236,24 +241,24 @@ fn with_argument(word: &str) -> usize {
 #[test]
 fn a_change_that_is_confirmed_stays() {
     let _alone = alone();
-    let Some((journals, stat, _dirty)) = harmless() else { return };
-    let new = stat.other();
-    let set = format!("stat-interval={new}");
+    let Some((journals, back, _dirty)) = harmless() else { return };
+    let new = back.other();
+    let set = format!("dirty-writeback={new}");
     // Where the machine stands still for longer than the first, confirming comes too late: once more.
     for ms in ["4321", "43217"] {
         answer(&journals, 0, &["set", &set, "--confirm", &format!("{ms}ms")]);
-        assert!(with_argument(ms) > 0 || stat.now() == stat.old, "somebody guards it");
+        assert!(with_argument(ms) > 0 || back.now() == back.old, "somebody guards it");
         let out = journals.tailbound(&["tune", "confirm"]);
         awaited("the end of the guard", || with_argument(ms) == 0);
         if status(&out) != 0 {
             continue;
         }
         assert!(stdout(&out).contains("stays"), "{}", stdout(&out));
-        assert_eq!(stat.now(), new, "nobody undid it");
+        assert_eq!(back.now(), new, "nobody undid it");
         let now = states(&journals, "status");
         assert_eq!(now.last().unwrap().1, "applied and confirmed");
         assert!(told(&journals, 0, &["undo"]).contains("as before"));
-        assert_eq!(stat.now(), stat.old);
+        assert_eq!(back.now(), back.old);
         return;
     }
     panic!("it could not be confirmed in time");
@@ -262,11 +267,11 @@ fn a_change_that_is_confirmed_stays() {
 #[test]
 fn a_plan_as_a_script_does_the_same_and_its_undo_restores() {
     let _alone = alone();
-    let Some((journals, stat, dirty)) = harmless() else { return };
-    let (new, also) = (stat.other(), dirty.other());
+    let Some((journals, back, dirty)) = harmless() else { return };
+    let (new, also) = (back.other(), dirty.other());
     let profile = journals.folder().join("p.toml");
     let settings = format!(
-        "name = \"p\"\n[settings]\nstat-interval = {new}\ndirty-background-ratio = {also}\n"
+        "name = \"p\"\n[settings]\ndirty-writeback = {new}\ndirty-background-ratio = {also}\n"
     );
     let thread = Sleeper::begin();
     let named = format!("[[thread]]\nnumber = {}\npolicy = \"fifo:1\"\n", thread.tid);
@@ -275,48 +280,48 @@ fn a_plan_as_a_script_does_the_same_and_its_undo_restores() {
     std::fs::write(&profile, if with_threads { settings + &named } else { settings }).unwrap();
     let plan = ["plan", "--profile", "p.toml"];
     let script = |flag: &str| told(&journals, 0, &[&plan[..], &[flag]].concat());
-    let (there, back) = (script("--script"), script("--undo-script"));
-    assert!(there.starts_with("#!/bin/sh\n") && there.contains(STAT), "{there}");
+    let (there, again) = (script("--script"), script("--undo-script"));
+    assert!(there.starts_with("#!/bin/sh\n") && there.contains(WRITEBACK), "{there}");
     let run = |text: &str| {
         let out = Command::new("sh").args(["-c", text]).output().unwrap();
         assert!(out.status.success(), "{text}: {}", stderr(&out));
     };
     let policy = || sched::get(thread.tid).unwrap().policy;
     run(&there);
-    let scripted = (stat.now(), dirty.now(), policy());
+    let scripted = (back.now(), dirty.now(), policy());
     assert_eq!((&scripted.0, &scripted.1), (&new, &also));
     // The program agrees that nothing is left to be done.
     assert_eq!(answer(&journals, 0, &plan)["steps"].as_array().unwrap().len(), 0);
-    run(&back);
-    assert_eq!((stat.now(), dirty.now()), (stat.old.clone(), dirty.old.clone()));
+    run(&again);
+    assert_eq!((back.now(), dirty.now()), (back.old.clone(), dirty.old.clone()));
     assert_eq!(policy(), sched::SCHED_OTHER);
     answer(&journals, 0, &["apply", "--profile", "p.toml"]);
-    assert_eq!((stat.now(), dirty.now(), policy()), scripted, "the same as the script");
+    assert_eq!((back.now(), dirty.now(), policy()), scripted, "the same as the script");
     answer(&journals, 0, &["undo"]);
-    assert_eq!((stat.now(), dirty.now()), (stat.old.clone(), dirty.old.clone()));
+    assert_eq!((back.now(), dirty.now()), (back.old.clone(), dirty.old.clone()));
     assert_eq!(policy(), sched::SCHED_OTHER);
 }
 
 #[test]
 fn a_saved_plan_is_applied_here_now_and_as_it_was_or_refused() {
     let _alone = alone();
-    let Some((journals, stat, _dirty)) = harmless() else { return };
-    let new = stat.other();
+    let Some((journals, back, _dirty)) = harmless() else { return };
+    let new = back.other();
     let file = journals.folder().join("plan.json");
-    let make = ["plan", "--set", &format!("stat-interval={new}"), "--out", "plan.json"];
+    let make = ["plan", "--set", &format!("dirty-writeback={new}"), "--out", "plan.json"];
     assert!(told(&journals, 0, &make).contains("plan.json"));
-    assert_eq!((stat.now(), journals.files()), (stat.old.clone(), 0), "a plan changes nothing");
+    assert_eq!((back.now(), journals.files()), (back.old.clone(), 0), "a plan changes nothing");
     assert!(told(&journals, 2, &make).contains("--force"));
     answer(&journals, 0, &["apply", "--plan", "plan.json"]);
-    assert_eq!(stat.now(), new);
+    assert_eq!(back.now(), new);
     answer(&journals, 0, &["undo"]);
-    assert_eq!(stat.now(), stat.old);
+    assert_eq!(back.now(), back.old);
 
-    stat.write("11");
+    back.write("611");
     let text = told(&journals, 3, &["apply", "--plan", "plan.json"]);
-    assert!(text.contains("has changed since") && text.contains(STAT), "{text}");
-    assert_eq!(stat.now(), "11");
-    stat.write(&stat.old);
+    assert!(text.contains("has changed since") && text.contains(WRITEBACK), "{text}");
+    assert_eq!(back.now(), "611");
+    back.write(&back.old);
 
     let plan: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     let target = journals.folder().join("target");
@@ -326,7 +331,7 @@ fn a_saved_plan_is_applied_here_now_and_as_it_was_or_refused() {
         ("/machine/release", "5.10.0".into(), "another machine"),
         ("/machine/online", "0-63".into(), "another machine"),
         ("/format", 99.into(), "format 99"),
-        ("/steps/0/new", "3".into(), "has changed since"),
+        ("/steps/0/new", "703".into(), "has changed since"),
         // A file cannot name what is written to.
         ("/steps/0/target/path", target.display().to_string().into(), "has changed since"),
     ];
@@ -336,13 +341,14 @@ fn a_saved_plan_is_applied_here_now_and_as_it_was_or_refused() {
         std::fs::write(&file, altered.to_string()).unwrap();
         let text = told(&journals, 3, &["apply", "--plan", "plan.json"]);
         assert!(text.contains(why), "{place}: {text}");
-        assert_eq!((stat.now(), journals.files()), (stat.old.clone(), 1), "{place}");
+        assert_eq!((back.now(), journals.files()), (back.old.clone(), 1), "{place}");
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "1\n", "{place}");
     }
     let mut altered = plan;
-    altered["recipe"]["profile"] = "[settings]\nno-such = 1\nname = \"x\"".into();
+    altered["recipe"]["profile"] = "name = \"x\"\n[settings]\nno-such = 1".into();
     std::fs::write(&file, altered.to_string()).unwrap();
-    assert!(told(&journals, 3, &["apply", "--plan", "plan.json"]).contains("plan"));
+    let text = told(&journals, 3, &["apply", "--plan", "plan.json"]);
+    assert!(text.contains("plan.json") && text.contains("no-such"), "{text}");
     for text in ["", "{}", "[1, 2", "x = 1"] {
         std::fs::write(&file, text).unwrap();
         assert!(told(&journals, 2, &["apply", "--plan", "plan.json"]).contains("plan.json"));

@@ -31,7 +31,8 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode, Failure> {
                 |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
             let text = tailbound_sys::given::text(path, PLAN_MAX).map_err(|e| bad(&e))?;
             let saved: Plan = serde_json::from_str(&text).map_err(|e| bad(&e))?;
-            let plan = tailbound_tune::renewed(&saved, &Root::real()).map_err(Failure::cannot)?;
+            let plan = tailbound_tune::renewed(&saved, &Root::real())
+                .map_err(|e| Failure::cannot(format!("{}: {e}", path.display())))?;
             planned(&plan, &args.how)
         }
     }
@@ -43,8 +44,7 @@ pub(super) fn recipe(recipe: &Recipe, how: &HowArgs) -> Result<ExitCode, Failure
 }
 
 fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
-    let after_ns =
-        how.confirm.as_deref().map(units::parse_ns).transpose().map_err(Failure::usage)?;
+    let after_ns = how.confirm.as_deref().map(until_undone).transpose()?;
     if !how.json {
         say::answer(&text::plan(plan, how.all))?;
     }
@@ -92,6 +92,16 @@ fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
     });
     say::answer(&out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The time of `--confirm`.
+fn until_undone(text: &str) -> Result<i64, Failure> {
+    let ns = units::parse_ns(text).map_err(|e| Failure::usage(format!("--confirm: {e}")))?;
+    if ns > 0 {
+        return Ok(ns);
+    }
+    let shown = tailbound_core::printable::excerpt(text, 40);
+    Err(Failure::usage(format!("--confirm {shown}: nobody could confirm it in time")))
 }
 
 /// `tailbound tune confirm`

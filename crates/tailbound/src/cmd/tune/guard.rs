@@ -49,7 +49,7 @@ pub(crate) fn guard(number: u32, ms: u64) -> Result<ExitCode, Failure> {
     loop {
         match undo_unless_confirmed(number) {
             Ok(_) => return Ok(ExitCode::SUCCESS),
-            Err(e) if tries == 0 => return Err(Failure::cannot(e)),
+            Err(e) if tries == 0 || e.is_gone() => return Err(Failure::cannot(e)),
             Err(_) => std::thread::park_timeout(RETRY),
         }
         tries -= 1;
