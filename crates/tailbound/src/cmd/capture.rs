@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use flate2::Compression;
@@ -15,10 +16,10 @@ use flate2::write::GzEncoder;
 use tailbound_host::root::{Missing, REFUSED, Root, TEXT_MAX};
 use tailbound_host::{Cpus, kmsg};
 use tailbound_rules::{Answers, Machine, Wanted, Workload};
-use tailbound_sys::new_file::{self, Existing};
 
 use super::check::{cpus, refuse_offline};
 use crate::cli_check::CaptureArgs;
+use crate::input;
 use crate::say::{self, Failure};
 
 const LOG: &str = "/dev/kmsg";
@@ -55,9 +56,10 @@ const ADDRESSES: &[&str] = &[
 
 /// `tailbound capture`
 pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
-    let existing = Existing::replaced_if(args.force);
-    new_file::may_write(&args.out, existing)
-        .map_err(|e| Failure::usage(format!("{}: {e}", args.out.display())))?;
+    if args.out == Path::new("-") {
+        return Err(Failure::usage("--out -: a capture is packed, and no text: name a file"));
+    }
+    input::may_write(&args.out, args.force)?;
     let root = Root::real().noting();
     let mut rt_cpus = cpus(args.rt_cpus.as_deref())?;
     let online = Cpus::read(&root).map_err(Failure::cannot)?.online;
@@ -70,8 +72,7 @@ pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
         drop(Answers::of(&Machine::read(&root, wanted, None)));
     }
     let (bytes, n) = archive(&root).map_err(Failure::cannot)?;
-    new_file::write(&args.out, existing, &bytes)
-        .map_err(|e| Failure::cannot(format!("{}: {e}", args.out.display())))?;
+    input::write_bytes(&args.out, &bytes, args.force)?;
     say::answer(&format!(
         "Captured  {} ({n} files, {} KiB)\nTo check it: tailbound check --root {}",
         args.out.display(),
