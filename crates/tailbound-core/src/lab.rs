@@ -60,11 +60,20 @@ pub struct Job {
     /// Settings applied before the measurement, and undone after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tune: Option<TuneJob>,
+    /// What the guest sleeps before it begins, ns: so a run meets the kernel's own periods elsewhere.
+    /// It follows from the seed; 0 with seed 1.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub begin_after_ns: u64,
     /// Virtual seconds until the guest gives up by itself.
     pub limit_s: u64,
     /// Fields of a later version, kept as they stand: [`LabRecord::unknown_fields`].
     #[serde(flatten)]
     pub later: Later,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Job {

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
 use std::path::Path;
+use std::time::Duration;
 
 use tailbound_core::lab::{Job, Tester};
 use tailbound_sys::environment::Environment;
@@ -46,6 +47,9 @@ pub(crate) struct Work {
 
 /// Runs the job.
 pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, GuestError> {
+    if job.begin_after_ns > 0 {
+        std::thread::sleep(Duration::from_nanos(job.begin_after_ns));
+    }
     for (path, value) in &job.settings {
         fs::write(path, value).map_err(|why| GuestError::Setting {
             path: path.clone(),

@@ -85,8 +85,11 @@ impl Experiment<'_> {
         ])
         .with_words(&[3, 6]);
         for row in &self.rows {
-            let loads: Vec<String> =
-                row.loads.iter().map(|(name, ratio)| format!("{name} {}", number(*ratio))).collect();
+            let loads: Vec<String> = row
+                .loads
+                .iter()
+                .map(|(name, ratio)| format!("{name} {}", number(*ratio)))
+                .collect();
             table.row(vec![
                 row.change.clone(),
                 cell(row.alone.and_then(tail)),
@@ -119,12 +122,8 @@ impl Experiment<'_> {
         for row in &self.rows {
             page.text(&format!("{}: {}", row.change, row.fate), "  ", Ink::Plain);
             if let Some(d) = row.alone {
-                let words = format!(
-                    "  alone: {}; {}: {}",
-                    cell(tail(d)),
-                    maximum(Some(d)),
-                    d.word.word()
-                );
+                let words =
+                    format!("  alone: {}; {}: {}", cell(tail(d)), maximum(Some(d)), d.word.word());
                 page.text(&words, "    ", Ink::Plain);
             }
             if let Some(d) = row.without {

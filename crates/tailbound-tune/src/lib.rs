@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod appeared;
 mod apply;
 mod boot;
 mod codec;
@@ -32,6 +33,7 @@ mod target;
 mod undo;
 mod verify;
 
+pub use appeared::Appeared;
 pub use apply::{Applied, ApplyError, apply, arrow, find};
 pub use boot::BootError;
 pub use codec::{Codec, CodecError};

@@ -155,6 +155,9 @@ outlive a reboot), and read back. If one is refused, those before it are undone.
 pub(crate) struct ApplyArgs {
     #[command(flatten)]
     pub(crate) recipe: RecipeArgs,
+    /// Stay, change also the threads and interrupts that appear later, and undo all of it at the end
+    #[arg(long, conflicts_with_all = ["plan", "confirm", "dry_run", "json"])]
+    pub(crate) keep: bool,
     /// Apply a plan saved by `tune plan --out`, if the machine is still as it was
     #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "set"])]
     pub(crate) plan: Option<PathBuf>,

@@ -26,7 +26,8 @@ fn rates(run: &Run) -> BTreeMap<&str, f64> {
         let sum = sums.entry(&l.name).or_default();
         *sum = (sum.0 + l.count, sum.1 + l.span_ns);
     }
-    let rate = |(name, (count, ns)): (_, (u64, i64))| (ns > 0).then(|| (name, count.real() / ns.real()));
+    let rate =
+        |(name, (count, ns)): (_, (u64, i64))| (ns > 0).then(|| (name, count.real() / ns.real()));
     sums.into_iter().filter_map(rate).collect()
 }
 

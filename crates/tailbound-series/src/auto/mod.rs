@@ -55,10 +55,5 @@ pub trait Bench {
     ///
     /// # Errors
     /// When a run cannot be made.
-    fn measure(
-        &mut self,
-        stage: &str,
-        sets: &[Set],
-        rounds: u32,
-    ) -> Result<Measured, Self::Error>;
+    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32) -> Result<Measured, Self::Error>;
 }

@@ -76,8 +76,7 @@ impl<B: Bench> Search<'_, B> {
             return Ok(());
         };
         let word = self.found.stages.get(stage).and_then(|s| s.answers.first()?.word());
-        let fate =
-            if word == Some(Word::Improvement) { Fate::Kept } else { Fate::NotConfirmed };
+        let fate = if word == Some(Word::Improvement) { Fate::Kept } else { Fate::NotConfirmed };
         left.iter().for_each(|c| set(&mut self.found, *c, fate));
         Ok(())
     }
@@ -134,7 +133,8 @@ impl<B: Bench> Search<'_, B> {
     }
 
     fn better_half(&mut self, stage: usize, left: &[usize]) -> Vec<usize> {
-        let answers = self.found.stages.get(stage).map(|s| s.answers.as_slice()).unwrap_or_default();
+        let answers =
+            self.found.stages.get(stage).map(|s| s.answers.as_slice()).unwrap_or_default();
         let mut ranked: Vec<(usize, f64, Option<Word>)> = answers
             .iter()
             .filter_map(|a| Some((*a.set.members.first()?, a.score(), a.word())))
@@ -172,9 +172,7 @@ impl<B: Bench> Search<'_, B> {
         for candidate in left {
             let helps = match self.found.without(*candidate).and_then(Answered::word) {
                 Some(Word::Regression) => true,
-                Some(Word::Inconclusive) => {
-                    self.word_alone(*candidate) == Some(Word::Improvement)
-                }
+                Some(Word::Inconclusive) => self.word_alone(*candidate) == Some(Word::Improvement),
                 _ => false,
             };
             match helps {

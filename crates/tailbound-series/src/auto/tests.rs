@@ -82,12 +82,7 @@ impl Known {
 
 impl Bench for Known {
     type Error = Infallible;
-    fn measure(
-        &mut self,
-        stage: &str,
-        sets: &[Set],
-        rounds: u32,
-    ) -> Result<Measured, Infallible> {
+    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32) -> Result<Measured, Infallible> {
         self.stages.push((stage.to_owned(), sets.len(), rounds));
         if self.stages.len() > self.until {
             return Ok(Measured { runs: Vec::new(), interrupted: true });

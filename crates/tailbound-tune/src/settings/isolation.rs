@@ -16,11 +16,13 @@ use crate::codec::Codec;
 use crate::target::{InterruptId, Target, ThreadId};
 
 const OFF_RT: Values = Values::Words(&[("housekeeping", "housekeeping")]);
+/// The setting that moves threads of programs.
+pub(crate) const THREADS: &str = "threads";
 const PARTITIONS_SINCE: (u32, u32) = (6, 1);
 
 pub(super) static SETTINGS: &[Setting] = &[
     Setting {
-        name: "threads",
+        name: THREADS,
         about: "Threads of programs leave the real-time CPUs; those pinned there alone stay",
         cures: &["iso.foreign-tasks"],
         cost: "less room for everything else",

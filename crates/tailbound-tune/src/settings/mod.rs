@@ -14,6 +14,7 @@ mod scheduler;
 mod system;
 
 pub use draft::Draft;
+pub(crate) use isolation::THREADS;
 
 use std::fmt;
 

@@ -15,6 +15,7 @@ use tailbound_tune::{HereError, Plan, Recipe, apply_here, needs_root, start_guar
 use crate::cli_tune::{ApplyArgs, HowArgs, WhichArgs};
 use crate::say::{self, Failure};
 
+use super::keep::keep;
 use super::{recipe as recipes, text};
 
 /// Largest saved plan that is read, in bytes.
@@ -25,6 +26,7 @@ const REFUSED: u8 = 1;
 /// `tailbound tune apply`
 pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode, Failure> {
     match &args.plan {
+        None if args.keep => keep(&recipes::of(&args.recipe)?, args.how.all),
         None => recipe(&recipes::of(&args.recipe)?, &args.how),
         Some(path) => {
             let bad =

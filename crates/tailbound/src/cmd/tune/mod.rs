@@ -8,6 +8,7 @@ mod auto;
 mod exec;
 mod guard;
 mod hands;
+mod keep;
 mod look;
 mod plan;
 mod recipe;

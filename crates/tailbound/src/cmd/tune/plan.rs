@@ -41,7 +41,9 @@ fn unit(args: &PlanTuneArgs) -> Result<String, Failure> {
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let recipe = &args.recipe;
     if recipe.boot {
-        return Err(Failure::usage("--systemd-unit: boot parameters last by themselves: leave out --boot"));
+        return Err(Failure::usage(
+            "--systemd-unit: boot parameters last by themselves: leave out --boot",
+        ));
     }
     let profile = recipe.profile.as_deref().map(|name| {
         // A unit has no folder of its own: a file needs its whole path.
@@ -52,7 +54,8 @@ fn unit(args: &PlanTuneArgs) -> Result<String, Failure> {
     let cpus = recipe.cpus.rt_cpus.as_ref().map(|c| ("--rt-cpus", c.clone()));
     let settings = recipe.set.iter().map(|s| ("--set", s.clone()));
     let without = recipe.cpus.without.iter().map(|s| ("--without", s.clone()));
-    let mut command = vec![exe.display().to_string(), "tune".to_owned(), "apply".to_owned()];
+    let mut command =
+        vec![exe.display().to_string(), "tune".to_owned(), "apply".to_owned(), "--keep".to_owned()];
     for (flag, value) in profile.into_iter().chain(cpus).chain(settings).chain(without) {
         command.extend([flag.to_owned(), value]);
     }
@@ -60,20 +63,19 @@ fn unit(args: &PlanTuneArgs) -> Result<String, Failure> {
         command.push("--allow-cpu0".to_owned());
     }
     let quoted = |words: &[String]| words.iter().map(|w| quoted(w)).collect::<Vec<_>>().join(" ");
-    let undo = [exe.display().to_string(), "tune".to_owned(), "undo".to_owned()];
     Ok(format!(
         "# Save as /etc/systemd/system/tailbound-tune.service, then: systemctl enable --now tailbound-tune\n\
          [Unit]\nDescription=Settings for real-time work\nAfter=multi-user.target\n\n\
-         [Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={}\nExecStop={}\n\n\
+         [Service]\nType=exec\nExecStart={}\n\n\
          [Install]\nWantedBy=multi-user.target",
-        quoted(&command),
-        quoted(&undo)
+        quoted(&command)
     ))
 }
 
 /// A word as systemd.service(5) reads it.
 fn quoted(word: &str) -> String {
-    let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    let escaped =
+        word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
     if escaped.contains(|c: char| c.is_whitespace() || c == '"' || c == '\'' || c == '\\') {
         format!("\"{escaped}\"")
     } else {

@@ -64,7 +64,10 @@ pub(crate) fn profile(name: &str) -> Result<Written, Failure> {
 }
 
 /// Adds `SETTING=VALUE` words.
-pub(super) fn add<'a>(written: &mut Written, words: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+pub(super) fn add<'a>(
+    written: &mut Written,
+    words: impl Iterator<Item = &'a str>,
+) -> Result<(), Failure> {
     for word in words {
         let (name, value) = word.split_once('=').ok_or_else(|| {
             Failure::usage(format!(

@@ -77,7 +77,8 @@ pub(super) fn answer(asked: &Asked<'_>, found: &Found) -> Result<ExitCode, Failu
     } else {
         let style = say::style(&asked.args.host.color.when);
         say::answer_in(&experiment.text(style), style)?;
-        let profile = written.map_or_else(String::new, |_| format!("\nProfile   {}", file.display()));
+        let profile =
+            written.map_or_else(String::new, |_| format!("\nProfile   {}", file.display()));
         say::answer(&format!("{profile}\nReport    {}", page.display()))?;
     }
     Ok(ExitCode::from(if found.interrupted { 5 } else { 0 }))
@@ -110,7 +111,8 @@ fn sentences(asked: &Asked<'_>, found: &Found, kept: &[&Candidate]) -> Vec<Strin
     if let Some(d) = found.confirmed().and_then(|a| a.difference.as_ref().ok()) {
         out.push(sentence(d, UNTOUCHED, "kept", &asked.settings));
     }
-    if let Some(e) = found.confirmed().and_then(|a| a.difference.as_ref().ok()?.exceedance.as_ref()) {
+    if let Some(e) = found.confirmed().and_then(|a| a.difference.as_ref().ok()?.exceedance.as_ref())
+    {
         let [before, after] = e.beyond;
         out.push(format!(
             "Later than the deadline: {before} activations of the untouched system, {after} with what is kept."
@@ -123,7 +125,10 @@ fn sentences(asked: &Asked<'_>, found: &Found, kept: &[&Candidate]) -> Vec<Strin
         .map(|c| format!("{} {:.0} %", c.load, c.ratio * 100.0))
         .collect();
     if !costs.is_empty() {
-        out.push(format!("What the loads get done, of what they did before: {}.", costs.join(", ")));
+        out.push(format!(
+            "What the loads get done, of what they did before: {}.",
+            costs.join(", ")
+        ));
     }
     out
 }
@@ -171,7 +176,8 @@ fn design(asked: &Asked<'_>, found: &Found) -> Vec<String> {
             .to_owned(),
     );
     out.push(
-        "Only the last stage says how much is gained: its runs had no part in the choice.".to_owned(),
+        "Only the last stage says how much is gained: its runs had no part in the choice."
+            .to_owned(),
     );
     out.extend(asked.notes.iter().cloned());
     out

@@ -62,7 +62,8 @@ pub(super) fn asked(args: &AutoArgs) -> Result<Vec<Candidate>, Failure> {
         ..Candidate::default()
     };
     for setting in tailbound_tune::settings::catalogue() {
-        let Some(value) = written.settings.get(setting.name).filter(|_| wanted(setting.name)) else {
+        let Some(value) = written.settings.get(setting.name).filter(|_| wanted(setting.name))
+        else {
             continue;
         };
         let isolating = isolates(setting.name);

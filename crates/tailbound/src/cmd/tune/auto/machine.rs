@@ -98,9 +98,8 @@ impl Bench for Here<'_> {
             return Ok(Measured { runs: Vec::new(), interrupted: true });
         }
         let runs = input::runs(&input::in_folder(&series.folder)?)?;
-        let asked = |r: &tailbound_core::Run| {
-            r.header.round.as_ref().is_some_and(|x| x.round < rounds)
-        };
+        let asked =
+            |r: &tailbound_core::Run| r.header.round.as_ref().is_some_and(|x| x.round < rounds);
         Ok(Measured { runs: runs.into_iter().filter(asked).collect(), interrupted: false })
     }
 }

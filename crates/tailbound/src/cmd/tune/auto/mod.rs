@@ -61,8 +61,7 @@ pub(super) fn auto(args: &AutoArgs) -> Result<ExitCode, Failure> {
     tailbound_tune::needs_root().map_err(Failure::cannot)?;
     let rt_cpus = args.rt_cpus.clone().unwrap_or_default();
     let (candidates, notes) = candidates::possible(all, &rt_cpus)?;
-    let budget_ns =
-        parse_ns(&args.budget).map_err(|e| Failure::usage(format!("--budget: {e}")))?;
+    let budget_ns = parse_ns(&args.budget).map_err(|e| Failure::usage(format!("--budget: {e}")))?;
     let design = Design::for_budget(candidates.len(), budget_ns, OVERHEAD_NS).map_err(too_short)?;
     let config = RunConfig {
         duration: Some(machine::length(design.run_ns)),
