@@ -45,6 +45,17 @@ impl CpuSet {
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.contains(&cpu)
     }
+    /// Of a mask as the kernel writes it, `ff,00000001`: groups of 32 bits, the highest first.
+    #[must_use]
+    pub fn of_mask(text: &str) -> Option<Self> {
+        let mut cpus = BTreeSet::new();
+        for (group, word) in text.rsplit(',').enumerate() {
+            let bits = u32::from_str_radix(word.trim(), 16).ok()?;
+            let base = u32::try_from(group).ok()?.checked_mul(32)?;
+            cpus.extend((0..32).filter(|b| bits >> b & 1 == 1).map(|b| base + b));
+        }
+        (cpus.last().is_none_or(|c| *c <= MAX_CPU)).then_some(Self(cpus))
+    }
     /// The CPUs of `self` that are not in `other`.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {

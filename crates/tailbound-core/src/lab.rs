@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::finding::{Finding, Impact};
+
 /// Fields that this version does not know, by name.
 pub type Later = BTreeMap<String, serde_json::Value>;
 
@@ -41,6 +43,32 @@ pub struct TuneJob {
     /// Fields of a later version, kept as they stand: [`LabRecord::unknown_fields`].
     #[serde(flatten)]
     pub later: Later,
+}
+
+impl TuneJob {
+    /// What people call it, with the CPUs it is for.
+    #[must_use]
+    pub fn called(&self) -> String {
+        match self.rt_cpus.as_str() {
+            "" => self.name.clone(),
+            cpus => format!("{} for CPUs {cpus}", self.name),
+        }
+    }
+
+    /// That it was applied before a measurement: how many changes were `made`, how many the kernel
+    /// refused, and what was `missing` on that machine, with the reason.
+    #[must_use]
+    pub fn applied(&self, made: usize, passed_over: usize, missing: &[String]) -> Finding {
+        let title = format!(
+            "the profile {} was applied before the measurement ({made} changes, {passed_over} passed over)",
+            self.called()
+        );
+        let finding = Finding::new("tuned", Impact::Notice, title);
+        if missing.is_empty() {
+            return finding;
+        }
+        finding.meaning(format!("Not possible there: {}.", missing.join("; ")))
+    }
 }
 
 /// What the guest is to do after boot.

@@ -48,7 +48,7 @@ pub(crate) struct Work {
 /// Runs the job.
 pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, GuestError> {
     if job.begin_after_ns > 0 {
-        std::thread::sleep(Duration::from_nanos(job.begin_after_ns));
+        std::thread::park_timeout(Duration::from_nanos(job.begin_after_ns));
     }
     for (path, value) in &job.settings {
         fs::write(path, value).map_err(|why| GuestError::Setting {

@@ -95,12 +95,14 @@ impl Cell {
         let (tree, guest_sha256, files) = self.tree(&guest, &job)?;
         let archive = tree.archive()?;
         let initramfs_sha256 = hash::of_bytes(&archive);
+        // Where the seed moves the beginning it need not alter the boot: one snapshot serves all seeds.
+        let boot_seed = if self.job.begin_after_ns > 0 { 1 } else { self.seed };
         let setup = Setup {
             machine: self.machine.clone(),
             smp: self.smp,
             memory_mib: self.memory_mib,
             shift: self.shift,
-            seed: self.seed,
+            seed: boot_seed,
             kvm: self.kvm,
             image: self.kernel.image.clone(),
             image_sha256: self.kernel.record.sha256.clone(),
@@ -127,7 +129,7 @@ impl Cell {
             job: self.job.clone(),
             later: BTreeMap::new(),
         };
-        let without_job = LabRecord { job: Job::default(), ..record.clone() };
+        let without_job = LabRecord { job: Job::default(), seed: boot_seed, ..record.clone() };
         let key = serde_json::to_vec(&without_job).map_err(LabError::cannot)?;
         Ok(Prepared { setup, record, job, key: hash::of_bytes(&key) })
     }

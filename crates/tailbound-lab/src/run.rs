@@ -215,14 +215,6 @@ fn tuned(prepared: &Prepared, envelope: &Envelope<'_>) -> Option<Finding> {
     }
     let job = prepared.record.job.tune.as_ref()?;
     let answer: Answer = serde_json::from_slice(envelope.file("tune")?).unwrap_or_default();
-    let cpus =
-        if job.rt_cpus.is_empty() { String::new() } else { format!(" for CPUs {}", job.rt_cpus) };
-    let title = format!(
-        "the profile {}{cpus} was applied before the measurement ({} changes, {} passed over) and undone after it",
-        job.name,
-        answer.made,
-        answer.skipped.len()
-    );
     let missing: Vec<String> = answer
         .plan
         .left_out
@@ -230,12 +222,7 @@ fn tuned(prepared: &Prepared, envelope: &Envelope<'_>) -> Option<Finding> {
         .filter(|l| !l.harmless)
         .map(|l| format!("{}: {}", l.setting, l.why))
         .collect();
-    let finding = Finding::new("lab-tuned", Impact::Notice, title);
-    Some(if missing.is_empty() {
-        finding
-    } else {
-        finding.meaning(format!("Not possible in this guest: {}.", missing.join("; ")))
-    })
+    Some(job.applied(answer.made, answer.skipped.len(), &missing))
 }
 
 /// What such a machine cannot tell.

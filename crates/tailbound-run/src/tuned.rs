@@ -85,25 +85,13 @@ impl Tuned {
         let plan = plan(job, root)?;
         let held = ForNow::apply(&plan).map_err(|e| RunError::Cannot(format!("--tune: {e}")))?;
         let (made, skipped) = held.applied().map_or((0, 0), |a| (a.made, a.skipped.len()));
-        let cpus = match job.rt_cpus.as_str() {
-            "" => String::new(),
-            cpus => format!(" for CPUs {cpus}"),
-        };
-        let title = format!(
-            "the profile {}{cpus} was applied before the measurement ({made} changes, {skipped} passed over)",
-            job.name
-        );
         let missing: Vec<String> = plan
             .left_out
             .iter()
             .filter(|l| !l.harmless)
             .map(|l| format!("{}: {}", l.setting, l.why))
             .collect();
-        let finding = Finding::new("tuned", Impact::Notice, title);
-        let applied = match missing.is_empty() {
-            true => finding,
-            false => finding.meaning(format!("Not possible here: {}.", missing.join("; "))),
-        };
+        let applied = job.applied(made, skipped, &missing);
         Ok(Some(Self { held, applied }))
     }
 

@@ -18,8 +18,8 @@ use crate::target::{InterruptId, Target};
 /// What was there, and what has been changed of the rest.
 #[derive(Debug)]
 pub struct Appeared {
-    since_ticks: u64,
     interrupts: Vec<InterruptId>,
+    /// Number, start, and whether its policy is meant, or its CPUs.
     threads: HashSet<(u32, u64, bool)>,
 }
 
@@ -30,12 +30,14 @@ impl Appeared {
     /// What cannot be read.
     pub fn since_now(root: &Root) -> Result<Self, String> {
         let why = |missing: Missing| missing.reason().to_owned();
-        let own = threads::thread(root, std::process::id()).map_err(why)?;
+        let there = threads::threads(root).map_err(why)?;
         let lines = interrupts(root).map_err(why)?.lines;
         Ok(Self {
-            since_ticks: own.start_ticks,
             interrupts: lines.iter().map(InterruptId::from).collect(),
-            threads: HashSet::new(),
+            threads: there
+                .iter()
+                .flat_map(|t| [true, false].map(|is_policy| (t.tid, t.start_ticks, is_policy)))
+                .collect(),
         })
     }
 
@@ -45,8 +47,7 @@ impl Appeared {
             Target::Affinity(_) if step.setting == THREADS => false,
             Target::Affinity(id) | Target::Policy(id) => {
                 let is_policy = matches!(step.target, Target::Policy(_));
-                id.start_ticks >= self.since_ticks
-                    && self.threads.insert((id.tid, id.start_ticks, is_policy))
+                self.threads.insert((id.tid, id.start_ticks, is_policy))
             }
             Target::Interrupt(id) => {
                 let new = !self.interrupts.contains(id);

@@ -57,7 +57,7 @@ impl Codec {
                 .or_else(|| Some(text).filter(|t| !t.is_empty() && !t.contains(' ')))
                 .map(str::to_owned)
                 .ok_or_else(|| bad("a choice with one word in brackets")),
-            Self::Mask => mask(text).map(|c| c.to_string()).ok_or_else(|| bad("a mask of CPUs")),
+            Self::Mask => CpuSet::of_mask(text).map(|c| c.to_string()).ok_or_else(|| bad("a mask of CPUs")),
             Self::List => match text {
                 "(null)" => Ok(String::new()),
                 list => {
@@ -98,16 +98,6 @@ impl Codec {
 }
 
 /// `ff,00000001`: groups of 32 bits, the highest first.
-fn mask(text: &str) -> Option<CpuSet> {
-    let mut cpus = Vec::new();
-    for (group, word) in text.rsplit(',').enumerate() {
-        let bits = u32::from_str_radix(word.trim(), 16).ok()?;
-        let base = u32::try_from(group).ok()?.checked_mul(32)?;
-        cpus.extend((0..32).filter(|b| bits >> b & 1 == 1).map(|b| base + b));
-    }
-    cpus.iter().all(|c| *c <= tailbound_core::cpus::MAX_CPU).then(|| cpus.into_iter().collect())
-}
-
 fn groups(cpus: &CpuSet) -> String {
     let last = cpus.iter().last().unwrap_or(0) / 32;
     let word = |group: u32| {
@@ -162,7 +152,7 @@ mod tests {
     fn every_mask_is_its_list() {
         for cpus in ["0", "31", "32", "0-63", "5,95", "8191"] {
             let set: CpuSet = cpus.parse().expect(cpus);
-            assert_eq!(mask(&groups(&set)), Some(set), "{cpus}");
+            assert_eq!(CpuSet::of_mask(&groups(&set)), Some(set), "{cpus}");
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct GuestArgs {
     /// One instruction lasts 2^N ns [default: 0]
     #[arg(long, value_name = "N", help_heading = "Guest")]
     pub(crate) shift: Option<u8>,
-    /// Seed of everything random in the guest; each seed gives a different, repeatable run [default: 1]
+    /// Seed of a repeatable run: with each, loads and activations begin elsewhere among the periods of the kernel [default: 1]
     #[arg(long, value_name = "N", help_heading = "Guest")]
     pub(crate) seed: Option<u32>,
     /// Use KVM: fast, but in real time of the host, and noisy; the figures are labelled as such

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
+use tailbound_core::lab::TuneJob;
 use tailbound_core::record::{Fact, Header};
 
 use crate::table::Table;
@@ -58,6 +59,9 @@ pub fn differences(headers: &[&Header]) -> Differences {
         let text = |p: &serde_json::Value| match p.get(key) {
             None => "not given".to_owned(),
             Some(serde_json::Value::String(s)) => s.clone(),
+            Some(v) if key == "tune" => {
+                TuneJob::deserialize(v).map_or_else(|_| v.to_string(), |job| job.called())
+            }
             Some(v) if key == "interval_ns" && v.as_i64() == Some(0) => {
                 "unknown: not in the file".to_owned()
             }

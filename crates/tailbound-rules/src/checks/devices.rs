@@ -4,7 +4,9 @@
 //! Context: COLD. Source: Documentation/networking/{scaling,napi,timestamping}.rst, ethtool(8),
 //! Documentation/ABI/stable/sysfs-block.
 
-use super::{PLAIN, few, mask, number};
+use tailbound_core::cpus::CpuSet;
+
+use super::{PLAIN, few, number};
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
 use crate::outcome::{Level, Look, Seen};
@@ -88,7 +90,7 @@ fn steering(m: &Machine) -> Look {
                 else {
                     continue;
                 };
-                if mask(&text).is_some_and(|cpus| !m.rt_in(&cpus).is_empty()) {
+                if CpuSet::of_mask(&text).is_some_and(|cpus| !m.rt_in(&cpus).is_empty()) {
                     inside.push(format!("{device} {queue}"));
                 }
             }

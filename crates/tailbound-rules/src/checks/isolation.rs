@@ -335,7 +335,7 @@ fn own_workqueues(m: &Machine) -> Look {
     for name in m.root.list(BASE)? {
         let Ok(text) = m.root.read_trimmed(&format!("{BASE}/{name}/cpumask")) else { continue };
         any = true;
-        if super::mask(&text).is_some_and(|cpus| !m.rt_in(&cpus).is_empty()) {
+        if CpuSet::of_mask(&text).is_some_and(|cpus| !m.rt_in(&cpus).is_empty()) {
             inside.push(name);
         }
     }

@@ -76,19 +76,8 @@ fn none_of_rt(m: &Machine, what: &str, cpus: &CpuSet) -> Seen {
 /// A mask in a file, whose CPUs must not be real-time ones.
 fn mask_file(m: &Machine, path: &str) -> Look {
     let text = m.text(path)?;
-    let cpus = mask(&text).ok_or_else(|| Seen::unknown(format!("{path} reads `{text}`")))?;
+    let cpus = CpuSet::of_mask(&text).ok_or_else(|| Seen::unknown(format!("{path} reads `{text}`")))?;
     Ok(none_of_rt(m, path, &cpus))
-}
-
-/// `ff,00000001` as CPUs.
-fn mask(text: &str) -> Option<CpuSet> {
-    let mut cpus = Vec::new();
-    for (group, word) in text.rsplit(',').enumerate() {
-        let bits = u32::from_str_radix(word.trim(), 16).ok()?;
-        let base = u32::try_from(group).ok()?.checked_mul(32)?;
-        cpus.extend((0..32).filter(|b| bits >> b & 1 == 1).map(|b| base + b));
-    }
-    Some(cpus.into_iter().collect())
 }
 
 /// At most `most` of them by name.

@@ -32,7 +32,7 @@ pub struct Design {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DesignError {
     /// Too little time for so many candidates.
-    #[error("{} are too short for {candidates} changes: it takes at least {}; try fewer with --without, or a longer --budget", format_span(*.budget_ns), format_span(*.needed_ns))]
+    #[error("{} are too short for {candidates} change{}: it takes at least {}; try fewer with --without, or a longer --budget", format_span(*.budget_ns), if *.candidates == 1 { "" } else { "s" }, format_span(*.needed_ns))]
     Budget {
         /// What was given.
         budget_ns: i64,

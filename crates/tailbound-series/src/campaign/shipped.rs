@@ -13,6 +13,7 @@ use crate::error::SeriesError;
 /// Name and text of each.
 pub const SHIPPED: &[(&str, &str)] = &[
     ("williams-redhat-2008", include_str!("../../../../campaigns/williams-redhat-2008.toml")),
+    ("williams-redhat-tuna", include_str!("../../../../campaigns/williams-redhat-tuna.toml")),
     ("mckenney-2009", include_str!("../../../../campaigns/mckenney-2009.toml")),
     ("altera-2014", include_str!("../../../../campaigns/altera-2014.toml")),
     ("altenberg-2016", include_str!("../../../../campaigns/altenberg-2016.toml")),

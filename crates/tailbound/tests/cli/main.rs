@@ -55,6 +55,7 @@ mod remains;
 mod rounds;
 mod small;
 mod tune;
+mod tune_for_now;
 mod tune_live;
 mod tune_show;
 mod usage;

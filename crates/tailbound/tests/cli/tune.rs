@@ -20,32 +20,32 @@ use crate::{PATIENCE, call, folder, folder_for_everybody, is_root, skip, status,
 /// One test at a time: they change the same settings.
 static ALONE: Mutex<()> = Mutex::new(());
 
-fn alone() -> MutexGuard<'static, ()> {
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The two settings of memory that are changed: what few others ever touch.
-const WRITEBACK: &str = "/proc/sys/vm/dirty_writeback_centisecs";
+pub(crate) const WRITEBACK: &str = "/proc/sys/vm/dirty_writeback_centisecs";
 const DIRTY: &str = "/proc/sys/vm/dirty_background_ratio";
 
 /// A file of the machine that is as it was when the test ends, however it ends.
-struct Kept {
+pub(crate) struct Kept {
     path: &'static str,
-    old: String,
+    pub(crate) old: String,
 }
 
 impl Kept {
-    fn now(&self) -> String {
+    pub(crate) fn now(&self) -> String {
         std::fs::read_to_string(self.path).unwrap().trim().to_owned()
     }
 
     /// As another program would.
-    fn write(&self, value: &str) {
+    pub(crate) fn write(&self, value: &str) {
         std::fs::write(self.path, value).unwrap();
     }
 
     /// Another value than the one it has, hardly another.
-    fn other(&self) -> String {
+    pub(crate) fn other(&self) -> String {
         (self.old.parse::<u32>().unwrap() + 1).to_string()
     }
 }
@@ -59,7 +59,7 @@ impl Drop for Kept {
 }
 
 /// Two settings that may be changed, and journals; `None` with a word why.
-fn harmless() -> Option<(Journals, Kept, Kept)> {
+pub(crate) fn harmless() -> Option<(Journals, Kept, Kept)> {
     let journals = Journals::new()?;
     let kept = |path| {
         let old = std::fs::read_to_string(path).ok()?.trim().to_owned();
@@ -74,19 +74,19 @@ fn harmless() -> Option<(Journals, Kept, Kept)> {
     Some((journals, back, dirty))
 }
 
-fn json(out: &Output) -> Value {
+pub(crate) fn json(out: &Output) -> Value {
     serde_json::from_str(&stdout(out)).unwrap_or_else(|e| panic!("{e}: {}", stdout(out)))
 }
 
 /// Runs `tune` and its answer as JSON, with the exit status that is expected.
-fn answer(journals: &Journals, exit: i32, words: &[&str]) -> Value {
+pub(crate) fn answer(journals: &Journals, exit: i32, words: &[&str]) -> Value {
     let out = journals.tailbound(&[&["tune"], words, &["--json"]].concat());
     assert_eq!(status(&out), exit, "{words:?}: {} {}", stdout(&out), stderr(&out));
     json(&out)
 }
 
 /// The same as text, both streams.
-fn told(journals: &Journals, exit: i32, words: &[&str]) -> String {
+pub(crate) fn told(journals: &Journals, exit: i32, words: &[&str]) -> String {
     let out = journals.tailbound(&[&["tune"], words].concat());
     let text = format!("{}{}", stdout(&out), stderr(&out));
     assert_eq!(status(&out), exit, "{words:?}: {text}");
@@ -94,13 +94,13 @@ fn told(journals: &Journals, exit: i32, words: &[&str]) -> String {
     text
 }
 
-fn states(journals: &Journals, what: &str) -> Vec<(u64, String)> {
+pub(crate) fn states(journals: &Journals, what: &str) -> Vec<(u64, String)> {
     let all = answer(journals, 0, &[what]);
     let row = |c: &Value| (c["number"].as_u64().unwrap(), c["state"].as_str().unwrap().to_owned());
     all["changes"].as_array().unwrap().iter().map(row).collect()
 }
 
-fn is(number: u64, state: &str) -> (u64, String) {
+pub(crate) fn is(number: u64, state: &str) -> (u64, String) {
     (number, state.to_owned())
 }
 
@@ -200,7 +200,7 @@ fn changes_on_top_of_each_other_are_undone_in_their_order() {
 }
 
 /// Looks until it is so.
-fn awaited(what: &str, so: impl Fn() -> bool) {
+pub(crate) fn awaited(what: &str, so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !so() {
         assert!(begun.elapsed() < PATIENCE, "{what} does not come");
@@ -357,14 +357,14 @@ fn a_saved_plan_is_applied_here_now_and_as_it_was_or_refused() {
 }
 
 /// A thread of the test that sleeps until it is dropped.
-struct Sleeper {
-    tid: i32,
+pub(crate) struct Sleeper {
+    pub(crate) tid: i32,
     end: Option<Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Sleeper {
-    fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let (end, ended) = channel::<()>();
         let (say, said) = channel();
         let name = "tune-sleeper".to_owned();

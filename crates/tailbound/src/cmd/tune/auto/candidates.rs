@@ -4,7 +4,7 @@
 //! Context: COLD.
 
 use tailbound_series::rounds::is_name;
-use tailbound_tune::{LeftOut, Recipe, Written};
+use tailbound_tune::{LeftOut, Profile, Recipe, Written};
 
 use crate::cli_tune_auto::AutoArgs;
 use crate::cmd::tune::recipe;
@@ -47,6 +47,7 @@ pub(super) fn asked(args: &AutoArgs) -> Result<Vec<Candidate>, Failure> {
         None => recipe::profile("cyclic")?,
     };
     recipe::add(&mut written, args.set.iter().map(String::as_str))?;
+    Profile::of(written.clone()).map_err(Failure::usage)?;
     for name in args.without.iter().filter(|n| n.as_str() != ISOLATION) {
         tailbound_tune::settings::named(name).map_err(Failure::usage)?;
     }

@@ -9,6 +9,8 @@
 //! When the archive has moved on to other kernels, that is said and counted as skipped, and
 //! everything else is still checked.
 
+mod tuned;
+
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -99,6 +101,9 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     );
     tally.add("its run file", schema::check_run(project, &lab.folder.join("a.jsonl")).map(drop));
     tally.add("an altered record is another run", lab.altered());
+    tally.add("a seed is another run, the same each time", lab.seeds());
+    tally.add("a CPU that is isolated is left alone, and all is undone", lab.isolated());
+    tally.add("an experiment keeps the change that helps", lab.experiment());
     tally.absorb(lab.golden(project)?);
     tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
     tally.absorb(lab.provers()?);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Seeds and changes in real kernels: a seed is another run, a CPU that is isolated is left alone, an experiment
+//! finds the change that helps.
+//!
+//! Context: COLD.
+
+use std::fs;
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+use super::{Lab, RT, STOCK, figures};
+
+/// The measured CPU is the second of two, which take turns in slices of some ms: with a longer interval a
+/// CPU that nothing else runs on answers at once.
+const SECOND_OF_TWO: [&str; 10] =
+    ["--smp", "2", "--cpus", "1", "--interval", "20ms", "-l", "100", "--load", "hackbench"];
+/// Median of a wake-up that waits for nobody, in instructions, and of one that waits for turns.
+const LEFT_ALONE_NS: u64 = 20_000;
+const SHARED_NS: u64 = 500_000;
+
+impl Lab {
+    /// A seed is another run, and the same one each time.
+    pub(super) fn seeds(&self) -> anyhow::Result<()> {
+        let lines = |name: &str| -> anyhow::Result<Vec<String>> {
+            self.run(RT, name, &["--seed", "2"])?;
+            self.seconds(name)
+        };
+        let (one, again) = (lines("seed-2.jsonl")?, lines("seed-2-again.jsonl")?);
+        ensure!(one == again, "two runs of seed 2 differ");
+        ensure!(one != self.seconds("a.jsonl")?, "seeds 1 and 2 are the same run");
+        Ok(())
+    }
+
+    fn seconds(&self, name: &str) -> anyhow::Result<Vec<String>> {
+        let text = fs::read_to_string(self.folder.join(name))?;
+        let seconds = text.lines().filter(|l| l.starts_with("{\"type\":\"second\""));
+        Ok(seconds.map(str::to_owned).collect())
+    }
+
+    /// With two CPUs, control groups and PREEMPT_RT: everything is applied, the CPU is left alone, and the guest
+    /// fails the run unless all is undone exactly.
+    pub(super) fn isolated(&self) -> anyhow::Result<()> {
+        let median = |out: &str, more: &[&str]| -> anyhow::Result<u64> {
+            let words = ["lab", "run", "--quiet", "-k", RT, "-o", out];
+            self.answers(&[&words, &SECOND_OF_TWO[..], more].concat(), 0)?;
+            let mut found = Value::default();
+            figures(&self.folder.join(out), "hackbench", &mut found)?;
+            found.pointer("/hackbench/median_ns").and_then(Value::as_u64).context("no median")
+        };
+        let shared = median("shared.jsonl", &[])?;
+        let alone = median("alone.jsonl", &["--tune", "cyclic", "--rt-cpus", "1"])?;
+        ensure!(shared > SHARED_NS, "untouched: {shared} ns: the load does not use the CPU");
+        ensure!(alone < LEFT_ALONE_NS, "isolated: {alone} ns: something else uses the CPU");
+        let file = fs::read_to_string(self.folder.join("alone.jsonl"))?;
+        ensure!(file.contains("profile cyclic for CPUs 1 was applied"), "the file does not say so");
+        ensure!(file.contains(" 0 passed over"), "the kernel refused changes");
+        Ok(())
+    }
+
+    /// `preempt=full` is what a stock kernel lacks; swapping is nothing that a guest without swap does.
+    pub(super) fn experiment(&self) -> anyhow::Result<()> {
+        let words = ["tune", "auto", "--lab", "--quiet", "-k", STOCK, "-l", "100", "-L", "mmap"];
+        let tried = ["--try-append", "preempt=full", "--set", "swappiness=9", "-o", "auto", "--json"];
+        let answer = self.answers(&[&words[..], &tried].concat(), 0)?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        let kept = answer.get("kept").and_then(Value::as_array).context("no answer")?;
+        ensure!(kept == &[Value::from("preempt-full")], "kept: {kept:?}");
+        ensure!(self.folder.join("auto/auto.html").is_file(), "there is no report");
+        Ok(())
+    }
+}
