@@ -11,6 +11,7 @@
 pub mod boot;
 pub mod cheap_calls;
 pub mod clock;
+pub mod coalescing;
 pub mod cobalt;
 pub mod counter;
 pub mod deadline;

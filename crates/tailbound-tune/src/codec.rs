@@ -57,7 +57,9 @@ impl Codec {
                 .or_else(|| Some(text).filter(|t| !t.is_empty() && !t.contains(' ')))
                 .map(str::to_owned)
                 .ok_or_else(|| bad("a choice with one word in brackets")),
-            Self::Mask => CpuSet::of_mask(text).map(|c| c.to_string()).ok_or_else(|| bad("a mask of CPUs")),
+            Self::Mask => {
+                CpuSet::of_mask(text).map(|c| c.to_string()).ok_or_else(|| bad("a mask of CPUs"))
+            }
             Self::List => match text {
                 "(null)" => Ok(String::new()),
                 list => {

@@ -18,6 +18,7 @@
 mod appeared;
 mod apply;
 mod boot;
+mod coalescing;
 mod codec;
 mod facts;
 mod here;

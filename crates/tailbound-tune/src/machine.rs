@@ -18,6 +18,7 @@ use tailbound_host::{interrupts, threads};
 use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::sched;
 
+use crate::coalescing;
 use crate::holder;
 use crate::step::State;
 use crate::target::{InterruptId, Target, ThreadId};
@@ -222,6 +223,9 @@ impl System for Machine {
                 Err(e) => Err(Missing::Unknown(format!("{path}: {e}"))),
             },
             Target::Holder { name } => holder::state(&self.root, name),
+            Target::Coalescing { device } => {
+                coalescing::read(&self.root, device).map(|c| Some(coalescing::text(c)))
+            }
             Target::File { path } => match self.root.text(path) {
                 Ok(text) => Ok(Some(text)),
                 Err(Missing::NotApplicable(_)) => Ok(None),
@@ -265,6 +269,7 @@ impl System for Machine {
             }
             Target::Group { path } => self.group(path, state),
             Target::Holder { name } => holder::set(&self.root, name, state),
+            Target::Coalescing { device } => coalescing::write(&self.root, device, value()?),
             Target::File { path } => self.file(path, state),
         }
     }

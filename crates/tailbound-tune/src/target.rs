@@ -41,6 +41,11 @@ pub enum Target {
         /// What tells it from other holders.
         name: String,
     },
+    /// How long a network device waits for further packets, as ethtool(8) takes it.
+    Coalescing {
+        /// Its name.
+        device: String,
+    },
     /// A file that outlives a reboot: its text, or absent.
     File {
         /// Its path.
@@ -124,6 +129,7 @@ impl Target {
                 Some(_) => "# tailbound holds /dev/cpu_dma_latency open".to_owned(),
                 None => format!("# tailbound ends its process that holds {name}"),
             },
+            Self::Coalescing { device } => format!("ethtool -C {} {value}", quoted(device)),
             Self::File { path } => match state {
                 Some(text) => {
                     let lines: Vec<String> = text.lines().map(quoted).collect();
@@ -177,6 +183,7 @@ impl fmt::Display for Target {
             Self::Policy(id) => write!(f, "policy of thread {id}"),
             Self::Interrupt(id) => write!(f, "CPUs of interrupt {id}"),
             Self::Holder { name } => write!(f, "{name}, held open"),
+            Self::Coalescing { device } => write!(f, "coalescing of {}", printable::line(device)),
         }
     }
 }

@@ -101,7 +101,7 @@ fn likely(target: &Target, running: &[String]) -> Vec<String> {
         Target::Affinity(_) => "affinity",
         Target::Policy(_) => "policy",
         Target::Interrupt(_) => "/proc/irq/",
-        Target::Holder { .. } => return Vec::new(),
+        Target::Holder { .. } | Target::Coalescing { .. } => return Vec::new(),
     };
     let known = |name: &&String| {
         WRITERS

@@ -28,8 +28,8 @@ pub(super) static CHECKS: &[Check] = &[
     Check {
         id: "net.coalesce",
         why: "packets wait for others, up to rx-usecs",
-        now: "ethtool -C DEVICE adaptive-rx off rx-usecs 0",
-        undo: "ethtool -C with the old values",
+        now: "tailbound tune set coalescing=0us",
+        undo: "tailbound tune undo",
         source: "ethtool(8)",
         look: |_| Ok(Seen::unknown("ethtool -c DEVICE shows it")),
         ..CHECK

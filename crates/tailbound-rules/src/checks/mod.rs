@@ -76,7 +76,8 @@ fn none_of_rt(m: &Machine, what: &str, cpus: &CpuSet) -> Seen {
 /// A mask in a file, whose CPUs must not be real-time ones.
 fn mask_file(m: &Machine, path: &str) -> Look {
     let text = m.text(path)?;
-    let cpus = CpuSet::of_mask(&text).ok_or_else(|| Seen::unknown(format!("{path} reads `{text}`")))?;
+    let cpus =
+        CpuSet::of_mask(&text).ok_or_else(|| Seen::unknown(format!("{path} reads `{text}`")))?;
     Ok(none_of_rt(m, path, &cpus))
 }
 

@@ -5,8 +5,10 @@
 //! Documentation/admin-guide/sysctl/net.rst.
 
 use tailbound_core::CpuSet;
+use tailbound_host::root::Missing;
 
 use super::{Draft, Effect, Setting, Value, Values, isolation};
+use crate::coalescing;
 use crate::codec::Codec;
 use crate::target::Target;
 
@@ -33,6 +35,15 @@ pub(super) static SETTINGS: &[Setting] = &[
         ]),
     },
     Setting {
+        name: "coalescing",
+        about: "Network devices wait this long for further packets before they interrupt; 0: not at all",
+        cures: &["net.coalesce"],
+        cost: "an interrupt for every packet",
+        values: Values::Microseconds(0, 1000),
+        needs_cpus: false,
+        effect: Effect::Function(coalesced),
+    },
+    Setting {
         name: "threaded-napi",
         about: "Packets are handled by threads, which have priorities and CPUs",
         cures: &["net.threaded-napi"],
@@ -54,6 +65,22 @@ fn steering(draft: &mut Draft<'_>, _: &Value) {
                 if draft.facts.root.read_trimmed(&path).is_ok() && steers(draft, &path) {
                     isolation::mask(draft, &path, Codec::Mask);
                 }
+            }
+        }
+    }
+}
+
+fn coalesced(draft: &mut Draft<'_>, value: &Value) {
+    let Ok(rx_us) = value.0.parse() else { return };
+    for device in draft.facts.root.list("/sys/class/net").unwrap_or_default() {
+        match coalescing::read(&draft.facts.root, &device) {
+            Ok(now) => {
+                let new = coalescing::text(coalescing::with_wait(now, rx_us));
+                draft.change(Target::Coalescing { device }, Some(new), false);
+            }
+            Err(why) => {
+                let harmless = matches!(why, Missing::NotApplicable(_));
+                draft.leave_out(why.reason().to_owned(), harmless);
             }
         }
     }

@@ -90,7 +90,13 @@ fn what_is_wrong_is_named_and_what_is_there_is_shown() {
     let folder = folder();
     let out = call(folder.path(), &["campaign", "list"]);
     assert_eq!(status(&out), 0, "{}", stderr(&out));
-    for name in ["williams-redhat-2008", "williams-redhat-tuna", "mckenney-2009", "altera-2014", "altenberg-2016"] {
+    for name in [
+        "williams-redhat-2008",
+        "williams-redhat-tuna",
+        "mckenney-2009",
+        "altera-2014",
+        "altenberg-2016",
+    ] {
         assert!(stdout(&out).contains(name));
         let out = call(folder.path(), &["campaign", "show", name]);
         assert_eq!(status(&out), 0, "{}", stderr(&out));

@@ -112,7 +112,8 @@ fn a_unit_applies_the_same_at_each_start() {
     let words: Vec<&str> = start.split(' ').skip(1).collect();
     let out = journals.tailbound(&[&words[..], &["--help"]].concat());
     assert_eq!(status(&out), 0, "{}", stderr(&out));
-    let refused = told(&journals, 2, &["plan", "--set", "swappiness=10", "--boot", "--systemd-unit"]);
+    let refused =
+        told(&journals, 2, &["plan", "--set", "swappiness=10", "--boot", "--systemd-unit"]);
     assert!(refused.contains("leave out --boot"), "{refused}");
     assert_eq!(answer(&journals, 0, &["status"])["changes"].as_array().unwrap().len(), 0);
 }
