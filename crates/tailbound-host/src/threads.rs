@@ -64,6 +64,18 @@ pub fn threads(root: &Root) -> Found<Vec<Thread>> {
     Ok(all)
 }
 
+/// Programs that set frequencies and idle states by themselves, by the beginning of their names.
+pub const POWER_DAEMONS: &[&str] = &[
+    "tuned",
+    "power-profiles-",
+    "tlp",
+    "auto-cpufreq",
+    "thermald",
+    "gamemoded",
+    "system76-power",
+    "cpufreqd",
+];
+
 /// The thread of that number, whatever process it belongs to.
 ///
 /// # Errors

@@ -5,7 +5,7 @@
 //! filter. Not here: that the program asks for nothing by what it only reads; mounts that are read-only.
 //! Source: seccomp(2), Documentation/userspace-api/seccomp_filter.rst, open(2).
 
-use crate::error::{SysError, check};
+use crate::error::SysError;
 use crate::seccomp::{JEQ, LOAD, RET};
 
 /// `BPF_JMP | BPF_JSET | BPF_K`
@@ -110,19 +110,7 @@ const OPENING: &[(libc::c_long, u32)] = &[(libc::SYS_openat, 2)];
 /// # Errors
 /// EINVAL where the kernel has no seccomp filters.
 pub fn confine() -> Result<(), SysError> {
-    let mut program = filter();
-    let filter = libc::sock_fprog {
-        len: u16::try_from(program.len()).unwrap_or(u16::MAX),
-        filter: program.as_mut_ptr(),
-    };
-    // SAFETY: integer arguments only.
-    let no_new = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
-    check(no_new, "prctl", "PR_SET_NO_NEW_PRIVS")?;
-    // SAFETY: seccomp(2) reads a live program of `len` instructions; flags 0 confine this thread only.
-    let result = unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter)
-    };
-    check(result, "seccomp", "").map(drop)
+    crate::seccomp::install(filter())
 }
 
 fn filter() -> Vec<libc::sock_filter> {

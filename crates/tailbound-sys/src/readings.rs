@@ -133,18 +133,7 @@ fn refuse_clock_calls() -> Result<(), SysError> {
         program.push(op(0x06, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned()));
     }
     program.push(op(0x06, 0, 0, libc::SECCOMP_RET_ALLOW));
-    let filter = libc::sock_fprog {
-        len: u16::try_from(program.len()).unwrap_or(u16::MAX),
-        filter: program.as_mut_ptr(),
-    };
-    // SAFETY: integer arguments only.
-    let no_new = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
-    check(no_new, "prctl", "PR_SET_NO_NEW_PRIVS")?;
-    // SAFETY: seccomp(2) reads a live program of `len` instructions, for this thread only.
-    let result = unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter)
-    };
-    check(result, "seccomp", "").map(drop)
+    crate::seccomp::install(program)
 }
 
 /// CPU time of thread `tid` of this process.

@@ -76,6 +76,14 @@ pub fn confine() -> Result<(), SysError> {
         program.push(op(RET, 0, 0, libc::SECCOMP_RET_ALLOW));
     }
     program.push(op(RET, 0, 0, libc::SECCOMP_RET_KILL_PROCESS));
+    install(program)
+}
+
+/// Puts `program` before every system call of the *calling thread* and of all it starts.
+///
+/// # Errors
+/// EINVAL where the kernel has no seccomp filters.
+pub(crate) fn install(mut program: Vec<libc::sock_filter>) -> Result<(), SysError> {
     let filter = libc::sock_fprog {
         len: u16::try_from(program.len()).unwrap_or(u16::MAX),
         filter: program.as_mut_ptr(),

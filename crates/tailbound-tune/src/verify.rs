@@ -5,7 +5,7 @@
 //! known to write such settings, and run, are named as likely.
 
 use tailbound_host::root::{Missing, Root};
-use tailbound_host::threads;
+use tailbound_host::threads::{self, POWER_DAEMONS};
 
 use crate::journal::Transaction;
 use crate::machine::System;
@@ -60,19 +60,7 @@ pub fn verify(system: &dyn System, root: &Root, transaction: &Transaction) -> Ve
 /// Programs that are known to write settings of a kind, by the beginning of their names.
 const WRITERS: &[(&str, &[&str])] = &[
     ("/proc/irq/", &["irqbalance", "tuned", "fwupd"]),
-    (
-        "cpufreq",
-        &[
-            "tuned",
-            "power-profiles-",
-            "tlp",
-            "auto-cpufreq",
-            "thermald",
-            "gamemoded",
-            "system76-power",
-            "cpufreqd",
-        ],
-    ),
+    ("cpufreq", POWER_DAEMONS),
     ("cpuidle", &["tuned", "power-profiles-", "tlp"]),
     ("pm_qos", &["tuned", "tlp"]),
     ("/power/control", &["tuned", "tlp", "powertop"]),

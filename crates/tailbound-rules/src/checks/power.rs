@@ -5,6 +5,7 @@
 //! Documentation/power/{pm_qos_interface,pci}.rst.
 
 use serde_json::Value;
+use tailbound_host::threads::POWER_DAEMONS;
 
 use super::{PLAIN, few};
 use crate::check::{Check, Group, Need};
@@ -210,15 +211,7 @@ fn runtime_pm(m: &Machine) -> Look {
 }
 
 fn daemons(m: &Machine) -> Look {
-    let names = m.running(&[
-        "tuned",
-        "power-profiles-",
-        "tlp",
-        "auto-cpufreq",
-        "thermald",
-        "gamemoded",
-        "system76-power",
-    ])?;
+    let names = m.running(POWER_DAEMONS)?;
     Ok(if names.is_empty() {
         Seen::ok("none runs")
     } else {

@@ -28,10 +28,13 @@ pub fn number(v: f64) -> String {
     }
 }
 
-/// `1/100`, or a percentage where that is not even.
+/// `1/100`, or a percentage where that is not even; `none` of it.
 #[must_use]
 pub fn part_of(share: f64) -> String {
-    let times = 1.0 / share.max(f64::MIN_POSITIVE);
+    if share <= 0.0 {
+        return "none".to_owned();
+    }
+    let times = 1.0 / share;
     if share < 0.6 && (times - times.round()).abs() < 0.01 * times {
         return format!("1/{}", number(times.round()));
     }

@@ -7,47 +7,18 @@ use std::fs;
 use std::path::Path;
 
 use tailbound_host::Root;
-use tailbound_host::root::Found;
 use tailbound_sys::process::{self, Pid};
 use tailbound_tune::journal::{self, Places};
-use tailbound_tune::{
-    Codec, Machine, Mode, Plan, Refused, State, Step, System, Target, apply, undo,
-};
+use tailbound_tune::{Codec, Machine, Mode, Plan, Step, System as _, Target, apply, undo};
+
+use crate::mortal::Mortal;
 
 const ROOM: &str = "TAILBOUND_TEST_ROOM";
 const DIES_AT: &str = "TAILBOUND_TEST_DIES_AT";
 const SIGKILL: i32 = 9;
 
-struct Killed {
-    machine: Machine,
-    calls: Cell<usize>,
-    dies_at: usize,
-}
-
-impl Killed {
-    fn tick(&self) {
-        self.calls.set(self.calls.get() + 1);
-        if self.calls.get() == self.dies_at {
-            process::kill(Pid(std::process::id().cast_signed()), SIGKILL).expect("own process");
-        }
-    }
-}
-
-impl System for Killed {
-    fn read(&self, target: &Target) -> Found<State> {
-        self.tick();
-        self.machine.read(target)
-    }
-    fn write(&mut self, target: &Target, state: &State) -> Result<(), Refused> {
-        self.tick();
-        let done = self.machine.write(target, state);
-        self.tick();
-        done
-    }
-    fn anchor(&self, target: &Target) -> Option<u64> {
-        self.tick();
-        self.machine.anchor(target)
-    }
+fn death() {
+    process::kill(Pid(std::process::id().cast_signed()), SIGKILL).expect("own process");
 }
 
 fn furnish(room: &Path) {
@@ -114,10 +85,11 @@ fn look(room: &Path) -> BTreeMap<String, String> {
 fn the_one_that_is_killed() {
     let (Ok(room), Ok(dies_at)) = (std::env::var(ROOM), std::env::var(DIES_AT)) else { return };
     let room = Path::new(&room);
-    let mut system = Killed {
-        machine: Machine::new(Root::at(room)),
+    let mut system = Mortal {
+        machine: &mut Machine::new(Root::at(room)),
         calls: Cell::new(0),
         dies_at: dies_at.parse().expect("a number"),
+        death,
     };
     let applied = apply(&mut system, &Places::below(room), &the_plan(), "t", &mut |_, _| ());
     applied.expect("nothing refuses in a tree of files");

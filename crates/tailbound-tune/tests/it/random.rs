@@ -6,43 +6,15 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proptest::prelude::*;
-use tailbound_host::root::Found;
 use tailbound_tune::journal::{self, Places};
-use tailbound_tune::{Mode, Refused, State, Step, System, Target, apply, undo};
+use tailbound_tune::{Mode, Step, apply, undo};
 
+use crate::mortal::Mortal;
 use crate::played::{Played, plan, step};
 
-/// Ends as a kill would, at one of its calls: nothing behind it is done.
-struct Mortal<'a> {
-    machine: &'a mut Played,
-    calls: std::cell::Cell<usize>,
-    dies_at: usize,
-}
-
-impl Mortal<'_> {
-    fn tick(&self) {
-        self.calls.set(self.calls.get() + 1);
-        if self.calls.get() == self.dies_at {
-            std::panic::resume_unwind(Box::new("killed"));
-        }
-    }
-}
-
-impl System for Mortal<'_> {
-    fn read(&self, target: &Target) -> Found<State> {
-        self.tick();
-        self.machine.read(target)
-    }
-    fn write(&mut self, target: &Target, state: &State) -> Result<(), Refused> {
-        self.tick();
-        let done = self.machine.write(target, state);
-        self.tick();
-        done
-    }
-    fn anchor(&self, target: &Target) -> Option<u64> {
-        self.tick();
-        self.machine.anchor(target)
-    }
+/// Ends as a kill would: nothing behind it is done.
+fn death() {
+    std::panic::resume_unwind(Box::new("killed"));
 }
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -84,7 +56,7 @@ fn steps(machine: &Played, of: &[(usize, u8)]) -> Vec<Step> {
 
 /// Does `what` to the machine, killed at its call `dies_at` (0: never).
 fn mortal(machine: &mut Played, dies_at: usize, what: impl FnOnce(&mut Mortal<'_>)) {
-    let mut mortal = Mortal { machine, calls: std::cell::Cell::new(0), dies_at };
+    let mut mortal = Mortal { machine, calls: std::cell::Cell::new(0), dies_at, death };
     let _ = catch_unwind(AssertUnwindSafe(|| what(&mut mortal)));
 }
 

@@ -60,7 +60,7 @@ impl Lab {
 
     /// `preempt=full` is what a stock kernel lacks; swapping is nothing that a guest without swap does.
     pub(super) fn experiment(&self) -> anyhow::Result<()> {
-        let words = ["tune", "auto", "--lab", "--quiet", "-k", STOCK, "-l", "100", "-L", "mmap"];
+        let words = ["tune", "auto", "--lab", "--quiet", "-k", STOCK, "-l", "300", "-L", "mmap"];
         let tried =
             ["--try-append", "preempt=full", "--set", "swappiness=9", "-o", "auto", "--json"];
         let answer = self.answers(&[&words[..], &tried].concat(), 0)?;
