@@ -19,6 +19,7 @@
 //! tune_show.rs threads and interrupts, looked at only; tune_live.rs in the interactive view
 //! check.rs    what is wrong with a machine: looked at only, and captured
 //! tune.rs     changes: made, looked after, undone, refused; apart.rs keeps them apart
+//! tune_for_now.rs changes for a while: of a run, an experiment, `--keep`
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
