@@ -61,6 +61,7 @@ const LIGHTER: &[(&str, &str)] = &[
 /// Of each of many runs.
 const ROUND: &str = "300ms";
 
+const CHANGES: &str = "it changes the machine: tests/cli/tune.rs, tests/knobs";
 /// How a command begins that cannot run here, and why not.
 const NOT_HERE: &[(&str, &str)] = &[
     ("make ", "a word of the Makefile: stages of their own, and `make demo`"),
@@ -70,6 +71,19 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound sign ", "a password is asked for, and a key kept at home: tests/cli/integrity.rs"),
     ("tailbound verify ", "a key kept at home: tests/cli/integrity.rs"),
     ("tailbound tune show --live", "a terminal: tests/cli/tune_live.rs"),
+    ("tailbound tune plan ", "CPUs that not every machine has: tests/cli/tune.rs"),
+    ("tailbound tune apply ", CHANGES),
+    ("tailbound tune undo", CHANGES),
+    ("tailbound tune verify", CHANGES),
+    ("tailbound tune isolate ", CHANGES),
+    ("tailbound tune exec ", CHANGES),
+    ("tailbound tune move ", CHANGES),
+    ("tailbound tune irq ", CHANGES),
+    ("tailbound tune set ", CHANGES),
+    ("tailbound tune auto ", "an experiment of half an hour: the stage `lab`"),
+    ("tailbound run --rounds 10 -D 10s -a 3 ", CHANGES),
+    ("tailbound check", "the exit status is this machine's: tests/cli/check.rs"),
+    ("tailbound capture", "tests/cli/check.rs"),
     ("tailbound lab ", "real kernels: the stage `lab`"),
     ("tailbound decide lab/", "runs of real kernels: the stage `lab`"),
     ("tailbound decide rt-6.12.jsonl ", "runs of two systems: tests/cli/decide.rs"),
