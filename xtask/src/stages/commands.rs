@@ -82,6 +82,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound tune set ", CHANGES),
     ("tailbound tune auto ", "an experiment of half an hour: the stage `lab`"),
     ("tailbound run --rounds 10 -D 10s -a 3 ", CHANGES),
+    ("tailbound run --tune ", CHANGES),
     ("tailbound check", "the exit status is this machine's: tests/cli/check.rs"),
     ("tailbound capture", "tests/cli/check.rs"),
     ("tailbound lab ", "real kernels: the stage `lab`"),
