@@ -67,7 +67,7 @@ pub struct Class {
 /// # Errors
 /// [`Missing`] where `/proc/interrupts` cannot be read.
 pub fn interrupts(root: &Root) -> Found<Interrupts> {
-    let mut all = counts(&root.text("/proc/interrupts")?);
+    let mut all = table(root)?;
     for line in &mut all.lines {
         let dir = format!("/proc/irq/{}", line.number);
         line.affinity = root.cpus(&format!("{dir}/smp_affinity_list"));
@@ -82,6 +82,11 @@ pub fn interrupts(root: &Root) -> Found<Interrupts> {
         }
     }
     Ok(all)
+}
+
+/// The table alone, which costs one read.
+pub(crate) fn table(root: &Root) -> Found<Interrupts> {
+    Ok(counts(&root.text("/proc/interrupts")?))
 }
 
 /// Does the kernel alone decide? A file nobody may write says so; one that root may write says

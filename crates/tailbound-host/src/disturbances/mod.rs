@@ -19,6 +19,7 @@ pub(crate) mod standing;
 pub(crate) mod steal;
 pub(crate) mod thermal;
 pub(crate) mod throttling;
+pub(crate) mod traffic;
 
 use std::collections::BTreeMap;
 
@@ -71,6 +72,7 @@ pub(crate) fn all(first: &Look, facts: &Facts) -> Vec<Box<dyn Disturbance>> {
         Box::new(frequency::Frequency::begin(first)),
         Box::new(higher_priority::HigherPriority::begin(first)),
         Box::new(standing::Standing::begin(first, facts)),
+        Box::new(traffic::Traffic::begin(first)),
         Box::new(log::Log::default()),
     ]
 }

@@ -50,12 +50,26 @@ impl Lab {
         };
         let shared = median("shared.jsonl", &[])?;
         let alone = median("alone.jsonl", &["--tune", "cyclic", "--rt-cpus", "1"])?;
+        let (much, little) = (self.events("shared.jsonl")?, self.events("alone.jsonl")?);
+        // The tick stays on a CPU that does something; what others send and start does not come.
+        ensure!(little.0 * 3 < much.0 * 2, "interrupts: {} isolated, {} before", little.0, much.0);
+        ensure!(little.1 * 10 < much.1, "switches: {} isolated, {} before", little.1, much.1);
         ensure!(shared > SHARED_NS, "untouched: {shared} ns: the load does not use the CPU");
         ensure!(alone < LEFT_ALONE_NS, "isolated: {alone} ns: something else uses the CPU");
         let file = fs::read_to_string(self.folder.join("alone.jsonl"))?;
         ensure!(file.contains("profile cyclic for CPUs 1 was applied"), "the file does not say so");
         ensure!(file.contains(" 0 passed over"), "the kernel refused changes");
         Ok(())
+    }
+
+    /// Interrupts of the measured CPU, and switches.
+    fn events(&self, name: &str) -> anyhow::Result<(u64, u64)> {
+        let shown: Value = serde_json::from_str(&self.answers(&["show", "--json", name], 0)?)?;
+        let count = |fact: &str| {
+            let text = shown.pointer(&format!("/after/watch.{fact}/value")).and_then(Value::as_str);
+            text.and_then(|t| t.strip_prefix("CPU 1: ")?.parse().ok()).context("no such count")
+        };
+        Ok((count("interrupts")?, count("switches")?))
     }
 
     /// `preempt=full` is what a stock kernel lacks; swapping is nothing that a guest without swap does.
