@@ -392,7 +392,10 @@ fn answers(folder: &Path, text: &str) -> anyhow::Result<()> {
 
 /// Every word of it is one that the program knows: `--help` behind them is reached.
 fn understood(folder: &Path, text: &str) -> anyhow::Result<()> {
-    let line = format!("{} --help", text.split([';', '|', '>']).next().unwrap_or(text).trim());
+    let text = text.split([';', '|', '>']).next().unwrap_or(text).trim();
+    // What stands behind `--` is another program's, or a variant's.
+    let (own, _) = text.split_once(" -- ").unwrap_or((text, ""));
+    let line = format!("{own} --help");
     let (code, said) = shell(folder, &line)?;
     if code != 0 {
         bail!("`{line}`: exit status {code}:\n{said}");
