@@ -83,6 +83,7 @@ pub(crate) fn change(
     let same = match (target, state, &now) {
         // What is made gets its inode or process number from the kernel.
         (Target::Group { .. } | Target::Holder { .. }, Some(_), Some(_)) => true,
+        (Target::Coalescing { .. }, Some(wanted), Some(now)) => coalescing::is_met(wanted, now),
         _ => *state == now,
     };
     if same { Ok(now) } else { Err(Refused::Otherwise { wanted: shown(state), now: shown(&now) }) }
@@ -276,12 +277,15 @@ impl System for Machine {
 
     fn anchor(&self, target: &Target) -> Option<u64> {
         // The numbers of sysfs and cgroupfs stay with a folder as long as it is there.
-        let Target::Setting { path, .. } = target else { return None };
-        if !path.starts_with("/sys/") {
-            return None;
-        }
-        let (folder, _) = path.rsplit_once('/')?;
-        fs::metadata(self.root.path(folder)).ok().map(|m| m.ino())
+        let folder = match target {
+            Target::Setting { path, .. } if path.starts_with("/sys/") => {
+                path.rsplit_once('/')?.0.to_owned()
+            }
+            // The name of a device that was unplugged goes to the next one.
+            Target::Coalescing { device } => format!("/sys/class/net/{device}"),
+            _ => return None,
+        };
+        fs::metadata(self.root.path(&folder)).ok().map(|m| m.ino())
     }
 }
 

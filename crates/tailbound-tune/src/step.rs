@@ -104,14 +104,19 @@ impl Plan {
     /// The plan as a shell script.
     #[must_use]
     pub fn script(&self) -> String {
-        let lines = self.steps.iter().map(|s| s.target.shell(s.new.as_deref()));
+        let lines =
+            self.steps.iter().map(|s| s.target.shell_between(s.old.as_deref(), s.new.as_deref()));
         script(&format!("{}: apply", self.name), lines)
     }
 
     /// What undoes it, as a shell script.
     #[must_use]
     pub fn undo_script(&self) -> String {
-        let lines = self.steps.iter().rev().map(|s| s.target.shell(s.old.as_deref()));
+        let lines = self
+            .steps
+            .iter()
+            .rev()
+            .map(|s| s.target.shell_between(s.new.as_deref(), s.old.as_deref()));
         script(&format!("{}: undo", self.name), lines)
     }
 }

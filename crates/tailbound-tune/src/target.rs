@@ -12,6 +12,7 @@ use tailbound_core::printable;
 use tailbound_host::interrupts::Interrupt;
 use tailbound_host::threads::Thread;
 
+use crate::coalescing;
 use crate::codec::Codec;
 
 /// What is changed.
@@ -41,7 +42,8 @@ pub enum Target {
         /// What tells it from other holders.
         name: String,
     },
-    /// How long a network device waits for further packets, as ethtool(8) takes it.
+    /// How long a network device waits for further packets, as ethtool(8) takes it:
+    /// `rx-usecs 50 rx-frames 0 adaptive-rx off adaptive-tx off`.
     Coalescing {
         /// Its name.
         device: String,
@@ -100,7 +102,18 @@ impl Target {
         matches!(self, Self::File { .. })
     }
 
-    /// The command that brings it to `state`, for people and scripts.
+    /// The commands that bring it from one state to another, for people and scripts.
+    #[must_use]
+    pub fn shell_between(&self, from: Option<&str>, to: Option<&str>) -> String {
+        if let (Self::Coalescing { device }, Some(from), Some(to)) = (self, from, to)
+            && let Ok(lines) = coalescing::commands(&quoted(device), from, to)
+        {
+            return lines;
+        }
+        self.shell(to)
+    }
+
+    /// The command that brings it to `state`, whatever it is now.
     #[must_use]
     pub fn shell(&self, state: Option<&str>) -> String {
         let value = state.unwrap_or_default();
@@ -210,5 +223,10 @@ mod tests {
         let file = Target::File { path: "/etc/x".to_owned() };
         assert_eq!(file.shell(Some("a\nit's\n")), "printf '%s\\n' a 'it'\\''s' > /etc/x");
         assert_eq!(file.shell(None), "rm /etc/x");
+        let device = Target::Coalescing { device: "eth 0".to_owned() };
+        let [old, new] =
+            [3, 0].map(|us| format!("rx-usecs {us} rx-frames 0 adaptive-rx off adaptive-tx off"));
+        assert_eq!(device.shell_between(Some(&old), Some(&new)), "ethtool -C 'eth 0' rx-usecs 0");
+        assert_eq!(file.shell_between(Some("a"), None), "rm /etc/x");
     }
 }

@@ -7,6 +7,7 @@
 
 use tailbound_host::root::Missing;
 
+use crate::coalescing;
 use crate::journal::{self, Entry, Journal, JournalError, Made, Places, Transaction, Undone};
 use crate::machine::{System, change, shown};
 use crate::step::{State, Step};
@@ -79,7 +80,8 @@ pub fn undo(
     journal.append(&Entry::Undoing)?;
     for made in transaction.made().into_iter().rev() {
         let Some(step) = plan.steps.get(made.step) else { continue };
-        let outcome = restore(system, step, &made, &mode);
+        let halfway = was_halfway(transaction, made.step);
+        let outcome = restore(system, step, &made, &mode, halfway);
         journal.append(&Entry::Undone { step: made.step, outcome: outcome.clone() })?;
         report.outcomes.push((step.clone(), outcome));
     }
@@ -102,7 +104,13 @@ pub fn accept(places: &Places, transaction: &Transaction, time: &str) -> Result<
     journal::keep(places, transaction)
 }
 
-fn restore(system: &mut dyn System, step: &Step, made: &Made, mode: &Mode) -> Undone {
+fn restore(
+    system: &mut dyn System,
+    step: &Step,
+    made: &Made,
+    mode: &Mode,
+    halfway: bool,
+) -> Undone {
     if mode.rebooted && !step.target.is_persistent() {
         return Undone::Gone("the machine was booted again".to_owned());
     }
@@ -117,7 +125,7 @@ fn restore(system: &mut dyn System, step: &Step, made: &Made, mode: &Mode) -> Un
     if made.anchor.is_some() && system.anchor(&step.target) != made.anchor {
         return Undone::Gone("its folder is another one of the same name".to_owned());
     }
-    if !mode.force && !is_ours(step, made, &current) {
+    if !mode.force && !is_ours(step, made, &current, halfway) {
         let ours = made.now.clone().unwrap_or_else(|| step.new.clone());
         return Undone::Foreign { now: current, ours };
     }
@@ -127,8 +135,16 @@ fn restore(system: &mut dyn System, step: &Step, made: &Made, mode: &Mode) -> Un
     }
 }
 
-/// Is it as this transaction left it?
-fn is_ours(step: &Step, made: &Made, current: &State) -> bool {
+/// Is it as this transaction left it? `halfway`: a kill came while the step was undone.
+fn is_ours(step: &Step, made: &Made, current: &State, halfway: bool) -> bool {
+    // The one change of several calls: a kill may have come between two of them.
+    if let (Target::Coalescing { .. }, Some(old), Some(new), Some(now)) =
+        (&step.target, &made.old, &step.new, current)
+        && (halfway || made.now.is_none())
+        && coalescing::is_on_the_way(old, new, now)
+    {
+        return true;
+    }
     match (&made.now, &step.target) {
         (Some(now), _) => now == current,
         // A kill came before it could be read back: the kernel chose the number.
@@ -137,4 +153,13 @@ fn is_ours(step: &Step, made: &Made, current: &State) -> bool {
         }
         (None, _) => *current == step.new,
     }
+}
+
+/// Did an earlier undoing end without a word about this step?
+fn was_halfway(transaction: &Transaction, step: usize) -> bool {
+    let entries = &transaction.entries;
+    let last = entries.iter().rposition(|e| matches!(e, Entry::Undoing));
+    let after = last.and_then(|i| entries.get(i..)).unwrap_or_default();
+    !after.is_empty()
+        && !after.iter().any(|e| matches!(e, Entry::Undone { step: s, .. } if *s == step))
 }

@@ -70,6 +70,7 @@ const WRITERS: &[(&str, &[&str])] = &[
     ("/proc/sys/", &["tuned", "systemd-sysctl"]),
     ("workqueue", &["tuned"]),
     ("/queues/", &["tuned", "NetworkManager"]),
+    ("coalescing", &["tuned", "NetworkManager", "systemd-udevd"]),
     ("affinity", &["irqbalance", "tuned", "cgrulesengd", "stalld", "numad"]),
     ("policy", &["rtkit-daemon", "tuned", "stalld", "rtirq"]),
 ];
@@ -89,7 +90,8 @@ fn likely(target: &Target, running: &[String]) -> Vec<String> {
         Target::Affinity(_) => "affinity",
         Target::Policy(_) => "policy",
         Target::Interrupt(_) => "/proc/irq/",
-        Target::Holder { .. } | Target::Coalescing { .. } => return Vec::new(),
+        Target::Coalescing { .. } => "coalescing",
+        Target::Holder { .. } => return Vec::new(),
     };
     let known = |name: &&String| {
         WRITERS

@@ -28,7 +28,7 @@ pub(super) static CHECKS: &[Check] = &[
     Check {
         id: "net.coalesce",
         why: "packets wait for others, up to rx-usecs",
-        now: "tailbound tune set coalescing=0us",
+        now: "tailbound tune set coalescing=off",
         undo: "tailbound tune undo",
         source: "ethtool(8)",
         look: |_| Ok(Seen::unknown("ethtool -c DEVICE shows it")),

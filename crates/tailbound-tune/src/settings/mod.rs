@@ -47,6 +47,8 @@ pub enum Values {
     Number(i64, i64),
     /// A time, written into the kernel's file in µs.
     Microseconds(i64, i64),
+    /// A time in this range, or `off`, which stands for 0.
+    OffOrMicroseconds(i64, i64),
 }
 
 impl fmt::Display for Values {
@@ -57,6 +59,7 @@ impl fmt::Display for Values {
             }
             Self::Number(low, high) => write!(f, "{low} to {high}"),
             Self::Microseconds(low, high) => write!(f, "{low}us to {high}us"),
+            Self::OffOrMicroseconds(low, high) => write!(f, "off|{low}us to {high}us"),
         }
     }
 }
@@ -152,12 +155,10 @@ impl Setting {
             Values::Number(low, high) => {
                 text.parse::<i64>().ok().filter(|n| (low..=high).contains(n)).map(|n| n.to_string())
             }
-            Values::Microseconds(low, high) => tailbound_core::units::parse_ns(text)
-                .ok()
-                .filter(|ns| ns % 1000 == 0)
-                .map(|ns| ns / 1000)
-                .filter(|us| (low..=high).contains(us))
-                .map(|us| us.to_string()),
+            Values::OffOrMicroseconds(..) if text == "off" => Some("0".to_owned()),
+            Values::Microseconds(low, high) | Values::OffOrMicroseconds(low, high) => {
+                microseconds(text).filter(|us| (low..=high).contains(us)).map(|us| us.to_string())
+            }
         };
         found.map(Value).ok_or_else(|| SettingError::Value {
             name: self.name,
@@ -201,6 +202,11 @@ impl Setting {
     }
 }
 
+/// A time in whole µs.
+fn microseconds(text: &str) -> Option<i64> {
+    tailbound_core::units::parse_ns(text).ok().filter(|ns| ns % 1000 == 0).map(|ns| ns / 1000)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -223,7 +229,7 @@ mod tests {
                     assert!(setting.value(&low.to_string()).is_ok());
                     assert!(setting.value(&high.saturating_add(1).to_string()).is_err());
                 }
-                Values::Microseconds(low, _) => {
+                Values::Microseconds(low, _) | Values::OffOrMicroseconds(low, _) => {
                     assert_eq!(setting.value(&format!("{low}us")), Ok(Value(low.to_string())));
                     assert!(setting.value("1").is_err(), "a bare number has no unit");
                 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets: where they are handled, and how soon.
 //!
-//! Context: COLD. Source: Documentation/networking/{scaling,napi}.rst,
-//! Documentation/admin-guide/sysctl/net.rst.
+//! Context: COLD. Units: µs. Source: Documentation/networking/{scaling,napi}.rst,
+//! Documentation/admin-guide/sysctl/net.rst, ethtool(8).
 
 use tailbound_core::CpuSet;
-use tailbound_host::root::Missing;
 
 use super::{Draft, Effect, Setting, Value, Values, isolation};
 use crate::coalescing;
@@ -36,10 +35,10 @@ pub(super) static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "coalescing",
-        about: "Network devices wait this long for further packets before they interrupt; 0: not at all",
+        about: "How long network devices wait for further packets before they interrupt; off: not at all",
         cures: &["net.coalesce"],
         cost: "an interrupt for every packet",
-        values: Values::Microseconds(0, 1000),
+        values: Values::OffOrMicroseconds(0, 1000),
         needs_cpus: false,
         effect: Effect::Function(coalesced),
     },
@@ -70,18 +69,26 @@ fn steering(draft: &mut Draft<'_>, _: &Value) {
     }
 }
 
+/// Devices of hardware only: a bridge, a tunnel or one end of a veth pair interrupts nobody, and
+/// its driver may know the call for another purpose (tun: packets in a batch).
 fn coalesced(draft: &mut Draft<'_>, value: &Value) {
+    const BASE: &str = "/sys/class/net";
     let Ok(rx_us) = value.0.parse() else { return };
-    for device in draft.facts.root.list("/sys/class/net").unwrap_or_default() {
-        match coalescing::read(&draft.facts.root, &device) {
+    let root = draft.facts.root.clone();
+    for device in root.list(BASE).unwrap_or_default() {
+        // A tree of files may lack the link of a device that has hardware.
+        if root.is_real() && !root.exists(&format!("{BASE}/{device}/device")) {
+            draft.leave_out(format!("{device} has no hardware that interrupts"), true);
+            continue;
+        }
+        match coalescing::read(&root, &device) {
             Ok(now) => {
                 let new = coalescing::text(coalescing::with_wait(now, rx_us));
-                draft.change(Target::Coalescing { device }, Some(new), false);
+                // What values a driver takes it says only when they are set.
+                draft.change(Target::Coalescing { device }, Some(new), true);
             }
-            Err(why) => {
-                let harmless = matches!(why, Missing::NotApplicable(_));
-                draft.leave_out(why.reason().to_owned(), harmless);
-            }
+            // Hardware that cannot: whoever asked for this is told.
+            Err(why) => draft.leave_out(why.reason().to_owned(), false),
         }
     }
 }

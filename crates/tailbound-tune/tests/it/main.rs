@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plans, journals, kills and other writers, on machines that are played and on trees of files.
 
+mod coalescing;
 mod killed;
 mod mortal;
 mod played;
