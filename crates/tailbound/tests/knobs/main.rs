@@ -130,12 +130,10 @@ fn rt_cpu() -> Option<String> {
     Some((n - 1).to_string())
 }
 
-/// What a setting may be, one of each kind: its words, or the least of its numbers.
+/// What a setting may be, one of each kind: its words, and the least of its numbers.
 fn values(text: &str) -> Vec<String> {
-    match text.split_once(" to ") {
-        Some((low, _)) => vec![low.to_owned()],
-        None => text.split('|').map(str::to_owned).collect(),
-    }
+    let least = |word: &str| word.split(" to ").next().unwrap_or_default().to_owned();
+    text.split('|').map(least).collect()
 }
 
 #[test]
