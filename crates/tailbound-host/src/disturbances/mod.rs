@@ -77,6 +77,11 @@ pub(crate) fn all(first: &Look, facts: &Facts) -> Vec<Box<dyn Disturbance>> {
     ]
 }
 
+/// What the scheduler tells of each run queue; where it stood before Linux 5.13, else.
+pub(crate) fn run_queues(root: &Root) -> Found<String> {
+    root.debugfs("sched/debug").or_else(|why| root.text("/proc/sched_debug").map_err(|_| why))
+}
+
 /// `1.2 %` of a whole; more digits where it is little.
 pub(crate) fn percent(share: f64) -> String {
     let p = share * 100.0;

@@ -18,7 +18,7 @@ use tailbound_core::record::{Fact, Facts};
 use tailbound_core::{CpuSet, Finding, Impact};
 use tailbound_sys::hostinfo::release;
 
-use super::{Disturbance, Look, percent};
+use super::{Disturbance, Look, percent, run_queues};
 use crate::inventory::{FAIR_SERVER_SINCE, server};
 use crate::root::{Found, Missing, Root};
 use crate::tasks::{self, Task};
@@ -105,10 +105,7 @@ impl Throttling {
         if self.limit.is_none() || matches!(self.armed, Fact::NotApplicable(_)) {
             return;
         }
-        let text = root
-            .debugfs("sched/debug")
-            .or_else(|why| root.text("/proc/sched_debug").map_err(|_| why));
-        match text {
+        match run_queues(root) {
             Ok(text) => {
                 for cpu in throttled_now(&text).into_iter().filter(|c| cpus.contains(*c)) {
                     *self.throttled.entry(cpu).or_insert(0) += 1;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tailbound_core::record::Fact;
 use tailbound_core::{CpuSet, Finding};
 
-use super::{Disturbance, Look};
+use super::{Disturbance, Look, run_queues};
 use crate::interrupts;
 use crate::root::{Found, Root};
 
@@ -77,8 +77,7 @@ fn interrupted(root: &Root) -> Found<Counts> {
 }
 
 fn switched(root: &Root) -> Found<Counts> {
-    let text = root.debugfs("sched/debug");
-    let text = text.or_else(|why| root.text("/proc/sched_debug").map_err(|_| why))?;
+    let text = run_queues(root)?;
     let mut cpu = None;
     let mut all = Counts::new();
     for line in text.lines() {

@@ -9,7 +9,8 @@ use std::process::{Command, Output};
 use tailbound_sys::only_reads;
 use tailbound_testing::skip;
 
-use crate::{is_root, tailbound};
+use crate::journals::Journals;
+use crate::tailbound;
 
 /// Mounts of its own, and then the rest of its arguments as a command.
 const MAKE_READ_ONLY: &str = r#"
@@ -21,19 +22,6 @@ exec "$@"
 "#;
 /// Exit status of the script above where it could not do it.
 const STILL_WRITABLE: i32 = 99;
-
-/// Why mounts of its own cannot be had here, if they cannot.
-pub(crate) fn own_mounts_lack() -> Option<String> {
-    if !is_root() {
-        return Some("mounts of its own need root".to_owned());
-    }
-    let tried = Command::new("unshare").args(["-m", "mount", "--bind", "/proc", "/proc"]).output();
-    match tried {
-        Ok(out) if out.status.success() => None,
-        Ok(out) => Some(String::from_utf8_lossy(&out.stderr).into_owned()),
-        Err(e) => Some(format!("unshare: {e}")),
-    }
-}
 
 /// Runs it where every mount is read-only, which files of settings are too.
 pub(crate) fn on_read_only_mounts(folder: &Path, words: &[&str]) -> Output {
@@ -71,51 +59,7 @@ pub(crate) fn tried_to_write(out: &Output) -> bool {
     out.status.signal() == Some(SIGSYS)
 }
 
-/// Journals of its own in a temporary folder, over those of the machine.
-pub(crate) struct Journals(tempfile::TempDir);
-
-/// The rest of its arguments as a command, that sees `$1/run` as /run and `$1/lib` as /var/lib.
-const OVER_THE_MACHINES: &str = r#"
-set -e
-mount --bind "$1/run" /run
-mount --bind "$1/lib" /var/lib
-shift
-exec "$@"
-"#;
-
 impl Journals {
-    /// `None` with a word why, where there is no root or no mounts of its own.
-    pub(crate) fn new() -> Option<Self> {
-        if let Some(why) = own_mounts_lack() {
-            skip("root", why);
-            return None;
-        }
-        let folder = crate::folder();
-        for name in ["run", "lib"] {
-            std::fs::create_dir(folder.path().join(name)).unwrap();
-        }
-        Some(Self(folder))
-    }
-
-    /// Where files may lie.
-    pub(crate) fn folder(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// A command with these journals; `flags` are unshare(1)'s.
-    pub(crate) fn command(&self, flags: &[&str], words: &[&str]) -> Command {
-        let mut command = Command::new("unshare");
-        command.arg("-m").args(flags).args(["sh", "-c", OVER_THE_MACHINES, "sh"]);
-        command.arg(self.folder()).args(words).env("NO_COLOR", "1").current_dir(self.folder());
-        command
-    }
-
-    /// Runs the program with these journals.
-    pub(crate) fn tailbound(&self, words: &[&str]) -> Output {
-        let all = [&[env!("CARGO_BIN_EXE_tailbound")], words].concat();
-        self.command(&[], &all).output().unwrap()
-    }
-
     /// The same where every mount is read-only.
     pub(crate) fn looking(&self, words: &[&str]) -> Output {
         let script = ["sh", "-c", MAKE_READ_ONLY, "sh", env!("CARGO_BIN_EXE_tailbound")];

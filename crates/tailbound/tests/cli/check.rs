@@ -5,7 +5,7 @@
 //! What this machine is like is not asserted: which checks answer, that they say why, and what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -15,7 +15,8 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 use tailbound_sys::sched;
 
-use crate::apart::{self, on_read_only_mounts, tried_to_write, under_the_filter};
+use crate::apart::{on_read_only_mounts, tried_to_write, under_the_filter};
+use crate::journals::{entries, own_mounts_lack};
 use crate::{call, folder, is_root, skip, status, stderr, stdout};
 
 /// The last CPU that this test may use: on most machines not CPU 0.
@@ -42,18 +43,6 @@ fn captured(folder: &Path, words: &[&str]) {
     let out = call(folder, &all);
     assert_eq!(status(&out), 0, "{}", stderr(&out));
     assert!(stdout(&out).contains("tailbound check --root machine.tar.gz"), "{}", stdout(&out));
-}
-
-/// Every file of a capture by its path; folders have no bytes.
-fn entries(path: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut archive = tar::Archive::new(GzDecoder::new(std::fs::File::open(path).unwrap()));
-    let read = |entry: std::io::Result<tar::Entry<'_, GzDecoder<std::fs::File>>>| {
-        let mut entry = entry.unwrap();
-        let mut bytes = Vec::new();
-        entry.read_to_end(&mut bytes).unwrap();
-        (entry.path().unwrap().display().to_string(), bytes)
-    };
-    archive.entries().unwrap().map(read).collect()
 }
 
 #[test]
@@ -181,7 +170,7 @@ fn a_capture_holds_no_arguments_environments_names_addresses_or_serial_numbers()
     no_word_of(&held, &[TOLD.to_owned()]);
     no_word_of(&held, &private_words());
     // The first process of a container often has secrets in its environment.
-    if let Some(why) = apart::own_mounts_lack() {
+    if let Some(why) = own_mounts_lack() {
         return skip("root", why);
     }
     let script = r#""$@"; exit $?"#;
@@ -315,7 +304,7 @@ fn looking_opens_nothing_for_writing_and_changes_nothing() {
 
 #[test]
 fn looking_needs_nothing_that_can_be_written_to() {
-    if let Some(why) = apart::own_mounts_lack() {
+    if let Some(why) = own_mounts_lack() {
         return skip("root", why);
     }
     let folder = folder();

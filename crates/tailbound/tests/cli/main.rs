@@ -18,7 +18,7 @@
 //! export.rs   formats of other tools, packed files
 //! tune_show.rs threads and interrupts, looked at only; tune_live.rs in the interactive view
 //! check.rs    what is wrong with a machine: looked at only, and captured
-//! tune.rs     changes: made, looked after, undone, refused; apart.rs keeps them apart
+//! tune.rs     changes: made, looked after, undone, refused; apart.rs and journals.rs keep them apart
 //! tune_for_now.rs changes for a while: of a run, an experiment, `--keep`
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
@@ -39,6 +39,7 @@ mod export;
 mod files;
 mod hostile;
 mod integrity;
+mod journals;
 mod judged;
 mod lab;
 mod loads;

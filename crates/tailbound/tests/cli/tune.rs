@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tailbound_sys::sched;
 
-use crate::apart::{Journals, own_mounts_lack};
+use crate::journals::{Journals, own_mounts_lack};
 use crate::{PATIENCE, call, folder, folder_for_everybody, is_root, skip, status, stderr, stdout};
 
 /// One test at a time: they change the same settings.

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::sched;
 
-use crate::apart::Journals;
+use crate::journals::Journals;
 use crate::tune::{Kept, Sleeper, alone, answer, awaited, harmless, is, states, told};
 use crate::{call, folder, read, status, stderr, stdout};
 

@@ -8,57 +8,30 @@
 #![expect(clippy::print_stdout, reason = "what was changed is said")]
 #![expect(clippy::disallowed_methods, reason = "children of the test, waited for at once")]
 
+#[path = "../cli/journals.rs"]
+mod journals;
+
 use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
-use tailbound_testing::skip;
+
+use journals::{Journals, entries};
 
 /// One at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The rest of its arguments as a command that sees an empty /run/tailbound and /var/lib/tailbound of its own.
-const APART: &str = r#"
-set -e
-for at in run lib; do mkdir -p "$1/$at"; done
-mount --bind "$1/run" /run
-mount --bind "$1/lib" /var/lib
-shift
-exec "$@"
-"#;
-
 /// The program with journals of its own.
-struct Apart(tempfile::TempDir);
+struct Apart(Journals);
 
 impl Apart {
     fn new() -> Option<Self> {
-        let tried =
-            Command::new("unshare").args(["-m", "mount", "--bind", "/proc", "/proc"]).output();
-        match tried {
-            Ok(out) if out.status.success() => Some(Self(tempfile::tempdir().unwrap())),
-            Ok(out) => {
-                skip("root", String::from_utf8_lossy(&out.stderr));
-                None
-            }
-            Err(e) => {
-                skip("root", format!("unshare: {e}"));
-                None
-            }
-        }
-    }
-
-    fn call(&self, words: &[&str]) -> Output {
-        let mut command = Command::new("unshare");
-        command.args(["-m", "sh", "-c", APART, "sh"]).arg(self.0.path());
-        command.arg(env!("CARGO_BIN_EXE_tailbound")).args(words).current_dir(self.0.path());
-        command.env("NO_COLOR", "1").output().unwrap()
+        Journals::new().map(Self)
     }
 
     /// The answer as JSON, with its exit status.
     fn json(&self, words: &[&str]) -> (Value, i32) {
-        let out = self.call(&[words, &["--json"]].concat());
+        let out = self.0.tailbound(&[words, &["--json"]].concat());
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         let code = out.status.code().unwrap_or(-1);
         let value = serde_json::from_str(&text);
@@ -69,21 +42,13 @@ impl Apart {
 
     /// Settings, groups and threads' CPUs and policies, by name; no counters.
     fn captured(&self) -> BTreeMap<String, String> {
-        let out = self.call(&["capture", "--out", "machine", "--force"]);
+        let out = self.0.tailbound(&["capture", "--out", "machine", "--force"]);
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        let file = std::fs::File::open(self.0.path().join("machine")).unwrap();
-        let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
-        let mut all = BTreeMap::new();
-        for entry in archive.entries().unwrap() {
-            let mut entry = entry.unwrap();
-            let name = entry.path().unwrap().to_string_lossy().into_owned();
-            let mut text = Vec::new();
-            entry.read_to_end(&mut text).unwrap();
-            let text = String::from_utf8_lossy(&text).into_owned();
-            if !is_counter(&name) {
-                all.insert(name, text);
-            }
-        }
+        let all: BTreeMap<String, String> = entries(&self.0.folder().join("machine"))
+            .into_iter()
+            .filter(|(name, _)| !is_counter(name))
+            .map(|(name, bytes)| (name, String::from_utf8_lossy(&bytes).into_owned()))
+            .collect();
         assert!(all.keys().any(|n| n.contains("proc/sys/vm/")), "{:?}", all.keys());
         all
     }
@@ -97,6 +62,8 @@ fn is_counter(name: &str) -> bool {
     COUNTERS.contains(&last)
         || ["pressure/", "cpuidle/state", "random/", "kmsg", "/time", "thermal"].iter().any(|w| name.contains(w))
         || ["scaling_cur_freq", "cpuinfo_cur_freq"].contains(&last)
+        // The process that looks has mounts of its own, numbered anew each time.
+        || name.starts_with("proc/self/")
         // Folders and links of threads that came or went.
         || name.split('/').any(|w| w.parse::<u32>().is_ok() && name.starts_with("proc/") && !name.contains("irq"))
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use tailbound_core::Run;
 use tailbound_core::plan::RunConfig;
 use tailbound_core::record::Round;
-use tailbound_lab::{Cell, Emulator, Request, System};
+use tailbound_lab::{Cell, Request, System};
 use tailbound_series::auto::{Bench, Measured, Set};
 use tailbound_tune::Recipe;
 
@@ -66,11 +66,10 @@ impl Lab<'_> {
         request
     }
 
-    fn cells(&self, sets: &[Set], seed: u32) -> Result<(Vec<Cell>, Emulator), Failure> {
+    fn cells(&self, sets: &[Set], seed: u32) -> Result<Vec<Cell>, Failure> {
         let request = self.request(sets, seed);
-        let emulator = self.bench.ready(&request)?;
         let labelled = request.cells(&mut |name, arch| self.bench.obtain(name, arch))?;
-        Ok((labelled.into_iter().map(|l| l.cell).collect(), emulator))
+        Ok(labelled.into_iter().map(|l| l.cell).collect())
     }
 }
 
@@ -82,17 +81,13 @@ impl Bench for Lab<'_> {
         if !self.args.host.quiet {
             say::note(&format!("Stage {stage}, {rounds} rounds: {}", names.join(", ")));
         }
+        let emulator = self.bench.ready(&self.request(sets, self.first_seed))?;
         let mut all = Vec::new();
-        let mut emulator = None;
         for round in 0..rounds {
             // Every stage has seeds of its own: what is kept is not judged by the runs that chose it.
-            let seed = self.first_seed + round;
-            let (cells, with) = self.cells(sets, seed)?;
-            all.extend(cells);
-            emulator = Some(with);
+            all.extend(self.cells(sets, self.first_seed + round)?);
         }
         self.first_seed += rounds;
-        let Some(emulator) = emulator else { return Ok(Measured::default()) };
         let mut runs: Vec<(usize, Run)> = Vec::new();
         let mut broken = None;
         let folder = self.folder.join(stage);
