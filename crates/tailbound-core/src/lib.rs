@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod blame;
 pub mod campaign;
 pub mod collect;
 pub mod context;

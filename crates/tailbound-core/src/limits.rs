@@ -7,6 +7,7 @@
 //! Not here: the readers (`runfile::read`, `tailbound-import`), opening files (`tailbound-sys`).
 
 use crate::Run;
+use crate::blame::BlameRecord;
 use crate::distribution::Distribution;
 use crate::record::{Header, Line, SecondRecord, ThreadRecord};
 use crate::sums_as_text::is_bounded;
@@ -40,6 +41,10 @@ pub const FINDINGS_MAX: usize = 1 << 12;
 pub const PLAN_MAX: usize = 1 << 10;
 /// Most rounds of a series.
 pub const ROUNDS_MAX: u32 = 1 << 20;
+/// Most parts, sentences and CPUs of a late wake-up that was taken apart.
+pub const BLAME_PARTS_MAX: usize = 1 << 10;
+/// Most spans of one of its CPUs.
+pub const BLAME_SPANS_MAX: usize = 1 << 12;
 /// Most samples of one `raw` line.
 pub const RAW_SAMPLES_MAX: u64 = 1 << 20;
 
@@ -87,6 +92,7 @@ pub fn check(line: &Line) -> Result<(), LimitError> {
             ns("t_ns", [e.t_ns])?;
             count("activation", [e.activation, e.missed])
         }
+        Line::Blame(b) => blame(b),
         Line::Load(l) => ns("t_ns", [l.t_ns, l.span_ns]).and_then(|()| count("count", [l.count])),
         Line::Benchmark(w) => {
             ns("real_ns", [w.real_ns, w.user_ns, w.sys_ns])?;
@@ -104,6 +110,19 @@ pub fn check(line: &Line) -> Result<(), LimitError> {
         Line::End(e) => ns("measured_ns", [e.measured_ns]).and_then(|()| count("lines", [e.lines])),
         Line::Figure(_) | Line::SelfCost { .. } | Line::After { .. } | Line::Finding(_) => Ok(()),
     }
+}
+
+fn blame(b: &BlameRecord) -> Result<(), LimitError> {
+    let most = b.parts.len().max(b.chain.len()).max(b.lanes.len());
+    if most > BLAME_PARTS_MAX {
+        return Err(beyond("parts of a late wake-up", BLAME_PARTS_MAX));
+    }
+    if b.lanes.iter().any(|l| l.spans.len() > BLAME_SPANS_MAX) {
+        return Err(beyond("spans of one CPU", BLAME_SPANS_MAX));
+    }
+    ns("t_ns", [b.t_ns, b.latency_ns, b.tracing_ns])?;
+    ns("from_ns", b.parts.iter().flat_map(|p| [p.from_ns, p.ns]))?;
+    ns("to_ns", b.lanes.iter().flat_map(|l| &l.spans).flat_map(|s| [s.from_ns, s.to_ns]))
 }
 
 /// As [`check`], of every line of a run that did not come from a run file.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::blame::BlameRecord;
 use crate::context::Context;
 use crate::distribution::Distribution;
 use crate::ended::{EndReason, ThreadEnd};
@@ -446,6 +447,8 @@ pub enum Line {
     Block(BlockRecord),
     /// Whenever it happens.
     Exceedance(ExceedanceRecord),
+    /// For a late wake-up that was taken apart.
+    Blame(Box<BlameRecord>),
     /// Once a second and load.
     Load(LoadRecord),
     /// After the measurement, once per repetition of a benchmark.

@@ -3,6 +3,7 @@
 //!
 //! Context: COLD. Units: ns.
 
+use crate::blame::BlameRecord;
 use crate::context::{self, Context};
 use crate::distribution::Distribution;
 use crate::ended::EndReason;
@@ -29,6 +30,8 @@ pub struct Run {
     pub blocks: Vec<BlockRecord>,
     /// Exceedances.
     pub exceedances: Vec<ExceedanceRecord>,
+    /// Late wake-ups that were taken apart.
+    pub blames: Vec<BlameRecord>,
     /// Achieved load.
     pub loads: Vec<LoadRecord>,
     /// Benchmarks and what they cost.
@@ -64,6 +67,7 @@ impl Run {
             windows: Vec::new(),
             blocks: Vec::new(),
             exceedances: Vec::new(),
+            blames: Vec::new(),
             loads: Vec::new(),
             benchmarks: Vec::new(),
             figures: Vec::new(),
@@ -89,6 +93,7 @@ impl Run {
             Line::Window(w) => self.windows.push(w),
             Line::Block(b) => self.blocks.push(b),
             Line::Exceedance(e) => self.exceedances.push(e),
+            Line::Blame(b) => self.blames.push(*b),
             Line::Load(l) => self.loads.push(l),
             Line::Benchmark(w) => self.benchmarks.push(w),
             Line::Figure(f) => self.figures.push(f),
@@ -122,6 +127,7 @@ impl Run {
             .chain(self.windows.iter().cloned().map(Line::Window))
             .chain(self.blocks.iter().cloned().map(Line::Block))
             .chain(self.exceedances.iter().cloned().map(Line::Exceedance))
+            .chain(self.blames.iter().cloned().map(|b| Line::Blame(Box::new(b))))
             .chain(self.loads.iter().cloned().map(Line::Load))
             .chain(self.raw.iter().cloned().map(Line::Raw))
             .chain(self.threads.iter().map(|t| Line::Thread(Box::new(t.clone()))))

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can be done about a cause: a sentence, the check that looks for it, the setting that
+//! changes it.
+//!
+//! Context: COLD. That checks and settings exist is a test of the program (`tests/cli/blame.rs`).
+//! Source: docs/check.md, docs/tune.md.
+
+use super::Cause;
+
+/// What to do about a culprit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// What to do, in a sentence.
+    pub text: &'static str,
+    /// The check that shows it (`tailbound check --explain ID`).
+    pub check: Option<&'static str>,
+    /// The setting that changes it (`tailbound tune set NAME=…`), with a value.
+    pub setting: Option<&'static str>,
+}
+
+const fn remedy(
+    text: &'static str,
+    check: Option<&'static str>,
+    setting: Option<&'static str>,
+) -> Remedy {
+    Remedy { text, check, setting }
+}
+
+/// Functions of work queues and threads of the kernel, by a word in their names.
+const KNOWN: &[(&str, Remedy)] = &[
+    (
+        "vmstat_update",
+        remedy(
+            "let the kernel fold its memory statistics less often",
+            Some("mm.stat-interval"),
+            Some("stat-interval=120"),
+        ),
+    ),
+    (
+        "ksoftirqd",
+        remedy(
+            "keep the interrupts that raise soft interrupts off this CPU",
+            Some("irq.affinity"),
+            Some("interrupts=housekeeping"),
+        ),
+    ),
+    ("kcompactd", remedy("stop proactive compaction", Some("mm.compaction"), Some("compaction=0"))),
+    ("ksmd", remedy("stop the merging of same pages", Some("mm.ksm"), Some("same-page-merging=0"))),
+    (
+        "khugepaged",
+        remedy(
+            "switch transparent huge pages off",
+            Some("mm.thp"),
+            Some("transparent-hugepages=never"),
+        ),
+    ),
+    (
+        "watchdog",
+        remedy("keep the watchdog off this CPU", Some("wd.soft"), Some("soft-watchdog=0")),
+    ),
+];
+
+impl Remedy {
+    /// What to do about `cause`, made by `who`; `None` where nothing can be advised.
+    #[must_use]
+    pub fn of(cause: Cause, who: &str) -> Option<Self> {
+        if let Some((_, known)) = KNOWN.iter().find(|(word, _)| who.contains(word)) {
+            return Some(*known);
+        }
+        Some(match cause {
+            Cause::Interrupt => remedy(
+                "move this interrupt to another CPU",
+                Some("irq.affinity"),
+                Some("interrupts=housekeeping"),
+            ),
+            Cause::Softirq => remedy(
+                "move the interrupts that raise it to another CPU; with PREEMPT_RT it runs in a thread whose priority can be set",
+                Some("irq.affinity"),
+                Some("interrupts=housekeeping"),
+            ),
+            Cause::Ipi => remedy(
+                "keep programs that share memory with this CPU's threads (munmap, mprotect, membarrier), and profilers, off it",
+                Some("iso.ipi-sender"),
+                None,
+            ),
+            Cause::Nmi => remedy(
+                "stop the NMI watchdog and profilers",
+                Some("wd.nmi"),
+                Some("nmi-watchdog=0"),
+            ),
+            Cause::HigherPriority => remedy(
+                "give the measured thread the higher priority, or the other one another CPU",
+                Some("sched.prio-order"),
+                None,
+            ),
+            Cause::NotPreemptible | Cause::LockSpin => remedy(
+                "use a kernel that can preempt its own code (preempt=full, better PREEMPT_RT), or keep such work off this CPU",
+                Some("kern.preempt-model"),
+                Some("preemption=full"),
+            ),
+            Cause::InterruptsOff => remedy(
+                "use PREEMPT_RT, where few places disable interrupts, or keep such work off this CPU",
+                Some("kern.preempt-model"),
+                None,
+            ),
+            Cause::Workqueue => remedy(
+                "keep work queues off this CPU",
+                Some("iso.workqueue-unbound"),
+                Some("workqueues=housekeeping"),
+            ),
+            Cause::IdleExit => {
+                remedy("forbid deep idle states", Some("pwr.cstates"), Some("dma-latency=0"))
+            }
+            Cause::FairServer => remedy(
+                "switch the fair server of this CPU off, and let no real-time thread use all of it",
+                Some("sched.fair-server"),
+                Some("fair-server=off"),
+            ),
+            Cause::RtThrottling => remedy(
+                "let real-time threads sleep; where each of them does, the limit can be lifted",
+                Some("sched.rt-throttle"),
+                Some("rt-throttling=off"),
+            ),
+            Cause::StopMachine => remedy(
+                "do not take CPUs off or add them, load modules or patch the kernel while it matters",
+                None,
+                None,
+            ),
+            Cause::PriorityInversion => remedy(
+                "use locks with priority inheritance (PTHREAD_PRIO_INHERIT)",
+                Some("app.non-pi-lock"),
+                None,
+            ),
+            Cause::Migration => {
+                remedy("pin the thread to its CPU", Some("app.cpu-placement"), None)
+            }
+            Cause::PageFault => {
+                remedy("lock the program's memory (mlockall)", Some("app.mlock"), None)
+            }
+            Cause::Console => {
+                remedy("keep messages off the console", Some("hw.console"), Some("console-level=1"))
+            }
+            Cause::Host => remedy(
+                "give the virtual machine CPUs of its own on the host",
+                Some("virt.steal"),
+                None,
+            ),
+            Cause::Firmware => remedy(
+                "look for settings of the firmware: power, USB, error reports",
+                Some("hw.smi"),
+                None,
+            ),
+            Cause::Frequency => remedy(
+                "hold the CPU at one frequency",
+                Some("pwr.governor"),
+                Some("governor=performance"),
+            ),
+            Cause::Waker => {
+                remedy("look at the thread that wakes this one: `tailbound watch`", None, None)
+            }
+            Cause::TimerInterrupt => {
+                remedy("keep timers of others off this CPU", Some("sched.timer-migration"), None)
+            }
+            Cause::Tracing
+            | Cause::WakeUp
+            | Cause::Own
+            | Cause::Blocked
+            | Cause::Unexplained
+            | Cause::Unknown(_) => return None,
+        })
+    }
+
+    /// Every remedy there is, for those who check them.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let causes = Cause::WORDS.iter().filter_map(|w| Self::of(Cause::of(w), ""));
+        KNOWN.iter().map(|(_, r)| *r).chain(causes).collect()
+    }
+}
