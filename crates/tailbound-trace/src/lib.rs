@@ -8,12 +8,15 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod blame;
 pub mod counts;
 pub mod decode;
+pub mod event;
 pub mod format;
 pub mod merge;
 pub mod page;
 pub mod split;
+pub mod symbols;
 
 pub use counts::Counts;
 pub use decode::{Decoder, Record, Sample, TimerlatContext};

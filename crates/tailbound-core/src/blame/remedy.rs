@@ -60,6 +60,141 @@ const KNOWN: &[(&str, Remedy)] = &[
     ),
 ];
 
+/// By cause.
+const BY_CAUSE: &[(Cause, Remedy)] = &[
+    (
+        Cause::Interrupt,
+        remedy(
+            "move this interrupt to another CPU",
+            Some("irq.affinity"),
+            Some("interrupts=housekeeping"),
+        ),
+    ),
+    (
+        Cause::Softirq,
+        remedy(
+            "move the interrupts that raise it to another CPU; with PREEMPT_RT it runs in a thread whose priority can be set",
+            Some("irq.affinity"),
+            Some("interrupts=housekeeping"),
+        ),
+    ),
+    (
+        Cause::Ipi,
+        remedy(
+            "keep programs that share memory with this CPU's threads (munmap, mprotect, membarrier), and profilers, off it",
+            Some("iso.ipi-sender"),
+            None,
+        ),
+    ),
+    (
+        Cause::Nmi,
+        remedy("stop the NMI watchdog and profilers", Some("wd.nmi"), Some("nmi-watchdog=0")),
+    ),
+    (
+        Cause::HigherPriority,
+        remedy(
+            "give the measured thread the higher priority, or the other one another CPU",
+            Some("sched.prio-order"),
+            None,
+        ),
+    ),
+    (
+        Cause::NotPreemptible,
+        remedy(
+            "use a kernel that can preempt its own code (preempt=full, better PREEMPT_RT), or keep such work off this CPU",
+            Some("kern.preempt-model"),
+            Some("preemption=full"),
+        ),
+    ),
+    (
+        Cause::LockSpin,
+        remedy(
+            "use a kernel that can preempt its own code (preempt=full, better PREEMPT_RT), or keep such work off this CPU",
+            Some("kern.preempt-model"),
+            Some("preemption=full"),
+        ),
+    ),
+    (
+        Cause::InterruptsOff,
+        remedy(
+            "use PREEMPT_RT, where few places disable interrupts, or keep such work off this CPU",
+            Some("kern.preempt-model"),
+            None,
+        ),
+    ),
+    (
+        Cause::Workqueue,
+        remedy(
+            "keep work queues off this CPU",
+            Some("iso.workqueue-unbound"),
+            Some("workqueues=housekeeping"),
+        ),
+    ),
+    (
+        Cause::IdleExit,
+        remedy("forbid deep idle states", Some("pwr.cstates"), Some("dma-latency=0")),
+    ),
+    (
+        Cause::FairServer,
+        remedy(
+            "switch the fair server of this CPU off, and let no real-time thread use all of it",
+            Some("sched.fair-server"),
+            Some("fair-server=off"),
+        ),
+    ),
+    (
+        Cause::RtThrottling,
+        remedy(
+            "let real-time threads sleep; where each of them does, the limit can be lifted",
+            Some("sched.rt-throttle"),
+            Some("rt-throttling=off"),
+        ),
+    ),
+    (
+        Cause::StopMachine,
+        remedy(
+            "do not take CPUs off or add them, load modules or patch the kernel while it matters",
+            None,
+            None,
+        ),
+    ),
+    (
+        Cause::PriorityInversion,
+        remedy(
+            "use locks with priority inheritance (PTHREAD_PRIO_INHERIT)",
+            Some("app.non-pi-lock"),
+            None,
+        ),
+    ),
+    (Cause::Migration, remedy("pin the thread to its CPU", Some("app.cpu-placement"), None)),
+    (Cause::PageFault, remedy("lock the program's memory (mlockall)", Some("app.mlock"), None)),
+    (
+        Cause::Console,
+        remedy("keep messages off the console", Some("hw.console"), Some("console-level=1")),
+    ),
+    (
+        Cause::Host,
+        remedy("give the virtual machine CPUs of its own on the host", Some("virt.steal"), None),
+    ),
+    (
+        Cause::Firmware,
+        remedy(
+            "look for settings of the firmware: power, USB, error reports",
+            Some("hw.smi"),
+            None,
+        ),
+    ),
+    (
+        Cause::Frequency,
+        remedy("hold the CPU at one frequency", Some("pwr.governor"), Some("governor=performance")),
+    ),
+    (Cause::Waker, remedy("look at the thread that wakes this one: `tailbound watch`", None, None)),
+    (
+        Cause::TimerInterrupt,
+        remedy("keep timers of others off this CPU", Some("sched.timer-migration"), None),
+    ),
+];
+
 impl Remedy {
     /// What to do about `cause`, made by `who`; `None` where nothing can be advised.
     #[must_use]
@@ -67,113 +202,13 @@ impl Remedy {
         if let Some((_, known)) = KNOWN.iter().find(|(word, _)| who.contains(word)) {
             return Some(*known);
         }
-        Some(match cause {
-            Cause::Interrupt => remedy(
-                "move this interrupt to another CPU",
-                Some("irq.affinity"),
-                Some("interrupts=housekeeping"),
-            ),
-            Cause::Softirq => remedy(
-                "move the interrupts that raise it to another CPU; with PREEMPT_RT it runs in a thread whose priority can be set",
-                Some("irq.affinity"),
-                Some("interrupts=housekeeping"),
-            ),
-            Cause::Ipi => remedy(
-                "keep programs that share memory with this CPU's threads (munmap, mprotect, membarrier), and profilers, off it",
-                Some("iso.ipi-sender"),
-                None,
-            ),
-            Cause::Nmi => remedy(
-                "stop the NMI watchdog and profilers",
-                Some("wd.nmi"),
-                Some("nmi-watchdog=0"),
-            ),
-            Cause::HigherPriority => remedy(
-                "give the measured thread the higher priority, or the other one another CPU",
-                Some("sched.prio-order"),
-                None,
-            ),
-            Cause::NotPreemptible | Cause::LockSpin => remedy(
-                "use a kernel that can preempt its own code (preempt=full, better PREEMPT_RT), or keep such work off this CPU",
-                Some("kern.preempt-model"),
-                Some("preemption=full"),
-            ),
-            Cause::InterruptsOff => remedy(
-                "use PREEMPT_RT, where few places disable interrupts, or keep such work off this CPU",
-                Some("kern.preempt-model"),
-                None,
-            ),
-            Cause::Workqueue => remedy(
-                "keep work queues off this CPU",
-                Some("iso.workqueue-unbound"),
-                Some("workqueues=housekeeping"),
-            ),
-            Cause::IdleExit => {
-                remedy("forbid deep idle states", Some("pwr.cstates"), Some("dma-latency=0"))
-            }
-            Cause::FairServer => remedy(
-                "switch the fair server of this CPU off, and let no real-time thread use all of it",
-                Some("sched.fair-server"),
-                Some("fair-server=off"),
-            ),
-            Cause::RtThrottling => remedy(
-                "let real-time threads sleep; where each of them does, the limit can be lifted",
-                Some("sched.rt-throttle"),
-                Some("rt-throttling=off"),
-            ),
-            Cause::StopMachine => remedy(
-                "do not take CPUs off or add them, load modules or patch the kernel while it matters",
-                None,
-                None,
-            ),
-            Cause::PriorityInversion => remedy(
-                "use locks with priority inheritance (PTHREAD_PRIO_INHERIT)",
-                Some("app.non-pi-lock"),
-                None,
-            ),
-            Cause::Migration => {
-                remedy("pin the thread to its CPU", Some("app.cpu-placement"), None)
-            }
-            Cause::PageFault => {
-                remedy("lock the program's memory (mlockall)", Some("app.mlock"), None)
-            }
-            Cause::Console => {
-                remedy("keep messages off the console", Some("hw.console"), Some("console-level=1"))
-            }
-            Cause::Host => remedy(
-                "give the virtual machine CPUs of its own on the host",
-                Some("virt.steal"),
-                None,
-            ),
-            Cause::Firmware => remedy(
-                "look for settings of the firmware: power, USB, error reports",
-                Some("hw.smi"),
-                None,
-            ),
-            Cause::Frequency => remedy(
-                "hold the CPU at one frequency",
-                Some("pwr.governor"),
-                Some("governor=performance"),
-            ),
-            Cause::Waker => {
-                remedy("look at the thread that wakes this one: `tailbound watch`", None, None)
-            }
-            Cause::TimerInterrupt => {
-                remedy("keep timers of others off this CPU", Some("sched.timer-migration"), None)
-            }
-            Cause::Tracing
-            | Cause::WakeUp
-            | Cause::Own
-            | Cause::Blocked
-            | Cause::Unexplained
-            | Cause::Unknown(_) => return None,
-        })
+        BY_CAUSE.iter().find(|(c, _)| *c == cause).map(|(_, r)| *r)
     }
 
     /// Every remedy there is, for those who check them.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        let causes = Cause::WORDS.iter().filter_map(|w| Self::of(Cause::of(w), ""));
-        KNOWN.iter().map(|(_, r)| *r).chain(causes).collect()
+        let known = KNOWN.iter().map(|(_, r)| *r);
+        known.chain(BY_CAUSE.iter().map(|(_, r)| *r)).collect()
     }
 }

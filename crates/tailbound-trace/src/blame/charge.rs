@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rules: what a segment of a CPU's time means for the thread that waits.
+//!
+//! Context: COLD. Units: ns. A rule names a cause only by events that show it; where several
+//! causes look alike in the events the part is unexplained, and says what it may be.
+//! Source: docs/blame.md has the rules as a table; kernel/sched/{deadline,rt}.c for fair server and
+//! throttling, Documentation/locking/locktypes.rst for what disables preemption.
+
+use tailbound_core::blame::{Cause, Phase, Sureness};
+
+use super::cpu::{Segment, What};
+use super::engine::{Engine, Mark};
+use super::explain::Ground;
+use super::thread::ORDINARY;
+
+/// The shortest silence of a whole machine that is taken for its host's or firmware's doing.
+const SILENCE_NS: i64 = 100_000;
+/// A part of the kernel's ordinary way is no longer than this, or than a twentieth of the latency.
+const ORDINARY_WAY_NS: i64 = 3_000;
+/// How near the end of a stretch on the scheduler's time for ordinary threads its timer expires.
+const SERVER_NEAR_NS: u64 = 200_000;
+/// How long before a stretch of the console's the message may have come.
+const CONSOLE_BEFORE_NS: u64 = 1_000_000;
+
+/// Where a segment lies on the thread's way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) phase: Phase,
+    pub(super) cpu: u32,
+    pub(super) pid: i32,
+    pub(super) prio: i32,
+    pub(super) latency_ns: i64,
+    /// The end of the phase.
+    pub(super) to: u64,
+    /// When the thread was made ready.
+    pub(super) ready: Option<u64>,
+}
+
+/// What a segment is charged to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Charge {
+    pub(super) cause: Cause,
+    pub(super) who: String,
+    pub(super) sureness: Sureness,
+}
+
+fn sure(cause: Cause, who: String) -> Charge {
+    Charge { cause, who, sureness: Sureness::Sure }
+}
+
+fn likely(cause: Cause, who: String) -> Charge {
+    Charge { cause, who, sureness: Sureness::Likely }
+}
+
+impl Place {
+    fn is_short(&self, s: &Segment) -> bool {
+        s.ns() <= ORDINARY_WAY_NS.max(self.latency_ns / 20)
+    }
+}
+
+impl Engine {
+    /// Charges one segment.
+    pub(super) fn charge(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
+        let who = self.who(place.cpu, s);
+        match s.what {
+            What::Irq(_) => sure(Cause::Interrupt, who),
+            What::Softirq(_) => sure(Cause::Softirq, who),
+            What::Ipi(..) if place.is_short(s) && who.starts_with("reschedule") => {
+                sure(Cause::WakeUp, String::new())
+            }
+            What::Ipi(..) => sure(Cause::Ipi, who),
+            What::Vector(_) => sure(Cause::Interrupt, who),
+            What::Nmi(_) => sure(Cause::Nmi, who),
+            // The timer's interrupt is how every such wake-up begins.
+            What::Timer(_) if place.is_short(s) => sure(Cause::WakeUp, String::new()),
+            What::Timer(_) => sure(Cause::TimerInterrupt, who),
+            What::Unknown => sure(
+                Cause::Unexplained,
+                if ground.lost { "events were lost" } else { "events are missing" }.to_owned(),
+            ),
+            What::Idle(_) => self.idle(place, s, ground, who),
+            What::Thread | What::Work(_) | What::Spin(_) if s.pid == place.pid => {
+                self.target(place, s, ground)
+            }
+            What::Thread | What::Work(_) | What::Spin(_) => self.other(place, s, ground, who),
+        }
+    }
+
+    /// The CPU was idle while the thread waited.
+    fn idle(&self, place: &Place, s: &Segment, ground: &Ground, who: String) -> Charge {
+        if place.is_short(s) {
+            return sure(Cause::WakeUp, String::new());
+        }
+        if let Some(taken) = self.taken(place, s, ground) {
+            return taken;
+        }
+        likely(Cause::IdleExit, who)
+    }
+
+    /// The thread itself had the CPU.
+    fn target(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
+        let fault = self.marked(s.from, s.to, |_, m| *m == Mark::Fault(place.pid));
+        if fault {
+            return sure(Cause::PageFault, String::new());
+        }
+        if !place.is_short(s)
+            && let Some(taken) = self.taken(place, s, ground)
+        {
+            return taken;
+        }
+        sure(Cause::Own, String::new())
+    }
+
+    /// Another thread had the CPU.
+    fn other(&self, place: &Place, s: &Segment, ground: &Ground, who: String) -> Charge {
+        if place.phase == Phase::Timer {
+            return self.before_the_timer(place, s, ground, who);
+        }
+        let prio = self.threads.get(&s.pid).map_or(ORDINARY, |t| t.prio);
+        let comm = self.threads.get(&s.pid).map_or("", |t| t.comm.as_str());
+        if comm.starts_with("migration/") {
+            return self.stopper(s, who);
+        }
+        if prio <= place.prio {
+            return sure(Cause::HigherPriority, who);
+        }
+        if place.is_short(s) {
+            return sure(Cause::WakeUp, String::new());
+        }
+        if let Some(server) = self.server(place, s, prio) {
+            return Charge { who, ..server };
+        }
+        if let What::Spin(_) = s.what {
+            return sure(Cause::LockSpin, self.with_owner(s, who));
+        }
+        if let What::Work(_) = s.what {
+            return sure(Cause::Workqueue, who);
+        }
+        if let Some(taken) = self.taken(place, s, ground) {
+            return taken;
+        }
+        if self.console(place, s) {
+            return likely(Cause::Console, who);
+        }
+        if s.irqs_off {
+            return sure(Cause::InterruptsOff, who);
+        }
+        if s.need_resched {
+            return sure(Cause::NotPreemptible, who);
+        }
+        likely(Cause::NotPreemptible, who)
+    }
+
+    /// A thread had the CPU when the timer's interrupt was due: it came late.
+    fn before_the_timer(&self, place: &Place, s: &Segment, ground: &Ground, who: String) -> Charge {
+        if place.is_short(s) {
+            return sure(Cause::WakeUp, String::new());
+        }
+        if let What::Spin(_) = s.what {
+            return sure(Cause::LockSpin, self.with_owner(s, who));
+        }
+        if s.irqs_off {
+            return sure(Cause::InterruptsOff, who);
+        }
+        if let Some(taken) = self.taken(place, s, ground) {
+            return taken;
+        }
+        if self.console(place, s) {
+            return likely(Cause::Console, who);
+        }
+        match ground.virtual_machine {
+            // Nothing else stops one CPU alone; that firmware did not is known where it is counted.
+            Some(false) if ground.firmware == Some(false) => sure(Cause::InterruptsOff, who),
+            Some(false) => likely(Cause::InterruptsOff, who),
+            _ => sure(
+                Cause::Unexplained,
+                format!("interrupts disabled in {who}, or the hypervisor had the CPU"),
+            ),
+        }
+    }
+
+    /// Was the whole machine silent, as it is when something below the kernel takes it?
+    fn taken(&self, place: &Place, s: &Segment, ground: &Ground) -> Option<Charge> {
+        if s.ns() < SILENCE_NS || ground.virtual_time {
+            return None;
+        }
+        // A tenth at either end: CPUs are not stopped and let go at the same moment.
+        let margin = (s.to - s.from) / 10;
+        let (from, to) = (s.from + margin, s.to - margin);
+        let here = self.cpus.get(&place.cpu)?;
+        if here.records_between(from, to) > 0 {
+            return None;
+        }
+        let others = self.cpus.iter().filter(|(cpu, _)| **cpu != place.cpu);
+        let (mut silent, mut busy) = (0, 0);
+        for (_, other) in others {
+            if other.records_between(from, to) > 0 {
+                return None;
+            }
+            silent += 1;
+            let idle = other.between(from, to, What::Thread);
+            busy +=
+                usize::from(idle.iter().all(|s| !matches!(s.what, What::Idle(_) | What::Unknown)));
+        }
+        // Idle CPUs are silent anyway.
+        if silent == 0 || busy == 0 {
+            return None;
+        }
+        match (ground.virtual_machine, ground.firmware) {
+            (_, Some(true)) => Some(likely(Cause::Firmware, "every CPU was silent".to_owned())),
+            (Some(true), _) => Some(likely(Cause::Host, "every CPU was silent".to_owned())),
+            _ => None,
+        }
+    }
+
+    /// Does an ordinary thread run on time that the scheduler keeps for such?
+    fn server(&self, place: &Place, s: &Segment, prio: i32) -> Option<Charge> {
+        if place.prio >= ORDINARY || prio < ORDINARY {
+            return None;
+        }
+        let given_up = self.marks.iter().rev().find(|(t, cpu, m)| {
+            *cpu == place.cpu && *t <= s.from.max(place.ready.unwrap_or(0)) && *m == Mark::GivenUp
+        });
+        // Had another real-time thread got the CPU since, it would not be over.
+        let (since, ..) = given_up?;
+        let cpu = self.cpus.get(&place.cpu)?;
+        let urgent = |x: &Segment| {
+            x.what.is_thread() && self.threads.get(&x.pid).is_some_and(|t| t.prio < ORDINARY)
+        };
+        if cpu.between(*since, s.from.max(*since), What::Unknown).iter().any(urgent) {
+            return None;
+        }
+        let near = |name: &str| {
+            self.marked(place.to.saturating_sub(SERVER_NEAR_NS), place.to + 1, |cpu, m| match m {
+                Mark::Timer(function) => {
+                    cpu == place.cpu && self.symbols.name(*function) == Some(name)
+                }
+                _ => false,
+            })
+        };
+        if near("sched_rt_period_timer") {
+            return Some(sure(Cause::RtThrottling, String::new()));
+        }
+        if near("dl_task_timer") {
+            return Some(sure(Cause::FairServer, String::new()));
+        }
+        Some(Charge { cause: Cause::FairServer, who: String::new(), sureness: Sureness::Unsure })
+    }
+
+    /// A CPU's stopper thread: for one CPU, or for all of them at once.
+    fn stopper(&self, s: &Segment, who: String) -> Charge {
+        let stops = |x: &Segment| {
+            x.what.is_thread()
+                && self
+                    .threads
+                    .get(&x.pid)
+                    .is_some_and(|t| t.comm.as_str().starts_with("migration/"))
+        };
+        let count =
+            self.cpus.values().filter(|c| c.between(s.from, s.to, What::Unknown).iter().any(stops));
+        match count.count() {
+            0 | 1 => sure(Cause::HigherPriority, who),
+            _ => sure(Cause::StopMachine, who),
+        }
+    }
+
+    fn console(&self, place: &Place, s: &Segment) -> bool {
+        let from = s.from.saturating_sub(CONSOLE_BEFORE_NS);
+        self.marked(from, s.to, |cpu, m| cpu == place.cpu && *m == Mark::Console)
+    }
+
+    /// `hackbench-3975 (held by hackbench-3838)`.
+    fn with_owner(&self, s: &Segment, who: String) -> String {
+        let What::Spin(lock) = s.what else { return who };
+        match self.owners.get(&lock).filter(|owner| **owner != s.pid) {
+            Some(owner) => format!("{who} (last got by {})", self.thread_name(*owner)),
+            None => who,
+        }
+    }
+
+    /// Is there such a mark from `from` to `to`?
+    pub(super) fn marked(&self, from: u64, to: u64, is: impl Fn(u32, &Mark) -> bool) -> bool {
+        let first = self.marks.partition_point(|(t, ..)| *t < from);
+        self.marks.iter().skip(first).take_while(|(t, ..)| *t < to).any(|(_, cpu, m)| is(*cpu, m))
+    }
+}

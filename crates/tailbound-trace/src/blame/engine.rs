@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Takes the kernel's events in the order of their times and keeps what [`explain`] needs: what
+//! every CPU did, what every thread is, and the wake-ups of the watched ones.
+//!
+//! Context: COLD. Units: ns. Memory is bounded by [`Engine::forget_before`].
+//!
+//! [`explain`]: Engine::explain
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use tailbound_core::words::Word;
+
+use super::cpu::{Cpu, What};
+use super::thread::{ORDINARY, State, Thread};
+use super::wakeup::{At, WakeUp, Waker};
+use crate::event::{Entry, Event, Vector};
+use crate::symbols::Symbols;
+
+/// Most timers of watched threads that are remembered.
+const TIMERS_MAX: usize = 4096;
+/// Most locks whose last owner is remembered.
+const LOCKS_MAX: usize = 4096;
+
+/// Whose wake-ups are of interest.
+#[derive(Clone, Debug)]
+pub enum Watched {
+    /// These threads.
+    Threads(BTreeSet<i32>),
+    /// Every thread with a real-time priority that is not the kernel's own stopper.
+    Realtime,
+}
+
+/// An interrupt that one CPU sent to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) t_ns: u64,
+    pub(super) to: u64,
+    pub(super) from: u32,
+    pub(super) pid: i32,
+    pub(super) callsite: u64,
+    pub(super) callback: u64,
+}
+
+/// Something that happened at one moment and is looked for later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// A timer of this function expired or was set.
+    Timer(u64),
+    /// A page fault of this thread.
+    Fault(i32),
+    /// A message went to the kernel's log.
+    Console,
+    /// The frequency of this CPU changed.
+    Frequency(u32),
+    /// This thread was moved from one CPU to another.
+    Moved(i32, u32, u32),
+    /// An ordinary thread got the CPU from a real-time one that was ready to run on.
+    GivenUp,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    watched: Watched,
+    pub(super) symbols: Symbols,
+    pub(super) cpus: BTreeMap<u32, Cpu>,
+    pub(super) threads: HashMap<i32, Thread>,
+    pub(super) interrupts: HashMap<i32, Word>,
+    pub(super) sent: VecDeque<Sent>,
+    pub(super) marks: VecDeque<(u64, u32, Mark)>,
+    /// Who got a contended lock last.
+    pub(super) owners: HashMap<u64, i32>,
+    timers: HashMap<u64, (i32, u64)>,
+    /// The last expiry on each CPU.
+    fires: HashMap<u32, At>,
+    open: HashMap<i32, WakeUp>,
+    done: Vec<WakeUp>,
+}
+
+impl Engine {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(watched: Watched, symbols: Symbols) -> Self {
+        Self {
+            watched,
+            symbols,
+            cpus: BTreeMap::new(),
+            threads: HashMap::new(),
+            interrupts: HashMap::new(),
+            sent: VecDeque::new(),
+            marks: VecDeque::new(),
+            owners: HashMap::new(),
+            timers: HashMap::new(),
+            fires: HashMap::new(),
+            open: HashMap::new(),
+            done: Vec::new(),
+        }
+    }
+
+    /// Gives a thread the name that another source knows.
+    pub fn name_thread(&mut self, pid: i32, comm: &str) {
+        self.threads.entry(pid).or_default().comm = Word::new(comm);
+    }
+
+    /// Wake-ups of watched threads that have come to their end since the last call.
+    pub fn take_wakeups(&mut self) -> Vec<WakeUp> {
+        std::mem::take(&mut self.done)
+    }
+
+    /// Nothing before `t_ns` will be asked for any more.
+    pub fn forget_before(&mut self, t_ns: u64) {
+        self.cpus.values_mut().for_each(|c| c.forget_before(t_ns));
+        while self.sent.front().is_some_and(|s| s.t_ns < t_ns) {
+            self.sent.pop_front();
+        }
+        while self.marks.front().is_some_and(|m| m.0 < t_ns) {
+            self.marks.pop_front();
+        }
+    }
+
+    fn watches(&self, pid: i32) -> bool {
+        match &self.watched {
+            Watched::Threads(pids) => pids.contains(&pid),
+            Watched::Realtime => {
+                pid > 0
+                    && self.threads.get(&pid).is_some_and(|t| t.prio < ORDINARY - 1 && t.prio > 0)
+            }
+        }
+    }
+
+    fn thread_what(&self, cpu: u32) -> What {
+        let pid = self.cpus.get(&cpu).and_then(|c| c.pid);
+        pid.and_then(|p| self.threads.get(&p)).map_or(What::Thread, Thread::what)
+    }
+
+    /// Takes the next event; those of one CPU must come in the order of their times.
+    pub fn entry(&mut self, e: &Entry) {
+        let thread = self.thread_what(e.cpu);
+        let cpu = self.cpus.entry(e.cpu).or_default();
+        cpu.close(e.t_ns, thread);
+        cpu.settle(e.flags);
+        self.resync(e);
+        self.event(e);
+        if let Some(cpu) = self.cpus.get_mut(&e.cpu) {
+            cpu.told(e.flags);
+        }
+    }
+
+    /// A record in the name of another thread than the one that had the CPU: the switch between
+    /// them was not recorded.
+    fn resync(&mut self, e: &Entry) {
+        let Some(cpu) = self.cpus.get_mut(&e.cpu) else { return };
+        if cpu.pid == Some(e.pid) {
+            return;
+        }
+        // In a switch the CPU is the old thread's; the name of the record is the old one too.
+        let known = cpu.pid.replace(e.pid);
+        if known.is_some() && !e.flags.in_thread() {
+            cpu.frames.retain(|f| f.is_hard());
+        }
+        let idle_before = known == Some(0);
+        if let Some(old) = known.filter(|p| *p > 0)
+            && let Some(thread) = self.threads.get_mut(&old)
+        {
+            thread.state = State::Unknown;
+        }
+        if e.pid > 0 {
+            self.threads.entry(e.pid).or_default().runs(e.t_ns);
+            self.got_cpu(e.pid, At { t_ns: e.t_ns, cpu: e.cpu }, true);
+        }
+        if known.is_some()
+            && !idle_before
+            && let Some(last) = self.cpus.get_mut(&e.cpu).and_then(|c| c.segments.back_mut())
+            && last.to == e.t_ns
+            && last.what.is_thread()
+        {
+            // Either of the two may have had the time since the last record.
+            last.what = What::Unknown;
+        }
+    }
+
+    /// The end of a wake-up.
+    fn got_cpu(&mut self, pid: i32, at: At, unseen: bool) {
+        if let Some(mut wakeup) = self.open.remove(&pid)
+            && wakeup.waking.is_some()
+        {
+            wakeup.switch = Some(at);
+            wakeup.switch_unseen = unseen;
+            self.done.push(wakeup);
+        }
+    }
+
+    fn mark(&mut self, e: &Entry, mark: Mark) {
+        self.marks.push_back((e.t_ns, e.cpu, mark));
+    }
+
+    fn event(&mut self, e: &Entry) {
+        match e.event {
+            Event::Switch {
+                prev,
+                prev_prio,
+                prev_state,
+                prev_comm,
+                next,
+                next_prio,
+                next_comm,
+            } => {
+                // What the kernel reports as running, or as preempted, would have run on.
+                let ready = prev_state & 0xff == 0;
+                if ready && prev > 0 && prev_prio < ORDINARY && next_prio >= ORDINARY && next > 0 {
+                    self.mark(e, Mark::GivenUp);
+                }
+                self.leave(e, prev, prev_prio, prev_comm, ready);
+                self.enter(e, next, next_prio, next_comm);
+            }
+            Event::Waking { pid, prio, cpu, comm } => self.waking(e, pid, prio, cpu, comm),
+            Event::Wakeup { pid, cpu } => {
+                if let Some(thread) = self.threads.get_mut(&pid) {
+                    thread.cpu = cpu;
+                }
+            }
+            Event::Migrate { pid, from, to } => {
+                self.threads.entry(pid).or_default().cpu = to;
+                self.mark(e, Mark::Moved(pid, from, to));
+            }
+            Event::Prio { pid, new, .. } => self.threads.entry(pid).or_default().prio = new,
+            Event::LockWait { lock, flags } => {
+                // Bit 0: it spins; other waits give the CPU away. Source: LCB_F_SPIN.
+                if flags & 1 != 0 {
+                    self.threads.entry(e.pid).or_default().spins = Some(lock);
+                }
+            }
+            Event::LockGot { lock } => {
+                self.threads.entry(e.pid).or_default().spins = None;
+                if self.owners.len() >= LOCKS_MAX {
+                    self.owners.clear();
+                }
+                self.owners.insert(lock, e.pid);
+            }
+            Event::WorkStart { function } => {
+                self.threads.entry(e.pid).or_default().work = Some(function);
+            }
+            Event::WorkEnd => self.threads.entry(e.pid).or_default().work = None,
+            Event::PageFault { .. } => self.mark(e, Mark::Fault(e.pid)),
+            Event::Console => self.mark(e, Mark::Console),
+            Event::Frequency { cpu, .. } => self.mark(e, Mark::Frequency(cpu)),
+            Event::IpiSend { cpu, callsite, callback } => {
+                self.send(e, 1u64.checked_shl(cpu).unwrap_or(0), callsite, callback);
+            }
+            Event::IpiSendMany { cpus, callsite, callback } => {
+                self.send(e, cpus, callsite, callback);
+            }
+            Event::TimerStart { timer, function, due_ns } => {
+                self.mark(e, Mark::Timer(function));
+                if e.flags.in_thread() && self.watches(e.pid) && due_ns > 0 {
+                    if self.timers.len() >= TIMERS_MAX {
+                        self.timers.clear();
+                    }
+                    self.timers.insert(timer, (e.pid, due_ns.cast_unsigned()));
+                }
+            }
+            Event::TimerExpire { timer, function, .. } => self.expire(e, timer, function),
+            Event::SysEnter { .. } | Event::SysExit { .. } => {}
+            _ => self.frames(e),
+        }
+    }
+
+    /// Begins and ends of what lies over threads.
+    fn frames(&mut self, e: &Entry) {
+        if let Event::IrqEntry { irq, name } = e.event {
+            self.interrupts.insert(irq, name);
+        }
+        let Some(cpu) = self.cpus.get_mut(&e.cpu) else { return };
+        match e.event {
+            Event::IrqEntry { irq, .. } => {
+                // The entry itself is made within the interrupt: what `settle` took for one.
+                cpu.frames.retain(|f| *f != What::Vector("interrupt"));
+                cpu.push(What::Irq(irq));
+            }
+            Event::IrqExit { irq } => cpu.pop(|f| f == What::Irq(irq)),
+            Event::SoftirqEntry { vec } => cpu.push(What::Softirq(vec)),
+            Event::SoftirqExit { vec } => cpu.pop(|f| f == What::Softirq(vec)),
+            Event::VectorEntry(vector) => {
+                cpu.frames.retain(|f| *f != What::Vector("interrupt"));
+                cpu.push(match vector {
+                    Vector::Timer => What::Timer(0),
+                    Vector::Ipi(name) => What::Ipi(name, 0),
+                    Vector::Other(name) => What::Vector(name),
+                });
+            }
+            Event::VectorExit(vector) => cpu.pop(|f| match vector {
+                Vector::Timer => matches!(f, What::Timer(_)),
+                Vector::Ipi(name) => matches!(f, What::Ipi(n, _) if n == name),
+                Vector::Other(name) => f == What::Vector(name),
+            }),
+            Event::CallEntry { function } => {
+                if let Some(What::Ipi(_, asked)) = cpu.frames.last_mut() {
+                    *asked = function;
+                }
+            }
+            Event::Nmi { handler, ns } => cpu.told_late(e.t_ns, ns, What::Nmi(handler)),
+            Event::Idle { state } => cpu.idle = state,
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, e: &Entry, to: u64, callsite: u64, callback: u64) {
+        let (t_ns, from, pid) = (e.t_ns, e.cpu, e.pid);
+        self.sent.push_back(Sent { t_ns, to, from, pid, callsite, callback });
+    }
+
+    fn expire(&mut self, e: &Entry, timer: u64, function: u64) {
+        self.mark(e, Mark::Timer(function));
+        let at = At { t_ns: e.t_ns, cpu: e.cpu };
+        self.fires.insert(e.cpu, at);
+        if let Some(cpu) = self.cpus.get_mut(&e.cpu)
+            && let Some(frame) =
+                cpu.frames.iter_mut().rev().find(|f| matches!(f, What::Timer(_) | What::Vector(_)))
+        {
+            *frame = What::Timer(function);
+        }
+        if let Some((pid, due_ns)) = self.timers.remove(&timer) {
+            let prio = self.threads.get(&pid).map_or(ORDINARY, |t| t.prio);
+            let wakeup = self.open.entry(pid).or_insert_with(|| WakeUp::new(pid, prio));
+            wakeup.due_ns = Some(due_ns);
+            wakeup.fire = Some(at);
+        }
+    }
+
+    fn waking(&mut self, e: &Entry, pid: i32, prio: i32, cpu: u32, comm: Word) {
+        let thread = self.threads.entry(pid).or_default();
+        (thread.comm, thread.prio, thread.cpu) = (comm, prio, cpu);
+        let asleep_ns = match thread.state {
+            State::Asleep(since) => Some(since),
+            // It has the CPU still, or is ready: nothing to wait for.
+            State::Running | State::Ready(_) => None,
+            State::Unknown => None,
+        };
+        if !matches!(thread.state, State::Running) {
+            thread.state = State::Ready(e.t_ns);
+        }
+        if !self.watches(pid) {
+            return;
+        }
+        let by_interrupt = !e.flags.in_thread();
+        let fire = self.fires.get(&e.cpu).copied();
+        let frame = self
+            .cpus
+            .get(&e.cpu)
+            .is_some_and(|c| c.frames.iter().any(|f| matches!(f, What::Timer(_))));
+        let wakeup = self.open.entry(pid).or_insert_with(|| WakeUp::new(pid, prio));
+        wakeup.prio = prio;
+        wakeup.asleep_ns = asleep_ns.or(wakeup.asleep_ns);
+        wakeup.waking =
+            Some(Waker { at: At { t_ns: e.t_ns, cpu: e.cpu }, pid: e.pid, by_interrupt });
+        if wakeup.fire.is_none() && by_interrupt && frame {
+            wakeup.fire = fire;
+        }
+    }
+
+    fn leave(&mut self, e: &Entry, pid: i32, prio: i32, comm: Word, ready: bool) {
+        let frames = match self.cpus.get_mut(&e.cpu) {
+            Some(cpu) => std::mem::take(&mut cpu.frames),
+            None => Vec::new(),
+        };
+        if pid == 0 {
+            return;
+        }
+        let thread = self.threads.entry(pid).or_default();
+        (thread.comm, thread.prio, thread.cpu) = (comm, prio, e.cpu);
+        thread.frames = frames.into_iter().filter(|f| matches!(f, What::Softirq(_))).collect();
+        thread.state = if ready { State::Ready(e.t_ns) } else { State::Asleep(e.t_ns) };
+        if !ready {
+            // What is set on the way to sleep and had no end is not of the next time.
+            thread.spins = None;
+        }
+    }
+
+    fn enter(&mut self, e: &Entry, pid: i32, prio: i32, comm: Word) {
+        let Some(cpu) = self.cpus.get_mut(&e.cpu) else { return };
+        cpu.pid = Some(pid);
+        if pid == 0 {
+            return;
+        }
+        cpu.idle = None;
+        let thread = self.threads.entry(pid).or_default();
+        (thread.comm, thread.prio, thread.cpu) = (comm, prio, e.cpu);
+        thread.runs(e.t_ns);
+        cpu.frames = std::mem::take(&mut thread.frames);
+        self.got_cpu(pid, At { t_ns: e.t_ns, cpu: e.cpu }, false);
+    }
+}

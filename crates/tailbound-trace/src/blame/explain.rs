@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One late wake-up, taken apart.
+//!
+//! Context: COLD. Units: ns. The way has phases (due, the timer's interrupt, ready, on the CPU,
+//! the thread's own look at the clock). Each is cut up by what its CPU did; the parts adjoin, so that
+//! their sum is the latency.
+
+use tailbound_core::blame::{
+    Activity, BlameLane, BlamePart, BlameRecord, BlameSpan, Cause, Phase, Sureness,
+};
+use tailbound_core::units::format_ns_i64;
+
+use super::charge::Place;
+use super::cpu::{Segment, What};
+use super::engine::{Engine, Mark};
+use super::thread::ORDINARY;
+use super::wakeup::WakeUp;
+
+/// A picture begins this long before the due time, or a fifth of the latency.
+const BEFORE_NS: u64 = 20_000;
+/// Most parts, spans of a CPU, and CPUs of a record: the shortest go.
+const PARTS_MAX: usize = 256;
+const SPANS_MAX: usize = 512;
+const LANES_MAX: usize = 16;
+/// Sentences: parts of at least this share of the latency.
+const TOLD_SHARE: i64 = 20;
+
+/// A late wake-up, as the thread itself or its timer tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Which thread.
+    pub pid: i32,
+    /// When it was due, on the trace's clock.
+    pub due_ns: u64,
+    /// When it had read the clock, or got the CPU.
+    pub end_ns: u64,
+    /// The CPU it is pinned to, where known.
+    pub cpu: Option<u32>,
+}
+
+/// What is known of the machine beside its events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ground {
+    /// Does a hypervisor lie beneath?
+    pub virtual_machine: Option<bool>,
+    /// Time counts executed instructions: nobody can take the CPU.
+    pub virtual_time: bool,
+    /// Did firmware interrupts happen, where they are counted?
+    pub firmware: Option<bool>,
+    /// Events of this time were lost.
+    pub lost: bool,
+    /// What recording one event costs.
+    pub event_ns: i64,
+}
+
+/// A phase with its CPU.
+struct Stretch {
+    phase: Phase,
+    cpu: u32,
+    from: u64,
+    to: u64,
+}
+
+impl Engine {
+    /// Takes `late` apart. `wakeup` is the one it ended with, if its events were seen.
+    #[must_use]
+    pub fn explain(&self, late: &Late, wakeup: Option<&WakeUp>, ground: &Ground) -> BlameRecord {
+        let latency_ns = signed(late.end_ns) - signed(late.due_ns);
+        let prio = match (wakeup, self.threads.get(&late.pid)) {
+            (Some(w), _) => w.prio,
+            (None, Some(t)) => t.prio,
+            (None, None) => ORDINARY,
+        };
+        let ready = wakeup.and_then(|w| w.waking).map(|w| w.at.t_ns);
+        let mut parts = Vec::new();
+        for stretch in self.stretches(late, wakeup) {
+            let place = Place {
+                phase: stretch.phase,
+                cpu: stretch.cpu,
+                pid: late.pid,
+                prio,
+                latency_ns,
+                to: stretch.to,
+                ready,
+            };
+            for segment in self.on(stretch.cpu, stretch.from, stretch.to) {
+                let part = self.part(late, wakeup, &place, &segment, ground);
+                join(&mut parts, part);
+            }
+        }
+        shorten(&mut parts);
+        let cpu = wakeup.and_then(|w| w.switch).map(|at| at.cpu).or(late.cpu);
+        let lanes = self.lanes(late);
+        let events: usize = cpu
+            .and_then(|c| self.cpus.get(&c))
+            .map_or(0, |c| c.records_between(late.due_ns, late.end_ns));
+        let mut record = BlameRecord {
+            thread: 0,
+            name: self.threads.get(&late.pid).map_or_else(String::new, |t| t.comm.to_string()),
+            t_ns: signed(late.due_ns),
+            latency_ns,
+            cpu,
+            chain: Vec::new(),
+            parts,
+            lanes,
+            tracing_ns: ground.event_ns.saturating_mul(i64::try_from(events).unwrap_or(i64::MAX)),
+            lost: ground.lost,
+        };
+        record.chain = self.chain(&record, late, wakeup);
+        record
+    }
+
+    /// The phases of the way, each with the CPU that decides it.
+    fn stretches(&self, late: &Late, wakeup: Option<&WakeUp>) -> Vec<Stretch> {
+        let last = wakeup.and_then(|w| w.switch).map(|s| s.cpu).or(late.cpu);
+        let last = last.or_else(|| self.threads.get(&late.pid).map(|t| t.cpu)).unwrap_or(0);
+        let (due, end) = (late.due_ns, late.end_ns);
+        let Some(w) = wakeup else {
+            return vec![Stretch { phase: Phase::Switch, cpu: last, from: due, to: end }];
+        };
+        let clamp = |t: u64, from: u64| t.clamp(from, end);
+        let fire = w.fire.map(|f| clamp(f.t_ns, due)).unwrap_or(due);
+        let waking = w.waking.map_or(fire, |k| clamp(k.at.t_ns, fire));
+        // What was not recorded ends the way: then `switch` lies behind the end, or anywhere.
+        let switch = match w.switch {
+            Some(at) if !w.switch_unseen => clamp(at.t_ns, waking),
+            _ => end,
+        };
+        let timer_cpu = w.fire.map_or(last, |f| f.cpu);
+        let waking_cpu = w.waking.map_or(timer_cpu, |k| k.at.cpu);
+        [
+            (Phase::Timer, timer_cpu, due, fire),
+            (Phase::WakeUp, waking_cpu, fire, waking),
+            (Phase::Switch, last, waking, switch),
+            (Phase::Return, last, switch, end),
+        ]
+        .into_iter()
+        .filter(|(.., from, to)| to > from)
+        .map(|(phase, cpu, from, to)| Stretch { phase, cpu, from, to })
+        .collect()
+    }
+
+    /// What a CPU did.
+    fn on(&self, cpu: u32, from: u64, to: u64) -> Vec<Segment> {
+        let thread = |c: &super::cpu::Cpu| {
+            c.pid
+                .and_then(|p| self.threads.get(&p))
+                .map_or(What::Thread, super::thread::Thread::what)
+        };
+        match self.cpus.get(&cpu) {
+            Some(c) => c.between(from, to, thread(c)),
+            None => vec![Segment {
+                from,
+                to,
+                what: What::Unknown,
+                pid: -1,
+                irqs_off: false,
+                need_resched: false,
+            }],
+        }
+    }
+
+    fn part(
+        &self,
+        late: &Late,
+        wakeup: Option<&WakeUp>,
+        place: &Place,
+        s: &Segment,
+        ground: &Ground,
+    ) -> BlamePart {
+        let mut charge = self.charge(place, s, ground);
+        let waker = wakeup.and_then(|w| w.waking).filter(|k| !k.by_interrupt && k.pid > 0);
+        if let (Phase::WakeUp, Some(waker)) = (place.phase, waker) {
+            // Another thread was to wake it: its own time is that thread's, and so is waiting for it.
+            let wait = self.threads.get(&waker.pid).filter(|t| t.prio > place.prio);
+            let kept_off = wait.and_then(|t| t.longest_wait(late.due_ns, waker.at.t_ns));
+            let name = self.thread_name(waker.pid);
+            charge.sureness = Sureness::Sure;
+            (charge.cause, charge.who) = match kept_off {
+                Some((from, to)) if signed(to) - signed(from) >= s.ns() / 2 => {
+                    (Cause::PriorityInversion, name)
+                }
+                _ => (Cause::Waker, name),
+            };
+        }
+        BlamePart {
+            phase: place.phase,
+            from_ns: signed(s.from) - signed(late.due_ns),
+            ns: s.ns(),
+            cause: charge.cause,
+            who: charge.who,
+            sureness: charge.sureness,
+        }
+    }
+
+    fn lanes(&self, late: &Late) -> Vec<BlameLane> {
+        let before = BEFORE_NS.max((late.end_ns - late.due_ns.min(late.end_ns)) / 5);
+        let from = late.due_ns.saturating_sub(before);
+        let to = late.end_ns.saturating_add(before / 4);
+        let lane = |(cpu, _): (&u32, &super::cpu::Cpu)| BlameLane {
+            cpu: *cpu,
+            spans: self.spans(late, *cpu, from, to),
+        };
+        self.cpus.iter().map(lane).filter(|l| !l.spans.is_empty()).take(LANES_MAX).collect()
+    }
+
+    fn spans(&self, late: &Late, cpu: u32, from: u64, to: u64) -> Vec<BlameSpan> {
+        let mut spans: Vec<BlameSpan> = Vec::new();
+        let zero = signed(late.due_ns);
+        for s in self.on(cpu, from, to) {
+            let Some(activity) = activity(&s, late.pid) else { continue };
+            let who = if activity == Activity::Idle { String::new() } else { self.who(cpu, &s) };
+            let (from_ns, to_ns) = (signed(s.from) - zero, signed(s.to) - zero);
+            match spans.last_mut() {
+                Some(l) if l.to_ns == from_ns && l.activity == activity && l.who == who => {
+                    l.to_ns = to_ns;
+                }
+                _ => spans.push(BlameSpan { from_ns, to_ns, activity, who }),
+            }
+        }
+        while spans.len() > SPANS_MAX {
+            let at = spans.iter().enumerate().min_by_key(|(_, s)| s.to_ns - s.from_ns);
+            let Some((at, _)) = at else { break };
+            spans.remove(at);
+        }
+        spans
+    }
+
+    /// What happened, in sentences.
+    fn chain(&self, record: &BlameRecord, late: &Late, wakeup: Option<&WakeUp>) -> Vec<String> {
+        let mut out = Vec::new();
+        if let Some(waker) = wakeup.and_then(|w| w.waking).filter(|k| !k.by_interrupt && k.pid > 0)
+        {
+            let (by, at) =
+                (self.thread_name(waker.pid), signed(waker.at.t_ns) - signed(late.due_ns));
+            out.push(format!("It was woken by {by} at {}.", offset(at)));
+        }
+        for part in told(&record.parts) {
+            let what = part.cause.sentence(&part.who);
+            let state = match part.phase {
+                Phase::Timer => "its timer was due and had not been seen",
+                Phase::WakeUp => "it had not been woken yet",
+                Phase::Switch => "it was ready and had no CPU",
+                _ => "it had the CPU, on its way to user mode",
+            };
+            out.push(format!(
+                "From {} to {} {state}: {what}, {}.",
+                offset(part.from_ns),
+                offset(part.from_ns.saturating_add(part.ns)),
+                format_ns_i64(part.ns)
+            ));
+        }
+        let moved = self.marks.iter().filter(|(t, ..)| *t >= late.due_ns && *t <= late.end_ns);
+        for (t, _, mark) in moved {
+            if let Mark::Moved(pid, from, to) = mark
+                && *pid == late.pid
+            {
+                let at = offset(signed(*t) - signed(late.due_ns));
+                out.push(format!("At {at} it was moved from CPU {from} to CPU {to}."));
+            }
+        }
+        out
+    }
+}
+
+/// Time since the due time: `+31.8 µs`.
+fn offset(ns: i64) -> String {
+    if ns < 0 { format_ns_i64(ns) } else { format!("+{}", format_ns_i64(ns)) }
+}
+
+/// The parts that a person wants to read of, in the order of time: neighbours of one cause and name are one.
+fn told(parts: &[BlamePart]) -> Vec<BlamePart> {
+    let total: i64 = parts.iter().map(|p| p.ns).sum();
+    let mut out: Vec<BlamePart> = Vec::new();
+    for part in parts.iter().filter(|p| p.ns.saturating_mul(TOLD_SHARE) >= total) {
+        match out.last_mut() {
+            Some(last)
+                if (last.phase, last.cause, &last.who) == (part.phase, part.cause, &part.who) =>
+            {
+                last.ns = part.from_ns + part.ns - last.from_ns;
+            }
+            _ => out.push(part.clone()),
+        }
+    }
+    out
+}
+
+fn activity(s: &Segment, target: i32) -> Option<Activity> {
+    Some(match s.what {
+        What::Unknown => return None,
+        What::Idle(_) => Activity::Idle,
+        What::Thread if s.pid == target => Activity::Target,
+        What::Thread => Activity::Thread,
+        What::Work(_) => Activity::Work,
+        What::Spin(_) => Activity::Spin,
+        What::Irq(_) | What::Vector(_) => Activity::Interrupt,
+        What::Timer(_) => Activity::Timer,
+        What::Ipi(..) => Activity::Ipi,
+        What::Softirq(_) => Activity::Softirq,
+        What::Nmi(_) => Activity::Nmi,
+    })
+}
+
+/// Appends a part, or lengthens the last one where it is the same.
+fn join(parts: &mut Vec<BlamePart>, part: BlamePart) {
+    match parts.last_mut() {
+        Some(last)
+            if (last.phase, last.cause, &last.who) == (part.phase, part.cause, &part.who) =>
+        {
+            last.ns = last.ns.saturating_add(part.ns);
+            last.sureness = last.sureness.max(part.sureness);
+        }
+        _ => parts.push(part),
+    }
+}
+
+/// Keeps a record of bounded length: the shortest part becomes one of its neighbour's.
+fn shorten(parts: &mut Vec<BlamePart>) {
+    while parts.len() > PARTS_MAX {
+        let shortest = parts.iter().enumerate().skip(1).min_by_key(|(_, p)| p.ns).map(|(i, _)| i);
+        let Some(at) = shortest else { break };
+        let gone = parts.remove(at);
+        if let Some(before) = at.checked_sub(1).and_then(|i| parts.get_mut(i)) {
+            before.ns = before.ns.saturating_add(gone.ns);
+            before.sureness = Sureness::Unsure;
+        }
+    }
+}
+
+fn signed(t: u64) -> i64 {
+    i64::try_from(t).unwrap_or(i64::MAX)
+}

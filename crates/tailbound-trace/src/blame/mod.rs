@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who made a thread late: from the kernel's events to a [`BlameRecord`].
+//!
+//! Context: COLD. Units: ns on the trace's clock.
+//!
+//! ```text
+//! events ─► Cpu: who had it when (segments, nothing left out) ─┐
+//!      └──► Thread: name, priority, ready since, waits         ├─► explain: phases of the way,
+//!      └──► WakeUp of each watched thread: fire, waking, switch ┘    each cut up by segments,
+//!                                                                    each segment charged by `charge`
+//! ```
+//!
+//! Source: Documentation/trace/{events,timerlat-tracer}.rst; kernel/sched/core.c for the order
+//! of waking, wakeup and switch.
+
+mod charge;
+mod cpu;
+mod engine;
+mod explain;
+mod names;
+mod thread;
+mod wakeup;
+
+#[cfg(test)]
+mod tests;
+
+pub use engine::{Engine, Watched};
+pub use explain::{Ground, Late};
+pub use wakeup::WakeUp;
+
+pub use tailbound_core::blame::BlameRecord;

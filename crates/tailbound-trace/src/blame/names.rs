@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What people call threads, interrupts and functions.
+//!
+//! Context: COLD. No address of the kernel is ever part of a name.
+
+use super::cpu::{Segment, What};
+use super::engine::Engine;
+
+/// How long before its begin an interrupt from another CPU may have been sent.
+const SENT_BEFORE_NS: u64 = 10_000_000;
+/// Source: softirq_to_name in kernel/softirq.c.
+const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+impl Engine {
+    /// `hackbench-3975`.
+    pub(super) fn thread_name(&self, pid: i32) -> String {
+        match self.threads.get(&pid) {
+            _ if pid == 0 => "idle".to_owned(),
+            _ if pid < 0 => String::new(),
+            Some(t) if !t.comm.as_str().is_empty() => format!("{}-{pid}", t.comm),
+            _ => format!("thread {pid}"),
+        }
+    }
+
+    /// The kernel's function at an address.
+    pub(super) fn function(&self, address: u64) -> &str {
+        self.symbols.name(address).unwrap_or("(function without a name)")
+    }
+
+    /// Who runs in a segment.
+    pub(super) fn who(&self, cpu: u32, s: &Segment) -> String {
+        match s.what {
+            What::Unknown => String::new(),
+            What::Idle(Some(state)) => format!("state {state}"),
+            What::Idle(None) => String::new(),
+            What::Thread | What::Spin(_) => self.thread_name(s.pid),
+            What::Work(function) => {
+                format!("{} {}", self.thread_name(s.pid), self.function(function))
+            }
+            What::Irq(irq) => match self.interrupts.get(&irq) {
+                Some(name) => format!("{irq} {name}"),
+                None => irq.to_string(),
+            },
+            What::Timer(0) => String::new(),
+            What::Timer(function) => self.function(function).to_owned(),
+            What::Ipi(name, function) => self.ipi(cpu, s, name, function),
+            What::Vector(name) => name.to_owned(),
+            What::Softirq(vec) => SOFTIRQS
+                .get(vec as usize)
+                .map_or_else(|| format!("number {vec}"), |name| (*name).to_owned()),
+            What::Nmi(handler) => self.function(handler).to_owned(),
+        }
+    }
+
+    /// An interrupt from another CPU, with the function and who sent it, where told.
+    fn ipi(&self, cpu: u32, s: &Segment, name: &str, function: u64) -> String {
+        let mut text = name.to_owned();
+        let bit = 1u64.checked_shl(cpu).unwrap_or(0);
+        let sent = self.sent.iter().rev().find(|sent| {
+            sent.t_ns <= s.from
+                && s.from - sent.t_ns < SENT_BEFORE_NS
+                && sent.to & bit != 0
+                && sent.from != cpu
+        });
+        if function != 0 {
+            text = format!("{text} {}", self.function(function));
+        } else if let Some(name) = sent.and_then(|s| self.symbols.name(s.callback)) {
+            text = format!("{text} {name}");
+        }
+        match sent {
+            Some(sent) => {
+                let by = self.symbols.name(sent.callsite);
+                let by = by.map_or_else(String::new, |f| format!(" in {f}"));
+                format!("{text} from {}{by}", self.thread_name(sent.pid))
+            }
+            None => text,
+        }
+    }
+}

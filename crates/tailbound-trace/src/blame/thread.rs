@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is known of one thread.
+//!
+//! Context: COLD. Units: ns; priorities are the kernel's: 0 to 99 real-time (0 the highest),
+//! 100 to 139 ordinary, -1 deadline.
+
+use std::collections::VecDeque;
+
+use tailbound_core::words::Word;
+
+use super::cpu::What;
+
+/// The first priority that is not real-time.
+pub(super) const ORDINARY: i32 = 100;
+/// How many stretches of waiting for a CPU are kept.
+const WAITS_MAX: usize = 64;
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum State {
+    #[default]
+    Unknown,
+    Running,
+    /// Would run if it had a CPU; since when.
+    Ready(u64),
+    /// Since when.
+    Asleep(u64),
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    pub(super) comm: Word,
+    pub(super) prio: i32,
+    pub(super) state: State,
+    /// The CPU it last ran on or was woken for.
+    pub(super) cpu: u32,
+    /// The work queue's function it runs.
+    pub(super) work: Option<u64>,
+    /// The lock it spins for.
+    pub(super) spins: Option<u64>,
+    /// Soft interrupts that were running in it when it lost the CPU (PREEMPT_RT).
+    pub(super) frames: Vec<What>,
+    /// When it was ready and had no CPU.
+    pub(super) waits: VecDeque<(u64, u64)>,
+}
+
+impl Default for Thread {
+    fn default() -> Self {
+        Self {
+            comm: Word::new(""),
+            prio: ORDINARY + 20,
+            state: State::Unknown,
+            cpu: 0,
+            work: None,
+            spins: None,
+            frames: Vec::new(),
+            waits: VecDeque::new(),
+        }
+    }
+}
+
+impl Thread {
+    /// What it does while it has the CPU.
+    pub(super) fn what(&self) -> What {
+        match (self.spins, self.work) {
+            (Some(lock), _) => What::Spin(lock),
+            (None, Some(function)) => What::Work(function),
+            (None, None) => What::Thread,
+        }
+    }
+
+    /// It has a CPU from `t` on.
+    pub(super) fn runs(&mut self, t: u64) {
+        if let State::Ready(since) = self.state {
+            self.waits.push_back((since, t));
+            if self.waits.len() > WAITS_MAX {
+                self.waits.pop_front();
+            }
+        }
+        self.state = State::Running;
+    }
+
+    /// The longest stretch within `from` to `to` that it was ready and had no CPU.
+    pub(super) fn longest_wait(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        let cut = |&(a, b): &(u64, u64)| (a.max(from), b.min(to));
+        let waits = self.waits.iter().map(cut).filter(|(a, b)| b > a);
+        waits.max_by_key(|(a, b)| b - a)
+    }
+}
