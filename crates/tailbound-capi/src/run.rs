@@ -82,6 +82,7 @@ fn plan(kept: &Collected, progress: &Progress) -> Plan {
         raw: false,
         paranoid: false,
         observe: None,
+        blame: None,
         tasks: None,
         spread: None,
         timer_slack_ns: None,

@@ -185,6 +185,9 @@ pub struct RunConfig {
     pub paranoid: Option<bool>,
     /// `--observe`
     pub observe: Option<String>,
+    /// `--blame`: `auto`, or the latency above which wake-ups are taken apart; `,if-possible` may
+    /// follow: without root or tracing the run is made all the same
+    pub blame: Option<String>,
     /// `--probe`: a name and options, as `signal:between=processes`
     pub probe: Option<String>,
     /// `--tasks`
@@ -237,6 +240,17 @@ impl RunConfig {
         all.extend(laid);
         toml::Value::Table(all).try_into().unwrap_or_else(|_| self.clone())
     }
+}
+
+/// Which late wake-ups are taken apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlamePlan {
+    /// Those above this latency; without it the worst of each minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above_ns: Option<i64>,
+    /// Where tracing is not possible the run is made all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
 }
 
 /// Activation k falls due `k * interval` after the first *and* up to `share` of an interval later,
@@ -340,6 +354,9 @@ pub struct Plan {
     /// The kernel's own tracing beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observe: Option<Observe>,
+    /// Late wake-ups are taken apart, from the kernel's tracing beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame: Option<BlamePlan>,
     /// N unpinned threads, all due together, instead of one per CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u32>,

@@ -29,6 +29,7 @@ pub mod watch;
 
 pub use cpus::{Cpus, CpusError};
 pub use disturbances::given::{not_locked, not_realtime};
+pub use inventory::memory::meminfo;
 pub use inventory::{changed, inventory};
 pub use policy::attributes;
 pub use root::{Found, Missing, Root};

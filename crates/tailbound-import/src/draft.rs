@@ -293,6 +293,7 @@ impl Draft {
             raw: !self.raw.is_empty(),
             paranoid: false,
             observe: None,
+            blame: None,
             tasks: None,
             spread: None,
             timer_slack_ns: None,

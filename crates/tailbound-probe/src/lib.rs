@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 mod attributes;
+pub mod blame;
 pub mod catalogue;
 mod clocks;
 mod cyclic;
@@ -18,14 +19,17 @@ mod handover;
 pub mod kind;
 mod noise;
 pub mod observe;
+mod own_trace;
 pub mod peer;
 mod periodic;
 mod scheduling;
 pub mod selfcost;
 pub mod thread_group;
+mod trace_ring;
 mod watchdog;
 
 pub use attributes::{allowed, clock_id};
+pub use blame::{Blamed, Blamer};
 pub use catalogue::{CATALOGUE, prepare};
 pub use cyclic::slots;
 pub use error::ProbeError;

@@ -43,7 +43,12 @@ impl Journal {
         // What only the report needs is read back from the file when the run is over.
         let bulky = matches!(
             line,
-            Line::Window(_) | Line::Block(_) | Line::Exceedance(_) | Line::Load(_) | Line::Raw(_)
+            Line::Window(_)
+                | Line::Block(_)
+                | Line::Exceedance(_)
+                | Line::Blame(_)
+                | Line::Load(_)
+                | Line::Raw(_)
         );
         if !(bulky && self.begun && self.output.holds()) {
             self.run.absorb(line);

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use tailbound_core::Spec;
 use tailbound_core::plan::{
-    BenchmarkPlan, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS, IntervalSpread, Means,
-    RunConfig, Until,
+    BenchmarkPlan, BlamePlan, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS,
+    IntervalSpread, Means, RunConfig, Until,
 };
 use tailbound_core::policy::Policy;
 use tailbound_core::requirement::{Class, Rate, Requirement};
@@ -107,6 +107,22 @@ impl Options {
 
 pub(crate) fn usage<E: ToString>(flag: &str) -> impl FnOnce(E) -> RunError + '_ {
     move |e| RunError::Usage(format!("{flag}: {}", e.to_string()))
+}
+
+/// `auto`, or a latency; `,if-possible` may follow.
+///
+/// # Errors
+/// [`RunError::Usage`].
+pub(crate) fn blame(text: &str) -> Result<BlamePlan, RunError> {
+    let (limit, optional) = match text.strip_suffix(",if-possible") {
+        Some(limit) => (limit, true),
+        None => (text, false),
+    };
+    let above_ns = match limit {
+        "auto" => None,
+        time => Some(parse_ns(time).map_err(usage("--blame"))?),
+    };
+    Ok(BlamePlan { above_ns, optional })
 }
 
 /// Splits `hackbench:groups=4,ipc=inet,memory` into its loads: a part that is an option or a

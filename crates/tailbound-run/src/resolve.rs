@@ -7,14 +7,14 @@
 use tailbound_core::Spec;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
-use tailbound_core::plan::{Clock, Means, Observe, Plan, RunConfig};
+use tailbound_core::plan::{BlamePlan, Clock, Means, Observe, Plan, RunConfig};
 use tailbound_core::policy::Policy;
 use tailbound_core::units::format_ns_i64;
 use tailbound_host::Root;
 use tailbound_probe::{Prepared, ProbeError, Setup};
 
 use crate::error::RunError;
-use crate::options::{Options, usage};
+use crate::options::{self, Options, usage};
 use crate::sleeps;
 
 /// Defaults of a plan, as on the command line.
@@ -113,6 +113,7 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
     let tasks = unpinned(read.tasks, policy)?;
     sleeps::one_itimer(means, tasks.map_or(cpus.len() as u64, u64::from))?;
     let observe = w.observe.as_deref().map(|word| observe(word, root, clock, means)).transpose()?;
+    let blame = blame(w, root)?;
     let tune = crate::tuned::wanted(w, &cpus.to_string())?;
     if let Some(job) = &tune {
         crate::tuned::plan(job, root)?;
@@ -136,6 +137,7 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
         raw: w.raw.unwrap_or(false),
         paranoid,
         observe,
+        blame,
         tasks,
         spread: read.spread,
         timer_slack_ns: read.timer_slack_ns,
@@ -174,6 +176,26 @@ fn observe(word: &str, root: &Root, clock: Clock, means: Means) -> Result<Observ
         let text = format!("--observe: {e}");
         if e.is_usage() { RunError::Usage(text) } else { RunError::Cannot(text) }
     })
+}
+
+/// Which late wake-ups are to be taken apart, where this machine and user allow it.
+fn blame(w: &RunConfig, root: &Root) -> Result<Option<BlamePlan>, RunError> {
+    let Some(text) = &w.blame else { return Ok(None) };
+    let plan = options::blame(text)?;
+    if w.observe.is_some() {
+        return match plan.optional {
+            true => Ok(None),
+            false => Err(RunError::Usage(
+                "--blame cannot be given with --observe: each would measure the other's cost"
+                    .to_owned(),
+            )),
+        };
+    }
+    match tailbound_probe::blame::possible(root) {
+        Ok(()) => Ok(Some(plan)),
+        Err(_) if plan.optional => Ok(None),
+        Err(e) => Err(RunError::Cannot(format!("--blame: {e}"))),
+    }
 }
 
 fn cpus(text: &str, root: &Root) -> Result<CpuSet, RunError> {

@@ -22,7 +22,8 @@ use tailbound_core::{Context, EndReason, ThreadEnd};
 use tailbound_host::{Root, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{
-    Finished, ObserveError, Observed, Observer, Prepared, Running, Setup, ThreadResult, catalogue,
+    Blamer, Finished, ObserveError, Observed, Observer, Prepared, Running, Setup, ThreadResult,
+    catalogue,
 };
 use tailbound_rt::Ended;
 use tailbound_sys::signal::Signals;
@@ -62,6 +63,8 @@ pub struct Session {
     pub inventory_late: bool,
     /// How often the watcher is shown something; 0 for never.
     pub refresh_ms: u32,
+    /// Time counts executed instructions, as in the lab: nobody can take the CPU.
+    pub virtual_time: bool,
     /// Its place among runs made in turn, for the record.
     pub round: Option<Round>,
 }
@@ -89,10 +92,11 @@ pub fn run(
     }
     let noticed = session.findings.iter().cloned().chain(tuned.as_ref().map(Tuned::finding));
     noticed.for_each(|finding| journal.finding(finding));
-    let begun = session
-        .observe(&mut journal, signals)
-        .and_then(|observer| Ok((observer, session.start(probe, &mut journal, show)?)));
-    let (mut observer, (mut loads, held, running)) = match begun {
+    let begun = session.observe(&mut journal, signals).and_then(|observer| {
+        let blamer = session.blamer(&mut journal)?;
+        Ok((observer, blamer, session.start(probe, &mut journal, show)?))
+    });
+    let (mut observer, mut blamer, (mut loads, held, running)) = match begun {
         Ok(started) => started,
         Err(e) => {
             // Nothing was measured: a run file without a run would only be in the way.
@@ -107,6 +111,9 @@ pub fn run(
     }
     if let Some(observer) = &mut observer {
         observer.begin(&running, &session.plan);
+    }
+    if let Some(blamer) = &mut blamer {
+        blamer.begin(&running);
     }
     // Lets other observers of the same clock lay their records beside these.
     journal.event(0, "clock-start", &running.start_ns().to_string());
@@ -127,6 +134,7 @@ pub fn run(
     let subject = Subject::<Machine> { running, watch, loads: &mut loads, stop: &limits::STOP };
     let mut supervisor = Supervisor::new(&session, subject, journal);
     supervisor.observer = observer;
+    supervisor.blamer = blamer;
     supervisor.watch_over(signals, show);
     let watched = supervisor.into_watched()?;
     drop(held);
@@ -145,7 +153,8 @@ pub(crate) fn finish<W: World>(
     signals: &W::Signals,
     show: &mut dyn FnMut(View<'_>),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
-    let Watched { mut journal, threads, watch, observed, output, interrupted, by_rule } = watched;
+    let Watched { mut journal, threads, watch, observed, blamed, output, interrupted, by_rule } =
+        watched;
     let ends = loads.stop();
     for end in ends {
         let text = format!("{}: {} {} in total", end.name, end.total, end.unit);
@@ -160,6 +169,11 @@ pub(crate) fn finish<W: World>(
     }
     if let Some(observed) = observed {
         session.add_observed(&mut journal, observed, &threads);
+    }
+    if let Some(blamed) = blamed {
+        journal.run.self_cost.extend(blamed.self_cost);
+        blamed.records.into_iter().for_each(|b| journal.line(Line::Blame(Box::new(b))));
+        blamed.findings.into_iter().for_each(|f| journal.finding(f));
     }
     output.figures.into_iter().for_each(|f| journal.line(Line::Figure(f)));
     output.timelines.into_iter().for_each(|t| journal.line(Line::Timeline(t)));
@@ -288,6 +302,20 @@ impl Session {
             }
         }
         Ok(observer)
+    }
+
+    /// The trace that late wake-ups are explained from, set up and off.
+    fn blamer(&self, journal: &mut Journal) -> Result<Option<Blamer>, RunError> {
+        let cannot = |e: ObserveError| RunError::Cannot(format!("--blame: {e}"));
+        let mut blamer = Blamer::prepare(&self.root, &self.plan, &self.exe).map_err(cannot)?;
+        if let Some(blamer) = &mut blamer {
+            for note in blamer.take_notes() {
+                journal.event(-self.plan.warm_up_ns, "blame", &note);
+            }
+            let kind = journal.run.header.machine.get("virt.kind").and_then(Fact::as_str);
+            blamer.on_ground(kind.map(|k| k != "none"), self.virtual_time);
+        }
+        Ok(blamer)
     }
 
     pub(crate) fn inventory(&self) -> BTreeMap<String, Fact> {

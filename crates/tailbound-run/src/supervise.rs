@@ -16,7 +16,7 @@ use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::{Line, LoadRecord, SecondRecord};
 use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
-use tailbound_probe::{Observed, Observer, ProbeOutput, ThreadResult};
+use tailbound_probe::{Blamed, Blamer, Observed, Observer, ProbeOutput, ThreadResult};
 use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, blocks, quantile};
@@ -77,6 +77,8 @@ pub(crate) struct Watched<W: World> {
     pub(crate) watch: W::Watch,
     /// What the kernel's tracing saw.
     pub(crate) observed: Option<Observed>,
+    /// What taking late wake-ups apart came to.
+    pub(crate) blamed: Option<Blamed>,
     /// What the probe found beside latencies.
     pub(crate) output: ProbeOutput,
     /// The signal that ended it before its time.
@@ -101,6 +103,8 @@ pub(crate) struct Supervisor<'a, W: World> {
     journal: Journal,
     /// The kernel's tracing, if it was asked for.
     pub(crate) observer: Option<Observer>,
+    /// What takes late wake-ups apart, if it was asked for.
+    pub(crate) blamer: Option<Blamer>,
     loads: &'a mut W::Loads,
     stop: &'static AtomicBool,
     followers: Vec<Follower>,
@@ -140,6 +144,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             watch,
             journal,
             observer: None,
+            blamer: None,
             loads,
             stop,
             followers,
@@ -161,7 +166,8 @@ impl<'a, W: World> Supervisor<'a, W> {
         let live = self.session.refresh_ms > 0;
         let mut period_ms = if live { self.session.refresh_ms } else { 1000 };
         let sooner = self.stopping.wants_exceedances();
-        if self.session.plan.raw || self.observer.is_some() || sooner {
+        let traced = self.observer.is_some() || self.blamer.is_some();
+        if self.session.plan.raw || traced || sooner {
             period_ms = period_ms.min(RAW_REFRESH_MS);
         }
         let live_frames = period_ms < 1000;
@@ -253,6 +259,7 @@ impl<'a, W: World> Supervisor<'a, W> {
         self.journal.flush();
         let raw = self.session.plan.raw;
         let observed = self.observer.take().map(Observer::end);
+        let blamed = self.blamer.take().map(Blamer::end);
         let (result, output) = self.running.join().map_err(|e| RunError::Cannot(e.to_string()))?;
         let threads = self.followers.into_iter().zip(result).map(|(follower, result)| {
             let p2 = if raw { follower.p2.estimates() } else { Vec::new() };
@@ -263,6 +270,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             journal: self.journal,
             watch: self.watch,
             observed,
+            blamed,
             output,
             interrupted: self.interrupted,
             by_rule: self.by_rule,
@@ -282,8 +290,11 @@ impl<'a, W: World> Supervisor<'a, W> {
             follower.seconds.extend(fresh.seconds);
             follower.exceedances += fresh.exceedances.len() as u64;
             for exceedance in fresh.exceedances {
-                if slot.context == "user" {
+                if slot.context == Context::User {
                     self.stopping.exceedance(exceedance.t_ns, exceedance.error_ns);
+                    if let Some(blamer) = &mut self.blamer {
+                        blamer.late(&exceedance);
+                    }
                 }
                 self.journal.line(Line::Exceedance(exceedance));
             }
@@ -309,6 +320,14 @@ impl<'a, W: World> Supervisor<'a, W> {
         if let Some(observer) = &mut self.observer {
             observer.poll();
         }
+        if let Some(blamer) = &mut self.blamer {
+            for record in blamer.poll() {
+                self.journal.line(Line::Blame(Box::new(record)));
+            }
+            for note in blamer.take_notes() {
+                self.journal.event(t, "blame", &note);
+            }
+        }
         self.flush_seconds();
         self.flush_raw(false);
     }
@@ -317,9 +336,15 @@ impl<'a, W: World> Supervisor<'a, W> {
     fn end_warm_up(&mut self) {
         self.journal.began(self.running.clocks_at_start());
         let deadline = self.session.plan.requirement.deadline_ns;
+        let blame = self.blamer.as_ref().and_then(Blamer::above_ns);
         for (slot, recorders) in self.running.recorders() {
-            if deadline.is_some() && slot.context == Context::User {
-                continue;
+            if slot.context == Context::User {
+                if let Some(above) = blame {
+                    recorders.measured.set_threshold_ns(deadline.map_or(above, |d| d.min(above)));
+                }
+                if deadline.or(blame).is_some() {
+                    continue;
+                }
             }
             let mut warm = Collector::new(slot.thread, 0);
             warm.collect(&recorders.warm_up);

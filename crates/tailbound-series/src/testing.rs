@@ -36,6 +36,7 @@ pub(crate) fn plan() -> Plan {
         raw: false,
         paranoid: false,
         observe: None,
+        blame: None,
         tasks: None,
         spread: None,
         timer_slack_ns: None,

@@ -20,6 +20,7 @@ pub mod symbols;
 
 pub use counts::Counts;
 pub use decode::{Decoder, Record, Sample, TimerlatContext};
+pub use event::EventDecoder;
 pub use format::{EventFormat, FormatError};
 pub use merge::Merge;
 pub use page::{PageError, PageLayout};

@@ -47,6 +47,17 @@ pub struct PageLayout {
     pub size: usize,
 }
 
+/// What the head of a page tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Not later than its first record.
+    pub t_ns: u64,
+    /// Where its records end, in bytes.
+    pub end: usize,
+    /// Records before this page were overwritten.
+    pub lost: bool,
+}
+
 /// What one page held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
@@ -78,6 +89,16 @@ impl PageLayout {
             return Err(PageError::Layout(format!("a page of {size} bytes")));
         }
         Ok(Self { stamp, commit, data: data.offset, size })
+    }
+
+    /// The head of a page; `None` where it is too short for one.
+    #[must_use]
+    pub fn head(&self, page: &[u8]) -> Option<Head> {
+        let t_ns = self.stamp.get(page)?.cast_unsigned();
+        let commit = self.commit.get(page)?.cast_unsigned();
+        let length = usize::try_from(commit & (MISSED_STORED - 1)).ok()?;
+        let end = self.data.checked_add(length)?;
+        Some(Head { t_ns, end, lost: commit & MISSED_EVENTS != 0 })
     }
 
     /// Calls `each` with the time and the bytes of every record of `page`, in their order.

@@ -122,6 +122,10 @@ pub(crate) struct MeasurementArgs {
     #[arg(long, value_name = "HOW", help_heading = "Measurement")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) observe: Option<String>,
+    /// Name what made the worst samples late, from the kernel's tracing: those above TIME, or the worst of each minute; needs root
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "auto", help_heading = "Measurement")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) blame: Option<String>,
     /// Stopping rule: end before --duration, which is then the maximum: `exceedance` (at the first wake-up later than --deadline), `demonstrated` (at the first exceedance, or when the planned time shows --rate), `anytime` (when a limit that may be looked at all the time shows --rate), `precision` (when quantiles are known well enough)
     #[arg(long, value_name = "RULE", help_heading = "Measurement")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,22 @@
 //! Documentation/admin-guide/mm/{transhuge,ksm}.rst, admin-guide/sysctl/vm.rst.
 
 use super::Sheet;
-use crate::root::Missing;
+use crate::root::{Found, Missing, Root};
+
+/// A line of /proc/meminfo, in KiB (or a number, where the file has no unit).
+///
+/// # Errors
+/// [`Missing`].
+pub fn meminfo(root: &Root, key: &str) -> Found<i64> {
+    of(&root.text("/proc/meminfo")?, key)
+}
+
+fn of(text: &str, key: &str) -> Found<i64> {
+    text.lines()
+        .find_map(|l| l.strip_prefix(key)?.strip_prefix(':'))
+        .and_then(|v| v.split_ascii_whitespace().next()?.parse().ok())
+        .ok_or_else(|| Missing::NotApplicable(format!("/proc/meminfo has no {key}")))
+}
 
 pub(super) fn read(sheet: &mut Sheet<'_>) {
     let info = sheet.root.text("/proc/meminfo");
@@ -16,13 +31,7 @@ pub(super) fn read(sheet: &mut Sheet<'_>) {
         ("mem.swap_free_kb", "SwapFree"),
         ("mem.hugepages", "HugePages_Total"),
     ] {
-        let value = info.as_ref().map_err(Clone::clone).and_then(|text| {
-            text.lines()
-                .find_map(|l| l.strip_prefix(key)?.strip_prefix(':'))
-                .and_then(|v| v.split_ascii_whitespace().next()?.parse::<i64>().ok())
-                .ok_or_else(|| Missing::NotApplicable(format!("/proc/meminfo has no {key}")))
-        });
-        sheet.put(name, value);
+        sheet.put(name, info.as_ref().map_err(Clone::clone).and_then(|text| of(text, key)));
     }
     sheet.choice("mem.transparent_hugepages", "/sys/kernel/mm/transparent_hugepage/enabled");
     sheet.choice("mem.transparent_hugepages_defrag", "/sys/kernel/mm/transparent_hugepage/defrag");

@@ -13,7 +13,7 @@ mod groups;
 mod kernel;
 mod limits;
 mod machine;
-mod memory;
+pub(crate) mod memory;
 mod power;
 mod sched;
 mod virt;

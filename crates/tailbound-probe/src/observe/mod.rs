@@ -12,8 +12,6 @@
 mod fold;
 mod setup;
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use tailbound_core::finding::Impact;
@@ -22,17 +20,14 @@ use tailbound_core::plan::{Clock, Means, Observe, Plan};
 use tailbound_core::record::{SelfCost, ThreadRecord};
 use tailbound_core::units::grouped;
 use tailbound_core::{CpuSet, Finding, ThreadEnd};
-use tailbound_host::tracefs::Guard;
-use tailbound_host::{Instance, Missing, Root, Tracefs, TracefsError};
+use tailbound_host::{Root, Tracefs, TracefsError};
 use tailbound_sys::clock;
-use tailbound_trace::{Counts, Decoder, FormatError, Merge, PageError, PageLayout, Sample};
+use tailbound_trace::{Counts, Decoder, FormatError, Merge, PageError, Sample};
 
 use crate::attributes::clock_id;
+use crate::own_trace::{OwnTrace, first_namespace};
 use crate::thread_group::Running;
 use fold::Fold;
-
-/// Most pages taken of one CPU in one look, so that a look ends even if the trace outruns it.
-const PAGES_A_LOOK: usize = 8192;
 
 /// A gap that hwlat saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,22 +139,14 @@ pub fn choose(
     Ok(how)
 }
 
-/// The number of the kernel's first PID namespace.
-/// Source: include/linux/proc_ns.h, PROC_PID_INIT_INO.
-const FIRST_NAMESPACE: &str = "pid:[4026531836]";
-
-/// Tracepoints are filtered by the threads' numbers in the first namespace.
-fn first_namespace(root: &Root) -> Result<(), ObserveError> {
-    match root.link("/proc/self/ns/pid") {
-        Ok(own) if own != FIRST_NAMESPACE => Err(ObserveError::Namespace),
-        // Where it cannot be told, what was seen is counted.
-        _ => Ok(()),
-    }
-}
-
 /// The kernel's number of the clock that a trace beside a schedule on `clock` runs on.
 pub(crate) fn trace_clock_id(clock: Clock) -> i32 {
     setup::trace_clock(clock).1
+}
+
+/// Its name, as `trace_clock` takes it.
+pub(crate) fn trace_clock_name(clock: Clock) -> &'static str {
+    setup::trace_clock(clock).0
 }
 
 /// Tracepoints tell a thread's timers by their due times.
@@ -178,21 +165,13 @@ pub struct Observer {
     how: Observe,
     clock: Clock,
     cpus: CpuSet,
-    // Readers before the instance: it cannot be removed while one is open.
-    readers: Vec<(u32, File)>,
-    instance: Instance,
-    guard: Option<Guard>,
-    layout: PageLayout,
+    trace: OwnTrace,
     decoder: Decoder,
-    page: Vec<u8>,
     merge: Merge,
     fold: Fold,
     records: u64,
     lost_uncounted: bool,
-    unreadable: Option<String>,
     read_ns: i64,
-    notes: Vec<String>,
-    findings: Vec<Finding>,
 }
 
 /// What a trace came to.
@@ -215,58 +194,32 @@ impl Observer {
     pub fn prepare(root: &Root, plan: &Plan, exe: &Path) -> Result<Option<Self>, ObserveError> {
         let Some(how) = plan.observe else { return Ok(None) };
         let tracefs = Tracefs::find(root)?;
-        let mut notes: Vec<String> = tracefs
-            .remove_leftovers()
-            .iter()
-            .map(|name| format!("removed the trace instance {name} of a run that was killed"))
-            .collect();
         if how != Observe::Tracepoints {
             tracefs.free_for_tracer()?;
         }
-        let unread = |e: Missing| ObserveError::Format(e.reason().to_owned());
-        let layout = PageLayout::parse(&tracefs.read("events/header_page").map_err(unread)?)?;
         let decoder = Decoder::new(&setup::formats(&tracefs, how)?)?;
-        let mut instance = Instance::make(tracefs)?;
-        let mut findings = vec![setup::cost_finding(how)];
-        let mut guard = match Guard::start(exe, &instance) {
-            Ok(guard) => Some(guard),
-            Err(e) => {
-                findings.push(Finding::new(
-                    "no-trace-guard",
-                    Impact::Notice,
-                    format!("no guard process: the trace would stay if this run were killed: {e}"),
-                ));
-                None
-            }
-        };
-        notes.extend(setup::instance(&mut instance, how, plan)?);
-        if let Some(guard) = &mut guard {
-            guard.notify(&instance);
-        }
+        let mut trace = OwnTrace::make(root, exe)?;
+        trace.findings.push(setup::cost_finding(how));
+        let notes = setup::instance(&mut trace.instance, how, plan)?;
+        trace.notes.extend(notes);
+        trace.notify();
         Ok(Some(Self {
             how,
             clock: plan.clock,
             cpus: plan.cpus.clone(),
-            readers: Vec::new(),
-            instance,
-            guard,
-            page: vec![0; layout.size],
-            layout,
+            trace,
             decoder,
             merge: Merge::default(),
             fold: Fold::new(how, plan),
             records: 0,
             lost_uncounted: false,
-            unreadable: None,
             read_ns: 0,
-            notes,
-            findings,
         }))
     }
 
     /// What was done on the way that a reader of the run should know.
     pub fn take_notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
+        std::mem::take(&mut self.trace.notes)
     }
 
     /// A look that must be alone, before loads and threads: hwlat keeps interrupts off for half of
@@ -291,10 +244,10 @@ impl Observer {
             self.poll();
         }
         self.fold.looked(clock::now_ns(id).saturating_sub(begin));
-        self.instance.set("tracing_on", "0")?;
+        self.trace.instance.set("tracing_on", "0")?;
         self.poll();
-        self.readers.clear();
-        self.instance.set("current_tracer", "nop")?;
+        self.trace.readers.close();
+        self.trace.instance.set("current_tracer", "nop")?;
         Ok(())
     }
 
@@ -313,25 +266,25 @@ impl Observer {
         while !seen(&self.fold.take_gaps()) {
             self.poll();
         }
-        self.instance.set("tracing_on", "0")?;
+        self.trace.instance.set("tracing_on", "0")?;
         self.poll();
         seen(&self.fold.take_gaps());
-        self.readers.clear();
-        self.instance.set("current_tracer", "nop")?;
+        self.trace.readers.close();
+        self.trace.instance.set("current_tracer", "nop")?;
         Ok(())
     }
 
     /// A setting of the tracer, as the kernel has it.
     pub(crate) fn setting(&self, path: &str) -> Option<String> {
-        self.instance.read_shared(path).ok()
+        self.trace.instance.read_shared(path).ok()
     }
 
     /// Lets it run and opens it for reading, in this order: a tracer cannot be chosen while
     /// somebody reads.
     fn switch_on(&mut self, tids: &[i32]) -> Result<(), TracefsError> {
-        setup::switch_on(&self.instance, self.how, tids)?;
+        setup::switch_on(&self.trace.instance, self.how, tids)?;
         for cpu in self.cpus.iter() {
-            self.readers.push((cpu, self.instance.open_raw(cpu)?));
+            self.trace.readers.open(&self.trace.instance, cpu)?;
         }
         Ok(())
     }
@@ -355,7 +308,7 @@ impl Observer {
         self.fold.threads(&threads, running.start_ns());
         let tids: Vec<i32> = threads.iter().map(|(_, tid)| *tid).collect();
         if let Err(e) = self.switch_on(&tids) {
-            self.findings.push(
+            self.trace.findings.push(
                 Finding::new("not-observed", Impact::Notice, format!("--observe {}: {e}", self.how))
                     .meaning("The run has the figures of the measured threads, and none of the kernel's tracing."),
             );
@@ -366,39 +319,19 @@ impl Observer {
     pub fn poll(&mut self) {
         let before = clock::now_ns(clock::CLOCK_THREAD_CPUTIME_ID);
         let until = clock::now_ns(setup::trace_clock(self.clock).1);
-        for (cpu, file) in &mut self.readers {
-            for _ in 0..PAGES_A_LOOK {
-                let got = match file.read(&mut self.page) {
-                    Ok(0) => break,
-                    Ok(got) => got,
-                    Err(e)
-                        if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
-                    {
-                        break;
-                    }
-                    Err(e) => {
-                        self.unreadable.get_or_insert_with(|| format!("CPU {cpu}: {e}"));
-                        break;
-                    }
-                };
-                let page = self.page.get(..got).unwrap_or(&self.page);
-                let (decoder, merge) = (&self.decoder, &mut self.merge);
-                let held = self.layout.records(page, |t_ns, bytes| {
-                    if let Some((pid, record)) = decoder.decode(bytes) {
-                        merge.add(Sample { t_ns, cpu: *cpu, pid, record });
-                    }
-                });
-                match held {
-                    Ok(held) => {
-                        self.records = self.records.saturating_add(held.records);
-                        self.lost_uncounted |= held.lost_uncounted;
-                    }
-                    Err(e) => {
-                        self.unreadable.get_or_insert_with(|| format!("CPU {cpu}: {e}"));
-                    }
+        let (decoder, merge, layout) = (&self.decoder, &mut self.merge, &self.trace.layout);
+        let (records, uncounted) = (&mut self.records, &mut self.lost_uncounted);
+        self.trace.readers.read(|cpu, page| {
+            let held = layout.records(page, |t_ns, bytes| {
+                if let Some((pid, record)) = decoder.decode(bytes) {
+                    merge.add(Sample { t_ns, cpu, pid, record });
                 }
-            }
-        }
+            });
+            let held = held.map_err(|e| e.to_string())?;
+            *records = records.saturating_add(held.records);
+            *uncounted |= held.lost_uncounted;
+            Ok(())
+        });
         for sample in self.merge.take(until.max(0).cast_unsigned()) {
             self.fold.sample(&sample);
         }
@@ -416,20 +349,19 @@ impl Observer {
     /// Ends the trace, takes the rest, and removes it.
     #[must_use]
     pub fn end(mut self) -> Observed {
-        drop(self.instance.set("tracing_on", "0"));
+        drop(self.trace.instance.set("tracing_on", "0"));
         self.poll();
         for sample in self.merge.take(u64::MAX) {
             self.fold.sample(&sample);
         }
         let mut lost = 0u64;
         for cpu in self.cpus.iter() {
-            let counts = self.instance.read(&format!("per_cpu/cpu{cpu}/stats"));
+            let counts = self.trace.instance.read(&format!("per_cpu/cpu{cpu}/stats"));
             let here = counts.map_or(0, |text| Counts::parse(&text).lost());
             self.fold.lost(cpu, here);
             lost = lost.saturating_add(here);
         }
-        self.readers.clear();
-        let mut findings = self.findings;
+        let mut findings = self.trace.end();
         if lost > 0 || self.lost_uncounted {
             findings.push(
                 Finding::new(
@@ -445,30 +377,6 @@ impl Observer {
                     "Choose a longer interval, or leave the supervisor a CPU that is not measured.",
                 ),
             );
-        }
-        if let Some(why) = &self.unreadable {
-            findings.push(
-                Finding::new(
-                    "trace-unreadable",
-                    Impact::Notice,
-                    format!("a part of the trace could not be read: {why}"),
-                )
-                .meaning("The kernel's columns lack it; the threads' own figures are whole."),
-            );
-        }
-        match self.instance.remove() {
-            Ok(()) => self.guard.into_iter().for_each(Guard::dismiss),
-            Err(e) => findings.push(
-                Finding::new(
-                    "trace-left",
-                    Impact::Notice,
-                    format!(
-                        "the trace instance {} could not be removed: {e}",
-                        self.instance.name()
-                    ),
-                )
-                .remedy("Close the program that reads it; the next run tries again."),
-            ),
         }
         let mut self_cost = SelfCost::new();
         if self.records > 0 {

@@ -85,6 +85,7 @@ fn plan(shape: &Shape, interval_ns: i64) -> Plan {
         raw: false,
         paranoid: false,
         observe: None,
+        blame: None,
         tasks: None,
         spread: None,
         timer_slack_ns: None,

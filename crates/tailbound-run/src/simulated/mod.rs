@@ -71,6 +71,7 @@ fn play(fate: &Fate) -> Played {
         exe: PathBuf::new(),
         loads_optional: false,
         inventory_late: false,
+        virtual_time: false,
         refresh_ms: fate.refresh_ms,
         round: None,
     };

@@ -35,6 +35,7 @@ pub(crate) fn plan(deadline_ns: Option<i64>) -> Plan {
         raw: false,
         paranoid: false,
         observe: None,
+        blame: None,
         tasks: None,
         spread: None,
         timer_slack_ns: None,

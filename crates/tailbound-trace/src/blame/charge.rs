@@ -34,6 +34,8 @@ pub(super) struct Place {
     pub(super) to: u64,
     /// When the thread was made ready.
     pub(super) ready: Option<u64>,
+    /// The thread is a measured loop of this program.
+    pub(super) ours: bool,
 }
 
 /// What a segment is charged to.
@@ -59,8 +61,28 @@ impl Place {
 }
 
 impl Engine {
-    /// Charges one segment.
+    /// Charges one segment. Where a hypervisor may have had the CPU unseen, nothing long is sure.
     pub(super) fn charge(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
+        let mut charge = self.by_events(place, s, ground);
+        let may_be_taken = ground.virtual_machine != Some(false) && !ground.virtual_time;
+        if may_be_taken
+            && charge.sureness == Sureness::Sure
+            && charge.cause.is_foreign()
+            && charge.cause != Cause::Unexplained
+            && s.ns() >= SILENCE_NS
+            && self.silent(place, s)
+        {
+            charge.sureness = Sureness::Likely;
+        }
+        charge
+    }
+
+    /// Did its CPU record nothing within the segment?
+    fn silent(&self, place: &Place, s: &Segment) -> bool {
+        self.cpus.get(&place.cpu).is_none_or(|c| c.records_between(s.from, s.to) == 0)
+    }
+
+    fn by_events(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
         let who = self.who(place.cpu, s);
         match s.what {
             What::Irq(_) => sure(Cause::Interrupt, who),
@@ -103,10 +125,23 @@ impl Engine {
         if fault {
             return sure(Cause::PageFault, String::new());
         }
-        if !place.is_short(s)
-            && let Some(taken) = self.taken(place, s, ground)
-        {
+        if place.is_short(s) {
+            return sure(Cause::Own, String::new());
+        }
+        if let Some(taken) = self.taken(place, s, ground) {
             return taken;
+        }
+        // A measured loop of ours does nothing in which time could pass.
+        if place.ours && !ground.virtual_time && self.silent(place, s) {
+            return match ground.virtual_machine {
+                Some(true) => {
+                    likely(Cause::Host, "it had the CPU, and nothing was recorded".to_owned())
+                }
+                _ => sure(
+                    Cause::Unexplained,
+                    "it had the CPU, and nothing was recorded: firmware?".to_owned(),
+                ),
+            };
         }
         sure(Cause::Own, String::new())
     }
@@ -142,9 +177,6 @@ impl Engine {
         if self.console(place, s) {
             return likely(Cause::Console, who);
         }
-        if s.irqs_off {
-            return sure(Cause::InterruptsOff, who);
-        }
         if s.need_resched {
             return sure(Cause::NotPreemptible, who);
         }
@@ -159,6 +191,7 @@ impl Engine {
         if let What::Spin(_) = s.what {
             return sure(Cause::LockSpin, self.with_owner(s, who));
         }
+        // The timer was due, this CPU went on to make records, and the interrupt did not come.
         if s.irqs_off {
             return sure(Cause::InterruptsOff, who);
         }

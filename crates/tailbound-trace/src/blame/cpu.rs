@@ -60,7 +60,7 @@ pub(super) struct Segment {
     pub(super) what: What,
     /// The thread beneath.
     pub(super) pid: i32,
-    /// The record at its begin was made by the thread with interrupts disabled.
+    /// The record at its end was made by the thread, with interrupts disabled.
     pub(super) irqs_off: bool,
     /// The scheduler had been asked for another thread, by a record at its begin.
     pub(super) need_resched: bool,
@@ -89,14 +89,16 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    /// Ends the open segment at `t`, in which `thread` says what the thread beneath did.
-    pub(super) fn close(&mut self, t: u64, thread: What) {
+    /// Ends the open segment at `t`, in which `thread` says what the thread beneath did; the record
+    /// that ends it has `flags`.
+    pub(super) fn close(&mut self, t: u64, thread: What, flags: Flags) {
         self.times.push_back(t);
         if self.pid.is_none() {
             self.open_from = t;
             return;
         }
-        if let Some(segment) = self.open(t, thread) {
+        if let Some(mut segment) = self.open(t, thread) {
+            segment.irqs_off = segment.what.is_thread() && flags.in_thread() && flags.irqs_off();
             let same = |last: &Segment| {
                 last.to == segment.from
                     && (last.what, last.pid, last.irqs_off, last.need_resched)
@@ -123,7 +125,7 @@ impl Cpu {
             to: t,
             what,
             pid,
-            irqs_off: self.flags.irqs_off() && self.flags.in_thread() && self.frames.is_empty(),
+            irqs_off: false,
             need_resched: self.flags.need_resched(),
         })
     }

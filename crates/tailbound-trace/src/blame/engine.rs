@@ -7,6 +7,7 @@
 //! [`explain`]: Engine::explain
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
 use tailbound_core::words::Word;
 
@@ -62,7 +63,7 @@ pub(super) enum Mark {
 #[derive(Clone, Debug)]
 pub struct Engine {
     watched: Watched,
-    pub(super) symbols: Symbols,
+    pub(super) symbols: Arc<Symbols>,
     pub(super) cpus: BTreeMap<u32, Cpu>,
     pub(super) threads: HashMap<i32, Thread>,
     pub(super) interrupts: HashMap<i32, Word>,
@@ -80,7 +81,7 @@ pub struct Engine {
 impl Engine {
     /// Nothing is known yet.
     #[must_use]
-    pub fn new(watched: Watched, symbols: Symbols) -> Self {
+    pub fn new(watched: Watched, symbols: Arc<Symbols>) -> Self {
         Self {
             watched,
             symbols,
@@ -105,6 +106,12 @@ impl Engine {
     /// Wake-ups of watched threads that have come to their end since the last call.
     pub fn take_wakeups(&mut self) -> Vec<WakeUp> {
         std::mem::take(&mut self.done)
+    }
+
+    /// Wake-ups whose end was not recorded yet.
+    #[must_use]
+    pub fn open_wakeups(&self) -> Vec<WakeUp> {
+        self.open.values().filter(|w| w.waking.is_some()).cloned().collect()
     }
 
     /// Nothing before `t_ns` will be asked for any more.
@@ -137,7 +144,7 @@ impl Engine {
     pub fn entry(&mut self, e: &Entry) {
         let thread = self.thread_what(e.cpu);
         let cpu = self.cpus.entry(e.cpu).or_default();
-        cpu.close(e.t_ns, thread);
+        cpu.close(e.t_ns, thread, e.flags);
         cpu.settle(e.flags);
         self.resync(e);
         self.event(e);

@@ -36,6 +36,8 @@ pub struct Late {
     pub end_ns: u64,
     /// The CPU it is pinned to, where known.
     pub cpu: Option<u32>,
+    /// It is a measured loop of this program: between its sleeps it only reads the clock.
+    pub ours: bool,
 }
 
 /// What is known of the machine beside its events.
@@ -82,6 +84,7 @@ impl Engine {
                 latency_ns,
                 to: stretch.to,
                 ready,
+                ours: late.ours,
             };
             for segment in self.on(stretch.cpu, stretch.from, stretch.to) {
                 let part = self.part(late, wakeup, &place, &segment, ground);

@@ -46,6 +46,7 @@ pub(crate) fn measure(args: &MeasureBenchmarkArgs) -> Result<ExitCode, Failure> 
         exe,
         loads_optional: false,
         inventory_late: false,
+        virtual_time: false,
         refresh_ms: live.refresh_ms(),
         round: None,
     };

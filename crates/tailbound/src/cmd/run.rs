@@ -136,6 +136,9 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
     if let Some(limit) = &args.break_at {
         given.deadline = Some(limit.clone());
         given.until = Some(StopRule::Exceedance.to_string());
+        if given.blame.is_none() && given.observe.is_none() {
+            given.blame = Some(format!("{limit},if-possible"));
+        }
     }
     Ok(Request { config: file.over(&given), bare: false })
 }
@@ -175,6 +178,7 @@ pub(crate) fn session(
         exe,
         loads_optional: resolved.loads_by_default,
         inventory_late: bare,
+        virtual_time: args.virtual_time,
         refresh_ms: live.refresh_ms(),
         round,
     };

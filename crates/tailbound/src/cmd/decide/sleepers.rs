@@ -83,6 +83,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
             exe: exe.clone(),
             loads_optional: false,
             inventory_late: false,
+            virtual_time: false,
             refresh_ms: 0,
             round: None,
         };

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A trace instance of this run, with its readers and the guard that removes it.
+//!
+//! Context: SETUP (`make`), COLD (`end`). What predecessors left is removed first. Nobody else's
+//! trace is touched.
+//! Not here: which events (`observe`, `blame`), tracefs itself (`tailbound-host`).
+
+use std::path::Path;
+
+use tailbound_core::Finding;
+use tailbound_core::finding::Impact;
+use tailbound_host::tracefs::Guard;
+use tailbound_host::{Instance, Missing, Root, Tracefs};
+use tailbound_trace::PageLayout;
+
+use crate::observe::ObserveError;
+use crate::trace_ring::RingReaders;
+
+/// The number of the kernel's first PID namespace.
+/// Source: include/linux/proc_ns.h, PROC_PID_INIT_INO.
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// See the module.
+pub(crate) struct OwnTrace {
+    // Readers before the instance: it cannot be removed while one is open.
+    pub(crate) readers: RingReaders,
+    pub(crate) instance: Instance,
+    guard: Option<Guard>,
+    pub(crate) layout: PageLayout,
+    /// What was done on the way.
+    pub(crate) notes: Vec<String>,
+    /// What a reader of the run must know.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl OwnTrace {
+    /// Makes the instance; `exe trace-guard` is started to remove it if this process is killed.
+    ///
+    /// # Errors
+    /// [`ObserveError`]; nothing is left behind then.
+    pub(crate) fn make(root: &Root, exe: &Path) -> Result<Self, ObserveError> {
+        let tracefs = Tracefs::find(root)?;
+        let notes = tracefs
+            .remove_leftovers()
+            .iter()
+            .map(|name| format!("removed the trace instance {name} of a run that was killed"))
+            .collect();
+        let unread = |e: Missing| ObserveError::Format(e.reason().to_owned());
+        let layout = PageLayout::parse(&tracefs.read("events/header_page").map_err(unread)?)?;
+        let instance = Instance::make(tracefs)?;
+        let mut findings = Vec::new();
+        let guard = match Guard::start(exe, &instance) {
+            Ok(guard) => Some(guard),
+            Err(e) => {
+                findings.push(Finding::new(
+                    "no-trace-guard",
+                    Impact::Notice,
+                    format!("no guard process: the trace would stay if this run were killed: {e}"),
+                ));
+                None
+            }
+        };
+        let readers = RingReaders::new(layout.size);
+        Ok(Self { readers, instance, guard, layout, notes, findings })
+    }
+
+    /// Lets the guard know of shared settings that were changed.
+    pub(crate) fn notify(&mut self) {
+        if let Some(guard) = &mut self.guard {
+            guard.notify(&self.instance);
+        }
+    }
+
+    /// Removes it; what must be told.
+    pub(crate) fn end(mut self) -> Vec<Finding> {
+        self.readers.close();
+        let mut findings = self.findings;
+        if let Some(why) = self.readers.unreadable() {
+            findings.push(
+                Finding::new(
+                    "trace-unreadable",
+                    Impact::Notice,
+                    format!("a part of the trace could not be read: {why}"),
+                )
+                .meaning("What the kernel told lacks it; the threads' own figures are whole."),
+            );
+        }
+        match self.instance.remove() {
+            Ok(()) => self.guard.into_iter().for_each(Guard::dismiss),
+            Err(e) => findings.push(
+                Finding::new(
+                    "trace-left",
+                    Impact::Notice,
+                    format!(
+                        "the trace instance {} could not be removed: {e}",
+                        self.instance.name()
+                    ),
+                )
+                .remedy("Close the program that reads it; the next run tries again."),
+            ),
+        }
+        findings
+    }
+}
+
+/// Traces name threads by their numbers in the first namespace.
+///
+/// # Errors
+/// [`ObserveError::Namespace`]. Where it cannot be told, what was seen is counted.
+pub(crate) fn first_namespace(root: &Root) -> Result<(), ObserveError> {
+    match root.link("/proc/self/ns/pid") {
+        Ok(own) if own != FIRST_NAMESPACE => Err(ObserveError::Namespace),
+        _ => Ok(()),
+    }
+}
