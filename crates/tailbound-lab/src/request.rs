@@ -441,6 +441,15 @@ impl Request {
         cell.check().map(|()| cell)
     }
 
+    /// The words of a run that must know that nobody can take its CPU.
+    fn in_virtual_time(&self, campaign: &RunConfig, base: &Job) -> Vec<String> {
+        let mut arguments = base.arguments.clone();
+        if campaign.blame.is_some() && !self.guest.kvm {
+            arguments.push("--virtual-time".to_owned());
+        }
+        arguments
+    }
+
     /// The job under `load`; tester, settings and arguments are those of `base`.
     fn job(&self, load: &str, base: &Job) -> Result<Job, LabError> {
         let loads: Vec<String> = vec![load.to_owned()];
@@ -466,7 +475,8 @@ impl Request {
         let length_s = u64::try_from(length / 1_000_000_000).unwrap_or(0);
         let arguments = match &base.tester {
             Some(_) if load != "none" => loads,
-            _ => base.arguments.clone(),
+            Some(_) => base.arguments.clone(),
+            None => self.in_virtual_time(&campaign, base),
         };
         Ok(Job {
             campaign: toml::to_string(&campaign).map_err(LabError::cannot)?,

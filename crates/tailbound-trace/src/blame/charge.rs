@@ -185,15 +185,15 @@ impl Engine {
 
     /// A thread had the CPU when the timer's interrupt was due: it came late.
     fn before_the_timer(&self, place: &Place, s: &Segment, ground: &Ground, who: String) -> Charge {
-        if place.is_short(s) {
-            return sure(Cause::WakeUp, String::new());
-        }
         if let What::Spin(_) = s.what {
             return sure(Cause::LockSpin, self.with_owner(s, who));
         }
         // The timer was due, this CPU went on to make records, and the interrupt did not come.
         if s.irqs_off {
             return sure(Cause::InterruptsOff, who);
+        }
+        if place.is_short(s) {
+            return sure(Cause::WakeUp, String::new());
         }
         if let Some(taken) = self.taken(place, s, ground) {
             return taken;
