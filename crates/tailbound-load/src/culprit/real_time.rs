@@ -110,7 +110,7 @@ fn busy(busy_ns: i64, look: &dyn Fn()) -> Result<(), Failure> {
         look();
         if limits::STOP.load(Ordering::Relaxed) {
             return Err(Failure::Plain(
-                "a real-time thread ran on after the end of its burst: its guard ended it",
+                "a real-time thread ran for longer than RLIMIT_RTTIME allows: its guard ended the load",
             ));
         }
         spin_loop();
