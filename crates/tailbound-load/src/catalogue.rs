@@ -27,6 +27,7 @@ pub static CATALOGUE: &[&LoadKind] = &[
     &crate::interrupts::KIND,
     &crate::syscalls::KIND,
     &crate::ping_pong::KIND,
+    &crate::culprit::KIND,
     &crate::command::KIND,
 ];
 

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! and the file of each load, with its `KIND`, which `catalogue.rs` lists. Parts of loads are groups
-//! (`machine`), tree (`compile`) and archive (`download`).
+//! (`machine`), tree (`compile`), archive (`download`) and the files of `culprit`.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -33,6 +33,7 @@ mod catalogue;
 mod child;
 mod command;
 mod compile;
+mod culprit;
 mod disk;
 mod download;
 mod error;

@@ -23,7 +23,7 @@ const MARK: &str = "TAILBOUND_LOAD_TEST";
 /// Nobody's user and group.
 const NOBODY: u32 = 65_534;
 /// One of each load, and the variants that start in their own way.
-const SPECS: [&str; 29] = [
+const SPECS: [&str; 34] = [
     "hackbench:groups=1",
     "hackbench:groups=1,ipc=pipe,mode=thread",
     "hackbench:groups=1,ipc=inet,fds=5",
@@ -50,6 +50,11 @@ const SPECS: [&str; 29] = [
     "compile:jobs=1",
     "download:flows=2,size=64K",
     "stress-ng:stressor=cpu,workers=1,slice=1s",
+    "culprit:kind=higher-priority",
+    "culprit:kind=fair-server",
+    "culprit:kind=long-call,busy=50us",
+    "culprit:kind=kworker,busy=200us",
+    "culprit:kind=console,interval=500ms",
     "cmd:line=sleep 1000",
     "cmd:line=(setsid sleep 1001 & sleep 1002 &) ; sleep 1003",
     "cmd:repeat=yes,line=true",
@@ -64,9 +69,33 @@ fn example() -> PathBuf {
     path
 }
 
+/// Loads that an ordinary user cannot have.
+fn takes_rights(spec: &str) -> bool {
+    let kinds = ["kind=higher-priority", "kind=fair-server", "kind=console"];
+    spec.starts_with("ping-flood") || kinds.iter().any(|kind| spec.contains(kind))
+}
+
 fn spec_works_here(spec: &str) -> bool {
-    if spec.starts_with("ping-flood") && !is_root() {
-        skip("net", "raw sockets and network namespaces need root");
+    if takes_rights(spec) && !is_root() {
+        let what = if spec.starts_with("ping-flood") { "net" } else { "root" };
+        skip(what, format!("{spec} needs root"));
+        return false;
+    }
+    let fifo = sched::Attributes { policy: sched::SCHED_FIFO, priority: 1, ..Default::default() };
+    let tried = || std::thread::spawn(move || sched::set(0, &fifo)).join().unwrap();
+    if (spec.contains("-priority") || spec.contains("fair-server"))
+        && let Err(e) = tried()
+    {
+        skip("rt", e);
+        return false;
+    }
+    let file = |path| fs::read_to_string(path).unwrap_or_default();
+    if spec.contains("kind=console") && file("/proc/consoles").is_empty() {
+        skip("console", "this machine has none");
+        return false;
+    }
+    if spec.contains("kind=fair-server") && file("/proc/sys/kernel/sched_rt_runtime_us") == "-1\n" {
+        skip("rt-throttling", "kernel.sched_rt_runtime_us is -1");
         return false;
     }
     let needed = match spec.split([':', ',']).next().unwrap_or_default() {
@@ -296,12 +325,35 @@ fn nothing_is_left_when_an_unprivileged_parent_is_killed() {
         skip("root", "only root can become another user");
         return;
     }
-    for spec in SPECS.iter().filter(|s| !s.starts_with("ping-flood") && spec_works_here(s)) {
+    for spec in SPECS.iter().filter(|s| !takes_rights(s) && spec_works_here(s)) {
         let mark = format!("user-{}-{spec}", std::process::id());
         let mut command = load_command(&mark);
         command.arg(spec).stdout(Stdio::null()).uid(NOBODY).gid(NOBODY);
         match command.spawn() {
             Ok(parent) => kill_while_working(parent, &mark, spec, tasks_of(spec)),
+            Err(e) => return skip("root", format!("user {NOBODY} cannot run the example: {e}")),
+        }
+    }
+}
+
+#[test]
+fn a_culprit_without_the_right_to_it_says_what_it_needs() {
+    if !is_root() {
+        skip("root", "only root can become another user");
+        return;
+    }
+    for kind in ["higher-priority", "fair-server", "console"] {
+        let spec = format!("culprit:kind={kind}");
+        if !spec_works_here(&spec) {
+            continue;
+        }
+        let mut command = load_command("culprit");
+        command.args(["--duration", "1s", &spec]).uid(NOBODY).gid(NOBODY);
+        match command.output() {
+            Ok(out) => {
+                let text = String::from_utf8_lossy(&out.stdout);
+                assert!(text.contains("load-failed") && text.contains("root"), "{kind}: {text}");
+            }
             Err(e) => return skip("root", format!("user {NOBODY} cannot run the example: {e}")),
         }
     }
@@ -576,6 +628,7 @@ fn a_load_is_where_it_is_pinned() {
         "ping-pong",
         "disk:size=1M",
         "interrupts:kind=packets",
+        "culprit:kind=kworker",
     ] {
         let spec = format!("{name}{}cpus={last}", if name.contains(':') { "," } else { ":" });
         let mut loads = start(&spec);

@@ -28,6 +28,7 @@ pub mod hostinfo;
 pub mod icmp;
 pub mod ipc;
 pub mod limits;
+pub mod long_call;
 pub mod mapping;
 pub mod mem;
 pub mod membarrier;

@@ -192,6 +192,16 @@ pub fn allow_open_files(needed: u64) -> Result<(), SysError> {
     })
 }
 
+/// Lets this process have as many descriptors open as its hard limit says; that limit.
+///
+/// # Errors
+/// Where the kernel does not tell.
+pub fn raise_open_files() -> Result<u64, SysError> {
+    let (_, hard) = crate::limits::get(libc::RLIMIT_NOFILE)?;
+    crate::limits::set(libc::RLIMIT_NOFILE, hard, hard)?;
+    Ok(hard)
+}
+
 /// Gives this process, alone in a new PID namespace, a /proc that shows that namespace, in
 /// a mount namespace of its own; mounts made later by it or its children are gone with them.
 ///

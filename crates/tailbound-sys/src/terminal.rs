@@ -110,7 +110,7 @@ fn write_all(terminal: BorrowedFd<'_>, mut bytes: &[u8]) {
 }
 
 /// A pseudo-terminal of that size (columns, rows): the end that plays the person, and the terminal. For tests
-/// of what speaks to one.
+/// of what speaks to one, and for a load that keeps one busy.
 ///
 /// # Errors
 /// ENOSPC, ENOENT where the machine has none to give.
@@ -134,6 +134,15 @@ pub fn pair((columns, rows): (u16, u16)) -> Result<(OwnedFd, OwnedFd), SysError>
     }
     // SAFETY: openpty(3) made both, and nobody else owns them.
     Ok(unsafe { (OwnedFd::from_raw_fd(person), OwnedFd::from_raw_fd(terminal)) })
+}
+
+/// Holds back what the terminal says, its echo too, as Ctrl-S does.
+///
+/// # Errors
+/// ENOTTY.
+pub fn hold_output(terminal: BorrowedFd<'_>) -> Result<(), SysError> {
+    // SAFETY: integer arguments only.
+    check(unsafe { libc::tcflow(terminal.as_raw_fd(), libc::TCOOFF) }, "tcflow", "").map(drop)
 }
 
 /// Is it a terminal that hands on lines and echoes, as a shell leaves it?
