@@ -444,7 +444,7 @@ impl Request {
     /// The words of a run that must know that nobody can take its CPU.
     fn in_virtual_time(&self, campaign: &RunConfig, base: &Job) -> Vec<String> {
         let mut arguments = base.arguments.clone();
-        if campaign.blame.is_some() && !self.guest.kvm {
+        if campaign.blame.is_some() && !self.kvm {
             arguments.push("--virtual-time".to_owned());
         }
         arguments

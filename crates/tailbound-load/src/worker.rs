@@ -61,6 +61,8 @@ pub fn worker_main(spec: &str, status_fd: i32) -> ExitCode {
 }
 
 fn supervise(spec: &str, mut channel: Channel) -> ExitCode {
+    // Who reads a trace, or top, sees which load it is.
+    process::set_name(spec.split(':').next().unwrap_or(spec));
     let outcome = run(spec, &mut channel);
     // As init of a namespace the kernel does this when we end.
     let left = if process::own_pid().0 == 1 { 0 } else { process::kill_descendants() };

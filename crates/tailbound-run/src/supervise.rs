@@ -16,7 +16,9 @@ use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::{Line, LoadRecord, SecondRecord};
 use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
-use tailbound_probe::{Blamed, Blamer, Observed, Observer, ProbeOutput, ThreadResult};
+use tailbound_probe::{
+    Blamed, Blamer, Observed, Observer, ProbeOutput, RecordSlot, Recorders, ThreadResult,
+};
 use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, blocks, quantile};
@@ -336,24 +338,21 @@ impl<'a, W: World> Supervisor<'a, W> {
     fn end_warm_up(&mut self) {
         self.journal.began(self.running.clocks_at_start());
         let deadline = self.session.plan.requirement.deadline_ns;
-        let blame = self.blamer.as_ref().and_then(Blamer::above_ns);
+        let limit = self.blamer.as_ref().and_then(Blamer::above_ns);
         for (slot, recorders) in self.running.recorders() {
-            if slot.context == Context::User {
-                if let Some(above) = blame {
-                    recorders.measured.set_threshold_ns(deadline.map_or(above, |d| d.min(above)));
+            let judged = slot.context == Context::User;
+            let given = if judged { limit.or(deadline) } else { None };
+            // The worst of each minute are near misses too.
+            let blamed = judged && self.blamer.is_some() && limit.is_none();
+            let threshold = match given {
+                Some(given) if !blamed => given,
+                _ => {
+                    let usual = usual_ns(slot, recorders, if blamed { 0.99 } else { 0.999 });
+                    given.map_or(usual, |given| given.min(usual))
                 }
-                if deadline.or(blame).is_some() {
-                    continue;
-                }
-            }
-            let mut warm = Collector::new(slot.thread, 0);
-            warm.collect(&recorders.warm_up);
-            let (wakeups, _) = warm.distributions(&recorders.warm_up);
-            let threshold = match quantile(&wakeups, 0.999) {
-                Quantile::Value { ns, .. } => ns.whole_i64(),
-                _ => wakeups.max_ns.unwrap_or(0),
             };
-            recorders.measured.set_threshold_ns(threshold.max(1000));
+            let most = deadline.filter(|_| judged).unwrap_or(i64::MAX);
+            recorders.measured.set_threshold_ns(threshold.min(most));
         }
     }
 
@@ -511,4 +510,16 @@ impl<'a, W: World> Supervisor<'a, W> {
             notes: self.journal.run.findings.iter().map(|f| f.title.clone()).collect(),
         }
     }
+}
+
+/// What the warm-up exceeded rarely enough: its quantile `p`, or its latest where it was too short to tell.
+fn usual_ns(slot: RecordSlot, recorders: &Recorders, p: f64) -> i64 {
+    let mut warm = Collector::new(slot.thread, 0);
+    warm.collect(&recorders.warm_up);
+    let (wakeups, _) = warm.distributions(&recorders.warm_up);
+    let threshold = match quantile(&wakeups, p) {
+        Quantile::Value { ns, .. } => ns.whole_i64(),
+        _ => wakeups.max_ns.unwrap_or(0),
+    };
+    threshold.max(1000)
 }

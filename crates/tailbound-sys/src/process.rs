@@ -48,6 +48,14 @@ pub fn own_pid() -> Pid {
     Pid(std::process::id().cast_signed())
 }
 
+/// Names the calling thread, for ps(1), top(1) and traces: the first 15 bytes; PR_SET_NAME of prctl(2).
+pub fn set_name(name: &str) {
+    let mut bytes = [0u8; 16];
+    bytes.iter_mut().zip(name.bytes().take(15)).for_each(|(slot, b)| *slot = b);
+    // SAFETY: reads at most 16 bytes of a live array that ends with 0. It cannot fail.
+    let _ = unsafe { libc::prctl(libc::PR_SET_NAME, bytes.as_ptr()) };
+}
+
 /// Does this process act as root (effective user 0)?
 #[must_use]
 pub fn is_root() -> bool {

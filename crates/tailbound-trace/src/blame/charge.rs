@@ -15,8 +15,8 @@ use super::thread::ORDINARY;
 
 /// The shortest silence of a whole machine that is taken for its host's or firmware's doing.
 const SILENCE_NS: i64 = 100_000;
-/// A part of the kernel's ordinary way is no longer than this, or than a twentieth of the latency.
-const ORDINARY_WAY_NS: i64 = 3_000;
+/// A part of the kernel's ordinary way is no longer than a twentieth of the latency, within these limits.
+const ORDINARY_WAY_NS: (i64, i64) = (3_000, 10_000);
 /// How near the end of a stretch on the scheduler's time for ordinary threads its timer expires.
 const SERVER_NEAR_NS: u64 = 200_000;
 /// How long before a stretch of the console's the message may have come.
@@ -56,7 +56,7 @@ fn likely(cause: Cause, who: String) -> Charge {
 
 impl Place {
     fn is_short(&self, s: &Segment) -> bool {
-        s.ns() <= ORDINARY_WAY_NS.max(self.latency_ns / 20)
+        s.ns() <= (self.latency_ns / 20).clamp(ORDINARY_WAY_NS.0, ORDINARY_WAY_NS.1)
     }
 }
 
@@ -201,6 +201,9 @@ impl Engine {
         if self.console(place, s) {
             return likely(Cause::Console, who);
         }
+        if ground.virtual_time {
+            return sure(Cause::InterruptsOff, who);
+        }
         match ground.virtual_machine {
             // Nothing else stops one CPU alone; that firmware did not is known where it is counted.
             Some(false) if ground.firmware == Some(false) => sure(Cause::InterruptsOff, who),
@@ -302,12 +305,13 @@ impl Engine {
         self.marked(from, s.to, |cpu, m| cpu == place.cpu && *m == Mark::Console)
     }
 
-    /// `hackbench-3975 (held by hackbench-3838)`.
+    /// `hackbench-3975 (last got by hackbench-3838)`.
     fn with_owner(&self, s: &Segment, who: String) -> String {
-        let What::Spin(lock) = s.what else { return who };
-        match self.owners.get(&lock).filter(|owner| **owner != s.pid) {
-            Some(owner) => format!("{who} (last got by {})", self.thread_name(*owner)),
-            None => who,
+        match s.what {
+            What::Spin(owner) if owner > 0 => {
+                format!("{who} (last got by {})", self.thread_name(owner))
+            }
+            _ => who,
         }
     }
 

@@ -21,8 +21,8 @@ pub(super) enum What {
     Thread,
     /// A work queue's function, in its thread.
     Work(u64),
-    /// The thread spins for a lock.
-    Spin(u64),
+    /// The thread spins for a lock; the thread that had waited for it before and got it, or 0.
+    Spin(i32),
     /// A device's interrupt, by number.
     Irq(i32),
     /// The timer's interrupt; the function of the timer that expired in it.

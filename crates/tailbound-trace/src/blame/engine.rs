@@ -234,7 +234,8 @@ impl Engine {
             Event::LockWait { lock, flags } => {
                 // Bit 0: it spins; other waits give the CPU away. Source: LCB_F_SPIN.
                 if flags & 1 != 0 {
-                    self.threads.entry(e.pid).or_default().spins = Some(lock);
+                    let owner = self.owners.get(&lock).copied().filter(|o| *o != e.pid);
+                    self.threads.entry(e.pid).or_default().spins = Some(owner.unwrap_or(0));
                 }
             }
             Event::LockGot { lock } => {

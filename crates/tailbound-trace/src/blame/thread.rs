@@ -37,8 +37,8 @@ pub(super) struct Thread {
     pub(super) cpu: u32,
     /// The work queue's function it runs.
     pub(super) work: Option<u64>,
-    /// The lock it spins for.
-    pub(super) spins: Option<u64>,
+    /// It spins for a lock, which this thread got before (0: not known).
+    pub(super) spins: Option<i32>,
     /// Soft interrupts that were running in it when it lost the CPU (PREEMPT_RT).
     pub(super) frames: Vec<What>,
     /// When it was ready and had no CPU.
@@ -64,7 +64,7 @@ impl Thread {
     /// What it does while it has the CPU.
     pub(super) fn what(&self) -> What {
         match (self.spins, self.work) {
-            (Some(lock), _) => What::Spin(lock),
+            (Some(owner), _) => What::Spin(owner),
             (None, Some(function)) => What::Work(function),
             (None, None) => What::Thread,
         }
