@@ -158,8 +158,19 @@ fn beyond_a_schema(pointer: &str, was: &Value, to: &Value) -> bool {
     let inner = grammar.iter().any(|end| pointer.ends_with(end)) && to.is_string();
     // A word of a later version is read; the schema names those of this one. So with facts.
     let words = [
-        "/class", "/clock", "/means", "/policy", "/observe", "/rule", "/impact", "/outcome",
-        "/reason", "/phase", "/cause", "/sureness", "/activity",
+        "/class",
+        "/clock",
+        "/means",
+        "/policy",
+        "/observe",
+        "/rule",
+        "/impact",
+        "/outcome",
+        "/reason",
+        "/phase",
+        "/cause",
+        "/sureness",
+        "/activity",
     ];
     let word = words.iter().any(|end| pointer.ends_with(end)) && to.is_string();
     let fact = ["/machine/", "/facts/"].iter().any(|within| pointer.contains(within))
