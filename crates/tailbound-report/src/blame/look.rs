@@ -24,7 +24,7 @@ pub(super) fn meaning(activity: &Activity) -> &str {
 }
 
 /// Meaning and name: `work queue function vmstat_update`.
-pub(super) fn named(activity: &Activity, who: &str) -> String {
+pub(crate) fn named(activity: &Activity, who: &str) -> String {
     match who {
         "" => meaning(activity).to_owned(),
         who => format!("{}: {who}", meaning(activity)),

@@ -24,6 +24,19 @@ pub(super) fn ready_ns(record: &BlameRecord) -> Option<i64> {
     before.map(|p| p.from_ns.saturating_add(p.ns)).max()
 }
 
+/// Adjoining parts of one phase together: phase, begin, end.
+pub(crate) fn phases(record: &BlameRecord) -> Vec<(Phase, i64, i64)> {
+    let mut out: Vec<(Phase, i64, i64)> = Vec::new();
+    for p in &record.parts {
+        let end = p.from_ns.saturating_add(p.ns);
+        match out.last_mut().filter(|(phase, ..)| *phase == p.phase) {
+            Some((.., to)) => *to = (*to).max(end),
+            None => out.push((p.phase, p.from_ns, end)),
+        }
+    }
+    out
+}
+
 /// The CPUs that are shown, in their order, and how many more there are: that of the thread, then the busiest.
 pub(super) fn shown(record: &BlameRecord) -> (Vec<&BlameLane>, usize) {
     let mut all: Vec<&BlameLane> = record.lanes.iter().collect();

@@ -6,12 +6,12 @@
 
 use std::fmt::Write as _;
 
-use tailbound_core::blame::{BlameRecord, Phase};
+use tailbound_core::blame::BlameRecord;
 use tailbound_core::number::Whole as _;
 use tailbound_core::units::format_ns_i64;
 
 use super::super::rows;
-use super::{Across, LETTER, look, rect};
+use super::{Across, LETTER, look, marks, rect};
 use crate::escape::xml;
 use crate::svg::plot::number;
 use crate::table::cut;
@@ -48,22 +48,9 @@ pub(super) fn draw(out: &mut String, record: &BlameRecord, across: &Across, top:
             number(BAR_END - BAR_BEGIN)
         );
     }
-    for (phase, from_ns, to_ns) in phases(record) {
+    for (phase, from_ns, to_ns) in marks::phases(record) {
         label(out, across, (from_ns, to_ns), top + BAR_END + 13.0, phase.as_str());
     }
-}
-
-/// Adjoining parts of one phase together.
-fn phases(record: &BlameRecord) -> Vec<(Phase, i64, i64)> {
-    let mut out: Vec<(Phase, i64, i64)> = Vec::new();
-    for p in &record.parts {
-        let end = p.from_ns.saturating_add(p.ns);
-        match out.last_mut().filter(|(phase, ..)| *phase == p.phase) {
-            Some((.., to)) => *to = (*to).max(end),
-            None => out.push((p.phase, p.from_ns, end)),
-        }
-    }
-    out
 }
 
 /// Words at the begin of a span, cut to its width; nothing where not even a short word fits.

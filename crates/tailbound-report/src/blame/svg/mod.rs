@@ -40,10 +40,13 @@ const IDS: [&str; PICTURES_MAX] = [
 /// The picture of `record`, the `nth` of its page, counted from 0.
 #[must_use]
 pub fn picture(record: &BlameRecord, nth: usize) -> Figure {
-    let (_, more) = marks::shown(record);
-    let mut caption =
+    let (lanes, more) = marks::shown(record);
+    let mut caption = if lanes.is_empty() {
+        "What the CPUs did then is not recorded.".to_owned()
+    } else {
         "What interrupts is drawn over what it interrupted. Nothing is known of the gaps."
-            .to_owned();
+            .to_owned()
+    };
     if let Some(words) = marks::more_words(more) {
         caption = format!("{caption} {words}");
     }
