@@ -21,6 +21,7 @@
 //! | `phases` | where the run changed: `method`, `found` (`second`, `figure`, `ratio`), or `why_not` |
 //! | `plan`, `machine`, `after`, `self_cost_ns`, `events` | as in the run file |
 //! | `lost` | a list of sentences: what is missing from the figures |
+//! | `blame` | who made late wake-ups late, where some were taken apart: [`crate::blame::ranking`]; else `null` |
 //! | `lab`, `virtual_time` | for a run of the lab, all that it is a function of and what its times are; else `null` |
 //!
 //! A summary is [`tailbound_stats::Summary`]; its `quantiles` are pairs of probability and
@@ -86,6 +87,7 @@ pub fn json(analysis: &Analysis<'_>) -> Value {
         "lost": digest::losses(run),
         "lab": header.lab,
         "virtual_time": digest::virtual_time(run),
+        "blame": (!run.blames.is_empty()).then(|| crate::blame::ranking(&run.blames)),
     })
 }
 

@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 pub mod bins;
+pub mod blame;
 pub mod bound;
 pub mod brief;
 pub mod campaign;

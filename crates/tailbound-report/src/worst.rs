@@ -217,7 +217,7 @@ pub fn json(run: &Run, most: usize) -> Value {
 }
 
 /// Seconds with `decimals`, as the kernel's trace prints its clock.
-fn seconds(ns: i64, decimals: usize) -> String {
+pub(crate) fn seconds(ns: i64, decimals: usize) -> String {
     let (s, rest) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
     let digits = format!("{rest:09}");
     let shown: String = digits.chars().take(decimals).collect();

@@ -92,11 +92,14 @@ pub(crate) fn answer_in(text: &str, style: Style) -> Result<(), Failure> {
 }
 
 fn print(text: &str) -> Result<(), Failure> {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    answer_bytes(&[text.as_bytes(), end.as_bytes()].concat())
+}
+
+/// Writes an answer that is no text, as it is.
+pub(crate) fn answer_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
-    let written =
-        out.write_all(text.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush());
-    match written {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::cannot(format!("standard output: {e}")))
         }

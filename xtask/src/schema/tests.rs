@@ -128,6 +128,13 @@ fn lines() -> Vec<Value> {
                "early": {"precision": 7, "index": [1], "count": [1]}}),
         json!({"type": "exceedance", "thread": 0, "activation": 1, "error_ns": 2, "t_ns": 3,
                "missed": 4}),
+        json!({"type": "blame", "thread": 0, "name": "n", "t_ns": 1, "latency_ns": 2, "cpu": 3,
+               "parts": [{"phase": "switch", "from_ns": 0, "ns": 2, "cause": "nmi", "who": "w",
+                          "sureness": "likely"}],
+               "chain": ["c"],
+               "lanes": [{"cpu": 3, "spans": [{"from_ns": -1, "to_ns": 2, "activity": "idle",
+                                               "who": "w"}]}],
+               "tracing_ns": 1, "lost": true}),
         json!({"type": "load", "load": 0, "name": "memory", "t_ns": 1, "span_ns": 2, "count": 3,
                "unit": "accesses"}),
         json!({"type": "self-cost", "values": {"clock_read_ns": 20.5}}),
@@ -151,8 +158,19 @@ fn beyond_a_schema(pointer: &str, was: &Value, to: &Value) -> bool {
     let inner = grammar.iter().any(|end| pointer.ends_with(end)) && to.is_string();
     // A word of a later version is read; the schema names those of this one. So with facts.
     let words = [
-        "/class", "/clock", "/means", "/policy", "/observe", "/rule", "/impact", "/outcome",
+        "/class",
+        "/clock",
+        "/means",
+        "/policy",
+        "/observe",
+        "/rule",
+        "/impact",
+        "/outcome",
         "/reason",
+        "/phase",
+        "/cause",
+        "/sureness",
+        "/activity",
     ];
     let word = words.iter().any(|end| pointer.ends_with(end)) && to.is_string();
     let fact = ["/machine/", "/facts/"].iter().any(|within| pointer.contains(within))
@@ -202,7 +220,7 @@ fn every_type_of_line_is_in_the_schema() {
         assert!(read(&line), "the reader refuses its own {line}");
         assert_eq!(schema.errors(&line), Vec::<String>::new(), "{line}");
     }
-    assert_eq!(lines().len(), 14, "one line of each type");
+    assert_eq!(lines().len(), 15, "one line of each type");
 }
 
 #[test]
@@ -278,7 +296,7 @@ fn examples_in_the_documentation_follow_it() {
         assert!(value["type"] == "digest" || read(&value), "{example}");
         types.insert(value["type"].as_str().unwrap().to_owned());
     }
-    assert_eq!(types.len(), 18, "an example of each line type: {types:?}");
+    assert_eq!(types.len(), 19, "an example of each line type: {types:?}");
 }
 
 #[test]

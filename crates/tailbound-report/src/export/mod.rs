@@ -13,6 +13,8 @@ mod junit;
 mod ktap;
 mod openmetrics;
 mod perfetto;
+mod perfetto_trace;
+mod protobuf;
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,6 +39,17 @@ pub enum Format {
     Ktap,
     /// Counter tracks as JSON trace events, for the Perfetto UI.
     PerfettoCounters,
+    /// Late wake-ups taken apart, with the counters, as a protobuf trace of Perfetto.
+    Perfetto,
+}
+
+/// A run in a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exported {
+    /// Lines of text.
+    Text(String),
+    /// A format that is no text.
+    Bytes(Vec<u8>),
 }
 
 /// What a CSV file holds one of in each row.
@@ -55,7 +68,7 @@ pub enum Rows {
 }
 
 /// The names of the formats, and what each is.
-pub const FORMATS: [(&str, &str, Format); 11] = [
+pub const FORMATS: [(&str, &str, Format); 12] = [
     ("csv", "buckets of the histograms, comma-separated", Format::Csv(Rows::Histogram)),
     ("csv-seconds", "one row per thread and second", Format::Csv(Rows::Seconds)),
     ("csv-exceedances", "one row per exceedance", Format::Csv(Rows::Exceedances)),
@@ -67,6 +80,7 @@ pub const FORMATS: [(&str, &str, Format); 11] = [
     ("junit", "JUnit XML, for CI servers", Format::Junit),
     ("ktap", "KTAP, for the kernel's test frameworks", Format::Ktap),
     ("perfetto-counters", "JSON trace of counters, for ui.perfetto.dev", Format::PerfettoCounters),
+    ("perfetto", "trace of late wake-ups and counters, for ui.perfetto.dev", Format::Perfetto),
 ];
 
 impl FromStr for Format {
@@ -93,9 +107,9 @@ impl fmt::Display for Format {
 
 /// A run in `format`.
 #[must_use]
-pub fn export(analysis: &Analysis<'_>, format: Format) -> String {
+pub fn export(analysis: &Analysis<'_>, format: Format) -> Exported {
     let run = analysis.run();
-    match format {
+    Exported::Text(match format {
         Format::Csv(rows) => csv::text(run, rows),
         Format::Cyclictest => cyclictest::text(run),
         Format::HdrHistogram => hdr::text(run),
@@ -103,7 +117,8 @@ pub fn export(analysis: &Analysis<'_>, format: Format) -> String {
         Format::Junit => junit::text(analysis),
         Format::Ktap => ktap::text(analysis),
         Format::PerfettoCounters => perfetto::text(run),
-    }
+        Format::Perfetto => return Exported::Bytes(perfetto_trace::bytes(run)),
+    })
 }
 
 /// ns as a decimal number of seconds, exactly.

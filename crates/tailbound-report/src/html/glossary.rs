@@ -11,12 +11,13 @@ use crate::escape::xml;
 const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
 
 /// Terms of reports, each with what a page that uses it contains in lower case.
-const TERMS: [(&str, &str); 16] = [
+const TERMS: [(&str, &str); 17] = [
     ("activation", "activation"),
     ("autocorrelation factor", "autocorrelation"),
     ("batch means", "batch means"),
     ("benchmark", "benchmark"),
     ("bound", "bound"),
+    ("culprit", "culprit"),
     ("deadline", "deadline"),
     ("due time", "due"),
     ("exceedance", "exceedance"),

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The time that a picture of a sample shows, its marks, and the CPUs in it.
+//!
+//! Context: COLD. Units: ns since the due time.
+
+use tailbound_core::blame::{BlameLane, BlameRecord, Phase};
+
+/// Most CPUs in one picture: a terminal and a page have no room for hundreds.
+const CPUS_MAX: usize = 8;
+
+/// From when to when a picture goes: the latency, and a little before and after it where that is known.
+pub(super) fn window(record: &BlameRecord) -> (i64, i64) {
+    let spans = || record.lanes.iter().flat_map(|l| &l.spans);
+    let end = record.latency_ns.max(1);
+    let earliest = spans().map(|s| s.from_ns).min().unwrap_or(0);
+    let last = spans().map(|s| s.to_ns).max().unwrap_or(0);
+    let from = earliest.clamp(-(end / 4), 0);
+    (from, last.clamp(end, end.saturating_add(end / 20)))
+}
+
+/// When the thread was made ready: the end of the phases before. `None` where they are not known.
+pub(super) fn ready_ns(record: &BlameRecord) -> Option<i64> {
+    let before = record.parts.iter().filter(|p| matches!(p.phase, Phase::Timer | Phase::WakeUp));
+    before.map(|p| p.from_ns.saturating_add(p.ns)).max()
+}
+
+/// Adjoining parts of one phase together: phase, begin, end.
+pub(crate) fn phases(record: &BlameRecord) -> Vec<(Phase, i64, i64)> {
+    let mut out: Vec<(Phase, i64, i64)> = Vec::new();
+    for p in &record.parts {
+        let end = p.from_ns.saturating_add(p.ns);
+        match out.last_mut().filter(|(phase, ..)| *phase == p.phase) {
+            Some((.., to)) => *to = (*to).max(end),
+            None => out.push((p.phase, p.from_ns, end)),
+        }
+    }
+    out
+}
+
+/// The CPUs that are shown, in their order, and how many more there are: that of the thread, then the busiest.
+pub(super) fn shown(record: &BlameRecord) -> (Vec<&BlameLane>, usize) {
+    let mut all: Vec<&BlameLane> = record.lanes.iter().collect();
+    all.sort_by_key(|l| (Some(l.cpu) != record.cpu, std::cmp::Reverse(l.spans.len()), l.cpu));
+    let more = all.len().saturating_sub(CPUS_MAX);
+    all.truncate(CPUS_MAX);
+    all.sort_by_key(|l| l.cpu);
+    (all, more)
+}
+
+/// What to say where some are not shown.
+pub(super) fn more_words(more: usize) -> Option<String> {
+    (more > 0).then(|| format!("{more} more CPUs are in the run file."))
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Late wake-ups that were taken apart, for people and scripts: who made them late, what to do
+//! about it, and each of the worst of them moment by moment.
+//!
+//! Context: COLD. Units: ns; times within a sample count from its due time.
+//! Names of threads, interrupts and functions come from files: they are escaped where they are written.
+//! Not here: how a sample is taken apart (`tailbound-trace`), who the culprit is (`tailbound_core::blame`).
+
+mod advice;
+mod html;
+mod json;
+mod lanes;
+mod look;
+mod marks;
+mod nest;
+mod rows;
+mod svg;
+mod text;
+
+use tailbound_core::blame::BlameRecord;
+use tailbound_core::units::format_ns_i64;
+
+pub use html::html;
+pub(crate) use html::section;
+pub use json::{SCHEMA, json, ranking};
+pub(crate) use look::named;
+pub(crate) use marks::phases;
+pub(crate) use nest::nested;
+pub use svg::picture;
+pub use text::text;
+pub(crate) use text::{heading, short};
+
+/// Most samples of which a page has a picture.
+pub const PICTURES_MAX: usize = 12;
+
+/// The `most` latest samples, the latest first.
+fn latest(records: &[BlameRecord], most: usize) -> Vec<&BlameRecord> {
+    let mut all: Vec<&BlameRecord> = records.iter().collect();
+    all.sort_by_key(|r| (std::cmp::Reverse(r.latency_ns), r.t_ns, r.thread));
+    all.truncate(most);
+    all
+}
+
+/// A sample in words: `2.31 ms late at 12.345 s on CPU 1 (thread 0)`.
+fn title(record: &BlameRecord) -> String {
+    let cpu = record.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
+    let who = match record.name.as_str() {
+        "" => format!("thread {}", record.thread),
+        name => name.to_owned(),
+    };
+    let (late, at) = (format_ns_i64(record.latency_ns), crate::worst::seconds(record.t_ns, 3));
+    format!("{late} late at {at} s{cpu} ({who})")
+}
+
+/// What a reader must know about the certainty of a sample.
+fn notes(record: &BlameRecord) -> Vec<String> {
+    let mut out = Vec::new();
+    if record.tracing_ns > 0 {
+        let ns = format_ns_i64(record.tracing_ns);
+        out.push(format!("Of the latency about {ns} are our own tracing, within the parts."));
+    }
+    if record.lost {
+        out.push(
+            "Events of this time were lost: a part may have another cause than it says.".to_owned(),
+        );
+    }
+    out
+}
