@@ -103,6 +103,31 @@ impl Engine {
         self.threads.entry(pid).or_default().comm = Word::new(comm);
     }
 
+    /// One thread more is of interest, from here on.
+    pub fn watch(&mut self, pid: i32) {
+        if let Watched::Threads(pids) = &mut self.watched {
+            pids.insert(pid);
+        }
+    }
+
+    /// The name of a thread, where it is known.
+    #[must_use]
+    pub fn comm(&self, pid: i32) -> Option<&str> {
+        self.threads.get(&pid).map(|t| t.comm.as_str())
+    }
+
+    /// Are there any for [`Engine::take_wakeups`]?
+    #[must_use]
+    pub fn has_wakeups(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    /// From when on the oldest wake-up without an end is late.
+    #[must_use]
+    pub fn oldest_open(&self) -> Option<u64> {
+        self.open.values().filter_map(WakeUp::from_ns).min()
+    }
+
     /// Wake-ups of watched threads that have come to their end since the last call.
     pub fn take_wakeups(&mut self) -> Vec<WakeUp> {
         std::mem::take(&mut self.done)

@@ -17,6 +17,7 @@ mod charge;
 mod cpu;
 mod engine;
 mod explain;
+mod follow;
 mod names;
 mod thread;
 mod wakeup;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use engine::{Engine, Watched};
 pub use explain::{Ground, Late};
+pub use follow::{Follow, Followed, Found, Wanted};
 pub use wakeup::WakeUp;
 
 pub use tailbound_core::blame::BlameRecord;
