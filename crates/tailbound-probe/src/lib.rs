@@ -22,10 +22,12 @@ pub mod observe;
 mod own_trace;
 pub mod peer;
 mod periodic;
+pub mod recording;
 mod scheduling;
 pub mod selfcost;
 pub mod thread_group;
 mod trace_ring;
+pub mod watch;
 mod watchdog;
 
 pub use attributes::{allowed, clock_id};

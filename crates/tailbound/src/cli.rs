@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Report(Lazy<ReportArgs>),
     /// Show a run in the terminal
     Show(Lazy<ShowArgs>),
+    /// Name what made wake-ups late: of a run, of a trace.dat of trace-cmd, or of a running process
+    Blame(Lazy<crate::cli_blame::BlameArgs>),
     /// Compare two or more systems: intervals and verdict per quantile, exit status for CI
     Compare(Lazy<crate::cli_compare::CompareArgs>),
     /// Real time or real fast? Compare throughput and latency of two systems and recommend one

@@ -8,6 +8,7 @@
 
 mod caller;
 mod cli;
+mod cli_blame;
 mod cli_bound;
 mod cli_campaign;
 mod cli_check;

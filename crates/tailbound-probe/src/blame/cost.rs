@@ -14,7 +14,7 @@ const ROUNDS: usize = 7;
 const CALLS: i64 = 200;
 
 /// Nanoseconds of one event; `None` where it cannot be measured.
-pub(super) fn event_ns(trace: &OwnTrace) -> Option<i64> {
+pub(crate) fn event_ns(trace: &OwnTrace) -> Option<i64> {
     let instance = &trace.instance;
     let mut quickest = [i64::MAX; 2];
     for _ in 0..ROUNDS {

@@ -9,8 +9,8 @@
 //! Not here: what the events mean (`tailbound_trace::blame`).
 
 mod choice;
-mod cost;
-mod setup;
+pub(crate) mod cost;
+pub(crate) mod setup;
 mod store;
 
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ const SHARE_OF_MEMORY: u64 = 32;
 const KALLSYMS_MAX: u64 = 64 << 20;
 
 /// The kernel's functions; nothing where they are not told.
-pub(super) fn kallsyms(root: &Root) -> String {
+pub(crate) fn kallsyms(root: &Root) -> String {
     let bytes = root.bytes("/proc/kallsyms", KALLSYMS_MAX).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -32,7 +32,7 @@ pub(super) fn kallsyms(root: &Root) -> String {
 ///
 /// # Errors
 /// An event without which nothing can be said.
-pub(super) fn formats(tracefs: &Tracefs) -> Result<Vec<EventFormat>, ObserveError> {
+pub(crate) fn formats(tracefs: &Tracefs) -> Result<Vec<EventFormat>, ObserveError> {
     let mut out = Vec::new();
     for Wanted { system, name, needed } in WANTED {
         match tracefs.event_format(system, name) {
@@ -55,7 +55,7 @@ pub(super) fn formats(tracefs: &Tracefs) -> Result<Vec<EventFormat>, ObserveErro
 ///
 /// # Errors
 /// [`TracefsError`] with what was written.
-pub(super) fn instance(
+pub(crate) fn instance(
     root: &Root,
     trace: &mut OwnTrace,
     clock: Clock,
@@ -78,7 +78,7 @@ pub(super) fn instance(
 ///
 /// # Errors
 /// [`TracefsError`] for one that is needed; others are noted.
-pub(super) fn events_on(trace: &mut OwnTrace, formats: &[EventFormat]) -> Result<(), TracefsError> {
+pub(crate) fn events_on(trace: &mut OwnTrace, formats: &[EventFormat]) -> Result<(), TracefsError> {
     for wanted in WANTED.iter().filter(|w| formats.iter().any(|f| f.name == w.name)) {
         let path = format!("events/{}/{}/enable", wanted.system, wanted.name);
         match trace.instance.set(&path, "1") {
@@ -91,7 +91,7 @@ pub(super) fn events_on(trace: &mut OwnTrace, formats: &[EventFormat]) -> Result
 }
 
 /// What it does to the figures.
-pub(super) fn cost_finding(event_ns: Option<i64>) -> Finding {
+pub(crate) fn cost_finding(event_ns: Option<i64>) -> Finding {
     let cost = match event_ns {
         Some(ns) => format!("one event costs about {}", format_ns_i64(ns)),
         None => "what one event costs could not be measured".to_owned(),

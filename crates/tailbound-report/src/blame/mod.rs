@@ -16,6 +16,7 @@ mod nest;
 mod rows;
 mod svg;
 mod text;
+mod threads;
 
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::units::format_ns_i64;
@@ -28,6 +29,7 @@ pub(crate) use marks::phases;
 pub(crate) use nest::nested;
 pub use svg::picture;
 pub use text::text;
+pub use threads::{ThreadRow, threads, threads_json};
 pub(crate) use text::{heading, short};
 
 /// Most samples of which a page has a picture.

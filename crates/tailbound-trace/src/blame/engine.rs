@@ -29,6 +29,10 @@ pub enum Watched {
     Threads(BTreeSet<i32>),
     /// Every thread with a real-time priority that is not the kernel's own stopper.
     Realtime,
+    /// Every thread of one of these names.
+    Named(Vec<String>),
+    /// Every thread.
+    All,
 }
 
 /// An interrupt that one CPU sent to another.
@@ -153,6 +157,11 @@ impl Engine {
     fn watches(&self, pid: i32) -> bool {
         match &self.watched {
             Watched::Threads(pids) => pids.contains(&pid),
+            Watched::All => pid > 0,
+            Watched::Named(names) => {
+                let thread = self.threads.get(&pid);
+                thread.is_some_and(|t| names.iter().any(|n| n == t.comm.as_str()))
+            }
             Watched::Realtime => {
                 pid > 0
                     && self.threads.get(&pid).is_some_and(|t| t.prio < ORDINARY - 1 && t.prio > 0)

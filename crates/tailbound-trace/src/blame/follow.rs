@@ -31,10 +31,12 @@ const HOLES_MAX: usize = 4096;
 /// Threads whose wake-ups are counted.
 const THREADS_MAX: usize = 4096;
 
-/// Which wake-ups are taken apart.
+/// Which wake-ups count, and which of them are taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Those later than this.
+    /// Those of real-time threads alone.
+    pub realtime: bool,
+    /// Taken apart are those later than this.
     pub above_ns: i64,
     /// And of them the latest this many.
     pub most: usize,
@@ -68,8 +70,10 @@ pub struct Found {
     pub span_ns: Option<(u64, u64)>,
     /// How many events.
     pub events: u64,
-    /// Watched threads that were not counted, for there are too many.
-    pub threads_left_out: u64,
+    /// Wake-ups that were not counted, for there are too many threads.
+    pub left_out: u64,
+    /// Wake-ups of ordinary threads, where only real-time ones count.
+    pub ordinary: u64,
 }
 
 /// See the module.
@@ -147,9 +151,13 @@ impl Follow {
         else {
             return;
         };
+        if self.wanted.realtime && w.prio >= ORDINARY {
+            self.found.ordinary += 1;
+            return;
+        }
         let full = self.found.threads.len() >= THREADS_MAX;
         if full && !self.found.threads.contains_key(&w.pid) {
-            self.found.threads_left_out += 1;
+            self.found.left_out += 1;
             return;
         }
         let comm = self.engine.comm(w.pid);

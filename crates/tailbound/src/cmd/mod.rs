@@ -4,6 +4,7 @@
 //! Context: COLD.
 
 mod benchmark;
+mod blame;
 mod bound;
 mod campaign;
 mod capture;
@@ -57,6 +58,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Peer { role, descriptors, words } => peer::peer(&role, descriptors, &words),
         Command::Report(args) => report::report(&args),
         Command::Show(args) => show::show(&args),
+        Command::Blame(args) => blame::blame(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Decide(args) => decide::decide(&args),
         Command::Import(args) => import::import(&args),

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Command-line arguments of `blame`.
+//!
+//! Context: COLD.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Arguments of `blame`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What a cause means and how sure it is: docs/blame.md. A running process is watched from outside: \
+nothing about it is changed. It needs root and tracefs. Examples:\n  \
+tailbound run --blame -D 10min -o run.tailbound.jsonl && tailbound blame run.tailbound.jsonl\n  \
+trace-cmd record -e sched -e irq -e irq_vectors -e timer sleep 10; tailbound blame trace.dat --comm controller\n  \
+tailbound blame $(pidof controller) -D 1min --above 100us"
+)]
+pub(crate) struct BlameArgs {
+    /// A run file made with `--blame`, a file of trace-cmd, or the number of a process
+    #[arg(value_name = "RUN|TRACE|PID")]
+    pub(crate) target: String,
+    /// Threads of this name alone; may be given more than once [default: the real-time threads]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) comm: Vec<String>,
+    /// Ordinary threads too, not the real-time ones alone
+    #[arg(long, conflicts_with = "comm")]
+    pub(crate) all: bool,
+    /// Only wake-ups later than this
+    #[arg(long, value_name = "TIME")]
+    pub(crate) above: Option<String>,
+    /// Show the N latest wake-ups one by one
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) worst: usize,
+    /// Take the N latest wake-ups of a trace or process apart
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) keep: usize,
+    /// How long a process is watched [default: 10s]
+    #[arg(short = 'D', long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a page (HTML) with a picture of each of the latest wake-ups
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Overwrite an existing page
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) color: crate::cli::ColorArg,
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `blame`: who made wake-ups late, of a run, of a trace that another tool recorded, or of a
+//! process that runs.
+//!
+//! Context: COLD.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tailbound_core::Finding;
+use tailbound_core::blame::BlameRecord;
+use tailbound_core::record::Fact;
+use tailbound_core::units::{format_ns_i64, format_span, grouped, parse_ns};
+use tailbound_host::Root;
+use tailbound_probe::watch::{Target, Watching};
+use tailbound_report::blame::{self as words, ThreadRow};
+use tailbound_sys::signal::Signals;
+use tailbound_trace::blame::{Followed, Found, Wanted};
+
+use crate::cli_blame::BlameArgs;
+use crate::input;
+use crate::say::{self, Failure};
+
+/// Most records of a trace that are kept.
+const KEEP_MAX: usize = 10_000;
+/// From one look at the trace to the next.
+const LOOK_MS: i32 = 100;
+/// Looks from one look at the threads to the next.
+const THREADS_EVERY: u32 = 5;
+/// Looks from one word about the progress to the next.
+const SAY_EVERY: u32 = 20;
+/// Most threads of the table.
+const THREADS_MAX: usize = 12;
+
+/// What is known of late wake-ups, wherever it came from.
+#[derive(Default)]
+pub(crate) struct Answer {
+    /// What it is about.
+    pub(crate) name: String,
+    pub(crate) records: Vec<BlameRecord>,
+    /// Threads that were followed; none for a run file, which has its own figures.
+    pub(crate) found: Option<Found>,
+    /// What a reader must know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// `tailbound blame`
+pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
+    if args.keep == 0 || args.keep > KEEP_MAX {
+        return Err(Failure::usage(format!("--keep: {} is not 1 to {KEEP_MAX}", args.keep)));
+    }
+    if let Some(page) = &args.html {
+        input::may_write(page, args.force)?;
+    }
+    let path = Path::new(&args.target);
+    let answer = match args.target.parse::<u32>() {
+        Ok(pid) if !path.exists() => process(args, pid)?,
+        _ if args.duration.is_some() => {
+            return Err(Failure::usage("-D: only with the number of a process"));
+        }
+        _ => run_file(args, path)?,
+    };
+    tell(args, &answer)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn above(args: &BlameArgs) -> Result<i64, Failure> {
+    let Some(text) = &args.above else { return Ok(0) };
+    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("--above: {e}")))?;
+    Ok(ns.max(0))
+}
+
+fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
+    let above = above(args)?;
+    let run = input::run_without(path, &["raw", "window", "second", "block"])?;
+    if run.blames.is_empty() {
+        let text = match run.header.plan.blame {
+            Some(_) => "no wake-up of this run was late enough to be taken apart".to_owned(),
+            None => format!(
+                "{}: the run was made without --blame, so nothing is known about its causes; measure again with `tailbound run --blame`",
+                path.display()
+            ),
+        };
+        return match run.header.plan.blame {
+            Some(_) => Ok(Answer { name: input::name(path), notes: vec![text], ..Answer::default() }),
+            None => Err(Failure::usage(text)),
+        };
+    }
+    let wanted = |r: &BlameRecord| {
+        r.latency_ns > above && (args.comm.is_empty() || args.comm.contains(&r.name))
+    };
+    let records = run.blames.into_iter().filter(wanted).collect();
+    let notes = run.findings.iter().filter(|f| about_blame(f)).map(|f| f.title.clone()).collect();
+    Ok(Answer { name: input::name(path), records, found: None, notes })
+}
+
+fn about_blame(f: &Finding) -> bool {
+    ["blamed", "not-blamed", "not-all-blamed", "trace-lost", "trace-unreadable"]
+        .contains(&f.id.as_str())
+}
+
+/// Is a hypervisor beneath?
+pub(crate) fn virtual_machine(root: &Root) -> Option<bool> {
+    let facts = tailbound_host::inventory(root);
+    facts.get("virt.kind").and_then(Fact::as_str).map(|k| k != "none")
+}
+
+fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
+    let text = args.duration.as_deref().unwrap_or("10s");
+    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("-D: {e}")))?;
+    if ns <= 0 {
+        return Err(Failure::usage(format!("-D: {text} is not above zero")));
+    }
+    let root = Root::real();
+    if !root.exists(&format!("/proc/{pid}")) {
+        return Err(Failure::usage(format!("{pid}: there is no file and no process of that name")));
+    }
+    let wanted = Wanted {
+        realtime: !args.all && args.comm.is_empty(),
+        above_ns: above(args)?,
+        most: args.keep,
+    };
+    let target =
+        Target { pid, descendants: false, comm: args.comm.clone() };
+    let exe = std::env::current_exe().map_err(Failure::cannot)?;
+    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let machine = virtual_machine(&root);
+    let mut watching = Watching::begin(root, &exe, target, wanted, machine, false)
+        .map_err(|e| Failure::cannot(format!("blame {pid}: {e}")))?;
+    let end = Instant::now() + Duration::from_nanos(ns.unsigned_abs());
+    let mut notes = Vec::new();
+    for look in 1u32.. {
+        if Instant::now() >= end || signals.wait(LOOK_MS).is_some() {
+            break;
+        }
+        watching.poll(&mut |_| {});
+        if look.is_multiple_of(THREADS_EVERY) && !watching.look() {
+            notes.push(format!("process {pid} ended"));
+            break;
+        }
+        if look.is_multiple_of(SAY_EVERY) {
+            progress(watching.so_far(), end);
+        }
+    }
+    let ended = watching.end(&mut |_| {});
+    say::redraw("");
+    notes.extend(ended.recorded.notes);
+    notes.extend(ended.recorded.findings.into_iter().map(|f| f.title));
+    if ended.recorded.lost > 0 {
+        notes.push(format!("{} events were lost", grouped(ended.recorded.lost)));
+    }
+    let mut found = ended.found;
+    let records = std::mem::take(&mut found.records);
+    Ok(Answer { name: format!("process {pid}"), records, found: Some(found), notes })
+}
+
+fn progress(found: &Found, end: Instant) {
+    let latest = found.threads.values().filter_map(|t| t.wakeups.max_ns).max();
+    let wakeups: u64 = found.threads.values().map(|t| t.wakeups.n).sum();
+    let left = end.saturating_duration_since(Instant::now()).as_secs();
+    say::redraw(&format!(
+        "{} wake-ups, latest {}, {left} s to go",
+        grouped(wakeups),
+        latest.map_or_else(|| "-".to_owned(), format_ns_i64)
+    ));
+}
+
+/// As rows of a table.
+pub(crate) fn rows(found: &Found) -> Vec<ThreadRow<'_>> {
+    let row = |(pid, t): (&i32, &'_ Followed)| (*pid, t.prio, t.cpu, t.moved);
+    found
+        .threads
+        .iter()
+        .map(|(pid, t)| {
+            let (pid, prio, cpu, moved) = row((pid, t));
+            let priority = match prio {
+                -1 => Some(100),
+                0..=98 => u32::try_from(99 - prio).ok(),
+                _ => None,
+            };
+            ThreadRow { pid, comm: &t.comm, priority, cpu: (!moved).then_some(cpu), wakeups: &t.wakeups }
+        })
+        .collect()
+}
+
+fn tell(args: &BlameArgs, answer: &Answer) -> Result<(), Failure> {
+    if let Some(page) = &args.html {
+        input::write(page, &words::html(&answer.records, &answer.name), args.force)?;
+    }
+    if args.json {
+        let mut value = words::json(&answer.records);
+        if let Some(members) = value.as_object_mut() {
+            members.insert("notes".to_owned(), json!(answer.notes));
+            if let Some(found) = &answer.found {
+                members.insert("threads".to_owned(), words::threads_json(&rows(found)));
+                members.insert("events".to_owned(), json!(found.events));
+                members.insert("late".to_owned(), json!(found.late));
+            }
+        }
+        return say::answer_json(&value);
+    }
+    let style = say::style(&args.color.when);
+    let mut text = words::text(&answer.records, args.worst, style);
+    if let Some(found) = &answer.found {
+        text.push_str(&words::threads(&rows(found), THREADS_MAX, style));
+        text.push_str(&format!("\n{}\n", extent(found)));
+        if found.threads.is_empty() {
+            text.push_str(&nobody(found));
+        }
+    }
+    for note in &answer.notes {
+        text.push_str(&format!("Note: {note}.\n", note = note.trim_end_matches('.')));
+    }
+    if let Some(page) = &args.html {
+        text.push_str(&format!("\nPage  {}\n", page.display()));
+    }
+    say::answer_in(&text, style)
+}
+
+fn extent(found: &Found) -> String {
+    let span = found.span_ns.map_or(0, |(from, to)| to.saturating_sub(from));
+    let span = format_span(i64::try_from(span).unwrap_or(i64::MAX));
+    let apart = if found.late > 0 {
+        let late = grouped(found.late);
+        format!("; {late} wake-ups were late enough, of which the latest were taken apart")
+    } else {
+        String::new()
+    };
+    format!("{} events in {span}{apart}.", grouped(found.events))
+}
+
+fn nobody(found: &Found) -> String {
+    match found.ordinary {
+        0 => "No thread that was asked for woke in this time.\n".to_owned(),
+        n => format!(
+            "No real-time thread woke in this time; ordinary threads did, {} times. Ask for them with --all or --comm NAME.\n",
+            grouped(n)
+        ),
+    }
+}
