@@ -132,9 +132,9 @@ pub enum Event {
     /// A message of the kernel goes to its log.
     Console,
     /// A system call begins.
-    SysEnter { id: i64, arg: u64 },
+    SysEnter { id: i64, args: [u64; 4] },
     /// It ends.
-    SysExit { id: i64 },
+    SysExit { id: i64, ret: i64 },
 }
 
 /// One record with its time and place.
@@ -311,7 +311,7 @@ fn kind(name: &str) -> Option<(Kind, &'static [&'static str])> {
         "cpu_frequency" => (Kind::Frequency, &["cpu_id", "state"]),
         "console" => (Kind::Console, &[]),
         "sys_enter" => (Kind::SysEnter, &["id", "args"]),
-        "sys_exit" => (Kind::SysExit, &["id"]),
+        "sys_exit" => (Kind::SysExit, &["id", "ret"]),
         _ => return None,
     })
 }
@@ -437,9 +437,9 @@ fn make(layout: &Layout, bytes: &[u8]) -> Option<Event> {
         Kind::Console => Event::Console,
         Kind::SysEnter => Event::SysEnter {
             id: int(0)?,
-            arg: first_argument(layout.fields.get(1).copied()?, bytes)?,
+            args: arguments(layout.fields.get(1).copied()?, bytes)?,
         },
-        Kind::SysExit => Event::SysExit { id: int(0)? },
+        Kind::SysExit => Event::SysExit { id: int(0)?, ret: int(1)? },
     })
 }
 
@@ -471,8 +471,15 @@ fn mask(field: Field, bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(word))
 }
 
-fn first_argument(field: Field, bytes: &[u8]) -> Option<u64> {
-    Field { size: 8, ..field }.get(bytes).map(i64::cast_unsigned)
+/// The first four of a system call's six arguments: an array of the kernel's `long`.
+fn arguments(field: Field, bytes: &[u8]) -> Option<[u64; 4]> {
+    const RECORDED: usize = 6;
+    let size = field.size / RECORDED;
+    let one = |i: usize| {
+        let argument = Field { offset: field.offset + i * size, size, signed: false };
+        argument.get(bytes).map(i64::cast_unsigned)
+    };
+    Some([one(0)?, one(1)?, one(2)?, one(3)?])
 }
 
 #[cfg(test)]
@@ -525,6 +532,24 @@ mod tests {
             decoder.decode(0, 0, &bytes).map(|e| e.event),
             Some(Event::SoftirqEntry { vec: 3 })
         );
+    }
+
+    #[test]
+    fn arguments_of_system_calls_have_the_size_of_the_kernels_long() {
+        for (size, sent) in [(4usize, 24usize), (8, 48)] {
+            let call = format(&format!(
+                "name: sys_enter\nID: 7\n{COMMON}\tfield:long id;\toffset:8;\tsize:{size};\tsigned:1;\n\
+                 \tfield:unsigned long args[6];\toffset:{};\tsize:{sent};\tsigned:0;\n",
+                8 + size
+            ));
+            let mut bytes = vec![7, 0, 0, 0, 1, 0, 0, 0];
+            for value in [230u64, 1, 2, 3, 4, 5, 6] {
+                bytes.extend(&value.to_le_bytes()[..size]);
+            }
+            let decoder = EventDecoder::new(&[call]);
+            let event = decoder.decode(0, 0, &bytes).map(|e| e.event);
+            assert_eq!(event, Some(Event::SysEnter { id: 230, args: [1, 2, 3, 4] }));
+        }
     }
 
     #[test]
