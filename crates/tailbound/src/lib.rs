@@ -17,6 +17,7 @@ mod cli_config;
 mod cli_decide;
 mod cli_export;
 mod cli_history;
+mod cli_interruptions;
 mod cli_lab;
 mod cli_lab_kernel;
 mod cli_plan;
@@ -32,6 +33,7 @@ mod consent;
 mod input;
 mod lazy;
 mod live;
+mod looking;
 mod names;
 mod packed;
 #[cfg(test)]

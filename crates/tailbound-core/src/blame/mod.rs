@@ -8,11 +8,13 @@
 //! Not here: how the parts are found (`tailbound-trace`), pictures of them (`tailbound-report`).
 
 mod cause;
+mod interrupted;
 mod ranking;
 mod remedy;
 
 pub use cause::{Activity, Cause, Phase, Sureness};
-pub use ranking::{Culprit, Ranking};
+pub use interrupted::{Interrupted, OnCpu, Sender, Taken};
+pub use ranking::{Culprit, Ranking, without_numbers};
 pub use remedy::Remedy;
 
 use serde::{Deserialize, Serialize};

@@ -38,7 +38,8 @@ pub struct Ranking {
 }
 
 /// `hackbench-3975` is one of many `hackbench`, `kworker/0:1-41 vmstat_update` one of `kworker vmstat_update`.
-fn kind(who: &str) -> String {
+#[must_use]
+pub fn without_numbers(who: &str) -> String {
     let word = |w: &str| {
         let name = match w.rsplit_once('-') {
             Some((name, n)) if !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -56,10 +57,10 @@ impl Ranking {
         let mut culprits: Vec<Culprit> = Vec::new();
         for record in records {
             let (cause, who) = record.culprit();
-            let main = (cause, kind(who));
+            let main = (cause, without_numbers(who));
             let mut seen: Vec<(Cause, String, i64, Sureness)> = Vec::new();
             for part in &record.parts {
-                let key = kind(&part.who);
+                let key = without_numbers(&part.who);
                 match seen.iter_mut().find(|(c, w, ..)| *c == part.cause && *w == key) {
                     Some((_, _, ns, sure)) => {
                         *ns = ns.saturating_add(part.ns);
@@ -134,10 +135,10 @@ mod tests {
 
     #[test]
     fn ten_workers_are_one_culprit() {
-        assert_eq!(kind("hackbench-3975"), "hackbench");
-        assert_eq!(kind("kworker/0:1-41 vmstat_update"), "kworker vmstat_update");
-        assert_eq!(kind("irq/36-virtio0-112"), "irq/36-virtio0");
-        assert_eq!(kind("eth-x"), "eth-x");
+        assert_eq!(without_numbers("hackbench-3975"), "hackbench");
+        assert_eq!(without_numbers("kworker/0:1-41 vmstat_update"), "kworker vmstat_update");
+        assert_eq!(without_numbers("irq/36-virtio0-112"), "irq/36-virtio0");
+        assert_eq!(without_numbers("eth-x"), "eth-x");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod advice;
 mod html;
+mod interruptions;
 mod json;
 mod lanes;
 mod look;
@@ -23,14 +24,15 @@ use tailbound_core::units::format_ns_i64;
 
 pub use html::html;
 pub(crate) use html::section;
+pub use interruptions::{interruptions, interruptions_json};
 pub use json::{SCHEMA, json, ranking};
 pub(crate) use look::named;
 pub(crate) use marks::phases;
 pub(crate) use nest::nested;
 pub use svg::picture;
 pub use text::text;
-pub use threads::{ThreadRow, threads, threads_json};
 pub(crate) use text::{heading, short};
+pub use threads::{ThreadRow, threads, threads_json};
 
 /// Most samples of which a page has a picture.
 pub const PICTURES_MAX: usize = 12;

@@ -288,7 +288,7 @@ fn told(parts: &[BlamePart]) -> Vec<BlamePart> {
     out
 }
 
-fn activity(s: &Segment, target: i32) -> Option<Activity> {
+pub(super) fn activity(s: &Segment, target: i32) -> Option<Activity> {
     Some(match s.what {
         What::Unknown => return None,
         What::Idle(_) => Activity::Idle,

@@ -18,6 +18,7 @@ mod cpu;
 mod engine;
 mod explain;
 mod follow;
+mod interruptions;
 mod names;
 mod thread;
 mod wakeup;
@@ -28,6 +29,7 @@ mod tests;
 pub use engine::{Engine, Watched};
 pub use explain::{Ground, Late};
 pub use follow::{Follow, Followed, Found, Wanted};
+pub use interruptions::Interruptions;
 pub use wakeup::WakeUp;
 
 pub use tailbound_core::blame::BlameRecord;

@@ -6,7 +6,6 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tailbound_core::Finding;
@@ -16,21 +15,17 @@ use tailbound_core::units::{format_ns_i64, format_span, grouped, parse_ns};
 use tailbound_host::Root;
 use tailbound_probe::watch::{Target, Watching};
 use tailbound_report::blame::{self as words, ThreadRow};
-use tailbound_sys::signal::Signals;
 use tailbound_trace::blame::{Followed, Found, Wanted};
 
 use crate::cli_blame::BlameArgs;
 use crate::input;
+use crate::looking::{self, Looking};
 use crate::say::{self, Failure};
 
 /// Most records of a trace that are kept.
 const KEEP_MAX: usize = 10_000;
-/// From one look at the trace to the next.
-const LOOK_MS: i32 = 100;
 /// Looks from one look at the threads to the next.
 const THREADS_EVERY: u32 = 5;
-/// Looks from one word about the progress to the next.
-const SAY_EVERY: u32 = 20;
 /// Most threads of the table.
 const THREADS_MAX: usize = 12;
 
@@ -84,7 +79,9 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
             ),
         };
         return match run.header.plan.blame {
-            Some(_) => Ok(Answer { name: input::name(path), notes: vec![text], ..Answer::default() }),
+            Some(_) => {
+                Ok(Answer { name: input::name(path), notes: vec![text], ..Answer::default() })
+            }
             None => Err(Failure::usage(text)),
         };
     }
@@ -108,11 +105,7 @@ pub(crate) fn virtual_machine(root: &Root) -> Option<bool> {
 }
 
 fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
-    let text = args.duration.as_deref().unwrap_or("10s");
-    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("-D: {e}")))?;
-    if ns <= 0 {
-        return Err(Failure::usage(format!("-D: {text} is not above zero")));
-    }
+    let length = looking::length(args.duration.as_deref().unwrap_or("10s"))?;
     let root = Root::real();
     if !root.exists(&format!("/proc/{pid}")) {
         return Err(Failure::usage(format!("{pid}: there is no file and no process of that name")));
@@ -122,30 +115,26 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
         above_ns: above(args)?,
         most: args.keep,
     };
-    let target =
-        Target { pid, descendants: false, comm: args.comm.clone() };
+    let target = Target { pid, descendants: false, comm: args.comm.clone() };
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
-    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let mut looking = Looking::begin(Some(length))?;
     let machine = virtual_machine(&root);
     let mut watching = Watching::begin(root, &exe, target, wanted, machine, false)
         .map_err(|e| Failure::cannot(format!("blame {pid}: {e}")))?;
-    let end = Instant::now() + Duration::from_nanos(ns.unsigned_abs());
     let mut notes = Vec::new();
-    for look in 1u32.. {
-        if Instant::now() >= end || signals.wait(LOOK_MS).is_some() {
-            break;
-        }
+    looking.start();
+    let mut looks = 0u32;
+    while looking.next() {
+        looks += 1;
         watching.poll(&mut |_| {});
-        if look.is_multiple_of(THREADS_EVERY) && !watching.look() {
+        if looks.is_multiple_of(THREADS_EVERY) && !watching.look() {
             notes.push(format!("process {pid} ended"));
             break;
         }
-        if look.is_multiple_of(SAY_EVERY) {
-            progress(watching.so_far(), end);
-        }
+        looking.say(|| progress(watching.so_far()));
     }
     let ended = watching.end(&mut |_| {});
-    say::redraw("");
+    drop(looking);
     notes.extend(ended.recorded.notes);
     notes.extend(ended.recorded.findings.into_iter().map(|f| f.title));
     if ended.recorded.lost > 0 {
@@ -156,15 +145,11 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
     Ok(Answer { name: format!("process {pid}"), records, found: Some(found), notes })
 }
 
-fn progress(found: &Found, end: Instant) {
+fn progress(found: &Found) -> String {
     let latest = found.threads.values().filter_map(|t| t.wakeups.max_ns).max();
     let wakeups: u64 = found.threads.values().map(|t| t.wakeups.n).sum();
-    let left = end.saturating_duration_since(Instant::now()).as_secs();
-    say::redraw(&format!(
-        "{} wake-ups, latest {}, {left} s to go",
-        grouped(wakeups),
-        latest.map_or_else(|| "-".to_owned(), format_ns_i64)
-    ));
+    let latest = latest.map_or_else(|| "-".to_owned(), format_ns_i64);
+    format!("{} wake-ups, latest {latest}", grouped(wakeups))
 }
 
 /// As rows of a table.
@@ -180,7 +165,13 @@ pub(crate) fn rows(found: &Found) -> Vec<ThreadRow<'_>> {
                 0..=98 => u32::try_from(99 - prio).ok(),
                 _ => None,
             };
-            ThreadRow { pid, comm: &t.comm, priority, cpu: (!moved).then_some(cpu), wakeups: &t.wakeups }
+            ThreadRow {
+                pid,
+                comm: &t.comm,
+                priority,
+                cpu: (!moved).then_some(cpu),
+                wakeups: &t.wakeups,
+            }
         })
         .collect()
 }

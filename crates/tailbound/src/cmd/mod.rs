@@ -14,6 +14,7 @@ mod decide;
 mod export;
 mod history;
 mod import;
+mod interruptions;
 mod lab;
 mod load;
 mod peer;
@@ -59,6 +60,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Report(args) => report::report(&args),
         Command::Show(args) => show::show(&args),
         Command::Blame(args) => blame::blame(&args),
+        Command::Interruptions(args) => interruptions::interruptions(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Decide(args) => decide::decide(&args),
         Command::Import(args) => import::import(&args),

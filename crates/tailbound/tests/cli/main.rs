@@ -11,6 +11,7 @@
 //! loads.rs    loads with phases, benchmarks and their rates
 //! lab.rs      what the lab refuses           bounds.rs from files to a statement
 //! observe.rs  the kernel's tracing beside a run
+//! interruptions.rs what takes time from chosen CPUs
 //! probes.rs   what holds for every probe; probe_*.rs what holds for some
 //! remains.rs what a killed process may leave behind (used by ../faults too)
 //! judged.rs   one context is judged by every command
@@ -39,6 +40,7 @@ mod export;
 mod files;
 mod hostile;
 mod integrity;
+mod interruptions;
 mod journals;
 mod judged;
 mod lab;
