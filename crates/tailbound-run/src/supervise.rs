@@ -338,7 +338,7 @@ impl<'a, W: World> Supervisor<'a, W> {
     fn end_warm_up(&mut self) {
         self.journal.began(self.running.clocks_at_start());
         let deadline = self.session.plan.requirement.deadline_ns;
-        let limit = self.blamer.as_ref().and_then(Blamer::above_ns);
+        let limit = self.blamer.as_ref().and_then(Blamer::near_ns);
         for (slot, recorders) in self.running.recorders() {
             let judged = slot.context == Context::User;
             let given = if judged { limit.or(deadline) } else { None };

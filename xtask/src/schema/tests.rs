@@ -134,7 +134,7 @@ fn lines() -> Vec<Value> {
                "chain": ["c"],
                "lanes": [{"cpu": 3, "spans": [{"from_ns": -1, "to_ns": 2, "activity": "idle",
                                                "who": "w"}]}],
-               "tracing_ns": 1, "lost": true}),
+               "tracing_ns": 1, "near": true, "lost": true}),
         json!({"type": "load", "load": 0, "name": "memory", "t_ns": 1, "span_ns": 2, "count": 3,
                "unit": "accesses"}),
         json!({"type": "self-cost", "values": {"clock_read_ns": 20.5}}),

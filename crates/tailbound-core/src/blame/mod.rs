@@ -46,6 +46,9 @@ pub struct BlameRecord {
     /// within the parts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tracing_ns: i64,
+    /// A near miss: above half of the limit that was asked for, and not above it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub near: bool,
     /// Events of this time were lost: a part may have another cause than it says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
@@ -167,6 +170,7 @@ pub(crate) mod tests {
             chain: Vec::new(),
             lanes: Vec::new(),
             tracing_ns: 0,
+            near: false,
             lost: false,
         }
     }

@@ -29,8 +29,12 @@ pub struct Culprit {
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranking {
-    /// Samples that were taken apart.
+    /// Samples that were taken apart; near misses count only where there is nothing else.
     pub samples: usize,
+    /// Near misses that were taken apart.
+    pub near: usize,
+    /// They are all there is.
+    pub near_only: bool,
     /// The earliest of them.
     pub least_ns: i64,
     /// Culprits: most samples first, then most time.
@@ -51,11 +55,14 @@ pub fn without_numbers(who: &str) -> String {
 }
 
 impl Ranking {
-    /// Ranks the culprits of `records`.
+    /// Ranks the culprits of `records`: of those above the limit, and where none is, of the near misses.
     #[must_use]
     pub fn of(records: &[BlameRecord]) -> Self {
+        let near = records.iter().filter(|r| r.near).count();
+        let near_only = near > 0 && near == records.len();
+        let counted = || records.iter().filter(|r| near_only || !r.near);
         let mut culprits: Vec<Culprit> = Vec::new();
-        for record in records {
+        for record in counted() {
             let (cause, who) = record.culprit();
             let main = (cause, without_numbers(who));
             let mut seen: Vec<(Cause, String, i64, Sureness)> = Vec::new();
@@ -102,8 +109,8 @@ impl Ranking {
         }
         culprits
             .sort_by(|a, b| (b.samples, b.total_ns, &a.who).cmp(&(a.samples, a.total_ns, &b.who)));
-        let least_ns = records.iter().map(|r| r.latency_ns).min().unwrap_or(0);
-        Self { samples: records.len(), least_ns, culprits }
+        let least_ns = counted().map(|r| r.latency_ns).min().unwrap_or(0);
+        Self { samples: counted().count(), near, near_only, least_ns, culprits }
     }
 
     /// The answer in one sentence: `73 % of the 41 samples above 100 µs: work queue function vmstat_update`.
@@ -118,13 +125,21 @@ impl Ranking {
             _ => " (likely)",
         };
         let least = format_ns_i64(self.least_ns);
-        match (first.samples, self.samples) {
-            (_, 1) => format!("the one sample of {least}: {what}{hedge}"),
+        let (one, many) = match self.near_only {
+            true => ("near miss", "near misses"),
+            false => ("sample", "samples"),
+        };
+        let sentence = match (first.samples, self.samples) {
+            (_, 1) => format!("the one {one} of {least}: {what}{hedge}"),
             (some, all) => {
                 let share = (some.real() / all.real() * 100.0).round();
-                format!("{share} % of the {all} samples of {least} and more: {what}{hedge}")
+                format!("{share} % of the {all} {many} of {least} and more: {what}{hedge}")
             }
+        };
+        if self.near_only {
+            return format!("no sample above the limit; {sentence}");
         }
+        sentence
     }
 }
 
@@ -159,5 +174,18 @@ mod tests {
             "67 % of the 3 samples of 150 µs and more: spinning for a lock: hackbench"
         );
         assert_eq!(Ranking::of(&[]).sentence(), "no late sample was taken apart");
+    }
+
+    #[test]
+    fn near_misses_count_where_nothing_else_is_there() {
+        let near = |ns| BlameRecord { near: true, ..record(ns, &[(Cause::Nmi, "", ns)]) };
+        let only = Ranking::of(&[near(80), near(90)]);
+        assert_eq!(
+            only.sentence(),
+            "no sample above the limit; 100 % of the 2 near misses of 80 ns and more: non-maskable interrupt"
+        );
+        let both = Ranking::of(&[near(80), record(120, &[(Cause::PageFault, "", 120)])]);
+        assert_eq!((both.samples, both.near, both.culprits.len()), (1, 1, 1));
+        assert_eq!(both.sentence(), "the one sample of 120 ns: page fault");
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which late wake-ups are taken apart: all above a limit, or the worst of each minute.
+//! Which late wake-ups are taken apart: all above a limit and the worst near misses of each minute, or
+//! without a limit the worst of each minute.
 //!
-//! Context: COLD. Units: ns.
+//! Context: COLD. Units: ns. A near miss is above half the limit.
 
 use std::collections::VecDeque;
 
@@ -11,6 +12,8 @@ use tailbound_core::record::ExceedanceRecord;
 const A_LOOK: usize = 8;
 /// Without a limit: so many of each minute.
 const A_MINUTE: usize = 10;
+/// Near misses of each minute.
+const NEAR_A_MINUTE: usize = 3;
 /// Above a limit: after so many it is doubled, so that a file stays bounded.
 const A_STEP: u64 = 1000;
 const MINUTE_NS: i64 = 60_000_000_000;
@@ -20,7 +23,7 @@ const MINUTE_NS: i64 = 60_000_000_000;
 pub(super) struct Choice {
     above_ns: Option<i64>,
     offered: Vec<ExceedanceRecord>,
-    /// Time and latency of those taken apart in the last minute.
+    /// Time and latency of those taken apart in the last minute; with a limit the near misses alone.
     recent: VecDeque<(i64, i64)>,
     left_out: u64,
     taken: u64,
@@ -31,14 +34,19 @@ impl Choice {
         Self { above_ns, offered: Vec::new(), recent: VecDeque::new(), left_out: 0, taken: 0 }
     }
 
-    pub(super) fn above_ns(&self) -> Option<i64> {
-        self.above_ns
-    }
-
     pub(super) fn offer(&mut self, e: &ExceedanceRecord) {
-        if self.above_ns.is_none_or(|above| e.error_ns > above) {
+        if self.near_ns().is_none_or(|near| e.error_ns > near) {
             self.offered.push(e.clone());
         }
+    }
+
+    /// From where on a wake-up is at least a near miss, if there is a limit.
+    pub(super) fn near_ns(&self) -> Option<i64> {
+        self.above_ns.map(|above| above / 2)
+    }
+
+    fn is_near(&self, e: &ExceedanceRecord) -> bool {
+        self.above_ns.is_some_and(|above| e.error_ns <= above)
     }
 
     /// Those above a fixed limit that were not taken.
@@ -60,28 +68,32 @@ impl Choice {
         all.sort_by_key(|e| std::cmp::Reverse(e.error_ns));
         let mut chosen = Vec::new();
         for e in all {
+            let near = self.is_near(&e);
             if chosen.len() < A_LOOK && self.wants(&e) {
-                self.recent.push_back((e.t_ns, e.error_ns));
+                if near || self.above_ns.is_none() {
+                    self.recent.push_back((e.t_ns, e.error_ns));
+                }
+                self.taken += u64::from(!near);
                 chosen.push(e);
-            } else if self.above_ns.is_some() {
+            } else if self.above_ns.is_some() && !near {
                 self.left_out += 1;
             }
         }
-        self.taken += chosen.len() as u64;
         chosen.sort_by_key(|e| e.t_ns);
         chosen
     }
 
     /// Is it above the limit, or among the worst of the last minute?
     fn wants(&mut self, e: &ExceedanceRecord) -> bool {
-        if self.above_ns.is_some() {
-            self.recent.clear();
-            return true;
-        }
+        let most = match (self.above_ns, self.is_near(e)) {
+            (Some(_), false) => return true,
+            (Some(_), true) => NEAR_A_MINUTE,
+            (None, _) => A_MINUTE,
+        };
         self.recent.retain(|(t, _)| *t > e.t_ns.saturating_sub(MINUTE_NS));
         let mut worst: Vec<i64> = self.recent.iter().map(|(_, ns)| *ns).collect();
         worst.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
-        worst.get(A_MINUTE - 1).is_none_or(|least| e.error_ns > *least)
+        worst.get(most - 1).is_none_or(|least| e.error_ns > *least)
     }
 }
 
@@ -107,6 +119,20 @@ mod tests {
         assert_eq!(taken.len(), A_LOOK);
         assert!(taken.contains(&109) && !taken.contains(&101));
         assert_eq!(choice.left_out(), 1, "nine were above the limit");
+    }
+
+    #[test]
+    fn the_worst_near_misses_of_a_minute_are_taken_beside_all_above_the_limit() {
+        let mut choice = Choice::new(Some(100));
+        let mut taken = |t, ns| {
+            choice.offer(&late(t, ns));
+            choice.take().len()
+        };
+        assert_eq!(taken(1, 50), 0, "not above half");
+        assert_eq!((0..5).map(|n| taken(2, 99 - n)).sum::<usize>(), NEAR_A_MINUTE);
+        assert_eq!(taken(3, 100), 1, "nearer than all of them");
+        assert_eq!((0..50).map(|n| taken(4, 101 + n)).sum::<usize>(), 50);
+        assert_eq!(choice.left_out(), 0, "a near miss that is not taken was never asked for");
     }
 
     #[test]

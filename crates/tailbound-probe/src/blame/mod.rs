@@ -61,6 +61,8 @@ pub struct Blamer {
     symbols: Arc<Symbols>,
     store: Store,
     choice: Choice,
+    /// The limit that was asked for.
+    above_ns: Option<i64>,
     threads: BTreeMap<u32, (i32, Option<u32>)>,
     clock: i32,
     trace_clock: i32,
@@ -129,6 +131,7 @@ impl Blamer {
             decoder,
             symbols,
             choice: Choice::new(wanted.above_ns),
+            above_ns: wanted.above_ns,
             threads: BTreeMap::new(),
             clock: clock_id(plan.clock),
             trace_clock,
@@ -178,10 +181,10 @@ impl Blamer {
         }
     }
 
-    /// The latency above which wake-ups have to be told, if it is fixed.
+    /// The latency above which wake-ups have to be told, if there is a limit: near misses too.
     #[must_use]
-    pub fn above_ns(&self) -> Option<i64> {
-        self.choice.above_ns()
+    pub fn near_ns(&self) -> Option<i64> {
+        self.choice.near_ns()
     }
 
     /// A late wake-up of a measured thread.
@@ -236,6 +239,7 @@ impl Blamer {
             let late = Late { pid: tid, due_ns, end_ns, cpu, ours: self.sleeps };
             let mut record = engine.explain(&late, of(&wakeups, &late), &ground);
             record.thread = e.thread;
+            record.near = self.above_ns.is_some_and(|above| record.latency_ns <= above);
             record.t_ns = e.t_ns.saturating_sub(e.error_ns);
             out.push(record);
         }

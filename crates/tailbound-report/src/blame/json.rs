@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. Units: ns. Shape, schema `tailbound-blame/1` (members are added, never renamed or
 //! removed): `schema`, the members of the ranking, `records` as in the run file. The ranking has
-//! `samples`, `least_ns`, `sentence`, and `culprits`: a list of `cause`, `who`, `samples`, `worst_ns`,
+//! `samples`, `near`, `near_only` (the samples are near misses), `least_ns`, `sentence`, and `culprits`: a list of `cause`, `who`, `samples`, `worst_ns`,
 //! `part_ns_max`, `total_ns`, `sureness`, `remedy` (`null`, or `text`, `check`, `setting`).
 
 use serde_json::{Value, json};
@@ -19,6 +19,8 @@ pub fn ranking(records: &[BlameRecord]) -> Value {
     let culprits: Vec<Value> = ranking.culprits.iter().map(culprit).collect();
     json!({
         "samples": ranking.samples,
+        "near": ranking.near,
+        "near_only": ranking.near_only,
         "least_ns": ranking.least_ns,
         "sentence": ranking.sentence(),
         "culprits": culprits,

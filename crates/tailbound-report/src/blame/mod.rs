@@ -53,7 +53,8 @@ fn title(record: &BlameRecord) -> String {
         name => name.to_owned(),
     };
     let (late, at) = (format_ns_i64(record.latency_ns), crate::worst::seconds(record.t_ns, 3));
-    format!("{late} late at {at} s{cpu} ({who})")
+    let near = if record.near { ", a near miss" } else { "" };
+    format!("{late} late at {at} s{cpu} ({who}){near}")
 }
 
 /// What a reader must know about the certainty of a sample.

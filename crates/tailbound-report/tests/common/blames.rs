@@ -27,6 +27,7 @@ pub(crate) fn record(t_ns: i64, cpu: u32, parts: Vec<BlamePart>) -> BlameRecord 
         chain: Vec::new(),
         lanes: Vec::new(),
         tracing_ns: 0,
+        near: false,
         lost: false,
     };
     for p in &mut record.parts {

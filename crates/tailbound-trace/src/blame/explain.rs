@@ -107,6 +107,7 @@ impl Engine {
             parts,
             lanes,
             tracing_ns: ground.event_ns.saturating_mul(i64::try_from(events).unwrap_or(i64::MAX)),
+            near: false,
             lost: ground.lost,
         };
         record.chain = self.chain(&record, late, wakeup);
