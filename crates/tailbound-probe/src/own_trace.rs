@@ -40,11 +40,16 @@ impl OwnTrace {
     /// [`ObserveError`]; nothing is left behind then.
     pub(crate) fn make(root: &Root, exe: &Path) -> Result<Self, ObserveError> {
         let tracefs = Tracefs::find(root)?;
-        let notes = tracefs
+        let mut notes: Vec<String> = tracefs
             .remove_leftovers()
             .iter()
             .map(|name| format!("removed the trace instance {name} of a run that was killed"))
             .collect();
+        notes.extend(tracefs.foreign_tracers().into_iter().map(|(place, tracer)| {
+            format!(
+                "the tracer `{tracer}` of somebody else runs in {place}: its cost is in the figures"
+            )
+        }));
         let unread = |e: Missing| ObserveError::Format(e.reason().to_owned());
         let layout = PageLayout::parse(&tracefs.read("events/header_page").map_err(unread)?)?;
         let instance = Instance::make(tracefs)?;

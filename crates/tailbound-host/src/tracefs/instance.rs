@@ -37,8 +37,19 @@ impl Instance {
         let began = start_time(&tracefs.root, pid).unwrap_or_else(|_| "0".to_owned());
         let name = format!("{NAME_PREFIX}{pid}-{began}");
         let path = tracefs.path(&format!("instances/{name}"));
-        fs::create_dir(tracefs.root.path(&path)).map_err(|e| TracefsError::of(&path, &e))?;
-        Ok(Self::adopt(tracefs, name))
+        match fs::create_dir(tracefs.root.path(&path)) {
+            Ok(()) => Ok(Self::adopt(tracefs, name)),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                Err(TracefsError::of(&path, &e))
+            }
+            Err(e) => Err(TracefsError::File {
+                why: format!(
+                    "no trace instance can be made: {e}; {} of others are there, and `rmdir` removes one that nobody uses",
+                    tracefs.instances().len()
+                ),
+                path,
+            }),
+        }
     }
 
     /// Takes over the instance `name`, wherever it came from.

@@ -32,7 +32,9 @@ pub enum TracefsError {
     )]
     NotMounted,
     /// This user may not.
-    #[error("{path}: permission denied; tracing needs root")]
+    #[error(
+        "{path}: permission denied; tracing needs root, and a kernel that is not locked down for confidentiality (/sys/kernel/security/lockdown)"
+    )]
     Permission {
         /// What was refused.
         path: String,
@@ -139,7 +141,20 @@ impl Tracefs {
         Ok(())
     }
 
-    fn instances(&self) -> Vec<String> {
+    /// Tracers that others run now: their cost is in every figure. Where, and which.
+    #[must_use]
+    pub fn foreign_tracers(&self) -> Vec<(String, String)> {
+        let instances = self.instances().into_iter().map(|i| format!("instances/{i}/"));
+        std::iter::once(String::new())
+            .chain(instances)
+            .filter_map(|place| {
+                let tracer = self.read(&format!("{place}current_tracer")).ok()?;
+                (!tracer.is_empty() && tracer != "nop").then(|| (self.path(&place), tracer))
+            })
+            .collect()
+    }
+
+    pub(crate) fn instances(&self) -> Vec<String> {
         self.root.list(&self.path("instances")).unwrap_or_default()
     }
 
@@ -224,6 +239,30 @@ mod tests {
         assert_eq!(tracefs.has_tracer("timerlat"), Ok(true));
         assert_eq!(tracefs.has_tracer("timer"), Ok(false));
         assert_eq!(tracefs.free_for_tracer(), Ok(()));
+    }
+
+    #[test]
+    fn tracers_of_others_are_told_and_one_that_is_off_is_none() {
+        let (_dir, root) = tree(&[
+            ("sys/kernel/tracing/current_tracer", "nop\n"),
+            ("sys/kernel/tracing/instances/rtla/current_tracer", "timerlat\n"),
+        ]);
+        let tracefs = Tracefs::find(&root).expect("there");
+        let place = "/sys/kernel/tracing/instances/rtla/".to_owned();
+        assert_eq!(tracefs.foreign_tracers(), vec![(place, "timerlat".to_owned())]);
+    }
+
+    #[test]
+    fn a_refused_instance_says_why_and_what_to_do() {
+        let (dir, root) = tree(&[("sys/kernel/tracing/instances/x/current_tracer", "nop\n")]);
+        let tracefs = Tracefs::find(&root).expect("there");
+        fs::remove_dir_all(dir.path().join("sys/kernel/tracing/instances")).expect("gone");
+        fs::write(dir.path().join("sys/kernel/tracing/instances"), "").expect("a file");
+        let why = Instance::make(tracefs).map(drop).map_err(|e| e.to_string());
+        assert!(
+            why.as_ref().is_err_and(|w| w.contains("no trace instance can be made")),
+            "{why:?}"
+        );
     }
 
     #[test]
