@@ -9,8 +9,6 @@
 //! Source: include/trace/events/*.h by their `format` files; trace_flag_type in
 //! include/linux/trace_events.h.
 
-use std::collections::BTreeMap;
-
 use tailbound_core::words::Word;
 
 use crate::format::{EventFormat, Field};
@@ -214,6 +212,20 @@ pub const WANTED: &[Wanted] = &[
     wanted("printk", "console"),
 ];
 
+/// Events that are understood beside the [`WANTED`].
+const ALSO: &[Wanted] = &[
+    wanted("sched", "sched_wakeup_new"),
+    wanted("exceptions", "page_fault_kernel"),
+    wanted("raw_syscalls", "sys_enter"),
+    wanted("raw_syscalls", "sys_exit"),
+];
+
+/// The system and name of an event that is understood, by what a file says.
+pub(crate) fn understood(system: &str, name: &str) -> Option<(&'static str, &'static str)> {
+    let all = WANTED.iter().chain(ALSO);
+    all.map(|w| (w.system, w.name)).find(|(s, n)| *s == system && *n == name)
+}
+
 /// What to make of a record: the fields in the order that [`make`] wants them.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
@@ -321,7 +333,9 @@ fn kind(name: &str) -> Option<(Kind, &'static [&'static str])> {
 pub struct EventDecoder {
     flags: Option<Field>,
     pid: Option<Field>,
-    kinds: BTreeMap<u16, Layout>,
+    kinds: Vec<Layout>,
+    /// By the number of an event: its place in `kinds`, from 1; 0 for none.
+    places: Vec<u8>,
     lacking: Vec<String>,
 }
 
@@ -330,7 +344,8 @@ impl EventDecoder {
     #[must_use]
     pub fn new(formats: &[EventFormat]) -> Self {
         const NONE: Field = Field { offset: 0, size: 0, signed: false };
-        let mut kinds = BTreeMap::new();
+        let mut kinds: Vec<Layout> = Vec::new();
+        let mut places = Vec::new();
         let mut lacking = Vec::new();
         for format in formats {
             let Some((kind, names)) = kind(&format.name) else { continue };
@@ -348,11 +363,18 @@ impl EventDecoder {
                 }
             }
             if whole {
-                kinds.insert(format.id, Layout { kind, fields });
+                let id = usize::from(format.id);
+                if places.len() <= id {
+                    places.resize(id + 1, 0);
+                }
+                kinds.push(Layout { kind, fields });
+                if let (Some(slot), Ok(at)) = (places.get_mut(id), u8::try_from(kinds.len())) {
+                    *slot = at;
+                }
             }
         }
         let common = |name: &str| formats.iter().find_map(|f| f.field(name).ok());
-        Self { flags: common("common_flags"), pid: common("common_pid"), kinds, lacking }
+        Self { flags: common("common_flags"), pid: common("common_pid"), kinds, places, lacking }
     }
 
     /// Fields that this kernel's events do not have: those events are passed over.
@@ -366,7 +388,8 @@ impl EventDecoder {
     #[must_use]
     pub fn decode(&self, t_ns: u64, cpu: u32, bytes: &[u8]) -> Option<Entry> {
         let id = u16::from_le_bytes(bytes.get(..2)?.try_into().ok()?);
-        let layout = self.kinds.get(&id)?;
+        let place = self.places.get(usize::from(id)).copied()?;
+        let layout = self.kinds.get(usize::from(place).checked_sub(1)?)?;
         let event = make(layout, bytes)?;
         let flags = self.flags.and_then(|f| f.get(bytes)).unwrap_or(0);
         let pid = self.pid.and_then(|f| f.get(bytes)).and_then(|p| i32::try_from(p).ok());

@@ -110,12 +110,24 @@ impl PageLayout {
         page: &[u8],
         mut each: impl FnMut(u64, &[u8]),
     ) -> Result<Held, PageError> {
-        let short = |at| PageError::Page { at, reason: "the page ends in the middle of a record" };
-        let mut time = self.stamp.get(page).ok_or_else(|| short(0))?.cast_unsigned();
+        let (mut place, mut held) = self.begin(page)?;
+        while let Some((t_ns, record)) = place.next(page)? {
+            held.records += 1;
+            each(t_ns, record);
+        }
+        Ok(held)
+    }
+
+    /// The place before the first record of `page`, and what was lost before it; no record is
+    /// counted yet.
+    ///
+    /// # Errors
+    /// [`PageError::Page`]: there is no whole head.
+    pub fn begin(&self, page: &[u8]) -> Result<(Place, Held), PageError> {
+        let time = self.stamp.get(page).ok_or_else(|| short(0))?.cast_unsigned();
         let commit = self.commit.get(page).ok_or_else(|| short(0))?.cast_unsigned();
         let length = usize::try_from(commit & (MISSED_STORED - 1)).unwrap_or(usize::MAX);
         let end = self.data.saturating_add(length);
-        let data = page.get(..end).ok_or_else(|| short(page.len()))?;
         let mut held = Held::default();
         if commit & MISSED_EVENTS != 0 {
             let count = Field { offset: end, size: self.commit.size, signed: false };
@@ -124,12 +136,35 @@ impl PageLayout {
                 None => held.lost_uncounted = true,
             }
         }
+        Ok((Place { time, at: self.data, end }, held))
+    }
+}
+
+fn short(at: usize) -> PageError {
+    PageError::Page { at, reason: "the page ends in the middle of a record" }
+}
+
+/// A place between two records of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    time: u64,
+    at: usize,
+    end: usize,
+}
+
+impl Place {
+    /// The time and the bytes of the next record of the same `page`; `None` at its end.
+    ///
+    /// # Errors
+    /// [`PageError::Page`]; nothing behind it can be read.
+    pub fn next<'a>(&mut self, page: &'a [u8]) -> Result<Option<(u64, &'a [u8])>, PageError> {
+        let page = page.get(..self.end).unwrap_or(page);
         let word = |at: usize| -> Result<u32, PageError> {
-            let bytes = data.get(at..at.saturating_add(4)).and_then(|b| b.try_into().ok());
+            let bytes = page.get(at..at.saturating_add(4)).and_then(|b| b.try_into().ok());
             bytes.map(u32::from_le_bytes).ok_or_else(|| short(at))
         };
-        let mut at = self.data;
-        while at < end {
+        while self.at < self.end {
+            let at = self.at;
             let head = word(at)?;
             let (kind, delta) = (head & 31, u64::from(head >> 5));
             let mut body = at + 4;
@@ -138,14 +173,15 @@ impl PageLayout {
                 TYPE_PADDING if delta == 0 => break,
                 TYPE_PADDING => word(body)? as usize,
                 TYPE_TIME_EXTEND => {
-                    time = time.wrapping_add(delta | u64::from(word(body)?) << DELTA_BITS);
-                    at = body + 4;
+                    let far = delta | u64::from(word(body)?) << DELTA_BITS;
+                    self.time = self.time.wrapping_add(far);
+                    self.at = body + 4;
                     continue;
                 }
                 TYPE_TIME_STAMP => {
                     let stamp = delta | u64::from(word(body)?) << DELTA_BITS;
-                    time = (time >> STAMP_BITS << STAMP_BITS) | stamp;
-                    at = body + 4;
+                    self.time = (self.time >> STAMP_BITS << STAMP_BITS) | stamp;
+                    self.at = body + 4;
                     continue;
                 }
                 0 => {
@@ -158,16 +194,16 @@ impl PageLayout {
                 }
                 words => words as usize * 4,
             };
-            time = time.wrapping_add(delta);
             let next = body.saturating_add(length);
-            let record = data.get(body..next).ok_or_else(|| short(at))?;
+            let record = page.get(body..next).ok_or_else(|| short(at))?;
+            self.time = self.time.wrapping_add(delta);
+            self.at = next.next_multiple_of(4);
             if kind != TYPE_PADDING {
-                held.records += 1;
-                each(time, record);
+                return Ok(Some((self.time, record)));
             }
-            at = next.next_multiple_of(4);
         }
-        Ok(held)
+        self.at = self.end;
+        Ok(None)
     }
 }
 

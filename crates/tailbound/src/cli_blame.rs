@@ -13,7 +13,7 @@ use clap::Args;
     after_help = "What a cause means and how sure it is: docs/blame.md. A running process is watched from outside: \
 nothing about it is changed. It needs root and tracefs. Examples:\n  \
 tailbound run --blame -D 10min -o run.tailbound.jsonl && tailbound blame run.tailbound.jsonl\n  \
-trace-cmd record -e sched -e irq -e irq_vectors -e timer sleep 10; tailbound blame trace.dat --comm controller\n  \
+trace-cmd record -C mono -e sched -e irq -e irq_vectors -e timer sleep 10; tailbound blame trace.dat --comm controller\n  \
 tailbound blame $(pidof controller) -D 1min --above 100us"
 )]
 pub(crate) struct BlameArgs {
@@ -44,7 +44,10 @@ pub(crate) struct BlameArgs {
     /// Write a page (HTML) with a picture of each of the latest wake-ups
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Overwrite an existing page
+    /// Write the latest wake-ups as a trace for ui.perfetto.dev: phases, causes and what each CPU did
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
+    /// Overwrite existing files
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]

@@ -19,6 +19,7 @@ mod protobuf;
 use std::fmt;
 use std::str::FromStr;
 
+use tailbound_core::blame::BlameRecord;
 use tailbound_core::words::UnknownWord;
 use tailbound_stats::Analysis;
 
@@ -119,6 +120,13 @@ pub fn export(analysis: &Analysis<'_>, format: Format) -> Exported {
         Format::PerfettoCounters => perfetto::text(run),
         Format::Perfetto => return Exported::Bytes(perfetto_trace::bytes(run)),
     })
+}
+
+/// Late wake-ups of another tool's trace for ui.perfetto.dev: for each name of a thread its latencies with
+/// their phases and causes, and what each CPU did meanwhile.
+#[must_use]
+pub fn late_wakeups(records: &[BlameRecord], name: &str) -> Vec<u8> {
+    perfetto_trace::of_records(records, name)
 }
 
 /// ns as a decimal number of seconds, exactly.

@@ -35,6 +35,18 @@ pub enum Watched {
     All,
 }
 
+/// Where the due times of timers stand on the trace's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DueTimes {
+    /// They are times of the trace's clock, which is `mono`.
+    #[default]
+    OnTraceClock,
+    /// The trace has another clock: each expiry tells how late it was by the timer's own clock, and
+    /// lies that long behind the due time. What passed from the interrupt's look at the clock to
+    /// the record of the expiry is not in it.
+    CarriedOver,
+}
+
 /// An interrupt that one CPU sent to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
@@ -67,6 +79,7 @@ pub(super) enum Mark {
 #[derive(Clone, Debug)]
 pub struct Engine {
     watched: Watched,
+    due_times: DueTimes,
     pub(super) symbols: Arc<Symbols>,
     pub(super) cpus: BTreeMap<u32, Cpu>,
     pub(super) threads: HashMap<i32, Thread>,
@@ -88,6 +101,7 @@ impl Engine {
     pub fn new(watched: Watched, symbols: Arc<Symbols>) -> Self {
         Self {
             watched,
+            due_times: DueTimes::default(),
             symbols,
             cpus: BTreeMap::new(),
             threads: HashMap::new(),
@@ -100,6 +114,11 @@ impl Engine {
             open: HashMap::new(),
             done: Vec::new(),
         }
+    }
+
+    /// The trace's clock and that of timers, as [`DueTimes`] says.
+    pub fn due_times(&mut self, due_times: DueTimes) {
+        self.due_times = due_times;
     }
 
     /// Gives a thread the name that another source knows.
@@ -301,7 +320,9 @@ impl Engine {
                     self.timers.insert(timer, (e.pid, due_ns.cast_unsigned()));
                 }
             }
-            Event::TimerExpire { timer, function, .. } => self.expire(e, timer, function),
+            Event::TimerExpire { timer, function, now_ns } => {
+                self.expire(e, timer, function, now_ns);
+            }
             Event::SysEnter { .. } | Event::SysExit { .. } => {}
             _ => self.frames(e),
         }
@@ -351,7 +372,16 @@ impl Engine {
         self.sent.push_back(Sent { t_ns, to, from, pid, callsite, callback });
     }
 
-    fn expire(&mut self, e: &Entry, timer: u64, function: u64) {
+    /// When a timer that was set to `due_ns` was due, on the trace's clock.
+    fn due(&self, e: &Entry, due_ns: u64, now_ns: i64) -> Option<u64> {
+        if self.due_times == DueTimes::OnTraceClock && due_ns <= e.t_ns {
+            return Some(due_ns);
+        }
+        // Timers of CLOCK_REALTIME count from 1970, whatever the trace's clock is.
+        e.t_ns.checked_sub(now_ns.cast_unsigned().checked_sub(due_ns)?)
+    }
+
+    fn expire(&mut self, e: &Entry, timer: u64, function: u64, now_ns: i64) {
         self.mark(e, Mark::Timer(function));
         let at = At { t_ns: e.t_ns, cpu: e.cpu };
         self.fires.insert(e.cpu, at);
@@ -363,8 +393,9 @@ impl Engine {
         }
         if let Some((pid, due_ns)) = self.timers.remove(&timer) {
             let prio = self.threads.get(&pid).map_or(ORDINARY, |t| t.prio);
+            let due_ns = self.due(e, due_ns, now_ns);
             let wakeup = self.open.entry(pid).or_insert_with(|| WakeUp::new(pid, prio));
-            wakeup.due_ns = Some(due_ns);
+            wakeup.due_ns = due_ns;
             wakeup.fire = Some(at);
         }
     }

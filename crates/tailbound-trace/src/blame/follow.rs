@@ -4,7 +4,7 @@
 //!
 //! Context: COLD. Units: ns on the trace's clock. Memory does not grow with the trace: what lies
 //! behind the wake-ups that are still under way is forgotten.
-//! Not here: where the events come from (`tailbound-probe`, `crate::trace_dat`).
+//! Not here: where the events come from (`tailbound-probe`, `crate::dat`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tailbound_core::Distribution;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::words::Word;
 
-use super::engine::{Engine, Watched};
+use super::engine::{DueTimes, Engine, Watched};
 use super::explain::{Ground, Late};
 use super::thread::ORDINARY;
 use super::wakeup::WakeUp;
@@ -101,6 +101,11 @@ impl Follow {
             found: Found::default(),
             names: BTreeMap::new(),
         }
+    }
+
+    /// Where the due times of timers stand on the trace's clock, if it is not `mono`.
+    pub fn due_times(&mut self, due_times: DueTimes) {
+        self.engine.due_times(due_times);
     }
 
     /// Gives a thread the name that another source knows.

@@ -26,7 +26,7 @@ mod wakeup;
 #[cfg(test)]
 mod tests;
 
-pub use engine::{Engine, Watched};
+pub use engine::{DueTimes, Engine, Watched};
 pub use explain::{Ground, Late};
 pub use follow::{Follow, Followed, Found, Wanted};
 pub use interruptions::Interruptions;

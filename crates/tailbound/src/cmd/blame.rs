@@ -17,6 +17,7 @@ use tailbound_probe::watch::{Target, Watching};
 use tailbound_report::blame::{self as words, ThreadRow};
 use tailbound_trace::blame::{Followed, Found, Wanted};
 
+use super::blame_trace;
 use crate::cli_blame::BlameArgs;
 use crate::input;
 use crate::looking::{self, Looking};
@@ -39,6 +40,10 @@ pub(crate) struct Answer {
     pub(crate) found: Option<Found>,
     /// What a reader must know.
     pub(crate) notes: Vec<String>,
+    /// The file of another tool that it is from, in words.
+    pub(crate) origin: Option<String>,
+    /// The same for scripts.
+    pub(crate) trace: Option<serde_json::Value>,
 }
 
 /// `tailbound blame`
@@ -46,7 +51,7 @@ pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
     if args.keep == 0 || args.keep > KEEP_MAX {
         return Err(Failure::usage(format!("--keep: {} is not 1 to {KEEP_MAX}", args.keep)));
     }
-    if let Some(page) = &args.html {
+    for page in args.html.iter().chain(&args.perfetto) {
         input::may_write(page, args.force)?;
     }
     let path = Path::new(&args.target);
@@ -55,13 +60,16 @@ pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
         _ if args.duration.is_some() => {
             return Err(Failure::usage("-D: only with the number of a process"));
         }
-        _ => run_file(args, path)?,
+        _ => match blame_trace::open(path)? {
+            Some(file) => blame_trace::answer(args, path, file)?,
+            None => run_file(args, path)?,
+        },
     };
     tell(args, &answer)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn above(args: &BlameArgs) -> Result<i64, Failure> {
+pub(crate) fn above(args: &BlameArgs) -> Result<i64, Failure> {
     let Some(text) = &args.above else { return Ok(0) };
     let ns = parse_ns(text).map_err(|e| Failure::usage(format!("--above: {e}")))?;
     Ok(ns.max(0))
@@ -90,7 +98,7 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
     };
     let records = run.blames.into_iter().filter(wanted).collect();
     let notes = run.findings.iter().filter(|f| about_blame(f)).map(|f| f.title.clone()).collect();
-    Ok(Answer { name: input::name(path), records, found: None, notes })
+    Ok(Answer { name: input::name(path), records, notes, ..Answer::default() })
 }
 
 fn about_blame(f: &Finding) -> bool {
@@ -142,7 +150,8 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
     }
     let mut found = ended.found;
     let records = std::mem::take(&mut found.records);
-    Ok(Answer { name: format!("process {pid}"), records, found: Some(found), notes })
+    let name = format!("process {pid}");
+    Ok(Answer { name, records, found: Some(found), notes, ..Answer::default() })
 }
 
 fn progress(found: &Found) -> String {
@@ -180,10 +189,17 @@ fn tell(args: &BlameArgs, answer: &Answer) -> Result<(), Failure> {
     if let Some(page) = &args.html {
         input::write(page, &words::html(&answer.records, &answer.name), args.force)?;
     }
+    if let Some(file) = &args.perfetto {
+        let bytes = tailbound_report::export::late_wakeups(&answer.records, &answer.name);
+        input::write_bytes(file, &bytes, args.force)?;
+    }
     if args.json {
         let mut value = words::json(&answer.records);
         if let Some(members) = value.as_object_mut() {
             members.insert("notes".to_owned(), json!(answer.notes));
+            if let Some(trace) = &answer.trace {
+                members.insert("trace".to_owned(), trace.clone());
+            }
             if let Some(found) = &answer.found {
                 members.insert("threads".to_owned(), words::threads_json(&rows(found)));
                 members.insert("events".to_owned(), json!(found.events));
@@ -197,6 +213,9 @@ fn tell(args: &BlameArgs, answer: &Answer) -> Result<(), Failure> {
     if let Some(found) = &answer.found {
         text.push_str(&words::threads(&rows(found), THREADS_MAX, style));
         text.push_str(&format!("\n{}\n", extent(found)));
+        if let Some(origin) = &answer.origin {
+            text.push_str(&format!("{origin}\n"));
+        }
         if found.threads.is_empty() {
             text.push_str(&nobody(found));
         }
@@ -206,6 +225,9 @@ fn tell(args: &BlameArgs, answer: &Answer) -> Result<(), Failure> {
     }
     if let Some(page) = &args.html {
         text.push_str(&format!("\nPage  {}\n", page.display()));
+    }
+    if let Some(file) = &args.perfetto {
+        text.push_str(&format!("\nTrace for ui.perfetto.dev  {}\n", file.display()));
     }
     say::answer_in(&text, style)
 }

@@ -5,6 +5,7 @@
 
 mod benchmark;
 mod blame;
+mod blame_trace;
 mod bound;
 mod campaign;
 mod capture;

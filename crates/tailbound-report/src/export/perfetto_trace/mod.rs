@@ -36,8 +36,28 @@ pub(super) fn bytes(run: &Run) -> Vec<u8> {
         }
         seconds(&mut trace, group, run, thread);
     }
-    cpus(&mut trace, root, run);
+    cpus(&mut trace, root, &run.blames);
     loads(&mut trace, root, run);
+    trace.finish()
+}
+
+/// Late wake-ups that are no run's, by the names of their threads; times are those of the records.
+pub(super) fn of_records(records: &[BlameRecord], name: &str) -> Vec<u8> {
+    let mut trace = Trace::new(name, None, 0);
+    let root = trace.track(&format!("tailbound {name}"), None);
+    let mut names: Vec<&str> = records.iter().map(|r| r.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let mut own: Vec<&BlameRecord> = records.iter().filter(|r| r.name == name).collect();
+        own.sort_by_key(|r| r.t_ns);
+        let group = trace.track(name, Some(root));
+        let latency = trace.track("latency", Some(group));
+        trace.slices(latency, &own.iter().flat_map(|r| latencies(r)).collect::<Vec<_>>());
+        let cause = trace.track("cause", Some(group));
+        trace.slices(cause, &own.iter().flat_map(|r| causes(r)).collect::<Vec<_>>());
+    }
+    cpus(&mut trace, root, records);
     trace.finish()
 }
 
@@ -149,8 +169,8 @@ fn seconds(trace: &mut Trace, group: Track, run: &Run, thread: u32) {
 }
 
 /// What each CPU did. Where two late wake-ups lie over one another, the first has told of the time of both.
-fn cpus(trace: &mut Trace, root: Track, run: &Run) {
-    let mut records: Vec<&BlameRecord> = run.blames.iter().collect();
+fn cpus(trace: &mut Trace, root: Track, blames: &[BlameRecord]) {
+    let mut records: Vec<&BlameRecord> = blames.iter().collect();
     records.sort_by_key(|r| r.t_ns);
     let mut all: BTreeMap<u32, (i64, Vec<Slice>)> = BTreeMap::new();
     for (record, lane) in records.iter().flat_map(|r| r.lanes.iter().map(move |l| (r, l))) {
