@@ -12,7 +12,9 @@ use std::collections::HashMap;
 use tailbound_core::Distribution;
 use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness};
 use tailbound_core::cycle::{Activation, CycleCause, CycleRecord, Job, Pace};
+use tailbound_core::record::SecondRecord;
 
+use super::Found;
 use super::calls::Calls;
 use super::choose::{Choice, Known, choose};
 use super::part::{Part, Parts, What, Whats};
@@ -30,6 +32,8 @@ const GONE: (u64, u64) = (64, 50);
 const RELEASES_MAX: usize = 8192;
 /// Cycles in figures.
 const JOBS_MAX: usize = 4096;
+/// Seconds of a thread: 12 days.
+const SECONDS_MAX: usize = 1 << 20;
 /// Causes of the table.
 const CAUSES_MAX: usize = 256;
 
@@ -40,6 +44,7 @@ pub(super) struct Options {
     pub(super) deadline_ns: Option<i64>,
     /// The longest cycles that are kept part by part.
     pub(super) worst: usize,
+    pub(super) begin_ns: u64,
 }
 
 /// What pieces are looked up in.
@@ -101,6 +106,39 @@ struct Figures {
     response: Distribution,
     worst: Vec<BlameRecord>,
     jobs: Vec<Job>,
+    seconds: Vec<SecondRecord>,
+}
+
+impl Figures {
+    /// Counts a wake-up to the second it was due in; one that is older than the last to that one's.
+    fn second(&mut self, job: &Job, begin_ns: u64) {
+        let since = job.release_ns.saturating_sub(signed(begin_ns)).max(0).cast_unsigned();
+        let second = since / 1_000_000_000;
+        let ns = job.wakeup_ns;
+        let activation = self.cycles.saturating_sub(1);
+        let full = self.seconds.len() >= SECONDS_MAX;
+        match self.seconds.last_mut().filter(|s| s.second >= second) {
+            Some(s) => {
+                s.n += 1;
+                s.sum_ns = s.sum_ns.saturating_add(ns);
+                s.min_ns = s.min_ns.min(ns);
+                if ns > s.max_ns {
+                    (s.max_ns, s.argmax) = (ns, activation);
+                }
+            }
+            None if !full => self.seconds.push(SecondRecord {
+                thread: 0,
+                second,
+                n: 1,
+                max_ns: ns,
+                argmax: activation,
+                min_ns: ns,
+                sum_ns: ns,
+                missed: 0,
+            }),
+            None => {}
+        }
+    }
 }
 
 impl Assembly {
@@ -311,6 +349,7 @@ impl Assembly {
         r.response.add(job.response_ns);
         r.misses += u64::from(g.options.deadline_ns.is_some_and(|d| job.response_ns > d));
         r.beyond_period += u64::from(period.is_some_and(|p| job.response_ns > signed(p)));
+        r.second(job, g.options.begin_ns);
         if r.jobs.len() < JOBS_MAX {
             r.jobs.push(*job);
         }
@@ -357,7 +396,7 @@ impl Assembly {
     }
 
     /// Everything is said: what was found. The cycle under way has no end, and does not count.
-    pub(super) fn end(mut self, g: &mut Ground<'_>) -> (CycleRecord, Vec<BlameRecord>) {
+    pub(super) fn end(mut self, g: &mut Ground<'_>) -> Found {
         if self.choice.is_none() {
             self.learn(g, true);
         }
@@ -402,7 +441,7 @@ impl Assembly {
             worst: r.worst,
             jobs: r.jobs,
         };
-        (record, self.late)
+        Found { cycles: record, late: self.late, seconds: r.seconds }
     }
 
     fn causes(&self, whats: &Whats) -> (Vec<CycleCause>, i64) {
