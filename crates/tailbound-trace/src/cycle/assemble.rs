@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use tailbound_core::Distribution;
-use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness};
+use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness, kind};
 use tailbound_core::cycle::{Activation, CycleCause, CycleRecord, Job, Pace};
 use tailbound_core::record::SecondRecord;
 
@@ -58,6 +58,17 @@ pub(super) struct Ground<'a> {
     pub(super) event_ns: i64,
 }
 
+/// What time went to, without the numbers of threads: ten workers are one.
+type Key = u32;
+
+/// Over all cycles.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    cycles: u64,
+    ns: u64,
+    ns_max: u64,
+}
+
 #[derive(Clone, Debug)]
 struct Open {
     release: u64,
@@ -66,6 +77,8 @@ struct Open {
     end: u64,
     faults: u32,
     cpu: u32,
+    /// The cycle before it still ran when it was released.
+    overrun: bool,
     /// Its begin is not sure.
     unsure: bool,
     lost: bool,
@@ -84,7 +97,9 @@ pub(super) struct Assembly {
     since_activation: u64,
     waits: u64,
     others: u64,
-    sums: HashMap<u32, (u64, u64, u64)>,
+    sums: HashMap<Key, Sum>,
+    /// The key of everything that time went to, made once.
+    keys: HashMap<u32, Key>,
     record: Figures,
     /// The latest wake-ups, the latest first.
     late: Vec<BlameRecord>,
@@ -97,6 +112,7 @@ struct Figures {
     misses: u64,
     beyond_period: u64,
     cycles: u64,
+    overruns: u64,
     broken: u64,
     lossy: u64,
     page_faults: u64,
@@ -285,6 +301,7 @@ impl Assembly {
             end: wait.to,
             faults: 0,
             cpu: 0,
+            overrun: !wait.slept || release < wait.from,
             unsure: wait.lost,
             lost: wait.lost,
             late: wait.late,
@@ -306,12 +323,21 @@ impl Assembly {
         debug_assert_eq!(open.end, end, "pieces adjoin");
         let response = signed(open.end) - signed(open.release);
         debug_assert_eq!(signed(open.parts.ns()), response, "parts adjoin");
-        let mut sums: Vec<(u32, u64)> = Vec::new();
+        let mut sums: Vec<(Key, u64)> = Vec::new();
         let (mut execution, mut blocked) = (0u64, 0u64);
         for part in &open.parts.0 {
-            match sums.iter_mut().find(|(w, _)| *w == part.what) {
+            let Some(what) = g.whats.get(*part) else { continue };
+            let key = match self.keys.get(&part.what) {
+                Some(key) => *key,
+                None => {
+                    let key = g.whats.number(What { who: kind(&what.who), ..what.clone() });
+                    self.keys.insert(part.what, key);
+                    key
+                }
+            };
+            match sums.iter_mut().find(|(w, _)| *w == key) {
                 Some((_, ns)) => *ns += part.ns,
-                None => sums.push((part.what, part.ns)),
+                None => sums.push((key, part.ns)),
             }
             let Some(what) = g.whats.get(*part) else { continue };
             match what.phase {
@@ -324,7 +350,7 @@ impl Assembly {
         }
         for (what, ns) in sums {
             let sum = self.sums.entry(what).or_default();
-            *sum = (sum.0 + 1, sum.1 + ns, sum.2.max(ns));
+            (sum.cycles, sum.ns, sum.ns_max) = (sum.cycles + 1, sum.ns + ns, sum.ns_max.max(ns));
         }
         let job = Job {
             release_ns: signed(open.release),
@@ -342,6 +368,7 @@ impl Assembly {
         r.moved |= r.cpu.is_some_and(|c| c != open.cpu);
         r.cpu = Some(open.cpu);
         r.cycles += 1;
+        r.overruns += u64::from(open.overrun);
         r.page_faults += u64::from(open.faults);
         r.wakeup.add(job.wakeup_ns);
         r.execution.add(job.execution_ns);
@@ -428,6 +455,7 @@ impl Assembly {
             deadline_ns,
             misses,
             cycles: r.cycles,
+            overruns: r.overruns,
             broken: r.broken,
             lossy: r.lossy,
             page_faults: r.page_faults,
@@ -448,16 +476,16 @@ impl Assembly {
         let mut all: Vec<CycleCause> = self
             .sums
             .iter()
-            .filter_map(|(what, (cycles, total, worst))| {
+            .filter_map(|(what, sum)| {
                 let w = whats.get(Part { ns: 0, what: *what })?;
                 Some(CycleCause {
                     phase: w.phase,
                     cause: w.cause,
                     who: w.who.clone(),
                     sureness: w.sureness,
-                    cycles: *cycles,
-                    total_ns: signed(*total),
-                    worst_ns: signed(*worst),
+                    cycles: sum.cycles,
+                    total_ns: signed(sum.ns),
+                    worst_ns: signed(sum.ns_max),
                 })
             })
             .collect();

@@ -25,7 +25,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tailbound_core::blame::BlameRecord;
@@ -36,6 +36,7 @@ use crate::blame::{Engine, Ground, WakeUp, Watched};
 use crate::event::{Entry, Event};
 use crate::symbols::Symbols;
 use assemble::{Assembly, Options};
+use calls::Call;
 pub use calls::Calls;
 use choose::Known;
 use part::Whats;
@@ -47,6 +48,8 @@ const BEFORE_NS: u64 = 20_000_000;
 const UNDER_WAY_NS: u64 = 4_000_000_000;
 /// Events from one look at what may be forgotten to the next.
 const LOOK_EVERY: u32 = 4096;
+/// Most threads whose calls are looked at.
+const CALLERS_MAX: usize = 4096;
 /// Moments of lost events that are kept.
 const HOLES_MAX: usize = 4096;
 
@@ -92,6 +95,8 @@ pub struct Cycles {
     options: Options,
     whats: Whats,
     threads: BTreeMap<i32, Thread>,
+    /// The call that each thread is in: followed ones, and those that wake them.
+    in_call: HashMap<i32, Call>,
     holes: Vec<u64>,
     look: u32,
     /// What the CPUs did before this is forgotten.
@@ -117,6 +122,7 @@ impl Cycles {
             },
             whats: Whats::default(),
             threads: BTreeMap::new(),
+            in_call: HashMap::new(),
             holes: Vec::new(),
             look: 0,
             since: 0,
@@ -169,6 +175,15 @@ impl Cycles {
         let wakeups =
             if self.engine.has_wakeups() { self.engine.take_wakeups() } else { Vec::new() };
         match e.event {
+            Event::SysEnter { id, args } if self.in_call.len() < CALLERS_MAX => {
+                self.in_call.insert(e.pid, Call { id, args, since: e.t_ns });
+            }
+            Event::SysExit { .. } => {
+                self.in_call.remove(&e.pid);
+            }
+            _ => {}
+        }
+        match e.event {
             Event::Switch { prev, next, .. } => {
                 self.one(prev, e, &wakeups);
                 self.one(next, e, &wakeups);
@@ -189,17 +204,14 @@ impl Cycles {
     }
 
     fn one(&mut self, pid: i32, e: &Entry, wakeups: &[WakeUp]) {
-        // Taken out, so that the others can be asked what call they are in.
-        let Some(mut thread) = self.threads.remove(&pid) else { return };
-        let others = &self.threads;
-        let waking = |pid: i32| others.get(&pid).and_then(|t| t.tracker.call());
+        let Some(thread) = self.threads.get_mut(&pid) else { return };
         let mut ctx = Ctx {
             engine: &self.engine,
             calls: &self.calls,
             whats: &mut self.whats,
             ground: self.ground,
             holes: &self.holes,
-            waking: &waking,
+            in_call: &self.in_call,
         };
         let wakeup = wakeups.iter().rfind(|w| w.pid == pid);
         if let Some(piece) = thread.tracker.entry(&mut ctx, e, wakeup) {
@@ -215,7 +227,6 @@ impl Cycles {
                 piece,
             );
         }
-        self.threads.insert(pid, thread);
     }
 
     fn forget(&mut self, now: u64) {
