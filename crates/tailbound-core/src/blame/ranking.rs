@@ -45,11 +45,14 @@ pub struct Ranking {
 #[must_use]
 pub fn without_numbers(who: &str) -> String {
     let word = |w: &str| {
-        let name = match w.rsplit_once('-') {
+        let bare = w.trim_end_matches([',', ')', ';']);
+        let end = w.get(bare.len()..).unwrap_or_default();
+        let name = match bare.rsplit_once('-') {
             Some((name, n)) if !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()) => name,
-            _ => w,
+            _ => bare,
         };
-        if name.starts_with("kworker/") { "kworker".to_owned() } else { name.to_owned() }
+        let name = if name.starts_with("kworker/") { "kworker" } else { name };
+        format!("{name}{end}")
     };
     who.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
@@ -154,6 +157,10 @@ mod tests {
         assert_eq!(without_numbers("kworker/0:1-41 vmstat_update"), "kworker vmstat_update");
         assert_eq!(without_numbers("irq/36-virtio0-112"), "irq/36-virtio0");
         assert_eq!(without_numbers("eth-x"), "eth-x");
+        assert_eq!(
+            without_numbers("in futex 0x1, woken by low-12, or cc1-7"),
+            "in futex 0x1, woken by low, or cc1"
+        );
     }
 
     #[test]

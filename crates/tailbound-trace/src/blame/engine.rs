@@ -22,6 +22,9 @@ const TIMERS_MAX: usize = 4096;
 /// Most locks whose last owner is remembered.
 const LOCKS_MAX: usize = 4096;
 
+/// No interrupt comes so late: what is further apart are two clocks.
+const ANOTHER_CLOCK_NS: u64 = 1_000_000_000;
+
 /// Whose wake-ups are of interest.
 #[derive(Clone, Debug)]
 pub enum Watched {
@@ -89,6 +92,8 @@ pub struct Engine {
     /// Who got a contended lock last.
     pub(super) owners: HashMap<u64, i32>,
     timers: HashMap<u64, (i32, u64)>,
+    /// How far the trace's clock is ahead of a timer's, where that is another one: the least seen.
+    apart: Option<i64>,
     /// The last expiry on each CPU.
     fires: HashMap<u32, At>,
     open: HashMap<i32, WakeUp>,
@@ -110,6 +115,7 @@ impl Engine {
             marks: VecDeque::new(),
             owners: HashMap::new(),
             timers: HashMap::new(),
+            apart: None,
             fires: HashMap::new(),
             open: HashMap::new(),
             done: Vec::new(),
@@ -373,12 +379,13 @@ impl Engine {
     }
 
     /// When a timer that was set to `due_ns` was due, on the trace's clock.
-    fn due(&self, e: &Entry, due_ns: u64, now_ns: i64) -> Option<u64> {
-        if self.due_times == DueTimes::OnTraceClock && due_ns <= e.t_ns {
-            return Some(due_ns);
+    fn due(&mut self, e: &Entry, due_ns: u64, now_ns: i64) -> Option<u64> {
+        match self.due_times {
+            DueTimes::OnTraceClock => Some(self.on_trace_clock(e, due_ns, now_ns)),
+            DueTimes::CarriedOver => {
+                e.t_ns.checked_sub(now_ns.cast_unsigned().checked_sub(due_ns)?)
+            }
         }
-        // Timers of CLOCK_REALTIME count from 1970, whatever the trace's clock is.
-        e.t_ns.checked_sub(now_ns.cast_unsigned().checked_sub(due_ns)?)
     }
 
     fn expire(&mut self, e: &Entry, timer: u64, function: u64, now_ns: i64) {
@@ -398,6 +405,20 @@ impl Engine {
             wakeup.due_ns = due_ns;
             wakeup.fire = Some(at);
         }
+    }
+
+    /// A timer's due time on the trace's clock: timers of CLOCK_REALTIME and its like count from elsewhere.
+    fn on_trace_clock(&mut self, e: &Entry, due_ns: u64, now_ns: i64) -> u64 {
+        let apart = i64::try_from(e.t_ns).unwrap_or(i64::MAX).saturating_sub(now_ns);
+        if apart.unsigned_abs() < ANOTHER_CLOCK_NS {
+            return due_ns;
+        }
+        // The record is made a little after the clock was read; the least difference is the nearest. A
+        // clock that was stepped is another one from then on.
+        let known = self.apart.filter(|known| (known - apart).unsigned_abs() < ANOTHER_CLOCK_NS);
+        let apart = known.map_or(apart, |known| known.min(apart));
+        self.apart = Some(apart);
+        due_ns.saturating_add_signed(apart)
     }
 
     fn waking(&mut self, e: &Entry, pid: i32, prio: i32, cpu: u32, comm: Word) {

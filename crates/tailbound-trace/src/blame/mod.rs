@@ -18,6 +18,7 @@ mod cpu;
 mod engine;
 mod explain;
 mod follow;
+mod inside;
 mod interruptions;
 mod names;
 mod thread;
@@ -28,8 +29,10 @@ mod tests;
 
 pub use engine::{DueTimes, Engine, Watched};
 pub use explain::{Ground, Late};
+pub(crate) use explain::{sentences, shorten};
 pub use follow::{Follow, Followed, Found, Wanted};
+pub(crate) use inside::Stretch;
 pub use interruptions::Interruptions;
-pub use wakeup::WakeUp;
+pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;

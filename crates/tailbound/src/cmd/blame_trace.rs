@@ -125,7 +125,11 @@ fn hypervisor(info: &Info) -> Option<bool> {
         word("/proc/sys/kernel/osrelease")?,
         std::env::consts::ARCH
     );
-    if info.uname.as_deref() == Some(this.as_str()) { virtual_machine(&root) } else { None }
+    if info.uname.as_deref() == Some(this.as_str()) {
+        virtual_machine(&tailbound_host::inventory(&root))
+    } else {
+        None
+    }
 }
 
 /// What goes from the reader to the follower.
