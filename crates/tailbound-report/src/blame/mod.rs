@@ -29,8 +29,8 @@ pub(crate) use marks::phases;
 pub(crate) use nest::nested;
 pub use svg::picture;
 pub use text::text;
-pub use threads::{ThreadRow, threads, threads_json};
 pub(crate) use text::{heading, short};
+pub use threads::{ThreadRow, threads, threads_json};
 
 /// Most samples of which a page has a picture.
 pub const PICTURES_MAX: usize = 12;
@@ -59,7 +59,9 @@ fn notes(record: &BlameRecord) -> Vec<String> {
     let mut out = Vec::new();
     if record.tracing_ns > 0 {
         let ns = format_ns_i64(record.tracing_ns);
-        out.push(format!("Of the latency about {ns} are our own tracing, within the parts."));
+        out.push(format!(
+            "About {ns} of the latency are our own tracing, told as parts of their own."
+        ));
     }
     if record.lost {
         out.push(

@@ -10,7 +10,7 @@ use tailbound_core::blame::{
 };
 use tailbound_core::units::format_ns_i64;
 
-use super::charge::Place;
+use super::charge::{Charge, Place};
 use super::cpu::{Segment, What};
 use super::engine::{Engine, Mark};
 use super::thread::ORDINARY;
@@ -85,18 +85,15 @@ impl Engine {
                 to: stretch.to,
                 ready,
                 ours: late.ours,
+                woken: wakeup.is_some(),
             };
-            for segment in self.on(stretch.cpu, stretch.from, stretch.to) {
-                let part = self.part(late, wakeup, &place, &segment, ground);
-                join(&mut parts, part);
-            }
+            parts.extend(self.phase(late, wakeup, &place, &stretch, ground));
         }
         shorten(&mut parts);
         let cpu = wakeup.and_then(|w| w.switch).map(|at| at.cpu).or(late.cpu);
         let lanes = self.lanes(late);
-        let events: usize = cpu
-            .and_then(|c| self.cpus.get(&c))
-            .map_or(0, |c| c.records_between(late.due_ns, late.end_ns));
+        let tracing = parts.iter().filter(|p| p.cause == Cause::Tracing);
+        let tracing_ns = tracing.map(|p| p.ns).sum();
         let mut record = BlameRecord {
             thread: 0,
             name: self.threads.get(&late.pid).map_or_else(String::new, |t| t.comm.to_string()),
@@ -106,7 +103,7 @@ impl Engine {
             chain: Vec::new(),
             parts,
             lanes,
-            tracing_ns: ground.event_ns.saturating_mul(i64::try_from(events).unwrap_or(i64::MAX)),
+            tracing_ns,
             lost: ground.lost,
         };
         record.chain = self.chain(&record, late, wakeup);
@@ -163,37 +160,40 @@ impl Engine {
         }
     }
 
-    fn part(
+    /// The parts of one phase. What its records cost is taken out of the segments in which they were
+    /// made, and stands at the end of the phase as a part of its own.
+    fn phase(
         &self,
         late: &Late,
         wakeup: Option<&WakeUp>,
         place: &Place,
-        s: &Segment,
+        stretch: &Stretch,
         ground: &Ground,
-    ) -> BlamePart {
-        let mut charge = self.charge(place, s, ground);
-        let waker = wakeup.and_then(|w| w.waking).filter(|k| !k.by_interrupt && k.pid > 0);
-        if let (Phase::WakeUp, Some(waker)) = (place.phase, waker) {
-            // Another thread was to wake it: its own time is that thread's, and so is waiting for it.
-            let wait = self.threads.get(&waker.pid).filter(|t| t.prio > place.prio);
-            let kept_off = wait.and_then(|t| t.longest_wait(late.due_ns, waker.at.t_ns));
-            let name = self.thread_name(waker.pid);
-            charge.sureness = Sureness::Sure;
-            (charge.cause, charge.who) = match kept_off {
-                Some((from, to)) if signed(to) - signed(from) >= s.ns() / 2 => {
-                    (Cause::PriorityInversion, name)
-                }
-                _ => (Cause::Waker, name),
-            };
+    ) -> Vec<BlamePart> {
+        let blamed = (place.phase == Phase::WakeUp)
+            .then(|| self.waker(place, wakeup?.waking?, stretch.from))
+            .flatten();
+        let mut parts: Vec<BlamePart> = Vec::new();
+        let (mut from_ns, mut tracing_ns) = (signed(stretch.from) - signed(late.due_ns), 0);
+        for s in self.on(stretch.cpu, stretch.from, stretch.to) {
+            let charge = blamed.clone().unwrap_or_else(|| self.charge(place, &s, ground));
+            let records = self.cpus.get(&stretch.cpu).map_or(0, |c| c.records_from(s.from, s.to));
+            let records = i64::try_from(records).unwrap_or(i64::MAX);
+            let cost_ns = ground.event_ns.saturating_mul(records).clamp(0, s.ns());
+            tracing_ns += cost_ns;
+            let ns = s.ns() - cost_ns;
+            if ns > 0 {
+                join(&mut parts, part(place.phase, from_ns, ns, charge));
+                from_ns += ns;
+            }
         }
-        BlamePart {
-            phase: place.phase,
-            from_ns: signed(s.from) - signed(late.due_ns),
-            ns: s.ns(),
-            cause: charge.cause,
-            who: charge.who,
-            sureness: charge.sureness,
+        if tracing_ns > 0 {
+            // A mean of the cost is known, not what each record took.
+            let tracing =
+                Charge { cause: Cause::Tracing, who: String::new(), sureness: Sureness::Likely };
+            parts.push(part(place.phase, from_ns, tracing_ns, tracing));
         }
+        parts
     }
 
     fn lanes(&self, late: &Late) -> Vec<BlameLane> {
@@ -237,12 +237,14 @@ impl Engine {
             let (by, at) =
                 (self.thread_name(waker.pid), signed(waker.at.t_ns) - signed(late.due_ns));
             out.push(format!("It was woken by {by} at {}.", offset(at)));
+            out.extend(self.owners(late.due_ns, &waker));
         }
         for part in told(&record.parts) {
             let what = part.cause.sentence(&part.who);
             let state = match part.phase {
                 Phase::Timer => "its timer was due and had not been seen",
                 Phase::WakeUp => "it had not been woken yet",
+                Phase::Switch if wakeup.is_none() => "no wake-up of it was recorded",
                 Phase::Switch => "it was ready and had no CPU",
                 _ => "it had the CPU, on its way to user mode",
             };
@@ -267,7 +269,7 @@ impl Engine {
 }
 
 /// Time since the due time: `+31.8 µs`.
-fn offset(ns: i64) -> String {
+pub(super) fn offset(ns: i64) -> String {
     if ns < 0 { format_ns_i64(ns) } else { format!("+{}", format_ns_i64(ns)) }
 }
 
@@ -304,6 +306,11 @@ fn activity(s: &Segment, target: i32) -> Option<Activity> {
     })
 }
 
+fn part(phase: Phase, from_ns: i64, ns: i64, charge: Charge) -> BlamePart {
+    let Charge { cause, who, sureness } = charge;
+    BlamePart { phase, from_ns, ns, cause, who, sureness }
+}
+
 /// Appends a part, or lengthens the last one where it is the same.
 fn join(parts: &mut Vec<BlamePart>, part: BlamePart) {
     match parts.last_mut() {
@@ -330,6 +337,6 @@ fn shorten(parts: &mut Vec<BlamePart>) {
     }
 }
 
-fn signed(t: u64) -> i64 {
+pub(super) fn signed(t: u64) -> i64 {
     i64::try_from(t).unwrap_or(i64::MAX)
 }

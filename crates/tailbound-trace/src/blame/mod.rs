@@ -19,6 +19,7 @@ mod engine;
 mod explain;
 mod follow;
 mod names;
+mod owners;
 mod thread;
 mod wakeup;
 
