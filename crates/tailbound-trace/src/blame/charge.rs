@@ -25,9 +25,9 @@ const CONSOLE_BEFORE_NS: u64 = 1_000_000;
 const FREQUENCY_NEAR_NS: u64 = 50_000;
 const FREQUENCY_MAX_NS: i64 = 1_000_000;
 /// A CPU that is silent proves something only where so many records would have been expected, by
-/// its rate over this time before.
-const EXPECTED_MIN: u64 = 5;
-const RATE_OVER_NS: u64 = 20_000_000;
+/// its rate over several times as long before.
+const EXPECTED_MIN: usize = 5;
+const RATE_OVER: usize = 4;
 
 /// Where a segment lies on the thread's way.
 #[derive(Clone, Copy, Debug)]
@@ -281,8 +281,8 @@ impl Engine {
             let did = other.between(from, to, What::Thread);
             let worked = did.iter().all(|s| !matches!(s.what, What::Idle(_) | What::Unknown));
             // A thread in user mode makes no records either, from one tick to the next.
-            let before = other.records_from(from.saturating_sub(RATE_OVER_NS), from) as u64;
-            let expected = before.saturating_mul(to - from) / RATE_OVER_NS;
+            let before = from.saturating_sub((to - from).saturating_mul(RATE_OVER as u64));
+            let expected = other.records_from(before, from) / RATE_OVER;
             busy += usize::from(worked && expected >= EXPECTED_MIN);
         }
         // Idle CPUs are silent anyway.
@@ -338,7 +338,7 @@ impl Engine {
     fn stopper(&self, s: &Segment, who: String) -> Charge {
         let stops = |x: &Segment| x.what.is_thread() && self.is_stopper(x.pid);
         let count =
-            self.cpus.values().filter(|c| c.between(s.from, s.to, What::Unknown).iter().any(stops));
+            self.cpus.values().filter(|c| c.between(s.from, s.to, What::Thread).iter().any(stops));
         match count.count() {
             0 | 1 => sure(Cause::HigherPriority, who),
             _ => sure(Cause::StopMachine, who),

@@ -16,6 +16,8 @@ use crate::symbols::Symbols;
 const TARGET: i32 = 7;
 const PRIO: i32 = 19;
 const DUE: u64 = 1_000_000;
+/// The stopper of CPU 0, and from it on those of the others.
+const STOPPER: i32 = 20;
 
 const THREAD: u8 = 0;
 const HARD: u8 = 0x08 | 0x01;
@@ -47,8 +49,11 @@ fn at(t: u64, cpu: u32, pid: i32, flags: u8, event: Event) -> Entry {
 }
 
 fn switch(prev: (i32, i32, i64), next: (i32, i32)) -> Event {
-    let name =
-        |pid: i32| Word::new(&if pid == 0 { "swapper".to_owned() } else { format!("t{pid}") });
+    let name = |pid: i32| match pid {
+        0 => Word::new("swapper"),
+        STOPPER.. => Word::new(&format!("migration/{}", pid - STOPPER)),
+        _ => Word::new(&format!("t{pid}")),
+    };
     Event::Switch {
         prev: prev.0,
         prev_prio: prev.1,
@@ -224,13 +229,13 @@ fn a_late_timer_is_disabled_interrupts_only_where_that_is_known() {
 #[test]
 fn the_host_is_named_where_every_busy_cpu_was_silent() {
     let story = |busy: bool| {
-        // A CPU that made a record each 50 µs until then.
+        // A CPU that made a record each 25 µs until then.
         let mut story = Story::new(5, 120);
-        for n in 0..19 {
+        for n in 0..38 {
             let wakeup = Event::Wakeup { pid: 4, cpu: 1 };
             story
                 .entries
-                .push(Entry { t_ns: DUE - 950_000 + n * 50_000, ..at(0, 1, 6, THREAD, wakeup) });
+                .push(Entry { t_ns: DUE - 950_000 + n * 25_000, ..at(0, 1, 6, THREAD, wakeup) });
         }
         let story = story.then(0, 1, 6, THREAD, switch((8, 120, 1), (6, 120)));
         let story = match busy {
@@ -376,21 +381,13 @@ fn a_change_of_frequency_is_named_where_nothing_else_explains_the_time() {
 
 #[test]
 fn stopped_cpus_and_the_console_are_seen_through_disabled_interrupts() {
-    let stopper = |pid: i32| {
-        let comm = Word::new(&format!("migration/{pid}"));
-        let Event::Switch { prev, prev_prio, prev_state, prev_comm, next, next_prio, .. } =
-            switch((5, 120, 0), (pid, -1))
-        else {
-            unreachable!()
-        };
-        Event::Switch { prev, prev_prio, prev_state, prev_comm, next, next_prio, next_comm: comm }
-    };
+    let stopper = |pid| switch((5, 120, 0), (pid, -1));
     let story = Story::new(5, 120)
-        .then(10, 0, 5, THREAD, stopper(20))
-        .then(10, 1, 5, THREAD, stopper(21))
-        .timer(80_000, 20)
-        .target(85_000, 20, -1);
-    assert_eq!(story.culprit(), named(Cause::StopMachine, "migration/20-20"));
+        .then(10, 0, 5, THREAD, stopper(STOPPER))
+        .then(10, 1, 5, THREAD, stopper(STOPPER + 1))
+        .timer(80_000, STOPPER)
+        .target(85_000, STOPPER, -1);
+    assert_eq!(story.culprit(), named(Cause::StopMachine, "migration/0-20"));
     let story = Story::new(5, 120)
         .then(100, 0, 5, IRQS_OFF, Event::Console)
         .then(80_000, 0, 5, IRQS_OFF, Event::Wakeup { pid: 4, cpu: 0 })
