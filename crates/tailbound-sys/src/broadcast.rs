@@ -108,10 +108,11 @@ fn bound_to(socket: &OwnedFd) -> Result<u16, SysError> {
     Ok(u16::from_be(at.sin_port))
 }
 
-/// A filter that looks at the packet's first byte again and again, and refuses it.
+/// A filter that adds again and again, and refuses the packet. (Each look at the packet would become
+/// several instructions in the kernel, and the whole longer than it may be.)
 fn refuse_slowly(socket: &OwnedFd) -> Result<(), SysError> {
     let op = |code: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k: 0 };
-    let mut program = vec![op(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS); FILTER - 1];
+    let mut program = vec![op(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_K); FILTER - 1];
     program.push(op(libc::BPF_RET | libc::BPF_K));
     let filter = libc::sock_fprog { len: FILTER as libc::c_ushort, filter: program.as_mut_ptr() };
     set_option(

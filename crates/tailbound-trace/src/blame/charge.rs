@@ -24,10 +24,13 @@ const CONSOLE_BEFORE_NS: u64 = 1_000_000;
 /// How near a change of the frequency lies to the time that it costs, and the most that it costs.
 const FREQUENCY_NEAR_NS: u64 = 50_000;
 const FREQUENCY_MAX_NS: i64 = 1_000_000;
-/// A CPU that is silent proves something only where so many records would have been expected, by
-/// its rate over several times as long before.
-const EXPECTED_MIN: usize = 5;
+/// A CPU that is silent proves something where so many records would have been expected, by its rate
+/// over several times as long before; or where its tick was due.
+const EXPECTED_MIN: usize = 200;
 const RATE_OVER: usize = 4;
+/// The kernel's tick by the functions of its timer (the second before Linux 6.8), and its longest period.
+const TICKS: [&str; 2] = ["tick_nohz_handler", "tick_sched_timer"];
+const TICK_MAX_NS: u64 = 11_000_000;
 
 /// Where a segment lies on the thread's way.
 #[derive(Clone, Copy, Debug)]
@@ -273,7 +276,7 @@ impl Engine {
         }
         let others = self.cpus.iter().filter(|(cpu, _)| **cpu != place.cpu);
         let (mut silent, mut busy) = (0, 0);
-        for (_, other) in others {
+        for (cpu, other) in others {
             if other.records_between(from, to) > 0 {
                 return None;
             }
@@ -283,7 +286,8 @@ impl Engine {
             // A thread in user mode makes no records either, from one tick to the next.
             let before = from.saturating_sub((to - from).saturating_mul(RATE_OVER as u64));
             let expected = other.records_from(before, from) / RATE_OVER;
-            busy += usize::from(worked && expected >= EXPECTED_MIN);
+            let proves = expected >= EXPECTED_MIN || self.tick_due(*cpu, from, to);
+            busy += usize::from(worked && proves);
         }
         // Idle CPUs are silent anyway.
         if silent == 0 || busy == 0 {
@@ -328,6 +332,19 @@ impl Engine {
             return Some(sure(Cause::FairServer, String::new()));
         }
         Some(Charge { cause: Cause::FairServer, who: String::new(), sureness: Sureness::Unsure })
+    }
+
+    /// Was a tick of `cpu` due between two times, by the two before?
+    fn tick_due(&self, cpu: u32, from: u64, to: u64) -> bool {
+        let is_tick = |f: u64| self.symbols.name(f).is_some_and(|name| TICKS.contains(&name));
+        let before = self.marks_between(from.saturating_sub(2 * TICK_MAX_NS), from);
+        let ticks: Vec<u64> = before
+            .filter(|(_, on, m)| *on == cpu && matches!(m, Mark::Timer(f) if is_tick(*f)))
+            .map(|(t, ..)| *t)
+            .collect();
+        let [.., one, last] = ticks.as_slice() else { return false };
+        let period = last - one;
+        period > 0 && period <= TICK_MAX_NS && (from..to).contains(&(last + period))
     }
 
     fn is_stopper(&self, pid: i32) -> bool {

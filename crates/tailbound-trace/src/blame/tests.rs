@@ -229,13 +229,13 @@ fn a_late_timer_is_disabled_interrupts_only_where_that_is_known() {
 #[test]
 fn the_host_is_named_where_every_busy_cpu_was_silent() {
     let story = |busy: bool| {
-        // A CPU that made a record each 25 µs until then.
+        // A CPU that made a record each µs until then.
         let mut story = Story::new(5, 120);
-        for n in 0..38 {
+        for n in 0..950 {
             let wakeup = Event::Wakeup { pid: 4, cpu: 1 };
             story
                 .entries
-                .push(Entry { t_ns: DUE - 950_000 + n * 25_000, ..at(0, 1, 6, THREAD, wakeup) });
+                .push(Entry { t_ns: DUE - 950_000 + n * 1_000, ..at(0, 1, 6, THREAD, wakeup) });
         }
         let story = story.then(0, 1, 6, THREAD, switch((8, 120, 1), (6, 120)));
         let story = match busy {
