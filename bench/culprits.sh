@@ -5,7 +5,7 @@
 #   bench/culprits.sh host [CULPRIT…]     on this machine, as root, on its last CPU
 #   bench/culprits.sh lab [CULPRIT…]      in the lab: Debian's stock and PREEMPT_RT kernels, virtual time
 #
-# PROGRAM is the program (default: target/release/tailbound, else target/debug/tailbound), OUT a folder for the
+# LAB_DURATION is how long a run of the lab measures, in virtual time (default 300ms). PROGRAM is the program (default: target/release/tailbound, else target/debug/tailbound), OUT a folder for the
 # run files (default: a temporary one). LAB_KERNELS are the lab's kernels with the columns they stand in.
 # A sample counts as named right when its largest foreign part has the planted cause and, where a name is
 # planted, that name. The table is on standard output as Markdown, all else on standard error.
@@ -104,7 +104,7 @@ one() { # kernel, plant, load, above, cause, who, more, extra words before
             --load "$3" -o "$file" >"$log" 2>&1 || true
     else
         more=${7:-}
-        case $more in *-D*) ;; *) more="-D 1s $more" ;; esac
+        case $more in *-D*) ;; *) more="-D ${LAB_DURATION:-300ms} $more" ;; esac
         # shellcheck disable=SC2086 # several words
         "$PROGRAM" lab run --quiet --force -k "$1" -i 1ms --blame="$4" -L "$3" -o "$file" $more \
             >"$log" 2>&1 || true
