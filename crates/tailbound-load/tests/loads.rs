@@ -23,7 +23,7 @@ const MARK: &str = "TAILBOUND_LOAD_TEST";
 /// Nobody's user and group.
 const NOBODY: u32 = 65_534;
 /// One of each load, and the variants that start in their own way.
-const SPECS: [&str; 34] = [
+const SPECS: [&str; 37] = [
     "hackbench:groups=1",
     "hackbench:groups=1,ipc=pipe,mode=thread",
     "hackbench:groups=1,ipc=inet,fds=5",
@@ -54,6 +54,9 @@ const SPECS: [&str; 34] = [
     "culprit:kind=fair-server",
     "culprit:kind=long-call,busy=50us",
     "culprit:kind=kworker,busy=200us",
+    "culprit:kind=softirq,busy=100us",
+    "culprit:kind=interrupts-off,busy=100us",
+    "culprit:kind=lock-spin,busy=100us",
     "culprit:kind=console,interval=500ms",
     "cmd:line=sleep 1000",
     "cmd:line=(setsid sleep 1001 & sleep 1002 &) ; sleep 1003",

@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 pub mod boot;
+pub mod broadcast;
 pub mod calls;
 pub mod cheap_calls;
 pub mod clock;
@@ -30,6 +31,7 @@ pub mod icmp;
 pub mod ipc;
 pub mod limits;
 pub mod long_call;
+pub mod long_wake;
 pub mod mapping;
 pub mod mem;
 pub mod membarrier;

@@ -90,10 +90,10 @@ open_words! {
 }
 
 impl Cause {
-    /// Is it something else than the way that every wake-up takes?
+    /// Is it something else than the way that every wake-up takes, and what recording it adds?
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        !matches!(self, Self::WakeUp | Self::Own)
+        !matches!(self, Self::WakeUp | Self::Own | Self::Tracing)
     }
 
     /// For people: `interrupts disabled in`, to stand before a name.

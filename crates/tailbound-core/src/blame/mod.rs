@@ -42,8 +42,8 @@ pub struct BlameRecord {
     /// What each CPU did from shortly before the due time to the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<BlameLane>,
-    /// What recording the events within the latency cost, by the measured cost of one; it is
-    /// within the parts.
+    /// What recording the events within the latency cost, by the measured cost of one: the sum of
+    /// the parts `tracing`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tracing_ns: i64,
     /// A near miss: above half of the limit that was asked for, and not above it.

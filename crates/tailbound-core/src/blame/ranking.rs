@@ -22,7 +22,7 @@ pub struct Culprit {
     pub part_ns_max: i64,
     /// All that it took of all samples.
     pub total_ns: i64,
-    /// The least sure of the attributions.
+    /// How sure nine tenths of that time are, the surest first.
     pub sureness: Sureness,
 }
 
@@ -57,6 +57,65 @@ pub fn without_numbers(who: &str) -> String {
     who.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
+/// Times that are sure, likely, and not sure.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    sure_ns: i64,
+    likely_ns: i64,
+    unsure_ns: i64,
+}
+
+impl Times {
+    fn add(&mut self, sureness: Sureness, ns: i64) {
+        let sum = match sureness {
+            Sureness::Sure => &mut self.sure_ns,
+            Sureness::Likely => &mut self.likely_ns,
+            _ => &mut self.unsure_ns,
+        };
+        *sum = sum.saturating_add(ns);
+    }
+
+    fn absorb(&mut self, other: Self) {
+        self.add(Sureness::Sure, other.sure_ns);
+        self.add(Sureness::Likely, other.likely_ns);
+        self.add(Sureness::Unsure, other.unsure_ns);
+    }
+
+    fn all(self) -> i64 {
+        self.sure_ns.saturating_add(self.likely_ns).saturating_add(self.unsure_ns)
+    }
+
+    /// How sure nine tenths are: a few ns of something less sure do not make a doubt of it.
+    fn sureness(self) -> Sureness {
+        let most = |ns: i64| ns.saturating_mul(10) >= self.all().saturating_mul(9);
+        match () {
+            () if most(self.sure_ns) => Sureness::Sure,
+            () if most(self.sure_ns.saturating_add(self.likely_ns)) => Sureness::Likely,
+            () => Sureness::Unsure,
+        }
+    }
+}
+
+impl Culprit {
+    fn new(cause: Cause, who: String) -> Self {
+        let sureness = Sureness::Sure;
+        Self { cause, who, samples: 0, worst_ns: 0, part_ns_max: 0, total_ns: 0, sureness }
+    }
+
+    /// It took `ns` of a sample, more than anybody else where `is_main`.
+    fn absorb(&mut self, latency_ns: i64, ns: i64, is_main: bool) {
+        if is_main && self.samples == 0 {
+            self.worst_ns = latency_ns;
+        }
+        self.samples += usize::from(is_main);
+        if is_main || self.samples == 0 {
+            self.worst_ns = self.worst_ns.max(latency_ns);
+        }
+        self.part_ns_max = self.part_ns_max.max(ns);
+        self.total_ns = self.total_ns.saturating_add(ns);
+    }
+}
+
 impl Ranking {
     /// Ranks the culprits of `records`: of those above the limit, and where none is, of the near misses.
     #[must_use]
@@ -64,59 +123,44 @@ impl Ranking {
         let near = records.iter().filter(|r| r.near).count();
         let near_only = near > 0 && near == records.len();
         let counted = || records.iter().filter(|r| near_only || !r.near);
-        let mut culprits: Vec<Culprit> = Vec::new();
+        let mut culprits: Vec<(Culprit, Times)> = Vec::new();
         for record in counted() {
             let (cause, who) = record.culprit();
             let main = (cause, without_numbers(who));
-            let mut seen: Vec<(Cause, String, i64, Sureness)> = Vec::new();
+            let mut seen: Vec<(Cause, String, Times)> = Vec::new();
             for part in &record.parts {
                 let key = without_numbers(&part.who);
-                match seen.iter_mut().find(|(c, w, ..)| *c == part.cause && *w == key) {
-                    Some((_, _, ns, sure)) => {
-                        *ns = ns.saturating_add(part.ns);
-                        *sure = (*sure).max(part.sureness);
-                    }
-                    None => seen.push((part.cause, key, part.ns, part.sureness)),
+                let at = seen.iter().position(|(c, w, _)| *c == part.cause && *w == key);
+                let at = at.unwrap_or_else(|| {
+                    seen.push((part.cause, key, Times::default()));
+                    seen.len() - 1
+                });
+                if let Some((.., times)) = seen.get_mut(at) {
+                    times.add(part.sureness, part.ns);
                 }
             }
-            for (cause, who, ns, sureness) in seen {
+            for (cause, who, times) in seen {
                 let is_main = (cause, &who) == (main.0, &main.1);
-                let at = culprits.iter().position(|c| c.cause == cause && c.who == who);
-                let fresh = Culprit {
-                    cause,
-                    who,
-                    samples: 0,
-                    worst_ns: 0,
-                    part_ns_max: 0,
-                    total_ns: 0,
-                    sureness: Sureness::Sure,
-                };
+                let at = culprits.iter().position(|(c, _)| c.cause == cause && c.who == who);
                 let at = at.unwrap_or_else(|| {
-                    culprits.push(fresh);
+                    culprits.push((Culprit::new(cause, who), Times::default()));
                     culprits.len() - 1
                 });
-                let Some(culprit) = culprits.get_mut(at) else { continue };
-                if is_main {
-                    if culprit.samples == 0 {
-                        culprit.worst_ns = record.latency_ns;
-                    }
-                    culprit.samples += 1;
-                }
-                if is_main || culprit.samples == 0 {
-                    culprit.worst_ns = culprit.worst_ns.max(record.latency_ns);
-                }
-                culprit.part_ns_max = culprit.part_ns_max.max(ns);
-                culprit.total_ns = culprit.total_ns.saturating_add(ns);
-                culprit.sureness = culprit.sureness.max(sureness);
+                let Some((culprit, all)) = culprits.get_mut(at) else { continue };
+                culprit.absorb(record.latency_ns, times.all(), is_main);
+                all.absorb(times);
             }
         }
+        let told =
+            |(culprit, times): (Culprit, Times)| Culprit { sureness: times.sureness(), ..culprit };
+        let mut culprits: Vec<Culprit> = culprits.into_iter().map(told).collect();
         culprits
             .sort_by(|a, b| (b.samples, b.total_ns, &a.who).cmp(&(a.samples, a.total_ns, &b.who)));
         let least_ns = counted().map(|r| r.latency_ns).min().unwrap_or(0);
         Self { samples: counted().count(), near, near_only, least_ns, culprits }
     }
 
-    /// The answer in one sentence: `73 % of the 41 samples above 100 µs: work queue function vmstat_update`.
+    /// The answer in one sentence: `73 % of the 41 samples that were taken apart, 100 µs and more: …`.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Some(first) = self.culprits.first() else {
@@ -125,7 +169,8 @@ impl Ranking {
         let what = first.cause.sentence(&first.who);
         let hedge = match first.sureness {
             Sureness::Sure => "",
-            _ => " (likely)",
+            Sureness::Likely => " (likely)",
+            _ => " (one of several that fit)",
         };
         let least = format_ns_i64(self.least_ns);
         let (one, many) = match self.near_only {
@@ -135,8 +180,10 @@ impl Ranking {
         let sentence = match (first.samples, self.samples) {
             (_, 1) => format!("the one {one} of {least}: {what}{hedge}"),
             (some, all) => {
-                let share = (some.real() / all.real() * 100.0).round();
-                format!("{share} % of the {all} {many} of {least} and more: {what}{hedge}")
+                let share = some.real() / all.real() * 100.0;
+                format!(
+                    "{share:.0} % of the {all} {many} that were taken apart, {least} and more: {what}{hedge}"
+                )
             }
         };
         if self.near_only {
@@ -161,6 +208,7 @@ mod tests {
             without_numbers("in futex 0x1, woken by low-12, or cc1-7"),
             "in futex 0x1, woken by low, or cc1"
         );
+        assert_eq!(without_numbers("a-1 (last got by b-2)"), "a (last got by b)");
     }
 
     #[test]
@@ -178,7 +226,7 @@ mod tests {
         assert_eq!((first.part_ns_max, first.total_ns), (190_000, 330_000));
         assert_eq!(
             ranking.sentence(),
-            "67 % of the 3 samples of 150 µs and more: spinning for a lock: hackbench"
+            "67 % of the 3 samples that were taken apart, 150 µs and more: spinning for a lock: hackbench"
         );
         assert_eq!(Ranking::of(&[]).sentence(), "no late sample was taken apart");
     }
@@ -189,7 +237,7 @@ mod tests {
         let only = Ranking::of(&[near(80), near(90)]);
         assert_eq!(
             only.sentence(),
-            "no sample above the limit; 100 % of the 2 near misses of 80 ns and more: non-maskable interrupt"
+            "no sample above the limit; 100 % of the 2 near misses that were taken apart, 80 ns and more: non-maskable interrupt"
         );
         let both = Ranking::of(&[near(80), record(120, &[(Cause::PageFault, "", 120)])]);
         assert_eq!((both.samples, both.near, both.culprits.len()), (1, 1, 1));

@@ -26,6 +26,12 @@ const fn remedy(
     Remedy { text, check, setting }
 }
 
+const RCU: Remedy = remedy(
+    "let other CPUs run this one's RCU callbacks (rcu_nocbs=, nohz_full= on the kernel's command line)",
+    Some("rcu.nocb"),
+    None,
+);
+
 /// Functions of work queues and threads of the kernel, by a word in their names.
 const KNOWN: &[(&str, Remedy)] = &[
     (
@@ -54,6 +60,8 @@ const KNOWN: &[(&str, Remedy)] = &[
             Some("transparent-hugepages=never"),
         ),
     ),
+    ("RCU", RCU),
+    ("rcu", RCU),
     (
         "watchdog",
         remedy("keep the watchdog off this CPU", Some("wd.soft"), Some("soft-watchdog=0")),

@@ -4,14 +4,17 @@
 //!
 //! Context: the threads are the load; SETUP elsewhere. Units: ns; bursts, each of which is one of
 //!
-//! - higher-priority, long-call, kworker: a time of `busy`;
+//! - higher-priority, long-call, kworker, interrupts-off, lock-spin, softirq: a time of `busy`;
 //! - fair-server: a turn that the scheduler gave the ordinary thread before the real-time one;
-//! - console: a line.
+//! - console: a line;
+//! - hotplug: a CPU taken off and on again.
 //!
 //! By default one CPU is troubled, the last: the others stay usable.
 //! Interrupts between CPUs, of packets and of timers have loads of their own (`interrupts`, `timers`).
-//! Not here: what the threads do (`real_time`, `kernel`).
+//! Not here: what the threads do (`real_time`, `kernel`, `held`, `hotplug`).
 
+mod held;
+mod hotplug;
 mod kernel;
 mod real_time;
 
@@ -34,15 +37,21 @@ pub(crate) static KIND: LoadKind = LoadKind {
     options: &[
         (
             "kind",
-            "higher-priority (a busy real-time thread above), fair-server (an ordinary thread that the scheduler lets run before real-time ones), long-call (a system call without an end in sight), kworker (a work item of the kernel) or console (kernel messages)",
+            "higher-priority (a busy real-time thread above), fair-server (an ordinary thread that the scheduler lets run before real-time ones), long-call (a system call without an end in sight), kworker (a work item of the kernel), softirq (a soft interrupt of the network), interrupts-off (a system call that disables interrupts), lock-spin (a spin for a lock that the CPU before holds), console (kernel messages) or hotplug (a CPU taken off and on, in a guest of the lab alone)",
         ),
-        ("busy", "length of a burst (default 1ms; fair-server: 1800ms; not of console)"),
+        (
+            "busy",
+            "length of a burst (default 1ms; fair-server: 1800ms; not of console and hotplug)",
+        ),
         (
             "interval",
-            "about the time from one burst to the next (default 20ms; fair-server: 2s; console: 200ms)",
+            "about the time from one burst to the next (default 20ms; fair-server: 2s; console: 200ms; hotplug: 500ms)",
         ),
         ("priority", "of higher-priority: its SCHED_FIFO priority (default 99)"),
-        ("cpus", "CPUs it troubles, for example 1,3 (default: the last it may use)"),
+        (
+            "cpus",
+            "CPUs it troubles, for example 1,3 (default: the last it may use; lock-spin: the last two)",
+        ),
     ],
     // The fair server comes about once a second, and a machine may keep it from coming.
     coarse: true,
@@ -66,7 +75,11 @@ enum Kind {
     FairServer,
     LongCall,
     Kworker,
+    Softirq,
+    InterruptsOff,
+    LockSpin,
     Console,
+    Hotplug,
 }
 
 /// How long a burst may be, and what it is where nobody says.
@@ -78,12 +91,16 @@ struct Usual {
 }
 
 impl Kind {
-    const WORDS: [(&str, Self); 5] = [
+    const WORDS: [(&str, Self); 9] = [
         ("higher-priority", Self::HigherPriority),
         ("fair-server", Self::FairServer),
         ("long-call", Self::LongCall),
         ("kworker", Self::Kworker),
+        ("softirq", Self::Softirq),
+        ("interrupts-off", Self::InterruptsOff),
+        ("lock-spin", Self::LockSpin),
         ("console", Self::Console),
+        ("hotplug", Self::Hotplug),
     ];
 
     fn usual(self) -> Usual {
@@ -94,7 +111,12 @@ impl Kind {
             Self::LongCall => (MS, BUSY_MIN_NS, 100 * MS, 20 * MS),
             // What one piece of the terminal's buffer holds: between two the kernel offers the CPU.
             Self::Kworker => (MS, BUSY_MIN_NS, 10 * MS, 20 * MS),
+            // As long as is harmless: the kernel's own watchdogs wait for seconds.
+            Self::Softirq | Self::InterruptsOff | Self::LockSpin => {
+                (MS, BUSY_MIN_NS, 5 * MS, 20 * MS)
+            }
             Self::Console => (0, 0, 0, 200 * MS),
+            Self::Hotplug => (0, 0, 0, 500 * MS),
         };
         Usual { busy_ns, busy_min_ns, busy_max_ns, interval_ns }
     }
@@ -114,7 +136,7 @@ struct Options {
 impl Options {
     fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         let Some(kind) = r.word("kind", &Kind::WORDS)? else {
-            let help = "higher-priority, fair-server, long-call, kworker or console";
+            let help = "higher-priority, fair-server, long-call, kworker, softirq, interrupts-off, lock-spin, console or hotplug";
             return Err(r.missing("kind", help));
         };
         if kind != Kind::HigherPriority && r.spec.option("priority").is_some() {
@@ -122,6 +144,9 @@ impl Options {
         }
         if kind == Kind::Console && r.spec.option("busy").is_some() {
             return Err(r.bad("busy", "how long a line takes is up to the console"));
+        }
+        if kind == Kind::Hotplug && r.spec.option("busy").is_some() {
+            return Err(r.bad("busy", "how long it takes is up to the kernel"));
         }
         let usual = kind.usual();
         let busy_ns = r.time_ns("busy", usual.busy_min_ns)?.unwrap_or(usual.busy_ns);
@@ -149,14 +174,19 @@ impl Options {
 fn start(options: Options, note: Note<'_>) -> Started {
     let mut cpus = sched::affinity(0)?;
     if !options.pinned {
-        cpus.drain(..cpus.len().saturating_sub(1));
+        let troubled = if options.kind == Kind::LockSpin { 2 } else { 1 };
+        cpus.drain(..cpus.len().saturating_sub(troubled));
     }
     match options.kind {
         Kind::HigherPriority => real_time::higher_priority(options, &cpus),
         Kind::FairServer => real_time::fair_server(options, &cpus),
         Kind::LongCall => kernel::long_call(options, &cpus, note),
         Kind::Kworker => kernel::kworker(options, &cpus),
+        Kind::Softirq => held::softirq(options, &cpus),
+        Kind::InterruptsOff => held::interrupts_off(options, &cpus),
+        Kind::LockSpin => held::lock_spin(options, &cpus),
         Kind::Console => kernel::console(options, &cpus, note),
+        Kind::Hotplug => hotplug::start(options, &cpus),
     }
 }
 
@@ -244,7 +274,7 @@ mod tests {
             parse(&spec).map(|_| ()).unwrap_err().to_string()
         };
         assert!(refused("interval=1s").contains("kind="));
-        assert!(refused("kind=hotplug").contains("fair-server or long-call"));
+        assert!(refused("kind=earthquake").contains("fair-server or long-call"));
         assert!(refused("kind=higher-priority,busy=19ms").contains("a tenth"));
         assert!(refused("kind=higher-priority,interval=1ms").contains("a tenth"));
         assert!(refused("kind=higher-priority,priority=100").contains("from 1 to 99"));
@@ -253,6 +283,8 @@ mod tests {
         assert!(refused("kind=kworker,busy=1s,interval=2s").contains("at most 10ms"));
         assert!(refused("kind=long-call,priority=1").contains("higher-priority"));
         assert!(refused("kind=console,busy=1ms").contains("up to the console"));
+        assert!(refused("kind=hotplug,busy=1ms").contains("up to the kernel"));
+        assert!(refused("kind=softirq,busy=6ms").contains("at most 5ms"));
     }
 
     #[test]

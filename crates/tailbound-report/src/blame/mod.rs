@@ -69,7 +69,11 @@ pub(crate) fn notes(record: &BlameRecord) -> Vec<String> {
     let mut out = Vec::new();
     if record.tracing_ns > 0 {
         let ns = format_ns_i64(record.tracing_ns);
-        out.push(format!("Of this about {ns} are our own tracing, within the parts."));
+        let within = match marks::is_cycle(record) {
+            true => "within the parts",
+            false => "told as parts of their own",
+        };
+        out.push(format!("About {ns} of it are our own tracing, {within}."));
     }
     if record.lost {
         out.push(

@@ -21,6 +21,16 @@ const ORDINARY_WAY_NS: (i64, i64) = (3_000, 10_000);
 const SERVER_NEAR_NS: u64 = 200_000;
 /// How long before a stretch of the console's the message may have come.
 const CONSOLE_BEFORE_NS: u64 = 1_000_000;
+/// How near a change of the frequency lies to the time that it costs, and the most that it costs.
+const FREQUENCY_NEAR_NS: u64 = 50_000;
+const FREQUENCY_MAX_NS: i64 = 1_000_000;
+/// A CPU that is silent proves something where so many records would have been expected, by its rate
+/// over several times as long before; or where its tick was due.
+const EXPECTED_MIN: usize = 200;
+const RATE_OVER: usize = 4;
+/// The kernel's tick by the functions of its timer (the second before Linux 6.8), and its longest period.
+const TICKS: [&str; 2] = ["tick_nohz_handler", "tick_sched_timer"];
+const TICK_MAX_NS: u64 = 11_000_000;
 
 /// Where a segment lies on the thread's way.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +46,8 @@ pub(super) struct Place {
     pub(super) ready: Option<u64>,
     /// The thread is a measured loop of this program.
     pub(super) ours: bool,
+    /// The wake-up was recorded.
+    pub(super) woken: bool,
 }
 
 /// What a segment is charged to.
@@ -113,10 +125,35 @@ impl Engine {
         if place.is_short(s) {
             return sure(Cause::WakeUp, String::new());
         }
+        if let Some(other) = self.not_ready(place, s) {
+            return other;
+        }
         if let Some(taken) = self.taken(place, s, ground) {
             return taken;
         }
-        likely(Cause::IdleExit, who)
+        self.frequency(place, s).unwrap_or_else(|| likely(Cause::IdleExit, who))
+    }
+
+    /// Without a wake-up it is not known that the thread wanted the CPU, but where it was seen to wait for it.
+    fn not_ready(&self, place: &Place, s: &Segment) -> Option<Charge> {
+        if place.woken || place.phase != Phase::Switch {
+            return None;
+        }
+        let waits = self.threads.get(&place.pid).map(|t| t.waits_between(s.from, s.to));
+        let ready: u64 = waits.into_iter().flatten().map(|(from, to)| to - from).sum();
+        let known = i64::try_from(ready).is_ok_and(|ns| ns * 2 >= s.ns());
+        (!known).then(|| sure(Cause::Unexplained, "its wake-up was not recorded".to_owned()))
+    }
+
+    /// Did the CPU change its frequency about then? It stands still for that.
+    fn frequency(&self, place: &Place, s: &Segment) -> Option<Charge> {
+        let from = s.from.saturating_sub(FREQUENCY_NEAR_NS);
+        let near = self.marks_between(from, s.to).find_map(|(_, _, m)| match m {
+            Mark::Frequency(cpu, khz) if *cpu == place.cpu => Some(*khz),
+            _ => None,
+        });
+        let khz = near.filter(|_| s.ns() <= FREQUENCY_MAX_NS)?;
+        Some(likely(Cause::Frequency, format!("to {} MHz", khz / 1000)))
     }
 
     /// The thread itself had the CPU.
@@ -130,6 +167,9 @@ impl Engine {
         }
         if let Some(taken) = self.taken(place, s, ground) {
             return taken;
+        }
+        if let Some(changed) = self.frequency(place, s) {
+            return changed;
         }
         // A measured loop of ours does nothing in which time could pass.
         if place.ours && !ground.virtual_time && self.silent(place, s) {
@@ -152,12 +192,16 @@ impl Engine {
             return self.before_the_timer(place, s, ground, who);
         }
         let prio = self.threads.get(&s.pid).map_or(ORDINARY, |t| t.prio);
-        let comm = self.threads.get(&s.pid).map_or("", |t| t.comm.as_str());
-        if comm.starts_with("migration/") {
+        if self.is_stopper(s.pid) {
             return self.stopper(s, who);
         }
+        if let Some(other) = self.not_ready(place, s) {
+            return other;
+        }
         if prio <= place.prio {
-            return sure(Cause::HigherPriority, who);
+            let inherited = self.threads.get(&s.pid).is_some_and(|t| t.inherited);
+            let how = if inherited { " with an inherited priority" } else { "" };
+            return sure(Cause::HigherPriority, format!("{who}{how}"));
         }
         if place.is_short(s) {
             return sure(Cause::WakeUp, String::new());
@@ -188,18 +232,21 @@ impl Engine {
         if let What::Spin(_) = s.what {
             return sure(Cause::LockSpin, self.with_owner(s, who));
         }
+        if self.is_stopper(s.pid) {
+            return self.stopper(s, who);
+        }
+        if place.is_short(s) && !s.irqs_off {
+            return sure(Cause::WakeUp, String::new());
+        }
+        if self.console(place, s) {
+            return likely(Cause::Console, who);
+        }
         // The timer was due, this CPU went on to make records, and the interrupt did not come.
         if s.irqs_off {
             return sure(Cause::InterruptsOff, who);
         }
-        if place.is_short(s) {
-            return sure(Cause::WakeUp, String::new());
-        }
         if let Some(taken) = self.taken(place, s, ground) {
             return taken;
-        }
-        if self.console(place, s) {
-            return likely(Cause::Console, who);
         }
         if ground.virtual_time {
             return sure(Cause::InterruptsOff, who);
@@ -229,14 +276,18 @@ impl Engine {
         }
         let others = self.cpus.iter().filter(|(cpu, _)| **cpu != place.cpu);
         let (mut silent, mut busy) = (0, 0);
-        for (_, other) in others {
+        for (cpu, other) in others {
             if other.records_between(from, to) > 0 {
                 return None;
             }
             silent += 1;
-            let idle = other.between(from, to, What::Thread);
-            busy +=
-                usize::from(idle.iter().all(|s| !matches!(s.what, What::Idle(_) | What::Unknown)));
+            let did = other.between(from, to, What::Thread);
+            let worked = did.iter().all(|s| !matches!(s.what, What::Idle(_) | What::Unknown));
+            // A thread in user mode makes no records either, from one tick to the next.
+            let before = from.saturating_sub((to - from).saturating_mul(RATE_OVER as u64));
+            let expected = other.records_from(before, from) / RATE_OVER;
+            let proves = expected >= EXPECTED_MIN || self.tick_due(*cpu, from, to);
+            busy += usize::from(worked && proves);
         }
         // Idle CPUs are silent anyway.
         if silent == 0 || busy == 0 {
@@ -283,17 +334,28 @@ impl Engine {
         Some(Charge { cause: Cause::FairServer, who: String::new(), sureness: Sureness::Unsure })
     }
 
+    /// Was a tick of `cpu` due between two times, by the two before?
+    fn tick_due(&self, cpu: u32, from: u64, to: u64) -> bool {
+        let is_tick = |f: u64| self.symbols.name(f).is_some_and(|name| TICKS.contains(&name));
+        let before = self.marks_between(from.saturating_sub(2 * TICK_MAX_NS), from);
+        let ticks: Vec<u64> = before
+            .filter(|(_, on, m)| *on == cpu && matches!(m, Mark::Timer(f) if is_tick(*f)))
+            .map(|(t, ..)| *t)
+            .collect();
+        let [.., one, last] = ticks.as_slice() else { return false };
+        let period = last - one;
+        period > 0 && period <= TICK_MAX_NS && (from..to).contains(&(last + period))
+    }
+
+    fn is_stopper(&self, pid: i32) -> bool {
+        self.threads.get(&pid).is_some_and(|t| t.comm.as_str().starts_with("migration/"))
+    }
+
     /// A CPU's stopper thread: for one CPU, or for all of them at once.
     fn stopper(&self, s: &Segment, who: String) -> Charge {
-        let stops = |x: &Segment| {
-            x.what.is_thread()
-                && self
-                    .threads
-                    .get(&x.pid)
-                    .is_some_and(|t| t.comm.as_str().starts_with("migration/"))
-        };
+        let stops = |x: &Segment| x.what.is_thread() && self.is_stopper(x.pid);
         let count =
-            self.cpus.values().filter(|c| c.between(s.from, s.to, What::Unknown).iter().any(stops));
+            self.cpus.values().filter(|c| c.between(s.from, s.to, What::Thread).iter().any(stops));
         match count.count() {
             0 | 1 => sure(Cause::HigherPriority, who),
             _ => sure(Cause::StopMachine, who),
@@ -315,9 +377,14 @@ impl Engine {
         }
     }
 
+    /// The marks from `from` to `to`.
+    fn marks_between(&self, from: u64, to: u64) -> impl Iterator<Item = &(u64, u32, Mark)> {
+        let first = self.marks.partition_point(|(t, ..)| *t < from);
+        self.marks.iter().skip(first).take_while(move |(t, ..)| *t < to)
+    }
+
     /// Is there such a mark from `from` to `to`?
     pub(super) fn marked(&self, from: u64, to: u64, is: impl Fn(u32, &Mark) -> bool) -> bool {
-        let first = self.marks.partition_point(|(t, ..)| *t < from);
-        self.marks.iter().skip(first).take_while(|(t, ..)| *t < to).any(|(_, cpu, m)| is(*cpu, m))
+        self.marks_between(from, to).any(|(_, cpu, m)| is(*cpu, m))
     }
 }

@@ -217,6 +217,13 @@ impl Cpu {
         after.saturating_sub(first)
     }
 
+    /// Records from a time on, before another.
+    pub(super) fn records_from(&self, from: u64, to: u64) -> usize {
+        let first = self.times.partition_point(|t| *t < from);
+        let after = self.times.partition_point(|t| *t < to);
+        after.saturating_sub(first)
+    }
+
     pub(super) fn forget_before(&mut self, t: u64) {
         let n = self.segments.partition_point(|s| s.to < t);
         self.segments.drain(..n);

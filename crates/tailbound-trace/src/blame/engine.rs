@@ -70,8 +70,8 @@ pub(super) enum Mark {
     Fault(i32),
     /// A message went to the kernel's log.
     Console,
-    /// The frequency of this CPU changed.
-    Frequency(u32),
+    /// The frequency of this CPU changed, to so many kHz.
+    Frequency(u32, u64),
     /// This thread was moved from one CPU to another.
     Moved(i32, u32, u32),
     /// An ordinary thread got the CPU from a real-time one that was ready to run on.
@@ -289,7 +289,10 @@ impl Engine {
                 self.threads.entry(pid).or_default().cpu = to;
                 self.mark(e, Mark::Moved(pid, from, to));
             }
-            Event::Prio { pid, new, .. } => self.threads.entry(pid).or_default().prio = new,
+            Event::Prio { pid, old, new } => {
+                let thread = self.threads.entry(pid).or_default();
+                (thread.prio, thread.inherited) = (new, new < old);
+            }
             Event::LockWait { lock, flags } => {
                 // Bit 0: it spins; other waits give the CPU away. Source: LCB_F_SPIN.
                 if flags & 1 != 0 {
@@ -310,7 +313,7 @@ impl Engine {
             Event::WorkEnd => self.threads.entry(e.pid).or_default().work = None,
             Event::PageFault { .. } => self.mark(e, Mark::Fault(e.pid)),
             Event::Console => self.mark(e, Mark::Console),
-            Event::Frequency { cpu, .. } => self.mark(e, Mark::Frequency(cpu)),
+            Event::Frequency { cpu, khz } => self.mark(e, Mark::Frequency(cpu, khz)),
             Event::IpiSend { cpu, callsite, callback } => {
                 self.send(e, 1u64.checked_shl(cpu).unwrap_or(0), callsite, callback);
             }
@@ -432,6 +435,7 @@ impl Engine {
         };
         if !matches!(thread.state, State::Running) {
             thread.state = State::Ready(e.t_ns);
+            thread.woken(e.t_ns, if e.flags.in_thread() { e.pid } else { 0 });
         }
         if !self.watches(pid) {
             return;

@@ -10,7 +10,7 @@ use tailbound_core::blame::{
 };
 use tailbound_core::units::format_ns_i64;
 
-use super::charge::Place;
+use super::charge::{Charge, Place};
 use super::cpu::{Segment, What};
 use super::engine::{Engine, Mark};
 use super::thread::ORDINARY;
@@ -72,9 +72,7 @@ impl Engine {
         shorten(&mut parts);
         let cpu = wakeup.and_then(|w| w.switch).map(|at| at.cpu).or(late.cpu);
         let lanes = self.lanes(late);
-        let events: usize = cpu
-            .and_then(|c| self.cpus.get(&c))
-            .map_or(0, |c| c.records_between(late.due_ns, late.end_ns));
+        let tracing_ns = parts.iter().filter(|p| p.cause == Cause::Tracing).map(|p| p.ns).sum();
         let mut record = BlameRecord {
             thread: 0,
             name: self.threads.get(&late.pid).map_or_else(String::new, |t| t.comm.to_string()),
@@ -84,7 +82,7 @@ impl Engine {
             chain: Vec::new(),
             parts,
             lanes,
-            tracing_ns: ground.event_ns.saturating_mul(i64::try_from(events).unwrap_or(i64::MAX)),
+            tracing_ns,
             near: false,
             lost: ground.lost,
         };
@@ -117,11 +115,9 @@ impl Engine {
                 to: stretch.to,
                 ready,
                 ours: late.ours,
+                woken: wakeup.is_some(),
             };
-            for segment in self.on(stretch.cpu, stretch.from, stretch.to) {
-                let part = self.part(late, wakeup, &place, &segment, ground);
-                join(&mut parts, part);
-            }
+            parts.extend(self.phase(late, wakeup, &place, &stretch, ground));
         }
         parts
     }
@@ -176,37 +172,40 @@ impl Engine {
         }
     }
 
-    fn part(
+    /// The parts of one phase. What its records cost is taken out of the segments in which they were
+    /// made, and stands at the end of the phase as a part of its own.
+    fn phase(
         &self,
         late: &Late,
         wakeup: Option<&WakeUp>,
         place: &Place,
-        s: &Segment,
+        stretch: &Stretch,
         ground: &Ground,
-    ) -> BlamePart {
-        let mut charge = self.charge(place, s, ground);
-        let waker = wakeup.and_then(|w| w.waking).filter(|k| !k.by_interrupt && k.pid > 0);
-        if let (Phase::WakeUp, Some(waker)) = (place.phase, waker) {
-            // Another thread was to wake it: its own time is that thread's, and so is waiting for it.
-            let wait = self.threads.get(&waker.pid).filter(|t| t.prio > place.prio);
-            let kept_off = wait.and_then(|t| t.longest_wait(late.due_ns, waker.at.t_ns));
-            let name = self.thread_name(waker.pid);
-            charge.sureness = Sureness::Sure;
-            (charge.cause, charge.who) = match kept_off {
-                Some((from, to)) if signed(to) - signed(from) >= s.ns() / 2 => {
-                    (Cause::PriorityInversion, name)
-                }
-                _ => (Cause::Waker, name),
-            };
+    ) -> Vec<BlamePart> {
+        let blamed = (place.phase == Phase::WakeUp)
+            .then(|| self.waker(place, wakeup?.waking?, stretch.from))
+            .flatten();
+        let mut parts: Vec<BlamePart> = Vec::new();
+        let (mut from_ns, mut tracing_ns) = (signed(stretch.from) - signed(late.due_ns), 0);
+        for s in self.on(stretch.cpu, stretch.from, stretch.to) {
+            let charge = blamed.clone().unwrap_or_else(|| self.charge(place, &s, ground));
+            let records = self.cpus.get(&stretch.cpu).map_or(0, |c| c.records_from(s.from, s.to));
+            let records = i64::try_from(records).unwrap_or(i64::MAX);
+            let cost_ns = ground.event_ns.saturating_mul(records).clamp(0, s.ns());
+            tracing_ns += cost_ns;
+            let ns = s.ns() - cost_ns;
+            if ns > 0 {
+                join(&mut parts, part(place.phase, from_ns, ns, charge));
+                from_ns += ns;
+            }
         }
-        BlamePart {
-            phase: place.phase,
-            from_ns: signed(s.from) - signed(late.due_ns),
-            ns: s.ns(),
-            cause: charge.cause,
-            who: charge.who,
-            sureness: charge.sureness,
+        if tracing_ns > 0 {
+            // A mean of the cost is known, not what each record took.
+            let tracing =
+                Charge { cause: Cause::Tracing, who: String::new(), sureness: Sureness::Likely };
+            parts.push(part(place.phase, from_ns, tracing_ns, tracing));
         }
+        parts
     }
 
     pub(crate) fn lanes(&self, late: &Late) -> Vec<BlameLane> {
@@ -250,8 +249,9 @@ impl Engine {
             let (by, at) =
                 (self.thread_name(waker.pid), signed(waker.at.t_ns) - signed(late.due_ns));
             out.push(format!("It was woken by {by} at {}.", offset(at)));
+            out.extend(self.owners(late.due_ns, &waker));
         }
-        out.extend(sentences(&record.parts));
+        out.extend(sentences(&record.parts, wakeup.is_some()));
         let moved = self.marks.iter().filter(|(t, ..)| *t >= late.due_ns && *t <= late.end_ns);
         for (t, _, mark) in moved {
             if let Mark::Moved(pid, from, to) = mark
@@ -265,12 +265,13 @@ impl Engine {
     }
 }
 
-/// The parts that a person wants to read of, a sentence each.
-pub(crate) fn sentences(parts: &[BlamePart]) -> Vec<String> {
+/// The parts that a person wants to read of, a sentence each; was its wake-up recorded?
+pub(crate) fn sentences(parts: &[BlamePart], woken: bool) -> Vec<String> {
     let sentence = |part: &BlamePart| {
         let state = match part.phase {
             Phase::Timer => "its timer was due and had not been seen",
             Phase::WakeUp => "it had not been woken yet",
+            Phase::Switch if !woken => "no wake-up of it was recorded",
             Phase::Switch | Phase::Preempted => "it was ready and had no CPU",
             Phase::Running => "it had the CPU",
             Phase::Blocked => "it waited",
@@ -288,7 +289,7 @@ pub(crate) fn sentences(parts: &[BlamePart]) -> Vec<String> {
 }
 
 /// Time since the due time: `+31.8 µs`.
-fn offset(ns: i64) -> String {
+pub(super) fn offset(ns: i64) -> String {
     if ns < 0 { format_ns_i64(ns) } else { format!("+{}", format_ns_i64(ns)) }
 }
 
@@ -325,6 +326,11 @@ pub(super) fn activity(s: &Segment, target: i32) -> Option<Activity> {
     })
 }
 
+fn part(phase: Phase, from_ns: i64, ns: i64, charge: Charge) -> BlamePart {
+    let Charge { cause, who, sureness } = charge;
+    BlamePart { phase, from_ns, ns, cause, who, sureness }
+}
+
 /// Appends a part, or lengthens the last one where it is the same.
 pub(super) fn join(parts: &mut Vec<BlamePart>, part: BlamePart) {
     match parts.last_mut() {
@@ -351,6 +357,6 @@ pub(crate) fn shorten(parts: &mut Vec<BlamePart>) {
     }
 }
 
-fn signed(t: u64) -> i64 {
+pub(super) fn signed(t: u64) -> i64 {
     i64::try_from(t).unwrap_or(i64::MAX)
 }

@@ -50,8 +50,8 @@ impl Engine {
 
     /// The longest time within `from` to `to` that a thread was ready and had no CPU.
     pub(crate) fn kept_off_ns(&self, pid: i32, from: u64, to: u64) -> u64 {
-        let wait = self.threads.get(&pid).and_then(|t| t.longest_wait(from, to));
-        wait.map_or(0, |(a, b)| b.saturating_sub(a))
+        let waits = self.threads.get(&pid).map(|t| t.waits_between(from, to));
+        waits.into_iter().flatten().map(|(a, b)| b.saturating_sub(a)).max().unwrap_or(0)
     }
 
     /// Who got a contended lock of the kernel last.
@@ -92,6 +92,7 @@ impl Engine {
             to: s.to,
             ready: Some(s.from),
             ours: false,
+            woken: true,
         };
         self.charge(&place, segment, ground)
     }

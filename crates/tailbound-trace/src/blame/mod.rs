@@ -21,6 +21,7 @@ mod follow;
 mod inside;
 mod interruptions;
 mod names;
+mod owners;
 mod thread;
 mod wakeup;
 

@@ -57,16 +57,25 @@ impl Engine {
     fn ipi(&self, cpu: u32, s: &Segment, name: &str, function: u64) -> String {
         let mut text = name.to_owned();
         let bit = 1u64.checked_shl(cpu).unwrap_or(0);
+        // One that asks for a function names what is called for it, one to reschedule nothing.
+        let calls = name == "function call";
         let sent = self.sent.iter().rev().find(|sent| {
             sent.t_ns <= s.from
                 && s.from - sent.t_ns < SENT_BEFORE_NS
                 && sent.to & bit != 0
                 && sent.from != cpu
+                && (sent.callback != 0) == calls
         });
-        if function != 0 {
-            text = format!("{text} {}", self.function(function));
-        } else if let Some(name) = sent.and_then(|s| self.symbols.name(s.callback)) {
-            text = format!("{text} {name}");
+        let asked = match (function, sent) {
+            (0, Some(sent)) => self.symbols.name(sent.callback),
+            (0, None) => None,
+            (function, _) => Some(self.function(function)),
+        };
+        if let Some(asked) = asked {
+            text = match purpose(asked) {
+                Some(purpose) => format!("{text} {asked} ({purpose})"),
+                None => format!("{text} {asked}"),
+            };
         }
         match sent {
             Some(sent) => {
@@ -77,4 +86,20 @@ impl Engine {
             None => text,
         }
     }
+}
+
+/// What a function is called on other CPUs for, where its name does not say it.
+/// Source: kernel/sched/membarrier.c, arch/x86/mm/tlb.c, arch/x86/kernel/{alternative,process}.c,
+/// kernel/events/core.c, kernel/rcu/tree_exp.h.
+fn purpose(function: &str) -> Option<&'static str> {
+    Some(match function {
+        "ipi_mb" | "ipi_sync_core" | "ipi_rseq" | "ipi_sync_rq_state" => "membarrier",
+        "flush_tlb_func" | "do_flush_tlb_all" | "flush_tlb_func_remote" => "TLB flush",
+        "do_kernel_range_flush" => "TLB flush of the kernel's memory",
+        "do_sync_core" => "the kernel's code was changed",
+        "remote_function" | "__perf_event_enable" | "__perf_event_read" => "perf",
+        "rcu_exp_handler" => "expedited RCU",
+        "do_nothing" => "wait until it has left the kernel",
+        _ => return None,
+    })
 }

@@ -16,6 +16,8 @@ use crate::symbols::Symbols;
 const TARGET: i32 = 7;
 const PRIO: i32 = 19;
 const DUE: u64 = 1_000_000;
+/// The stopper of CPU 0, and from it on those of the others.
+const STOPPER: i32 = 20;
 
 const THREAD: u8 = 0;
 const HARD: u8 = 0x08 | 0x01;
@@ -47,8 +49,11 @@ fn at(t: u64, cpu: u32, pid: i32, flags: u8, event: Event) -> Entry {
 }
 
 fn switch(prev: (i32, i32, i64), next: (i32, i32)) -> Event {
-    let name =
-        |pid: i32| Word::new(&if pid == 0 { "swapper".to_owned() } else { format!("t{pid}") });
+    let name = |pid: i32| match pid {
+        0 => Word::new("swapper"),
+        STOPPER.. => Word::new(&format!("migration/{}", pid - STOPPER)),
+        _ => Word::new(&format!("t{pid}")),
+    };
     Event::Switch {
         prev: prev.0,
         prev_prio: prev.1,
@@ -224,7 +229,15 @@ fn a_late_timer_is_disabled_interrupts_only_where_that_is_known() {
 #[test]
 fn the_host_is_named_where_every_busy_cpu_was_silent() {
     let story = |busy: bool| {
-        let story = Story::new(5, 120).then(0, 1, 6, THREAD, switch((8, 120, 1), (6, 120)));
+        // A CPU that made a record each µs until then.
+        let mut story = Story::new(5, 120);
+        for n in 0..950 {
+            let wakeup = Event::Wakeup { pid: 4, cpu: 1 };
+            story
+                .entries
+                .push(Entry { t_ns: DUE - 950_000 + n * 1_000, ..at(0, 1, 6, THREAD, wakeup) });
+        }
+        let story = story.then(0, 1, 6, THREAD, switch((8, 120, 1), (6, 120)));
         let story = match busy {
             true => story,
             false => story.then(1, 1, 6, THREAD, switch((6, 120, 1), (0, 120))),
@@ -272,7 +285,10 @@ fn an_interrupt_from_another_cpu_has_a_sender() {
         .timer(71_000, 5)
         .target(75_000, 5, 120);
     let (cause, who) = story.culprit();
-    assert_eq!((cause, who.as_str()), (Cause::Ipi, "function call flush_tlb_func from t6-6"));
+    assert_eq!(
+        (cause, who.as_str()),
+        (Cause::Ipi, "function call flush_tlb_func (TLB flush) from t6-6")
+    );
 }
 
 #[test]
@@ -311,8 +327,81 @@ fn who_is_woken_by_a_thread_waits_for_that_thread() {
         THREAD,
         switch((6, 60, 1), (5, 120)),
     );
-    let (cause, who) = woken(story).culprit();
-    assert_eq!((cause, who.as_str()), (Cause::PriorityInversion, "t5-5"));
+    let record = woken(story).metal();
+    let (cause, who) = record.culprit();
+    assert_eq!((cause, who), (Cause::PriorityInversion, "t5-5 behind t6-6"));
+    let told = record.chain.join(" ");
+    assert!(told.contains("t5-5 (ordinary) was ready and had no CPU for 78.0 µs"), "{told}");
+    assert!(told.contains("because of t6-6 (real-time priority 39)"), "{told}");
+    // One that would keep off the waiting thread too is no inversion; nor is a boosted owner.
+    let story = Story::new(5, 120).then(1000, 0, 5, THREAD, switch((5, 120, 0), (6, 9))).then(
+        79_000,
+        0,
+        6,
+        THREAD,
+        switch((6, 9, 1), (5, 120)),
+    );
+    assert_eq!(woken(story).culprit().0, Cause::Waker);
+    let boost = Event::Prio { pid: 5, old: 120, new: PRIO };
+    let story = Story::new(5, 120).then(1000, 0, TARGET, THREAD, boost);
+    assert_eq!(woken(story).culprit().0, Cause::Waker, "its owner ran all the time");
+}
+
+#[test]
+fn what_recording_costs_is_a_part_of_its_own() {
+    let ground = Ground {
+        virtual_machine: Some(false),
+        firmware: Some(false),
+        event_ns: 100,
+        ..Ground::default()
+    };
+    let record = Story::new(5, 120).timer(200, 5).target(90_000, 5, 120).explain(ground);
+    let tracing = record.share_ns(Cause::Tracing, "");
+    assert_eq!((tracing, record.tracing_ns), (600, 600), "six records: {:#?}", record.parts);
+    assert_eq!(record.culprit().0, Cause::NotPreemptible);
+    // No more than the segment has, whatever a record is said to cost.
+    let dear = Ground { event_ns: 1_000_000, ..ground };
+    let record = Story::new(5, 120).timer(200, 5).target(90_000, 5, 120).explain(dear);
+    assert_eq!(record.tracing_ns, record.latency_ns - 200, "before the first nothing was recorded");
+}
+
+#[test]
+fn a_change_of_frequency_is_named_where_nothing_else_explains_the_time() {
+    let mut story = Story::new(0, 120).timer(200, 0).target(5000, 0, 120);
+    story.end = 60_000;
+    let changed = |cpu| Event::Frequency { cpu, khz: 1_200_000 };
+    let told = |cpu| {
+        Story { entries: story.entries.clone(), end: story.end }
+            .then(5500, 0, TARGET, THREAD, changed(cpu))
+            .culprit()
+    };
+    assert_eq!(told(0), named(Cause::Frequency, "to 1200 MHz"));
+    assert_eq!(told(1).0, Cause::Unexplained, "another CPU's");
+}
+
+#[test]
+fn stopped_cpus_and_the_console_are_seen_through_disabled_interrupts() {
+    let stopper = |pid| switch((5, 120, 0), (pid, -1));
+    let story = Story::new(5, 120)
+        .then(10, 0, 5, THREAD, stopper(STOPPER))
+        .then(10, 1, 5, THREAD, stopper(STOPPER + 1))
+        .timer(80_000, STOPPER)
+        .target(85_000, STOPPER, -1);
+    assert_eq!(story.culprit(), named(Cause::StopMachine, "migration/0-20"));
+    let story = Story::new(5, 120)
+        .then(100, 0, 5, IRQS_OFF, Event::Console)
+        .then(80_000, 0, 5, IRQS_OFF, Event::Wakeup { pid: 4, cpu: 0 })
+        .timer(81_000, 5)
+        .target(85_000, 5, 120);
+    assert_eq!(story.culprit().0, Cause::Console);
+}
+
+#[test]
+fn without_a_wake_up_nobody_is_said_to_have_kept_the_thread_waiting() {
+    let mut story = Story::new(5, 120).then(50_000, 0, 5, THREAD, Event::WorkEnd);
+    story.end = 90_000;
+    let record = story.metal();
+    assert_eq!(record.culprit(), (Cause::Unexplained, "its wake-up was not recorded"));
 }
 
 #[test]

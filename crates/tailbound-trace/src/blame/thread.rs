@@ -14,6 +14,8 @@ use super::cpu::What;
 pub(super) const ORDINARY: i32 = 100;
 /// How many stretches of waiting for a CPU are kept.
 const WAITS_MAX: usize = 64;
+/// How many wake-ups of a thread are kept with who made them.
+const WAKERS_MAX: usize = 16;
 
 /// Where a thread is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub(super) enum State {
 pub(super) struct Thread {
     pub(super) comm: Word,
     pub(super) prio: i32,
+    /// It has the priority of one that waits for it (priority inheritance).
+    pub(super) inherited: bool,
     pub(super) state: State,
     /// The CPU it last ran on or was woken for.
     pub(super) cpu: u32,
@@ -43,6 +47,8 @@ pub(super) struct Thread {
     pub(super) frames: Vec<What>,
     /// When it was ready and had no CPU.
     pub(super) waits: VecDeque<(u64, u64)>,
+    /// When it was woken, and by which thread (0: by an interrupt).
+    pub(super) wakers: VecDeque<(u64, i32)>,
 }
 
 impl Default for Thread {
@@ -50,12 +56,14 @@ impl Default for Thread {
         Self {
             comm: Word::new(""),
             prio: ORDINARY + 20,
+            inherited: false,
             state: State::Unknown,
             cpu: 0,
             work: None,
             spins: None,
             frames: Vec::new(),
             waits: VecDeque::new(),
+            wakers: VecDeque::new(),
         }
     }
 }
@@ -81,10 +89,17 @@ impl Thread {
         self.state = State::Running;
     }
 
-    /// The longest stretch within `from` to `to` that it was ready and had no CPU.
-    pub(super) fn longest_wait(&self, from: u64, to: u64) -> Option<(u64, u64)> {
-        let cut = |&(a, b): &(u64, u64)| (a.max(from), b.min(to));
-        let waits = self.waits.iter().map(cut).filter(|(a, b)| b > a);
-        waits.max_by_key(|(a, b)| b - a)
+    /// It was woken at `t` by a thread, or by an interrupt (0).
+    pub(super) fn woken(&mut self, t: u64, by: i32) {
+        if self.wakers.len() >= WAKERS_MAX {
+            self.wakers.pop_front();
+        }
+        self.wakers.push_back((t, by));
+    }
+
+    /// The stretches within `from` to `to` that it was ready and had no CPU.
+    pub(super) fn waits_between(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> {
+        let cut = move |&(a, b): &(u64, u64)| (a.max(from), b.min(to));
+        self.waits.iter().map(cut).filter(|(a, b)| b > a)
     }
 }

@@ -405,7 +405,7 @@ impl Assembly {
             return;
         }
         let mut parts = g.whats.spread(&open.parts.0);
-        let chain = sentences(&parts);
+        let chain = sentences(&parts, true);
         shorten(&mut parts);
         let late = Late {
             pid: self.pid,

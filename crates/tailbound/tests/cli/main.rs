@@ -10,8 +10,8 @@
 //! decide.rs   benchmarks, and the choice between two systems
 //! loads.rs    loads with phases, benchmarks and their rates
 //! lab.rs      what the lab refuses           bounds.rs from files to a statement
-//! observe.rs  the kernel's tracing beside a run
 //! interruptions.rs what takes time from chosen CPUs
+//! observe.rs  the kernel's tracing beside a run; blame.rs what it says of late wake-ups
 //! probes.rs   what holds for every probe; probe_*.rs what holds for some
 //! remains.rs what a killed process may leave behind (used by ../faults too)
 //! judged.rs   one context is judged by every command
@@ -29,6 +29,7 @@
 #[path = "../../../tailbound-import/tests/import/altered.rs"]
 mod altered;
 mod apart;
+mod blame;
 mod bounds;
 mod campaign;
 mod check;

@@ -9,6 +9,7 @@
 //! When the archive has moved on to other kernels, that is said and counted as skipped, and
 //! everything else is still checked.
 
+mod blamed;
 mod tuned;
 
 use std::fs;
@@ -104,6 +105,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("a seed is another run, the same each time", lab.seeds());
     tally.add("a CPU that is isolated is left alone, and all is undone", lab.isolated());
     tally.add("an experiment keeps the change that helps", lab.experiment());
+    tally.absorb(lab.culprits());
     tally.absorb(lab.golden(project)?);
     tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
     tally.absorb(lab.provers()?);
