@@ -20,6 +20,7 @@ use crate::lab::LabRecord;
 use crate::plan::Plan;
 use crate::requirement::Requirement;
 use crate::sums_as_text;
+use crate::tasks::TaskRecord;
 use crate::verdict::Verdict;
 use tailbound_rt::sums::Sums;
 
@@ -449,6 +450,8 @@ pub enum Line {
     Exceedance(ExceedanceRecord),
     /// For a late wake-up that was taken apart.
     Blame(Box<BlameRecord>),
+    /// At the end, and now and then: what was seen of a watched thread's jobs.
+    Task(Box<TaskRecord>),
     /// Once a second and load.
     Load(LoadRecord),
     /// After the measurement, once per repetition of a benchmark.

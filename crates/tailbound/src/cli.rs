@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Show(Lazy<ShowArgs>),
     /// Name what made wake-ups late: of a run, of a trace.dat of trace-cmd, or of a running process
     Blame(Lazy<crate::cli_blame::BlameArgs>),
+    /// Bound the response times of watched threads, or of a model written by hand, and try out changes
+    Tasks(Lazy<crate::cli_tasks::TasksArgs>),
     /// Compare two or more systems: intervals and verdict per quantile, exit status for CI
     Compare(Lazy<crate::cli_compare::CompareArgs>),
     /// Real time or real fast? Compare throughput and latency of two systems and recommend one

@@ -24,6 +24,7 @@ mod run;
 mod show;
 mod sign;
 mod sweep;
+mod tasks;
 mod tune;
 
 use std::process::ExitCode;
@@ -59,6 +60,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Report(args) => report::report(&args),
         Command::Show(args) => show::show(&args),
         Command::Blame(args) => blame::blame(&args),
+        Command::Tasks(args) => tasks::tasks(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Decide(args) => decide::decide(&args),
         Command::Import(args) => import::import(&args),
