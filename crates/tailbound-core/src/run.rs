@@ -5,6 +5,7 @@
 
 use crate::blame::BlameRecord;
 use crate::context::{self, Context};
+use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
 use crate::ended::EndReason;
 use crate::finding::Finding;
@@ -35,6 +36,8 @@ pub struct Run {
     pub blames: Vec<BlameRecord>,
     /// Watched threads as tasks.
     pub tasks: Vec<TaskRecord>,
+    /// Cycles of threads that were watched.
+    pub cycles: Vec<CycleRecord>,
     /// Achieved load.
     pub loads: Vec<LoadRecord>,
     /// Benchmarks and what they cost.
@@ -72,6 +75,7 @@ impl Run {
             exceedances: Vec::new(),
             blames: Vec::new(),
             tasks: Vec::new(),
+            cycles: Vec::new(),
             loads: Vec::new(),
             benchmarks: Vec::new(),
             figures: Vec::new(),
@@ -102,6 +106,7 @@ impl Run {
                 Some(old) => *old = *t,
                 None => self.tasks.push(*t),
             },
+            Line::Cycle(c) => self.cycles.push(*c),
             Line::Load(l) => self.loads.push(l),
             Line::Benchmark(w) => self.benchmarks.push(w),
             Line::Figure(f) => self.figures.push(f),
@@ -137,6 +142,7 @@ impl Run {
             .chain(self.exceedances.iter().cloned().map(Line::Exceedance))
             .chain(self.blames.iter().cloned().map(|b| Line::Blame(Box::new(b))))
             .chain(self.tasks.iter().cloned().map(|t| Line::Task(Box::new(t))))
+            .chain(self.cycles.iter().cloned().map(|c| Line::Cycle(Box::new(c))))
             .chain(self.loads.iter().cloned().map(Line::Load))
             .chain(self.raw.iter().cloned().map(Line::Raw))
             .chain(self.threads.iter().map(|t| Line::Thread(Box::new(t.clone()))))

@@ -29,6 +29,7 @@ pub mod thread_group;
 mod trace_ring;
 pub mod watch;
 mod watchdog;
+pub mod watched;
 
 pub use attributes::{allowed, clock_id};
 pub use blame::{Blamed, Blamer};

@@ -13,6 +13,7 @@ pub mod bound;
 pub mod brief;
 pub mod campaign;
 pub mod compare;
+pub mod cycles;
 pub mod decide;
 pub mod digest;
 pub mod escape;

@@ -26,6 +26,8 @@ mod tuned;
 mod until;
 mod urgent;
 pub mod view;
+pub mod watched;
+pub mod watched_tasks;
 mod world;
 
 pub use benchmarks::measure_benchmarks;

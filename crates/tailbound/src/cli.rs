@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Blame(Lazy<crate::cli_blame::BlameArgs>),
     /// Bound the response times of watched threads, or of a model written by hand, and try out changes
     Tasks(Lazy<crate::cli_tasks::TasksArgs>),
+    /// Watch the cycles of a program's own real-time threads, without changing it: period, response times, what each ns went to
+    Watch(Lazy<crate::cli_watch::WatchArgs>),
     /// Compare two or more systems: intervals and verdict per quantile, exit status for CI
     Compare(Lazy<crate::cli_compare::CompareArgs>),
     /// Real time or real fast? Compare throughput and latency of two systems and recommend one

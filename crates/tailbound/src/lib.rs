@@ -27,6 +27,7 @@ mod cli_tasks;
 mod cli_tune;
 mod cli_tune_auto;
 mod cli_tune_show;
+mod cli_watch;
 mod cmd;
 mod completions;
 mod consent;

@@ -32,8 +32,6 @@ pub struct Job {
     pub unwatched_ns: i64,
     /// The CPU it ended on.
     pub cpu: u32,
-    /// Did it run on another CPU before?
-    pub migrated: bool,
 }
 
 impl Job {

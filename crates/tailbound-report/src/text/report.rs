@@ -126,6 +126,7 @@ pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
     histogram(run, &mut page);
     statements(run, &mut page);
     crate::blame::short(&mut page, &run.blames);
+    crate::cycles::short(&mut page, &run.cycles);
     phases(analysis, &mut page);
     crate::bound::section(&mut page, analysis);
     loads(analysis, &mut page);

@@ -18,6 +18,7 @@ mod cpu;
 mod engine;
 mod explain;
 mod follow;
+mod inside;
 mod names;
 mod thread;
 mod wakeup;
@@ -27,7 +28,9 @@ mod tests;
 
 pub use engine::{Engine, Watched};
 pub use explain::{Ground, Late};
+pub(crate) use explain::{sentences, shorten};
 pub use follow::{Follow, Followed, Found, Wanted};
-pub use wakeup::WakeUp;
+pub(crate) use inside::Stretch;
+pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;
