@@ -34,6 +34,7 @@ pub mod run;
 pub mod runfile;
 pub mod spec;
 mod sums_as_text;
+pub mod tasks;
 pub mod units;
 pub mod utc;
 pub mod verdict;

@@ -12,6 +12,7 @@ use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
 use crate::record::{Header, Line, SecondRecord, ThreadRecord};
 use crate::sums_as_text::is_bounded;
+use crate::tasks::TaskRecord;
 use crate::units::grouped;
 
 /// Longest line of a run file: a histogram of every bucket is below 1 MiB.
@@ -46,6 +47,8 @@ pub const ROUNDS_MAX: u32 = 1 << 20;
 pub const BLAME_PARTS_MAX: usize = 1 << 10;
 /// Most spans of one of its CPUs.
 pub const BLAME_SPANS_MAX: usize = 1 << 12;
+/// Most entries of a list of a watched thread.
+pub const TASK_LIST_MAX: usize = 1 << 10;
 /// Most causes and longest cycles of one `cycle` line.
 pub const CYCLE_CAUSES_MAX: usize = 1 << 10;
 /// Most cycles in figures of one `cycle` line.
@@ -98,6 +101,7 @@ pub fn check(line: &Line) -> Result<(), LimitError> {
             count("activation", [e.activation, e.missed])
         }
         Line::Blame(b) => blame(b),
+        Line::Task(t) => task(t),
         Line::Cycle(c) => cycle(c),
         Line::Load(l) => ns("t_ns", [l.t_ns, l.span_ns]).and_then(|()| count("count", [l.count])),
         Line::Benchmark(w) => {
@@ -129,6 +133,19 @@ fn blame(b: &BlameRecord) -> Result<(), LimitError> {
     ns("t_ns", [b.t_ns, b.latency_ns, b.tracing_ns])?;
     ns("from_ns", b.parts.iter().flat_map(|p| [p.from_ns, p.ns]))?;
     ns("to_ns", b.lanes.iter().flat_map(|l| &l.spans).flat_map(|s| [s.from_ns, s.to_ns]))
+}
+
+fn task(t: &TaskRecord) -> Result<(), LimitError> {
+    let lists = [&t.distance_min_ns, &t.distance_max_ns, &t.execution_max_ns, &t.execution_min_ns];
+    if lists.iter().map(|l| l.len()).chain([t.cpus.len()]).any(|n| n > TASK_LIST_MAX) {
+        return Err(beyond("entries of a list of a task", TASK_LIST_MAX));
+    }
+    count("jobs", [t.jobs, t.lost, t.arrival.skipped])?;
+    ns("the lists of a task", lists.iter().flat_map(|l| l.iter().copied()))?;
+    let a = &t.arrival;
+    ns("period_ns", a.period_ns.into_iter().chain(a.jitter_ns).chain(a.offset_ns))?;
+    let seen = [&t.response, &t.suspension, &t.blocked, &t.latency, &t.section, &t.unwatched];
+    ns("ns", seen.iter().flat_map(|o| [o.ns, o.t_ns]).chain([t.from_ns, t.to_ns]))
 }
 
 /// As [`check`], of every line of a run that did not come from a run file.
@@ -172,6 +189,9 @@ pub(crate) fn whole(run: &Run) -> Result<(), LimitError> {
 pub(crate) fn lists(run: &Run) -> Result<(), LimitError> {
     if run.threads.len() > THREADS_MAX {
         return Err(beyond("records of threads and contexts", THREADS_MAX));
+    }
+    if run.tasks.len() > THREADS_MAX {
+        return Err(beyond("watched threads", THREADS_MAX));
     }
     if run.findings.len() > FINDINGS_MAX {
         return Err(beyond("findings", FINDINGS_MAX));

@@ -21,6 +21,7 @@ use crate::lab::LabRecord;
 use crate::plan::Plan;
 use crate::requirement::Requirement;
 use crate::sums_as_text;
+use crate::tasks::TaskRecord;
 use crate::verdict::Verdict;
 use tailbound_rt::sums::Sums;
 
@@ -450,6 +451,8 @@ pub enum Line {
     Exceedance(ExceedanceRecord),
     /// For a late wake-up that was taken apart.
     Blame(Box<BlameRecord>),
+    /// At the end, and now and then: what was seen of a watched thread's jobs.
+    Task(Box<TaskRecord>),
     /// At the end: the cycles of a thread that was watched.
     Cycle(Box<CycleRecord>),
     /// Once a second and load.

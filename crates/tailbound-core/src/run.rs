@@ -13,6 +13,7 @@ use crate::record::{
     BenchmarkRecord, BlockRecord, End, Event, ExceedanceRecord, Facts, FigureRecord, Header, Line,
     LoadRecord, RawRecord, SecondRecord, SelfCost, ThreadRecord, TimelineRecord, WindowRecord,
 };
+use crate::tasks::TaskRecord;
 use crate::units::format_span;
 use crate::verdict::Verdict;
 
@@ -33,6 +34,8 @@ pub struct Run {
     pub exceedances: Vec<ExceedanceRecord>,
     /// Late wake-ups that were taken apart.
     pub blames: Vec<BlameRecord>,
+    /// Watched threads as tasks.
+    pub tasks: Vec<TaskRecord>,
     /// Cycles of threads that were watched.
     pub cycles: Vec<CycleRecord>,
     /// Achieved load.
@@ -71,6 +74,7 @@ impl Run {
             blocks: Vec::new(),
             exceedances: Vec::new(),
             blames: Vec::new(),
+            tasks: Vec::new(),
             cycles: Vec::new(),
             loads: Vec::new(),
             benchmarks: Vec::new(),
@@ -98,6 +102,10 @@ impl Run {
             Line::Block(b) => self.blocks.push(b),
             Line::Exceedance(e) => self.exceedances.push(e),
             Line::Blame(b) => self.blames.push(*b),
+            Line::Task(t) => match self.tasks.iter_mut().find(|old| old.thread == t.thread) {
+                Some(old) => *old = *t,
+                None => self.tasks.push(*t),
+            },
             Line::Cycle(c) => self.cycles.push(*c),
             Line::Load(l) => self.loads.push(l),
             Line::Benchmark(w) => self.benchmarks.push(w),
@@ -133,6 +141,7 @@ impl Run {
             .chain(self.blocks.iter().cloned().map(Line::Block))
             .chain(self.exceedances.iter().cloned().map(Line::Exceedance))
             .chain(self.blames.iter().cloned().map(|b| Line::Blame(Box::new(b))))
+            .chain(self.tasks.iter().cloned().map(|t| Line::Task(Box::new(t))))
             .chain(self.cycles.iter().cloned().map(|c| Line::Cycle(Box::new(c))))
             .chain(self.loads.iter().cloned().map(Line::Load))
             .chain(self.raw.iter().cloned().map(Line::Raw))

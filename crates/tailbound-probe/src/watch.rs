@@ -177,6 +177,11 @@ impl<S: Sink> Watching<S> {
         self.recording.poll(&mut |seen| take(sink, seen, also));
     }
 
+    /// The same, to take something out.
+    pub fn so_far_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
     /// What is known so far.
     #[must_use]
     pub fn so_far(&self) -> &S {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::cycle::CycleRecord;
 use tailbound_core::record::SecondRecord;
+use tailbound_core::tasks::Job;
 use tailbound_trace::cycle::{Cycles, Found};
 
 use crate::recording::Recorded;
@@ -23,6 +24,8 @@ pub struct WatchedThread {
     pub late: Vec<BlameRecord>,
     /// Those wake-ups by the second.
     pub seconds: Vec<SecondRecord>,
+    /// Its cycles as jobs, on the trace's clock: those that were not taken while it was watched.
+    pub jobs: Vec<Option<Job>>,
 }
 
 /// Everything.
@@ -65,7 +68,7 @@ fn one(
     number: u32,
     begin_ns: u64,
 ) -> Option<WatchedThread> {
-    let Found { mut cycles, mut late, mut seconds } = found.remove(&tid)?;
+    let Found { mut cycles, mut late, mut seconds, jobs } = found.remove(&tid)?;
     let begin = i64::try_from(begin_ns).unwrap_or(0);
     (cycles.thread, cycles.process, cycles.policy) = (number, known.pid, known.policy);
     cycles.name.clone_from(&known.name);
@@ -76,5 +79,5 @@ fn one(
     }
     cycles.jobs.iter_mut().for_each(|j| j.release_ns = j.release_ns.saturating_sub(begin));
     seconds.iter_mut().for_each(|s| s.thread = number);
-    Some(WatchedThread { cycles, late, seconds })
+    Some(WatchedThread { cycles, late, seconds, jobs })
 }

@@ -35,6 +35,7 @@ pub mod precision;
 pub mod svg;
 pub mod sweep;
 pub mod table;
+pub mod tasks;
 pub mod text;
 pub mod worst;
 

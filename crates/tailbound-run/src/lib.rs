@@ -27,6 +27,7 @@ mod until;
 mod urgent;
 pub mod view;
 pub mod watched;
+pub mod watched_tasks;
 mod world;
 
 pub use benchmarks::measure_benchmarks;

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use tailbound_core::cycle::CycleRecord;
 use tailbound_core::finding::Impact;
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{
@@ -19,6 +20,8 @@ use tailbound_core::{
     Context, CpuSet, EndReason, Finding, Plan, Policy, Requirement, Run, ThreadEnd, utc,
 };
 use tailbound_probe::watched::{Watched, WatchedThread};
+
+use crate::watched_tasks::TaskModels;
 
 /// What else is known of it.
 #[derive(Clone, Debug)]
@@ -43,7 +46,7 @@ pub struct About {
 
 /// The run.
 #[must_use]
-pub fn run_of(watched: Watched, about: About) -> Run {
+pub fn run_of(watched: Watched, about: About, mut tasks: TaskModels) -> Run {
     let plan = plan(&watched, &about);
     let mut run = Run::new(header(plan, &about));
     run.events.push(Event {
@@ -56,6 +59,11 @@ pub fn run_of(watched: Watched, about: About) -> Run {
         cost.insert("watch_event_ns".to_owned(), tailbound_core::number::Real::real(ns));
     }
     run.self_cost = cost;
+    for thread in &watched.threads {
+        tasks.jobs(thread.jobs.iter().map(|job| (thread.cycles.tid, *job)));
+    }
+    let all: Vec<&CycleRecord> = watched.threads.iter().map(|t| &t.cycles).collect();
+    run.tasks = tasks.records(&all);
     for thread in watched.threads.into_iter().filter(|t| t.cycles.cycles > 0) {
         add(&mut run, thread, about.deadline_ns);
     }
@@ -67,7 +75,7 @@ pub fn run_of(watched: Watched, about: About) -> Run {
 }
 
 fn add(run: &mut Run, thread: WatchedThread, deadline_ns: Option<i64>) {
-    let WatchedThread { cycles, late, seconds } = thread;
+    let WatchedThread { cycles, late, seconds, jobs: _ } = thread;
     let counters = BTreeMap::from([("page_faults".to_owned(), cycles.page_faults)]);
     let mut dropped = BTreeMap::new();
     if cycles.broken > 0 {

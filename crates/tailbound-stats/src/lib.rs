@@ -42,6 +42,7 @@ pub mod student;
 pub mod summary;
 pub mod sweep;
 mod tally;
+pub mod tasks;
 pub mod verdict;
 pub mod windows;
 

@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Blame(Lazy<crate::cli_blame::BlameArgs>),
     /// Count what takes time from chosen CPUs: interrupts, work of the kernel, threads, and who sends it interrupts from other CPUs
     Interruptions(Lazy<crate::cli_interruptions::InterruptionsArgs>),
+    /// Bound the response times of watched threads, or of a model written by hand, and try out changes
+    Tasks(Lazy<crate::cli_tasks::TasksArgs>),
     /// Watch the cycles of a program's own real-time threads, without changing it: period, response times, what each ns went to
     Watch(Lazy<crate::cli_watch::WatchArgs>),
     /// Compare two or more systems: intervals and verdict per quantile, exit status for CI

@@ -24,6 +24,7 @@ mod cli_plan;
 mod cli_probe;
 mod cli_sign;
 mod cli_sweep;
+mod cli_tasks;
 mod cli_tune;
 mod cli_tune_auto;
 mod cli_tune_show;

@@ -135,6 +135,15 @@ fn lines() -> Vec<Value> {
                "lanes": [{"cpu": 3, "spans": [{"from_ns": -1, "to_ns": 2, "activity": "idle",
                                                "who": "w"}]}],
                "tracing_ns": 1, "near": true, "lost": true}),
+        json!({"type": "task", "thread": 0, "name": "n", "tid": 7, "policy": "fifo:80", "cpus": [1],
+               "jobs": 3, "lost": 1, "from_ns": 1, "to_ns": 9,
+               "arrival": {"model": "periodic", "period_ns": 4, "jitter_ns": 1, "offset_ns": 1,
+                           "skipped": 2},
+               "distance_min_ns": [3, 8], "distance_max_ns": [4, 8],
+               "execution_max_ns": [2, 3], "execution_min_ns": [1, 3],
+               "response": {"ns": 2, "t_ns": 1}, "suspension": {"ns": 0, "t_ns": 1},
+               "suspensions": 1, "blocked": {"ns": 0, "t_ns": 1}, "latency": {"ns": 1, "t_ns": 5},
+               "section": {"ns": 1, "t_ns": 5}, "unwatched": {"ns": 0, "t_ns": 1}}),
         json!({"type": "load", "load": 0, "name": "memory", "t_ns": 1, "span_ns": 2, "count": 3,
                "unit": "accesses"}),
         json!({"type": "self-cost", "values": {"clock_read_ns": 20.5}}),
@@ -171,6 +180,7 @@ fn beyond_a_schema(pointer: &str, was: &Value, to: &Value) -> bool {
         "/cause",
         "/sureness",
         "/activity",
+        "/model",
     ];
     let word = words.iter().any(|end| pointer.ends_with(end)) && to.is_string();
     let fact = ["/machine/", "/facts/"].iter().any(|within| pointer.contains(within))
@@ -220,7 +230,7 @@ fn every_type_of_line_is_in_the_schema() {
         assert!(read(&line), "the reader refuses its own {line}");
         assert_eq!(schema.errors(&line), Vec::<String>::new(), "{line}");
     }
-    assert_eq!(lines().len(), 15, "one line of each type");
+    assert_eq!(lines().len(), 16, "one line of each type");
 }
 
 #[test]
@@ -296,7 +306,7 @@ fn examples_in_the_documentation_follow_it() {
         assert!(value["type"] == "digest" || read(&value), "{example}");
         types.insert(value["type"].as_str().unwrap().to_owned());
     }
-    assert_eq!(types.len(), 19, "an example of each line type: {types:?}");
+    assert_eq!(types.len(), 20, "an example of each line type: {types:?}");
 }
 
 #[test]

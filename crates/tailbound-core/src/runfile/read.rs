@@ -131,7 +131,7 @@ pub fn read_run_checked(
                     trail.thread_again(line, old.map(Glance::of), Some(Glance::of(t)));
                     threads.known.know(t, run.exceedances.len());
                 }
-                let finding = matches!(record, Line::Finding(_) | Line::Thread(_));
+                let finding = matches!(record, Line::Finding(_) | Line::Thread(_) | Line::Task(_));
                 run.absorb(record);
                 if finding {
                     limits::lists(run)
@@ -262,6 +262,7 @@ fn typed_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
         "block" => Line::Block(of(kind, bytes)?),
         "exceedance" => Line::Exceedance(of(kind, bytes)?),
         "blame" => Line::Blame(of(kind, bytes)?),
+        "task" => Line::Task(of(kind, bytes)?),
         "cycle" => Line::Cycle(of(kind, bytes)?),
         "load" => Line::Load(of(kind, bytes)?),
         "work" => Line::Benchmark(of(kind, bytes)?),

@@ -13,5 +13,6 @@ mod differences;
 mod pure;
 mod quantiles;
 mod rounds;
+mod tasks;
 mod verdicts;
 mod windows;

@@ -7,16 +7,18 @@
 //! period. A cycle of whose time events were lost counts where the period says that its begin and end are
 //! those of one cycle; else it is broken, and in no figure.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use tailbound_core::Distribution;
 use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness, without_numbers};
 use tailbound_core::cycle::{Activation, CycleCause, CycleRecord, Job, Pace};
 use tailbound_core::record::SecondRecord;
+use tailbound_core::tasks::Job as TaskJob;
 
 use super::Found;
 use super::calls::Calls;
 use super::choose::{Choice, Known, choose};
+use super::job::{self, Cycle};
 use super::part::{Part, Parts, What, Whats};
 use super::wait::{Piece, Wait};
 use crate::blame::{Engine, Late, sentences, shorten};
@@ -56,6 +58,10 @@ pub(super) struct Ground<'a> {
     /// What the CPUs did before this is forgotten.
     pub(super) since: u64,
     pub(super) event_ns: i64,
+    /// The threads that are watched.
+    pub(super) watched: &'a BTreeSet<i32>,
+    /// Where cycles go as jobs.
+    pub(super) jobs: &'a mut Vec<(i32, Option<TaskJob>)>,
 }
 
 /// What time went to, without the numbers of threads: ten workers are one.
@@ -261,6 +267,7 @@ impl Assembly {
         if gone {
             self.choice = None;
             self.open = None;
+            g.jobs.push((self.pid, None));
         }
     }
 
@@ -325,6 +332,7 @@ impl Assembly {
             let one = period.is_some_and(|p| apart.abs_diff(p) <= p / 4);
             if open.unsure || next.lost || !one {
                 self.record.broken += 1;
+                g.jobs.push((self.pid, None));
                 return;
             }
             self.record.lossy += 1;
@@ -332,6 +340,9 @@ impl Assembly {
         debug_assert_eq!(open.end, end, "pieces adjoin");
         let response = signed(open.end) - signed(open.release);
         debug_assert_eq!(signed(open.parts.ns()), response, "parts adjoin");
+        let Open { release, start, end, cpu, .. } = open;
+        let whole = Cycle { release, start, end, cpu };
+        g.jobs.push((self.pid, Some(job::job(g.whats, &open.parts.0, whole, g.watched))));
         let mut sums: Vec<(Key, u64)> = Vec::new();
         let (mut execution, mut blocked) = (0u64, 0u64);
         for part in &open.parts.0 {
@@ -480,7 +491,7 @@ impl Assembly {
             worst: r.worst,
             jobs: r.jobs,
         };
-        Found { cycles: record, late: self.late, seconds: r.seconds }
+        Found { cycles: record, late: self.late, seconds: r.seconds, jobs: Vec::new() }
     }
 
     fn causes(&self, whats: &Whats) -> (Vec<CycleCause>, i64) {

@@ -18,6 +18,7 @@
 mod assemble;
 mod calls;
 mod choose;
+mod job;
 mod part;
 mod tracker;
 mod wait;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::cycle::CycleRecord;
 use tailbound_core::record::SecondRecord;
+use tailbound_core::tasks::Job;
 
 use crate::blame::{Engine, Ground, WakeUp, Watched};
 use crate::event::{Entry, Event};
@@ -84,6 +86,8 @@ pub struct Found {
     pub late: Vec<BlameRecord>,
     /// The wake-ups at the begin of cycles, by the second they were due in.
     pub seconds: Vec<SecondRecord>,
+    /// Its cycles as jobs, those that were not taken before.
+    pub jobs: Vec<Option<Job>>,
 }
 
 /// See the module.
@@ -97,6 +101,10 @@ pub struct Cycles {
     threads: BTreeMap<i32, Thread>,
     /// The call that each thread is in: followed ones, and those that wake them.
     in_call: HashMap<i32, Call>,
+    /// Their numbers.
+    watched: BTreeSet<i32>,
+    /// Cycles as jobs, until they are taken; `None`: one that was not seen whole.
+    jobs: Vec<(i32, Option<Job>)>,
     holes: Vec<u64>,
     look: u32,
     /// What the CPUs did before this is forgotten.
@@ -123,6 +131,8 @@ impl Cycles {
             whats: Whats::default(),
             threads: BTreeMap::new(),
             in_call: HashMap::new(),
+            watched: BTreeSet::new(),
+            jobs: Vec::new(),
             holes: Vec::new(),
             look: 0,
             since: 0,
@@ -134,6 +144,7 @@ impl Cycles {
     /// One thread more, from here on.
     pub fn watch(&mut self, pid: i32) {
         self.engine.watch(pid);
+        self.watched.insert(pid);
         self.threads
             .entry(pid)
             .or_insert_with(|| Thread { tracker: Tracker::new(pid), assembly: Assembly::new(pid) });
@@ -222,6 +233,8 @@ impl Cycles {
                     options: &self.options,
                     since: self.since,
                     event_ns: self.ground.event_ns,
+                    watched: &self.watched,
+                    jobs: &mut self.jobs,
                 },
                 piece,
             );
@@ -236,11 +249,18 @@ impl Cycles {
         self.engine.forget_before(self.since);
     }
 
+    /// The jobs of threads since they were last taken, of each in the order of time; `None`: one that was not
+    /// seen whole.
+    pub fn take_jobs(&mut self) -> Vec<(i32, Option<Job>)> {
+        std::mem::take(&mut self.jobs)
+    }
+
     /// What was found of each thread.
     #[must_use]
     pub fn finish(mut self) -> BTreeMap<i32, Found> {
         let mut out = BTreeMap::new();
         for (pid, thread) in std::mem::take(&mut self.threads) {
+            type Jobs = Vec<(i32, Option<Job>)>;
             let mut ground = assemble::Ground {
                 engine: &self.engine,
                 calls: &self.calls,
@@ -248,8 +268,15 @@ impl Cycles {
                 options: &self.options,
                 since: self.since,
                 event_ns: self.ground.event_ns,
+                watched: &self.watched,
+                jobs: &mut self.jobs,
             };
-            out.insert(pid, thread.assembly.end(&mut ground));
+            let mut found = thread.assembly.end(&mut ground);
+            let (own, others): (Jobs, Jobs) =
+                std::mem::take(&mut self.jobs).into_iter().partition(|(p, _)| *p == pid);
+            self.jobs = others;
+            found.jobs = own.into_iter().map(|(_, job)| job).collect();
+            out.insert(pid, found);
         }
         out
     }

@@ -26,6 +26,7 @@ mod run;
 mod show;
 mod sign;
 mod sweep;
+mod tasks;
 mod tune;
 mod watch;
 
@@ -63,6 +64,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Show(args) => show::show(&args),
         Command::Blame(args) => blame::blame(&args),
         Command::Interruptions(args) => interruptions::interruptions(&args),
+        Command::Tasks(args) => tasks::tasks(&args),
         Command::Watch(args) => watch::watch(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Decide(args) => decide::decide(&args),

@@ -21,6 +21,7 @@ use tailbound_probe::watch::{Known, Target, Watching};
 use tailbound_probe::watched::Watched;
 use tailbound_report::cycles as words;
 use tailbound_run::watched::{About, run_of};
+use tailbound_run::watched_tasks::TaskModels;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::Pid;
 use tailbound_sys::signal::Signals;
@@ -129,7 +130,8 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     if let Some(started) = &started {
         watching.started(started.pid.0.unsigned_abs());
     }
-    let ended = follow(args, &mut watching, &mut started, &signals, duration);
+    let mut tasks = TaskModels::new(began.monotonic_ns);
+    let ended = follow(args, &mut watching, &mut tasks, &mut started, &signals, duration);
     let event_ns = watching.event_ns();
     let measured_ns = clock::now_ns(clock::CLOCK_MONOTONIC).saturating_sub(began.monotonic_ns);
     let watched = Watched::of(watching.end(&mut |_| {}), began.monotonic_ns.max(0).cast_unsigned());
@@ -163,7 +165,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
             ),
         });
     }
-    let run = run_of(watched, about);
+    let run = run_of(watched, about, tasks);
     tell(args, &run, &notes, events, event_ns, ended.status)?;
     let judged = wish.deadline_ns.and(run.verdict.as_ref());
     Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
@@ -217,6 +219,7 @@ fn start(args: &WatchArgs) -> Result<Started, Failure> {
 fn follow(
     args: &WatchArgs,
     watching: &mut Watching<Cycles>,
+    tasks: &mut TaskModels,
     started: &mut Option<Started>,
     signals: &Signals,
     duration: Option<i64>,
@@ -241,6 +244,7 @@ fn follow(
             }
         }
         watching.poll(&mut |_| {});
+        tasks.jobs(watching.so_far_mut().take_jobs());
         if let Some(child) = started
             && let Ok(Some(status)) = process::try_wait(child.pid)
         {

@@ -59,6 +59,7 @@ mod probes;
 mod remains;
 mod rounds;
 mod small;
+mod tasks;
 mod tune;
 mod tune_for_now;
 mod tune_live;

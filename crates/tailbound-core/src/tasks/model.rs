@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The model of a set of threads that a response-time analysis takes, from a run or written by hand.
+//!
+//! Context: COLD. Units: ns.
+//! Not here: what was seen (`record`), the words of a file (`file`), the analysis (`tailbound_stats::tasks`).
+
+use crate::policy::Policy;
+
+use super::record::{ArrivalModel, TaskRecord};
+
+/// How often jobs of a task can come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// At most one in each period, each up to the jitter after its time.
+    Periodic {
+        /// Period, or shortest time between two.
+        period_ns: i64,
+        /// Release jitter.
+        jitter_ns: i64,
+    },
+    /// The shortest time from a release to the 1st, 2nd, … after it.
+    Curve(Vec<i64>),
+}
+
+/// One task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// Policy and priority.
+    pub policy: Policy,
+    /// The CPUs it runs on.
+    pub cpus: Vec<u32>,
+    /// Its releases.
+    pub arrivals: Arrivals,
+    /// A period that describes them, where they have one; the analysis does not need it.
+    pub period_ns: Option<i64>,
+    /// How much later than its due time a job may be released.
+    pub jitter_ns: i64,
+    /// The most execution time of 1, 2, … successive jobs.
+    pub execution_ns: Vec<i64>,
+    /// The most time asleep within a job.
+    pub suspension_ns: i64,
+    /// The most sleeps within a job, for whatever.
+    pub suspensions: u32,
+    /// The most time of a job asleep for locks that a thread of lower priority held.
+    pub blocking_ns: i64,
+    /// How long one section of a thread of lower priority with a lock can hold it up, once in a busy
+    /// window and once more for each sleep: the B of textbooks.
+    pub blocking_once_ns: i64,
+    /// The most time of a job ready while a thread of lower priority, or none, had the CPU.
+    pub latency_ns: i64,
+    /// The longest single stretch of that.
+    pub section_ns: i64,
+    /// The most time of a job ready behind threads that are not in the model.
+    pub unwatched_ns: i64,
+    /// The longest stretch for which it does not let itself be preempted.
+    pub non_preemptible_ns: i64,
+    /// When its jobs must be done, since they fell due.
+    pub deadline_ns: Option<i64>,
+    /// The longest response that was seen.
+    pub observed_ns: Option<i64>,
+    /// Jobs that this rests on; `None`: it was written by hand.
+    pub jobs: Option<u64>,
+}
+
+/// A set of tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Model {
+    /// In the order of the file.
+    pub tasks: Vec<Task>,
+    /// How long they were watched; `None`: written by hand.
+    pub watched_ns: Option<i64>,
+}
+
+impl Task {
+    /// A task of one job at a time with nothing but its execution; the rest is nothing.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        policy: Policy,
+        cpu: u32,
+        arrivals: Arrivals,
+        execution_ns: i64,
+    ) -> Self {
+        let (period_ns, jitter_ns) = match &arrivals {
+            Arrivals::Periodic { period_ns, jitter_ns } => (Some(*period_ns), *jitter_ns),
+            Arrivals::Curve(_) => (None, 0),
+        };
+        Self {
+            name: name.to_owned(),
+            policy,
+            cpus: vec![cpu],
+            arrivals,
+            period_ns,
+            jitter_ns,
+            execution_ns: vec![execution_ns],
+            suspension_ns: 0,
+            suspensions: 0,
+            blocking_ns: 0,
+            blocking_once_ns: 0,
+            latency_ns: 0,
+            section_ns: 0,
+            unwatched_ns: 0,
+            non_preemptible_ns: 0,
+            deadline_ns: None,
+            observed_ns: None,
+            jobs: None,
+        }
+    }
+
+    /// The one CPU it runs on, if it is one.
+    #[must_use]
+    pub fn cpu(&self) -> Option<u32> {
+        match self.cpus.as_slice() {
+            [cpu] => Some(*cpu),
+            _ => None,
+        }
+    }
+
+    /// Its priority, where the policy gives it a fixed one.
+    #[must_use]
+    pub fn fixed_priority(&self) -> Option<u8> {
+        match self.policy {
+            Policy::Fifo(p) | Policy::Rr(p) => Some(p),
+            _ => None,
+        }
+    }
+}
+
+impl From<&TaskRecord> for Task {
+    fn from(r: &TaskRecord) -> Self {
+        let periodic = r.arrival.model == ArrivalModel::Periodic;
+        Self {
+            name: r.name.clone(),
+            policy: r.policy,
+            cpus: r.cpus.clone(),
+            // The curve holds for what was seen whether the grid was found or not.
+            arrivals: Arrivals::Curve(r.distance_min_ns.clone()),
+            period_ns: r.arrival.period_ns.filter(|_| periodic),
+            jitter_ns: r.arrival.jitter_ns.filter(|_| periodic).unwrap_or(0),
+            execution_ns: r.execution_max_ns.clone(),
+            suspension_ns: r.suspension.ns,
+            suspensions: r.suspensions,
+            blocking_ns: r.blocked.ns,
+            blocking_once_ns: 0,
+            latency_ns: r.latency.ns,
+            section_ns: r.section.ns,
+            unwatched_ns: r.unwatched.ns,
+            non_preemptible_ns: 0,
+            deadline_ns: None,
+            observed_ns: Some(r.response.ns),
+            jobs: Some(r.jobs),
+        }
+    }
+}
+
+impl Model {
+    /// The model of what a run's lines `task` hold.
+    #[must_use]
+    pub fn of(records: &[TaskRecord]) -> Self {
+        let from = records.iter().map(|r| r.from_ns).min();
+        let to = records.iter().map(|r| r.to_ns).max();
+        let watched_ns = from.zip(to).map(|(from, to)| to.saturating_sub(from).max(0));
+        Self { tasks: records.iter().map(Task::from).collect(), watched_ns }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Threads as tasks, for people and scripts: the model, the bounds beside what was seen, what each bound
+//! is made of, and what changes if something were otherwise.
+//!
+//! Context: COLD. Units: ns in, text out.
+//! Not here: the analysis (`tailbound_stats::tasks`).
+
+mod json;
+mod rows;
+mod text;
+
+pub use json::{SCHEMA, json};
+pub use text::text;
+
+use tailbound_core::tasks::{Model, TaskRecord};
+use tailbound_stats::tasks::Answer;
+
+/// All that is told.
+#[derive(Clone, Debug)]
+pub struct Told<'a> {
+    /// The file's name.
+    pub name: String,
+    /// The model as it is.
+    pub model: &'a Model,
+    /// Its bounds.
+    pub answer: &'a Answer,
+    /// What was seen, for a model of a run.
+    pub records: &'a [TaskRecord],
+    /// What would be otherwise, in words, and the bounds then.
+    pub what_if: Option<(Vec<String>, &'a Answer)>,
+}

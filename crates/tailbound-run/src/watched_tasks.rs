@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Watched threads as tasks: their jobs go by one by one while they are watched, and become lines
+//! `task` of the run file.
+//!
+//! Context: COLD. Units: ns. Memory is that of the lists of a thread, however long it is watched.
+//! Not here: finding jobs (`tailbound_trace::cycle`), the lists (`tailbound_stats::tasks`).
+
+use std::collections::BTreeMap;
+
+use tailbound_core::blame::Cause;
+use tailbound_core::cycle::CycleRecord;
+use tailbound_core::policy::Policy;
+use tailbound_core::tasks::{Job, TaskRecord};
+use tailbound_stats::tasks::Watched;
+
+/// The threads so far.
+#[derive(Clone, Debug, Default)]
+pub struct TaskModels {
+    threads: BTreeMap<i32, Watched>,
+    /// Where the run's clock reads 0.
+    begin_ns: i64,
+}
+
+impl TaskModels {
+    /// None so far; the run's times count from `begin_ns` of the trace's clock.
+    #[must_use]
+    pub fn new(begin_ns: i64) -> Self {
+        Self { threads: BTreeMap::new(), begin_ns }
+    }
+
+    /// Jobs of threads, each in the order of time; `None`: one that was not seen whole.
+    pub fn jobs(&mut self, jobs: impl IntoIterator<Item = (i32, Option<Job>)>) {
+        for (tid, job) in jobs {
+            let thread = self
+                .threads
+                .entry(tid)
+                .or_insert_with(|| Watched::new(0, "", u32::try_from(tid).ok(), Policy::Other));
+            let Some(job) = job else {
+                thread.gap(1);
+                continue;
+            };
+            let since = |t: i64| t.saturating_sub(self.begin_ns);
+            thread.job(&Job {
+                release_ns: since(job.release_ns),
+                start_ns: since(job.start_ns),
+                end_ns: since(job.end_ns),
+                ..job
+            });
+        }
+    }
+
+    /// A line for each thread whose jobs were seen, and for each without that delayed one: how much
+    /// it delays others is not known then, and must not be passed over.
+    #[must_use]
+    pub fn records(&self, cycles: &[&CycleRecord]) -> Vec<TaskRecord> {
+        let none =
+            |c: &CycleRecord| Watched::new(c.thread, &c.name, u32::try_from(c.tid).ok(), c.policy);
+        cycles
+            .iter()
+            .filter_map(|c| match self.threads.get(&c.tid).filter(|w| w.jobs() > 0) {
+                Some(watched) => {
+                    let record = watched.record();
+                    let name = c.name.clone();
+                    Some(TaskRecord { thread: c.thread, name, policy: c.policy, ..record })
+                }
+                None => {
+                    let cpus = delayed_by(c.tid, cycles);
+                    (!cpus.is_empty()).then(|| TaskRecord { cpus, ..none(c).record() })
+                }
+            })
+            .collect()
+    }
+}
+
+/// The CPUs of threads that waited for `tid`.
+fn delayed_by(tid: i32, cycles: &[&CycleRecord]) -> Vec<u32> {
+    let name = format!("-{tid}");
+    let waited = |c: &&&CycleRecord| {
+        c.causes.iter().any(|x| x.cause == Cause::HigherPriority && x.who.ends_with(&name))
+    };
+    let mut cpus: Vec<u32> = cycles.iter().filter(waited).filter_map(|c| c.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}

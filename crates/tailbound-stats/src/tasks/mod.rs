@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Threads as tasks: from observed jobs to a model, and from a model to bounds of response times.
+//!
+//! Context: COLD. Units: ns. Documentation: docs/tasks.md.
+//!
+//! ```text
+//! Job ─► Watched (one per thread, bounded memory) ─► TaskRecord ─► Model ─► analyse ─► Answer
+//!                                     a model written by hand ────┘  └─ what if
+//! ```
+//! Not here: finding jobs in a trace (`tailbound-trace`), rendering (`tailbound-report`).
+
+mod answer;
+mod bound;
+mod demand;
+mod period;
+mod terms;
+mod watched;
+mod what_if;
+
+pub use answer::{Answer, Bound, NoBound, Term, TermKind, Thread};
+pub use bound::analyse;
+pub use watched::{WINDOW, Watched};
+pub use what_if::{Change, WhatIfError, named};

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `tasks`: threads as tasks, the bounds of their response times, and what would change.
+//!
+//! Context: COLD.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tailbound_core::tasks::{Model, TaskRecord, parse};
+use tailbound_core::units::parse_ns;
+use tailbound_report::tasks::{self as words, Told};
+use tailbound_stats::tasks::{Change, analyse, named};
+
+use crate::cli_tasks::TasksArgs;
+use crate::input;
+use crate::say::{self, Failure};
+
+/// Lines of a run that are not about tasks.
+const UNUSED: [&str; 6] = ["window", "block", "raw", "load", "second", "exceedance"];
+
+/// `tailbound tasks`
+pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
+    let changes: Vec<Change> = (args.what_if.iter())
+        .map(|text| text.parse().map_err(|e| Failure::usage(format!("--what-if: {e}"))))
+        .collect::<Result<_, _>>()?;
+    let (mut model, records) = read(&args.file)?;
+    let mut then = model.clone();
+    for change in &changes {
+        change.apply(&mut then).map_err(|e| Failure::usage(format!("--what-if: {e}")))?;
+    }
+    for text in &args.deadline {
+        deadline(text, &mut model, &mut then)?;
+    }
+    let answer = analyse(&model);
+    let after = (!changes.is_empty()).then(|| analyse(&then));
+    let told = Told {
+        name: input::name(&args.file),
+        model: &model,
+        answer: &answer,
+        records: &records,
+        what_if: after.as_ref().map(|a| (changes.iter().map(ToString::to_string).collect(), a)),
+    };
+    if args.json {
+        say::answer_json(&words::json(&told))?;
+    } else {
+        let style = say::style(&args.color.when);
+        say::answer_in(&words::text(&told, style), style)?;
+    }
+    // With a change the question was about what it leads to.
+    let outcome = after.as_ref().unwrap_or(&answer).outcome();
+    Ok(ExitCode::from(outcome.exit_status()))
+}
+
+fn read(path: &Path) -> Result<(Model, Vec<TaskRecord>), Failure> {
+    if path.extension().is_some_and(|e| e == "toml") {
+        let bytes = input::bytes(path)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let model = parse(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+        return Ok((model, Vec::new()));
+    }
+    let run = input::run_without(path, &UNUSED)?;
+    if run.tasks.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: no thread was watched in this run: `tailbound watch -o FILE` makes one with them, or write a model by \
+             hand (docs/tasks.md)",
+            path.display()
+        )));
+    }
+    Ok((Model::of(&run.tasks), run.tasks))
+}
+
+/// `NAME=TIME`, in the model as it is and as it would be; an added thread is only in the latter.
+fn deadline(text: &str, model: &mut Model, then: &mut Model) -> Result<(), Failure> {
+    let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("--deadline: {why}"));
+    let (name, time) =
+        text.rsplit_once('=').ok_or_else(|| wrong(&format!("`{text}` is not NAME=TIME")))?;
+    let ns = parse_ns(time).map_err(|e| wrong(&e))?;
+    if ns <= 0 {
+        return Err(wrong(&format!("{time} is not above zero")));
+    }
+    named(then, name).map_err(|e| wrong(&e))?.deadline_ns = Some(ns);
+    if let Ok(task) = named(model, name) {
+        task.deadline_ns = Some(ns);
+    }
+    Ok(())
+}
