@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 pub mod blame;
+pub mod btf;
 pub mod counts;
 pub mod decode;
 pub mod event;
