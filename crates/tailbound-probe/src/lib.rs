@@ -10,6 +10,7 @@
 
 mod attributes;
 pub mod blame;
+mod bpf;
 pub mod catalogue;
 mod clocks;
 mod cyclic;

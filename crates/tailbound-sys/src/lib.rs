@@ -10,6 +10,7 @@
 
 pub mod boot;
 pub mod bpf;
+pub mod call_names;
 pub mod cheap_calls;
 pub mod clock;
 pub mod coalescing;

@@ -10,6 +10,7 @@
 mod cause;
 mod ranking;
 mod remedy;
+mod stack;
 
 pub use cause::{Activity, Cause, Phase, Sureness};
 pub use ranking::{Culprit, Ranking};
@@ -71,6 +72,12 @@ pub struct BlamePart {
     /// How sure that is.
     #[serde(default)]
     pub sureness: Sureness,
+    /// Functions of the kernel, where they were recorded: the place first, then who called it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+    /// Who had the lock that was waited for, and who had the one that that thread waited for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub holder: String,
 }
 
 /// What one CPU did.
@@ -151,6 +158,8 @@ pub(crate) mod tests {
                 cause,
                 who: who.to_owned(),
                 sureness: Sureness::Sure,
+                stack: Vec::new(),
+                holder: String::new(),
             };
             from_ns += ns;
             part

@@ -40,8 +40,6 @@ pub enum MapKind {
     Hash = 1,
     /// Values by numbers from 0.
     Array = 2,
-    /// The same for each CPU.
-    PerCpuArray = 6,
     /// A ring that programs write and [`Ring`] reads.
     Ring = 27,
 }
@@ -203,16 +201,14 @@ impl Map {
         check(unsafe { call(MAP_UPDATE, &mut attr) }, "bpf", "set a value").map(drop)
     }
 
-    /// The value of `key`, `copies` times as long where each of so many CPUs has its own; `None` when there is none.
+    /// The value of `key`; `None` when there is none.
     #[must_use]
-    pub fn get(&self, key: &[u8], copies: usize) -> Option<Vec<u8>> {
-        // Values of CPUs are padded to words.
-        let length = self.value.next_multiple_of(8).checked_mul(copies.max(1))?;
-        let mut value = vec![0u8; length];
+    pub fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let mut value = vec![0u8; self.value];
         let mut attr = self.attr(key).ok()?;
         attr.value = value.as_mut_ptr() as usize as u64;
-        // SAFETY: the key is as long as the map's; the value has room for `copies`, which the callers take from
-        // the number of CPUs that the kernel has.
+        // SAFETY: the key is as long as the map's, and the value has room for one of the map's: kinds that
+        // have one for each CPU are not made here.
         let done = unsafe { call(MAP_LOOKUP, &mut attr) };
         (done >= 0).then_some(value)
     }

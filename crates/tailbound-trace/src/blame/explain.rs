@@ -193,6 +193,8 @@ impl Engine {
             cause: charge.cause,
             who: charge.who,
             sureness: charge.sureness,
+            stack: Vec::new(),
+            holder: String::new(),
         }
     }
 

@@ -20,6 +20,7 @@ mod explain;
 mod follow;
 mod names;
 mod thread;
+mod told;
 mod wakeup;
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ mod tests;
 pub use engine::{Engine, Watched};
 pub use explain::{Ground, Late};
 pub use follow::{Follow, Followed, Found, Wanted};
+pub use told::{Told, ToldKind};
 pub use wakeup::WakeUp;
 
 pub use tailbound_core::blame::BlameRecord;
