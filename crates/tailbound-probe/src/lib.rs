@@ -17,6 +17,7 @@ mod cyclic;
 mod error;
 mod figures;
 mod handover;
+pub mod hot;
 pub mod kind;
 mod noise;
 pub mod observe;

@@ -49,6 +49,7 @@ pub struct Watching {
     target: Target,
     known: BTreeMap<i32, Known>,
     left_out: bool,
+    wanted: Wanted,
 }
 
 /// What watching came to.
@@ -83,10 +84,35 @@ impl Watching {
         };
         let watched = Watched::Threads(std::collections::BTreeSet::new());
         let follow = Follow::new(watched, recording.symbols(), ground, wanted);
-        let mut watching =
-            Self { root, recording, follow, target, known: BTreeMap::new(), left_out: false };
+        let mut watching = Self {
+            root,
+            recording,
+            follow,
+            target,
+            known: BTreeMap::new(),
+            left_out: false,
+            wanted,
+        };
         watching.look();
         Ok(watching)
+    }
+
+    /// Kernel stacks of those who keep the threads off their CPU, where this kernel and user allow it.
+    pub fn with_stacks(&mut self) {
+        self.recording.with_stacks(&self.root);
+        self.known.keys().for_each(|tid| self.recording.stacks_of(*tid));
+        self.recording.late_above(self.wanted.above_ns);
+    }
+
+    /// Lays stacks onto the wake-ups taken apart; of those that are to come only what would be kept counts.
+    fn stacks(&mut self) {
+        let known = &self.known;
+        let is = |name: &str, tid: i32| known.get(&tid).is_some_and(|k| k.name == name);
+        let records = self.follow.records_mut();
+        self.recording.stacks_onto(records, &is);
+        if let Some(least) = records.get(self.wanted.most.saturating_sub(1)) {
+            self.recording.late_above(least.latency_ns);
+        }
     }
 
     /// Threads that are there now; `false` once the process is gone.
@@ -122,6 +148,7 @@ impl Watching {
         }
         self.follow.watch(key);
         self.follow.name_thread(key, &thread.name);
+        self.recording.stacks_of(key);
         self.known.insert(key, Known { pid, name: thread.name, policy: thread.policy });
     }
 
@@ -129,6 +156,7 @@ impl Watching {
     pub fn poll(&mut self, also: &mut dyn FnMut(&Entry)) {
         let follow = &mut self.follow;
         self.recording.poll(&mut |seen| take(follow, seen, also));
+        self.stacks();
     }
 
     /// What is known so far.
@@ -150,7 +178,8 @@ impl Watching {
     }
 
     /// Ends it.
-    pub fn end(self, also: &mut dyn FnMut(&Entry)) -> WatchEnd {
+    pub fn end(mut self, also: &mut dyn FnMut(&Entry)) -> WatchEnd {
+        self.poll(also);
         let mut follow = self.follow;
         let mut recorded = self.recording.end(&mut |seen| take(&mut follow, seen, also));
         if self.left_out {

@@ -6,7 +6,7 @@
 macro_rules! names {
     ($number:expr; $($name:ident = $call:ident),* $(,)?) => {
         match $number {
-            $(n if n == libc::$call => stringify!($name).to_owned(),)*
+            $(n if n == i64::from(libc::$call) => stringify!($name).to_owned(),)*
             other => format!("number {other}"),
         }
     };
@@ -15,7 +15,6 @@ macro_rules! names {
 /// `read`, or `number 1234` for one that is not in the list.
 #[must_use]
 pub fn of(number: i64) -> String {
-    let Ok(number) = libc::c_long::try_from(number) else { return format!("number {number}") };
     names!(number;
         read = SYS_read, write = SYS_write, readv = SYS_readv, writev = SYS_writev, pread64 = SYS_pread64,
         pwrite64 = SYS_pwrite64, openat = SYS_openat, close = SYS_close, ioctl = SYS_ioctl, fsync = SYS_fsync,

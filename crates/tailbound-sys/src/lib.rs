@@ -39,6 +39,7 @@ pub mod new_file;
 pub mod only_reads;
 pub mod owner;
 pub mod perf;
+pub mod perf_cpu;
 pub mod private;
 pub mod process;
 pub mod program;

@@ -16,6 +16,7 @@ pub mod event;
 pub mod format;
 pub mod merge;
 pub mod page;
+pub mod samples;
 pub mod split;
 pub mod symbols;
 

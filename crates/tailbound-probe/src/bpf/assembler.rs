@@ -11,18 +11,17 @@ use tailbound_sys::bpf::Map;
 /// A register: R0 has results, R1 to R5 arguments, R6 to R9 are kept, R10 is the end of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reg {
-    R0,
-    R1,
-    R2,
-    R3,
-    R4,
-    R5,
-    R6,
-    R7,
-    R8,
-    R9,
+    R0 = 0,
+    R1 = 1,
+    R2 = 2,
+    R3 = 3,
+    R4 = 4,
+    R6 = 6,
+    R7 = 7,
+    R8 = 8,
+    R9 = 9,
     /// The stack grows down from here.
-    Stack,
+    Stack = 10,
 }
 
 /// How much is read or written.
@@ -48,7 +47,6 @@ pub(super) enum Op {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum If {
     Equal = 0x10,
-    Above = 0x20,
     NotEqual = 0x50,
     SignedAtMost = 0xd0,
     AtMost = 0xb0,

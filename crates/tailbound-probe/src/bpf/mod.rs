@@ -15,10 +15,12 @@ mod layout;
 mod programs;
 mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tailbound_core::Finding;
 use tailbound_core::blame::BlameRecord;
+use tailbound_core::finding::Impact;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Root;
 use tailbound_sys::SysError;
@@ -76,7 +78,7 @@ pub(crate) struct Tier {
     ring: Ring,
     _attached: Vec<Attached>,
     symbols: Arc<Symbols>,
-    watched: BTreeMap<i32, ()>,
+    watched: BTreeSet<i32>,
     kept: Vec<Told>,
     notes: Vec<String>,
     threshold_ns: i64,
@@ -105,7 +107,7 @@ impl Tier {
             ring,
             _attached: attached,
             symbols,
-            watched: BTreeMap::new(),
+            watched: BTreeSet::new(),
             kept: Vec::new(),
             notes,
             threshold_ns: i64::MAX,
@@ -142,11 +144,13 @@ impl Tier {
 
     /// One thread more is watched.
     pub(crate) fn watch(&mut self, tid: i32) {
-        if self.watched.contains_key(&tid) || self.watched.len() >= THREADS_MAX as usize {
+        if self.watched.contains(&tid) || self.watched.len() >= THREADS_MAX as usize {
             return;
         }
         match self.maps.watched.set(&tid.to_ne_bytes(), &[0; watched::BYTES]) {
-            Ok(()) => drop(self.watched.insert(tid, ())),
+            Ok(()) => {
+                self.watched.insert(tid);
+            }
             Err(e) => self.notes.push(format!("{e}: no stacks of thread {tid}")),
         }
     }
@@ -162,22 +166,23 @@ impl Tier {
         self.kept.drain(..beyond);
     }
 
-    /// Lays what was told of thread `tid` onto its late wake-up, due at `due_ns` of the trace's clock; `true` where
+    /// Lays what was told of a thread that `is` the one onto its late wake-up, due at `due_ns` of the trace's clock; `true` where
     /// something explained it.
-    pub(crate) fn onto(&self, record: &mut BlameRecord, tid: i32, due_ns: i64) -> bool {
-        let of = self.kept.iter().filter(|t| t.tid == tid);
-        of.fold(false, |any, told| told.onto(record, due_ns) || any)
-    }
-
-    /// What was told and fits no part is of the same time: for records whose thread has a name alone.
-    pub(crate) fn onto_any(
-        &self,
+    /// Each is laid onto one record alone.
+    pub(crate) fn onto(
+        &mut self,
         record: &mut BlameRecord,
         due_ns: i64,
         is: impl Fn(i32) -> bool,
     ) -> bool {
-        let of = self.kept.iter().filter(|t| is(t.tid));
-        of.fold(false, |any, told| told.onto(record, due_ns) || any)
+        let before = self.kept.len();
+        self.kept.retain(|told| !(is(told.tid) && told.onto(record, due_ns)));
+        self.kept.len() < before
+    }
+
+    /// The oldest that was laid onto nothing yet.
+    pub(crate) fn oldest_ns(&self) -> Option<i64> {
+        self.kept.iter().map(|t| t.t_ns).min()
     }
 
     /// Records that found no room.
@@ -192,7 +197,7 @@ impl Tier {
             let value = self.maps.watched.get(&tid.to_ne_bytes())?;
             Some((*tid, waited(&value)?))
         };
-        self.watched.keys().filter_map(one).collect()
+        self.watched.iter().filter_map(one).collect()
     }
 
     /// What was done on the way.
@@ -221,6 +226,13 @@ impl Tier {
         }
         out
     }
+}
+
+/// What is lost without programs.
+pub(crate) fn lost_finding(why: &BpfError) -> Finding {
+    Finding::new("no-stacks", Impact::Notice, format!("no kernel stacks of late wake-ups: {why}"))
+        .meaning("Who kept a thread off its CPU is told, the place in the kernel and the owners of locks are not.")
+        .remedy("Run as root, or with CAP_BPF and CAP_PERFMON, on a kernel with CONFIG_DEBUG_INFO_BTF that is not locked down to confidentiality.")
 }
 
 fn attach(
@@ -293,7 +305,6 @@ fn waited(value: &[u8]) -> Option<Waited> {
 }
 
 /// Bytes of memory in the kernel: the table, which is taken at once, and the ring.
-#[must_use]
 pub(crate) fn kernel_bytes() -> u64 {
     // A hash table's element has 48 bytes of its own beside key and value.
     let element = watched::BYTES as u64 + 8 + 48;

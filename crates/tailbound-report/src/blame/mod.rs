@@ -27,6 +27,7 @@ pub use json::{SCHEMA, json, ranking};
 pub(crate) use look::named;
 pub(crate) use marks::phases;
 pub(crate) use nest::nested;
+pub(crate) use rows::hanging;
 pub use svg::picture;
 pub use text::text;
 pub(crate) use text::{heading, short};

@@ -191,6 +191,11 @@ impl Follow {
         &self.found
     }
 
+    /// The wake-ups taken apart so far, for what another source tells of them.
+    pub fn records_mut(&mut self) -> &mut [BlameRecord] {
+        &mut self.found.records
+    }
+
     /// What was found in all.
     #[must_use]
     pub fn finish(mut self) -> Found {

@@ -99,7 +99,7 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
 }
 
 fn about_blame(f: &Finding) -> bool {
-    ["blamed", "not-blamed", "not-all-blamed", "trace-lost", "trace-unreadable"]
+    ["blamed", "not-blamed", "no-stacks", "not-all-blamed", "trace-lost", "trace-unreadable"]
         .contains(&f.id.as_str())
 }
 
@@ -130,6 +130,9 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
     let machine = virtual_machine(&root);
     let mut watching = Watching::begin(root, &exe, target, wanted, machine, false)
         .map_err(|e| Failure::cannot(format!("blame {pid}: {e}")))?;
+    if !args.plain {
+        watching.with_stacks();
+    }
     let end = Instant::now() + Duration::from_nanos(ns.unsigned_abs());
     let mut notes = Vec::new();
     for look in 1u32.. {

@@ -13,6 +13,7 @@ mod compare;
 mod decide;
 mod export;
 mod history;
+mod hot;
 mod import;
 mod lab;
 mod load;
@@ -59,6 +60,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Report(args) => report::report(&args),
         Command::Show(args) => show::show(&args),
         Command::Blame(args) => blame::blame(&args),
+        Command::Hot(args) => hot::hot(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Decide(args) => decide::decide(&args),
         Command::Import(args) => import::import(&args),
