@@ -231,9 +231,9 @@ mod tests {
             kind,
             comm: "loop\u{1b}[31m".to_owned(),
         };
-        (0..90).for_each(|_| tally.add(0, 7, place("spin", Kind::User)));
-        (0..10).for_each(|_| tally.add(0, 7, place("", Kind::Kernel)));
-        (0..100).for_each(|_| tally.add(1, 0, place("halt", Kind::Idle)));
+        tally.add(0, 7, place("spin", Kind::User), 90);
+        tally.add(0, 7, place("", Kind::Kernel), 10);
+        tally.add(1, 0, place("halt", Kind::Idle), 100);
         tally
     }
 

@@ -163,8 +163,8 @@ impl Tally {
         Self { wanted, ..Self::default() }
     }
 
-    /// One sample: on which CPU, of which process, where.
-    pub fn add(&mut self, cpu: u32, pid: i32, place: Place) {
+    /// `n` samples: on which CPU, of which process, where.
+    pub fn add(&mut self, cpu: u32, pid: i32, place: Place, n: u64) {
         let count = self.cpus.entry(cpu).or_default();
         let slot = match place.kind {
             Kind::Idle => &mut count.idle,
@@ -174,23 +174,23 @@ impl Tally {
             Kind::Interrupt => &mut count.interrupt,
             Kind::Other => &mut count.other,
         };
-        *slot += 1;
+        *slot += n;
         if place.kind == Kind::Idle {
             return;
         }
         let process = (pid, place.comm.clone());
         if self.processes.len() < PLACES_MAX || self.processes.contains_key(&process) {
-            *self.processes.entry(process).or_default() += 1;
+            *self.processes.entry(process).or_default() += n;
         } else {
-            self.beyond += 1;
+            self.beyond += n;
         }
         if self.wanted.is_some_and(|w| w != pid) {
             return;
         }
         if self.places.len() < PLACES_MAX || self.places.contains_key(&place) {
-            *self.places.entry(place).or_default() += 1;
+            *self.places.entry(place).or_default() += n;
         } else {
-            self.beyond += 1;
+            self.beyond += n;
         }
     }
 
@@ -252,9 +252,9 @@ mod tests {
     #[test]
     fn shares_are_of_what_was_busy_and_idle_is_of_the_cpu_alone() {
         let mut tally = Tally::new(None);
-        (0..60).for_each(|_| tally.add(0, 0, place("halt", "idle thread", Kind::Idle)));
-        (0..30).for_each(|_| tally.add(0, 7, place("spin", "a", Kind::User)));
-        (0..10).for_each(|_| tally.add(1, 8, place("copy_page", "b", Kind::Kernel)));
+        tally.add(0, 0, place("halt", "idle thread", Kind::Idle), 60);
+        tally.add(0, 7, place("spin", "a", Kind::User), 30);
+        tally.add(1, 8, place("copy_page", "b", Kind::Kernel), 10);
         assert_eq!((tally.all(), tally.busy(), tally.base()), (100, 40, 40));
         let places = tally.places();
         let first = places.first().unwrap();
@@ -268,8 +268,8 @@ mod tests {
     #[test]
     fn of_one_process_the_shares_are_of_its_own_samples() {
         let mut tally = Tally::new(Some(8));
-        (0..30).for_each(|_| tally.add(0, 7, place("spin", "a", Kind::User)));
-        (0..10).for_each(|_| tally.add(0, 8, place("f", "b", Kind::User)));
+        tally.add(0, 7, place("spin", "a", Kind::User), 30);
+        tally.add(0, 8, place("f", "b", Kind::User), 10);
         assert_eq!((tally.busy(), tally.base(), tally.places().len()), (40, 10, 1));
         assert_eq!(tally.processes().len(), 2);
     }

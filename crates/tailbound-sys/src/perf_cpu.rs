@@ -20,6 +20,7 @@ use crate::perf::{
 const COMM: u64 = 1 << 9;
 const BY_FREQUENCY: u64 = 1 << 10;
 const TASK: u64 = 1 << 13;
+const TIMES_OF_ALL: u64 = 1 << 18;
 const NO_USER_CALLERS: u64 = 1 << 22;
 const MAPS_OF_CODE: u64 = 1 << 23;
 const DISABLE: libc::c_ulong = 0x2401;
@@ -58,6 +59,7 @@ impl CpuSamples {
                 | BY_FREQUENCY
                 | COMM
                 | TASK
+                | TIMES_OF_ALL
                 | MAPS_OF_CODE
                 | NO_USER_CALLERS,
             clock: libc::CLOCK_MONOTONIC,

@@ -92,6 +92,15 @@ impl Fields<'_> {
     }
 }
 
+/// When the record of this kind was made: a sample has its time, of the others it stands before the CPU at the end
+/// (`sample_id_all`).
+#[must_use]
+pub fn time_ns(kind: u32, bytes: &[u8]) -> u64 {
+    let at = if kind == SAMPLE { Some(16) } else { bytes.len().checked_sub(16) };
+    let time = at.and_then(|at| bytes.get(at..)).and_then(|b| Fields(b).double());
+    time.unwrap_or(0)
+}
+
 /// The record of this kind and `misc`, whose bytes behind the header are `bytes`; `None` for one that is not wanted.
 #[must_use]
 pub fn record(kind: u32, misc: u16, bytes: &[u8]) -> Option<PerfRecord> {
@@ -199,6 +208,8 @@ mod tests {
     #[test]
     fn a_sample_is_read_and_a_short_one_is_none() {
         let bytes = sample();
+        assert_eq!((time_ns(SAMPLE, &bytes), time_ns(COMM, &bytes)), (99, 0x10));
+        assert_eq!(time_ns(COMM, &[0; 15]), 0);
         let Some(PerfRecord::Sample(s)) = record(SAMPLE, MODE_KERNEL, &bytes) else { panic!() };
         assert_eq!((s.address, s.pid, s.tid, s.t_ns, s.cpu), (0x1234, 7, 8, 99, 3));
         assert_eq!((s.mode, s.chain), (Mode::Kernel, vec![0x10, 0x20]));

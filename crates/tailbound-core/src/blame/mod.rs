@@ -72,7 +72,8 @@ pub struct BlamePart {
     /// How sure that is.
     #[serde(default)]
     pub sureness: Sureness,
-    /// Functions of the kernel, where they were recorded: the place first, then who called it.
+    /// Functions of the kernel, where they were recorded: the place first, then who called it; the last may be
+    /// `(system call NAME)`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
     /// Who had the lock that was waited for, and who had the one that that thread waited for.

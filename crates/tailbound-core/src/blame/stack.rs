@@ -18,6 +18,8 @@ const LETS_GO: [&str; 8] = [
 ];
 /// What the functions of system calls are called before the name of the call.
 const CALLS: [&str; 5] = ["__x64_sys_", "__ia32_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_"];
+/// What stands behind the functions where the call is known by its number alone.
+const CALL_TOLD: (&str, &str) = ("(system call ", ")");
 /// The last function of a way into the kernel has no place of its own: the thread was on its way back.
 const BACK: [&str; 8] = [
     "exit_to_user_mode",
@@ -39,10 +41,22 @@ impl BlamePart {
         place.map(String::as_str)
     }
 
-    /// The system call that the stack lies in.
+    /// The system call that the stack lies in: by its function, or by its number, which stands behind the functions.
     #[must_use]
     pub fn system_call(&self) -> Option<&str> {
-        self.stack.iter().find_map(|f| CALLS.iter().find_map(|c| f.strip_prefix(c)))
+        let told = |f: &&String| f.starts_with(CALL_TOLD.0) && f.ends_with(CALL_TOLD.1);
+        let by_number = self.stack.last().filter(told);
+        let by_number =
+            by_number.and_then(|f| f.strip_prefix(CALL_TOLD.0)?.strip_suffix(CALL_TOLD.1));
+        let by_function = |f: &'_ String| CALLS.iter().find(|c| f.starts_with(*c)).map(|c| c.len());
+        by_number.or_else(|| self.stack.iter().find_map(|f| f.get(by_function(f)?..)))
+    }
+
+    /// The stack is in this system call.
+    pub fn in_system_call(&mut self, call: &str) {
+        if self.system_call().is_none() {
+            self.stack.push(format!("{}{call}{}", CALL_TOLD.0, CALL_TOLD.1));
+        }
     }
 
     /// What the time went to, in words: cause, who, where in the kernel, and who had the lock.
@@ -117,6 +131,10 @@ mod tests {
             "{}",
             p.sentence()
         );
+        let mut p = part(Cause::NotPreemptible, &["exit_to_user_mode_loop", "do_syscall_64"]);
+        p.in_system_call("write");
+        assert_eq!(p.system_call(), Some("write"));
+        assert!(p.sentence().ends_with("until its return to user mode (system call write)"));
         let mut p = part(Cause::Blocked, &[]);
         p.holder = "low-9".to_owned();
         assert_eq!(p.sentence(), "asleep cc1-7, waiting for a lock that low-9 had");

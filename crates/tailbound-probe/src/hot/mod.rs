@@ -13,7 +13,7 @@ use tailbound_host::Root;
 use tailbound_sys::SysError;
 use tailbound_sys::perf::Source;
 use tailbound_sys::perf_cpu::CpuSamples;
-use tailbound_trace::samples::{FIELDS, Mode, PerfRecord, Sample, Spent, record, spent};
+use tailbound_trace::samples::{FIELDS, Mode, PerfRecord, Sample, Spent, record, spent, time_ns};
 use tailbound_trace::symbols::Symbols;
 
 use crate::blame::setup::kallsyms;
@@ -21,8 +21,10 @@ use places::Places;
 
 /// Most names of processes that are kept.
 const NAMES_MAX: usize = 1 << 16;
+/// Most places of programs that wait for their names.
+const PENDING_MAX: usize = 1 << 17;
 
-/// One sample, with names.
+/// Samples of one place, with names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment<'a> {
     /// The CPU.
@@ -37,6 +39,8 @@ pub struct Moment<'a> {
     pub function: &'a str,
     /// The program, library, or `kernel`.
     pub object: &'a str,
+    /// So many samples of the same.
+    pub n: u64,
 }
 
 /// See the module.
@@ -47,6 +51,9 @@ pub struct Sampler {
     symbols: Symbols,
     places: Places,
     names: HashMap<i32, String>,
+    /// Samples of programs whose files were not read yet: CPU, process, file, place in the file.
+    pending: HashMap<(u32, i32, u32, u64), u64>,
+    taken: u64,
     lost: u64,
     notes: Vec<String>,
 }
@@ -77,6 +84,8 @@ impl Sampler {
             symbols,
             places: Places::default(),
             names: HashMap::new(),
+            pending: HashMap::new(),
+            taken: 0,
             lost: 0,
             notes,
         })
@@ -96,6 +105,12 @@ impl Sampler {
         self.rings.iter().try_for_each(|r| r.run(on))
     }
 
+    /// Samples so far.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
     /// Samples that found no room.
     #[must_use]
     pub fn lost(&self) -> u64 {
@@ -107,17 +122,20 @@ impl Sampler {
         std::mem::take(&mut self.notes)
     }
 
-    /// Hands over the samples since the last call. To be called ten times a second.
+    /// Takes the samples since the last call; hands over those whose functions are known already. To be called ten
+    /// times a second.
     pub fn poll(&mut self, each: &mut dyn FnMut(&Moment<'_>)) {
         let mut all = Vec::new();
         for ring in &mut self.rings {
-            ring.read(&mut |kind, misc, bytes| all.extend(record(kind, misc, bytes)));
+            ring.read(&mut |kind, misc, bytes| {
+                all.extend(record(kind, misc, bytes).map(|r| (time_ns(kind, bytes), r)));
+            });
         }
-        // Names and maps before the samples, whichever CPU they were told on.
-        let mut samples = Vec::new();
-        for one in all {
+        // A process is begun on one CPU and goes on on another.
+        all.sort_by_key(|(t, _)| *t);
+        for (_, one) in all {
             match one {
-                PerfRecord::Sample(sample) => samples.push(sample),
+                PerfRecord::Sample(sample) => self.tell(&sample, each),
                 PerfRecord::Comm(pid, tid, name) if pid == tid => {
                     // It may have become another program.
                     self.places.forget(pid);
@@ -137,7 +155,19 @@ impl Sampler {
                 PerfRecord::Lost(n) => self.lost = self.lost.saturating_add(n),
             }
         }
-        samples.iter().for_each(|s| self.tell(s, each));
+        if self.pending.len() >= PENDING_MAX {
+            self.finish(each);
+        }
+    }
+
+    /// Hands over the rest: the files of programs are read for it, which may take a second.
+    pub fn finish(&mut self, each: &mut dyn FnMut(&Moment<'_>)) {
+        for ((cpu, pid, file, offset), n) in std::mem::take(&mut self.pending) {
+            let (function, object) = self.places.name(&self.root, pid, file, offset);
+            let comm = self.names.get(&pid).map_or("", String::as_str);
+            let function = &function;
+            each(&Moment { cpu, pid, comm, spent: Spent::User, function, object, n });
+        }
     }
 
     fn name(&mut self, pid: i32, name: String) {
@@ -147,9 +177,16 @@ impl Sampler {
     }
 
     fn tell(&mut self, s: &Sample, each: &mut dyn FnMut(&Moment<'_>)) {
+        self.taken = self.taken.saturating_add(1);
         if s.pid > 0 && !self.names.contains_key(&s.pid) {
             let comm = self.root.text(&format!("/proc/{}/comm", s.pid)).unwrap_or_default();
             self.name(s.pid, comm.trim_end().to_owned());
+        }
+        if s.mode == Mode::User
+            && let Some((file, offset)) = self.places.locate(&self.root, s.pid, s.address)
+        {
+            *self.pending.entry((s.cpu, s.pid, file, offset)).or_default() += 1;
+            return;
         }
         let comm = match s.pid {
             0 => "idle thread",
@@ -159,9 +196,8 @@ impl Sampler {
         let spent = spent(s.pid, s.mode, chain.filter_map(|a| self.symbols.name(*a)));
         let (function, object) = match s.mode {
             Mode::Kernel => (self.symbols.name(s.address).unwrap_or(""), "kernel"),
-            Mode::User => self.places.find(&self.root, s.pid, s.address),
-            Mode::Other => ("", ""),
+            _ => ("", ""),
         };
-        each(&Moment { cpu: s.cpu, pid: s.pid, comm, spent, function, object });
+        each(&Moment { cpu: s.cpu, pid: s.pid, comm, spent, function, object, n: 1 });
     }
 }

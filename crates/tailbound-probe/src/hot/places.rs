@@ -42,7 +42,9 @@ struct File {
 #[derive(Debug, Default)]
 pub(super) struct Places {
     processes: HashMap<i32, Vec<Mapped>>,
-    files: HashMap<String, File>,
+    /// Paths of files, by number.
+    paths: Vec<String>,
+    files: HashMap<u32, File>,
 }
 
 impl Places {
@@ -76,8 +78,8 @@ impl Places {
         }
     }
 
-    /// Function and file; nothing where they are not known.
-    pub(super) fn find(&mut self, root: &Root, pid: i32, address: u64) -> (&str, &str) {
+    /// The file that an address lies in, by number, and where in it; `None` where that is not known.
+    pub(super) fn locate(&mut self, root: &Root, pid: i32, address: u64) -> Option<(u32, u64)> {
         let known = |maps: &Vec<Mapped>| {
             maps.iter().find(|m| m.begin <= address && address < m.end).cloned()
         };
@@ -90,17 +92,26 @@ impl Places {
                 self.processes.insert(pid, maps);
             }
         }
-        let Some(at) = at else { return ("", "") };
-        if !self.files.contains_key(&at.path) {
-            if self.files.len() >= FILES_MAX {
-                return ("", "");
+        let at = at?;
+        let file = match self.paths.iter().position(|p| *p == at.path) {
+            Some(file) => file,
+            None if self.paths.len() >= FILES_MAX => return None,
+            None => {
+                self.paths.push(at.path.clone());
+                self.paths.len() - 1
             }
-            let file = File::read(root, pid, &at.path);
-            self.files.insert(at.path.clone(), file);
-        }
-        let Some(file) = self.files.get(&at.path) else { return ("", "") };
+        };
         let offset = (address - at.begin).saturating_add(at.offset);
-        (file.function(offset).unwrap_or(""), &file.name)
+        Some((u32::try_from(file).ok()?, offset))
+    }
+
+    /// Function and file; nothing where they are not known. `pid` is one that has it mapped.
+    pub(super) fn name(&mut self, root: &Root, pid: i32, file: u32, offset: u64) -> (String, &str) {
+        let Some(path) = self.paths.get(file as usize) else { return (String::new(), "") };
+        let read = self.files.entry(file).or_insert_with(|| File::read(root, pid, path));
+        // What names of Rust carry for the linker is nothing for people.
+        let function = read.function(offset).map(|f| format!("{:#}", rustc_demangle::demangle(f)));
+        (function.unwrap_or_default(), &read.name)
     }
 }
 
@@ -184,8 +195,10 @@ mod tests {
         places.fork(2, 1);
         places.map(2, 0x1000, 0x800, 0, "/nowhere/b");
         let root = Root::at(std::path::Path::new("/nonexistent"));
-        assert_eq!(places.find(&root, 1, 0x1004), ("", "a"));
-        assert_eq!(places.find(&root, 2, 0x1004), ("", "b"));
-        assert_eq!(places.find(&root, 2, 0x9000), ("", ""));
+        let (file, offset) = places.locate(&root, 1, 0x1004).unwrap();
+        assert_eq!((offset, places.name(&root, 1, file, offset)), (4, (String::new(), "a")));
+        let (file, offset) = places.locate(&root, 2, 0x1004).unwrap();
+        assert_eq!(places.name(&root, 2, file, offset).1, "b");
+        assert_eq!(places.locate(&root, 2, 0x9000), None);
     }
 }

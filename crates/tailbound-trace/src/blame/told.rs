@@ -163,6 +163,9 @@ impl Told {
             return None;
         }
         part.stack = stack.to_vec();
+        if let Some(call) = &self.system_call {
+            part.in_system_call(call);
+        }
         Some(format!(
             "At {} {} could at last be preempted, in {}.",
             format_ns_i64(at),

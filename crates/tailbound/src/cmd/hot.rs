@@ -99,13 +99,15 @@ fn sample(
             break;
         }
         if look.is_multiple_of(SAY_EVERY) {
-            let (n, s) = (grouped(tally.all()), left.as_secs());
+            let (n, s) = (grouped(sampler.taken()), left.as_secs());
             say::redraw(&format!("{n} samples, {s} s to go"));
         }
     }
     let seconds = begin.elapsed().as_secs_f64();
     drop(sampler.run(false));
     sampler.poll(&mut |m| add(tally, m));
+    say::redraw("reading the programs' files");
+    sampler.finish(&mut |m| add(tally, m));
     say::redraw("");
     notes.append(&mut sampler.take_notes());
     if tally.beyond > 0 {
@@ -133,7 +135,7 @@ fn add(tally: &mut Tally, m: &Moment<'_>) {
         kind,
         comm: m.comm.to_owned(),
     };
-    tally.add(m.cpu, m.pid, place);
+    tally.add(m.cpu, m.pid, place, m.n);
 }
 
 fn tell(args: &HotArgs, tally: &Tally, taken: &Taken) -> Result<(), Failure> {
