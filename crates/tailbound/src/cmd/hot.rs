@@ -3,6 +3,7 @@
 //!
 //! Context: COLD.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -84,6 +85,7 @@ fn sample(
     let cannot = |e| Failure::cannot(format!("hot: {e}"));
     let mut sampler = Sampler::begin(root, cpus, args.frequency).map_err(cannot)?;
     let mut notes = sampler.take_notes();
+    let shown = std::io::stderr().is_terminal();
     sampler.run(true).map_err(cannot)?;
     let begin = Instant::now();
     let length = Duration::from_nanos(ns.unsigned_abs());
@@ -98,7 +100,7 @@ fn sample(
             notes.push("the process ended".to_owned());
             break;
         }
-        if look.is_multiple_of(SAY_EVERY) {
+        if shown && look.is_multiple_of(SAY_EVERY) {
             let (n, s) = (grouped(sampler.taken()), left.as_secs());
             say::redraw(&format!("{n} samples, {s} s to go"));
         }
@@ -106,9 +108,13 @@ fn sample(
     let seconds = begin.elapsed().as_secs_f64();
     drop(sampler.run(false));
     sampler.poll(&mut |m| add(tally, m));
-    say::redraw("reading the programs' files");
+    if shown {
+        say::redraw("reading the programs' files");
+    }
     sampler.finish(&mut |m| add(tally, m));
-    say::redraw("");
+    if shown {
+        say::redraw("");
+    }
     notes.append(&mut sampler.take_notes());
     if tally.beyond > 0 {
         notes.push(format!("{} samples are of more places than are kept", grouped(tally.beyond)));

@@ -15,7 +15,7 @@ impl Busy {
         // This program is there wherever the tests are, and has the names of its functions.
         let exe = env!("CARGO_BIN_EXE_tailbound");
         let mut command = Command::new(exe);
-        command.args(["load", "arithmetic=1", "-D", "60s"]).stdout(Stdio::null());
+        command.args(["load", "cpu", "-D", "60s", "-q"]).stdout(Stdio::null());
         Self(command.stderr(Stdio::null()).spawn().unwrap())
     }
 }
@@ -33,7 +33,7 @@ fn a_busy_function_is_found_by_its_name() {
     let busy = Busy::begin();
     let page = dir.path().join("hot.html");
     let words = ["hot", "-D", "2s", "--json", "--html"];
-    let out = call(&[&words[..], &[page.to_str().unwrap()]].concat());
+    let out = call(dir.path(), &[&words[..], &["hot.html"]].concat());
     if stderr(&out).contains("perf_event_open") {
         return skip("perf", stderr(&out));
     }
@@ -67,7 +67,7 @@ fn wrong_arguments_are_refused_before_anything_is_sampled() {
         &["hot", "--pid", "4194305"],
         &["hot", "-c", "99999"],
     ] {
-        let out = call(words);
+        let out = call(folder().path(), words);
         assert_eq!(status(&out), 2, "{words:?}: {}", stderr(&out));
     }
 }

@@ -22,9 +22,8 @@ fn a_blamed_run_tells_whether_it_takes_stacks() {
     }
     let dir = folder();
     let file = dir.path().join("r.jsonl");
-    let path = file.to_str().unwrap();
-    let words = ["run", "--blame=5us", "-D", "2s", "-L", "none", "-q", "-o", path];
-    let out = call(&words);
+    let words = ["run", "--blame=5us", "-D", "2s", "-L", "none", "-q", "-o", "r.jsonl"];
+    let out = call(dir.path(), &words);
     if stderr(&out).contains("--blame:") {
         return skip("tracefs", stderr(&out));
     }
