@@ -43,7 +43,7 @@ pub const FINDINGS_MAX: usize = 1 << 12;
 pub const PLAN_MAX: usize = 1 << 10;
 /// Most rounds of a series.
 pub const ROUNDS_MAX: u32 = 1 << 20;
-/// Most parts, sentences and CPUs of a late wake-up that was taken apart.
+/// Most parts, sentences and CPUs of a late wake-up that was taken apart, and functions of a stack.
 pub const BLAME_PARTS_MAX: usize = 1 << 10;
 /// Most spans of one of its CPUs.
 pub const BLAME_SPANS_MAX: usize = 1 << 12;
@@ -126,6 +126,9 @@ fn blame(b: &BlameRecord) -> Result<(), LimitError> {
     let most = b.parts.len().max(b.chain.len()).max(b.lanes.len());
     if most > BLAME_PARTS_MAX {
         return Err(beyond("parts of a late wake-up", BLAME_PARTS_MAX));
+    }
+    if b.parts.iter().any(|p| p.stack.len() > BLAME_PARTS_MAX) {
+        return Err(beyond("functions of a stack", BLAME_PARTS_MAX));
     }
     if b.lanes.iter().any(|l| l.spans.len() > BLAME_SPANS_MAX) {
         return Err(beyond("spans of one CPU", BLAME_SPANS_MAX));

@@ -14,6 +14,7 @@
 pub mod cgroups;
 pub mod cpus;
 mod disturbances;
+pub mod elf;
 pub mod interrupts;
 pub mod inventory;
 mod kconfig;

@@ -11,6 +11,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::limits;
+use tailbound_host::elf::{Elf, SEGMENT_LOAD};
 use tailbound_sys::given;
 
 use crate::arch::Arch;
@@ -19,7 +20,6 @@ use crate::error::LabError;
 const MACHINE_ARM: u64 = 40;
 const MACHINE_X86_64: u64 = 62;
 const MACHINE_AARCH64: u64 = 183;
-const SEGMENT_LOAD: u64 = 1;
 const SEGMENT_DYNAMIC: u64 = 2;
 const SEGMENT_INTERPRETER: u64 = 3;
 const TAG_NEEDED: u64 = 1;
@@ -40,114 +40,44 @@ pub struct Needs {
     pub search: Vec<String>,
 }
 
-struct Elf<'a> {
-    bytes: &'a [u8],
-    wide: bool,
-}
-
-impl<'a> Elf<'a> {
-    fn new(bytes: &'a [u8]) -> Option<Self> {
-        match bytes.get(..6)? {
-            [0x7f, b'E', b'L', b'F', 1, 1] => Some(Self { bytes, wide: false }),
-            [0x7f, b'E', b'L', b'F', 2, 1] => Some(Self { bytes, wide: true }),
-            _ => None,
-        }
-    }
-
-    fn number(&self, at: usize, size: usize) -> Option<u64> {
-        let field = self.bytes.get(at..at.checked_add(size)?)?;
-        Some(field.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
-    }
-
-    fn place(&self, at: usize, wide: bool) -> Option<usize> {
-        usize::try_from(self.number(at, if wide { 8 } else { 4 })?).ok()
-    }
-
-    /// Kind, offset in the file, address, size in the file.
-    fn segments(&self) -> Option<Vec<(u64, usize, usize, usize)>> {
-        let table = self.place(if self.wide { 32 } else { 28 }, self.wide)?;
-        let size = usize::try_from(self.number(if self.wide { 54 } else { 42 }, 2)?).ok()?;
-        let count = usize::try_from(self.number(if self.wide { 56 } else { 44 }, 2)?).ok()?;
-        (0..count)
-            .map(|i| {
-                let at = table.checked_add(i.checked_mul(size)?)?;
-                let field = |wide: usize, narrow: usize| {
-                    self.place(at.checked_add(if self.wide { wide } else { narrow })?, self.wide)
-                };
-                Some((self.number(at, 4)?, field(8, 4)?, field(16, 8)?, field(32, 16)?))
-            })
-            .collect()
-    }
-
-    fn text(&self, at: usize) -> Option<String> {
-        let bytes = self.bytes.get(at..)?.split(|b| *b == 0).next()?;
-        Some(String::from_utf8_lossy(bytes).into_owned())
-    }
-
-    /// Where the section called `name` is in the file, and its bytes.
-    fn section(&self, name: &str) -> Option<&'a [u8]> {
-        let table = self.place(if self.wide { 40 } else { 32 }, self.wide)?;
-        let half = |wide: usize, narrow: usize| {
-            usize::try_from(self.number(if self.wide { wide } else { narrow }, 2)?).ok()
-        };
-        let (size, count, names) = (half(58, 46)?, half(60, 48)?, half(62, 50)?);
-        // Name, offset in the file, size.
-        let header = |index: usize| {
-            let at = table.checked_add(index.checked_mul(size)?)?;
-            let field = |wide: usize, narrow: usize| {
-                self.place(at.checked_add(if self.wide { wide } else { narrow })?, self.wide)
-            };
-            Some((self.place(at, false)?, field(24, 16)?, field(32, 20)?))
-        };
-        let (_, strings, _) = header(names)?;
-        (0..count).filter_map(header).find_map(|(at, offset, size)| {
-            let called = self.bytes.get(strings.checked_add(at)?..)?.split(|b| *b == 0).next()?;
-            if called != name.as_bytes() {
-                return None;
-            }
-            self.bytes.get(offset..offset.checked_add(size)?)
+fn needs_of(elf: &Elf<'_>) -> Option<Needs> {
+    let segments = elf.segments()?;
+    let in_file = |address: usize| {
+        segments.iter().find_map(|(kind, offset, start, size)| {
+            let inside = address.checked_sub(*start).filter(|at| at < size)?;
+            (*kind == SEGMENT_LOAD).then_some(offset.checked_add(inside)?)
         })
-    }
-
-    fn needs(&self) -> Option<Needs> {
-        let segments = self.segments()?;
-        let in_file = |address: usize| {
-            segments.iter().find_map(|(kind, offset, start, size)| {
-                let inside = address.checked_sub(*start).filter(|at| at < size)?;
-                (*kind == SEGMENT_LOAD).then_some(offset.checked_add(inside)?)
-            })
-        };
-        let mut needs = Needs::default();
-        for (kind, offset, _, size) in &segments {
-            match *kind {
-                SEGMENT_INTERPRETER => needs.interpreter = self.text(*offset),
-                SEGMENT_DYNAMIC => {
-                    let word = if self.wide { 8 } else { 4 };
-                    let tags: Vec<(u64, usize)> = (0..size / (2 * word))
-                        .map_while(|i| {
-                            let at = offset.checked_add(i.checked_mul(2 * word)?)?;
-                            let value = at.checked_add(word)?;
-                            Some((self.number(at, word)?, self.place(value, self.wide)?))
-                        })
-                        .collect();
-                    let strings = tags.iter().find(|(t, _)| *t == TAG_STRINGS);
-                    let Some(strings) = strings.and_then(|(_, at)| in_file(*at)) else { continue };
-                    for (tag, at) in tags {
-                        let text = || self.text(strings.checked_add(at)?);
-                        match tag {
-                            TAG_NEEDED => needs.libraries.extend(text()),
-                            TAG_RPATH | TAG_RUNPATH => needs
-                                .search
-                                .extend(text().unwrap_or_default().split(':').map(str::to_owned)),
-                            _ => {}
-                        }
+    };
+    let mut needs = Needs::default();
+    for (kind, offset, _, size) in &segments {
+        match *kind {
+            SEGMENT_INTERPRETER => needs.interpreter = elf.text(*offset),
+            SEGMENT_DYNAMIC => {
+                let word = if elf.is_wide() { 8 } else { 4 };
+                let tags: Vec<(u64, usize)> = (0..size / (2 * word))
+                    .map_while(|i| {
+                        let at = offset.checked_add(i.checked_mul(2 * word)?)?;
+                        let value = at.checked_add(word)?;
+                        Some((elf.number(at, word)?, elf.place(value, elf.is_wide())?))
+                    })
+                    .collect();
+                let strings = tags.iter().find(|(t, _)| *t == TAG_STRINGS);
+                let Some(strings) = strings.and_then(|(_, at)| in_file(*at)) else { continue };
+                for (tag, at) in tags {
+                    let text = || elf.text(strings.checked_add(at)?);
+                    match tag {
+                        TAG_NEEDED => needs.libraries.extend(text()),
+                        TAG_RPATH | TAG_RUNPATH => needs
+                            .search
+                            .extend(text().unwrap_or_default().split(':').map(str::to_owned)),
+                        _ => {}
                     }
                 }
-                _ => {}
             }
+            _ => {}
         }
-        Some(needs)
     }
+    Some(needs)
 }
 
 /// The architecture of an ELF file, where it is one of the lab's.
@@ -164,7 +94,7 @@ pub fn arch(bytes: &[u8]) -> Option<Arch> {
 /// What an ELF file needs; `None` when it is none (a script, say).
 #[must_use]
 pub fn needs(bytes: &[u8]) -> Option<Needs> {
-    Elf::new(bytes)?.needs()
+    needs_of(&Elf::new(bytes)?)
 }
 
 /// Enough of a file to know its architecture.

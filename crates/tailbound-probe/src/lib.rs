@@ -10,12 +10,14 @@
 
 mod attributes;
 pub mod blame;
+mod bpf;
 pub mod catalogue;
 mod clocks;
 mod cyclic;
 mod error;
 mod figures;
 mod handover;
+pub mod hot;
 pub mod kind;
 mod noise;
 pub mod observe;

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tailbound_core::Finding;
+use tailbound_core::blame::BlameRecord;
 use tailbound_core::plan::Clock;
 use tailbound_host::{Root, Tracefs};
 use tailbound_sys::clock;
@@ -18,6 +19,7 @@ use tailbound_trace::symbols::Symbols;
 use tailbound_trace::{Counts, EventDecoder, EventFormat};
 
 use crate::blame::{cost, setup};
+use crate::bpf::{self, Tier};
 use crate::observe::ObserveError;
 use crate::own_trace::{OwnTrace, first_namespace};
 
@@ -47,6 +49,8 @@ pub struct Recording {
     /// System calls can be recorded.
     syscalls: bool,
     filtered: Vec<i32>,
+    /// Programs in the kernel, where they were asked for and are allowed.
+    stacks: Option<Tier>,
 }
 
 /// What a recording came to.
@@ -112,7 +116,43 @@ impl Recording {
             event_ns,
             syscalls: has_calls,
             filtered: Vec::new(),
+            stacks: None,
         })
+    }
+
+    /// Kernel stacks of those who keep watched threads off their CPU, from here on; where there can be none, a
+    /// finding says why.
+    pub fn with_stacks(&mut self, root: &Root) {
+        match Tier::begin(root, self.symbols()) {
+            Ok(mut stacks) => {
+                self.trace.notes.append(&mut stacks.take_notes());
+                self.stacks = Some(stacks);
+            }
+            Err(e) => self.trace.findings.push(bpf::lost_finding(&e)),
+        }
+    }
+
+    /// Stacks of this thread's waits are taken from here on.
+    pub fn stacks_of(&mut self, tid: i32) {
+        self.stacks.iter_mut().for_each(|s| s.watch(tid));
+    }
+
+    /// Only wake-ups later than this are of interest.
+    pub fn late_above(&mut self, limit_ns: i64) {
+        self.stacks.iter_mut().for_each(|s| s.limit(limit_ns));
+    }
+
+    /// Lays what programs told onto `records` of the last seconds; `is` says whether a thread has the
+    /// record's name.
+    pub fn stacks_onto(&mut self, records: &mut [BlameRecord], is: &dyn Fn(&str, i32) -> bool) {
+        let Some(stacks) = &mut self.stacks else { return };
+        // The trace's clock is the programs'.
+        stacks.poll(0);
+        let Some(oldest) = stacks.oldest_ns() else { return };
+        for record in records.iter_mut().filter(|r| r.t_ns.saturating_add(r.latency_ns) >= oldest) {
+            let (due_ns, name) = (record.t_ns, record.name.clone());
+            stacks.onto(record, due_ns, |tid| is(&name, tid));
+        }
     }
 
     /// The kernel's functions.
@@ -195,7 +235,8 @@ impl Recording {
             let counts = self.trace.instance.read(&format!("per_cpu/cpu{cpu}/stats"));
             lost = lost.saturating_add(counts.map_or(0, |text| Counts::parse(&text).lost()));
         }
-        let notes = std::mem::take(&mut self.trace.notes);
+        let mut notes = std::mem::take(&mut self.trace.notes);
+        notes.extend(self.stacks.iter().flat_map(Tier::last_words));
         Recorded { findings: self.trace.end(), notes, lost }
     }
 }

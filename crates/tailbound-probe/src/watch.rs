@@ -165,6 +165,7 @@ impl<S: Sink> Watching<S> {
         let followed = wanted || self.known.get(&key).is_some_and(|k| k.followed);
         if followed {
             self.sink.watch(key);
+            self.recording.stacks_of(key);
         }
         self.sink.name_thread(key, &thread.name);
         self.known.insert(key, Known { pid, name: thread.name, policy: thread.policy, followed });
@@ -210,6 +211,25 @@ impl<S: Sink> Watching<S> {
                 .push(format!("more than {THREADS_MAX} threads: the others are not followed"));
         }
         WatchEnd { sink, known: self.known, recorded }
+    }
+}
+
+impl Watching<Follow> {
+    /// Kernel stacks of those who keep the threads off their CPU, where this kernel and user allow it. To be
+    /// called once, before the first poll.
+    pub fn with_stacks(&mut self) {
+        self.recording.with_stacks(&self.root);
+        let followed = self.known.iter().filter(|(_, k)| k.followed).map(|(tid, _)| *tid);
+        followed.for_each(|tid| self.recording.stacks_of(tid));
+        self.recording.late_above(self.sink.kept_above_ns());
+    }
+
+    /// Lays stacks onto the wake-ups taken apart; of those that are to come only what would be kept counts.
+    pub fn take_stacks(&mut self) {
+        let known = &self.known;
+        let is = |name: &str, tid: i32| known.get(&tid).is_some_and(|k| k.name == name);
+        self.recording.stacks_onto(self.sink.records_mut(), &is);
+        self.recording.late_above(self.sink.kept_above_ns());
     }
 }
 

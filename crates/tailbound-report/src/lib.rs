@@ -21,6 +21,7 @@ pub mod experiment;
 pub mod export;
 pub mod figures;
 pub mod history;
+pub mod hot;
 pub mod html;
 pub mod json;
 pub mod label;

@@ -174,6 +174,8 @@ pub(crate) fn finish<W: World>(
         journal.run.self_cost.extend(blamed.self_cost);
         blamed.records.into_iter().for_each(|b| journal.line(Line::Blame(Box::new(b))));
         blamed.findings.into_iter().for_each(|f| journal.finding(f));
+        let t = journal.run.events.last().map_or(0, |e| e.t_ns);
+        blamed.notes.iter().for_each(|n| journal.event(t, "blame", n));
     }
     output.figures.into_iter().for_each(|f| journal.line(Line::Figure(f)));
     output.timelines.into_iter().for_each(|t| journal.line(Line::Timeline(t)));

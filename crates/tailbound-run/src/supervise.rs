@@ -339,6 +339,7 @@ impl<'a, W: World> Supervisor<'a, W> {
         self.journal.began(self.running.clocks_at_start());
         let deadline = self.session.plan.requirement.deadline_ns;
         let limit = self.blamer.as_ref().and_then(Blamer::near_ns);
+        let mut least = None;
         for (slot, recorders) in self.running.recorders() {
             let judged = slot.context == Context::User;
             let given = if judged { limit.or(deadline) } else { None };
@@ -353,6 +354,12 @@ impl<'a, W: World> Supervisor<'a, W> {
             };
             let most = deadline.filter(|_| judged).unwrap_or(i64::MAX);
             recorders.measured.set_threshold_ns(threshold.min(most));
+            if judged {
+                least = Some(least.unwrap_or(i64::MAX).min(threshold.min(most)));
+            }
+        }
+        if let (Some(blamer), Some(least)) = (&mut self.blamer, least) {
+            blamer.limit(least);
         }
     }
 

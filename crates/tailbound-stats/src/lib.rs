@@ -24,6 +24,7 @@ pub mod compare;
 pub mod decide;
 pub mod exceed;
 pub mod extremal;
+pub mod hot;
 pub mod int256;
 pub mod judge;
 pub mod loads;

@@ -107,8 +107,19 @@ const OWN: Table = &[];
 /// Number and name of every system call.
 #[must_use]
 pub fn names() -> Vec<(i64, &'static str)> {
+    all().collect()
+}
+
+/// `read`, or `number 1234` for one without a name.
+#[must_use]
+pub fn name(number: i64) -> String {
+    let found = all().find(|(id, _)| *id == number);
+    found.map_or_else(|| format!("number {number}"), |(_, name)| name.to_owned())
+}
+
+fn all() -> impl Iterator<Item = (i64, &'static str)> {
     let plain = |&(id, name): &(i64, &'static str)| (id, name.strip_prefix("SYS_").unwrap_or(name));
-    COMMON.iter().chain(OWN).map(plain).collect()
+    COMMON.iter().chain(OWN).map(plain)
 }
 
 #[cfg(test)]
@@ -124,5 +135,7 @@ mod tests {
         }
         let numbers: std::collections::BTreeSet<i64> = all.iter().map(|(id, _)| *id).collect();
         assert_eq!(numbers.len(), all.len());
+        assert_eq!(name(libc::SYS_futex as i64), "futex");
+        assert_eq!(name(99_999), "number 99999");
     }
 }

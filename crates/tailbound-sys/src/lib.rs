@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 pub mod boot;
+pub mod bpf;
 pub mod broadcast;
 pub mod calls;
 pub mod cheap_calls;
@@ -40,6 +41,7 @@ pub mod new_file;
 pub mod only_reads;
 pub mod owner;
 pub mod perf;
+pub mod perf_cpu;
 pub mod private;
 pub mod process;
 pub mod program;

@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 pub mod blame;
+pub mod btf;
 pub mod counts;
 pub mod cycle;
 pub mod dat;
@@ -17,6 +18,7 @@ pub mod event;
 pub mod format;
 pub mod merge;
 pub mod page;
+pub mod samples;
 pub mod split;
 pub mod symbols;
 

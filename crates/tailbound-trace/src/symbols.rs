@@ -48,6 +48,15 @@ impl Symbols {
         self.places.is_empty()
     }
 
+    /// Where the function called `name` begins. To be kept within this process: see the module.
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<u64> {
+        let is = |(_, at, length): &&(u64, u32, u8)| {
+            self.names.get(*at as usize..*at as usize + usize::from(*length)) == Some(name)
+        };
+        self.places.iter().find(is).map(|(address, ..)| *address)
+    }
+
     /// The function that `address` lies in.
     #[must_use]
     pub fn name(&self, address: u64) -> Option<&str> {
@@ -73,6 +82,8 @@ mod tests {
         assert_eq!(symbols.name(0xffff_ffff_8100_000f), Some("a"));
         assert_eq!(symbols.name(0xffff_ffff_8100_0010), Some("b"));
         assert_eq!(symbols.name(1), None);
+        assert_eq!(symbols.address("b"), Some(0xffff_ffff_8100_0010));
+        assert_eq!(symbols.address("none"), None);
         assert!(Symbols::parse("0000000000000000 T a\n").is_empty(), "hidden from this user");
     }
 }

@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Tasks(Lazy<crate::cli_tasks::TasksArgs>),
     /// Watch the cycles of a program's own real-time threads, without changing it: period, response times, what each ns went to
     Watch(Lazy<crate::cli_watch::WatchArgs>),
+    /// Show what CPUs are busy with, by samples
+    Hot(Lazy<crate::cli_hot::HotArgs>),
     /// Compare two or more systems: intervals and verdict per quantile, exit status for CI
     Compare(Lazy<crate::cli_compare::CompareArgs>),
     /// Real time or real fast? Compare throughput and latency of two systems and recommend one

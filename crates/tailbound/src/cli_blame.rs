@@ -38,6 +38,9 @@ pub(crate) struct BlameArgs {
     /// How long a process is watched [default: 10s]
     #[arg(short = 'D', long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
+    /// Record events alone: no programs in the kernel (BPF), and so no stacks
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

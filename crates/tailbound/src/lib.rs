@@ -17,6 +17,7 @@ mod cli_config;
 mod cli_decide;
 mod cli_export;
 mod cli_history;
+mod cli_hot;
 mod cli_interruptions;
 mod cli_lab;
 mod cli_lab_kernel;

@@ -130,7 +130,7 @@ fn lines() -> Vec<Value> {
                "missed": 4}),
         json!({"type": "blame", "thread": 0, "name": "n", "t_ns": 1, "latency_ns": 2, "cpu": 3,
                "parts": [{"phase": "switch", "from_ns": 0, "ns": 2, "cause": "nmi", "who": "w",
-                          "sureness": "likely"}],
+                          "sureness": "likely", "stack": ["f"], "holder": "h-1"}],
                "chain": ["c"],
                "lanes": [{"cpu": 3, "spans": [{"from_ns": -1, "to_ns": 2, "activity": "idle",
                                                "who": "w"}]}],

@@ -11,6 +11,7 @@ mod cause;
 mod interrupted;
 mod ranking;
 mod remedy;
+mod stack;
 
 pub use cause::{Activity, Cause, Phase, Sureness};
 pub use interrupted::{Interrupted, OnCpu, Sender, Taken};
@@ -60,7 +61,7 @@ fn is_zero(n: &i64) -> bool {
 }
 
 /// A part of a latency.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlamePart {
     /// Where on the way from the timer to the thread.
     pub phase: Phase,
@@ -76,6 +77,13 @@ pub struct BlamePart {
     /// How sure that is.
     #[serde(default)]
     pub sureness: Sureness,
+    /// Functions of the kernel, where they were recorded: the place first, then who called it; the last may be
+    /// `(system call NAME)`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+    /// Who had the lock that was waited for, and who had the one that that thread waited for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub holder: String,
 }
 
 /// What one CPU did.
@@ -156,6 +164,8 @@ pub(crate) mod tests {
                 cause,
                 who: who.to_owned(),
                 sureness: Sureness::Sure,
+                stack: Vec::new(),
+                holder: String::new(),
             };
             from_ns += ns;
             part

@@ -32,6 +32,7 @@ use tailbound_trace::symbols::Symbols;
 use tailbound_trace::{Counts, EventDecoder};
 
 use crate::attributes::clock_id;
+use crate::bpf::{self, Tier};
 use crate::observe::{ObserveError, trace_clock_id};
 use crate::own_trace::{OwnTrace, first_namespace};
 use crate::thread_group::Running;
@@ -77,6 +78,8 @@ pub struct Blamer {
     told: u64,
     read_ns: i64,
     explain_ns: i64,
+    /// Programs in the kernel, where they are allowed.
+    stacks: Option<Tier>,
 }
 
 /// What blaming came to, beside the records that were told on the way.
@@ -86,6 +89,8 @@ pub struct Blamed {
     pub records: Vec<BlameRecord>,
     /// What the reader must know.
     pub findings: Vec<Finding>,
+    /// What was done, and what the kernel counted.
+    pub notes: Vec<String>,
     /// What it cost.
     pub self_cost: SelfCost,
 }
@@ -124,6 +129,7 @@ impl Blamer {
             );
         }
         trace.findings.push(setup::cost_finding(event_ns));
+        let stacks = stacks(root, &symbols, &mut trace);
         let trace_clock = trace_clock_id(plan.clock);
         Ok(Self {
             store: Store::new(trace.layout),
@@ -143,7 +149,20 @@ impl Blamer {
             told: 0,
             read_ns: 0,
             explain_ns: 0,
+            stacks,
         })
+    }
+
+    /// Wake-ups above `limit_ns` will be told: stacks are taken accordingly.
+    pub fn limit(&mut self, limit_ns: i64) {
+        let limit_ns = self.choice.near_ns().unwrap_or(limit_ns);
+        if let Some(stacks) = &mut self.stacks {
+            stacks.limit(limit_ns);
+            self.trace.notes.push(format!(
+                "kernel stacks are taken of waits above {}",
+                format_ns_i64(stacks.threshold_ns())
+            ));
+        }
     }
 
     /// What was done on the way that a reader of the run should know.
@@ -169,6 +188,9 @@ impl Blamer {
             .filter(|(slot, _)| slot.context == Context::User)
             .map(|(slot, tid)| (slot.thread, (tid, slot.cpu)))
             .collect();
+        if let Some(stacks) = &mut self.stacks {
+            self.threads.values().for_each(|(tid, _)| stacks.watch(*tid));
+        }
         let mut on = self.trace.instance.set("tracing_on", "1");
         for cpu in &self.cpus {
             on = on.and_then(|()| self.trace.readers.open(&self.trace.instance, *cpu));
@@ -204,11 +226,17 @@ impl Blamer {
             store.add(cpu, page);
             Ok(())
         });
+        if let Some(stacks) = &mut self.stacks {
+            let monotonic = clock::now_ns(clock::CLOCK_MONOTONIC);
+            stacks.poll(clock::now_ns(self.trace_clock).saturating_sub(monotonic));
+            self.trace.notes.append(&mut stacks.take_notes());
+        }
         let read = clock::now_ns(clock::CLOCK_THREAD_CPUTIME_ID);
         self.read_ns += read.saturating_sub(before);
         let chosen = self.choice.take();
         let records = if chosen.is_empty() { Vec::new() } else { self.explain(&chosen) };
         if let Some(above) = self.choice.step() {
+            self.stacks.iter_mut().for_each(|s| s.limit(above));
             self.trace.notes.push(format!(
                 "from here on only late wake-ups above {} are taken apart (the histogram has all)",
                 format_ns_i64(above)
@@ -238,6 +266,9 @@ impl Blamer {
             let ground = Ground { lost, ..self.ground };
             let late = Late { pid: tid, due_ns, end_ns, cpu, ours: self.sleeps };
             let mut record = engine.explain(&late, of(&wakeups, &late), &ground);
+            if let Some(stacks) = &mut self.stacks {
+                stacks.onto(&mut record, due(e), |t| t == tid);
+            }
             record.thread = e.thread;
             record.near = self.above_ns.is_some_and(|above| record.latency_ns <= above);
             record.t_ns = e.t_ns.saturating_sub(e.error_ns);
@@ -256,6 +287,8 @@ impl Blamer {
             let lost = counts.map_or(0, |text| Counts::parse(&text).lost());
             self.lost = self.lost.saturating_add(lost);
         }
+        let mut notes = std::mem::take(&mut self.trace.notes);
+        notes.extend(self.stacks.iter().flat_map(Tier::last_words));
         let mut findings = self.trace.end();
         if self.lost > 0 {
             findings.push(
@@ -285,7 +318,24 @@ impl Blamer {
         if self.ground.event_ns > 0 {
             self_cost.insert("blame_event_ns".to_owned(), self.ground.event_ns.real());
         }
-        Blamed { records, findings, self_cost }
+        if self.stacks.is_some() {
+            self_cost.insert("blame_stacks_bytes".to_owned(), bpf::kernel_bytes().real());
+        }
+        Blamed { records, findings, notes, self_cost }
+    }
+}
+
+/// Programs for stacks; a finding where there can be none.
+fn stacks(root: &Root, symbols: &Arc<Symbols>, trace: &mut OwnTrace) -> Option<Tier> {
+    match Tier::begin(root, Arc::clone(symbols)) {
+        Ok(mut stacks) => {
+            trace.notes.append(&mut stacks.take_notes());
+            Some(stacks)
+        }
+        Err(e) => {
+            trace.findings.push(bpf::lost_finding(&e));
+            None
+        }
     }
 }
 

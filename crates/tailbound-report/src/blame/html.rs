@@ -17,6 +17,8 @@ const CULPRITS_MAX: usize = 20;
 const ADVICE_MAX: usize = 5;
 /// Most parts of a sample, and most sentences about it.
 const PARTS_MAX: usize = 24;
+/// Most functions of a stack.
+const STACK_MAX: usize = 64;
 
 /// A page of its own about `records` of what is called `name`.
 #[must_use]
@@ -79,6 +81,14 @@ fn remedies(page: &mut Page, records: &[BlameRecord], ranking: &Ranking) {
 fn sample(page: &mut Page, record: &BlameRecord) {
     let table = rows::parts(record, PARTS_MAX).html();
     page.push(&table);
+    for part in record.parts.iter().filter(|p| !p.stack.is_empty()) {
+        let stack: Vec<String> = part.stack.iter().take(STACK_MAX).map(|f| xml(f)).collect();
+        let (about, stack) = (xml(&part.cause.sentence(&part.who)), stack.join("\n"));
+        let _ = write!(
+            page.body,
+            "<details><summary>Kernel stack: {about}</summary><pre>{stack}</pre></details>"
+        );
+    }
     let mut chain: Vec<String> = record.chain.iter().take(PARTS_MAX).cloned().collect();
     let more = record.chain.len().saturating_sub(PARTS_MAX);
     if more > 0 {

@@ -65,7 +65,7 @@ pub(crate) fn parts(record: &BlameRecord, most: usize) -> Table {
             p.phase.to_string(),
             format_ns_i64(p.ns),
             share(p.ns),
-            what(&p.cause.sentence(&p.who), p.sureness),
+            what(&p.sentence(), p.sureness),
         ]);
     }
     if !rest.is_empty() {

@@ -12,7 +12,17 @@ pub(crate) fn span(from_ns: i64, to_ns: i64, activity: Activity, who: &str) -> B
 }
 
 pub(crate) fn part(phase: Phase, ns: i64, cause: Cause, who: &str) -> BlamePart {
-    BlamePart { phase, from_ns: 0, ns, cause, who: who.to_owned(), sureness: Sureness::Sure }
+    let (stack, holder) = (Vec::new(), String::new());
+    BlamePart {
+        phase,
+        from_ns: 0,
+        ns,
+        cause,
+        who: who.to_owned(),
+        sureness: Sureness::Sure,
+        stack,
+        holder,
+    }
 }
 
 /// A record of `parts`, one after the other.

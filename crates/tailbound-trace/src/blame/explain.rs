@@ -326,9 +326,9 @@ pub(super) fn activity(s: &Segment, target: i32) -> Option<Activity> {
     })
 }
 
-fn part(phase: Phase, from_ns: i64, ns: i64, charge: Charge) -> BlamePart {
+pub(super) fn part(phase: Phase, from_ns: i64, ns: i64, charge: Charge) -> BlamePart {
     let Charge { cause, who, sureness } = charge;
-    BlamePart { phase, from_ns, ns, cause, who, sureness }
+    BlamePart { phase, from_ns, ns, cause, who, sureness, stack: Vec::new(), holder: String::new() }
 }
 
 /// Appends a part, or lengthens the last one where it is the same.

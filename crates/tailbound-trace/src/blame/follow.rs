@@ -196,6 +196,18 @@ impl Follow {
         &self.found
     }
 
+    /// The wake-ups taken apart so far, for what another source tells of them.
+    pub fn records_mut(&mut self) -> &mut [BlameRecord] {
+        &mut self.found.records
+    }
+
+    /// Only later wake-ups than this are taken apart from now on.
+    #[must_use]
+    pub fn kept_above_ns(&self) -> i64 {
+        let least = self.found.records.get(self.wanted.most.saturating_sub(1));
+        least.map_or(self.wanted.above_ns, |r| r.latency_ns)
+    }
+
     /// What was found in all.
     #[must_use]
     pub fn finish(mut self) -> Found {

@@ -11,7 +11,7 @@ use tailbound_core::blame::{BlamePart, Cause, Phase, Sureness};
 use super::charge::{Charge, Place};
 use super::cpu::{Segment, What};
 use super::engine::Engine;
-use super::explain::{Ground, join};
+use super::explain::{Ground, join, part};
 use super::thread::ORDINARY;
 
 /// A stretch of a thread's time in one state, on one CPU.
@@ -35,9 +35,7 @@ impl Engine {
                 _ => self.preempted(s, &segment, prio, ground),
             };
             let from_ns = i64::try_from(segment.from.saturating_sub(s.from)).unwrap_or(i64::MAX);
-            let Charge { cause, who, sureness } = charge;
-            let part =
-                BlamePart { phase: s.phase, from_ns, ns: segment.ns(), cause, who, sureness };
+            let part = part(s.phase, from_ns, segment.ns(), charge);
             join(&mut parts, part);
         }
         parts

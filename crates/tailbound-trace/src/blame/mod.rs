@@ -23,6 +23,7 @@ mod interruptions;
 mod names;
 mod owners;
 mod thread;
+mod told;
 mod wakeup;
 
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub(crate) use explain::{sentences, shorten};
 pub use follow::{Follow, Followed, Found, Wanted};
 pub(crate) use inside::Stretch;
 pub use interruptions::Interruptions;
+pub use told::{Told, ToldKind};
 pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;

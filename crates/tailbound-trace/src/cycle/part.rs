@@ -71,6 +71,7 @@ impl Whats {
                     cause: w.cause,
                     who: w.who.clone(),
                     sureness: w.sureness,
+                    ..BlamePart::default()
                 });
             }
             from_ns = from_ns.saturating_add(ns);

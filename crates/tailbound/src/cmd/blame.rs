@@ -104,7 +104,7 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
 }
 
 fn about_blame(f: &Finding) -> bool {
-    ["blamed", "not-blamed", "not-all-blamed", "trace-lost", "trace-unreadable"]
+    ["blamed", "not-blamed", "no-stacks", "not-all-blamed", "trace-lost", "trace-unreadable"]
         .contains(&f.id.as_str())
 }
 
@@ -139,18 +139,24 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
     };
     let mut watching = Watching::begin(root, &exe, target, false, make)
         .map_err(|e| Failure::cannot(format!("blame {pid}: {e}")))?;
+    if !args.plain {
+        watching.with_stacks();
+    }
     let mut notes = Vec::new();
     looking.start();
     let mut looks = 0u32;
     while looking.next() {
         looks += 1;
         watching.poll(&mut |_| {});
+        watching.take_stacks();
         if looks.is_multiple_of(THREADS_EVERY) && !watching.look() {
             notes.push(format!("process {pid} ended"));
             break;
         }
         looking.say(|| progress(watching.so_far().so_far()));
     }
+    watching.poll(&mut |_| {});
+    watching.take_stacks();
     let ended = watching.end(&mut |_| {});
     drop(looking);
     notes.extend(ended.recorded.notes);

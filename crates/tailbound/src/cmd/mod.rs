@@ -14,6 +14,7 @@ mod compare;
 mod decide;
 mod export;
 mod history;
+mod hot;
 mod import;
 mod interruptions;
 mod lab;
@@ -66,6 +67,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Interruptions(args) => interruptions::interruptions(&args),
         Command::Tasks(args) => tasks::tasks(&args),
         Command::Watch(args) => watch::watch(&args),
+        Command::Hot(args) => hot::hot(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Decide(args) => decide::decide(&args),
         Command::Import(args) => import::import(&args),

@@ -21,6 +21,7 @@
 //! check.rs    what is wrong with a machine: looked at only, and captured
 //! tune.rs     changes: made, looked after, undone, refused; apart.rs and journals.rs keep them apart
 //! tune_for_now.rs changes for a while: of a run, an experiment, `--keep`
+//! hot.rs      samples of busy CPUs; stacks.rs programs in the kernel beside --blame
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -40,6 +41,7 @@ mod ends;
 mod export;
 mod files;
 mod hostile;
+mod hot;
 mod integrity;
 mod interruptions;
 mod journals;
@@ -59,6 +61,7 @@ mod probes;
 mod remains;
 mod rounds;
 mod small;
+mod stacks;
 mod tasks;
 mod tune;
 mod tune_for_now;

@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# What recording for --blame costs the threads of the machine: added CPU time for a wake-up and for a system
+# call, with the events alone (plain), with programs in the kernel as well (bpf), and with trace-cmd
+# recording the same events; against nothing. And memory for each CPU.
+#
+#   bench/blame-cost.sh [ROUNDS]      default 9; needs root, tracefs, cc; trace-cmd for the comparison
+#
+#   CPU=1 TRIPS=20000 CALLS=200000    where, how many round trips and calls
+#   TAILBOUND=target/dist/tailbound   the program
+#
+# Ways are taken in turn, so that a slow spell of the machine meets all; the figure of each is its minimum,
+# because a disturbance only ever adds. `bpf` watches the threads that are measured (the dearest case),
+# `bpf-foreign` another process: what it costs those that nobody asked about. `bpf-stacks` takes a
+# stack of every wait above 10 us.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+rounds=${1:-9}
+cpu=${CPU:-1}
+trips=${TRIPS:-20000}
+calls=${CALLS:-200000}
+tailbound=${TAILBOUND:-${CARGO_TARGET_DIR:-target}/dist/tailbound}
+tracing=/sys/kernel/tracing
+
+[ "$(id -u)" -eq 0 ] || { echo "skipped: needs root" >&2; exit 3; }
+[ -d "$tracing/instances" ] || { echo "skipped: no tracefs at $tracing" >&2; exit 3; }
+[ -x "$tailbound" ] || { echo "error: no $tailbound; set TAILBOUND=" >&2; exit 2; }
+
+dir=$(mktemp -d)
+recorder=
+pinger=
+instance=$tracing/instances/tailbound-bench
+cleanup() {
+    for pid in $recorder $pinger; do kill -INT "$pid" 2>/dev/null || true; done
+    [ -n "$recorder" ] && wait "$recorder" 2>/dev/null || true
+    rmdir "$instance" 2>/dev/null || true
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+cc -O2 -pthread -o "$dir/ping" bench/blame-cost.c
+
+# The events that --blame records, of those this kernel has.
+events=()
+while read -r event; do
+    [ -d "$tracing/events/${event/://}" ] && events+=(-e "$event")
+done < <(sed -n '/pub const WANTED/,/^];/s/.*("\([a-z_]*\)", "\([a-z_0-9]*\)").*/\1:\2/p' \
+    crates/tailbound-trace/src/event.rs)
+
+# Waits until an instance of this name pattern records.
+armed() {
+    for _ in $(seq 600); do
+        for on in "$tracing"/instances/$1/tracing_on; do
+            [ -e "$on" ] && [ "$(cat "$on" 2>/dev/null)" = 1 ] && return 0
+        done
+        sleep 0.05
+    done
+    echo "error: $1 does not record" >&2
+    return 1
+}
+
+# trace-cmd writes back what it read from settings that some virtual machines refuse to be written: it gets files of
+# its own in their places, that nobody else sees. Its instance is there before it.
+cat >"$dir/own.sh" <<OWN
+echo 1 >"$dir/enabled"
+mount --bind "$dir/enabled" /proc/sys/kernel/ftrace_enabled
+for file in set_ftrace_filter set_ftrace_notrace set_ftrace_pid; do
+    [ -e "$instance/\$file" ] || continue
+    : >"$dir/\$file"
+    mount --bind "$dir/\$file" "$instance/\$file"
+done
+exec trace-cmd record -B tailbound-bench -C mono "\$@" -o "$dir/trace.dat" sleep 600
+OWN
+
+ways=(off plain bpf bpf-foreign bpf-stacks)
+command -v trace-cmd >/dev/null && ways+=(trace-cmd)
+
+one() {
+    local way=$1 pid line
+    coproc PING { exec "$dir/ping" "$cpu" "$trips" "$calls"; }
+    pinger=$PING_PID
+    local out=${PING[0]} in=${PING[1]}
+    read -r pid <&"$out"
+    recorder=
+    case $way in
+    off) ;;
+    trace-cmd)
+        mkdir -p "$instance"
+        taskset -c 0 unshare -m sh "$dir/own.sh" "${events[@]}" >"$dir/out" 2>&1 &
+        recorder=$!
+        armed tailbound-bench || { cat "$dir/out" >&2; return 1; }
+        # It enables its events after it has made the instance.
+        for _ in $(seq 200); do
+            on=$(cat "$instance/events/sched/sched_switch/enable" 2>/dev/null || true)
+            [ "$on" = 1 ] && break
+            sleep 0.05
+        done
+        ;;
+    *)
+        local target=$pid words=(--all --above 10s)
+        [ "$way" = plain ] && words+=(--plain)
+        [ "$way" = bpf-foreign ] && target=$$
+        [ "$way" = bpf-stacks ] && words=(--all --keep 10)
+        taskset -c 0 "$tailbound" blame "$target" "${words[@]}" -D 600s --json >"$dir/out" 2>"$dir/err" &
+        recorder=$!
+        armed "tailbound-$recorder-*" || { cat "$dir/err" >&2; return 1; }
+        sleep 0.7
+        ;;
+    esac
+    echo go >&"$in"
+    read -r line <&"$out"
+    wait "$pinger" || true
+    pinger=
+    if [ -n "$recorder" ]; then
+        if [ "$way" = trace-cmd ]; then
+            # It ends with the command that it waits for.
+            pkill -P "$recorder" -x sleep || kill -INT "$recorder" || true
+        else
+            kill -INT "$recorder"
+        fi
+        wait "$recorder" || true
+        recorder=
+        [ "$way" = trace-cmd ] && { rmdir "$instance" 2>/dev/null || true; }
+    fi
+    echo "$way $line" >>"$dir/figures"
+}
+
+for round in $(seq "$rounds"); do
+    for way in "${ways[@]}"; do one "$way"; done
+    echo "round $round of $rounds" >&2
+done
+
+awk '
+    { n = $1; if (!(n in trip) || $2 < trip[n]) trip[n] = $2; if (!(n in call) || $3 < call[n]) call[n] = $3
+      if (!(n in seen)) { seen[n] = 1; order[++k] = n } }
+    END {
+        printf "%-12s %14s %14s %14s %12s\n", "way", "round trip ns", "a wake-up +ns", "a call ns", "a call +ns"
+        for (i = 1; i <= k; i++) { n = order[i]
+            printf "%-12s %14.0f %14.0f %14.1f %12.1f\n", n, trip[n], (trip[n] - trip["off"]) / 2, call[n], call[n] - call["off"] }
+        if ("trace-cmd" in trip) {
+            base = trip["trace-cmd"] - trip["off"]
+            printf "added time against trace-cmd with the same events: plain %.2f, bpf %.2f, bpf-foreign %.2f\n",
+                (trip["plain"] - trip["off"]) / base, (trip["bpf"] - trip["off"]) / base, (trip["bpf-foreign"] - trip["off"]) / base } }
+' "$dir/figures"
+
+memory_kib=$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)
+share=$((memory_kib / 32 / $(nproc)))
+[ "$share" -lt 256 ] && share=256
+[ "$share" -gt 4096 ] && share=4096
+echo "memory: $share KiB of the kernel's ring for each CPU, up to 4096 KiB for each CPU of pages kept;"
+echo "        with programs 1.4 MiB for the whole machine (512 threads, ring of 256 KiB)"

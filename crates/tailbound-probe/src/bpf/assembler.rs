@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Instructions of programs in the kernel, put together in the order in which they run.
+//!
+//! Context: SETUP. Jumps go to labels, and forwards alone, so that every program has an end. A jump to a
+//! label that was never set, or is too far, is an error of [`Assembler::finish`].
+//! Not here: what the programs do (`programs`), loading them (`tailbound_sys::bpf`).
+//! Source: Documentation/bpf/standardization/instruction-set.rst.
+
+use tailbound_sys::bpf::Map;
+
+/// A register: R0 has results, R1 to R5 arguments, R6 to R9 are kept, R10 is the end of the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reg {
+    R0 = 0,
+    R1 = 1,
+    R2 = 2,
+    R3 = 3,
+    R4 = 4,
+    R6 = 6,
+    R7 = 7,
+    R8 = 8,
+    R9 = 9,
+    /// The stack grows down from here.
+    Stack = 10,
+}
+
+/// How much is read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Width {
+    Word = 0x00,
+    Double = 0x18,
+}
+
+/// What becomes of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Add = 0x00,
+    Sub = 0x10,
+    Or = 0x40,
+    And = 0x50,
+    ShiftLeft = 0x60,
+    ShiftRight = 0x70,
+    Mov = 0xb0,
+}
+
+/// When a jump is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum If {
+    Equal = 0x10,
+    NotEqual = 0x50,
+    SignedAtMost = 0xd0,
+    AtMost = 0xb0,
+}
+
+/// A function that the kernel has for programs, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Helper {
+    MapLookup = 1,
+    KtimeNs = 5,
+    Cpu = 8,
+    PidTgid = 14,
+    Comm = 16,
+    GetStack = 67,
+    ReadKernel = 113,
+    RingReserve = 131,
+    RingSubmit = 132,
+    TaskRegisters = 175,
+}
+
+/// A place to jump to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label(usize);
+
+/// The program cannot be put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a program for the kernel has a jump that leads nowhere")]
+pub(super) struct JumpError;
+
+const ALU64: u8 = 0x07;
+const JMP: u8 = 0x05;
+const BY_REGISTER: u8 = 0x08;
+const LOAD: u8 = 0x61;
+const STORE_IMMEDIATE: u8 = 0x62;
+const STORE: u8 = 0x63;
+const ATOMIC: u8 = 0xdb;
+const LOAD_64: u8 = 0x18;
+const CALL: u8 = 0x85;
+const EXIT: u8 = 0x95;
+/// In the place of a source register: the number is of a map, or of a map's first value.
+const MAP: u8 = 1;
+const MAP_VALUE: u8 = 2;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    code: Vec<u64>,
+    /// Jumps, and where to.
+    jumps: Vec<(usize, Label)>,
+    labels: Vec<Option<usize>>,
+}
+
+fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> u64 {
+    // Two fields of four bits lie in the machine's order.
+    let registers = if cfg!(target_endian = "big") { to << 4 | from } else { from << 4 | to };
+    let [a, b] = offset.to_ne_bytes();
+    let [c, d, e, f] = number.to_ne_bytes();
+    u64::from_ne_bytes([code, registers, a, b, c, d, e, f])
+}
+
+impl Assembler {
+    fn push(&mut self, code: u8, to: Reg, from: u8, offset: i16, number: i32) {
+        self.code.push(instruction(code, to as u8, from, offset, number));
+    }
+
+    /// `to = to OP number`
+    pub(super) fn op(&mut self, op: Op, to: Reg, number: i32) {
+        self.push(ALU64 | op as u8, to, 0, 0, number);
+    }
+
+    /// `to = to OP from`
+    pub(super) fn op_reg(&mut self, op: Op, to: Reg, from: Reg) {
+        self.push(ALU64 | BY_REGISTER | op as u8, to, from as u8, 0, 0);
+    }
+
+    /// `to = *(from + offset)`
+    pub(super) fn load(&mut self, width: Width, to: Reg, from: Reg, offset: i16) {
+        self.push(LOAD | width as u8, to, from as u8, offset, 0);
+    }
+
+    /// `*(to + offset) = from`
+    pub(super) fn store(&mut self, width: Width, to: Reg, offset: i16, from: Reg) {
+        self.push(STORE | width as u8, to, from as u8, offset, 0);
+    }
+
+    /// `*(to + offset) = number`
+    pub(super) fn store_number(&mut self, width: Width, to: Reg, offset: i16, number: i32) {
+        self.push(STORE_IMMEDIATE | width as u8, to, 0, offset, number);
+    }
+
+    /// `*(to + offset) += from`, whoever else does so at the same time.
+    pub(super) fn add_atomic(&mut self, to: Reg, offset: i16, from: Reg) {
+        self.push(ATOMIC, to, from as u8, offset, 0);
+    }
+
+    fn wide(&mut self, to: Reg, from: u8, low: u32, high: u32) {
+        self.push(LOAD_64, to, from, 0, low.cast_signed());
+        self.code.push(instruction(0, 0, 0, 0, high.cast_signed()));
+    }
+
+    /// `to = number`, of 64 bits.
+    pub(super) fn number(&mut self, to: Reg, number: u64) {
+        let (low, high) = (number & u64::from(u32::MAX), number >> 32);
+        self.wide(to, 0, u32::try_from(low).unwrap_or(0), u32::try_from(high).unwrap_or(0));
+    }
+
+    /// `to = map`
+    pub(super) fn map(&mut self, to: Reg, map: &Map) {
+        self.wide(to, MAP, map.raw().cast_unsigned(), 0);
+    }
+
+    /// `to = &map[0]`, of an array.
+    pub(super) fn map_value(&mut self, to: Reg, map: &Map) {
+        self.wide(to, MAP_VALUE, map.raw().cast_unsigned(), 0);
+    }
+
+    /// `to = stack + offset`
+    pub(super) fn on_stack(&mut self, to: Reg, offset: i32) {
+        self.op_reg(Op::Mov, to, Reg::Stack);
+        self.op(Op::Add, to, offset);
+    }
+
+    /// `R0 = helper(R1, …)`; R1 to R5 are lost.
+    pub(super) fn call(&mut self, helper: Helper) {
+        self.push(CALL, Reg::R0, 0, 0, helper as i32);
+    }
+
+    /// A place that is not known yet.
+    pub(super) fn label(&mut self) -> Label {
+        self.labels.push(None);
+        Label(self.labels.len() - 1)
+    }
+
+    /// `label` is here.
+    pub(super) fn here(&mut self, label: Label) {
+        if let Some(place) = self.labels.get_mut(label.0) {
+            *place = Some(self.code.len());
+        }
+    }
+
+    /// To `label` if `reg` compares so with `number`.
+    pub(super) fn jump(&mut self, when: If, reg: Reg, number: i32, label: Label) {
+        self.jumps.push((self.code.len(), label));
+        self.push(JMP | when as u8, reg, 0, 0, number);
+    }
+
+    /// To `label` if `reg` compares so with `other`.
+    pub(super) fn jump_reg(&mut self, when: If, reg: Reg, other: Reg, label: Label) {
+        self.jumps.push((self.code.len(), label));
+        self.push(JMP | BY_REGISTER | when as u8, reg, other as u8, 0, 0);
+    }
+
+    /// To `label`.
+    pub(super) fn go(&mut self, label: Label) {
+        self.jumps.push((self.code.len(), label));
+        self.push(JMP, Reg::R0, 0, 0, 0);
+    }
+
+    /// The program ends, with 0.
+    pub(super) fn exit(&mut self) {
+        self.op(Op::Mov, Reg::R0, 0);
+        self.push(EXIT, Reg::R0, 0, 0, 0);
+    }
+
+    /// The program.
+    ///
+    /// # Errors
+    /// A jump leads nowhere.
+    pub(super) fn finish(mut self) -> Result<Vec<u64>, JumpError> {
+        for (at, label) in &self.jumps {
+            let to = self.labels.get(label.0).copied().flatten().ok_or(JumpError)?;
+            let away = to.checked_sub(at + 1).ok_or(JumpError)?;
+            let [low, high] = i16::try_from(away).map_err(|_| JumpError)?.to_ne_bytes();
+            let place = self.code.get_mut(*at).ok_or(JumpError)?;
+            let [code, registers, _, _, c, d, e, f] = place.to_ne_bytes();
+            *place = u64::from_ne_bytes([code, registers, low, high, c, d, e, f]);
+        }
+        Ok(self.code)
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_endian = "little")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_those_of_the_standard() {
+        let mut a = Assembler::default();
+        let end = a.label();
+        a.op(Op::Mov, Reg::R1, -1);
+        a.load(Width::Double, Reg::R2, Reg::R1, 8);
+        a.store(Width::Word, Reg::Stack, -4, Reg::R2);
+        a.jump(If::Equal, Reg::R2, 0, end);
+        a.number(Reg::R3, 0xffff_ffff_8100_0000);
+        a.add_atomic(Reg::R3, 16, Reg::R1);
+        a.here(end);
+        a.exit();
+        let code = a.finish().unwrap();
+        let bytes: Vec<[u8; 8]> = code.iter().map(|w| w.to_le_bytes()).collect();
+        assert_eq!(
+            bytes,
+            [
+                [0xb7, 0x01, 0, 0, 0xff, 0xff, 0xff, 0xff],
+                [0x79, 0x12, 8, 0, 0, 0, 0, 0],
+                [0x63, 0x2a, 0xfc, 0xff, 0, 0, 0, 0],
+                [0x15, 0x02, 3, 0, 0, 0, 0, 0],
+                [0x18, 0x03, 0, 0, 0x00, 0x00, 0x00, 0x81],
+                [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff],
+                [0xdb, 0x13, 16, 0, 0, 0, 0, 0],
+                [0xb7, 0, 0, 0, 0, 0, 0, 0],
+                [0x95, 0, 0, 0, 0, 0, 0, 0],
+            ]
+        );
+    }
+
+    #[test]
+    fn a_jump_that_leads_nowhere_or_back_is_refused() {
+        let mut a = Assembler::default();
+        let nowhere = a.label();
+        a.go(nowhere);
+        assert_eq!(a.finish(), Err(JumpError));
+        let mut a = Assembler::default();
+        let back = a.label();
+        a.here(back);
+        a.go(back);
+        assert_eq!(a.finish(), Err(JumpError));
+    }
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What programs in the kernel told beside the events (stacks, owners of locks), laid onto the parts
+//! of a late wake-up that it explains.
+//!
+//! Context: COLD. Units: ns on the trace's clock. A stack is laid onto one part, and only where the events
+//! say that the same thread had the CPU. Of an interrupt that came late the stack decides what the
+//! events leave open: it came the moment that somebody enabled interrupts, or anywhere.
+//! Not here: the programs (`tailbound-probe`).
+
+use tailbound_core::blame::{BlamePart, BlameRecord, Cause, Phase, Sureness};
+use tailbound_core::units::format_ns_i64;
+
+/// Two readings of the clock for one moment: the event's, and the program's.
+const APART_NS: i64 = 20_000;
+/// Callers in the sentence about a place.
+const CALLERS: usize = 2;
+
+/// What a program is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToldKind {
+    /// The thread got the CPU late; the stack is of the thread that gave it up.
+    Switch,
+    /// Its timer's interrupt came late; the stack is what it came into, with the interrupt's own functions.
+    Timer,
+    /// It waited for a lock; the stack is its own.
+    Lock,
+}
+
+/// One record of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// What about.
+    pub kind: ToldKind,
+    /// The late thread.
+    pub tid: i32,
+    /// When it was told.
+    pub t_ns: i64,
+    /// How late, or how long.
+    pub latency_ns: i64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// Whose stack it is: `name-number`.
+    pub other: String,
+    /// The kernel's functions, as they were taken.
+    pub frames: Vec<String>,
+    /// The system call it was in, where told.
+    pub system_call: Option<String>,
+    /// Who had the lock, and who had the lock that that one waited for.
+    pub owners: Vec<String>,
+}
+
+/// The scheduler's and the tracing's own functions, from which a thread is left.
+const LEAVING: [&str; 14] = [
+    "bpf_",
+    "__bpf_",
+    "__traceiter_",
+    "perf_",
+    "trace_",
+    "__schedule",
+    "schedule",
+    "preempt_schedule",
+    "__preempt_schedule",
+    "__cond_resched",
+    "dynamic_cond_resched",
+    "dynamic_preempt_schedule",
+    "raw_irqentry_exit_cond_resched",
+    "irqentry_exit",
+];
+/// Where an interrupt comes in.
+const ENTRIES: [&str; 9] = [
+    "asm_sysvec_",
+    "asm_common_interrupt",
+    "asm_exc_",
+    "apic_timer_interrupt",
+    "hyperv_stimer0",
+    "el1h_64_irq",
+    "el1_irq",
+    "el0t_64_irq",
+    "__irq_svc",
+];
+/// Functions that enable interrupts: one that was held off comes within them.
+const ENABLES: [&str; 8] = [
+    "_raw_spin_unlock_irq",
+    "_raw_read_unlock_irq",
+    "_raw_write_unlock_irq",
+    "__raw_spin_unlock_irq",
+    "finish_task_switch",
+    "handle_softirqs",
+    "__do_softirq",
+    "irqentry_exit",
+];
+const IDLE: [&str; 6] =
+    ["default_idle", "pv_native_safe_halt", "native_safe_halt", "mwait", "cpuidle", "acpi_"];
+
+fn is_one_of(name: &str, of: &[&str]) -> bool {
+    of.iter().any(|o| name.starts_with(o))
+}
+
+impl Told {
+    /// The stack without the functions through which it was taken: the place first. Empty for an interrupt that came
+    /// into user mode.
+    #[must_use]
+    pub fn stack(&self) -> &[String] {
+        let skip = match self.kind {
+            ToldKind::Switch | ToldKind::Lock => {
+                let first = self.frames.iter().position(|f| !is_one_of(f, &LEAVING));
+                let first = first.unwrap_or(self.frames.len());
+                // An interrupt asked for the CPU: what counts is what it came into.
+                let rest = self.frames.get(first..).unwrap_or_default();
+                let entry = rest.iter().take(2).position(|f| is_one_of(f, &ENTRIES));
+                first + entry.map_or(0, |at| at + 1)
+            }
+            ToldKind::Timer => {
+                let entry = self.frames.iter().position(|f| is_one_of(f, &ENTRIES));
+                entry.map_or(self.frames.len(), |at| at + 1)
+            }
+        };
+        self.frames.get(skip..).unwrap_or_default()
+    }
+
+    /// Is it about the wake-up of `record`, which was due at `due_ns`?
+    #[must_use]
+    pub fn is_of(&self, record: &BlameRecord, due_ns: i64) -> bool {
+        let end = due_ns.saturating_add(record.latency_ns);
+        self.t_ns >= due_ns.saturating_sub(APART_NS) && self.t_ns <= end.saturating_add(APART_NS)
+    }
+
+    /// Lays it onto `record`, due at `due_ns`; `false` where no part is explained by it.
+    pub fn onto(&self, record: &mut BlameRecord, due_ns: i64) -> bool {
+        if !self.is_of(record, due_ns) {
+            return false;
+        }
+        let at = self.t_ns.saturating_sub(due_ns);
+        let Some(sentence) = (match self.kind {
+            ToldKind::Switch => self.onto_switch(record, at),
+            ToldKind::Timer => self.onto_timer(record, at),
+            ToldKind::Lock => self.onto_lock(record, at),
+        }) else {
+            return false;
+        };
+        record.chain.push(sentence);
+        true
+    }
+
+    fn called(&self) -> String {
+        let stack = self.stack();
+        let mut out = stack.first().cloned().unwrap_or_default();
+        for caller in stack.iter().skip(1).take(CALLERS) {
+            out.push_str(&format!(", called from {caller}"));
+        }
+        match &self.system_call {
+            Some(call) => format!("{out} (system call {call})"),
+            None => out,
+        }
+    }
+
+    fn onto_switch(&self, record: &mut BlameRecord, at: i64) -> Option<String> {
+        let stack = self.stack();
+        let part = longest(record, |p| {
+            p.phase == Phase::Switch && p.cause.is_foreign() && is_about(&p.who, &self.other)
+        })?;
+        if stack.is_empty() {
+            return None;
+        }
+        part.stack = stack.to_vec();
+        if let Some(call) = &self.system_call {
+            part.in_system_call(call);
+        }
+        Some(format!(
+            "At {} {} could at last be preempted, in {}.",
+            format_ns_i64(at),
+            self.other,
+            self.called()
+        ))
+    }
+
+    fn onto_timer(&self, record: &mut BlameRecord, at: i64) -> Option<String> {
+        let stack = self.stack();
+        let first = stack.first()?;
+        if is_one_of(first, &IDLE) || stack.iter().any(|f| f == "do_idle") {
+            return None;
+        }
+        let enabled = is_one_of(first, &ENABLES);
+        let part = longest(record, |p| {
+            let open = matches!(
+                p.cause,
+                Cause::Unexplained | Cause::InterruptsOff | Cause::LockSpin | Cause::Console
+            );
+            p.phase == Phase::Timer && open && is_about(&p.who, &self.other)
+        })?;
+        if part.cause == Cause::Unexplained {
+            // Who is stopped from below the kernel goes on anywhere, not where interrupts are enabled.
+            if !enabled {
+                return None;
+            }
+            part.cause = Cause::InterruptsOff;
+            part.who.clone_from(&self.other);
+            part.sureness = Sureness::Likely;
+        }
+        part.stack = stack.to_vec();
+        Some(format!(
+            "The timer's interrupt came at {} into {}, in {}.",
+            format_ns_i64(at),
+            self.other,
+            self.called()
+        ))
+    }
+
+    fn onto_lock(&self, record: &mut BlameRecord, at: i64) -> Option<String> {
+        let holder = self.owners.join(", which waits for ");
+        if holder.is_empty() {
+            return None;
+        }
+        let waits = |p: &BlamePart| {
+            matches!(
+                p.cause,
+                Cause::Blocked | Cause::PriorityInversion | Cause::Waker | Cause::LockSpin
+            )
+        };
+        let part = longest(record, waits)?;
+        part.holder.clone_from(&holder);
+        let stack = self.stack();
+        if part.stack.is_empty() && part.cause == Cause::Blocked {
+            part.stack = stack.to_vec();
+        }
+        Some(format!(
+            "Up to {} it waited for a lock for {}: {holder} had it.",
+            format_ns_i64(at),
+            format_ns_i64(self.latency_ns)
+        ))
+    }
+}
+
+/// Does `who`, a cause's name, begin with or contain the thread `other`?
+fn is_about(who: &str, other: &str) -> bool {
+    !other.is_empty() && who.split(' ').any(|w| w.trim_end_matches(',') == other)
+}
+
+fn longest(record: &mut BlameRecord, fits: impl Fn(&BlamePart) -> bool) -> Option<&mut BlamePart> {
+    record.parts.iter_mut().filter(|p| fits(p)).max_by_key(|p| p.ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(all: &[&str]) -> Vec<String> {
+        all.iter().map(|f| (*f).to_owned()).collect()
+    }
+
+    fn told(kind: ToldKind, frames: &[&str]) -> Told {
+        Told {
+            kind,
+            tid: 7,
+            t_ns: 1_000_300,
+            latency_ns: 250,
+            cpu: 0,
+            other: "cc1-9".to_owned(),
+            frames: names(frames),
+            system_call: None,
+            owners: Vec::new(),
+        }
+    }
+
+    fn record(phase: Phase, cause: Cause, who: &str) -> BlameRecord {
+        BlameRecord {
+            thread: 0,
+            name: String::new(),
+            t_ns: 0,
+            latency_ns: 300,
+            cpu: Some(0),
+            parts: vec![BlamePart {
+                phase,
+                from_ns: 0,
+                ns: 300,
+                cause,
+                who: who.to_owned(),
+                sureness: Sureness::Sure,
+                stack: Vec::new(),
+                holder: String::new(),
+            }],
+            chain: Vec::new(),
+            lanes: Vec::new(),
+            tracing_ns: 0,
+            lost: false,
+        }
+    }
+
+    const DUE: i64 = 1_000_000;
+    const CHAIN: [&str; 7] = [
+        "bpf_trampoline_1",
+        "__traceiter_sched_switch",
+        "__schedule",
+        "preempt_schedule_irq",
+        "asm_sysvec_reschedule_ipi",
+        "clear_page",
+        "__x64_sys_mmap",
+    ];
+
+    #[test]
+    fn the_thread_that_left_the_cpu_is_charged_with_its_place() {
+        let mut r = record(Phase::Switch, Cause::NotPreemptible, "cc1-9");
+        assert!(told(ToldKind::Switch, &CHAIN).onto(&mut r, DUE));
+        let part = r.parts.first().unwrap();
+        assert_eq!(part.stack, names(&["clear_page", "__x64_sys_mmap"]));
+        assert_eq!(part.system_call(), Some("mmap"));
+        assert!(r.chain.first().unwrap().contains("preempted, in clear_page, called from"));
+    }
+
+    #[test]
+    fn a_stack_of_somebody_else_or_of_another_time_is_laid_nowhere() {
+        let mut r = record(Phase::Switch, Cause::NotPreemptible, "cc1-91");
+        assert!(!told(ToldKind::Switch, &CHAIN).onto(&mut r, DUE));
+        let mut r = record(Phase::Switch, Cause::NotPreemptible, "cc1-9");
+        assert!(!told(ToldKind::Switch, &CHAIN).onto(&mut r, DUE + 1_000_000));
+        assert!(!told(ToldKind::Switch, &["__schedule"]).onto(&mut r, DUE), "nothing is left");
+        assert!(r.chain.is_empty() && r.parts.iter().all(|p| p.stack.is_empty()));
+    }
+
+    #[test]
+    fn an_interrupt_that_came_where_interrupts_are_enabled_was_held_off() {
+        let open = "interrupts disabled in cc1-9, or the hypervisor had the CPU";
+        let late = ["hrtimer_interrupt", "asm_sysvec_apic_timer_interrupt"];
+        let frames = [&late[..], &["_raw_spin_unlock_irqrestore", "try_to_wake_up"]].concat();
+        let mut r = record(Phase::Timer, Cause::Unexplained, open);
+        assert!(told(ToldKind::Timer, &frames).onto(&mut r, DUE));
+        let part = r.parts.first().unwrap();
+        assert_eq!((part.cause, part.sureness), (Cause::InterruptsOff, Sureness::Likely));
+        assert_eq!((part.who.as_str(), part.place()), ("cc1-9", Some("try_to_wake_up")));
+        for elsewhere in [&["memcpy"][..], &[]] {
+            let frames = [&late[..], elsewhere].concat();
+            let mut r = record(Phase::Timer, Cause::Unexplained, open);
+            assert!(!told(ToldKind::Timer, &frames).onto(&mut r, DUE), "{elsewhere:?}");
+            assert_eq!(r.parts.first().unwrap().cause, Cause::Unexplained);
+        }
+    }
+
+    #[test]
+    fn owners_of_a_chain_of_locks_are_told_in_their_order() {
+        let mut r = record(Phase::WakeUp, Cause::PriorityInversion, "low-3");
+        let mut t = told(ToldKind::Lock, &[]);
+        assert!(!t.onto(&mut r, DUE), "nobody is known to have it");
+        t.owners = names(&["low-3", "lower-2"]);
+        assert!(t.onto(&mut r, DUE));
+        assert_eq!(r.parts.first().unwrap().holder, "low-3, which waits for lower-2");
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs in the kernel beside `--blame`: that they are used where they may be, that what is lost
+//! without them is told, and that none is left.
+
+use std::time::Duration;
+
+use crate::{call, folder, is_root, read, skip, status, stderr};
+
+/// Programs of ours that the kernel has, by their names in /proc/PID/fdinfo of whoever holds one.
+fn held_by(pid: u32) -> usize {
+    let fds = std::fs::read_dir(format!("/proc/{pid}/fd"));
+    let is = |e: &std::fs::DirEntry| {
+        std::fs::read_link(e.path()).is_ok_and(|l| l.to_string_lossy().contains("bpf"))
+    };
+    fds.map_or(0, |all| all.flatten().filter(is).count())
+}
+
+#[test]
+fn a_blamed_run_tells_whether_it_takes_stacks() {
+    if !is_root() {
+        return skip("tracefs", "--blame needs root");
+    }
+    let dir = folder();
+    let file = dir.path().join("r.jsonl");
+    let words = ["run", "--blame=5us", "-D", "2s", "-L", "none", "-q", "-o", "r.jsonl"];
+    let out = call(dir.path(), &words);
+    if stderr(&out).contains("--blame:") {
+        return skip("tracefs", stderr(&out));
+    }
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let run = read(&file);
+    let told = |e: &tailbound_core::record::Event| e.text.contains("kernel stacks are taken");
+    let lost = run.findings.iter().find(|f| f.id == "no-stacks");
+    match lost {
+        None => assert!(run.events.iter().any(told), "{:?}", run.events),
+        Some(lost) => assert!(lost.title.contains(": "), "a reason: {}", lost.title),
+    }
+    // Whoever kept a thread off its CPU, a stack is of functions, the place first.
+    for part in run.blames.iter().flat_map(|b| &b.parts) {
+        assert!(part.stack.iter().all(|f| !f.is_empty() && !f.starts_with("bpf_")), "{part:?}");
+    }
+}
+
+#[test]
+fn nothing_of_a_killed_run_stays_in_the_kernel() {
+    if !is_root() {
+        return skip("tracefs", "--blame needs root");
+    }
+    let dir = folder();
+    let exe = env!("CARGO_BIN_EXE_tailbound");
+    let mut command = std::process::Command::new(exe);
+    command.args(["run", "--blame=1ms", "-D", "60s", "-L", "none", "-q", "-o", "r.jsonl"]);
+    command.current_dir(dir.path()).stdout(std::process::Stdio::null());
+    let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut held = 0;
+    for _ in 0..300 {
+        held = held_by(child.id());
+        if held >= 3 || child.try_wait().is_ok_and(|s| s.is_some()) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if held == 0 {
+        return skip("bpf", "this kernel or user has no programs in the kernel");
+    }
+    // What its descriptors held went with the process: its number has none any more.
+    assert_eq!(held_by(child.id()), 0);
+}
