@@ -154,7 +154,9 @@ impl Watching {
         let mut follow = self.follow;
         let mut recorded = self.recording.end(&mut |seen| take(&mut follow, seen, also));
         if self.left_out {
-            recorded.notes.push(format!("more than {THREADS_MAX} threads: the others are not followed"));
+            recorded
+                .notes
+                .push(format!("more than {THREADS_MAX} threads: the others are not followed"));
         }
         WatchEnd { found: follow.finish(), known: self.known, recorded }
     }

@@ -47,6 +47,11 @@ impl Flags {
     pub fn softirq(self) -> bool {
         self.0 & Self::SOFTIRQ != 0
     }
+    /// Made in a non-maskable interrupt.
+    #[must_use]
+    pub fn nmi(self) -> bool {
+        self.0 & Self::NMI != 0
+    }
     /// Made by a thread, outside of everything that interrupts it.
     #[must_use]
     pub fn in_thread(self) -> bool {
@@ -435,10 +440,9 @@ fn make(layout: &Layout, bytes: &[u8]) -> Option<Event> {
         Kind::Idle => Event::Idle { state: count(0).filter(|s| *s != u32::MAX) },
         Kind::Frequency => Event::Frequency { cpu: count(0)?, khz: unsigned(1)? },
         Kind::Console => Event::Console,
-        Kind::SysEnter => Event::SysEnter {
-            id: int(0)?,
-            args: arguments(layout.fields.get(1).copied()?, bytes)?,
-        },
+        Kind::SysEnter => {
+            Event::SysEnter { id: int(0)?, args: arguments(layout.fields.get(1).copied()?, bytes)? }
+        }
         Kind::SysExit => Event::SysExit { id: int(0)?, ret: int(1)? },
     })
 }

@@ -15,6 +15,7 @@ pub mod event;
 pub mod format;
 pub mod merge;
 pub mod page;
+pub mod rules;
 pub mod split;
 pub mod symbols;
 

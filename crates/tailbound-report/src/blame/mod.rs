@@ -29,8 +29,8 @@ pub(crate) use marks::phases;
 pub(crate) use nest::nested;
 pub use svg::picture;
 pub use text::text;
-pub use threads::{ThreadRow, threads, threads_json};
 pub(crate) use text::{heading, short};
+pub use threads::{ThreadRow, threads, threads_json};
 
 /// Most samples of which a page has a picture.
 pub const PICTURES_MAX: usize = 12;

@@ -84,7 +84,9 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
             ),
         };
         return match run.header.plan.blame {
-            Some(_) => Ok(Answer { name: input::name(path), notes: vec![text], ..Answer::default() }),
+            Some(_) => {
+                Ok(Answer { name: input::name(path), notes: vec![text], ..Answer::default() })
+            }
             None => Err(Failure::usage(text)),
         };
     }
@@ -122,8 +124,7 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
         above_ns: above(args)?,
         most: args.keep,
     };
-    let target =
-        Target { pid, descendants: false, comm: args.comm.clone() };
+    let target = Target { pid, descendants: false, comm: args.comm.clone() };
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let machine = virtual_machine(&root);
@@ -180,7 +181,13 @@ pub(crate) fn rows(found: &Found) -> Vec<ThreadRow<'_>> {
                 0..=98 => u32::try_from(99 - prio).ok(),
                 _ => None,
             };
-            ThreadRow { pid, comm: &t.comm, priority, cpu: (!moved).then_some(cpu), wakeups: &t.wakeups }
+            ThreadRow {
+                pid,
+                comm: &t.comm,
+                priority,
+                cpu: (!moved).then_some(cpu),
+                wakeups: &t.wakeups,
+            }
         })
         .collect()
 }
