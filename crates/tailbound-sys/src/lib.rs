@@ -37,6 +37,7 @@ pub mod new_file;
 pub mod only_reads;
 pub mod owner;
 pub mod perf;
+pub mod perf_stacks;
 pub mod private;
 pub mod process;
 pub mod program;

@@ -24,43 +24,44 @@ pub enum Source {
 }
 
 const TYPE_HARDWARE: u32 = 0;
-const TYPE_SOFTWARE: u32 = 1;
-const SAMPLE_TIME: u64 = 1 << 2;
-const DISABLED: u64 = 1;
+pub(crate) const TYPE_SOFTWARE: u32 = 1;
+pub(crate) const SAMPLE_TIME: u64 = 1 << 2;
+pub(crate) const DISABLED: u64 = 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HV: u64 = 1 << 6;
-const USE_CLOCKID: u64 = 1 << 25;
-const ENABLE: libc::c_ulong = 0x2400;
-const RECORD_LOST: u32 = 2;
-const RECORD_SAMPLE: u32 = 9;
-const FD_CLOEXEC: libc::c_ulong = 8;
+pub(crate) const USE_CLOCKID: u64 = 1 << 25;
+pub(crate) const ENABLE: libc::c_ulong = 0x2400;
+pub(crate) const RECORD_LOST: u32 = 2;
+pub(crate) const RECORD_SAMPLE: u32 = 9;
+pub(crate) const FD_CLOEXEC: libc::c_ulong = 8;
 const PAGES: usize = 8;
 /// Places in the control page: head, tail.
-const HEAD: usize = 1024;
-const TAIL: usize = 1032;
+pub(crate) const HEAD: usize = 1024;
+pub(crate) const TAIL: usize = 1032;
 
+/// struct perf_event_attr as of Linux 4.1.
 #[repr(C)]
 #[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    breakpoint: u32,
-    config1: u64,
-    config2: u64,
-    branches: u64,
-    regs_user: u64,
-    stack_user: u32,
-    clock: i32,
-    regs_intr: u64,
-    aux_watermark: u32,
-    max_stack: u16,
-    reserved: u16,
+pub(crate) struct Attributes {
+    pub(crate) kind: u32,
+    pub(crate) size: u32,
+    pub(crate) config: u64,
+    pub(crate) period: u64,
+    pub(crate) sample_type: u64,
+    pub(crate) read_format: u64,
+    pub(crate) flags: u64,
+    pub(crate) wakeup: u32,
+    pub(crate) breakpoint: u32,
+    pub(crate) config1: u64,
+    pub(crate) config2: u64,
+    pub(crate) branches: u64,
+    pub(crate) regs_user: u64,
+    pub(crate) stack_user: u32,
+    pub(crate) clock: i32,
+    pub(crate) regs_intr: u64,
+    pub(crate) aux_watermark: u32,
+    pub(crate) max_stack: u16,
+    pub(crate) reserved: u16,
 }
 
 /// Samples of one thread.

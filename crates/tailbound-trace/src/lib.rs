@@ -17,6 +17,7 @@ pub mod merge;
 pub mod page;
 pub mod rules;
 pub mod split;
+pub mod stack;
 pub mod symbols;
 
 pub use counts::Counts;
