@@ -26,8 +26,8 @@ const SAMPLE_STACK_USER: u64 = 1 << 13;
 const CLOCK_MONOTONIC: i32 = 1;
 /// Of the stack, from its top; a multiple of 8.
 pub const STACK_BYTES: u32 = 8192;
-/// Pages of the ring, a power of 2: about 120 samples.
-const PAGES: usize = 256;
+/// Pages of the ring, a power of 2: about 500 samples, a tenth of a second of busy threads.
+const PAGES: usize = 1024;
 
 /// The kernel's numbers of the registers that are copied, ascending, and DWARF's numbers for them.
 #[cfg(target_arch = "x86_64")]

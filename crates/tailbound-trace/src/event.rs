@@ -214,6 +214,7 @@ pub const WANTED: &[Wanted] = &[
     wanted("lock", "contention_begin"),
     wanted("lock", "contention_end"),
     wanted("exceptions", "page_fault_user"),
+    wanted("exceptions", "page_fault_kernel"),
     wanted("power", "cpu_idle"),
     wanted("power", "cpu_frequency"),
     wanted("printk", "console"),
