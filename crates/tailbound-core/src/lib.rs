@@ -12,6 +12,7 @@ pub mod campaign;
 pub mod collect;
 pub mod context;
 pub mod cpus;
+pub mod cycle;
 pub mod distribution;
 pub mod ended;
 pub mod envelope;

@@ -8,6 +8,7 @@
 
 use crate::Run;
 use crate::blame::BlameRecord;
+use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
 use crate::record::{Header, Line, SecondRecord, ThreadRecord};
 use crate::sums_as_text::is_bounded;
@@ -45,6 +46,10 @@ pub const ROUNDS_MAX: u32 = 1 << 20;
 pub const BLAME_PARTS_MAX: usize = 1 << 10;
 /// Most spans of one of its CPUs.
 pub const BLAME_SPANS_MAX: usize = 1 << 12;
+/// Most causes and longest cycles of one `cycle` line.
+pub const CYCLE_CAUSES_MAX: usize = 1 << 10;
+/// Most cycles in figures of one `cycle` line.
+pub const CYCLE_JOBS_MAX: usize = 1 << 16;
 /// Most samples of one `raw` line.
 pub const RAW_SAMPLES_MAX: u64 = 1 << 20;
 
@@ -93,6 +98,7 @@ pub fn check(line: &Line) -> Result<(), LimitError> {
             count("activation", [e.activation, e.missed])
         }
         Line::Blame(b) => blame(b),
+        Line::Cycle(c) => cycle(c),
         Line::Load(l) => ns("t_ns", [l.t_ns, l.span_ns]).and_then(|()| count("count", [l.count])),
         Line::Benchmark(w) => {
             ns("real_ns", [w.real_ns, w.user_ns, w.sys_ns])?;
@@ -207,15 +213,33 @@ fn second(s: &SecondRecord) -> Result<(), LimitError> {
     if s.n > 0 { ns("min_ns or max_ns", [s.min_ns, s.max_ns]) } else { Ok(()) }
 }
 
+fn cycle(c: &CycleRecord) -> Result<(), LimitError> {
+    if c.causes.len().max(c.worst.len()) > CYCLE_CAUSES_MAX {
+        return Err(beyond("causes or longest cycles of a thread", CYCLE_CAUSES_MAX));
+    }
+    if c.jobs.len() > CYCLE_JOBS_MAX {
+        return Err(beyond("cycles in figures of a thread", CYCLE_JOBS_MAX));
+    }
+    c.worst.iter().try_for_each(blame)?;
+    [&c.wakeup, &c.execution, &c.blocked, &c.response].into_iter().try_for_each(distribution)?;
+    count("cycles", [c.cycles, c.broken, c.lossy, c.misses, c.page_faults, c.jobs_left_out])?;
+    let pace = [c.pace.period_ns, c.pace.jitter_ns, c.pace.least_ns, c.deadline_ns];
+    ns("period_ns or deadline_ns", pace.into_iter().flatten())?;
+    ns("total_ns", c.causes.iter().flat_map(|x| [x.total_ns, x.worst_ns]))?;
+    ns("causes_left_out_ns", [c.causes_left_out_ns])?;
+    ns("jobs", c.jobs.iter().flat_map(|j| <[i64; 5]>::from(*j)))
+}
+
+fn distribution(d: &Distribution) -> Result<(), LimitError> {
+    count("n", [d.n, d.over_range, d.unbinned])?;
+    ns("min_ns or max_ns", d.min_ns.into_iter().chain(d.max_ns).chain(d.unbinned_from_ns))?;
+    ns("resolution_ns", [i64::try_from(d.resolution_ns).unwrap_or(i64::MAX)])?;
+    d.sums.as_ref().map_or(Ok(()), is_bounded)
+}
+
 fn thread(t: &ThreadRecord) -> Result<(), LimitError> {
-    let of = |d: &Distribution| {
-        count("n", [d.n, d.over_range, d.unbinned])?;
-        ns("min_ns or max_ns", d.min_ns.into_iter().chain(d.max_ns).chain(d.unbinned_from_ns))?;
-        ns("resolution_ns", [i64::try_from(d.resolution_ns).unwrap_or(i64::MAX)])?;
-        d.sums.as_ref().map_or(Ok(()), is_bounded)
-    };
-    of(&t.wakeup)?;
-    of(&t.missed)?;
+    distribution(&t.wakeup)?;
+    distribution(&t.missed)?;
     if let Some(w) = &t.warm_up {
         count("the warm-up's n", [w.n, w.missed])?;
         ns("the warm-up's max_ns", w.max_ns)?;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blame::BlameRecord;
 use crate::context::Context;
+use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
 use crate::ended::{EndReason, ThreadEnd};
 use crate::facts;
@@ -449,6 +450,8 @@ pub enum Line {
     Exceedance(ExceedanceRecord),
     /// For a late wake-up that was taken apart.
     Blame(Box<BlameRecord>),
+    /// At the end: the cycles of a thread that was watched.
+    Cycle(Box<CycleRecord>),
     /// Once a second and load.
     Load(LoadRecord),
     /// After the measurement, once per repetition of a benchmark.

@@ -5,6 +5,7 @@
 
 use crate::blame::BlameRecord;
 use crate::context::{self, Context};
+use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
 use crate::ended::EndReason;
 use crate::finding::Finding;
@@ -32,6 +33,8 @@ pub struct Run {
     pub exceedances: Vec<ExceedanceRecord>,
     /// Late wake-ups that were taken apart.
     pub blames: Vec<BlameRecord>,
+    /// Cycles of threads that were watched.
+    pub cycles: Vec<CycleRecord>,
     /// Achieved load.
     pub loads: Vec<LoadRecord>,
     /// Benchmarks and what they cost.
@@ -68,6 +71,7 @@ impl Run {
             blocks: Vec::new(),
             exceedances: Vec::new(),
             blames: Vec::new(),
+            cycles: Vec::new(),
             loads: Vec::new(),
             benchmarks: Vec::new(),
             figures: Vec::new(),
@@ -94,6 +98,7 @@ impl Run {
             Line::Block(b) => self.blocks.push(b),
             Line::Exceedance(e) => self.exceedances.push(e),
             Line::Blame(b) => self.blames.push(*b),
+            Line::Cycle(c) => self.cycles.push(*c),
             Line::Load(l) => self.loads.push(l),
             Line::Benchmark(w) => self.benchmarks.push(w),
             Line::Figure(f) => self.figures.push(f),
@@ -128,6 +133,7 @@ impl Run {
             .chain(self.blocks.iter().cloned().map(Line::Block))
             .chain(self.exceedances.iter().cloned().map(Line::Exceedance))
             .chain(self.blames.iter().cloned().map(|b| Line::Blame(Box::new(b))))
+            .chain(self.cycles.iter().cloned().map(|c| Line::Cycle(Box::new(c))))
             .chain(self.loads.iter().cloned().map(Line::Load))
             .chain(self.raw.iter().cloned().map(Line::Raw))
             .chain(self.threads.iter().map(|t| Line::Thread(Box::new(t.clone()))))

@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 pub mod boot;
+pub mod calls;
 pub mod cheap_calls;
 pub mod clock;
 pub mod coalescing;

@@ -10,6 +10,7 @@
 
 pub mod blame;
 pub mod counts;
+pub mod cycle;
 pub mod decode;
 pub mod event;
 pub mod format;

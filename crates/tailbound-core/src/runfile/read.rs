@@ -262,6 +262,7 @@ fn typed_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
         "block" => Line::Block(of(kind, bytes)?),
         "exceedance" => Line::Exceedance(of(kind, bytes)?),
         "blame" => Line::Blame(of(kind, bytes)?),
+        "cycle" => Line::Cycle(of(kind, bytes)?),
         "load" => Line::Load(of(kind, bytes)?),
         "work" => Line::Benchmark(of(kind, bytes)?),
         "figure" => Line::Figure(of(kind, bytes)?),

@@ -306,7 +306,7 @@ impl Engine {
     }
 
     /// `hackbench-3975 (last got by hackbench-3838)`.
-    fn with_owner(&self, s: &Segment, who: String) -> String {
+    pub(super) fn with_owner(&self, s: &Segment, who: String) -> String {
         match s.what {
             What::Spin(owner) if owner > 0 => {
                 format!("{who} (last got by {})", self.thread_name(owner))

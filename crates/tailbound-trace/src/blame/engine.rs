@@ -22,6 +22,9 @@ const TIMERS_MAX: usize = 4096;
 /// Most locks whose last owner is remembered.
 const LOCKS_MAX: usize = 4096;
 
+/// No interrupt comes so late: what is further apart are two clocks.
+const ANOTHER_CLOCK_NS: u64 = 1_000_000_000;
+
 /// Whose wake-ups are of interest.
 #[derive(Clone, Debug)]
 pub enum Watched {
@@ -76,6 +79,8 @@ pub struct Engine {
     /// Who got a contended lock last.
     pub(super) owners: HashMap<u64, i32>,
     timers: HashMap<u64, (i32, u64)>,
+    /// How far the trace's clock is ahead of a timer's, where that is another one: the least seen.
+    apart: Option<i64>,
     /// The last expiry on each CPU.
     fires: HashMap<u32, At>,
     open: HashMap<i32, WakeUp>,
@@ -96,6 +101,7 @@ impl Engine {
             marks: VecDeque::new(),
             owners: HashMap::new(),
             timers: HashMap::new(),
+            apart: None,
             fires: HashMap::new(),
             open: HashMap::new(),
             done: Vec::new(),
@@ -301,7 +307,9 @@ impl Engine {
                     self.timers.insert(timer, (e.pid, due_ns.cast_unsigned()));
                 }
             }
-            Event::TimerExpire { timer, function, .. } => self.expire(e, timer, function),
+            Event::TimerExpire { timer, function, now_ns } => {
+                self.expire(e, timer, function, now_ns);
+            }
             Event::SysEnter { .. } | Event::SysExit { .. } => {}
             _ => self.frames(e),
         }
@@ -351,7 +359,7 @@ impl Engine {
         self.sent.push_back(Sent { t_ns, to, from, pid, callsite, callback });
     }
 
-    fn expire(&mut self, e: &Entry, timer: u64, function: u64) {
+    fn expire(&mut self, e: &Entry, timer: u64, function: u64, now_ns: i64) {
         self.mark(e, Mark::Timer(function));
         let at = At { t_ns: e.t_ns, cpu: e.cpu };
         self.fires.insert(e.cpu, at);
@@ -362,11 +370,26 @@ impl Engine {
             *frame = What::Timer(function);
         }
         if let Some((pid, due_ns)) = self.timers.remove(&timer) {
+            let due_ns = self.on_trace_clock(e, due_ns, now_ns);
             let prio = self.threads.get(&pid).map_or(ORDINARY, |t| t.prio);
             let wakeup = self.open.entry(pid).or_insert_with(|| WakeUp::new(pid, prio));
             wakeup.due_ns = Some(due_ns);
             wakeup.fire = Some(at);
         }
+    }
+
+    /// A timer's due time on the trace's clock: timers of CLOCK_REALTIME and its like count from elsewhere.
+    fn on_trace_clock(&mut self, e: &Entry, due_ns: u64, now_ns: i64) -> u64 {
+        let apart = i64::try_from(e.t_ns).unwrap_or(i64::MAX).saturating_sub(now_ns);
+        if apart.unsigned_abs() < ANOTHER_CLOCK_NS {
+            return due_ns;
+        }
+        // The record is made a little after the clock was read; the least difference is the nearest. A
+        // clock that was stepped is another one from then on.
+        let known = self.apart.filter(|known| (known - apart).unsigned_abs() < ANOTHER_CLOCK_NS);
+        let apart = known.map_or(apart, |known| known.min(apart));
+        self.apart = Some(apart);
+        due_ns.saturating_add_signed(apart)
     }
 
     fn waking(&mut self, e: &Entry, pid: i32, prio: i32, cpu: u32, comm: Word) {

@@ -68,6 +68,37 @@ impl Engine {
     #[must_use]
     pub fn explain(&self, late: &Late, wakeup: Option<&WakeUp>, ground: &Ground) -> BlameRecord {
         let latency_ns = signed(late.end_ns) - signed(late.due_ns);
+        let mut parts = self.way(late, wakeup, ground);
+        shorten(&mut parts);
+        let cpu = wakeup.and_then(|w| w.switch).map(|at| at.cpu).or(late.cpu);
+        let lanes = self.lanes(late);
+        let events: usize = cpu
+            .and_then(|c| self.cpus.get(&c))
+            .map_or(0, |c| c.records_between(late.due_ns, late.end_ns));
+        let mut record = BlameRecord {
+            thread: 0,
+            name: self.threads.get(&late.pid).map_or_else(String::new, |t| t.comm.to_string()),
+            t_ns: signed(late.due_ns),
+            latency_ns,
+            cpu,
+            chain: Vec::new(),
+            parts,
+            lanes,
+            tracing_ns: ground.event_ns.saturating_mul(i64::try_from(events).unwrap_or(i64::MAX)),
+            lost: ground.lost,
+        };
+        record.chain = self.chain(&record, late, wakeup);
+        record
+    }
+
+    /// The parts of the way from the due time to the end.
+    pub(crate) fn way(
+        &self,
+        late: &Late,
+        wakeup: Option<&WakeUp>,
+        ground: &Ground,
+    ) -> Vec<BlamePart> {
+        let latency_ns = signed(late.end_ns) - signed(late.due_ns);
         let prio = match (wakeup, self.threads.get(&late.pid)) {
             (Some(w), _) => w.prio,
             (None, Some(t)) => t.prio,
@@ -91,26 +122,7 @@ impl Engine {
                 join(&mut parts, part);
             }
         }
-        shorten(&mut parts);
-        let cpu = wakeup.and_then(|w| w.switch).map(|at| at.cpu).or(late.cpu);
-        let lanes = self.lanes(late);
-        let events: usize = cpu
-            .and_then(|c| self.cpus.get(&c))
-            .map_or(0, |c| c.records_between(late.due_ns, late.end_ns));
-        let mut record = BlameRecord {
-            thread: 0,
-            name: self.threads.get(&late.pid).map_or_else(String::new, |t| t.comm.to_string()),
-            t_ns: signed(late.due_ns),
-            latency_ns,
-            cpu,
-            chain: Vec::new(),
-            parts,
-            lanes,
-            tracing_ns: ground.event_ns.saturating_mul(i64::try_from(events).unwrap_or(i64::MAX)),
-            lost: ground.lost,
-        };
-        record.chain = self.chain(&record, late, wakeup);
-        record
+        parts
     }
 
     /// The phases of the way, each with the CPU that decides it.
@@ -144,7 +156,7 @@ impl Engine {
     }
 
     /// What a CPU did.
-    fn on(&self, cpu: u32, from: u64, to: u64) -> Vec<Segment> {
+    pub(super) fn on(&self, cpu: u32, from: u64, to: u64) -> Vec<Segment> {
         let thread = |c: &super::cpu::Cpu| {
             c.pid
                 .and_then(|p| self.threads.get(&p))
@@ -196,7 +208,7 @@ impl Engine {
         }
     }
 
-    fn lanes(&self, late: &Late) -> Vec<BlameLane> {
+    pub(crate) fn lanes(&self, late: &Late) -> Vec<BlameLane> {
         let before = BEFORE_NS.max((late.end_ns - late.due_ns.min(late.end_ns)) / 5);
         let from = late.due_ns.saturating_sub(before);
         let to = late.end_ns.saturating_add(before / 4);
@@ -238,21 +250,7 @@ impl Engine {
                 (self.thread_name(waker.pid), signed(waker.at.t_ns) - signed(late.due_ns));
             out.push(format!("It was woken by {by} at {}.", offset(at)));
         }
-        for part in told(&record.parts) {
-            let what = part.cause.sentence(&part.who);
-            let state = match part.phase {
-                Phase::Timer => "its timer was due and had not been seen",
-                Phase::WakeUp => "it had not been woken yet",
-                Phase::Switch => "it was ready and had no CPU",
-                _ => "it had the CPU, on its way to user mode",
-            };
-            out.push(format!(
-                "From {} to {} {state}: {what}, {}.",
-                offset(part.from_ns),
-                offset(part.from_ns.saturating_add(part.ns)),
-                format_ns_i64(part.ns)
-            ));
-        }
+        out.extend(sentences(&record.parts));
         let moved = self.marks.iter().filter(|(t, ..)| *t >= late.due_ns && *t <= late.end_ns);
         for (t, _, mark) in moved {
             if let Mark::Moved(pid, from, to) = mark
@@ -264,6 +262,28 @@ impl Engine {
         }
         out
     }
+}
+
+/// The parts that a person wants to read of, a sentence each.
+pub(crate) fn sentences(parts: &[BlamePart]) -> Vec<String> {
+    let sentence = |part: &BlamePart| {
+        let state = match part.phase {
+            Phase::Timer => "its timer was due and had not been seen",
+            Phase::WakeUp => "it had not been woken yet",
+            Phase::Switch | Phase::Preempted => "it was ready and had no CPU",
+            Phase::Running => "it had the CPU",
+            Phase::Blocked => "it waited",
+            _ => "it had the CPU, on its way to user mode",
+        };
+        format!(
+            "From {} to {} {state}: {}, {}.",
+            offset(part.from_ns),
+            offset(part.from_ns.saturating_add(part.ns)),
+            part.cause.sentence(&part.who),
+            format_ns_i64(part.ns)
+        )
+    };
+    told(parts).iter().map(sentence).collect()
 }
 
 /// Time since the due time: `+31.8 µs`.
@@ -305,7 +325,7 @@ fn activity(s: &Segment, target: i32) -> Option<Activity> {
 }
 
 /// Appends a part, or lengthens the last one where it is the same.
-fn join(parts: &mut Vec<BlamePart>, part: BlamePart) {
+pub(super) fn join(parts: &mut Vec<BlamePart>, part: BlamePart) {
     match parts.last_mut() {
         Some(last)
             if (last.phase, last.cause, &last.who) == (part.phase, part.cause, &part.who) =>
@@ -318,7 +338,7 @@ fn join(parts: &mut Vec<BlamePart>, part: BlamePart) {
 }
 
 /// Keeps a record of bounded length: the shortest part becomes one of its neighbour's.
-fn shorten(parts: &mut Vec<BlamePart>) {
+pub(crate) fn shorten(parts: &mut Vec<BlamePart>) {
     while parts.len() > PARTS_MAX {
         let shortest = parts.iter().enumerate().skip(1).min_by_key(|(_, p)| p.ns).map(|(i, _)| i);
         let Some(at) = shortest else { break };

@@ -18,6 +18,7 @@ mod cpu;
 mod engine;
 mod explain;
 mod follow;
+mod inside;
 mod names;
 mod thread;
 mod wakeup;
@@ -26,8 +27,10 @@ mod wakeup;
 mod tests;
 
 pub use engine::{Engine, Watched};
+pub(crate) use explain::{sentences, shorten};
 pub use explain::{Ground, Late};
 pub use follow::{Follow, Followed, Found, Wanted};
-pub use wakeup::WakeUp;
+pub use wakeup::{At, WakeUp, Waker};
+pub(crate) use inside::Stretch;
 
 pub use tailbound_core::blame::BlameRecord;

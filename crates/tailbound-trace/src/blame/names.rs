@@ -14,7 +14,7 @@ const SOFTIRQS: [&str; 10] =
 
 impl Engine {
     /// `hackbench-3975`.
-    pub(super) fn thread_name(&self, pid: i32) -> String {
+    pub(crate) fn thread_name(&self, pid: i32) -> String {
         match self.threads.get(&pid) {
             _ if pid == 0 => "idle".to_owned(),
             _ if pid < 0 => String::new(),

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From waits to cycles: pieces are put together from one wait for the next cycle to the next one.
+//!
+//! Context: COLD. Units: ns on the trace's clock. Pieces are kept until the wait that paces the thread is
+//! told (`choose`), then go through; where that wait does not come any more it is looked for again.
+//! A call of it that returns at once is the begin of a cycle too: the cycle before took longer than its
+//! period. A cycle of whose time events were lost counts where the period says that its begin and end are
+//! those of one cycle; else it is broken, and in no figure.
+
+use std::collections::HashMap;
+
+use tailbound_core::Distribution;
+use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness};
+use tailbound_core::cycle::{Activation, CycleCause, CycleRecord, Job, Pace};
+
+use super::calls::Calls;
+use super::choose::{Choice, Known, choose};
+use super::part::{Part, Parts, What, Whats};
+use super::wait::{Piece, Wait};
+use crate::blame::{Engine, Late, sentences, shorten};
+
+/// Pieces and time after which the wait is told if it is likely; and after which it is told in any case.
+const ENOUGH: (usize, u64) = (400, 3_000_000_000);
+const AT_MOST: (usize, u64) = (8192, 20_000_000_000);
+/// Fewer waits are not enough, however long they took.
+const WAITS_ENOUGH: u64 = 24;
+/// Without the chosen wait for so many pieces, and so many periods, it is looked for again.
+const GONE: (u64, u64) = (64, 50);
+/// Releases that the rhythm is told from.
+const RELEASES_MAX: usize = 8192;
+/// Cycles in figures.
+const JOBS_MAX: usize = 4096;
+/// Causes of the table.
+const CAUSES_MAX: usize = 256;
+
+/// What is wanted of every thread.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub(super) known: Known,
+    pub(super) deadline_ns: Option<i64>,
+    /// The longest cycles that are kept part by part.
+    pub(super) worst: usize,
+}
+
+/// What pieces are looked up in.
+pub(super) struct Ground<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) calls: &'a Calls,
+    pub(super) whats: &'a mut Whats,
+    pub(super) options: &'a Options,
+    /// What the CPUs did before this is forgotten.
+    pub(super) since: u64,
+    pub(super) event_ns: i64,
+}
+
+#[derive(Clone, Debug)]
+struct Open {
+    release: u64,
+    start: u64,
+    parts: Parts,
+    end: u64,
+    faults: u32,
+    cpu: u32,
+    /// Its begin is not sure.
+    unsure: bool,
+    lost: bool,
+    late: Option<Box<BlameRecord>>,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Assembly {
+    pid: i32,
+    choice: Option<Choice>,
+    learning: Vec<Piece>,
+    open: Option<Open>,
+    releases: Vec<u64>,
+    last_release: Option<u64>,
+    since_activation: u64,
+    waits: u64,
+    others: u64,
+    sums: HashMap<u32, (u64, u64, u64)>,
+    record: Figures,
+    /// The latest wake-ups, the latest first.
+    late: Vec<BlameRecord>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    cpu: Option<u32>,
+    moved: bool,
+    misses: u64,
+    beyond_period: u64,
+    cycles: u64,
+    broken: u64,
+    lossy: u64,
+    page_faults: u64,
+    wakeup: Distribution,
+    execution: Distribution,
+    blocked: Distribution,
+    response: Distribution,
+    worst: Vec<BlameRecord>,
+    jobs: Vec<Job>,
+}
+
+impl Assembly {
+    pub(super) fn new(pid: i32) -> Self {
+        Self { pid, ..Self::default() }
+    }
+
+    /// Whole cycles so far, and the longest.
+    pub(super) fn so_far(&self) -> (u64, Option<i64>) {
+        (self.record.cycles, self.record.response.max_ns)
+    }
+
+    /// Is the wait that paces it told?
+    pub(super) fn is_told(&self) -> bool {
+        self.choice.is_some()
+    }
+
+    /// From when on what the CPUs did is still wanted.
+    pub(super) fn since(&self) -> Option<u64> {
+        let learning = self.learning.first().map(|p| p.wait.as_ref().map_or(p.end, |w| w.from));
+        learning.or(self.open.as_ref().map(|o| o.release))
+    }
+
+    /// Takes the next piece.
+    pub(super) fn piece(&mut self, g: &mut Ground<'_>, piece: Piece) {
+        if self.choice.is_some() {
+            self.pass(g, piece);
+            return;
+        }
+        self.learning.push(piece);
+        let pieces = self.learning.len();
+        // A look takes time: after 50, 100, 200, … pieces, and where it must come to an end.
+        let look = pieces >= AT_MOST.0 || pieces >= 50 && (pieces.is_power_of_two() || pieces % 400 == 0);
+        if look {
+            self.learn(g, false);
+        }
+    }
+
+    fn learn(&mut self, g: &mut Ground<'_>, over: bool) {
+        let span = match (self.learning.first(), self.learning.last()) {
+            (Some(a), Some(b)) => b.end.saturating_sub(a.end),
+            _ => return,
+        };
+        let Some(choice) = choose(g.calls, &self.learning, &g.options.known) else {
+            self.give_up(over);
+            return;
+        };
+        let pieces = self.learning.len();
+        let enough = (pieces >= ENOUGH.0 || span >= ENOUGH.1) && choice.waits >= WAITS_ENOUGH;
+        let likely = choice.sureness != Sureness::Unsure && choice.pace.sureness != Sureness::Unsure;
+        let at_most = pieces >= AT_MOST.0 || span >= AT_MOST.1 && choice.waits >= WAITS_ENOUGH;
+        if over || enough && likely || at_most {
+            self.choice = Some(choice);
+            self.since_activation = 0;
+            for piece in std::mem::take(&mut self.learning) {
+                self.pass(g, piece);
+            }
+        }
+    }
+
+    /// No wait comes often enough.
+    fn give_up(&mut self, over: bool) {
+        if over || self.learning.len() >= AT_MOST.0 {
+            self.others += self.learning.drain(..self.learning.len() / 2).count() as u64;
+        }
+    }
+
+    fn pass(&mut self, g: &mut Ground<'_>, piece: Piece) {
+        let Some(choice) = &self.choice else { return };
+        let Piece { wait, run, end, faults, cpu, lost } = piece;
+        let Some(wait) = wait else { return };
+        let level = usize::from(choice.site.level);
+        let matches = wait.sites.get(level) == Some(&choice.site) || {
+            // Without a sleep there is no length that would tell it apart.
+            !wait.slept && level == 2 && wait.sites[0].call == choice.site.call
+        };
+        let period = choice.pace.period_ns.map(i64::cast_unsigned).filter(|p| *p > 0);
+        let release = if matches { self.release(&wait, period, choice) } else { None };
+        if let Some(release) = release {
+            self.waits += 1;
+            self.since_activation = 0;
+            self.finish(g, wait.from, &wait, release, period);
+            self.start(g, wait, release);
+        } else {
+            self.others += 1;
+            self.since_activation += 1;
+            if let Some(open) = &mut self.open {
+                wait.within.0.iter().for_each(|p| open.parts.push(*p, 0));
+                open.lost |= wait.lost;
+            }
+        }
+        if let Some(open) = &mut self.open {
+            run.0.iter().for_each(|p| open.parts.push(*p, 0));
+            open.end = end;
+            open.faults += faults;
+            open.lost |= lost;
+            open.cpu = cpu;
+        }
+        let quiet = self.last_release.map_or(0, |r| end.saturating_sub(r));
+        let gone = self.since_activation > GONE.0
+            && quiet > period.map_or(ENOUGH.1, |p| (p * GONE.1).max(ENOUGH.1));
+        if gone {
+            self.choice = None;
+            self.open = None;
+        }
+    }
+
+    /// When the cycle that this wait begins was released; `None` where it begins none.
+    fn release(&self, wait: &Wait, period: Option<u64>, choice: &Choice) -> Option<u64> {
+        if wait.slept || wait.timed {
+            return Some(wait.release);
+        }
+        match (period.filter(|_| choice.pace.is_paced()), self.last_release) {
+            (Some(period), Some(last)) => {
+                let due = last + period;
+                let jitter = choice.pace.jitter_ns.unwrap_or(0).max(0).cast_unsigned();
+                (wait.to.saturating_add(jitter.max(period / 50)) >= due).then_some(due.min(wait.to))
+            }
+            // When it came is not told: it had when it was asked for.
+            _ => Some(wait.to),
+        }
+    }
+
+    fn start(&mut self, g: &mut Ground<'_>, wait: Wait, release: u64) {
+        if !wait.lost && (wait.slept || wait.timed) && self.releases.len() < RELEASES_MAX {
+            self.releases.push(release);
+        }
+        self.last_release = Some(release);
+        let mut parts = wait.way;
+        if !wait.slept {
+            let what = What {
+                phase: Phase::WakeUp,
+                cause: Cause::Own,
+                who: "in its cycle before".to_owned(),
+                sureness: Sureness::Sure,
+            };
+            let what = g.whats.number(what);
+            parts.push(Part { ns: wait.to.saturating_sub(release), what }, 0);
+        }
+        self.open = Some(Open {
+            release,
+            start: wait.to,
+            parts,
+            end: wait.to,
+            faults: 0,
+            cpu: 0,
+            unsure: wait.lost,
+            lost: wait.lost,
+            late: wait.late,
+        });
+    }
+
+    /// The cycle under way ends at `end`, where `next` begins.
+    fn finish(&mut self, g: &mut Ground<'_>, end: u64, next: &Wait, next_release: u64, period: Option<u64>) {
+        let Some(open) = self.open.take() else { return };
+        if open.lost {
+            let apart = next_release.saturating_sub(open.release);
+            let one = period.is_some_and(|p| apart.abs_diff(p) <= p / 4);
+            if open.unsure || next.lost || !one {
+                self.record.broken += 1;
+                return;
+            }
+            self.record.lossy += 1;
+        }
+        debug_assert_eq!(open.end, end, "pieces adjoin");
+        let response = signed(open.end) - signed(open.release);
+        debug_assert_eq!(signed(open.parts.ns()), response, "parts adjoin");
+        let mut sums: Vec<(u32, u64)> = Vec::new();
+        let (mut execution, mut blocked) = (0u64, 0u64);
+        for part in &open.parts.0 {
+            match sums.iter_mut().find(|(w, _)| *w == part.what) {
+                Some((_, ns)) => *ns += part.ns,
+                None => sums.push((part.what, part.ns)),
+            }
+            let Some(what) = g.whats.get(*part) else { continue };
+            match what.phase {
+                Phase::Running if matches!(what.cause, Cause::Own | Cause::LockSpin) => {
+                    execution += part.ns;
+                }
+                Phase::Blocked => blocked += part.ns,
+                _ => {}
+            }
+        }
+        for (what, ns) in sums {
+            let sum = self.sums.entry(what).or_default();
+            *sum = (sum.0 + 1, sum.1 + ns, sum.2.max(ns));
+        }
+        let job = Job {
+            release_ns: signed(open.release),
+            wakeup_ns: signed(open.start) - signed(open.release),
+            execution_ns: signed(execution),
+            blocked_ns: signed(blocked),
+            response_ns: response,
+        };
+        self.count(g, &job, &open, period);
+        self.keep(g, open, response);
+    }
+
+    fn count(&mut self, g: &Ground<'_>, job: &Job, open: &Open, period: Option<u64>) {
+        let r = &mut self.record;
+        r.moved |= r.cpu.is_some_and(|c| c != open.cpu);
+        r.cpu = Some(open.cpu);
+        r.cycles += 1;
+        r.page_faults += u64::from(open.faults);
+        r.wakeup.add(job.wakeup_ns);
+        r.execution.add(job.execution_ns);
+        r.blocked.add(job.blocked_ns);
+        r.response.add(job.response_ns);
+        r.misses += u64::from(g.options.deadline_ns.is_some_and(|d| job.response_ns > d));
+        r.beyond_period += u64::from(period.is_some_and(|p| job.response_ns > signed(p)));
+        if r.jobs.len() < JOBS_MAX {
+            r.jobs.push(*job);
+        }
+    }
+
+    /// Keeps it part by part where it is one of the longest, and its wake-up where it is one of the latest.
+    fn keep(&mut self, g: &mut Ground<'_>, open: Open, response: i64) {
+        if let Some(late) = open.late {
+            let place = self.late.partition_point(|r| r.latency_ns >= late.latency_ns);
+            self.late.insert(place, *late);
+            self.late.truncate(g.options.worst);
+        }
+        let worst = &mut self.record.worst;
+        let place = worst.partition_point(|r| r.latency_ns >= response);
+        if place >= g.options.worst {
+            return;
+        }
+        let mut parts = g.whats.spread(&open.parts.0);
+        let chain = sentences(&parts);
+        shorten(&mut parts);
+        let late = Late {
+            pid: self.pid,
+            due_ns: open.release,
+            end_ns: open.end,
+            cpu: Some(open.cpu),
+            ours: false,
+        };
+        let lanes = if open.release >= g.since { g.engine.lanes(&late) } else { Vec::new() };
+        let events = g.engine.records_of(open.cpu, open.release, open.end);
+        let record = BlameRecord {
+            thread: 0,
+            name: g.engine.comm(self.pid).unwrap_or_default().to_owned(),
+            t_ns: signed(open.release),
+            latency_ns: response,
+            cpu: Some(open.cpu),
+            parts,
+            chain,
+            lanes,
+            tracing_ns: g.event_ns.saturating_mul(i64::try_from(events).unwrap_or(i64::MAX)),
+            lost: open.lost,
+        };
+        worst.insert(place, record);
+        worst.truncate(g.options.worst);
+    }
+
+    /// Everything is said: what was found. The cycle under way has no end, and does not count.
+    pub(super) fn end(mut self, g: &mut Ground<'_>) -> (CycleRecord, Vec<BlameRecord>) {
+        if self.choice.is_none() {
+            self.learn(g, true);
+        }
+        let pace = Pace::of(&self.releases, g.options.known.period_ns);
+        let (causes, causes_left_out_ns) = self.causes(g.whats);
+        let r = self.record;
+        let named = g.options.known.call.is_some();
+        let activation = self.choice.map(|c| Activation {
+            wait: c.words,
+            waits: self.waits,
+            others: self.others,
+            sureness: if named { Sureness::Sure } else { c.sureness },
+            given: named,
+        });
+        let (deadline_ns, misses) = match (g.options.deadline_ns, pace.period_ns) {
+            (Some(deadline), _) => (Some(deadline), r.misses),
+            (None, Some(period)) if pace.is_paced() => (Some(period), r.beyond_period),
+            _ => (None, 0),
+        };
+        let record = CycleRecord {
+            thread: 0,
+            name: g.engine.comm(self.pid).unwrap_or_default().to_owned(),
+            tid: self.pid,
+            process: 0,
+            policy: tailbound_core::Policy::Other,
+            cpu: r.cpu.filter(|_| !r.moved),
+            activation,
+            pace,
+            deadline_ns,
+            misses,
+            cycles: r.cycles,
+            broken: r.broken,
+            lossy: r.lossy,
+            page_faults: r.page_faults,
+            jobs_left_out: r.cycles.saturating_sub(r.jobs.len() as u64),
+            wakeup: r.wakeup,
+            execution: r.execution,
+            blocked: r.blocked,
+            response: r.response,
+            causes,
+            causes_left_out_ns,
+            worst: r.worst,
+            jobs: r.jobs,
+        };
+        (record, self.late)
+    }
+
+    fn causes(&self, whats: &Whats) -> (Vec<CycleCause>, i64) {
+        let mut all: Vec<CycleCause> = self
+            .sums
+            .iter()
+            .filter_map(|(what, (cycles, total, worst))| {
+                let w = whats.get(Part { ns: 0, what: *what })?;
+                Some(CycleCause {
+                    phase: w.phase,
+                    cause: w.cause,
+                    who: w.who.clone(),
+                    sureness: w.sureness,
+                    cycles: *cycles,
+                    total_ns: signed(*total),
+                    worst_ns: signed(*worst),
+                })
+            })
+            .collect();
+        all.sort_by(|a, b| (b.total_ns, &a.who, a.phase).cmp(&(a.total_ns, &b.who, b.phase)));
+        let rest = all.split_off(CAUSES_MAX.min(all.len()));
+        (all, rest.iter().map(|c| c.total_ns).sum())
+    }
+}
+
+fn signed(t: u64) -> i64 {
+    i64::try_from(t).unwrap_or(i64::MAX)
+}
