@@ -13,6 +13,7 @@ use crate::record::{
     BenchmarkRecord, BlockRecord, End, Event, ExceedanceRecord, Facts, FigureRecord, Header, Line,
     LoadRecord, RawRecord, SecondRecord, SelfCost, ThreadRecord, TimelineRecord, WindowRecord,
 };
+use crate::rules::ViolationRecord;
 use crate::units::format_span;
 use crate::verdict::Verdict;
 
@@ -35,6 +36,8 @@ pub struct Run {
     pub blames: Vec<BlameRecord>,
     /// Cycles of threads that were watched.
     pub cycles: Vec<CycleRecord>,
+    /// Rules that watched threads broke.
+    pub violations: Vec<ViolationRecord>,
     /// Achieved load.
     pub loads: Vec<LoadRecord>,
     /// Benchmarks and what they cost.
@@ -72,6 +75,7 @@ impl Run {
             exceedances: Vec::new(),
             blames: Vec::new(),
             cycles: Vec::new(),
+            violations: Vec::new(),
             loads: Vec::new(),
             benchmarks: Vec::new(),
             figures: Vec::new(),
@@ -99,6 +103,7 @@ impl Run {
             Line::Exceedance(e) => self.exceedances.push(e),
             Line::Blame(b) => self.blames.push(*b),
             Line::Cycle(c) => self.cycles.push(*c),
+            Line::Violation(v) => self.violations.push(*v),
             Line::Load(l) => self.loads.push(l),
             Line::Benchmark(w) => self.benchmarks.push(w),
             Line::Figure(f) => self.figures.push(f),
@@ -134,6 +139,7 @@ impl Run {
             .chain(self.exceedances.iter().cloned().map(Line::Exceedance))
             .chain(self.blames.iter().cloned().map(|b| Line::Blame(Box::new(b))))
             .chain(self.cycles.iter().cloned().map(|c| Line::Cycle(Box::new(c))))
+            .chain(self.violations.iter().cloned().map(|v| Line::Violation(Box::new(v))))
             .chain(self.loads.iter().cloned().map(Line::Load))
             .chain(self.raw.iter().cloned().map(Line::Raw))
             .chain(self.threads.iter().map(|t| Line::Thread(Box::new(t.clone()))))

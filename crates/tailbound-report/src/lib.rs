@@ -35,7 +35,8 @@ pub mod svg;
 pub mod sweep;
 pub mod table;
 pub mod text;
-pub mod worst;
+pub mod rules;
+mod worst;
 
 pub use brief::brief;
 pub use html::html;

@@ -23,6 +23,8 @@ use tailbound_core::units::format_ns_i64;
 
 pub use html::html;
 pub(crate) use html::section;
+pub(crate) use rows::hanging;
+pub(crate) use text::first_up;
 pub use json::{SCHEMA, json, ranking};
 pub(crate) use look::named;
 pub(crate) use marks::phases;

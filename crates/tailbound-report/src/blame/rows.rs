@@ -77,7 +77,7 @@ pub(super) fn parts(record: &BlameRecord, most: usize) -> Table {
 }
 
 /// The lines of a table whose last column is words, which are wrapped into what is left of `width`.
-pub(super) fn hanging(table: &Table, width: usize) -> Vec<String> {
+pub(crate) fn hanging(table: &Table, width: usize) -> Vec<String> {
     let last = table.head.len().saturating_sub(1);
     let cut = |row: &Vec<String>| row.get(..last).unwrap_or_default().to_vec();
     let figures = Table {

@@ -90,7 +90,7 @@ fn sample(page: &mut Page, record: &BlameRecord) {
 }
 
 /// A sentence that stands alone begins with a capital letter.
-pub(super) fn first_up(sentence: &str) -> String {
+pub(crate) fn first_up(sentence: &str) -> String {
     let mut letters = sentence.chars();
     let first = letters.next().map(|c| c.to_uppercase().collect::<String>());
     first.unwrap_or_default() + letters.as_str()

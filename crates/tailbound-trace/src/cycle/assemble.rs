@@ -133,7 +133,8 @@ impl Assembly {
         self.learning.push(piece);
         let pieces = self.learning.len();
         // A look takes time: after 50, 100, 200, … pieces, and where it must come to an end.
-        let look = pieces >= AT_MOST.0 || pieces >= 50 && (pieces.is_power_of_two() || pieces % 400 == 0);
+        let look =
+            pieces >= AT_MOST.0 || pieces >= 50 && (pieces.is_power_of_two() || pieces % 400 == 0);
         if look {
             self.learn(g, false);
         }
@@ -150,7 +151,8 @@ impl Assembly {
         };
         let pieces = self.learning.len();
         let enough = (pieces >= ENOUGH.0 || span >= ENOUGH.1) && choice.waits >= WAITS_ENOUGH;
-        let likely = choice.sureness != Sureness::Unsure && choice.pace.sureness != Sureness::Unsure;
+        let likely =
+            choice.sureness != Sureness::Unsure && choice.pace.sureness != Sureness::Unsure;
         let at_most = pieces >= AT_MOST.0 || span >= AT_MOST.1 && choice.waits >= WAITS_ENOUGH;
         if over || enough && likely || at_most {
             self.choice = Some(choice);
@@ -254,7 +256,14 @@ impl Assembly {
     }
 
     /// The cycle under way ends at `end`, where `next` begins.
-    fn finish(&mut self, g: &mut Ground<'_>, end: u64, next: &Wait, next_release: u64, period: Option<u64>) {
+    fn finish(
+        &mut self,
+        g: &mut Ground<'_>,
+        end: u64,
+        next: &Wait,
+        next_release: u64,
+        period: Option<u64>,
+    ) {
         let Some(open) = self.open.take() else { return };
         if open.lost {
             let apart = next_release.saturating_sub(open.release);
