@@ -29,6 +29,7 @@ pub mod selfcost;
 pub mod thread_group;
 mod trace_ring;
 pub mod watch;
+pub mod watched;
 mod watchdog;
 
 pub use attributes::{allowed, clock_id};

@@ -2,15 +2,18 @@
 //! Threads of somebody else's program: found in /proc, followed by the kernel's events, never
 //! stopped or changed.
 //!
-//! Context: SETUP (`begin`), COLD. Units: ns.
+//! Context: SETUP (`begin`), COLD. Units: ns. What the events are made into is a [`Sink`]: late wake-ups
+//! (`blame`) or cycles (`watch`).
 //! Not here: what is said about them (`tailbound-report`), the program's start (the command line).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use tailbound_core::Policy;
 use tailbound_host::{Root, threads};
 use tailbound_sys::process;
-use tailbound_trace::blame::{Follow, Found, Ground, Wanted, Watched};
+use tailbound_trace::blame::Follow;
+use tailbound_trace::cycle::Cycles;
 use tailbound_trace::event::Entry;
 
 use crate::observe::ObserveError;
@@ -20,17 +23,19 @@ use crate::recording::{Recorded, Recording, Seen};
 const THREADS_MAX: usize = 1024;
 
 /// Whose threads.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// The process.
-    pub pid: u32,
+    /// The process; `None` until it has been started.
+    pub pid: Option<u32>,
     /// And those it starts.
     pub descendants: bool,
     /// Threads of these names alone, or all.
     pub comm: Vec<String>,
+    /// Those with a real-time policy alone. System calls are recorded of the others too: they wake these.
+    pub realtime: bool,
 }
 
-/// A thread that is followed.
+/// A thread that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Its process.
@@ -38,14 +43,51 @@ pub struct Known {
     /// Its name when it was last looked at.
     pub name: String,
     /// Its policy then.
-    pub policy: tailbound_core::Policy,
+    pub policy: Policy,
+    /// It is followed.
+    pub followed: bool,
 }
 
+/// What the events of followed threads are made into.
+pub trait Sink {
+    /// This thread is of interest from here on.
+    fn watch(&mut self, tid: i32);
+    /// What the thread is called.
+    fn name_thread(&mut self, tid: i32, name: &str);
+    /// Events of some CPU were lost just before this time.
+    fn lost(&mut self, t_ns: u64);
+    /// The next event.
+    fn entry(&mut self, e: &Entry);
+    /// All that happened up to now was handed over.
+    fn polled(&mut self) {}
+}
+
+macro_rules! sink {
+    ($what:ty) => {
+        impl Sink for $what {
+            fn watch(&mut self, tid: i32) {
+                self.watch(tid);
+            }
+            fn name_thread(&mut self, tid: i32, name: &str) {
+                self.name_thread(tid, name);
+            }
+            fn lost(&mut self, t_ns: u64) {
+                self.lost(t_ns);
+            }
+            fn entry(&mut self, e: &Entry) {
+                self.entry(e);
+            }
+        }
+    };
+}
+sink!(Follow);
+sink!(Cycles);
+
 /// See the module.
-pub struct Watching {
+pub struct Watching<S> {
     root: Root,
     recording: Recording,
-    follow: Follow,
+    sink: S,
     target: Target,
     known: BTreeMap<i32, Known>,
     left_out: bool,
@@ -53,17 +95,17 @@ pub struct Watching {
 
 /// What watching came to.
 #[derive(Debug)]
-pub struct WatchEnd {
-    /// The wake-ups.
-    pub found: Found,
+pub struct WatchEnd<S> {
+    /// What the events were made into.
+    pub sink: S,
     /// The threads.
     pub known: BTreeMap<i32, Known>,
     /// The recording.
     pub recorded: Recorded,
 }
 
-impl Watching {
-    /// Begins with the threads that are there.
+impl<S: Sink> Watching<S> {
+    /// Begins with the threads that are there; `make` is asked for the sink once the recording runs.
     ///
     /// # Errors
     /// [`ObserveError`]; nothing is left behind then.
@@ -71,73 +113,80 @@ impl Watching {
         root: Root,
         exe: &Path,
         target: Target,
-        wanted: Wanted,
-        virtual_machine: Option<bool>,
         syscalls: bool,
+        make: impl FnOnce(&Recording) -> S,
     ) -> Result<Self, ObserveError> {
         let recording = Recording::begin(&root, exe, syscalls)?;
-        let ground = Ground {
-            virtual_machine,
-            event_ns: recording.event_ns().unwrap_or(0),
-            ..Ground::default()
-        };
-        let watched = Watched::Threads(std::collections::BTreeSet::new());
-        let follow = Follow::new(watched, recording.symbols(), ground, wanted);
+        let sink = make(&recording);
         let mut watching =
-            Self { root, recording, follow, target, known: BTreeMap::new(), left_out: false };
+            Self { root, recording, sink, target, known: BTreeMap::new(), left_out: false };
         watching.look();
         Ok(watching)
     }
 
+    /// The process is there now.
+    pub fn started(&mut self, pid: u32) {
+        self.target.pid = Some(pid);
+        self.look();
+    }
+
     /// Threads that are there now; `false` once the process is gone.
     pub fn look(&mut self) -> bool {
-        let mut pids = vec![self.target.pid];
+        let Some(first) = self.target.pid else { return true };
+        let mut pids = vec![first];
         if self.target.descendants {
-            let root = process::Pid(i32::try_from(self.target.pid).unwrap_or(0));
+            let root = process::Pid(i32::try_from(first).unwrap_or(0));
             let more = process::descendants(root);
             pids.extend(more.into_iter().filter_map(|p| u32::try_from(p.0).ok()));
         }
-        let mut there = false;
+        let mut alive = BTreeSet::new();
         for pid in pids {
             let Ok(entries) = self.root.list(&format!("/proc/{pid}/task")) else { continue };
-            there = true;
             for tid in entries.iter().filter_map(|t| t.parse::<u32>().ok()) {
-                self.one(pid, tid);
+                if self.one(pid, tid) {
+                    alive.extend(i32::try_from(tid));
+                }
             }
         }
-        let tids: Vec<i32> = self.known.keys().copied().collect();
+        // The followed ones first: there is room for a limited number.
+        let mut tids: Vec<i32> = alive.iter().copied().collect();
+        tids.sort_by_key(|t| (!self.known.get(t).is_some_and(|k| k.followed), *t));
         self.recording.syscalls_of(&tids);
-        there
+        !alive.is_empty()
     }
 
-    fn one(&mut self, pid: u32, tid: u32) {
-        let Ok(key) = i32::try_from(tid) else { return };
-        let Ok(thread) = threads::thread(&self.root, tid) else { return };
-        if !self.target.comm.is_empty() && !self.target.comm.contains(&thread.name) {
-            return;
-        }
+    fn one(&mut self, pid: u32, tid: u32) -> bool {
+        let Ok(key) = i32::try_from(tid) else { return false };
+        let Ok(thread) = threads::thread(&self.root, tid) else { return false };
         if self.known.len() >= THREADS_MAX && !self.known.contains_key(&key) {
             self.left_out = true;
-            return;
+            return true;
         }
-        self.follow.watch(key);
-        self.follow.name_thread(key, &thread.name);
-        self.known.insert(key, Known { pid, name: thread.name, policy: thread.policy });
+        let wanted = (self.target.comm.is_empty() || self.target.comm.contains(&thread.name))
+            && (!self.target.realtime || thread.policy.is_realtime());
+        let followed = wanted || self.known.get(&key).is_some_and(|k| k.followed);
+        if followed {
+            self.sink.watch(key);
+        }
+        self.sink.name_thread(key, &thread.name);
+        self.known.insert(key, Known { pid, name: thread.name, policy: thread.policy, followed });
+        true
     }
 
     /// Takes what happened since the last call; `also` sees every event too. To be called ten times a second.
     pub fn poll(&mut self, also: &mut dyn FnMut(&Entry)) {
-        let follow = &mut self.follow;
-        self.recording.poll(&mut |seen| take(follow, seen, also));
+        let sink = &mut self.sink;
+        self.recording.poll(&mut |seen| take(sink, seen, also));
+        self.sink.polled();
     }
 
     /// What is known so far.
     #[must_use]
-    pub fn so_far(&self) -> &Found {
-        self.follow.so_far()
+    pub fn so_far(&self) -> &S {
+        &self.sink
     }
 
-    /// The followed threads.
+    /// The threads that are or were there.
     #[must_use]
     pub fn known(&self) -> &BTreeMap<i32, Known> {
         &self.known
@@ -150,24 +199,25 @@ impl Watching {
     }
 
     /// Ends it.
-    pub fn end(self, also: &mut dyn FnMut(&Entry)) -> WatchEnd {
-        let mut follow = self.follow;
-        let mut recorded = self.recording.end(&mut |seen| take(&mut follow, seen, also));
+    pub fn end(self, also: &mut dyn FnMut(&Entry)) -> WatchEnd<S> {
+        let mut sink = self.sink;
+        let mut recorded = self.recording.end(&mut |seen| take(&mut sink, seen, also));
+        sink.polled();
         if self.left_out {
             recorded
                 .notes
                 .push(format!("more than {THREADS_MAX} threads: the others are not followed"));
         }
-        WatchEnd { found: follow.finish(), known: self.known, recorded }
+        WatchEnd { sink, known: self.known, recorded }
     }
 }
 
-fn take(follow: &mut Follow, seen: Seen<'_>, also: &mut dyn FnMut(&Entry)) {
+fn take(sink: &mut impl Sink, seen: Seen<'_>, also: &mut dyn FnMut(&Entry)) {
     match seen {
         Seen::Entry(e) => {
-            follow.entry(e);
+            sink.entry(e);
             also(e);
         }
-        Seen::Lost(t_ns) => follow.lost(t_ns),
+        Seen::Lost(t_ns) => sink.lost(t_ns),
     }
 }

@@ -13,6 +13,7 @@ pub mod bound;
 pub mod brief;
 pub mod campaign;
 pub mod compare;
+pub mod cycles;
 pub mod decide;
 pub mod digest;
 pub mod escape;
@@ -36,7 +37,7 @@ pub mod sweep;
 pub mod table;
 pub mod text;
 pub mod rules;
-mod worst;
+pub mod worst;
 
 pub use brief::brief;
 pub use html::html;

@@ -26,6 +26,7 @@ mod tuned;
 mod until;
 mod urgent;
 pub mod view;
+pub mod watched;
 mod world;
 
 pub use benchmarks::measure_benchmarks;

@@ -33,6 +33,8 @@ pub enum Environment {
     Users,
     /// All of it: for this program once more.
     Inherited,
+    /// All of it as it stands, PATH too: for a program that the user could have started instead.
+    Untouched,
 }
 
 impl Environment {
@@ -46,6 +48,9 @@ impl Environment {
         let mut chosen: Vec<_> = all.filter(|(name, _)| self.holds(name)).collect();
         // Never the current folder, whatever the user's says: see `program`.
         let path = program::path();
+        if self == Self::Untouched {
+            return chosen;
+        }
         match chosen.iter_mut().find(|(name, _)| name == "PATH") {
             Some((_, value)) => *value = path,
             None => chosen.push(("PATH".into(), path)),
@@ -64,7 +69,7 @@ impl Environment {
         match self {
             Self::Clean => among(&KEPT) || name.as_bytes().starts_with(OURS),
             Self::Users => !among(&OF_MAKE),
-            Self::Inherited => true,
+            Self::Inherited | Self::Untouched => true,
         }
     }
 }

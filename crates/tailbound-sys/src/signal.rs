@@ -50,11 +50,19 @@ impl Signals {
     /// Waits up to `timeout_ms` for one of the signals (for ever if that is negative); its
     /// number, or `None`.
     pub fn wait(&self, timeout_ms: i32) -> Option<i32> {
+        self.wait_whence(timeout_ms).map(|(signal, _)| signal)
+    }
+
+    /// The same, and whether the kernel sent it: then its terminal did, and the whole foreground
+    /// process group has got it.
+    pub fn wait_whence(&self, timeout_ms: i32) -> Option<(i32, bool)> {
         let span = clock::timespec(i64::from(timeout_ms).saturating_mul(1_000_000));
         let span = if timeout_ms < 0 { std::ptr::null() } else { &raw const span };
-        // SAFETY: reads a live set and a live timespec or none; no information is asked for.
-        let got = unsafe { libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), span) };
-        (got > 0).then_some(got)
+        // SAFETY: all-zero bytes are a valid siginfo_t.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: reads a live set and a live timespec or none, and writes a live siginfo_t.
+        let got = unsafe { libc::sigtimedwait(&raw const self.0, &raw mut info, span) };
+        (got > 0).then_some((got, info.si_code == libc::SI_KERNEL))
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Show(Lazy<ShowArgs>),
     /// Name what made wake-ups late: of a run, of a trace.dat of trace-cmd, or of a running process
     Blame(Lazy<crate::cli_blame::BlameArgs>),
+    /// Watch the cycles of a program's own real-time threads, without changing it: period, response times, what each ns went to
+    Watch(Lazy<crate::cli_watch::WatchArgs>),
     /// Compare two or more systems: intervals and verdict per quantile, exit status for CI
     Compare(Lazy<crate::cli_compare::CompareArgs>),
     /// Real time or real fast? Compare throughput and latency of two systems and recommend one

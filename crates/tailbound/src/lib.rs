@@ -26,6 +26,7 @@ mod cli_sweep;
 mod cli_tune;
 mod cli_tune_auto;
 mod cli_tune_show;
+mod cli_watch;
 mod cmd;
 mod completions;
 mod consent;

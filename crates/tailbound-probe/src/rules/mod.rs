@@ -16,6 +16,8 @@ use tailbound_trace::rules::{CallTable, Rules, Tally, Violation};
 
 use stacks::Stacks;
 
+use crate::watch::Sink;
+
 /// Violations whose stacks are looked up in one go; the others of a burst are counted without.
 const STACKS_MAX: usize = 500;
 
@@ -30,6 +32,47 @@ pub struct RuleCheck {
     /// Page faults are events here.
     faults: bool,
     calls: bool,
+}
+
+/// A sink of events, and beside it the check of rules where it is wanted.
+pub struct WithRules<S> {
+    /// The sink.
+    pub inner: S,
+    /// The check.
+    pub rules: Option<RuleCheck>,
+}
+
+impl<S: Sink> Sink for WithRules<S> {
+    fn watch(&mut self, tid: i32) {
+        self.inner.watch(tid);
+        if let Some(rules) = &mut self.rules {
+            rules.follow(tid);
+        }
+    }
+    fn name_thread(&mut self, tid: i32, name: &str) {
+        self.inner.name_thread(tid, name);
+        if let Some(rules) = &mut self.rules {
+            rules.watch(tid, name);
+        }
+    }
+    fn lost(&mut self, t_ns: u64) {
+        self.inner.lost(t_ns);
+        if let Some(rules) = &mut self.rules {
+            rules.lost();
+        }
+    }
+    fn entry(&mut self, e: &Entry) {
+        self.inner.entry(e);
+        if let Some(rules) = &mut self.rules {
+            rules.entry(e);
+        }
+    }
+    fn polled(&mut self) {
+        self.inner.polled();
+        if let Some(rules) = &mut self.rules {
+            rules.settle();
+        }
+    }
 }
 
 /// What the check came to.
@@ -62,12 +105,15 @@ impl RuleCheck {
         })
     }
 
-    /// One thread of the program more; `realtime`: its stacks are taken.
-    pub fn watch(&mut self, tid: i32, name: &str, realtime: bool) {
+    /// The stacks of this thread are taken from here on.
+    pub fn follow(&mut self, tid: i32) {
         self.rules.watch(tid);
-        if realtime {
-            self.stacks.watch(tid);
-        }
+        self.stacks.watch(tid);
+    }
+
+    /// One thread of the program more, and what it is called.
+    pub fn watch(&mut self, tid: i32, name: &str) {
+        self.rules.watch(tid);
         if self.names.get(&tid).is_none_or(|n| n != name) {
             self.names.insert(tid, name.to_owned());
         }

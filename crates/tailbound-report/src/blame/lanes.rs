@@ -100,7 +100,7 @@ impl Across {
 }
 
 /// The lines of one sample, `width` columns wide, and what the letters mean; nothing without lanes.
-pub(super) fn lines(record: &BlameRecord, width: usize) -> Option<(Vec<String>, String)> {
+pub(crate) fn lines(record: &BlameRecord, width: usize) -> Option<(Vec<String>, String)> {
     let (lanes, more) = marks::shown(record);
     if lanes.is_empty() {
         return None;

@@ -18,9 +18,16 @@ pub(super) fn window(record: &BlameRecord) -> (i64, i64) {
     (from, last.clamp(end, end.saturating_add(end / 20)))
 }
 
+/// Is it a whole cycle of a watched thread, and no wake-up alone?
+pub(crate) fn is_cycle(record: &BlameRecord) -> bool {
+    let within = |p: &Phase| matches!(p, Phase::Running | Phase::Preempted | Phase::Blocked);
+    record.parts.iter().any(|p| within(&p.phase))
+}
+
 /// When the thread was made ready: the end of the phases before. `None` where they are not known.
 pub(super) fn ready_ns(record: &BlameRecord) -> Option<i64> {
-    let before = record.parts.iter().filter(|p| matches!(p.phase, Phase::Timer | Phase::WakeUp));
+    let before =
+        record.parts.iter().take_while(|p| matches!(p.phase, Phase::Timer | Phase::WakeUp));
     before.map(|p| p.from_ns.saturating_add(p.ns)).max()
 }
 

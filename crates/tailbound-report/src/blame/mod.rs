@@ -23,13 +23,15 @@ use tailbound_core::units::format_ns_i64;
 
 pub use html::html;
 pub(crate) use html::section;
-pub(crate) use rows::hanging;
-pub(crate) use text::first_up;
 pub use json::{SCHEMA, json, ranking};
 pub(crate) use look::named;
+pub(crate) use lanes::lines as lanes_of;
 pub(crate) use marks::phases;
 pub(crate) use nest::nested;
 pub use svg::picture;
+pub(crate) use rows::{hanging, parts, percent, what};
+pub(crate) use svg::picture_as;
+pub(crate) use text::first_up;
 pub use text::text;
 pub(crate) use text::{heading, short};
 pub use threads::{ThreadRow, threads, threads_json};
@@ -38,7 +40,7 @@ pub use threads::{ThreadRow, threads, threads_json};
 pub const PICTURES_MAX: usize = 12;
 
 /// The `most` latest samples, the latest first.
-fn latest(records: &[BlameRecord], most: usize) -> Vec<&BlameRecord> {
+pub(crate) fn latest(records: &[BlameRecord], most: usize) -> Vec<&BlameRecord> {
     let mut all: Vec<&BlameRecord> = records.iter().collect();
     all.sort_by_key(|r| (std::cmp::Reverse(r.latency_ns), r.t_ns, r.thread));
     all.truncate(most);
@@ -46,22 +48,25 @@ fn latest(records: &[BlameRecord], most: usize) -> Vec<&BlameRecord> {
 }
 
 /// A sample in words: `2.31 ms late at 12.345 s on CPU 1 (thread 0)`.
-fn title(record: &BlameRecord) -> String {
+pub(crate) fn title(record: &BlameRecord) -> String {
     let cpu = record.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
     let who = match record.name.as_str() {
         "" => format!("thread {}", record.thread),
         name => name.to_owned(),
     };
     let (late, at) = (format_ns_i64(record.latency_ns), crate::worst::seconds(record.t_ns, 3));
+    if marks::is_cycle(record) {
+        return format!("a cycle of {late}, released at {at} s{cpu} ({who})");
+    }
     format!("{late} late at {at} s{cpu} ({who})")
 }
 
 /// What a reader must know about the certainty of a sample.
-fn notes(record: &BlameRecord) -> Vec<String> {
+pub(crate) fn notes(record: &BlameRecord) -> Vec<String> {
     let mut out = Vec::new();
     if record.tracing_ns > 0 {
         let ns = format_ns_i64(record.tracing_ns);
-        out.push(format!("Of the latency about {ns} are our own tracing, within the parts."));
+        out.push(format!("Of this about {ns} are our own tracing, within the parts."));
     }
     if record.lost {
         out.push(

@@ -11,7 +11,7 @@ use crate::escape::terminal;
 use crate::table::{Table, columns, pad, wrap};
 
 /// Cause and name, with how sure it is where it is not sure.
-pub(super) fn what(sentence: &str, sureness: Sureness) -> String {
+pub(crate) fn what(sentence: &str, sureness: Sureness) -> String {
     match sureness {
         Sureness::Sure => sentence.to_owned(),
         other => format!("{sentence} ({other})"),
@@ -23,7 +23,7 @@ pub(super) fn words(culprit: &Culprit) -> String {
     what(&culprit.cause.sentence(&culprit.who), culprit.sureness)
 }
 
-fn percent(part: f64, whole: f64) -> String {
+pub(crate) fn percent(part: f64, whole: f64) -> String {
     let share = if whole > 0.0 { part / whole * 100.0 } else { 0.0 };
     if share > 0.0 && share < 1.0 { "< 1 %".to_owned() } else { format!("{share:.0} %") }
 }
@@ -53,7 +53,7 @@ pub(super) fn culprits(ranking: &Ranking, most: usize) -> Table {
 }
 
 /// The longest `most` parts of a sample in the order of time, and a row for what is left out.
-pub(super) fn parts(record: &BlameRecord, most: usize) -> Table {
+pub(crate) fn parts(record: &BlameRecord, most: usize) -> Table {
     let mut shown: Vec<&BlamePart> = record.parts.iter().collect();
     shown.sort_by_key(|p| std::cmp::Reverse(p.ns));
     let rest = shown.split_off(most.min(shown.len()));

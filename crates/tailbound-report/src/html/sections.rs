@@ -43,6 +43,7 @@ pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: 
     page.push("</section>");
     crate::rules::section(page, &run.violations);
     crate::blame::section(page, &run.blames, prefix);
+    crate::cycles::section(page, &run.cycles, prefix);
     if let Some(table) = crate::named::table(run) {
         page.heading("Figures of the probe");
         let table = table.html();

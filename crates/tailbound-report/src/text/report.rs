@@ -127,6 +127,7 @@ pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
     statements(run, &mut page);
     crate::rules::short(&mut page, &run.violations);
     crate::blame::short(&mut page, &run.blames);
+    crate::cycles::short(&mut page, &run.cycles);
     phases(analysis, &mut page);
     crate::bound::section(&mut page, analysis);
     loads(analysis, &mut page);

@@ -27,10 +27,10 @@ mod wakeup;
 mod tests;
 
 pub use engine::{Engine, Watched};
-pub use explain::{Ground, Late};
 pub(crate) use explain::{sentences, shorten};
+pub use explain::{Ground, Late};
 pub use follow::{Follow, Followed, Found, Wanted};
-pub(crate) use inside::Stretch;
 pub use wakeup::{At, WakeUp, Waker};
+pub(crate) use inside::Stretch;
 
 pub use tailbound_core::blame::BlameRecord;

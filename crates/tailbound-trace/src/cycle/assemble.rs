@@ -12,7 +12,9 @@ use std::collections::HashMap;
 use tailbound_core::Distribution;
 use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness};
 use tailbound_core::cycle::{Activation, CycleCause, CycleRecord, Job, Pace};
+use tailbound_core::record::SecondRecord;
 
+use super::Found;
 use super::calls::Calls;
 use super::choose::{Choice, Known, choose};
 use super::part::{Part, Parts, What, Whats};
@@ -30,6 +32,8 @@ const GONE: (u64, u64) = (64, 50);
 const RELEASES_MAX: usize = 8192;
 /// Cycles in figures.
 const JOBS_MAX: usize = 4096;
+/// Seconds of a thread: 12 days.
+const SECONDS_MAX: usize = 1 << 20;
 /// Causes of the table.
 const CAUSES_MAX: usize = 256;
 
@@ -40,6 +44,7 @@ pub(super) struct Options {
     pub(super) deadline_ns: Option<i64>,
     /// The longest cycles that are kept part by part.
     pub(super) worst: usize,
+    pub(super) begin_ns: u64,
 }
 
 /// What pieces are looked up in.
@@ -101,6 +106,39 @@ struct Figures {
     response: Distribution,
     worst: Vec<BlameRecord>,
     jobs: Vec<Job>,
+    seconds: Vec<SecondRecord>,
+}
+
+impl Figures {
+    /// Counts a wake-up to the second it was due in; one that is older than the last to that one's.
+    fn second(&mut self, job: &Job, begin_ns: u64) {
+        let since = job.release_ns.saturating_sub(signed(begin_ns)).max(0).cast_unsigned();
+        let second = since / 1_000_000_000;
+        let ns = job.wakeup_ns;
+        let activation = self.cycles.saturating_sub(1);
+        let full = self.seconds.len() >= SECONDS_MAX;
+        match self.seconds.last_mut().filter(|s| s.second >= second) {
+            Some(s) => {
+                s.n += 1;
+                s.sum_ns = s.sum_ns.saturating_add(ns);
+                s.min_ns = s.min_ns.min(ns);
+                if ns > s.max_ns {
+                    (s.max_ns, s.argmax) = (ns, activation);
+                }
+            }
+            None if !full => self.seconds.push(SecondRecord {
+                thread: 0,
+                second,
+                n: 1,
+                max_ns: ns,
+                argmax: activation,
+                min_ns: ns,
+                sum_ns: ns,
+                missed: 0,
+            }),
+            None => {}
+        }
+    }
 }
 
 impl Assembly {
@@ -133,8 +171,7 @@ impl Assembly {
         self.learning.push(piece);
         let pieces = self.learning.len();
         // A look takes time: after 50, 100, 200, … pieces, and where it must come to an end.
-        let look =
-            pieces >= AT_MOST.0 || pieces >= 50 && (pieces.is_power_of_two() || pieces % 400 == 0);
+        let look = pieces >= AT_MOST.0 || pieces >= 50 && (pieces.is_power_of_two() || pieces % 400 == 0);
         if look {
             self.learn(g, false);
         }
@@ -151,8 +188,7 @@ impl Assembly {
         };
         let pieces = self.learning.len();
         let enough = (pieces >= ENOUGH.0 || span >= ENOUGH.1) && choice.waits >= WAITS_ENOUGH;
-        let likely =
-            choice.sureness != Sureness::Unsure && choice.pace.sureness != Sureness::Unsure;
+        let likely = choice.sureness != Sureness::Unsure && choice.pace.sureness != Sureness::Unsure;
         let at_most = pieces >= AT_MOST.0 || span >= AT_MOST.1 && choice.waits >= WAITS_ENOUGH;
         if over || enough && likely || at_most {
             self.choice = Some(choice);
@@ -256,14 +292,7 @@ impl Assembly {
     }
 
     /// The cycle under way ends at `end`, where `next` begins.
-    fn finish(
-        &mut self,
-        g: &mut Ground<'_>,
-        end: u64,
-        next: &Wait,
-        next_release: u64,
-        period: Option<u64>,
-    ) {
+    fn finish(&mut self, g: &mut Ground<'_>, end: u64, next: &Wait, next_release: u64, period: Option<u64>) {
         let Some(open) = self.open.take() else { return };
         if open.lost {
             let apart = next_release.saturating_sub(open.release);
@@ -320,6 +349,7 @@ impl Assembly {
         r.response.add(job.response_ns);
         r.misses += u64::from(g.options.deadline_ns.is_some_and(|d| job.response_ns > d));
         r.beyond_period += u64::from(period.is_some_and(|p| job.response_ns > signed(p)));
+        r.second(job, g.options.begin_ns);
         if r.jobs.len() < JOBS_MAX {
             r.jobs.push(*job);
         }
@@ -366,7 +396,7 @@ impl Assembly {
     }
 
     /// Everything is said: what was found. The cycle under way has no end, and does not count.
-    pub(super) fn end(mut self, g: &mut Ground<'_>) -> (CycleRecord, Vec<BlameRecord>) {
+    pub(super) fn end(mut self, g: &mut Ground<'_>) -> Found {
         if self.choice.is_none() {
             self.learn(g, true);
         }
@@ -411,7 +441,7 @@ impl Assembly {
             worst: r.worst,
             jobs: r.jobs,
         };
-        (record, self.late)
+        Found { cycles: record, late: self.late, seconds: r.seconds }
     }
 
     fn causes(&self, whats: &Whats) -> (Vec<CycleCause>, i64) {

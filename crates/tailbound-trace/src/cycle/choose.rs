@@ -97,11 +97,10 @@ pub(super) fn choose(calls: &Calls, pieces: &[Piece], known: &Known) -> Option<C
         _ => Sureness::Unsure,
     };
     let pace = Pace::of(&releases(candidate, usize::MAX), known.period_ns);
-    let words = candidate
-        .waits
-        .first()
-        .and_then(|w| w.call.as_ref())
-        .map_or_else(|| "a call that was not recorded".to_owned(), |call| calls.words(call));
+    let words = candidate.waits.first().and_then(|w| w.call.as_ref()).map_or_else(
+        || "a call that was not recorded".to_owned(),
+        |call| calls.words(call),
+    );
     let waits = candidate.waits.len() as u64;
     Some(Choice { site, words, sureness, pace, waits })
 }

@@ -30,6 +30,7 @@ use std::sync::Arc;
 
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::cycle::CycleRecord;
+use tailbound_core::record::SecondRecord;
 
 use crate::blame::{Engine, Ground, WakeUp, Watched};
 use crate::event::{Entry, Event};
@@ -58,6 +59,8 @@ pub struct Wish {
     pub deadline_ns: Option<i64>,
     /// The name of the system call that paces the threads, where the user knows it.
     pub activation: Option<String>,
+    /// Where the seconds of the watching are counted from.
+    pub begin_ns: u64,
     /// The longest cycles and latest wake-ups that are kept part by part, of each thread.
     pub worst: usize,
 }
@@ -76,6 +79,8 @@ pub struct Found {
     pub cycles: CycleRecord,
     /// Its latest wake-ups at the begin of a cycle, the latest first.
     pub late: Vec<BlameRecord>,
+    /// The wake-ups at the begin of cycles, by the second they were due in.
+    pub seconds: Vec<SecondRecord>,
 }
 
 /// See the module.
@@ -104,7 +109,12 @@ impl Cycles {
             engine: Engine::new(Watched::Threads(BTreeSet::new()), symbols),
             calls,
             ground,
-            options: Options { known, deadline_ns: wish.deadline_ns, worst: wish.worst },
+            options: Options {
+                known,
+                deadline_ns: wish.deadline_ns,
+                worst: wish.worst,
+                begin_ns: wish.begin_ns,
+            },
             whats: Whats::default(),
             threads: BTreeMap::new(),
             holes: Vec::new(),
@@ -118,9 +128,10 @@ impl Cycles {
     /// One thread more, from here on.
     pub fn watch(&mut self, pid: i32) {
         self.engine.watch(pid);
-        self.threads
-            .entry(pid)
-            .or_insert_with(|| Thread { tracker: Tracker::new(pid), assembly: Assembly::new(pid) });
+        self.threads.entry(pid).or_insert_with(|| Thread {
+            tracker: Tracker::new(pid),
+            assembly: Assembly::new(pid),
+        });
     }
 
     /// Gives a thread the name that another source knows.
@@ -228,8 +239,7 @@ impl Cycles {
                 since: self.since,
                 event_ns: self.ground.event_ns,
             };
-            let (cycles, late) = thread.assembly.end(&mut ground);
-            out.insert(pid, Found { cycles, late });
+            out.insert(pid, thread.assembly.end(&mut ground));
         }
         out
     }

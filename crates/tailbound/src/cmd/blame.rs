@@ -4,6 +4,7 @@
 //!
 //! Context: COLD.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -11,13 +12,14 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tailbound_core::Finding;
 use tailbound_core::blame::BlameRecord;
-use tailbound_core::record::Fact;
+use tailbound_core::record::{Fact, Facts};
 use tailbound_core::units::{format_ns_i64, format_span, grouped, parse_ns};
 use tailbound_host::Root;
+use tailbound_probe::recording::Recording;
 use tailbound_probe::watch::{Target, Watching};
 use tailbound_report::blame::{self as words, ThreadRow};
 use tailbound_sys::signal::Signals;
-use tailbound_trace::blame::{Followed, Found, Wanted};
+use tailbound_trace::blame::{Follow, Followed, Found, Ground, Wanted, Watched};
 
 use crate::cli_blame::BlameArgs;
 use crate::input;
@@ -84,9 +86,7 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
             ),
         };
         return match run.header.plan.blame {
-            Some(_) => {
-                Ok(Answer { name: input::name(path), notes: vec![text], ..Answer::default() })
-            }
+            Some(_) => Ok(Answer { name: input::name(path), notes: vec![text], ..Answer::default() }),
             None => Err(Failure::usage(text)),
         };
     }
@@ -104,8 +104,7 @@ fn about_blame(f: &Finding) -> bool {
 }
 
 /// Is a hypervisor beneath?
-pub(crate) fn virtual_machine(root: &Root) -> Option<bool> {
-    let facts = tailbound_host::inventory(root);
+pub(crate) fn virtual_machine(facts: &Facts) -> Option<bool> {
     facts.get("virt.kind").and_then(Fact::as_str).map(|k| k != "none")
 }
 
@@ -124,11 +123,20 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
         above_ns: above(args)?,
         most: args.keep,
     };
-    let target = Target { pid, descendants: false, comm: args.comm.clone() };
+    let target = Target { pid: Some(pid), comm: args.comm.clone(), ..Target::default() };
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
-    let machine = virtual_machine(&root);
-    let mut watching = Watching::begin(root, &exe, target, wanted, machine, false)
+    let machine = virtual_machine(&tailbound_host::inventory(&root));
+    let make = |recording: &Recording| {
+        let ground = Ground {
+            virtual_machine: machine,
+            event_ns: recording.event_ns().unwrap_or(0),
+            ..Ground::default()
+        };
+        let watched = Watched::Threads(BTreeSet::new());
+        Follow::new(watched, recording.symbols(), ground, wanted)
+    };
+    let mut watching = Watching::begin(root, &exe, target, false, make)
         .map_err(|e| Failure::cannot(format!("blame {pid}: {e}")))?;
     let end = Instant::now() + Duration::from_nanos(ns.unsigned_abs());
     let mut notes = Vec::new();
@@ -142,7 +150,7 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
             break;
         }
         if look.is_multiple_of(SAY_EVERY) {
-            progress(watching.so_far(), end);
+            progress(watching.so_far().so_far(), end);
         }
     }
     let ended = watching.end(&mut |_| {});
@@ -152,7 +160,7 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
     if ended.recorded.lost > 0 {
         notes.push(format!("{} events were lost", grouped(ended.recorded.lost)));
     }
-    let mut found = ended.found;
+    let mut found = ended.sink.finish();
     let records = std::mem::take(&mut found.records);
     Ok(Answer { name: format!("process {pid}"), records, found: Some(found), notes })
 }
@@ -181,13 +189,7 @@ pub(crate) fn rows(found: &Found) -> Vec<ThreadRow<'_>> {
                 0..=98 => u32::try_from(99 - prio).ok(),
                 _ => None,
             };
-            ThreadRow {
-                pid,
-                comm: &t.comm,
-                priority,
-                cpu: (!moved).then_some(cpu),
-                wakeups: &t.wakeups,
-            }
+            ThreadRow { pid, comm: &t.comm, priority, cpu: (!moved).then_some(cpu), wakeups: &t.wakeups }
         })
         .collect()
 }

@@ -25,6 +25,7 @@ mod show;
 mod sign;
 mod sweep;
 mod tune;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -59,6 +60,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Report(args) => report::report(&args),
         Command::Show(args) => show::show(&args),
         Command::Blame(args) => blame::blame(&args),
+        Command::Watch(args) => watch::watch(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Decide(args) => decide::decide(&args),
         Command::Import(args) => import::import(&args),

@@ -40,6 +40,11 @@ const IDS: [&str; PICTURES_MAX] = [
 /// The picture of `record`, the `nth` of its page, counted from 0.
 #[must_use]
 pub fn picture(record: &BlameRecord, nth: usize) -> Figure {
+    picture_as(record, IDS.get(nth % PICTURES_MAX).copied().unwrap_or("blame"))
+}
+
+/// The same under a name of its own on its page.
+pub(crate) fn picture_as(record: &BlameRecord, id: &'static str) -> Figure {
     let (lanes, more) = marks::shown(record);
     let mut caption = if lanes.is_empty() {
         "What the CPUs did then is not recorded.".to_owned()
@@ -51,7 +56,7 @@ pub fn picture(record: &BlameRecord, nth: usize) -> Figure {
         caption = format!("{caption} {words}");
     }
     Figure {
-        id: IDS.get(nth % PICTURES_MAX).copied().unwrap_or("blame"),
+        id,
         title: title(record),
         caption,
         wide: draw(record, Layout::WIDE),

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What watching a program came to, thread by thread, as records of a run file.
+//!
+//! Context: COLD. Units: ns; times are made to count from the begin of the watching.
+//! Not here: the rest of the run (`tailbound-run`).
+
+use std::collections::BTreeMap;
+
+use tailbound_core::blame::BlameRecord;
+use tailbound_core::cycle::CycleRecord;
+use tailbound_core::record::SecondRecord;
+use tailbound_trace::cycle::{Cycles, Found};
+
+use crate::recording::Recorded;
+use crate::watch::{Known, WatchEnd};
+
+/// One watched thread.
+#[derive(Clone, Debug)]
+pub struct WatchedThread {
+    /// Its cycles.
+    pub cycles: CycleRecord,
+    /// Its latest wake-ups at the begin of a cycle.
+    pub late: Vec<BlameRecord>,
+    /// Those wake-ups by the second.
+    pub seconds: Vec<SecondRecord>,
+}
+
+/// Everything.
+#[derive(Debug)]
+pub struct Watched {
+    /// The threads, those with the highest priority first.
+    pub threads: Vec<WatchedThread>,
+    /// Threads that were there and not followed: they have no real-time policy or another name.
+    pub others: usize,
+    /// The recording.
+    pub recorded: Recorded,
+    /// Events that were looked at.
+    pub events: u64,
+}
+
+impl Watched {
+    /// From the end of watching that began at `begin_ns`.
+    #[must_use]
+    pub fn of(end: WatchEnd<Cycles>, begin_ns: u64) -> Self {
+        let WatchEnd { sink, known, recorded } = end;
+        let (events, _) = sink.extent();
+        let mut found = sink.finish();
+        let mut followed: Vec<(i32, &Known)> =
+            known.iter().filter(|(_, k)| k.followed).map(|(t, k)| (*t, k)).collect();
+        followed.sort_by_key(|(tid, k)| (std::cmp::Reverse(k.policy.priority()), *tid));
+        let threads = followed
+            .iter()
+            .zip(0u32..)
+            .filter_map(|((tid, known), number)| one(&mut found, *tid, known, number, begin_ns))
+            .collect();
+        let others = known.len().saturating_sub(followed.len());
+        Self { threads, others, recorded, events }
+    }
+}
+
+fn one(
+    found: &mut BTreeMap<i32, Found>,
+    tid: i32,
+    known: &Known,
+    number: u32,
+    begin_ns: u64,
+) -> Option<WatchedThread> {
+    let Found { mut cycles, mut late, mut seconds } = found.remove(&tid)?;
+    let begin = i64::try_from(begin_ns).unwrap_or(0);
+    (cycles.thread, cycles.process, cycles.policy) = (number, known.pid, known.policy);
+    cycles.name.clone_from(&known.name);
+    for record in cycles.worst.iter_mut().chain(&mut late) {
+        record.thread = number;
+        record.name.clone_from(&known.name);
+        record.t_ns = record.t_ns.saturating_sub(begin);
+    }
+    cycles.jobs.iter_mut().for_each(|j| j.release_ns = j.release_ns.saturating_sub(begin));
+    seconds.iter_mut().for_each(|s| s.thread = number);
+    Some(WatchedThread { cycles, late, seconds })
+}

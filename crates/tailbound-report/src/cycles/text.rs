@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cycles of watched threads, for a terminal.
+//!
+//! Context: COLD.
+
+use tailbound_core::blame::BlameRecord;
+use tailbound_core::cycle::CycleRecord;
+
+use super::{rows, words};
+use crate::blame::{first_up, hanging, lanes_of, latest, notes, parts, title};
+use crate::text::Style;
+use crate::text::ink::Ink;
+use crate::text::report::Page;
+
+/// Most causes of a table.
+const CAUSES_MAX: usize = 12;
+/// Most parts of a cycle, and most sentences about it.
+const PARTS_MAX: usize = 16;
+/// Most threads that are told of one by one.
+const THREADS_MAX: usize = 32;
+
+/// `all` for a terminal, with the `most` longest cycles of each thread one by one; ends in a newline.
+#[must_use]
+pub fn text(all: &[CycleRecord], most: usize, style: Style) -> String {
+    let mut page = Page::new(style);
+    if all.len() > 1 {
+        page.heading("Threads");
+        let lines = hanging(&rows::threads(all), page.width());
+        page.raw(lines, Ink::Plain);
+    }
+    for c in all.iter().filter(|c| c.cycles > 0 || all.len() == 1).take(THREADS_MAX) {
+        thread(&mut page, c, most);
+    }
+    page.finish()
+}
+
+fn thread(page: &mut Page, c: &CycleRecord, most: usize) {
+    page.heading(&words::title(c));
+    page.text(&words::activation(c), "  ", Ink::Plain);
+    page.text(&words::pace(&c.pace), "  ", Ink::Plain);
+    if let Some(deadline) = words::deadline(c) {
+        let ink = if c.misses > 0 { Ink::Bad } else { Ink::Plain };
+        page.text(&deadline, "  ", ink);
+    }
+    words::notes(c).iter().for_each(|n| page.text(n, "  ", Ink::Warn));
+    if c.cycles == 0 {
+        return;
+    }
+    page.gap();
+    let lines = rows::figures(c).text(page.width());
+    page.raw(lines, Ink::Plain);
+    page.gap();
+    page.text("What its cycles were made of", "", Ink::Bold);
+    let lines = hanging(&rows::causes(c, CAUSES_MAX), page.width());
+    page.raw(lines, Ink::Plain);
+    latest(&c.worst, most).into_iter().for_each(|r| cycle(page, r));
+}
+
+fn cycle(page: &mut Page, record: &BlameRecord) {
+    page.heading(&first_up(&title(record)));
+    if let Some((lines, legend)) = lanes_of(record, page.width().min(100)) {
+        page.raw(lines, Ink::Plain);
+        page.text(&legend, "  ", Ink::Dim);
+        page.gap();
+    }
+    let lines = hanging(&parts(record, PARTS_MAX), page.width());
+    page.raw(lines, Ink::Plain);
+    for sentence in record.chain.iter().take(PARTS_MAX) {
+        page.text(&format!("- {sentence}"), "  ", Ink::Plain);
+    }
+    let more = record.chain.len().saturating_sub(PARTS_MAX);
+    if more > 0 {
+        page.text(&format!("- and {more} more, see --json"), "  ", Ink::Dim);
+    }
+    let ink = if record.lost { Ink::Warn } else { Ink::Dim };
+    notes(record).iter().for_each(|n| page.text(n, "  ", ink));
+}
+
+/// The section of a run's report; nothing without records.
+pub(crate) fn short(page: &mut Page, all: &[CycleRecord]) {
+    if all.is_empty() {
+        return;
+    }
+    page.heading("Cycles of the watched threads");
+    let lines = hanging(&rows::threads(all), page.width());
+    page.raw(lines, Ink::Plain);
+    for c in all.iter().filter(|c| c.cycles > 0).take(THREADS_MAX) {
+        thread(page, c, 1);
+    }
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `watch`: the cycles of a program's own real-time threads.
+//!
+//! Context: COLD. A program that is started here gets Ctrl-C from its terminal as it would from a shell; a
+//! signal that was sent to this program alone is handed on to it. A process that was there before is
+//! never stopped or changed.
+
+use std::path::Path;
+use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tailbound_core::record::Clocks;
+use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
+use tailbound_core::{EndReason, Run, runfile};
+use tailbound_host::Root;
+use tailbound_probe::recording::Recording;
+use tailbound_probe::rules::{RuleCheck, RulesFound, WithRules};
+use tailbound_probe::watch::{Known, Target, WatchEnd, Watching};
+use tailbound_probe::watched::Watched;
+use tailbound_report::{cycles as words, rules as rule_words};
+use tailbound_run::watched::{About, run_of};
+use tailbound_sys::environment::Environment;
+use tailbound_sys::process::Pid;
+use tailbound_sys::signal::Signals;
+use tailbound_sys::spawn::Spawn;
+use tailbound_sys::{calls, clock, process, program};
+use tailbound_trace::blame::Ground;
+use tailbound_trace::cycle::{Calls, Cycles, Wish};
+
+use super::blame::virtual_machine;
+use crate::cli_watch::WatchArgs;
+use crate::input;
+use crate::say::{self, Failure};
+
+/// From one look at the trace to the next.
+const LOOK_MS: i32 = 100;
+/// Looks from one look at the threads to the next; for the first seconds of a program each one.
+const THREADS_EVERY: u32 = 5;
+const YOUNG: u32 = 30;
+/// Looks from one word about the progress to the next, on a terminal and into a pipe.
+const SAY_EVERY: u32 = 5;
+const LINE_EVERY: u32 = 50;
+/// How long a program may take to end after Ctrl-C.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Most longest cycles of a thread.
+const KEEP_MAX: usize = 1000;
+/// Most places where rules were broken that are told with their stacks.
+const PLACES_MAX: usize = 12;
+
+/// A program that was started here, and how it ended.
+struct Started {
+    pid: Pid,
+    ended: Option<ExitStatus>,
+}
+
+/// What ended the watching.
+struct Ended {
+    reason: EndReason,
+    notes: Vec<String>,
+    status: Option<ExitStatus>,
+}
+
+fn time(flag: &str, text: Option<&String>) -> Result<Option<i64>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
+    if ns <= 0 {
+        return Err(Failure::usage(format!("{flag}: {text} is not above zero")));
+    }
+    Ok(Some(ns))
+}
+
+fn wish(args: &WatchArgs, names: &[(i64, &'static str)]) -> Result<Wish, Failure> {
+    if args.keep == 0 || args.keep > KEEP_MAX {
+        return Err(Failure::usage(format!("--keep: {} is not 1 to {KEEP_MAX}", args.keep)));
+    }
+    if let Some(call) = &args.activation
+        && !names.iter().any(|(_, name)| name == call)
+    {
+        let hint = tailbound_core::words::did_you_mean(call, names.iter().map(|(_, n)| *n));
+        return Err(Failure::usage(format!("--activation: `{call}` is no system call{hint}")));
+    }
+    Ok(Wish {
+        period_ns: time("--period", args.period.as_ref())?,
+        deadline_ns: time("--deadline", args.deadline.as_ref())?,
+        activation: args.activation.clone(),
+        begin_ns: 0,
+        worst: args.keep,
+    })
+}
+
+/// `tailbound watch`
+pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
+    let names = calls::names();
+    let wish = wish(args, &names)?;
+    let duration = time("-D", args.duration.as_ref())?;
+    for file in args.html.iter().chain(&args.out) {
+        input::may_write(file, args.force)?;
+    }
+    let root = Root::real();
+    if let Some(pid) = args.pid
+        && !root.exists(&format!("/proc/{pid}"))
+    {
+        return Err(Failure::usage(format!("--pid: there is no process {pid}")));
+    }
+    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let machine = tailbound_host::inventory(&root);
+    let virtual_machine = virtual_machine(&machine);
+    let target = Target {
+        pid: args.pid,
+        descendants: true,
+        comm: args.comm.clone(),
+        realtime: !args.all && args.comm.is_empty(),
+    };
+    let exe = std::env::current_exe().map_err(Failure::cannot)?;
+    let rules = match args.rules {
+        true => Some(RuleCheck::new(&root).map_err(Failure::cannot)?),
+        false => None,
+    };
+    let began = clocks();
+    let make = |recording: &Recording| {
+        let event_ns = recording.event_ns().unwrap_or(0);
+        let ground = Ground { virtual_machine, event_ns, ..Ground::default() };
+        let begin_ns = began.monotonic_ns.max(0).cast_unsigned();
+        let calls = Arc::new(Calls::new(&names));
+        let wish = Wish { begin_ns, ..wish.clone() };
+        WithRules { inner: Cycles::new(recording.symbols(), calls, ground, wish), rules }
+    };
+    let mut watching = Watching::begin(root, &exe, target, true, make)
+        .map_err(|e| Failure::cannot(format!("watch: {e}")))?;
+    let mut started = match args.pid {
+        None => Some(start(args)?),
+        Some(_) => None,
+    };
+    if let Some(started) = &started {
+        watching.started(started.pid.0.unsigned_abs());
+    }
+    let ended = follow(args, &mut watching, &mut started, &signals, duration);
+    let event_ns = watching.event_ns();
+    let measured_ns = clock::now_ns(clock::CLOCK_MONOTONIC).saturating_sub(began.monotonic_ns);
+    let WatchEnd { sink, known, recorded } = watching.end(&mut |_| {});
+    let broken = sink.rules.map(RuleCheck::finish);
+    let RulesFound { records: violations, notes: unjudged } = broken.unwrap_or_default();
+    let end = WatchEnd { sink: sink.inner, known, recorded };
+    let watched = Watched::of(end, began.monotonic_ns.max(0).cast_unsigned());
+    let mut notes = ended.notes;
+    notes.extend(watched.recorded.notes.iter().cloned());
+    notes.extend(unjudged);
+    let (events, others) = (watched.events, watched.others);
+    let about = About {
+        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+        name: name(args),
+        machine,
+        began,
+        measured_ns,
+        reason: ended.reason,
+        deadline_ns: wish.deadline_ns,
+        event_ns,
+        violations,
+    };
+    let idle: Vec<String> = watched
+        .threads
+        .iter()
+        .filter(|t| t.cycles.cycles == 0)
+        .map(|t| format!("{} {}", t.cycles.name, t.cycles.tid))
+        .collect();
+    if !idle.is_empty() {
+        notes.push(format!("no whole cycle was seen of {}", idle.join(", ")));
+    }
+    if watched.threads.is_empty() {
+        notes.push(match others {
+            0 => "no thread was there".to_owned(),
+            n => format!(
+                "no real-time thread was there, {n} others were: ask for them with --all or --comm NAME"
+            ),
+        });
+    }
+    let run = run_of(watched, about);
+    tell(args, &run, &notes, events, event_ns, ended.status)?;
+    let is_judged = wish.deadline_ns.is_some() || !run.violations.is_empty();
+    let judged = run.verdict.as_ref().filter(|_| is_judged);
+    Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
+}
+
+fn clocks() -> Clocks {
+    Clocks {
+        monotonic_ns: clock::now_ns(clock::CLOCK_MONOTONIC),
+        boottime_ns: clock::now_ns(clock::CLOCK_BOOTTIME),
+        realtime_ns: clock::now_ns(clock::CLOCK_REALTIME),
+    }
+}
+
+fn name(args: &WatchArgs) -> String {
+    match (args.pid, args.command.first()) {
+        (Some(pid), _) => format!("process {pid}"),
+        (None, Some(program)) => input::name(Path::new(program)),
+        (None, None) => String::new(),
+    }
+}
+
+/// Starts the program as a shell would have.
+fn start(args: &WatchArgs) -> Result<Started, Failure> {
+    let Some((program, arguments)) = args.command.split_first() else {
+        return Err(Failure::usage("no program to watch: write it behind `--`"));
+    };
+    let path = Path::new(program);
+    let found = if path.components().count() > 1 || program.as_encoded_bytes().contains(&b'/') {
+        path.to_owned()
+    } else {
+        let name = program.to_string_lossy();
+        program::find(&name).map_err(|e| {
+            Failure::usage(format!("{e}; write its path if it lies in no folder of PATH"))
+        })?
+    };
+    let spawn = Spawn {
+        program: &found,
+        arguments,
+        descriptors: &[],
+        pid_namespace: false,
+        new_session: false,
+        death_signal: 0,
+        cpus: &[],
+        environment: Environment::Untouched,
+    };
+    let pid = spawn.start().map_err(|e| Failure::usage(format!("{}: {e}", found.display())))?;
+    Ok(Started { pid, ended: None })
+}
+
+/// Until the program or the time is over, or somebody ends it.
+fn follow(
+    args: &WatchArgs,
+    watching: &mut Watching<WithRules<Cycles>>,
+    started: &mut Option<Started>,
+    signals: &Signals,
+    duration: Option<i64>,
+) -> Ended {
+    let begun = Instant::now();
+    let end = duration.map(|ns| begun + Duration::from_nanos(ns.unsigned_abs()));
+    let mut notes = Vec::new();
+    let mut asked: Option<Instant> = None;
+    let mut reason = EndReason::Complete;
+    for look in 1u32.. {
+        if let Some((signal, by_terminal)) = signals.wait_whence(LOOK_MS) {
+            reason = EndReason::Interrupted;
+            let child = started.as_ref().filter(|s| s.ended.is_none());
+            match child {
+                Some(child) if asked.is_none() => {
+                    if !by_terminal {
+                        drop(process::kill(child.pid, signal));
+                    }
+                    asked = Some(Instant::now());
+                }
+                _ => break,
+            }
+        }
+        watching.poll(&mut |_| {});
+        if let Some(child) = started
+            && let Ok(Some(status)) = process::try_wait(child.pid)
+        {
+            child.ended = Some(status);
+            notes.push(format!("{} ended: {}", name(args), process::ended(status)));
+            break;
+        }
+        if asked.is_some_and(|t| t.elapsed() > PATIENCE) {
+            notes.push(format!("{} goes on: it did not end when asked to", name(args)));
+            break;
+        }
+        if end.is_some_and(|end| Instant::now() >= end) {
+            if started.is_some() {
+                notes.push(format!("{} goes on", name(args)));
+            }
+            break;
+        }
+        if (look < YOUNG || look.is_multiple_of(THREADS_EVERY)) && !watching.look() {
+            notes.push(format!("{} ended", name(args)));
+            break;
+        }
+        progress(args, watching, look, end);
+    }
+    if !args.quiet {
+        say::redraw("");
+    }
+    Ended { reason, notes, status: started.as_ref().and_then(|s| s.ended) }
+}
+
+fn progress(args: &WatchArgs, watching: &Watching<WithRules<Cycles>>, look: u32, end: Option<Instant>) {
+    use std::io::IsTerminal as _;
+    let terminal = std::io::stderr().is_terminal();
+    let every = if terminal { SAY_EVERY } else { LINE_EVERY };
+    if args.quiet || !look.is_multiple_of(every) {
+        return;
+    }
+    let left = end.map_or_else(
+        || "Ctrl-C ends it".to_owned(),
+        |end| format!("{} s to go", end.saturating_duration_since(Instant::now()).as_secs()),
+    );
+    let of = |(tid, k): (&i32, &Known)| {
+        let (cycles, longest, told) = watching.so_far().inner.so_far(*tid)?;
+        let words = match longest.filter(|_| told) {
+            Some(ns) => format!("{} cycles, longest {}", grouped(cycles), format_ns_i64(ns)),
+            None => "looking for its rhythm".to_owned(),
+        };
+        Some(format!("{}: {words}", k.name))
+    };
+    let followed = watching.known().iter().filter(|(_, k)| k.followed);
+    let mut threads: Vec<String> = followed.filter_map(of).collect();
+    let more = threads.len().saturating_sub(3);
+    threads.truncate(3);
+    if more > 0 {
+        threads.push(format!("{more} more threads"));
+    }
+    if threads.is_empty() {
+        threads.push("no thread to follow yet".to_owned());
+    }
+    if let Some(rules) = &watching.so_far().rules {
+        threads.push(format!("rules broken {} times", grouped(rules.n())));
+    }
+    let line = format!("{}; {left}", threads.join("; "));
+    if terminal { say::redraw(&line) } else { say::note(&line) }
+}
+
+fn tell(
+    args: &WatchArgs,
+    run: &Run,
+    notes: &[String],
+    events: u64,
+    event_ns: Option<i64>,
+    status: Option<ExitStatus>,
+) -> Result<(), Failure> {
+    if let Some(out) = &args.out {
+        let mut text = Vec::new();
+        runfile::write_run(run, &mut text).map_err(Failure::cannot)?;
+        input::write(out, &String::from_utf8_lossy(&text), args.force)?;
+    }
+    if let Some(page) = &args.html {
+        input::write(page, &words::html(&run.cycles, &name(args)), args.force)?;
+    }
+    if args.json {
+        return say::answer_json(&answer(run, notes, events, event_ns, status));
+    }
+    let style = say::style(&args.color.when);
+    let mut text = String::new();
+    if args.rules {
+        text.push_str(&rule_words::text(&run.violations, PLACES_MAX, style));
+        text.push('\n');
+    }
+    text.push_str(&words::text(&run.cycles, args.worst, style));
+    if let Some(verdict) = run.verdict.as_ref().filter(|_| args.deadline.is_some()) {
+        text.push_str(&format!("\n{}\n", verdict.sentence));
+    }
+    let span = tailbound_core::units::format_span(run.measured_ns());
+    let cost = event_ns.map_or_else(
+        || "what one costs could not be measured".to_owned(),
+        |ns| format!("each costs about {}", format_ns_i64(ns)),
+    );
+    text.push_str(&format!("\n{} events in {span}; {cost}.\n", grouped(events)));
+    let findings = run.findings.iter().filter(|f| f.id != "watched").map(|f| &f.title);
+    for note in notes.iter().chain(findings) {
+        text.push_str(&format!("Note: {}.\n", note.trim_end_matches('.')));
+    }
+    let files = [("Page", &args.html), ("Run file", &args.out)];
+    for (what, file) in files.iter().filter_map(|(w, f)| Some((w, f.as_ref()?))) {
+        text.push_str(&format!("{what}  {}\n", file.display()));
+    }
+    say::answer_in(&text, style)
+}
+
+fn answer(
+    run: &Run,
+    notes: &[String],
+    events: u64,
+    event_ns: Option<i64>,
+    status: Option<ExitStatus>,
+) -> Value {
+    use std::os::unix::process::ExitStatusExt as _;
+    let mut value = words::json(&run.cycles);
+    if let Some(members) = value.as_object_mut() {
+        members.insert("rules".to_owned(), rule_words::json(&run.violations));
+        let command = status.map(|s| {
+            json!({"code": s.code(), "signal": s.signal(), "text": process::ended(s)})
+        });
+        members.insert("command".to_owned(), json!(command));
+        members.insert("measured_ns".to_owned(), json!(run.measured_ns()));
+        members.insert("events".to_owned(), json!(events));
+        members.insert("event_ns".to_owned(), json!(event_ns));
+        members.insert("verdict".to_owned(), json!(run.verdict));
+        members.insert("findings".to_owned(), json!(run.findings));
+        members.insert("notes".to_owned(), json!(notes));
+    }
+    value
+}
