@@ -168,7 +168,7 @@ class Run:
         self._lines = {}
 
     _KEPT = frozenset(
-        ["event", "task", "second", "window", "block", "exceedance", "load", "raw", "work", "figure", "timeline", "self-cost", "after",
+        ["event", "task", "second", "window", "block", "exceedance", "violation", "load", "raw", "work", "figure", "timeline", "self-cost", "after",
          "digest"]
     )
 

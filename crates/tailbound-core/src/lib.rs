@@ -30,6 +30,7 @@ pub mod progress;
 pub mod published;
 pub mod record;
 pub mod requirement;
+pub mod rules;
 pub mod run;
 pub mod runfile;
 pub mod spec;

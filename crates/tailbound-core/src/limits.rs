@@ -11,6 +11,7 @@ use crate::blame::BlameRecord;
 use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
 use crate::record::{Header, Line, SecondRecord, ThreadRecord};
+use crate::rules::ViolationRecord;
 use crate::sums_as_text::is_bounded;
 use crate::tasks::TaskRecord;
 use crate::units::grouped;
@@ -53,6 +54,8 @@ pub const TASK_LIST_MAX: usize = 1 << 10;
 pub const CYCLE_CAUSES_MAX: usize = 1 << 10;
 /// Most cycles in figures of one `cycle` line.
 pub const CYCLE_JOBS_MAX: usize = 1 << 16;
+/// Most frames of a stack of a `violation` line.
+pub const STACK_FRAMES_MAX: usize = 1 << 10;
 /// Most samples of one `raw` line.
 pub const RAW_SAMPLES_MAX: u64 = 1 << 20;
 
@@ -103,6 +106,7 @@ pub fn check(line: &Line) -> Result<(), LimitError> {
         Line::Blame(b) => blame(b),
         Line::Task(t) => task(t),
         Line::Cycle(c) => cycle(c),
+        Line::Violation(v) => violation(v),
         Line::Load(l) => ns("t_ns", [l.t_ns, l.span_ns]).and_then(|()| count("count", [l.count])),
         Line::Benchmark(w) => {
             ns("real_ns", [w.real_ns, w.user_ns, w.sys_ns])?;
@@ -234,6 +238,15 @@ fn second(s: &SecondRecord) -> Result<(), LimitError> {
     // Without a wake-up there are no extremes, and the recorder's first values stand there.
     ns("sum_ns", [s.sum_ns])?;
     if s.n > 0 { ns("min_ns or max_ns", [s.min_ns, s.max_ns]) } else { Ok(()) }
+}
+
+fn violation(v: &ViolationRecord) -> Result<(), LimitError> {
+    if v.first.stack.frames.len().max(v.worst.stack.frames.len()) > STACK_FRAMES_MAX {
+        return Err(beyond("frames of a stack", STACK_FRAMES_MAX));
+    }
+    count("n", [v.n])?;
+    ns("t_ns", [v.first.t_ns, v.worst.t_ns])?;
+    ns("cost", [v.total, v.first.cost, v.worst.cost].into_iter().filter_map(|c| c.ns))
 }
 
 fn cycle(c: &CycleRecord) -> Result<(), LimitError> {

@@ -20,6 +20,7 @@ use crate::histogram::SparseHistogram;
 use crate::lab::LabRecord;
 use crate::plan::Plan;
 use crate::requirement::Requirement;
+use crate::rules::ViolationRecord;
 use crate::sums_as_text;
 use crate::tasks::TaskRecord;
 use crate::verdict::Verdict;
@@ -455,6 +456,8 @@ pub enum Line {
     Task(Box<TaskRecord>),
     /// At the end: the cycles of a thread that was watched.
     Cycle(Box<CycleRecord>),
+    /// At the end: a rule for real-time programs that a watched thread broke at some place.
+    Violation(Box<ViolationRecord>),
     /// Once a second and load.
     Load(LoadRecord),
     /// After the measurement, once per repetition of a benchmark.

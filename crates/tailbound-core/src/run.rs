@@ -13,6 +13,7 @@ use crate::record::{
     BenchmarkRecord, BlockRecord, End, Event, ExceedanceRecord, Facts, FigureRecord, Header, Line,
     LoadRecord, RawRecord, SecondRecord, SelfCost, ThreadRecord, TimelineRecord, WindowRecord,
 };
+use crate::rules::ViolationRecord;
 use crate::tasks::TaskRecord;
 use crate::units::format_span;
 use crate::verdict::Verdict;
@@ -38,6 +39,8 @@ pub struct Run {
     pub tasks: Vec<TaskRecord>,
     /// Cycles of threads that were watched.
     pub cycles: Vec<CycleRecord>,
+    /// Rules that watched threads broke.
+    pub violations: Vec<ViolationRecord>,
     /// Achieved load.
     pub loads: Vec<LoadRecord>,
     /// Benchmarks and what they cost.
@@ -76,6 +79,7 @@ impl Run {
             blames: Vec::new(),
             tasks: Vec::new(),
             cycles: Vec::new(),
+            violations: Vec::new(),
             loads: Vec::new(),
             benchmarks: Vec::new(),
             figures: Vec::new(),
@@ -107,6 +111,7 @@ impl Run {
                 None => self.tasks.push(*t),
             },
             Line::Cycle(c) => self.cycles.push(*c),
+            Line::Violation(v) => self.violations.push(*v),
             Line::Load(l) => self.loads.push(l),
             Line::Benchmark(w) => self.benchmarks.push(w),
             Line::Figure(f) => self.figures.push(f),
@@ -143,6 +148,7 @@ impl Run {
             .chain(self.blames.iter().cloned().map(|b| Line::Blame(Box::new(b))))
             .chain(self.tasks.iter().cloned().map(|t| Line::Task(Box::new(t))))
             .chain(self.cycles.iter().cloned().map(|c| Line::Cycle(Box::new(c))))
+            .chain(self.violations.iter().cloned().map(|v| Line::Violation(Box::new(v))))
             .chain(self.loads.iter().cloned().map(Line::Load))
             .chain(self.raw.iter().cloned().map(Line::Raw))
             .chain(self.threads.iter().map(|t| Line::Thread(Box::new(t.clone()))))

@@ -134,6 +134,7 @@ fn the_page_names_the_limits() {
         ("PLAN_MAX", limits::PLAN_MAX as u64),
         ("ROUNDS_MAX", u64::from(limits::ROUNDS_MAX)),
         ("BLAME_PARTS_MAX", limits::BLAME_PARTS_MAX as u64),
+        ("STACK_FRAMES_MAX", limits::STACK_FRAMES_MAX as u64),
         ("BLAME_SPANS_MAX", limits::BLAME_SPANS_MAX as u64),
         ("TASK_LIST_MAX", limits::TASK_LIST_MAX as u64),
         ("RAW_SAMPLES_MAX", limits::RAW_SAMPLES_MAX),

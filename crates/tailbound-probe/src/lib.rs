@@ -25,6 +25,7 @@ mod own_trace;
 pub mod peer;
 mod periodic;
 pub mod recording;
+pub mod rules;
 mod scheduling;
 pub mod selfcost;
 pub mod thread_group;

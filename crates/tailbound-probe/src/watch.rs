@@ -58,6 +58,8 @@ pub trait Sink {
     fn lost(&mut self, t_ns: u64);
     /// The next event.
     fn entry(&mut self, e: &Entry);
+    /// All that happened up to now was handed over.
+    fn polled(&mut self) {}
 }
 
 macro_rules! sink {
@@ -176,6 +178,7 @@ impl<S: Sink> Watching<S> {
     pub fn poll(&mut self, also: &mut dyn FnMut(&Entry)) {
         let sink = &mut self.sink;
         self.recording.poll(&mut |seen| take(sink, seen, also));
+        self.sink.polled();
     }
 
     /// The same, to take something out.
@@ -205,6 +208,7 @@ impl<S: Sink> Watching<S> {
     pub fn end(self, also: &mut dyn FnMut(&Entry)) -> WatchEnd<S> {
         let mut sink = self.sink;
         let mut recorded = self.recording.end(&mut |seen| take(&mut sink, seen, also));
+        sink.polled();
         if self.left_out {
             recorded
                 .notes

@@ -21,6 +21,7 @@
 //! | `phases` | where the run changed: `method`, `found` (`second`, `figure`, `ratio`), or `why_not` |
 //! | `plan`, `machine`, `after`, `self_cost_ns`, `events` | as in the run file |
 //! | `lost` | a list of sentences: what is missing from the figures |
+//! | `rules` | rules for real-time programs that watched threads broke: [`crate::rules::json`]; else `null` |
 //! | `cycles` | cycles of threads that were watched, where some were: [`crate::cycles::json`]; else `null` |
 //! | `blame` | who made late wake-ups late, where some were taken apart: [`crate::blame::ranking`]; else `null` |
 //! | `lab`, `virtual_time` | for a run of the lab, all that it is a function of and what its times are; else `null` |
@@ -88,6 +89,7 @@ pub fn json(analysis: &Analysis<'_>) -> Value {
         "lost": digest::losses(run),
         "lab": header.lab,
         "virtual_time": digest::virtual_time(run),
+        "rules": (!run.violations.is_empty()).then(|| crate::rules::json(&run.violations)),
         "cycles": (!run.cycles.is_empty()).then(|| crate::cycles::json(&run.cycles)),
         "blame": (!run.blames.is_empty()).then(|| crate::blame::ranking(&run.blames)),
     })

@@ -33,6 +33,7 @@ pub mod phases;
 pub mod pictures;
 pub mod planning;
 pub mod precision;
+pub mod rules;
 pub mod svg;
 pub mod sweep;
 pub mod table;

@@ -15,6 +15,7 @@ use tailbound_core::record::{
     Clocks, End, Event, ExceedanceRecord, Facts, Header, SCHEMA, SelfCost, Source, ThreadRecord,
     WARM_UP_OVER,
 };
+use tailbound_core::rules::{self, ViolationRecord};
 use tailbound_core::units::grouped;
 use tailbound_core::{
     Context, CpuSet, EndReason, Finding, Plan, Policy, Requirement, Run, ThreadEnd, utc,
@@ -42,6 +43,8 @@ pub struct About {
     pub deadline_ns: Option<i64>,
     /// What recording one event costs, where it could be measured.
     pub event_ns: Option<i64>,
+    /// Rules for real-time programs that were broken, where they were asked for.
+    pub violations: Vec<ViolationRecord>,
 }
 
 /// The run.
@@ -67,6 +70,7 @@ pub fn run_of(watched: Watched, about: About, mut tasks: TaskModels) -> Run {
     for thread in watched.threads.into_iter().filter(|t| t.cycles.cycles > 0) {
         add(&mut run, thread, about.deadline_ns);
     }
+    run.violations.clone_from(&about.violations);
     run.seconds.sort_by_key(|s| (s.second, s.thread));
     let lines = run.lines().count() as u64;
     run.end = Some(End { reason: about.reason, measured_ns: about.measured_ns, lines });
@@ -198,6 +202,13 @@ fn findings(watched: &Watched, about: &About) -> Vec<Finding> {
                 "Cycles whose begin or end is not sure are in no figure; they may be the longest.",
             )
             .remedy("Watch while less else runs, or fewer threads (--comm)."),
+        );
+    }
+    if !about.violations.is_empty() {
+        out.push(
+            Finding::new("rules-broken", Impact::Violation, rules::sentence(&about.violations))
+                .meaning("What broke a rule once may make the program late at any time, also where no deadline was missed here.")
+                .remedy("The lines `violation` and docs/rules.md tell where, and what to do."),
         );
     }
     let unsure = |t: &&WatchedThread| t.cycles.broken > 0;

@@ -42,6 +42,7 @@ pub mod only_reads;
 pub mod owner;
 pub mod perf;
 pub mod perf_cpu;
+pub mod perf_stacks;
 pub mod private;
 pub mod process;
 pub mod program;

@@ -25,20 +25,21 @@ pub enum Source {
 
 pub(crate) const TYPE_HARDWARE: u32 = 0;
 pub(crate) const TYPE_SOFTWARE: u32 = 1;
-const SAMPLE_TIME: u64 = 1 << 2;
+pub(crate) const SAMPLE_TIME: u64 = 1 << 2;
 pub(crate) const DISABLED: u64 = 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 pub(crate) const EXCLUDE_HV: u64 = 1 << 6;
 pub(crate) const USE_CLOCKID: u64 = 1 << 25;
 pub(crate) const ENABLE: libc::c_ulong = 0x2400;
-const RECORD_LOST: u32 = 2;
-const RECORD_SAMPLE: u32 = 9;
+pub(crate) const RECORD_LOST: u32 = 2;
+pub(crate) const RECORD_SAMPLE: u32 = 9;
 pub(crate) const FD_CLOEXEC: libc::c_ulong = 8;
 const PAGES: usize = 8;
 /// Places in the control page: head, tail.
 pub(crate) const HEAD: usize = 1024;
 pub(crate) const TAIL: usize = 1032;
 
+/// struct perf_event_attr as of Linux 4.1.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct Attributes {

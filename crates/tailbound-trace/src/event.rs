@@ -45,6 +45,11 @@ impl Flags {
     pub fn softirq(self) -> bool {
         self.0 & Self::SOFTIRQ != 0
     }
+    /// Made in a non-maskable interrupt.
+    #[must_use]
+    pub fn nmi(self) -> bool {
+        self.0 & Self::NMI != 0
+    }
     /// Made by a thread, outside of everything that interrupts it.
     #[must_use]
     pub fn in_thread(self) -> bool {
@@ -207,6 +212,7 @@ pub const WANTED: &[Wanted] = &[
     wanted("lock", "contention_begin"),
     wanted("lock", "contention_end"),
     wanted("exceptions", "page_fault_user"),
+    wanted("exceptions", "page_fault_kernel"),
     wanted("power", "cpu_idle"),
     wanted("power", "cpu_frequency"),
     wanted("printk", "console"),

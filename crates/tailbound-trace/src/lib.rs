@@ -18,8 +18,10 @@ pub mod event;
 pub mod format;
 pub mod merge;
 pub mod page;
+pub mod rules;
 pub mod samples;
 pub mod split;
+pub mod stack;
 pub mod symbols;
 
 pub use counts::Counts;

@@ -14,11 +14,12 @@ use clap::{ArgGroup, Args};
     group = ArgGroup::new("what").required(true).args(["pid", "command"]),
     after_help = "How cycles are found and what the parts mean: docs/watch.md. The program is watched by the kernel's events \
 alone: it is not stopped, traced by ptrace or changed. Needs root and tracefs. Ctrl-C ends it, with the result so far.\n\
-Exit status: 0, and with --deadline: 0 every response in time; 1 one was later; 5 undecided. 2 usage; 3 this machine or user cannot. \
+Exit status: 0, and with --deadline: 0 every response in time; 1 one was later; 5 undecided; with --rules 1 where one was broken. 2 usage; 3 this machine or user cannot. \
 That of CMD is said, and is `command` in the JSON.\n\
 Examples:\n  \
 tailbound watch -- ./controller --config plant.toml\n  \
 tailbound watch --pid $(pidof controller) -D 1min --deadline 2ms -o controller.tailbound.jsonl\n  \
+tailbound watch --rules --pid $(pidof controller) -D 10s\n  \
 tailbound watch --comm ctl --html ctl.html -- ./robot"
 )]
 pub(crate) struct WatchArgs {
@@ -43,6 +44,10 @@ pub(crate) struct WatchArgs {
     /// The system call in which the threads wait for their next cycle, as `read` [default: found]
     #[arg(long, value_name = "CALL")]
     pub(crate) activation: Option<String>,
+    /// Hold the threads against the rules for real-time programs too: page faults, sleeps, wakers, locks,
+    /// allocation and blocking calls within cycles, priorities (docs/rules.md); with user stacks
+    #[arg(long)]
+    pub(crate) rules: bool,
     /// Show the N longest cycles of each thread one by one
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) worst: usize,

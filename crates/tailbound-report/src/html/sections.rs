@@ -41,6 +41,7 @@ pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: 
         page.text("note", "No picture of distributions: the run file holds none.");
     }
     page.push("</section>");
+    crate::rules::section(page, &run.violations);
     crate::blame::section(page, &run.blames, prefix);
     crate::cycles::section(page, &run.cycles, prefix);
     if let Some(table) = crate::named::table(run) {

@@ -125,6 +125,7 @@ pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
     }
     histogram(run, &mut page);
     statements(run, &mut page);
+    crate::rules::short(&mut page, &run.violations);
     crate::blame::short(&mut page, &run.blames);
     crate::cycles::short(&mut page, &run.cycles);
     phases(analysis, &mut page);

@@ -17,9 +17,10 @@ use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
 use tailbound_core::{EndReason, Run, runfile};
 use tailbound_host::Root;
 use tailbound_probe::recording::Recording;
-use tailbound_probe::watch::{Known, Target, Watching};
+use tailbound_probe::rules::{RuleCheck, RulesFound, WithRules};
+use tailbound_probe::watch::{Known, Target, WatchEnd, Watching};
 use tailbound_probe::watched::Watched;
-use tailbound_report::cycles as words;
+use tailbound_report::{cycles as words, rules as rule_words};
 use tailbound_run::watched::{About, run_of};
 use tailbound_run::watched_tasks::TaskModels;
 use tailbound_sys::environment::Environment;
@@ -47,6 +48,8 @@ const LINE_EVERY: u32 = 50;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Most longest cycles of a thread.
 const KEEP_MAX: usize = 1000;
+/// Most places where rules were broken that are told with their stacks.
+const PLACES_MAX: usize = 12;
 
 /// A program that was started here, and how it ended.
 struct Started {
@@ -113,13 +116,18 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         realtime: !args.all && args.comm.is_empty(),
     };
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
+    let rules = match args.rules {
+        true => Some(RuleCheck::new(&root).map_err(Failure::cannot)?),
+        false => None,
+    };
     let began = clocks();
     let make = |recording: &Recording| {
         let event_ns = recording.event_ns().unwrap_or(0);
         let ground = Ground { virtual_machine, event_ns, ..Ground::default() };
         let begin_ns = began.monotonic_ns.max(0).cast_unsigned();
         let calls = Arc::new(Calls::new(&names));
-        Cycles::new(recording.symbols(), calls, ground, Wish { begin_ns, ..wish.clone() })
+        let wish = Wish { begin_ns, ..wish.clone() };
+        WithRules { inner: Cycles::new(recording.symbols(), calls, ground, wish), rules }
     };
     let mut watching = Watching::begin(root, &exe, target, true, make)
         .map_err(|e| Failure::cannot(format!("watch: {e}")))?;
@@ -134,9 +142,14 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let ended = follow(args, &mut watching, &mut tasks, &mut started, &signals, duration);
     let event_ns = watching.event_ns();
     let measured_ns = clock::now_ns(clock::CLOCK_MONOTONIC).saturating_sub(began.monotonic_ns);
-    let watched = Watched::of(watching.end(&mut |_| {}), began.monotonic_ns.max(0).cast_unsigned());
+    let WatchEnd { sink, known, recorded } = watching.end(&mut |_| {});
+    let broken = sink.rules.map(RuleCheck::finish);
+    let RulesFound { records: violations, notes: unjudged } = broken.unwrap_or_default();
+    let end = WatchEnd { sink: sink.inner, known, recorded };
+    let watched = Watched::of(end, began.monotonic_ns.max(0).cast_unsigned());
     let mut notes = ended.notes;
     notes.extend(watched.recorded.notes.iter().cloned());
+    notes.extend(unjudged);
     let (events, others) = (watched.events, watched.others);
     let about = About {
         command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
@@ -147,6 +160,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         reason: ended.reason,
         deadline_ns: wish.deadline_ns,
         event_ns,
+        violations,
     };
     let idle: Vec<String> = watched
         .threads
@@ -167,7 +181,8 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     }
     let run = run_of(watched, about, tasks);
     tell(args, &run, &notes, events, event_ns, ended.status)?;
-    let judged = wish.deadline_ns.and(run.verdict.as_ref());
+    let is_judged = wish.deadline_ns.is_some() || !run.violations.is_empty();
+    let judged = run.verdict.as_ref().filter(|_| is_judged);
     Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
 }
 
@@ -218,7 +233,7 @@ fn start(args: &WatchArgs) -> Result<Started, Failure> {
 /// Until the program or the time is over, or somebody ends it.
 fn follow(
     args: &WatchArgs,
-    watching: &mut Watching<Cycles>,
+    watching: &mut Watching<WithRules<Cycles>>,
     tasks: &mut TaskModels,
     started: &mut Option<Started>,
     signals: &Signals,
@@ -244,7 +259,7 @@ fn follow(
             }
         }
         watching.poll(&mut |_| {});
-        tasks.jobs(watching.so_far_mut().take_jobs());
+        tasks.jobs(watching.so_far_mut().inner.take_jobs());
         if let Some(child) = started
             && let Ok(Some(status)) = process::try_wait(child.pid)
         {
@@ -274,7 +289,12 @@ fn follow(
     Ended { reason, notes, status: started.as_ref().and_then(|s| s.ended) }
 }
 
-fn progress(args: &WatchArgs, watching: &Watching<Cycles>, look: u32, end: Option<Instant>) {
+fn progress(
+    args: &WatchArgs,
+    watching: &Watching<WithRules<Cycles>>,
+    look: u32,
+    end: Option<Instant>,
+) {
     let terminal = std::io::stderr().is_terminal();
     let every = if terminal { SAY_EVERY } else { LINE_EVERY };
     if args.quiet || !look.is_multiple_of(every) {
@@ -285,7 +305,7 @@ fn progress(args: &WatchArgs, watching: &Watching<Cycles>, look: u32, end: Optio
         |end| format!("{} s to go", end.saturating_duration_since(Instant::now()).as_secs()),
     );
     let of = |(tid, k): (&i32, &Known)| {
-        let (cycles, longest, told) = watching.so_far().so_far(*tid)?;
+        let (cycles, longest, told) = watching.so_far().inner.so_far(*tid)?;
         let words = match longest.filter(|_| told) {
             Some(ns) => format!("{} cycles, longest {}", grouped(cycles), format_ns_i64(ns)),
             None => "looking for its rhythm".to_owned(),
@@ -301,6 +321,9 @@ fn progress(args: &WatchArgs, watching: &Watching<Cycles>, look: u32, end: Optio
     }
     if threads.is_empty() {
         threads.push("no thread to follow yet".to_owned());
+    }
+    if let Some(rules) = &watching.so_far().rules {
+        threads.push(format!("rules broken {} times", grouped(rules.n())));
     }
     let line = format!("{}; {left}", threads.join("; "));
     if terminal { say::redraw(&line) } else { say::note(&line) }
@@ -326,7 +349,12 @@ fn tell(
         return say::answer_json(&answer(run, notes, events, event_ns, status));
     }
     let style = say::style(&args.color.when);
-    let mut text = words::text(&run.cycles, args.worst, style);
+    let mut text = String::new();
+    if args.rules {
+        text.push_str(&rule_words::text(&run.violations, PLACES_MAX, style));
+        text.push('\n');
+    }
+    text.push_str(&words::text(&run.cycles, args.worst, style));
     if let Some(verdict) = run.verdict.as_ref().filter(|_| args.deadline.is_some()) {
         text.push_str(&format!("\n{}\n", verdict.sentence));
     }
@@ -357,6 +385,7 @@ fn answer(
     use std::os::unix::process::ExitStatusExt as _;
     let mut value = words::json(&run.cycles);
     if let Some(members) = value.as_object_mut() {
+        members.insert("rules".to_owned(), rule_words::json(&run.violations));
         let command = status
             .map(|s| json!({"code": s.code(), "signal": s.signal(), "text": process::ended(s)}));
         members.insert("command".to_owned(), json!(command));

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules for real-time programs, held against the events of watched threads while these come in;
+//! each violation with its user stack.
+//!
+//! Context: COLD. Units: ns of CLOCK_MONOTONIC.
+//! Not here: the rules (`tailbound-trace`), what is said of them (`tailbound-report`).
+
+mod stacks;
+
+use std::collections::BTreeMap;
+
+use tailbound_core::rules::{Rule, ViolationRecord};
+use tailbound_host::Root;
+use tailbound_trace::event::{Entry, Event};
+use tailbound_trace::rules::{CallTable, Rules, Tally, Violation};
+
+use stacks::Stacks;
+
+use crate::watch::Sink;
+
+/// Violations whose stacks are looked up in one go; the others of a burst are counted without.
+const STACKS_MAX: usize = 500;
+
+/// See the module.
+pub struct RuleCheck {
+    rules: Rules,
+    stacks: Stacks,
+    tally: Tally,
+    names: BTreeMap<i32, String>,
+    waiting: Vec<Violation>,
+    origin_ns: Option<u64>,
+    /// Page faults are events here.
+    faults: bool,
+    calls: bool,
+}
+
+/// A sink of events, and beside it the check of rules where it is wanted.
+pub struct WithRules<S> {
+    /// The sink.
+    pub inner: S,
+    /// The check.
+    pub rules: Option<RuleCheck>,
+}
+
+impl<S: Sink> Sink for WithRules<S> {
+    fn watch(&mut self, tid: i32) {
+        self.inner.watch(tid);
+        if let Some(rules) = &mut self.rules {
+            rules.follow(tid);
+        }
+    }
+    fn name_thread(&mut self, tid: i32, name: &str) {
+        self.inner.name_thread(tid, name);
+        if let Some(rules) = &mut self.rules {
+            rules.watch(tid, name);
+        }
+    }
+    fn lost(&mut self, t_ns: u64) {
+        self.inner.lost(t_ns);
+        if let Some(rules) = &mut self.rules {
+            rules.lost();
+        }
+    }
+    fn entry(&mut self, e: &Entry) {
+        self.inner.entry(e);
+        if let Some(rules) = &mut self.rules {
+            rules.entry(e);
+        }
+    }
+    fn polled(&mut self) {
+        self.inner.polled();
+        if let Some(rules) = &mut self.rules {
+            rules.settle();
+        }
+    }
+}
+
+/// What the check came to.
+#[derive(Clone, Debug, Default)]
+pub struct RulesFound {
+    /// By rule and place.
+    pub records: Vec<ViolationRecord>,
+    /// What could not be judged, and why.
+    pub notes: Vec<String>,
+}
+
+impl RuleCheck {
+    /// Nothing was seen yet.
+    ///
+    /// # Errors
+    /// The system calls of this architecture are not known.
+    pub fn new(root: &Root) -> Result<Self, String> {
+        let arch = std::env::consts::ARCH;
+        let calls = CallTable::of(arch)
+            .ok_or_else(|| format!("--rules: the system calls of {arch} are not known"))?;
+        Ok(Self {
+            rules: Rules::new(calls),
+            stacks: Stacks::new(root),
+            tally: Tally::default(),
+            names: BTreeMap::new(),
+            waiting: Vec::new(),
+            origin_ns: None,
+            faults: false,
+            calls: false,
+        })
+    }
+
+    /// The stacks of this thread are taken from here on.
+    pub fn follow(&mut self, tid: i32) {
+        self.rules.watch(tid);
+        self.stacks.watch(tid);
+    }
+
+    /// One thread of the program more, and what it is called.
+    pub fn watch(&mut self, tid: i32, name: &str) {
+        self.rules.watch(tid);
+        if self.names.get(&tid).is_none_or(|n| n != name) {
+            self.names.insert(tid, name.to_owned());
+        }
+    }
+
+    /// Events of some CPU were lost.
+    pub fn lost(&mut self) {
+        self.rules.lost();
+    }
+
+    /// The next event.
+    pub fn entry(&mut self, e: &Entry) {
+        self.origin_ns.get_or_insert(e.t_ns);
+        match e.event {
+            Event::PageFault { .. } => self.faults = true,
+            Event::SysEnter { .. } => self.calls = true,
+            _ => {}
+        }
+        self.rules.entry(e);
+    }
+
+    /// Gives what was found since the last call its stacks. To be called after each poll.
+    pub fn settle(&mut self) {
+        self.stacks.poll();
+        self.waiting.append(&mut self.rules.take());
+        self.tell();
+    }
+
+    fn tell(&mut self) {
+        let origin_ns = self.origin_ns.unwrap_or(0);
+        for (i, violation) in self.waiting.drain(..).enumerate() {
+            let name = self.names.get(&violation.tid).map_or("", String::as_str);
+            let (stack, place) = if i < STACKS_MAX {
+                let fault = violation.rule == Rule::PageFault;
+                self.stacks.at(violation.tid, violation.at_ns, fault)
+            } else {
+                (tailbound_core::rules::Stack::absent("too many violations at once"), None)
+            };
+            self.tally.add(violation, name, place.as_deref(), stack, origin_ns);
+        }
+    }
+
+    /// How many violations there were so far.
+    #[must_use]
+    pub fn n(&self) -> u64 {
+        self.tally.n()
+    }
+
+    /// Ends it.
+    #[must_use]
+    pub fn finish(mut self) -> RulesFound {
+        self.settle();
+        let rules = std::mem::replace(&mut self.rules, Rules::new(CallTable::X86_64));
+        self.waiting = rules.finish();
+        self.tell();
+        let mut notes = Vec::new();
+        if !self.calls {
+            notes.push(
+                "no system call of a watched thread was recorded: only the rule page-fault is judged"
+                    .to_owned(),
+            );
+        }
+        if !self.faults && !cfg!(any(target_arch = "x86_64", target_arch = "riscv64")) {
+            notes.push(
+                "page-fault is unknown: this architecture's kernel has no events of page faults"
+                    .to_owned(),
+            );
+        }
+        if self.tally.left_out() > 0 {
+            notes.push(format!(
+                "{} violations at further places are not told apart",
+                self.tally.left_out()
+            ));
+        }
+        RulesFound { records: self.tally.records(), notes }
+    }
+}

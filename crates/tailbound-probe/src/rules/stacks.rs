@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The user stacks of watched threads: taken at system calls and page faults, unwound when a
+//! violation asks for one.
+//!
+//! Context: SETUP (`watch`), COLD. Units: ns of CLOCK_MONOTONIC. A second tier: without performance
+//! events there are no stacks, and each says why.
+//! Not here: copying registers and stack (`tailbound-sys`), unwinding (`tailbound-trace`).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+
+use tailbound_core::rules::Stack;
+use tailbound_host::{Missing, Root, Tracefs};
+use tailbound_sys::given;
+use tailbound_sys::perf_stacks::{PROGRAM_COUNTER, StackSample, StackSamples, Trigger};
+use tailbound_trace::stack::{Machine, Maps, Module, Snapshot, Unwinder};
+
+/// Samples of a thread and trigger that wait for a violation.
+const KEPT_MAX: usize = 1024;
+/// Threads whose stacks are taken: each has rings of its own.
+const THREADS_MAX: usize = 32;
+/// A sample and the event of the trace are made one after the other; an interrupt may come between.
+const APART_NS: u64 = 50_000;
+/// No program or library is larger.
+const FILE_MAX: u64 = 1 << 30;
+
+struct Ring {
+    samples: Result<StackSamples, String>,
+    kept: VecDeque<StackSample>,
+}
+
+impl Ring {
+    fn open(tid: i32, trigger: Result<Trigger, String>) -> Self {
+        let open = |t| StackSamples::open(tid, t).map_err(|e| e.to_string());
+        Self { samples: trigger.and_then(open), kept: VecDeque::new() }
+    }
+
+    fn poll(&mut self) {
+        let (kept, Ok(samples)) = (&mut self.kept, &mut self.samples) else { return };
+        samples.read(&mut |sample| {
+            if kept.len() >= KEPT_MAX {
+                kept.pop_front();
+            }
+            kept.push_back(sample);
+        });
+    }
+
+    fn nearest(&self, t_ns: u64) -> Result<&StackSample, String> {
+        let samples = self.samples.as_ref().map_err(Clone::clone)?;
+        let found = self.kept.iter().min_by_key(|s| s.t_ns.abs_diff(t_ns));
+        match found.filter(|s| s.t_ns.abs_diff(t_ns) <= APART_NS) {
+            Some(sample) => Ok(sample),
+            None if samples.lost() > 0 => {
+                Err(format!("{} samples of stacks found no room", samples.lost()))
+            }
+            None => Err("no sample was taken at that time".to_owned()),
+        }
+    }
+}
+
+struct Thread {
+    calls: Ring,
+    faults: Ring,
+    maps: Maps,
+}
+
+/// See the module.
+pub(super) struct Stacks {
+    root: Root,
+    /// The number of the tracepoint of system calls.
+    calls: Result<u64, String>,
+    threads: BTreeMap<i32, Thread>,
+    modules: BTreeMap<String, Option<Module>>,
+}
+
+impl Stacks {
+    pub(super) fn new(root: &Root) -> Self {
+        let id = || {
+            let tracefs = Tracefs::find(root).map_err(|e| e.to_string())?;
+            let text = tracefs.read("events/raw_syscalls/sys_enter/id");
+            let text = text.map_err(|e: Missing| e.reason().to_owned())?;
+            text.trim()
+                .parse()
+                .map_err(|_| "the tracepoint of system calls has no number".to_owned())
+        };
+        Self { root: root.clone(), calls: id(), threads: BTreeMap::new(), modules: BTreeMap::new() }
+    }
+
+    /// From here on stacks of this thread are taken.
+    pub(super) fn watch(&mut self, tid: i32) {
+        if self.threads.contains_key(&tid) || self.threads.len() >= THREADS_MAX {
+            return;
+        }
+        let calls = self.calls.clone().map(Trigger::Tracepoint);
+        let thread = Thread {
+            calls: Ring::open(tid, calls),
+            faults: Ring::open(tid, Ok(Trigger::PageFault)),
+            maps: maps(&self.root, tid),
+        };
+        self.threads.insert(tid, thread);
+    }
+
+    /// Takes what the kernel copied since the last call.
+    pub(super) fn poll(&mut self) {
+        for (tid, thread) in &mut self.threads {
+            thread.calls.poll();
+            thread.faults.poll();
+            // A library was loaded, or another program: where the latest sample is must be known.
+            let latest = thread.calls.kept.back().or(thread.faults.kept.back());
+            let known = |s: &StackSample| pc(s).is_none_or(|pc| thread.maps.find(pc).is_some());
+            if !latest.is_none_or(known) {
+                let fresh = maps(&self.root, *tid);
+                if fresh != Maps::default() {
+                    thread.maps = fresh;
+                }
+            }
+        }
+    }
+
+    /// The stack of a thread at a time, and the program's function in it.
+    pub(super) fn at(&mut self, tid: i32, t_ns: u64, fault: bool) -> (Stack, Option<String>) {
+        let Some(machine) = machine() else {
+            return (Stack::absent("stacks are not read on this architecture"), None);
+        };
+        let Some(thread) = self.threads.get(&tid) else {
+            let why = format!("stacks are taken of real-time threads, of {THREADS_MAX} at most");
+            return (Stack::absent(why), None);
+        };
+        let ring = if fault { &thread.faults } else { &thread.calls };
+        let sample = match ring.nearest(t_ns) {
+            Ok(sample) => sample,
+            Err(why) => return (Stack::absent(why), None),
+        };
+        load(&self.root, tid, thread, sample, &mut self.modules);
+        let unwinder = Unwinder { machine, maps: &thread.maps, modules: &self.modules };
+        unwinder.unwind(&Snapshot { registers: &sample.registers, stack: &sample.stack })
+    }
+}
+
+fn machine() -> Option<Machine> {
+    match std::env::consts::ARCH {
+        "x86_64" => Some(Machine::X86_64),
+        "aarch64" => Some(Machine::Arm64),
+        _ => None,
+    }
+}
+
+fn pc(sample: &StackSample) -> Option<u64> {
+    sample.registers.iter().find(|(n, _)| *n == PROGRAM_COUNTER).map(|(_, value)| *value)
+}
+
+fn maps(root: &Root, tid: i32) -> Maps {
+    root.text(&format!("/proc/{tid}/maps")).map(|text| Maps::parse(&text)).unwrap_or_default()
+}
+
+/// Reads the files that words of the stack point into: those that its frames can be in.
+fn load(
+    root: &Root,
+    tid: i32,
+    thread: &Thread,
+    sample: &StackSample,
+    modules: &mut BTreeMap<String, Option<Module>>,
+) {
+    let words = sample.stack.chunks_exact(8).filter_map(|c| c.first_chunk::<8>());
+    let words = words.map(|b| u64::from_le_bytes(*b)).chain(pc(sample));
+    let words = words.chain(sample.registers.iter().map(|(_, value)| *value));
+    for map in words.filter_map(|w| thread.maps.find(w)) {
+        if modules.contains_key(&map.path) {
+            continue;
+        }
+        let path = map.path.as_str();
+        let read = |path: String| given::read(Path::new(&root.path(&path)), FILE_MAX).ok();
+        let bytes = path.starts_with('/').then(|| {
+            // As the program sees it, which may be in a container; where it has ended, as we do.
+            read(format!("/proc/{tid}/root{path}")).or_else(|| read(path.to_owned()))
+        });
+        let module = bytes.flatten().and_then(|bytes| Module::parse(&bytes).ok());
+        modules.insert(path.to_owned(), module);
+    }
+}

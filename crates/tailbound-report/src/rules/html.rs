@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Violations for a browser: a section of a page.
+//!
+//! Context: COLD. Everything of a file is escaped by the helpers of the page.
+
+use std::fmt::Write as _;
+
+use tailbound_core::rules::{ViolationRecord, sentence};
+
+use super::{heading, method, rows};
+use crate::blame::first_up;
+use crate::escape::xml;
+use crate::html::Page;
+
+/// Most rows of the table, and most places with their stacks.
+const ROWS_MAX: usize = 100;
+const PLACES_MAX: usize = 20;
+
+/// The section of a run's page; nothing without records.
+pub(crate) fn section(page: &mut Page, records: &[ViolationRecord]) {
+    if records.is_empty() {
+        return;
+    }
+    page.heading(heading());
+    page.text("", &format!("{}.", first_up(&sentence(records))));
+    let table = rows::table(records, ROWS_MAX).html();
+    page.push(&table);
+    page.push("<h3>What to do</h3><ul>");
+    for (rule, remedy) in rows::remedies(records) {
+        let _ = write!(page.body, "<li>{}: {}", xml(rule.as_str()), xml(remedy.text));
+        if let Some(check) = remedy.check {
+            let _ = write!(page.body, "<br/><code>tailbound check --explain {}</code>", xml(check));
+        }
+        page.push("</li>");
+    }
+    page.push("</ul>");
+    for v in records.iter().take(PLACES_MAX) {
+        let _ = write!(page.body, "<h3>{}: {}</h3>", xml(v.rule.as_str()), xml(&v.site));
+        page.text("", &format!("{}.", first_up(&v.worst.text)));
+        if !v.worst.stack.frames.is_empty() {
+            page.list(&v.worst.stack.frames);
+        }
+        page.text("soft", &format!("{}.", first_up(&method(&v.worst.stack))));
+    }
+}
