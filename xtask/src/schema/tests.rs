@@ -141,6 +141,8 @@ fn lines() -> Vec<Value> {
                            "skipped": 2},
                "distance_min_ns": [3, 8], "distance_max_ns": [4, 8],
                "execution_max_ns": [2, 3], "execution_min_ns": [1, 3],
+               "suspension_max_ns": [1], "blocked_max_ns": [1], "latency_max_ns": [1],
+               "unwatched_max_ns": [1],
                "response": {"ns": 2, "t_ns": 1}, "suspension": {"ns": 0, "t_ns": 1},
                "suspensions": 1, "blocked": {"ns": 0, "t_ns": 1}, "latency": {"ns": 1, "t_ns": 5},
                "section": {"ns": 1, "t_ns": 5}, "unwatched": {"ns": 0, "t_ns": 1}}),

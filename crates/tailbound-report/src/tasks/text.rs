@@ -26,7 +26,7 @@ pub fn text(told: &Told<'_>, style: Style) -> String {
     table(&mut page, &rows::model(&told.model.tasks));
     if !told.records.is_empty() {
         page.gap();
-        table(&mut page, &rows::evidence(told.records));
+        table(&mut page, &rows::evidence(told.records, &told.model.tasks));
     }
     page.heading("Bounds of response times");
     table(&mut page, &rows::bounds(told.answer));
