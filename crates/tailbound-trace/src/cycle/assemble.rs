@@ -12,12 +12,12 @@ use std::collections::HashMap;
 use tailbound_core::Distribution;
 use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness, kind};
 use tailbound_core::cycle::{Activation, CycleCause, CycleRecord, Job, Pace};
-use tailbound_core::record::SecondRecord;
 
-use super::Found;
+use super::{Found, LateWakeUp};
 use super::calls::Calls;
 use super::choose::{Choice, Known, choose};
 use super::part::{Part, Parts, What, Whats};
+use super::seconds::Seconds;
 use super::wait::{Piece, Wait};
 use crate::blame::{Engine, Late, sentences, shorten};
 
@@ -32,8 +32,6 @@ const GONE: (u64, u64) = (64, 50);
 const RELEASES_MAX: usize = 8192;
 /// Cycles in figures.
 const JOBS_MAX: usize = 4096;
-/// Seconds of a thread: 12 days.
-const SECONDS_MAX: usize = 1 << 20;
 /// Causes of the table.
 const CAUSES_MAX: usize = 256;
 
@@ -102,7 +100,7 @@ pub(super) struct Assembly {
     keys: HashMap<u32, Key>,
     record: Figures,
     /// The latest wake-ups, the latest first.
-    late: Vec<BlameRecord>,
+    late: Vec<LateWakeUp>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -122,39 +120,7 @@ struct Figures {
     response: Distribution,
     worst: Vec<BlameRecord>,
     jobs: Vec<Job>,
-    seconds: Vec<SecondRecord>,
-}
-
-impl Figures {
-    /// Counts a wake-up to the second it was due in; one that is older than the last to that one's.
-    fn second(&mut self, job: &Job, begin_ns: u64) {
-        let since = job.release_ns.saturating_sub(signed(begin_ns)).max(0).cast_unsigned();
-        let second = since / 1_000_000_000;
-        let ns = job.wakeup_ns;
-        let activation = self.cycles.saturating_sub(1);
-        let full = self.seconds.len() >= SECONDS_MAX;
-        match self.seconds.last_mut().filter(|s| s.second >= second) {
-            Some(s) => {
-                s.n += 1;
-                s.sum_ns = s.sum_ns.saturating_add(ns);
-                s.min_ns = s.min_ns.min(ns);
-                if ns > s.max_ns {
-                    (s.max_ns, s.argmax) = (ns, activation);
-                }
-            }
-            None if !full => self.seconds.push(SecondRecord {
-                thread: 0,
-                second,
-                n: 1,
-                max_ns: ns,
-                argmax: activation,
-                min_ns: ns,
-                sum_ns: ns,
-                missed: 0,
-            }),
-            None => {}
-        }
-    }
+    seconds: Seconds,
 }
 
 impl Assembly {
@@ -376,7 +342,7 @@ impl Assembly {
         r.response.add(job.response_ns);
         r.misses += u64::from(g.options.deadline_ns.is_some_and(|d| job.response_ns > d));
         r.beyond_period += u64::from(period.is_some_and(|p| job.response_ns > signed(p)));
-        r.second(job, g.options.begin_ns);
+        r.seconds.add(job.release_ns - signed(g.options.begin_ns), job.wakeup_ns);
         if r.jobs.len() < JOBS_MAX {
             r.jobs.push(*job);
         }
@@ -385,8 +351,8 @@ impl Assembly {
     /// Keeps it part by part where it is one of the longest, and its wake-up where it is one of the latest.
     fn keep(&mut self, g: &mut Ground<'_>, open: Open, response: i64) {
         if let Some(late) = open.late {
-            let place = self.late.partition_point(|r| r.latency_ns >= late.latency_ns);
-            self.late.insert(place, *late);
+            let place = self.late.partition_point(|r| r.record.latency_ns >= late.latency_ns);
+            self.late.insert(place, LateWakeUp { activation: self.record.cycles - 1, record: *late });
             self.late.truncate(g.options.worst);
         }
         let worst = &mut self.record.worst;
@@ -469,7 +435,8 @@ impl Assembly {
             worst: r.worst,
             jobs: r.jobs,
         };
-        Found { cycles: record, late: self.late, seconds: r.seconds }
+        let (seconds, blocks) = r.seconds.finish();
+        Found { cycles: record, late: self.late, seconds, blocks }
     }
 
     fn causes(&self, whats: &Whats) -> (Vec<CycleCause>, i64) {

@@ -19,6 +19,7 @@ mod assemble;
 mod calls;
 mod choose;
 mod part;
+mod seconds;
 mod tracker;
 mod wait;
 
@@ -30,7 +31,7 @@ use std::sync::Arc;
 
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::cycle::CycleRecord;
-use tailbound_core::record::SecondRecord;
+use tailbound_core::record::{BlockRecord, SecondRecord};
 
 use crate::blame::{Engine, Ground, WakeUp, Watched};
 use crate::event::{Entry, Event};
@@ -81,9 +82,20 @@ pub struct Found {
     /// Its cycles; thread, process and policy are the caller's to fill in.
     pub cycles: CycleRecord,
     /// Its latest wake-ups at the begin of a cycle, the latest first.
-    pub late: Vec<BlameRecord>,
+    pub late: Vec<LateWakeUp>,
     /// The wake-ups at the begin of cycles, by the second they were due in.
     pub seconds: Vec<SecondRecord>,
+    /// The same in stretches.
+    pub blocks: Vec<BlockRecord>,
+}
+
+/// A late wake-up at the begin of a cycle.
+#[derive(Clone, Debug)]
+pub struct LateWakeUp {
+    /// Which of the whole cycles, from 0.
+    pub activation: u64,
+    /// Taken apart.
+    pub record: BlameRecord,
 }
 
 /// See the module.
