@@ -20,26 +20,29 @@ mod calls;
 mod choose;
 mod job;
 mod part;
+mod seconds;
 mod tracker;
 mod wait;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::cycle::CycleRecord;
-use tailbound_core::record::SecondRecord;
+use tailbound_core::record::{BlockRecord, SecondRecord};
 use tailbound_core::tasks::Job;
 
 use crate::blame::{Engine, Ground, WakeUp, Watched};
 use crate::event::{Entry, Event};
 use crate::symbols::Symbols;
 use assemble::{Assembly, Options};
+use calls::Call;
 pub use calls::Calls;
 use choose::Known;
+use job::Delayers;
 use part::Whats;
 use tracker::{Ctx, Tracker};
 
@@ -49,6 +52,8 @@ const BEFORE_NS: u64 = 20_000_000;
 const UNDER_WAY_NS: u64 = 4_000_000_000;
 /// Events from one look at what may be forgotten to the next.
 const LOOK_EVERY: u32 = 4096;
+/// Most threads whose calls are looked at.
+const CALLERS_MAX: usize = 4096;
 /// Moments of lost events that are kept.
 const HOLES_MAX: usize = 4096;
 
@@ -80,11 +85,24 @@ pub struct Found {
     /// Its cycles; thread, process and policy are the caller's to fill in.
     pub cycles: CycleRecord,
     /// Its latest wake-ups at the begin of a cycle, the latest first.
-    pub late: Vec<BlameRecord>,
+    pub late: Vec<LateWakeUp>,
     /// The wake-ups at the begin of cycles, by the second they were due in.
     pub seconds: Vec<SecondRecord>,
+    /// The same in stretches.
+    pub blocks: Vec<BlockRecord>,
     /// Its cycles as jobs, those that were not taken before.
     pub jobs: Vec<Option<Job>>,
+    /// The CPUs on which watched threads had to wait for it.
+    pub delayed_on: Vec<u32>,
+}
+
+/// A late wake-up at the begin of a cycle.
+#[derive(Clone, Debug)]
+pub struct LateWakeUp {
+    /// Which of the whole cycles, from 0.
+    pub activation: u64,
+    /// Taken apart.
+    pub record: BlameRecord,
 }
 
 /// See the module.
@@ -96,8 +114,12 @@ pub struct Cycles {
     options: Options,
     whats: Whats,
     threads: BTreeMap<i32, Thread>,
-    /// Their numbers.
+    /// The call that each thread is in: followed ones, and those that wake them.
+    in_call: HashMap<i32, Call>,
+    /// The numbers of the followed ones.
     watched: BTreeSet<i32>,
+    /// Those that others waited for.
+    delayers: Delayers,
     /// Cycles as jobs, until they are taken; `None`: one that was not seen whole.
     jobs: Vec<(i32, Option<Job>)>,
     holes: Vec<u64>,
@@ -125,7 +147,9 @@ impl Cycles {
             },
             whats: Whats::default(),
             threads: BTreeMap::new(),
+            in_call: HashMap::new(),
             watched: BTreeSet::new(),
+            delayers: Delayers::new(),
             jobs: Vec::new(),
             holes: Vec::new(),
             look: 0,
@@ -179,6 +203,15 @@ impl Cycles {
         let wakeups =
             if self.engine.has_wakeups() { self.engine.take_wakeups() } else { Vec::new() };
         match e.event {
+            Event::SysEnter { id, args } if self.in_call.len() < CALLERS_MAX => {
+                self.in_call.insert(e.pid, Call { id, args, since: e.t_ns });
+            }
+            Event::SysExit { .. } => {
+                self.in_call.remove(&e.pid);
+            }
+            _ => {}
+        }
+        match e.event {
             Event::Switch { prev, next, .. } => {
                 self.one(prev, e, &wakeups);
                 self.one(next, e, &wakeups);
@@ -199,17 +232,14 @@ impl Cycles {
     }
 
     fn one(&mut self, pid: i32, e: &Entry, wakeups: &[WakeUp]) {
-        // Taken out, so that the others can be asked what call they are in.
-        let Some(mut thread) = self.threads.remove(&pid) else { return };
-        let others = &self.threads;
-        let waking = |pid: i32| others.get(&pid).and_then(|t| t.tracker.call());
+        let Some(thread) = self.threads.get_mut(&pid) else { return };
         let mut ctx = Ctx {
             engine: &self.engine,
             calls: &self.calls,
             whats: &mut self.whats,
             ground: self.ground,
             holes: &self.holes,
-            waking: &waking,
+            in_call: &self.in_call,
         };
         let wakeup = wakeups.iter().rfind(|w| w.pid == pid);
         if let Some(piece) = thread.tracker.entry(&mut ctx, e, wakeup) {
@@ -223,11 +253,11 @@ impl Cycles {
                     event_ns: self.ground.event_ns,
                     watched: &self.watched,
                     jobs: &mut self.jobs,
+                    delayers: &mut self.delayers,
                 },
                 piece,
             );
         }
-        self.threads.insert(pid, thread);
     }
 
     fn forget(&mut self, now: u64) {
@@ -259,6 +289,7 @@ impl Cycles {
                 event_ns: self.ground.event_ns,
                 watched: &self.watched,
                 jobs: &mut self.jobs,
+                delayers: &mut self.delayers,
             };
             let mut found = thread.assembly.end(&mut ground);
             let (own, others): (Jobs, Jobs) =
@@ -266,6 +297,11 @@ impl Cycles {
             self.jobs = others;
             found.jobs = own.into_iter().map(|(_, job)| job).collect();
             out.insert(pid, found);
+        }
+        for (pid, cpus) in self.delayers {
+            if let Some(found) = out.get_mut(&pid) {
+                found.delayed_on = cpus.into_iter().collect();
+            }
         }
         out
     }

@@ -8,7 +8,7 @@
 //! then, and so is every stretch in which the recorder lost events.
 //! Source: kernel/sched/core.c (order of waking and switch); prev_state of sched_switch.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use tailbound_core::blame::{BlamePart, Cause, Phase, Sureness};
 
@@ -36,8 +36,8 @@ pub(super) struct Ctx<'a> {
     pub(super) whats: &'a mut Whats,
     pub(super) ground: Ground,
     pub(super) holes: &'a [u64],
-    /// The futex that each thread wakes just now.
-    pub(super) waking: &'a dyn Fn(i32) -> Option<Call>,
+    /// The call that each thread is in.
+    pub(super) in_call: &'a HashMap<i32, Call>,
 }
 
 impl Ctx<'_> {
@@ -119,11 +119,6 @@ impl Tracker {
             latest: Vec::new(),
             moved: Vec::new(),
         }
-    }
-
-    /// The call it is in.
-    pub(super) fn call(&self) -> Option<Call> {
-        self.call
     }
 
     /// From when on the engine is still asked.
@@ -310,8 +305,7 @@ impl Tracker {
         // A timer whose setting was lost has the due time of its last one.
         let since = |w: &WakeUp| w.due_ns.map_or(sleep.from, |due| due.min(sleep.from));
         let seen = wakeup.filter(|w| {
-            !w.switch_unseen
-                && w.waking.is_some_and(|k| k.at.t_ns >= sleep.from && k.at.t_ns <= t)
+            w.waking.is_some_and(|k| k.at.t_ns >= sleep.from && k.at.t_ns <= t)
                 && !c.hole(since(w), t)
         });
         let wakeup = seen.map(|w| trusted(w, sleep.from));
@@ -451,7 +445,7 @@ impl Tracker {
             }
             (Some(call), None) => {
                 let words = c.calls.words(&call);
-                let waker = (c.waking)(k.pid);
+                let waker = c.in_call.get(&k.pid).copied();
                 match (c.calls.futex(&call), by) {
                     (Some(futex), Some(by)) if waker.is_some_and(|w| c.calls.wakes(&w, futex)) => {
                         blocked(format!("in {words}, released by {by}"))

@@ -5,6 +5,7 @@
 //! signal that was sent to this program alone is handed on to it. A process that was there before is
 //! never stopped or changed.
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
@@ -230,7 +231,10 @@ fn follow(
     let mut reason = EndReason::Complete;
     for look in 1u32.. {
         if let Some((signal, by_terminal)) = signals.wait_whence(LOOK_MS) {
-            reason = EndReason::Interrupted;
+            // Without a length the person says when it is over.
+            if end.is_some() {
+                reason = EndReason::Interrupted;
+            }
             let child = started.as_ref().filter(|s| s.ended.is_none());
             match child {
                 Some(child) if asked.is_none() => {
@@ -267,14 +271,13 @@ fn follow(
         }
         progress(args, watching, look, end);
     }
-    if !args.quiet {
+    if !args.quiet && std::io::stderr().is_terminal() {
         say::redraw("");
     }
     Ended { reason, notes, status: started.as_ref().and_then(|s| s.ended) }
 }
 
 fn progress(args: &WatchArgs, watching: &Watching<Cycles>, look: u32, end: Option<Instant>) {
-    use std::io::IsTerminal as _;
     let terminal = std::io::stderr().is_terminal();
     let every = if terminal { SAY_EVERY } else { LINE_EVERY };
     if args.quiet || !look.is_multiple_of(every) {
