@@ -137,9 +137,10 @@ impl Task {
                 .split_once('=')
                 .ok_or_else(|| TaskFileError::NotAPair { word: word.to_owned() })?;
             let (key, value) = (key.trim().to_owned(), value.trim());
-            let is_text = key == "name" || key == "policy";
+            // A time without its unit shall be told so.
+            let is_number = matches!(key.as_str(), "priority" | "cpu" | "suspensions");
             let value = match value.parse::<i64>() {
-                Ok(number) if !is_text => toml::Value::Integer(number),
+                Ok(number) if is_number => toml::Value::Integer(number),
                 _ => toml::Value::String(value.to_owned()),
             };
             table.insert(key, value);
