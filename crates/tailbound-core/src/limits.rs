@@ -143,7 +143,16 @@ fn blame(b: &BlameRecord) -> Result<(), LimitError> {
 }
 
 fn task(t: &TaskRecord) -> Result<(), LimitError> {
-    let lists = [&t.distance_min_ns, &t.distance_max_ns, &t.execution_max_ns, &t.execution_min_ns];
+    let lists = [
+        &t.distance_min_ns,
+        &t.distance_max_ns,
+        &t.execution_max_ns,
+        &t.execution_min_ns,
+        &t.suspension_max_ns,
+        &t.blocked_max_ns,
+        &t.latency_max_ns,
+        &t.unwatched_max_ns,
+    ];
     if lists.iter().map(|l| l.len()).chain([t.cpus.len()]).any(|n| n > TASK_LIST_MAX) {
         return Err(beyond("entries of a list of a task", TASK_LIST_MAX));
     }

@@ -7,10 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::blame::Cause;
-use tailbound_core::cycle::CycleRecord;
 use tailbound_core::policy::Policy;
 use tailbound_core::tasks::{Job, TaskRecord};
+use tailbound_probe::watched::WatchedThread;
 use tailbound_stats::tasks::Watched;
 
 /// The threads so far.
@@ -49,37 +48,22 @@ impl TaskModels {
         }
     }
 
-    /// A line for each thread whose jobs were seen, and for each without that delayed one: how much
+    /// A line for each thread whose jobs were seen, and for each without that delayed a watched one: how much
     /// it delays others is not known then, and must not be passed over.
     #[must_use]
-    pub fn records(&self, cycles: &[&CycleRecord]) -> Vec<TaskRecord> {
-        let none =
-            |c: &CycleRecord| Watched::new(c.thread, &c.name, u32::try_from(c.tid).ok(), c.policy);
-        cycles
-            .iter()
-            .filter_map(|c| match self.threads.get(&c.tid).filter(|w| w.jobs() > 0) {
-                Some(watched) => {
-                    let record = watched.record();
-                    let name = c.name.clone();
-                    Some(TaskRecord { thread: c.thread, name, policy: c.policy, ..record })
-                }
+    pub fn records(&self, threads: &[WatchedThread]) -> Vec<TaskRecord> {
+        let line = |t: &WatchedThread| {
+            let c = &t.cycles;
+            let record = match self.threads.get(&c.tid).filter(|w| w.jobs() > 0) {
+                Some(watched) => watched.record(),
+                None if t.delayed_on.is_empty() => return None,
                 None => {
-                    let cpus = delayed_by(c.tid, cycles);
-                    (!cpus.is_empty()).then(|| TaskRecord { cpus, ..none(c).record() })
+                    let none = Watched::new(0, "", u32::try_from(c.tid).ok(), c.policy);
+                    TaskRecord { cpus: t.delayed_on.clone(), ..none.record() }
                 }
-            })
-            .collect()
+            };
+            Some(TaskRecord { thread: c.thread, name: c.name.clone(), policy: c.policy, ..record })
+        };
+        threads.iter().filter_map(line).collect()
     }
-}
-
-/// The CPUs of threads that waited for `tid`.
-fn delayed_by(tid: i32, cycles: &[&CycleRecord]) -> Vec<u32> {
-    let name = format!("-{tid}");
-    let waited = |c: &&&CycleRecord| {
-        c.causes.iter().any(|x| x.cause == Cause::HigherPriority && x.who.ends_with(&name))
-    };
-    let mut cpus: Vec<u32> = cycles.iter().filter(waited).filter_map(|c| c.cpu).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
-    cpus
 }

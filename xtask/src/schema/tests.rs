@@ -58,6 +58,29 @@ fn plan() -> Value {
     })
 }
 
+/// Cycles of a watched thread.
+fn cycle(distribution: &Value) -> Value {
+    json!({"type": "cycle", "thread": 0, "name": "n", "tid": 7, "process": 6, "policy": "fifo:80",
+           "cpu": 1,
+           "activation": {"wait": "w", "waits": 1, "others": 2, "sureness": "sure", "given": true},
+           "pace": {"kind": "periodic", "period_ns": 10, "given": true, "sureness": "likely",
+                    "intervals": 2, "fitting": 1, "jitter_ns": 3, "least_ns": 4},
+           "deadline_ns": 9, "misses": 1, "cycles": 2, "overruns": 1, "broken": 1, "lossy": 1,
+           "page_faults": 3, "wakeup": distribution, "execution": distribution,
+           "blocked": distribution, "response": distribution,
+           "causes": [{"phase": "blocked", "cause": "blocked", "who": "in read", "sureness": "sure",
+                       "cycles": 1, "total_ns": 5, "worst_ns": 5}],
+           "causes_left_out_ns": 1,
+           "worst": [{"thread": 0, "name": "n", "t_ns": 1, "latency_ns": 2, "cpu": 3,
+                      "parts": [{"phase": "running", "from_ns": 0, "ns": 2, "cause": "own",
+                                 "who": "w", "sureness": "likely"}],
+                      "chain": ["c"],
+                      "lanes": [{"cpu": 3, "spans": [{"from_ns": -1, "to_ns": 2,
+                                                      "activity": "idle", "who": "w"}]}],
+                      "tracing_ns": 1, "lost": true}],
+           "jobs": [[1, 2, 3, 4, 5]], "jobs_left_out": 1})
+}
+
 /// One line of each type, with every field filled.
 fn lines() -> Vec<Value> {
     let header = record::Header {
@@ -141,6 +164,8 @@ fn lines() -> Vec<Value> {
                            "skipped": 2},
                "distance_min_ns": [3, 8], "distance_max_ns": [4, 8],
                "execution_max_ns": [2, 3], "execution_min_ns": [1, 3],
+               "suspension_max_ns": [1], "blocked_max_ns": [1], "latency_max_ns": [1],
+               "unwatched_max_ns": [1],
                "response": {"ns": 2, "t_ns": 1}, "suspension": {"ns": 0, "t_ns": 1},
                "suspensions": 1, "blocked": {"ns": 0, "t_ns": 1}, "latency": {"ns": 1, "t_ns": 5},
                "section": {"ns": 1, "t_ns": 5}, "unwatched": {"ns": 0, "t_ns": 1}}),
@@ -150,6 +175,7 @@ fn lines() -> Vec<Value> {
                          "stack": {"method": "dwarf", "frames": ["f"], "reason": "r"}},
                "worst": {"t_ns": 2, "cost": {"ns": 2, "at_most": true}, "text": "t",
                          "stack": {"method": "none", "frames": ["f"], "reason": "r"}}}),
+        cycle(&distribution_json),
         json!({"type": "load", "load": 0, "name": "memory", "t_ns": 1, "span_ns": 2, "count": 3,
                "unit": "accesses"}),
         json!({"type": "self-cost", "values": {"clock_read_ns": 20.5}}),
@@ -236,7 +262,7 @@ fn every_type_of_line_is_in_the_schema() {
         assert!(read(&line), "the reader refuses its own {line}");
         assert_eq!(schema.errors(&line), Vec::<String>::new(), "{line}");
     }
-    assert_eq!(lines().len(), 16, "one line of each type");
+    assert_eq!(lines().len(), 17, "one line of each type");
 }
 
 #[test]
@@ -312,7 +338,7 @@ fn examples_in_the_documentation_follow_it() {
         assert!(value["type"] == "digest" || read(&value), "{example}");
         types.insert(value["type"].as_str().unwrap().to_owned());
     }
-    assert_eq!(types.len(), 20, "an example of each line type: {types:?}");
+    assert_eq!(types.len(), 21, "an example of each line type: {types:?}");
 }
 
 #[test]

@@ -137,9 +137,10 @@ impl Task {
                 .split_once('=')
                 .ok_or_else(|| TaskFileError::NotAPair { word: word.to_owned() })?;
             let (key, value) = (key.trim().to_owned(), value.trim());
-            let is_text = key == "name" || key == "policy";
+            // A time without its unit shall be told so.
+            let is_number = matches!(key.as_str(), "priority" | "cpu" | "suspensions");
             let value = match value.parse::<i64>() {
-                Ok(number) if !is_text => toml::Value::Integer(number),
+                Ok(number) if is_number => toml::Value::Integer(number),
                 _ => toml::Value::String(value.to_owned()),
             };
             table.insert(key, value);
@@ -223,14 +224,15 @@ impl Words {
         let suspension_ns = self.or_none("suspension", self.suspension.as_ref())?;
         let blocking_once_ns = self.or_none("blocking", self.blocking.as_ref())?;
         let latency_ns = self.or_none("latency", self.latency.as_ref())?;
+        let each = |ns: i64| if ns == 0 { Vec::new() } else { vec![ns] };
         Ok(Task {
             period_ns,
             jitter_ns,
             execution_ns: self.rising("wcet", &self.wcet)?,
-            suspension_ns,
+            suspension_ns: each(suspension_ns),
             suspensions: self.suspensions.unwrap_or(u32::from(suspension_ns > 0)).min(1 << 20),
             blocking_once_ns,
-            latency_ns,
+            latency_ns: each(latency_ns),
             non_preemptible_ns: self.or_none("non-preemptible", self.non_preemptible.as_ref())?,
             deadline_ns: self
                 .deadline
@@ -253,7 +255,7 @@ mod tests {
         let model = parse(text).unwrap_or_else(|e| panic!("{e}"));
         let expected = Task {
             execution_ns: vec![1_000_000, 1_500_000],
-            suspension_ns: 100_000,
+            suspension_ns: vec![100_000],
             suspensions: 1,
             deadline_ns: Some(4_000_000),
             ..Task::new(

@@ -39,21 +39,21 @@ pub struct Task {
     pub jitter_ns: i64,
     /// The most execution time of 1, 2, … successive jobs.
     pub execution_ns: Vec<i64>,
-    /// The most time asleep within a job.
-    pub suspension_ns: i64,
+    /// The most time asleep of 1, 2, … successive jobs; empty: none, as with the lists that follow.
+    pub suspension_ns: Vec<i64>,
     /// The most sleeps within a job, for whatever.
     pub suspensions: u32,
-    /// The most time of a job asleep for locks that a thread of lower priority held.
-    pub blocking_ns: i64,
+    /// The most time of successive jobs asleep for locks that a thread of lower priority held.
+    pub blocking_ns: Vec<i64>,
     /// How long one section of a thread of lower priority with a lock can hold it up, once in a busy
     /// window and once more for each sleep: the B of textbooks.
     pub blocking_once_ns: i64,
-    /// The most time of a job ready while a thread of lower priority, or none, had the CPU.
-    pub latency_ns: i64,
+    /// The most time of successive jobs ready while a thread of lower priority, or none, had the CPU.
+    pub latency_ns: Vec<i64>,
     /// The longest single stretch of that.
     pub section_ns: i64,
-    /// The most time of a job ready behind threads that are not in the model.
-    pub unwatched_ns: i64,
+    /// The most time of successive jobs ready behind threads that are not in the model.
+    pub unwatched_ns: Vec<i64>,
     /// The longest stretch for which it does not let itself be preempted.
     pub non_preemptible_ns: i64,
     /// When its jobs must be done, since they fell due.
@@ -95,13 +95,13 @@ impl Task {
             period_ns,
             jitter_ns,
             execution_ns: vec![execution_ns],
-            suspension_ns: 0,
+            suspension_ns: Vec::new(),
             suspensions: 0,
-            blocking_ns: 0,
+            blocking_ns: Vec::new(),
             blocking_once_ns: 0,
-            latency_ns: 0,
+            latency_ns: Vec::new(),
             section_ns: 0,
-            unwatched_ns: 0,
+            unwatched_ns: Vec::new(),
             non_preemptible_ns: 0,
             deadline_ns: None,
             observed_ns: None,
@@ -140,13 +140,13 @@ impl From<&TaskRecord> for Task {
             period_ns: r.arrival.period_ns.filter(|_| periodic),
             jitter_ns: r.arrival.jitter_ns.filter(|_| periodic).unwrap_or(0),
             execution_ns: r.execution_max_ns.clone(),
-            suspension_ns: r.suspension.ns,
+            suspension_ns: r.suspension_max_ns.clone(),
             suspensions: r.suspensions,
-            blocking_ns: r.blocked.ns,
+            blocking_ns: r.blocked_max_ns.clone(),
             blocking_once_ns: 0,
-            latency_ns: r.latency.ns,
+            latency_ns: r.latency_max_ns.clone(),
             section_ns: r.section.ns,
-            unwatched_ns: r.unwatched.ns,
+            unwatched_ns: r.unwatched_max_ns.clone(),
             non_preemptible_ns: 0,
             deadline_ns: None,
             observed_ns: Some(r.response.ns),
@@ -156,12 +156,18 @@ impl From<&TaskRecord> for Task {
 }
 
 impl Model {
-    /// The model of what a run's lines `task` hold.
+    /// The model of what a run's lines `task` hold. Threads of one name are told apart by their numbers:
+    /// `name-4711`.
     #[must_use]
     pub fn of(records: &[TaskRecord]) -> Self {
         let from = records.iter().map(|r| r.from_ns).min();
         let to = records.iter().map(|r| r.to_ns).max();
         let watched_ns = from.zip(to).map(|(from, to)| to.saturating_sub(from).max(0));
-        Self { tasks: records.iter().map(Task::from).collect(), watched_ns }
+        let named = |r: &TaskRecord| {
+            let alone = records.iter().filter(|other| other.name == r.name).count() == 1;
+            let number = r.tid.filter(|_| !alone).map(|tid| format!("{}-{tid}", r.name));
+            Task { name: number.unwrap_or_else(|| r.name.clone()), ..Task::from(r) }
+        };
+        Self { tasks: records.iter().map(named).collect(), watched_ns }
     }
 }

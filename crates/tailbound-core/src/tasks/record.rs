@@ -84,6 +84,19 @@ pub struct TaskRecord {
     pub execution_max_ns: Vec<i64>,
     /// The least.
     pub execution_min_ns: Vec<i64>,
+    /// The most time asleep, except for locks held at lower priority, of 1, 2, … successive jobs. This and the
+    /// following lists are empty where it is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspension_max_ns: Vec<i64>,
+    /// The most time asleep for locks held at lower priority.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_max_ns: Vec<i64>,
+    /// The most time ready while a thread of lower priority, or none, had the CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency_max_ns: Vec<i64>,
+    /// The most time ready while threads of at least its priority ran that have no line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unwatched_max_ns: Vec<i64>,
     /// The longest time from release to end.
     pub response: Observed,
     /// The most time asleep within one job, except for locks held at lower priority.

@@ -28,6 +28,7 @@ pub(super) fn model(tasks: &[Task]) -> Table {
         "section",
     ];
     let mut table = Table::new(&head).with_words(&[2, 4]);
+    let first = |list: &[i64]| list.first().copied().unwrap_or(0);
     for t in tasks {
         let or_none = |ns: i64| if ns == 0 { NONE.to_owned() } else { format_ns_i64(ns) };
         let nth = |n: usize| {
@@ -41,9 +42,9 @@ pub(super) fn model(tasks: &[Task]) -> Table {
             releases(t),
             nth(0),
             nth(1),
-            or_none(t.suspension_ns),
-            or_none(t.blocking_ns.saturating_add(t.blocking_once_ns)),
-            or_none(t.latency_ns),
+            or_none(first(&t.suspension_ns)),
+            or_none(first(&t.blocking_ns).saturating_add(t.blocking_once_ns)),
+            or_none(first(&t.latency_ns)),
             or_none(t.section_ns.max(t.non_preemptible_ns)),
         ]);
     }
@@ -75,7 +76,7 @@ fn releases(t: &Task) -> String {
 }
 
 /// When the largest figures were seen, for a model of a run: a row a thread.
-pub(super) fn evidence(records: &[TaskRecord]) -> Table {
+pub(super) fn evidence(records: &[TaskRecord], tasks: &[Task]) -> Table {
     let head = [
         "largest, at",
         "response",
@@ -87,12 +88,12 @@ pub(super) fn evidence(records: &[TaskRecord]) -> Table {
         "lost jobs",
     ];
     let mut table = Table::new(&head);
-    for r in records {
+    for (r, task) in records.iter().zip(tasks) {
         let at = |o: tailbound_core::tasks::Observed| match o.ns {
             0 => NONE.to_owned(),
             ns => format!("{} @ {} s", format_ns_i64(ns), trimmed(o.t_ns as f64 / 1e9, 3)),
         };
-        let mut row = vec![r.name.clone()];
+        let mut row = vec![task.name.clone()];
         row.extend(
             [r.response, r.suspension, r.blocked, r.latency, r.section, r.unwatched].map(at),
         );

@@ -4,7 +4,7 @@
 //! Context: COLD.
 
 use tailbound_core::Outcome;
-use tailbound_core::units::format_span;
+use tailbound_core::units::{format_span, grouped};
 use tailbound_stats::tasks::{Answer, Bound};
 
 use super::{Told, rows};
@@ -26,7 +26,7 @@ pub fn text(told: &Told<'_>, style: Style) -> String {
     table(&mut page, &rows::model(&told.model.tasks));
     if !told.records.is_empty() {
         page.gap();
-        table(&mut page, &rows::evidence(told.records));
+        table(&mut page, &rows::evidence(told.records, &told.model.tasks));
     }
     page.heading("Bounds of response times");
     table(&mut page, &rows::bounds(told.answer));
@@ -43,6 +43,14 @@ pub fn text(told: &Told<'_>, style: Style) -> String {
         }
     }
     page.gap();
+    let lost = told.records.iter().fold(0u64, |n, r| n.saturating_add(r.lost));
+    if lost > 0 {
+        let words = format!(
+            "{} jobs are not in the model, as events of their time were lost.",
+            grouped(lost)
+        );
+        page.text(&words, "  ", Ink::Warn);
+    }
     page.text(&told.answer.condition(), "  ", Ink::Dim);
     page.finish()
 }

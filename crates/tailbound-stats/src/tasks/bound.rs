@@ -24,7 +24,7 @@ use tailbound_core::policy::Policy;
 use tailbound_core::tasks::{Model, Task};
 
 use super::answer::{Answer, Bound, NoBound, Thread};
-use super::demand::{Demand, load};
+use super::demand::{Asked, Demand, load};
 use super::terms;
 
 /// How far a fixed point is looked for.
@@ -110,27 +110,30 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// The most time of one job of `task` ready while a lower or no thread has the CPU: what its own met,
-    /// at least the longest section that any met, since that can meet this one too.
-    pub(super) fn latency_ns(&self, task: &Task) -> i64 {
-        task.latency_ns.max(self.section_ns)
-    }
-
     /// How long stretches of lower threads can hold up one job: each sleep lets one begin.
     pub(super) fn stretches_ns(&self, task: &Task) -> i64 {
         self.stretch_ns.saturating_mul(i64::from(task.suspensions))
     }
 
-    /// All of a job but its execution.
-    fn each_ns(&self, task: &Task) -> i64 {
-        [task.suspension_ns, task.blocking_ns, task.unwatched_ns, self.stretches_ns(task)]
-            .into_iter()
-            .fold(self.latency_ns(task), i64::saturating_add)
+    /// Everything that jobs of `task` ask for. Of latency at least the longest section that any thread met
+    /// on this CPU, since that can meet this one too.
+    fn everything<'t>(&self, task: &'t Task) -> Asked<'t> {
+        Asked {
+            lists: vec![
+                &task.execution_ns,
+                &task.suspension_ns,
+                &task.blocking_ns,
+                &task.unwatched_ns,
+                &task.latency_ns,
+            ],
+            each_ns: self.stretches_ns(task),
+            last_least_ns: self.section_ns,
+        }
     }
 
     fn all(&self) -> Result<Bound, NoBound> {
         let left = Cell::new(STEPS);
-        let demand = |t: &Task| Demand::new(t, 0, self.each_ns(t), &left);
+        let demand = |t: &Task| Demand::new(t, 0, &self.everything(t), &left);
         let own = demand(self.task)?;
         let higher: Vec<Demand<'_>> =
             self.higher.iter().map(|(_, t)| demand(t)).collect::<Result<_, _>>()?;
@@ -144,9 +147,13 @@ impl<'a> Problem<'a> {
     /// `None`: there is no such bound, as one of theirs is not known.
     fn own(&self, bound_of: impl Fn(usize) -> Option<i64>) -> Option<Bound> {
         let left = Cell::new(STEPS);
-        let own = Demand::new(self.task, 0, self.each_ns(self.task), &left).ok()?;
+        let own = Demand::new(self.task, 0, &self.everything(self.task), &left).ok()?;
         let higher: Vec<Demand<'_>> = (self.higher.iter())
-            .map(|(i, t)| Demand::new(t, bound_of(*i)?, 0, &left).ok())
+            .map(|(i, t)| {
+                let lists = vec![t.execution_ns.as_slice()];
+                let execution = Asked { lists, each_ns: 0, last_least_ns: 0 };
+                Demand::new(t, bound_of(*i)?, &execution, &left).ok()
+            })
             .collect::<Option<_>>()?;
         self.solve(&own, &higher)
     }

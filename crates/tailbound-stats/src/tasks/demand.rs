@@ -33,45 +33,71 @@ pub(super) struct Demand<'a> {
     arrivals: Box<dyn ArrivalBound>,
     /// Of the first, the first two, … successive jobs.
     cost: wcet::Curve,
-    /// Of the longest of them, to tell before whether a product is too large.
+    /// Of the longest list of them, to tell before whether a product is too large.
     most: u64,
-    /// What every job adds.
-    each: u64,
     left: Steps<'a>,
 }
 
+/// What successive jobs ask for: the sum of lists, and of something that each job adds.
+pub(super) struct Asked<'t> {
+    pub(super) lists: Vec<&'t [i64]>,
+    pub(super) each_ns: i64,
+    /// At least this of the last list.
+    pub(super) last_least_ns: i64,
+}
+
+impl Asked<'_> {
+    /// Of so many jobs.
+    fn of(&self, jobs: usize) -> i64 {
+        let last = self.lists.len().saturating_sub(1);
+        let lists = self.lists.iter().enumerate().map(|(i, list)| {
+            let ns = successive(list, jobs);
+            if i == last { ns.max(self.last_least_ns) } else { ns }
+        });
+        let each = self.each_ns.saturating_mul(i64::try_from(jobs).unwrap_or(i64::MAX));
+        lists.fold(each, i64::saturating_add)
+    }
+}
+
+/// What a list says of so many successive jobs: more than it has are several runs of those it has. A list
+/// of which a long entry was seen in another stretch than a short one need not rise by itself.
+pub(super) fn successive(list: &[i64], jobs: usize) -> i64 {
+    if list.is_empty() {
+        return 0;
+    }
+    let up_to = |n: usize| list.iter().take(n).copied().max().unwrap_or(0).max(0);
+    let runs = i64::try_from(jobs / list.len()).unwrap_or(i64::MAX);
+    up_to(list.len()).saturating_mul(runs).saturating_add(up_to(jobs % list.len()))
+}
+
 impl<'a> Demand<'a> {
-    /// That of `task` whose releases are seen with `jitter_ns` more, each job with `each_ns` more.
+    /// That of `task` whose releases are seen with `jitter_ns` more, its jobs asking for `asked`.
     ///
     /// # Errors
     /// Too few jobs, or times that are none.
     pub(super) fn new(
         task: &Task,
         jitter_ns: i64,
-        each_ns: i64,
+        asked: &Asked<'_>,
         left: Steps<'a>,
     ) -> Result<Self, NoBound> {
         let name = || task.name.clone();
         let beyond = |ns: &i64| !(0..=TIME_MAX_NS).contains(ns);
-        if task.execution_ns.iter().chain([&each_ns, &jitter_ns]).any(beyond) {
+        let lists = asked.lists.iter().flat_map(|l| l.iter());
+        if lists.chain([&asked.each_ns, &jitter_ns]).any(beyond) {
             return Err(NoBound::OutOfRange { name: name() });
         }
-        // A list of which a long entry was seen in another stretch than a short one need not rise.
-        let mut longest = 0;
-        let cost: Vec<Service> = (task.execution_ns.iter())
-            .map(|ns| {
-                longest = longest.max(ns.unsigned_abs());
-                Service::from(longest)
-            })
-            .collect();
-        if cost.is_empty() {
+        if task.execution_ns.is_empty() {
             return Err(NoBound::FewJobs { name: name(), jobs: task.jobs.unwrap_or(0) });
         }
+        let longest = asked.lists.iter().map(|l| l.len()).max().unwrap_or(1).max(1);
+        let cost: Vec<u64> = (1..=longest).map(|n| asked.of(n).max(0).unsigned_abs()).collect();
+        let most = cost.last().copied().unwrap_or(1).max(1);
         let arrivals = arrivals(task)?;
         let jitter = Duration::from(jitter_ns.unsigned_abs());
         let arrivals = if jitter_ns > 0 { arrivals.clone_with_jitter(jitter) } else { arrivals };
-        let cost = wcet::Curve::new(cost);
-        Ok(Self { arrivals, cost, most: longest.max(1), each: each_ns.unsigned_abs(), left })
+        let cost = wcet::Curve::new(cost.into_iter().map(Service::from).collect());
+        Ok(Self { arrivals, cost, most, left })
     }
 
     /// The most jobs that are released within `delta`.
@@ -79,28 +105,14 @@ impl<'a> Demand<'a> {
         u64::try_from(self.arrivals.number_arrivals(delta)).unwrap_or(u64::MAX)
     }
 
-    /// Execution of that many successive jobs.
-    pub(super) fn execution(&self, jobs: u64) -> u64 {
-        match usize::try_from(jobs) {
-            Ok(n) if jobs <= CEILING / self.most => u64::from_service(self.cost.cost_of_jobs(n)),
-            _ => CEILING,
-        }
-    }
-
     /// All that so many jobs ask for.
     pub(super) fn of_jobs(&self, jobs: u64) -> u64 {
-        let each = self.each.saturating_mul(jobs);
-        self.execution(jobs).saturating_add(each).min(CEILING)
-    }
-}
-
-trait FromService {
-    fn from_service(service: Service) -> Self;
-}
-
-impl FromService for u64 {
-    fn from_service(service: Service) -> Self {
-        Self::from(service)
+        match usize::try_from(jobs) {
+            Ok(n) if jobs <= CEILING / self.most => {
+                u64::from(self.cost.cost_of_jobs(n)).min(CEILING)
+            }
+            _ => CEILING,
+        }
     }
 }
 

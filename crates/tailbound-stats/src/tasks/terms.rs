@@ -11,7 +11,7 @@ use response_time_analysis::time::{Duration, Service};
 
 use super::answer::{Bound, Term, TermKind};
 use super::bound::Problem;
-use super::demand::Demand;
+use super::demand::{Demand, successive};
 
 /// The bound `found` with its parts; `None`: the steps ran out.
 pub(super) fn of(
@@ -31,7 +31,7 @@ pub(super) fn of(
         let later = offset.since_time_zero();
         if window >= later && window - later == found {
             let jobs = own.jobs(offset.closed_since_time_zero());
-            let terms = parts(problem, own, higher, Place { jobs, window, later });
+            let terms = parts(problem, higher, Place { jobs, window, later });
             return Some(Bound { ns: ns(u64::from(found)), terms });
         }
         if later > window {
@@ -48,16 +48,18 @@ struct Place {
     later: Duration,
 }
 
-fn parts(problem: &Problem<'_>, own: &Demand<'_>, higher: &[Demand<'_>], at: Place) -> Vec<Term> {
+fn parts(problem: &Problem<'_>, higher: &[Demand<'_>], at: Place) -> Vec<Term> {
     let task = problem.task;
-    let of_each = |each: i64| each.saturating_mul(ns(at.jobs));
-    let blocking = of_each(task.blocking_ns.saturating_add(problem.stretches_ns(task)));
+    let jobs = usize::try_from(at.jobs).unwrap_or(usize::MAX);
+    let of = |list: &[i64]| successive(list, jobs);
+    let stretches = problem.stretches_ns(task).saturating_mul(ns(at.jobs));
+    let blocking = of(&task.blocking_ns).saturating_add(stretches);
     let mine = [
-        (TermKind::Execution, ns(own.execution(at.jobs))),
-        (TermKind::Suspension, of_each(task.suspension_ns)),
+        (TermKind::Execution, of(&task.execution_ns)),
+        (TermKind::Suspension, of(&task.suspension_ns)),
         (TermKind::Blocking, blocking.saturating_add(problem.stretch_ns)),
-        (TermKind::Latency, of_each(problem.latency_ns(task))),
-        (TermKind::Unwatched, of_each(task.unwatched_ns)),
+        (TermKind::Latency, of(&task.latency_ns).max(problem.section_ns)),
+        (TermKind::Unwatched, of(&task.unwatched_ns)),
     ];
     let mut terms: Vec<Term> =
         mine.into_iter().map(|(kind, ns)| Term { kind, jobs: at.jobs, ns }).collect();

@@ -2,7 +2,7 @@
 //! What was seen of one thread's jobs, taken one by one: distances of releases, execution of
 //! successive jobs, the largest of everything else with when it was.
 //!
-//! Context: COLD. Units: ns. Memory: the last [`WINDOW`] jobs and five lists of that length, however
+//! Context: COLD. Units: ns. Memory: the last [`WINDOW`] jobs and eight lists of that length, however
 //! long a thread is watched. Where events were lost ([`Watched::gap`]) no list counts across.
 //! Not here: the grid (`period`), what follows (`bound`).
 //! Source: the shortest windows of n releases are the "delta-min" curves of real-time calculus;
@@ -18,13 +18,16 @@ use super::period::Grid;
 /// The most successive jobs of which distances and execution times are kept.
 pub const WINDOW: usize = 64;
 
+/// Execution, and time asleep, blocked, late and behind threads that are not watched, of all jobs so far.
+type Sums = [i64; 5];
+
 /// One thread's jobs so far.
 #[derive(Clone, Debug)]
 pub struct Watched {
     record: TaskRecord,
-    /// Release and execution up to before it, of the last jobs.
-    recent: VecDeque<(i64, i64)>,
-    executed_ns: i64,
+    /// Release and [`Sums`] up to before it, of the last jobs.
+    recent: VecDeque<(i64, Sums)>,
+    sums: Sums,
     grid: Grid,
 }
 
@@ -49,6 +52,10 @@ impl Watched {
                 distance_max_ns: Vec::new(),
                 execution_max_ns: Vec::new(),
                 execution_min_ns: Vec::new(),
+                suspension_max_ns: Vec::new(),
+                blocked_max_ns: Vec::new(),
+                latency_max_ns: Vec::new(),
+                unwatched_max_ns: Vec::new(),
                 response: none,
                 suspension: none,
                 suspensions: 0,
@@ -58,7 +65,7 @@ impl Watched {
                 unwatched: none,
             },
             recent: VecDeque::new(),
-            executed_ns: 0,
+            sums: [0; 5],
             grid: Grid::default(),
         }
     }
@@ -110,15 +117,23 @@ impl Watched {
             lower(&mut r.distance_min_ns, i, distance);
             raise(&mut r.distance_max_ns, i, distance);
         }
-        self.recent.push_back((job.release_ns, self.executed_ns));
-        self.executed_ns = self.executed_ns.saturating_add(job.execution_ns.max(0));
+        self.recent.push_back((job.release_ns, self.sums));
+        let of =
+            [job.execution_ns, job.suspension_ns, job.blocked_ns, job.latency_ns, job.unwatched_ns];
+        for (sum, ns) in self.sums.iter_mut().zip(of) {
+            *sum = sum.saturating_add(ns.max(0));
+        }
         if self.recent.len() > WINDOW {
             self.recent.pop_front();
         }
-        for (i, (_, executed)) in self.recent.iter().rev().enumerate() {
-            let sum = self.executed_ns.saturating_sub(*executed);
-            raise(&mut r.execution_max_ns, i, sum);
-            lower(&mut r.execution_min_ns, i, sum);
+        for (i, (_, before)) in self.recent.iter().rev().enumerate() {
+            let [execution, asleep, blocked, late, behind] = since(&self.sums, before);
+            raise(&mut r.execution_max_ns, i, execution);
+            lower(&mut r.execution_min_ns, i, execution);
+            raise(&mut r.suspension_max_ns, i, asleep);
+            raise(&mut r.blocked_max_ns, i, blocked);
+            raise(&mut r.latency_max_ns, i, late);
+            raise(&mut r.unwatched_max_ns, i, behind);
         }
     }
 
@@ -138,8 +153,25 @@ impl Watched {
     /// What was seen so far.
     #[must_use]
     pub fn record(&self) -> TaskRecord {
-        TaskRecord { arrival: self.grid.arrival(), ..self.record.clone() }
+        let mut record = TaskRecord { arrival: self.grid.arrival(), ..self.record.clone() };
+        for list in [
+            &mut record.suspension_max_ns,
+            &mut record.blocked_max_ns,
+            &mut record.latency_max_ns,
+            &mut record.unwatched_max_ns,
+        ] {
+            if list.iter().all(|ns| *ns == 0) {
+                list.clear();
+            }
+        }
+        record
     }
+}
+
+fn since(now: &Sums, before: &Sums) -> Sums {
+    let mut out = *now;
+    out.iter_mut().zip(before).for_each(|(sum, old)| *sum = sum.saturating_sub(*old));
+    out
 }
 
 fn lower(list: &mut Vec<i64>, i: usize, value: i64) {

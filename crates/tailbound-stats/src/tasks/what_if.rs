@@ -65,9 +65,7 @@ pub enum WhatIfError {
         near: String,
     },
     /// Several threads of one name.
-    #[error(
-        "{count} threads are named `{name}`: give them names of their own (prctl PR_SET_NAME) to tell them apart"
-    )]
+    #[error("{count} tasks are named `{name}`: give each a name of its own")]
     Several {
         /// Which.
         name: String,

@@ -12,15 +12,15 @@ use std::collections::{BTreeSet, HashMap};
 use tailbound_core::Distribution;
 use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness, without_numbers};
 use tailbound_core::cycle::{Activation, CycleCause, CycleRecord, Job, Pace};
-use tailbound_core::record::SecondRecord;
 use tailbound_core::tasks::Job as TaskJob;
 
-use super::Found;
 use super::calls::Calls;
 use super::choose::{Choice, Known, choose};
-use super::job::{self, Cycle};
+use super::job::{self, Cycle, Delayers};
 use super::part::{Part, Parts, What, Whats};
+use super::seconds::Seconds;
 use super::wait::{Piece, Wait};
+use super::{Found, LateWakeUp};
 use crate::blame::{Engine, Late, sentences, shorten};
 
 /// Pieces and time after which the wait is told if it is likely; and after which it is told in any case.
@@ -34,8 +34,6 @@ const GONE: (u64, u64) = (64, 50);
 const RELEASES_MAX: usize = 8192;
 /// Cycles in figures.
 const JOBS_MAX: usize = 4096;
-/// Seconds of a thread: 12 days.
-const SECONDS_MAX: usize = 1 << 20;
 /// Causes of the table.
 const CAUSES_MAX: usize = 256;
 
@@ -62,6 +60,8 @@ pub(super) struct Ground<'a> {
     pub(super) watched: &'a BTreeSet<i32>,
     /// Where cycles go as jobs.
     pub(super) jobs: &'a mut Vec<(i32, Option<TaskJob>)>,
+    /// The watched threads that others waited for, and where.
+    pub(super) delayers: &'a mut Delayers,
 }
 
 /// What time went to, without the numbers of threads: ten workers are one.
@@ -108,7 +108,7 @@ pub(super) struct Assembly {
     keys: HashMap<u32, Key>,
     record: Figures,
     /// The latest wake-ups, the latest first.
-    late: Vec<BlameRecord>,
+    late: Vec<LateWakeUp>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -128,39 +128,7 @@ struct Figures {
     response: Distribution,
     worst: Vec<BlameRecord>,
     jobs: Vec<Job>,
-    seconds: Vec<SecondRecord>,
-}
-
-impl Figures {
-    /// Counts a wake-up to the second it was due in; one that is older than the last to that one's.
-    fn second(&mut self, job: &Job, begin_ns: u64) {
-        let since = job.release_ns.saturating_sub(signed(begin_ns)).max(0).cast_unsigned();
-        let second = since / 1_000_000_000;
-        let ns = job.wakeup_ns;
-        let activation = self.cycles.saturating_sub(1);
-        let full = self.seconds.len() >= SECONDS_MAX;
-        match self.seconds.last_mut().filter(|s| s.second >= second) {
-            Some(s) => {
-                s.n += 1;
-                s.sum_ns = s.sum_ns.saturating_add(ns);
-                s.min_ns = s.min_ns.min(ns);
-                if ns > s.max_ns {
-                    (s.max_ns, s.argmax) = (ns, activation);
-                }
-            }
-            None if !full => self.seconds.push(SecondRecord {
-                thread: 0,
-                second,
-                n: 1,
-                max_ns: ns,
-                argmax: activation,
-                min_ns: ns,
-                sum_ns: ns,
-                missed: 0,
-            }),
-            None => {}
-        }
-    }
+    seconds: Seconds,
 }
 
 impl Assembly {
@@ -342,7 +310,8 @@ impl Assembly {
         debug_assert_eq!(signed(open.parts.ns()), response, "parts adjoin");
         let Open { release, start, end, cpu, .. } = open;
         let whole = Cycle { release, start, end, cpu };
-        g.jobs.push((self.pid, Some(job::job(g.whats, &open.parts.0, whole, g.watched))));
+        let task = job::job(g.whats, &open.parts.0, whole, g.watched, g.delayers);
+        g.jobs.push((self.pid, Some(task)));
         let mut sums: Vec<(Key, u64)> = Vec::new();
         let (mut execution, mut blocked) = (0u64, 0u64);
         for part in &open.parts.0 {
@@ -397,7 +366,7 @@ impl Assembly {
         r.response.add(job.response_ns);
         r.misses += u64::from(g.options.deadline_ns.is_some_and(|d| job.response_ns > d));
         r.beyond_period += u64::from(period.is_some_and(|p| job.response_ns > signed(p)));
-        r.second(job, g.options.begin_ns);
+        r.seconds.add(job.release_ns - signed(g.options.begin_ns), job.wakeup_ns);
         if r.jobs.len() < JOBS_MAX {
             r.jobs.push(*job);
         }
@@ -406,8 +375,9 @@ impl Assembly {
     /// Keeps it part by part where it is one of the longest, and its wake-up where it is one of the latest.
     fn keep(&mut self, g: &mut Ground<'_>, open: Open, response: i64) {
         if let Some(late) = open.late {
-            let place = self.late.partition_point(|r| r.latency_ns >= late.latency_ns);
-            self.late.insert(place, *late);
+            let place = self.late.partition_point(|r| r.record.latency_ns >= late.latency_ns);
+            self.late
+                .insert(place, LateWakeUp { activation: self.record.cycles - 1, record: *late });
             self.late.truncate(g.options.worst);
         }
         let worst = &mut self.record.worst;
@@ -491,7 +461,15 @@ impl Assembly {
             worst: r.worst,
             jobs: r.jobs,
         };
-        Found { cycles: record, late: self.late, seconds: r.seconds, jobs: Vec::new() }
+        let (seconds, blocks) = r.seconds.finish();
+        Found {
+            cycles: record,
+            late: self.late,
+            seconds,
+            blocks,
+            jobs: Vec::new(),
+            delayed_on: Vec::new(),
+        }
     }
 
     fn causes(&self, whats: &Whats) -> (Vec<CycleCause>, i64) {

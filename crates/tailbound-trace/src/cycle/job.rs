@@ -5,7 +5,7 @@
 //! A cycle that waited for the one before it of the same thread spent that time in that one.
 //! Not here: the parts (`tracker`, `blame`), what is made of jobs (`tailbound_stats::tasks`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tailbound_core::blame::{Cause, Phase};
 use tailbound_core::tasks::Job;
@@ -21,6 +21,9 @@ pub(super) struct Cycle {
     pub(super) cpu: u32,
 }
 
+/// Watched threads that others waited for, and the CPUs where they did.
+pub(super) type Delayers = BTreeMap<i32, BTreeSet<u32>>;
+
 /// To whom a part's time belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -28,7 +31,7 @@ enum Kind {
     Asleep,
     Blocked,
     Latency,
-    Preempted,
+    Preempted(i32),
     Unwatched,
     Before,
 }
@@ -40,7 +43,7 @@ fn kind(what: &What, watched: &BTreeSet<i32>) -> Kind {
         (Phase::Blocked, _) => Kind::Asleep,
         (Phase::WakeUp, Cause::Own) => Kind::Before,
         (_, Cause::HigherPriority) => match pid_of(&what.who) {
-            Some(pid) if watched.contains(&pid) => Kind::Preempted,
+            Some(pid) if watched.contains(&pid) => Kind::Preempted(pid),
             _ => Kind::Unwatched,
         },
         _ => Kind::Latency,
@@ -57,7 +60,13 @@ fn pid_of(who: &str) -> Option<i32> {
 }
 
 /// The job that `parts` are, which adjoin from the release to the end.
-pub(super) fn job(whats: &Whats, parts: &[Part], cycle: Cycle, watched: &BTreeSet<i32>) -> Job {
+pub(super) fn job(
+    whats: &Whats,
+    parts: &[Part],
+    cycle: Cycle,
+    watched: &BTreeSet<i32>,
+    delayers: &mut Delayers,
+) -> Job {
     let signed = |t: u64| i64::try_from(t).unwrap_or(i64::MAX);
     let mut job = Job {
         release_ns: signed(cycle.release),
@@ -76,7 +85,11 @@ pub(super) fn job(whats: &Whats, parts: &[Part], cycle: Cycle, watched: &BTreeSe
             Kind::Blocked => &mut job.blocked_ns,
             Kind::Latency => &mut job.latency_ns,
             Kind::Unwatched => &mut job.unwatched_ns,
-            Kind::Preempted | Kind::Before => &mut 0,
+            Kind::Preempted(pid) => {
+                delayers.entry(pid).or_default().insert(cycle.cpu);
+                &mut 0
+            }
+            Kind::Before => &mut 0,
         };
         *sum += ns;
         stretch = if kind == Kind::Latency { stretch + ns } else { 0 };
@@ -116,7 +129,9 @@ mod tests {
             parts.push(Part { ns, what });
         }
         let cycle = Cycle { release: 100, start: 131, end: 100 + 4095, cpu: 1 };
-        let got = job(&whats, &parts, cycle, &BTreeSet::from([7]));
+        let mut delayers = Delayers::new();
+        let got = job(&whats, &parts, cycle, &BTreeSet::from([7]), &mut delayers);
+        assert_eq!(delayers, Delayers::from([(7, BTreeSet::from([1]))]));
         let expected = Job {
             release_ns: 100,
             start_ns: 131,

@@ -20,6 +20,7 @@ mod calls;
 mod choose;
 mod job;
 mod part;
+mod seconds;
 mod tracker;
 mod wait;
 
@@ -31,7 +32,7 @@ use std::sync::Arc;
 
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::cycle::CycleRecord;
-use tailbound_core::record::SecondRecord;
+use tailbound_core::record::{BlockRecord, SecondRecord};
 use tailbound_core::tasks::Job;
 
 use crate::blame::{Engine, Ground, WakeUp, Watched};
@@ -41,6 +42,7 @@ use assemble::{Assembly, Options};
 use calls::Call;
 pub use calls::Calls;
 use choose::Known;
+use job::Delayers;
 use part::Whats;
 use tracker::{Ctx, Tracker};
 
@@ -83,11 +85,24 @@ pub struct Found {
     /// Its cycles; thread, process and policy are the caller's to fill in.
     pub cycles: CycleRecord,
     /// Its latest wake-ups at the begin of a cycle, the latest first.
-    pub late: Vec<BlameRecord>,
+    pub late: Vec<LateWakeUp>,
     /// The wake-ups at the begin of cycles, by the second they were due in.
     pub seconds: Vec<SecondRecord>,
+    /// The same in stretches.
+    pub blocks: Vec<BlockRecord>,
     /// Its cycles as jobs, those that were not taken before.
     pub jobs: Vec<Option<Job>>,
+    /// The CPUs on which watched threads had to wait for it.
+    pub delayed_on: Vec<u32>,
+}
+
+/// A late wake-up at the begin of a cycle.
+#[derive(Clone, Debug)]
+pub struct LateWakeUp {
+    /// Which of the whole cycles, from 0.
+    pub activation: u64,
+    /// Taken apart.
+    pub record: BlameRecord,
 }
 
 /// See the module.
@@ -101,8 +116,10 @@ pub struct Cycles {
     threads: BTreeMap<i32, Thread>,
     /// The call that each thread is in: followed ones, and those that wake them.
     in_call: HashMap<i32, Call>,
-    /// Their numbers.
+    /// The numbers of the followed ones.
     watched: BTreeSet<i32>,
+    /// Those that others waited for.
+    delayers: Delayers,
     /// Cycles as jobs, until they are taken; `None`: one that was not seen whole.
     jobs: Vec<(i32, Option<Job>)>,
     holes: Vec<u64>,
@@ -132,6 +149,7 @@ impl Cycles {
             threads: BTreeMap::new(),
             in_call: HashMap::new(),
             watched: BTreeSet::new(),
+            delayers: Delayers::new(),
             jobs: Vec::new(),
             holes: Vec::new(),
             look: 0,
@@ -235,6 +253,7 @@ impl Cycles {
                     event_ns: self.ground.event_ns,
                     watched: &self.watched,
                     jobs: &mut self.jobs,
+                    delayers: &mut self.delayers,
                 },
                 piece,
             );
@@ -270,6 +289,7 @@ impl Cycles {
                 event_ns: self.ground.event_ns,
                 watched: &self.watched,
                 jobs: &mut self.jobs,
+                delayers: &mut self.delayers,
             };
             let mut found = thread.assembly.end(&mut ground);
             let (own, others): (Jobs, Jobs) =
@@ -277,6 +297,11 @@ impl Cycles {
             self.jobs = others;
             found.jobs = own.into_iter().map(|(_, job)| job).collect();
             out.insert(pid, found);
+        }
+        for (pid, cpus) in self.delayers {
+            if let Some(found) = out.get_mut(&pid) {
+                found.delayed_on = cpus.into_iter().collect();
+            }
         }
         out
     }

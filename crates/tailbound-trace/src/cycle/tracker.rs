@@ -305,8 +305,7 @@ impl Tracker {
         // A timer whose setting was lost has the due time of its last one.
         let since = |w: &WakeUp| w.due_ns.map_or(sleep.from, |due| due.min(sleep.from));
         let seen = wakeup.filter(|w| {
-            !w.switch_unseen
-                && w.waking.is_some_and(|k| k.at.t_ns >= sleep.from && k.at.t_ns <= t)
+            w.waking.is_some_and(|k| k.at.t_ns >= sleep.from && k.at.t_ns <= t)
                 && !c.hole(since(w), t)
         });
         let wakeup = seen.map(|w| trusted(w, sleep.from));

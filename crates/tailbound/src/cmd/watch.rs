@@ -246,7 +246,10 @@ fn follow(
     let mut reason = EndReason::Complete;
     for look in 1u32.. {
         if let Some((signal, by_terminal)) = signals.wait_whence(LOOK_MS) {
-            reason = EndReason::Interrupted;
+            // Without a length the person says when it is over.
+            if end.is_some() {
+                reason = EndReason::Interrupted;
+            }
             let child = started.as_ref().filter(|s| s.ended.is_none());
             match child {
                 Some(child) if asked.is_none() => {

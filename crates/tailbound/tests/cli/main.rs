@@ -22,6 +22,7 @@
 //! tune.rs     changes: made, looked after, undone, refused; apart.rs and journals.rs keep them apart
 //! tune_for_now.rs changes for a while: of a run, an experiment, `--keep`
 //! hot.rs      samples of busy CPUs; stacks.rs programs in the kernel beside --blame
+//! watch.rs    the cycles of another program's threads
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -69,6 +70,7 @@ mod tune_live;
 mod tune_show;
 mod usage;
 mod walls;
+mod watch;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -44,7 +44,7 @@ pub(crate) fn able() -> bool {
 }
 
 /// Instances of the run `pid` that exist now.
-fn instances(pid: u32) -> Vec<String> {
+pub(crate) fn instances(pid: u32) -> Vec<String> {
     let out = tracing(&["ls", "/sys/kernel/tracing/instances"]).output().unwrap();
     let own = format!("tailbound-{pid}-");
     let text = String::from_utf8_lossy(&out.stdout).into_owned();

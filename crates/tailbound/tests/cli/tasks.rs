@@ -115,7 +115,7 @@ fn a_run_answers_with_what_was_seen_and_on_that_condition() {
     // Two threads, watched for a second; the file then no longer is what its digest says, which only notes.
     let task = |thread: u32, name: &str, policy: &str, ns: i64, response: i64| {
         format!(
-            r#"{{"type":"task","thread":{thread},"name":"{name}","tid":{thread},"policy":"{policy}","cpus":[1],"jobs":100,"from_ns":0,"to_ns":1000000000,"arrival":{{"model":"periodic","period_ns":10000000,"jitter_ns":1000,"offset_ns":5}},"distance_min_ns":[9999000,19999000],"distance_max_ns":[10001000,20001000],"execution_max_ns":[{ns},{}],"execution_min_ns":[{ns},{ns}],"response":{{"ns":{response},"t_ns":7}},"suspension":{{"ns":0,"t_ns":0}},"blocked":{{"ns":0,"t_ns":0}},"latency":{{"ns":50000,"t_ns":9}},"section":{{"ns":40000,"t_ns":9}},"unwatched":{{"ns":0,"t_ns":0}}}}"#,
+            r#"{{"type":"task","thread":{thread},"name":"{name}","tid":{thread},"policy":"{policy}","cpus":[1],"jobs":100,"from_ns":0,"to_ns":1000000000,"arrival":{{"model":"periodic","period_ns":10000000,"jitter_ns":1000,"offset_ns":5}},"distance_min_ns":[9999000,19999000],"distance_max_ns":[10001000,20001000],"execution_max_ns":[{ns},{}],"execution_min_ns":[{ns},{ns}],"latency_max_ns":[50000,60000],"response":{{"ns":{response},"t_ns":7}},"suspension":{{"ns":0,"t_ns":0}},"blocked":{{"ns":0,"t_ns":0}},"latency":{{"ns":50000,"t_ns":9}},"section":{{"ns":40000,"t_ns":9}},"unwatched":{{"ns":0,"t_ns":0}}}}"#,
             ns * 2
         )
     };

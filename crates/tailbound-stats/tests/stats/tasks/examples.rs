@@ -139,7 +139,7 @@ fn numbers_of_anybody_neither_overflow_nor_hang() {
             for (task, priority) in model.tasks.iter_mut().zip([2, 1]) {
                 task.policy = Policy::Fifo(priority);
                 task.execution_ns = vec![b, a, 5];
-                (task.suspension_ns, task.latency_ns) = (b, a.saturating_abs() / 2);
+                (task.suspension_ns, task.latency_ns) = (vec![b], vec![a.saturating_abs() / 2, b]);
                 task.suspensions = u32::MAX;
                 task.non_preemptible_ns = 7;
                 task.arrivals = match priority {
@@ -210,7 +210,7 @@ fn what_if_changes_the_answer() {
 fn a_section_that_one_thread_met_can_meet_every_thread_of_its_cpu() {
     let mut model = set(&[(1, 10), (1, 20)]);
     if let Some(second) = model.tasks.get_mut(1) {
-        (second.section_ns, second.latency_ns) = (3 * MS, 3 * MS);
+        (second.section_ns, second.latency_ns) = (3 * MS, vec![3 * MS]);
     }
     let answer = analyse(&model);
     assert_eq!(bounds(&model), [Some(4), Some(5)]);
@@ -239,4 +239,29 @@ fn what_was_watched_is_a_condition() {
         answer.threads.first().and_then(|t| t.bound.as_ref().ok()).map(|b| b.ns),
         Some(2 * MS)
     );
+}
+
+/// A stall that is longer than the period holds several jobs up, but once.
+#[test]
+fn one_stall_of_several_periods_is_not_one_for_each_job() {
+    let mut watched = Watched::new(0, "w", None, Policy::Fifo(9));
+    for k in 0..1000i64 {
+        // From job 500 on: 6.5 ms late, and the next ones as late as they still have to be.
+        let stall_end = 500 * 2 * MS + 13 * MS / 2;
+        let release_ns = k * 2 * MS;
+        let late =
+            if (500..504).contains(&k) { stall_end - release_ns + (k - 500) * MS / 10 } else { 0 };
+        let alone = if k == 500 { late } else { 0 };
+        watched.job(&tailbound_core::tasks::Job {
+            release_ns,
+            end_ns: release_ns + late + MS / 10,
+            execution_ns: MS / 10,
+            latency_ns: alone,
+            section_ns: alone,
+            ..Default::default()
+        });
+    }
+    let answer = analyse(&Model::of(&[watched.record()]));
+    let bound = answer.threads.first().map(|t| t.bound.as_ref().map(|b| b.ns));
+    assert_eq!(bound, Some(Ok(13 * MS / 2 + MS / 10)), "{answer:?}");
 }
