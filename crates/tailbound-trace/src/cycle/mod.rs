@@ -209,6 +209,13 @@ impl Cycles {
             Event::SysExit { .. } => {
                 self.in_call.remove(&e.pid);
             }
+            Event::Waking { pid, .. } => {
+                // By the time it has a CPU, the thread that woke it may have left its call.
+                if let Some(thread) = self.threads.get_mut(&pid) {
+                    let call = e.flags.in_thread().then(|| self.in_call.get(&e.pid).copied());
+                    thread.tracker.woken_in(call.flatten());
+                }
+            }
             _ => {}
         }
         match e.event {
@@ -239,7 +246,6 @@ impl Cycles {
             whats: &mut self.whats,
             ground: self.ground,
             holes: &self.holes,
-            in_call: &self.in_call,
         };
         let wakeup = wakeups.iter().rfind(|w| w.pid == pid);
         if let Some(piece) = thread.tracker.entry(&mut ctx, e, wakeup) {

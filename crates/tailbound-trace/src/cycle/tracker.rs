@@ -8,7 +8,7 @@
 //! then, and so is every stretch in which the recorder lost events.
 //! Source: kernel/sched/core.c (order of waking and switch); prev_state of sched_switch.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use tailbound_core::blame::{BlamePart, Cause, Phase, Sureness};
 
@@ -36,8 +36,6 @@ pub(super) struct Ctx<'a> {
     pub(super) whats: &'a mut Whats,
     pub(super) ground: Ground,
     pub(super) holes: &'a [u64],
-    /// The call that each thread is in.
-    pub(super) in_call: &'a HashMap<i32, Call>,
 }
 
 impl Ctx<'_> {
@@ -100,6 +98,8 @@ pub(super) struct Tracker {
     latest: Vec<i64>,
     /// Moves while it was ready.
     moved: Vec<(u64, u32)>,
+    /// The call in which another thread woke it last.
+    woken_in: Option<Call>,
 }
 
 impl Tracker {
@@ -118,7 +118,13 @@ impl Tracker {
             slept_at: HashSet::new(),
             latest: Vec::new(),
             moved: Vec::new(),
+            woken_in: None,
         }
+    }
+
+    /// It is being woken by a thread that is in `call`.
+    pub(super) fn woken_in(&mut self, call: Option<Call>) {
+        self.woken_in = call;
     }
 
     /// From when on the engine is still asked.
@@ -183,6 +189,12 @@ impl Tracker {
                 let due = due_ns.max(0).cast_unsigned();
                 if due < e.t_ns.saturating_add(AHEAD_NS) && due.saturating_add(AHEAD_NS) > e.t_ns {
                     self.due = Some(due);
+                    // A sleep that was over before it began: from the next time on it is looked for.
+                    if let Some(call) = self.call.filter(|k| c.calls.sleeps(k))
+                        && self.slept_at.len() < SITES_MAX
+                    {
+                        self.slept_at.insert(sites(c.calls, Some(&call), None)[0]);
+                    }
                 }
             }
             Event::PageFault { .. } => {
@@ -445,7 +457,7 @@ impl Tracker {
             }
             (Some(call), None) => {
                 let words = c.calls.words(&call);
-                let waker = c.in_call.get(&k.pid).copied();
+                let waker = self.woken_in;
                 match (c.calls.futex(&call), by) {
                     (Some(futex), Some(by)) if waker.is_some_and(|w| c.calls.wakes(&w, futex)) => {
                         blocked(format!("in {words}, released by {by}"))
