@@ -40,7 +40,8 @@ pub struct Ranking {
 /// `hackbench-3975` is one of many `hackbench`, `kworker/0:1-41 vmstat_update` one of `kworker vmstat_update`.
 fn kind(who: &str) -> String {
     let word = |w: &str| {
-        let (bare, end) = w.strip_suffix(')').map_or((w, ""), |bare| (bare, ")"));
+        let bare = w.trim_end_matches([')', ',']);
+        let end = w.get(bare.len()..).unwrap_or_default();
         let name = match bare.rsplit_once('-') {
             Some((name, n)) if !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()) => name,
             _ => bare,
@@ -188,6 +189,7 @@ mod tests {
         assert_eq!(kind("irq/36-virtio0-112"), "irq/36-virtio0");
         assert_eq!(kind("eth-x"), "eth-x");
         assert_eq!(kind("a-1 (last got by b-2)"), "a (last got by b)");
+        assert_eq!(kind("in a-1, or"), "in a, or");
     }
 
     #[test]
