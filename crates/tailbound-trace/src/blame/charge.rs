@@ -97,8 +97,7 @@ impl Engine {
             && charge.sureness == Sureness::Sure
             && charge.cause.is_foreign()
             && charge.cause != Cause::Unexplained
-            && s.ns() >= SILENCE_NS
-            && self.silent(place, s)
+            && self.cpus.get(&place.cpu).is_none_or(|c| c.longest_gap(s.from, s.to) >= SILENCE_NS)
         {
             charge.sureness = Sureness::Likely;
         }
