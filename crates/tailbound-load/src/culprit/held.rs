@@ -119,7 +119,7 @@ fn long_wake(options: Options) -> Result<LongWake, Failure> {
     let waiters = times(options.busy_ns, TRIAL_WAITERS, trial_ns).min(WAITERS_MAX);
     drop(trial);
     allow(waiters / 100 + 200)?;
-    LongWake::new(waiters).remedy("ask for a shorter busy=").map_err(Failure::from)
+    LongWake::new(waiters).remedy("ask for a shorter busy=")
 }
 
 fn allow(descriptors: usize) -> Result<(), Failure> {
