@@ -377,11 +377,16 @@ impl Engine {
     /// A CPU's stopper thread: for one CPU, or for all of them at once.
     fn stopper(&self, s: &Segment, who: String) -> Charge {
         let stops = |x: &Segment| x.what.is_thread() && self.is_stopper(x.pid);
-        let count =
-            self.cpus.values().filter(|c| c.between(s.from, s.to, What::Thread).iter().any(stops));
-        match count.count() {
-            0 | 1 => sure(Cause::HigherPriority, who),
-            _ => sure(Cause::StopMachine, who),
+        let on = |from, to| {
+            let cpus = self.cpus.values();
+            cpus.filter(|c| c.between(from, to, What::Thread).iter().any(stops)).count()
+        };
+        // They do not begin and end at one moment, and a CPU that is taken off does not come back.
+        let near = s.to - s.from;
+        match (on(s.from, s.to), on(s.from.saturating_sub(near), s.to.saturating_add(near))) {
+            (2.., _) => sure(Cause::StopMachine, who),
+            (_, 2..) => likely(Cause::StopMachine, who),
+            _ => sure(Cause::HigherPriority, who),
         }
     }
 
