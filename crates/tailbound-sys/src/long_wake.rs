@@ -23,6 +23,7 @@ const EPOLLS: usize = 100;
 #[derive(Debug)]
 pub struct LongWake {
     event: OwnedFd,
+    visitor: OwnedFd,
     /// Held open: closing one ends its waiting.
     _others: Vec<OwnedFd>,
 }
@@ -42,26 +43,23 @@ impl LongWake {
         }
         let mut others = Vec::new();
         for _ in 0..EPOLLS {
-            // SAFETY: an integer argument only.
-            let epoll = own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }, "epoll_create1")?;
+            let epoll = epoll()?;
             for name in &names {
-                let urgent = libc::EPOLLPRI as u32;
-                let mut wanted = libc::epoll_event { events: urgent, u64: 0 };
-                // SAFETY: epoll_ctl(2) reads one live epoll_event; both descriptors are open.
-                let added = unsafe {
-                    libc::epoll_ctl(
-                        epoll.as_raw_fd(),
-                        libc::EPOLL_CTL_ADD,
-                        name.as_raw_fd(),
-                        &raw mut wanted,
-                    )
-                };
-                check(added, "epoll_ctl", "eventfd")?;
+                control(&epoll, libc::EPOLL_CTL_ADD, name)?;
             }
             others.push(epoll);
         }
         others.append(&mut names);
-        Ok(Self { event, _others: others })
+        Ok(Self { event, visitor: epoll()?, _others: others })
+    }
+
+    /// Waits for the eventfd too and at once no more: takes the lock twice, for a moment.
+    ///
+    /// # Errors
+    /// ENOMEM, ENOSPC; EEXIST and ENOENT where two threads do so at a time.
+    pub fn visit(&self) -> Result<(), SysError> {
+        control(&self.visitor, libc::EPOLL_CTL_ADD, &self.event)?;
+        control(&self.visitor, libc::EPOLL_CTL_DEL, &self.event)
     }
 
     /// Makes the call.
@@ -73,6 +71,19 @@ impl LongWake {
             .map(drop)
             .map_err(|e| SysError::code("write", "eventfd", e.raw_os_error().unwrap_or(0)))
     }
+}
+
+fn epoll() -> Result<OwnedFd, SysError> {
+    // SAFETY: an integer argument only.
+    own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }, "epoll_create1")
+}
+
+fn control(epoll: &OwnedFd, what: i32, event: &OwnedFd) -> Result<(), SysError> {
+    let mut wanted = libc::epoll_event { events: libc::EPOLLPRI as u32, u64: 0 };
+    // SAFETY: epoll_ctl(2) reads one live epoll_event; both descriptors are open.
+    let done =
+        unsafe { libc::epoll_ctl(epoll.as_raw_fd(), what, event.as_raw_fd(), &raw mut wanted) };
+    check(done, "epoll_ctl", "eventfd").map(drop)
 }
 
 fn own(raw: i32, call: &'static str) -> Result<OwnedFd, SysError> {
@@ -89,7 +100,9 @@ mod tests {
     fn nobody_is_woken_and_the_count_is_kept() {
         let wake = LongWake::new(1000).expect("descriptors");
         assert_eq!(wake.call(), Ok(()));
+        assert_eq!(wake.visit(), Ok(()));
         assert_eq!(wake.call(), Ok(()));
+        assert_eq!(wake.visit(), Ok(()));
         let mut count = [0u8; 8];
         assert_eq!(ipc::read(wake.event.as_fd(), &mut count).expect("a count"), 8);
         assert_eq!(u64::from_ne_bytes(count), 2);

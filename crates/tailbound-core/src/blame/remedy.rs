@@ -50,8 +50,8 @@ const KNOWN: &[(&str, Remedy)] = &[
             Some("interrupts=housekeeping"),
         ),
     ),
-    ("kcompactd", remedy("stop proactive compaction", Some("mm.compaction"), Some("compaction=0"))),
-    ("ksmd", remedy("stop the merging of same pages", Some("mm.ksm"), Some("same-page-merging=0"))),
+    ("kcompactd", remedy("stop proactive compaction", Some("mm.compaction"), Some("compaction=off"))),
+    ("ksmd", remedy("stop the merging of same pages", Some("mm.ksm"), Some("same-page-merging=off"))),
     (
         "khugepaged",
         remedy(
@@ -64,7 +64,7 @@ const KNOWN: &[(&str, Remedy)] = &[
     ("rcu", RCU),
     (
         "watchdog",
-        remedy("keep the watchdog off this CPU", Some("wd.soft"), Some("soft-watchdog=0")),
+        remedy("keep the watchdog off this CPU", Some("wd.soft"), Some("soft-watchdog=off")),
     ),
 ];
 
@@ -96,7 +96,7 @@ const BY_CAUSE: &[(Cause, Remedy)] = &[
     ),
     (
         Cause::Nmi,
-        remedy("stop the NMI watchdog and profilers", Some("wd.nmi"), Some("nmi-watchdog=0")),
+        remedy("stop the NMI watchdog and profilers", Some("wd.nmi"), Some("nmi-watchdog=off")),
     ),
     (
         Cause::HigherPriority,
@@ -140,7 +140,7 @@ const BY_CAUSE: &[(Cause, Remedy)] = &[
     ),
     (
         Cause::IdleExit,
-        remedy("forbid deep idle states", Some("pwr.cstates"), Some("dma-latency=0")),
+        remedy("forbid deep idle states", Some("pwr.cstates"), Some("dma-latency=0us")),
     ),
     (
         Cause::FairServer,

@@ -7,7 +7,8 @@
 //! alone, which ends with its run. The CPU is on again between bursts.
 //! Source: the kernel's core-api/cpu_hotplug.rst, kernel/cpu.c (`takedown_cpu`).
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 
 use super::{Options, Pace};
 use crate::failure::{Explain as _, Failure};
@@ -38,8 +39,13 @@ pub(super) fn start(options: Options, cpus: &[u32]) -> Started {
     threads.spawn(0, Some(0), move |count| {
         let mut pace = Pace::new(options);
         loop {
-            fs::write(&path, "0").on(&path)?;
-            fs::write(&path, "1").on(&path)?;
+            for state in [b"0", b"1"] {
+                File::options()
+                    .write(true)
+                    .open(&path)
+                    .and_then(|mut f| f.write_all(state))
+                    .on(&path)?;
+            }
             count(1);
             pace.wait();
         }

@@ -17,6 +17,8 @@ use super::thread::ORDINARY;
 const SILENCE_NS: i64 = 100_000;
 /// A part of the kernel's ordinary way is no longer than a twentieth of the latency, within these limits.
 const ORDINARY_WAY_NS: (i64, i64) = (3_000, 10_000);
+/// More than this, or a tenth of the latency, is not made up of ordinary ways: a storm of short interrupts.
+const CROWDED_NS: i64 = 15_000;
 /// How near the end of a stretch on the scheduler's time for ordinary threads its timer expires.
 const SERVER_NEAR_NS: u64 = 200_000;
 /// How long before a stretch of the console's the message may have come.
@@ -48,6 +50,8 @@ pub(super) struct Place {
     pub(super) ours: bool,
     /// The wake-up was recorded.
     pub(super) woken: bool,
+    /// So many short segments are no ordinary way any more: each is charged to its owner.
+    pub(super) crowded: bool,
 }
 
 /// What a segment is charged to.
@@ -67,8 +71,20 @@ fn likely(cause: Cause, who: String) -> Charge {
 }
 
 impl Place {
-    fn is_short(&self, s: &Segment) -> bool {
-        s.ns() <= (self.latency_ns / 20).clamp(ORDINARY_WAY_NS.0, ORDINARY_WAY_NS.1)
+    pub(super) fn is_short(&self, s: &Segment) -> bool {
+        let most = (self.latency_ns / 20).clamp(ORDINARY_WAY_NS.0, ORDINARY_WAY_NS.1);
+        !self.crowded && s.ns() <= most
+    }
+
+    /// Are short segments of together so much no ordinary way any more?
+    pub(super) fn is_crowded(&self, short_ns: i64) -> bool {
+        short_ns > (self.latency_ns / 10).max(CROWDED_NS)
+    }
+
+    /// Is it the rest of the timer's interrupt that woke the thread, or its begin?
+    fn is_the_timer(&self, s: &Segment) -> bool {
+        let begins = self.phase == Phase::Timer && s.to == self.to;
+        begins || self.phase == Phase::WakeUp || self.ready == Some(s.from)
     }
 }
 
@@ -81,8 +97,7 @@ impl Engine {
             && charge.sureness == Sureness::Sure
             && charge.cause.is_foreign()
             && charge.cause != Cause::Unexplained
-            && s.ns() >= SILENCE_NS
-            && self.silent(place, s)
+            && self.cpus.get(&place.cpu).is_none_or(|c| c.longest_gap(s.from, s.to) >= SILENCE_NS)
         {
             charge.sureness = Sureness::Likely;
         }
@@ -106,7 +121,11 @@ impl Engine {
             What::Vector(_) => sure(Cause::Interrupt, who),
             What::Nmi(_) => sure(Cause::Nmi, who),
             // The timer's interrupt is how every such wake-up begins.
-            What::Timer(_) if place.is_short(s) => sure(Cause::WakeUp, String::new()),
+            What::Timer(_)
+                if place.is_short(s) || place.is_the_timer(s) && s.ns() <= CROWDED_NS =>
+            {
+                sure(Cause::WakeUp, String::new())
+            }
             What::Timer(_) => sure(Cause::TimerInterrupt, who),
             What::Unknown => sure(
                 Cause::Unexplained,
@@ -241,9 +260,13 @@ impl Engine {
         if self.console(place, s) {
             return likely(Cause::Console, who);
         }
-        // The timer was due, this CPU went on to make records, and the interrupt did not come.
-        if s.irqs_off {
+        // The timer was due, this CPU went on to make records, and the interrupt did not come. A
+        // hypervisor's timer may come late to a CPU that runs.
+        if s.irqs_off && (ground.virtual_machine == Some(false) || ground.virtual_time) {
             return sure(Cause::InterruptsOff, who);
+        }
+        if s.irqs_off {
+            return likely(Cause::InterruptsOff, who);
         }
         if let Some(taken) = self.taken(place, s, ground) {
             return taken;
@@ -354,11 +377,16 @@ impl Engine {
     /// A CPU's stopper thread: for one CPU, or for all of them at once.
     fn stopper(&self, s: &Segment, who: String) -> Charge {
         let stops = |x: &Segment| x.what.is_thread() && self.is_stopper(x.pid);
-        let count =
-            self.cpus.values().filter(|c| c.between(s.from, s.to, What::Thread).iter().any(stops));
-        match count.count() {
-            0 | 1 => sure(Cause::HigherPriority, who),
-            _ => sure(Cause::StopMachine, who),
+        let on = |from, to| {
+            let cpus = self.cpus.values();
+            cpus.filter(|c| c.between(from, to, What::Thread).iter().any(stops)).count()
+        };
+        // They do not begin and end at one moment, and a CPU that is taken off does not come back.
+        let near = s.to - s.from;
+        match (on(s.from, s.to), on(s.from.saturating_sub(near), s.to.saturating_add(near))) {
+            (2.., _) => sure(Cause::StopMachine, who),
+            (_, 2..) => likely(Cause::StopMachine, who),
+            _ => sure(Cause::HigherPriority, who),
         }
     }
 

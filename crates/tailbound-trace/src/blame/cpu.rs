@@ -217,6 +217,17 @@ impl Cpu {
         after.saturating_sub(first)
     }
 
+    /// The longest time between two times without a record.
+    pub(super) fn longest_gap(&self, from: u64, to: u64) -> i64 {
+        let first = self.times.partition_point(|t| *t <= from);
+        let (mut at, mut longest) = (from, 0);
+        for t in self.times.iter().skip(first).take_while(|t| **t < to).chain([&to]) {
+            longest = longest.max(t.saturating_sub(at));
+            at = *t;
+        }
+        i64::try_from(longest).unwrap_or(i64::MAX)
+    }
+
     /// Records from a time on, before another.
     pub(super) fn records_from(&self, from: u64, to: u64) -> usize {
         let first = self.times.partition_point(|t| *t < from);

@@ -116,6 +116,7 @@ impl Engine {
                 ready,
                 ours: late.ours,
                 woken: wakeup.is_some(),
+                crowded: false,
             };
             parts.extend(self.phase(late, wakeup, &place, &stretch, ground));
         }
@@ -187,7 +188,10 @@ impl Engine {
             .flatten();
         let mut parts: Vec<BlamePart> = Vec::new();
         let (mut from_ns, mut tracing_ns) = (signed(stretch.from) - signed(late.due_ns), 0);
-        for s in self.on(stretch.cpu, stretch.from, stretch.to) {
+        let segments = self.on(stretch.cpu, stretch.from, stretch.to);
+        let short = segments.iter().filter(|s| place.is_short(s)).map(Segment::ns).sum();
+        let place = &Place { crowded: place.is_crowded(short), ..*place };
+        for s in segments {
             let charge = blamed.clone().unwrap_or_else(|| self.charge(place, &s, ground));
             let records = self.cpus.get(&stretch.cpu).map_or(0, |c| c.records_from(s.from, s.to));
             let records = i64::try_from(records).unwrap_or(i64::MAX);

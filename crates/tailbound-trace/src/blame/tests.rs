@@ -292,6 +292,20 @@ fn an_interrupt_from_another_cpu_has_a_sender() {
 }
 
 #[test]
+fn a_storm_of_short_interrupts_is_no_ordinary_way() {
+    let mut story = Story::new(5, 120).timer(200, 5);
+    for n in 0..40 {
+        let t = 4_000 + n * 5_000;
+        story = story
+            .then(t, 0, 5, HARD, Event::VectorEntry(Vector::Timer))
+            .then(t + 100, 0, 5, HARD, Event::TimerExpire { timer: 9, function: PERIOD, now_ns: 0 })
+            .then(t + 4_000, 0, 5, HARD, Event::VectorExit(Vector::Timer));
+    }
+    let record = story.target(205_000, 5, 120).metal();
+    assert_eq!(record.culprit(), (Cause::TimerInterrupt, "sched_rt_period_timer"));
+}
+
+#[test]
 fn an_nmi_is_known_only_at_its_end() {
     let story = Story::new(5, 120)
         .timer(200, 5)
