@@ -25,7 +25,7 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Root;
 use tailbound_sys::SysError;
 use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring};
-use tailbound_trace::blame::Told;
+use tailbound_trace::blame::{Told, ToldKind};
 use tailbound_trace::btf::{Btf, BtfError};
 use tailbound_trace::symbols::Symbols;
 
@@ -45,6 +45,9 @@ const SHARE: i64 = 4;
 const LEAST_NS: i64 = 10_000;
 /// Most records kept until their wake-up is taken apart.
 const KEPT_MAX: usize = 4096;
+/// Longest waits for locks that are kept, and told.
+const LOCKS_MAX: usize = 64;
+const LOCKS_TOLD: usize = 5;
 /// Records of this age belong to no wake-up that is still to come.
 const KEPT_NS: i64 = 5_000_000_000;
 
@@ -80,6 +83,8 @@ pub(crate) struct Tier {
     symbols: Arc<Symbols>,
     watched: BTreeSet<i32>,
     kept: Vec<Told>,
+    /// The longest waits for locks, the longest first.
+    locks: Vec<Told>,
     notes: Vec<String>,
     threshold_ns: i64,
 }
@@ -109,6 +114,7 @@ impl Tier {
             symbols,
             watched: BTreeSet::new(),
             kept: Vec::new(),
+            locks: Vec::new(),
             notes,
             threshold_ns: i64::MAX,
         };
@@ -158,7 +164,18 @@ impl Tier {
     /// Takes what was told since the last call; `apart_ns` is what the trace's clock is ahead of CLOCK_MONOTONIC.
     pub(crate) fn poll(&mut self, apart_ns: i64) {
         let (kept, symbols) = (&mut self.kept, &self.symbols);
-        self.ring.read(&mut |bytes| kept.extend(record::read(bytes, symbols, apart_ns)));
+        let locks = &mut self.locks;
+        self.ring.read(&mut |bytes| {
+            let Some(told) = record::read(bytes, symbols, apart_ns) else { return };
+            if told.kind == ToldKind::Lock {
+                let place = locks.partition_point(|l| l.latency_ns >= told.latency_ns);
+                if place < LOCKS_MAX {
+                    locks.insert(place, told.clone());
+                    locks.truncate(LOCKS_MAX);
+                }
+            }
+            kept.push(told);
+        });
         if let Some(newest) = self.kept.iter().map(|t| t.t_ns).max() {
             self.kept.retain(|t| t.t_ns >= newest.saturating_sub(KEPT_NS));
         }
@@ -183,6 +200,11 @@ impl Tier {
     /// The oldest that was laid onto nothing yet.
     pub(crate) fn oldest_ns(&self) -> Option<i64> {
         self.kept.iter().map(|t| t.t_ns).min()
+    }
+
+    /// The longest waits for locks, the longest first.
+    pub(crate) fn locks(&self) -> &[Told] {
+        &self.locks
     }
 
     /// Records that found no room.
@@ -215,7 +237,10 @@ impl Tier {
                 grouped(lost)
             ));
         }
-        for (tid, w) in self.waited() {
+        for lock in self.locks.iter().filter(|l| !l.owners.is_empty()).take(LOCKS_TOLD) {
+            out.push(format!("{}: {}", lock.other, lock.lock_sentence()));
+        }
+        for (tid, w) in self.waited().into_iter().filter(|(_, w)| w.n > 0) {
             out.push(format!(
                 "thread {tid}: {} waits for a CPU counted in the kernel: mean {}, 99.9 % at most {}, longest {}",
                 grouped(w.n),
