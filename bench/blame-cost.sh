@@ -49,8 +49,9 @@ done < <(sed -n '/pub const WANTED/,/^];/s/.*("\([a-z_]*\)", "\([a-z_0-9]*\)").*
 # Waits until an instance of this name pattern records.
 armed() {
     for _ in $(seq 600); do
-        for on in "$tracing"/instances/$1/tracing_on; do
-            [ -e "$on" ] && [ "$(cat "$on" 2>/dev/null)" = 1 ] && return 0
+        # Before it records, tailbound measures one event: then the others are off.
+        for on in "$tracing"/instances/$1; do
+            [ "$(cat "$on/tracing_on" 2>/dev/null)$(cat "$on/events/sched/sched_switch/enable" 2>/dev/null)" = 11 ] && return 0
         done
         sleep 0.05
     done
@@ -88,12 +89,7 @@ one() {
         taskset -c 0 unshare -m sh "$dir/own.sh" "${events[@]}" >"$dir/out" 2>&1 &
         recorder=$!
         armed tailbound-bench || { cat "$dir/out" >&2; return 1; }
-        # It enables its events after it has made the instance.
-        for _ in $(seq 200); do
-            on=$(cat "$instance/events/sched/sched_switch/enable" 2>/dev/null || true)
-            [ "$on" = 1 ] && break
-            sleep 0.05
-        done
+        sleep 0.5
         ;;
     *)
         local target=$pid words=(--all --above 10s)
@@ -103,6 +99,13 @@ one() {
         taskset -c 0 "$tailbound" blame "$target" "${words[@]}" -D 600s --json >"$dir/out" 2>"$dir/err" &
         recorder=$!
         armed "tailbound-$recorder-*" || { cat "$dir/err" >&2; return 1; }
+        # Programs come last: five, each with its place, and three maps.
+        if [ "$way" != plain ]; then
+            for _ in $(seq 200); do
+                [ "$(readlink /proc/$recorder/fd/* 2>/dev/null | grep -c bpf)" -ge 9 ] && break
+                sleep 0.05
+            done
+        fi
         sleep 0.7
         ;;
     esac
