@@ -48,7 +48,7 @@ done < <(sed -n '/pub const WANTED/,/^];/s/.*("\([a-z_]*\)", "\([a-z_0-9]*\)").*
 
 # Waits until an instance of this name pattern records.
 armed() {
-    for _ in $(seq 600); do
+    for _ in $(seq 1800); do
         # Before it records, tailbound measures one event: then the others are off.
         for on in "$tracing"/instances/$1; do
             [ "$(cat "$on/tracing_on" 2>/dev/null)$(cat "$on/events/sched/sched_switch/enable" 2>/dev/null)" = 11 ] && return 0
