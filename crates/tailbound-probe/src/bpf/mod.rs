@@ -29,7 +29,7 @@ use tailbound_trace::blame::{Told, ToldKind};
 use tailbound_trace::btf::{Btf, BtfError};
 use tailbound_trace::symbols::Symbols;
 
-use layout::{CLASSES, Kernel, settings, told, watched};
+use layout::{CLASSES, Kernel, filter, settings, told, watched};
 use programs::{Maker, Maps};
 
 /// Most threads that are watched.
@@ -101,6 +101,7 @@ impl Tier {
         let kernel = Kernel::of(&Btf::parse(&bytes)?, &symbols)?;
         let maps = Maps {
             watched: Map::make(MapKind::Hash, 4, watched::BYTES, THREADS_MAX, "tb_watched")?,
+            filter: Map::make(MapKind::Array, 4, filter::BYTES, 1, "tb_filter")?,
             settings: Map::make(MapKind::Array, 4, settings::BYTES, 1, "tb_settings")?,
             ring: Map::make(MapKind::Ring, 0, 0, RING_BYTES, "tb_ring")?,
         };
@@ -153,7 +154,14 @@ impl Tier {
         if self.watched.contains(&tid) || self.watched.len() >= THREADS_MAX as usize {
             return;
         }
-        match self.maps.watched.set(&tid.to_ne_bytes(), &[0; watched::BYTES]) {
+        let set = self.maps.watched.set(&tid.to_ne_bytes(), &[0; watched::BYTES]);
+        let places = self.watched.iter().chain([&tid]);
+        let mut bytes = vec![0; filter::BYTES];
+        for tid in places {
+            let place = usize::try_from(tid & filter::MASK).unwrap_or(0);
+            bytes.iter_mut().skip(place).take(1).for_each(|b| *b = 1);
+        }
+        match set.and_then(|()| self.maps.filter.set(&0u32.to_ne_bytes(), &bytes)) {
             Ok(()) => {
                 self.watched.insert(tid);
             }
@@ -333,7 +341,10 @@ fn waited(value: &[u8]) -> Option<Waited> {
 pub(crate) fn kernel_bytes() -> u64 {
     // A hash table's element has 48 bytes of its own beside key and value.
     let element = watched::BYTES as u64 + 8 + 48;
-    u64::from(THREADS_MAX) * element + u64::from(RING_BYTES) + told::BYTES as u64
+    u64::from(THREADS_MAX) * element
+        + filter::BYTES as u64
+        + u64::from(RING_BYTES)
+        + told::BYTES as u64
 }
 
 #[cfg(test)]
