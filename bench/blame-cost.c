@@ -5,7 +5,8 @@
 //   blame-cost CPU ROUND_TRIPS CALLS
 //
 // Prints its pid, waits for a line, then prints "ROUND_TRIP_NS CALL_NS": CPU time of both threads for one round
-// trip (2 wake-ups, 2 switches, 4 system calls), and of one for a call.
+// trip (2 wake-ups, 2 switches, 4 system calls), and of one for a call; of the quickest of pieces of 500, because
+// what else the machine does only ever adds.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +15,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#define PIECE 500
 
 static int there[2], back[2];
 static long trips;
@@ -63,13 +66,23 @@ int main(int argc, char **argv)
     if (!fgets(line, sizeof line, stdin))
         return 1;
     trip(trips / 10);
-    double begin = used_ns();
-    trip(trips);
-    double middle = used_ns();
-    for (long i = 0; i < calls; i++)
-        syscall(SYS_getppid);
-    double end = used_ns();
-    printf("%.1f %.1f\n", (middle - begin) / trips, (end - middle) / calls);
+    double least_trip = 1e18, least_call = 1e18;
+    for (long done = 0; done < trips; done += PIECE) {
+        double begin = used_ns();
+        trip(PIECE);
+        double each = (used_ns() - begin) / PIECE;
+        if (each < least_trip)
+            least_trip = each;
+    }
+    for (long done = 0; done < calls; done += PIECE) {
+        double begin = used_ns();
+        for (long i = 0; i < PIECE; i++)
+            syscall(SYS_getppid);
+        double each = (used_ns() - begin) / PIECE;
+        if (each < least_call)
+            least_call = each;
+    }
+    printf("%.1f %.1f\n", least_trip, least_call);
     fflush(stdout);
     if (write(there[1], "q", 1) != 1)
         return 1;

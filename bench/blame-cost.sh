@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What recording for --blame costs the threads of the machine: added CPU time for a wake-up and for a system
 # call, with the events alone (plain), with programs in the kernel as well (bpf), and with trace-cmd
-# recording the same events; against nothing. And memory for each CPU.
+# recording the same events into buffers of the same size; against nothing. And memory for each CPU.
 #
 #   bench/blame-cost.sh [ROUNDS]      default 9; needs root, tracefs, cc; trace-cmd for the comparison
 #
@@ -48,9 +48,10 @@ done < <(sed -n '/pub const WANTED/,/^];/s/.*("\([a-z_]*\)", "\([a-z_0-9]*\)").*
 
 # Waits until an instance of this name pattern records.
 armed() {
-    for _ in $(seq 600); do
-        for on in "$tracing"/instances/$1/tracing_on; do
-            [ -e "$on" ] && [ "$(cat "$on" 2>/dev/null)" = 1 ] && return 0
+    for _ in $(seq 1800); do
+        # Before it records, tailbound measures one event: then the others are off.
+        for on in "$tracing"/instances/$1; do
+            [ "$(cat "$on/tracing_on" 2>/dev/null)$(cat "$on/events/sched/sched_switch/enable" 2>/dev/null)" = 11 ] && return 0
         done
         sleep 0.05
     done
@@ -60,6 +61,10 @@ armed() {
 
 # trace-cmd writes back what it read from settings that some virtual machines refuse to be written: it gets files of
 # its own in their places, that nobody else sees. Its instance is there before it.
+memory_kib=$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)
+buffer_kib=$((memory_kib / 32 / $(nproc)))
+[ "$buffer_kib" -lt 256 ] && buffer_kib=256
+[ "$buffer_kib" -gt 4096 ] && buffer_kib=4096
 cat >"$dir/own.sh" <<OWN
 echo 1 >"$dir/enabled"
 mount --bind "$dir/enabled" /proc/sys/kernel/ftrace_enabled
@@ -68,7 +73,7 @@ for file in set_ftrace_filter set_ftrace_notrace set_ftrace_pid; do
     : >"$dir/\$file"
     mount --bind "$dir/\$file" "$instance/\$file"
 done
-exec trace-cmd record -B tailbound-bench -C mono "\$@" -o "$dir/trace.dat" sleep 600
+exec trace-cmd record -B tailbound-bench -C mono -b $buffer_kib "\$@" -o "$dir/trace.dat" sleep 600
 OWN
 
 ways=(off plain bpf bpf-foreign bpf-stacks)
@@ -88,12 +93,7 @@ one() {
         taskset -c 0 unshare -m sh "$dir/own.sh" "${events[@]}" >"$dir/out" 2>&1 &
         recorder=$!
         armed tailbound-bench || { cat "$dir/out" >&2; return 1; }
-        # It enables its events after it has made the instance.
-        for _ in $(seq 200); do
-            on=$(cat "$instance/events/sched/sched_switch/enable" 2>/dev/null || true)
-            [ "$on" = 1 ] && break
-            sleep 0.05
-        done
+        sleep 0.5
         ;;
     *)
         local target=$pid words=(--all --above 10s)
@@ -103,6 +103,13 @@ one() {
         taskset -c 0 "$tailbound" blame "$target" "${words[@]}" -D 600s --json >"$dir/out" 2>"$dir/err" &
         recorder=$!
         armed "tailbound-$recorder-*" || { cat "$dir/err" >&2; return 1; }
+        # Programs come last: five, each with its place, and three maps.
+        if [ "$way" != plain ]; then
+            for _ in $(seq 200); do
+                [ "$(readlink /proc/$recorder/fd/* 2>/dev/null | grep -c bpf)" -ge 9 ] && break
+                sleep 0.05
+            done
+        fi
         sleep 0.7
         ;;
     esac
@@ -142,9 +149,5 @@ awk '
                 (trip["plain"] - trip["off"]) / base, (trip["bpf"] - trip["off"]) / base, (trip["bpf-foreign"] - trip["off"]) / base } }
 ' "$dir/figures"
 
-memory_kib=$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)
-share=$((memory_kib / 32 / $(nproc)))
-[ "$share" -lt 256 ] && share=256
-[ "$share" -gt 4096 ] && share=4096
-echo "memory: $share KiB of the kernel's ring for each CPU, up to 4096 KiB for each CPU of pages kept;"
+echo "memory: $buffer_kib KiB of the kernel's ring for each CPU, up to 4096 KiB for each CPU of pages kept;"
 echo "        with programs 1.4 MiB for the whole machine (512 threads, ring of 256 KiB)"

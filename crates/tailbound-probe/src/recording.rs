@@ -14,6 +14,7 @@ use tailbound_core::blame::BlameRecord;
 use tailbound_core::plan::Clock;
 use tailbound_host::{Root, Tracefs};
 use tailbound_sys::clock;
+use tailbound_trace::blame::Told;
 use tailbound_trace::event::Entry;
 use tailbound_trace::symbols::Symbols;
 use tailbound_trace::{Counts, EventDecoder, EventFormat};
@@ -62,6 +63,8 @@ pub struct Recorded {
     pub notes: Vec<String>,
     /// Events that were overwritten before they were read.
     pub lost: u64,
+    /// The longest waits for locks, with who had them, where programs in the kernel told.
+    pub locks: Vec<Told>,
 }
 
 impl Recording {
@@ -237,6 +240,7 @@ impl Recording {
         }
         let mut notes = std::mem::take(&mut self.trace.notes);
         notes.extend(self.stacks.iter().flat_map(Tier::last_words));
-        Recorded { findings: self.trace.end(), notes, lost }
+        let locks = self.stacks.as_ref().map_or_else(Vec::new, |s| s.locks().to_vec());
+        Recorded { findings: self.trace.end(), notes, lost, locks }
     }
 }

@@ -119,7 +119,7 @@ impl CpuSamples {
     }
 
     fn word(&self, at: u64) -> [u8; 8] {
-        let offset = at % (self.page as u64 * PAGES as u64) & !7;
+        let offset = (at % (self.page as u64 * PAGES as u64)) & !7;
         // SAFETY: an aligned word of the data pages, whose size is a multiple of 8.
         let word = unsafe {
             self.at
@@ -180,7 +180,7 @@ mod tests {
         let (mut n, begin) = (0, std::time::Instant::now());
         // A CPU is sampled whether it is idle or not.
         while n < 20 && begin.elapsed().as_secs() < 30 {
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::yield_now();
             all.read(&mut |kind, _, bytes| n += u32::from(kind == SAMPLE && bytes.len() == 8));
         }
         assert!(n >= 20, "{n} samples in 30 s");

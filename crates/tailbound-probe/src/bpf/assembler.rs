@@ -28,6 +28,7 @@ pub(super) enum Reg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
     Word = 0x00,
+    Byte = 0x10,
     Double = 0x18,
 }
 

@@ -53,6 +53,13 @@ pub(super) mod told {
     pub(crate) const BYTES: usize = STACK as usize + FRAMES * 8;
 }
 
+/// A byte for the last bits of a thread's number, not 0 if one that ends so is watched: most threads are told from
+/// the watched ones without a look into the table.
+pub(super) mod filter {
+    pub(crate) const BYTES: usize = 1 << 16;
+    pub(crate) const MASK: i32 = 0xffff;
+}
+
 /// What is shared by all programs: the threshold, and how many records found no room.
 pub(super) mod settings {
     pub(crate) const THRESHOLD: i16 = 0;

@@ -25,11 +25,11 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Root;
 use tailbound_sys::SysError;
 use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring};
-use tailbound_trace::blame::Told;
+use tailbound_trace::blame::{Told, ToldKind};
 use tailbound_trace::btf::{Btf, BtfError};
 use tailbound_trace::symbols::Symbols;
 
-use layout::{CLASSES, Kernel, settings, told, watched};
+use layout::{CLASSES, Kernel, filter, settings, told, watched};
 use programs::{Maker, Maps};
 
 /// Most threads that are watched.
@@ -45,6 +45,9 @@ const SHARE: i64 = 4;
 const LEAST_NS: i64 = 10_000;
 /// Most records kept until their wake-up is taken apart.
 const KEPT_MAX: usize = 4096;
+/// Longest waits for locks that are kept, and told.
+const LOCKS_MAX: usize = 64;
+const LOCKS_TOLD: usize = 5;
 /// Records of this age belong to no wake-up that is still to come.
 const KEPT_NS: i64 = 5_000_000_000;
 
@@ -80,6 +83,8 @@ pub(crate) struct Tier {
     symbols: Arc<Symbols>,
     watched: BTreeSet<i32>,
     kept: Vec<Told>,
+    /// The longest waits for locks, the longest first.
+    locks: Vec<Told>,
     notes: Vec<String>,
     threshold_ns: i64,
 }
@@ -96,6 +101,7 @@ impl Tier {
         let kernel = Kernel::of(&Btf::parse(&bytes)?, &symbols)?;
         let maps = Maps {
             watched: Map::make(MapKind::Hash, 4, watched::BYTES, THREADS_MAX, "tb_watched")?,
+            filter: Map::make(MapKind::Array, 4, filter::BYTES, 1, "tb_filter")?,
             settings: Map::make(MapKind::Array, 4, settings::BYTES, 1, "tb_settings")?,
             ring: Map::make(MapKind::Ring, 0, 0, RING_BYTES, "tb_ring")?,
         };
@@ -109,6 +115,7 @@ impl Tier {
             symbols,
             watched: BTreeSet::new(),
             kept: Vec::new(),
+            locks: Vec::new(),
             notes,
             threshold_ns: i64::MAX,
         };
@@ -147,7 +154,14 @@ impl Tier {
         if self.watched.contains(&tid) || self.watched.len() >= THREADS_MAX as usize {
             return;
         }
-        match self.maps.watched.set(&tid.to_ne_bytes(), &[0; watched::BYTES]) {
+        let set = self.maps.watched.set(&tid.to_ne_bytes(), &[0; watched::BYTES]);
+        let places = self.watched.iter().chain([&tid]);
+        let mut bytes = vec![0; filter::BYTES];
+        for tid in places {
+            let place = usize::try_from(tid & filter::MASK).unwrap_or(0);
+            bytes.iter_mut().skip(place).take(1).for_each(|b| *b = 1);
+        }
+        match set.and_then(|()| self.maps.filter.set(&0u32.to_ne_bytes(), &bytes)) {
             Ok(()) => {
                 self.watched.insert(tid);
             }
@@ -158,7 +172,18 @@ impl Tier {
     /// Takes what was told since the last call; `apart_ns` is what the trace's clock is ahead of CLOCK_MONOTONIC.
     pub(crate) fn poll(&mut self, apart_ns: i64) {
         let (kept, symbols) = (&mut self.kept, &self.symbols);
-        self.ring.read(&mut |bytes| kept.extend(record::read(bytes, symbols, apart_ns)));
+        let locks = &mut self.locks;
+        self.ring.read(&mut |bytes| {
+            let Some(told) = record::read(bytes, symbols, apart_ns) else { return };
+            if told.kind == ToldKind::Lock {
+                let place = locks.partition_point(|l| l.latency_ns >= told.latency_ns);
+                if place < LOCKS_MAX {
+                    locks.insert(place, told.clone());
+                    locks.truncate(LOCKS_MAX);
+                }
+            }
+            kept.push(told);
+        });
         if let Some(newest) = self.kept.iter().map(|t| t.t_ns).max() {
             self.kept.retain(|t| t.t_ns >= newest.saturating_sub(KEPT_NS));
         }
@@ -183,6 +208,11 @@ impl Tier {
     /// The oldest that was laid onto nothing yet.
     pub(crate) fn oldest_ns(&self) -> Option<i64> {
         self.kept.iter().map(|t| t.t_ns).min()
+    }
+
+    /// The longest waits for locks, the longest first.
+    pub(crate) fn locks(&self) -> &[Told] {
+        &self.locks
     }
 
     /// Records that found no room.
@@ -215,7 +245,10 @@ impl Tier {
                 grouped(lost)
             ));
         }
-        for (tid, w) in self.waited() {
+        for lock in self.locks.iter().filter(|l| !l.owners.is_empty()).take(LOCKS_TOLD) {
+            out.push(format!("{}: {}", lock.other, lock.lock_sentence()));
+        }
+        for (tid, w) in self.waited().into_iter().filter(|(_, w)| w.n > 0) {
             out.push(format!(
                 "thread {tid}: {} waits for a CPU counted in the kernel: mean {}, 99.9 % at most {}, longest {}",
                 grouped(w.n),
@@ -308,7 +341,10 @@ fn waited(value: &[u8]) -> Option<Waited> {
 pub(crate) fn kernel_bytes() -> u64 {
     // A hash table's element has 48 bytes of its own beside key and value.
     let element = watched::BYTES as u64 + 8 + 48;
-    u64::from(THREADS_MAX) * element + u64::from(RING_BYTES) + told::BYTES as u64
+    u64::from(THREADS_MAX) * element
+        + filter::BYTES as u64
+        + u64::from(RING_BYTES)
+        + told::BYTES as u64
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use tailbound_sys::bpf::Map;
 
 use super::assembler::{Assembler, Helper, If, JumpError, Label, Op, Reg, Width};
 use super::layout::{
-    Chain, FRAMES, Kernel, Locks, OWNER_BYTES, OWNERS, Timers, settings, told, watched,
+    Chain, FRAMES, Kernel, Locks, OWNER_BYTES, OWNERS, Timers, filter, settings, told, watched,
 };
 
 /// What a record is about.
@@ -52,6 +52,8 @@ const NO_WAKEUP: i32 = 1;
 pub(super) struct Maps {
     /// Threads by number.
     pub(super) watched: Map,
+    /// See [`filter`].
+    pub(super) filter: Map,
     /// See [`settings`].
     pub(super) settings: Map,
     /// See [`told`].
@@ -245,6 +247,12 @@ impl Program<'_> {
     /// `value` = what is kept of the thread whose number is in `number`; to `not` if it is not watched.
     fn find_watched(&mut self, number: Reg, value: Reg, not: Label) {
         self.a.store(Width::Word, Reg::Stack, KEY, number);
+        self.a.load(Width::Word, Reg::R1, Reg::Stack, KEY);
+        self.a.op(Op::And, Reg::R1, filter::MASK);
+        self.a.map_value(Reg::R2, &self.maps.filter);
+        self.a.op_reg(Op::Add, Reg::R2, Reg::R1);
+        self.a.load(Width::Byte, Reg::R1, Reg::R2, 0);
+        self.a.jump(If::Equal, Reg::R1, 0, not);
         self.a.map(Reg::R1, &self.maps.watched);
         self.a.on_stack(Reg::R2, i32::from(KEY));
         self.a.call(Helper::MapLookup);

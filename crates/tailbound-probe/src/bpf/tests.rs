@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The programs in this kernel: what they count of a thread of this test.
+//!
+//! Context: COLD.
+#![expect(clippy::disallowed_methods, reason = "threads and pauses of tests")]
 
 use std::time::Duration;
 
@@ -67,4 +70,48 @@ fn classes_are_read_as_they_are_counted() {
     let waited = waited(&value).unwrap();
     assert_eq!((waited.n, waited.mean_ns, waited.max_ns), (2000, 1000, 90_000));
     assert_eq!(waited.p999_ns, 1023);
+}
+
+fn own_tid() -> i32 {
+    let link = std::fs::read_link("/proc/thread-self").unwrap();
+    link.file_name().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_owner_of_a_lock_with_inheritance_is_told() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use tailbound_sys::futex::{Scope, WAITERS, lock_pi, unlock_pi};
+
+    let Some(mut tier) = begun() else { return };
+    tier.set_threshold(0).unwrap();
+    let word = AtomicU32::new(0);
+    let owner = own_tid();
+    lock_pi(&word, owner, Scope::Private);
+    let (send, tid_of_waiter) = std::sync::mpsc::channel();
+    let (go, wait) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let word = &word;
+        scope.spawn(move || {
+            let tid = own_tid();
+            send.send(tid).unwrap();
+            wait.recv().unwrap();
+            lock_pi(word, tid, Scope::Private);
+            unlock_pi(word, tid, Scope::Private).unwrap();
+        });
+        let tid = tid_of_waiter.recv().unwrap();
+        tier.watch(tid);
+        go.send(()).unwrap();
+        // It waits for the lock once the kernel says so in its word, and sleeps once /proc says so.
+        let stat = format!("/proc/self/task/{tid}/stat");
+        let sleeps = || std::fs::read_to_string(&stat).is_ok_and(|s| s.contains(") S "));
+        while word.load(Ordering::Acquire) & WAITERS == 0 || !sleeps() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        unlock_pi(word, owner, Scope::Private).unwrap();
+    });
+    tier.poll(0);
+    let owners: Vec<&Told> = tier.locks().iter().filter(|l| !l.owners.is_empty()).collect();
+    let suffix = format!("-{owner}");
+    let told = owners.iter().any(|l| l.owners.first().unwrap().ends_with(&suffix));
+    assert!(told, "{owners:?}");
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Maps and refused programs, in this kernel.
+//!
+//! Context: COLD.
 
 use super::*;
 

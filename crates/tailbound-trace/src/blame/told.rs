@@ -207,7 +207,7 @@ impl Told {
     }
 
     fn onto_lock(&self, record: &mut BlameRecord, at: i64) -> Option<String> {
-        let holder = self.owners.join(", which waits for ");
+        let holder = self.owners.join(", which waited for ");
         if holder.is_empty() {
             return None;
         }
@@ -217,17 +217,30 @@ impl Told {
                 Cause::Blocked | Cause::PriorityInversion | Cause::Waker | Cause::LockSpin
             )
         };
-        let part = longest(record, waits)?;
-        part.holder.clone_from(&holder);
-        let stack = self.stack();
-        if part.stack.is_empty() && part.cause == Cause::Blocked {
-            part.stack = stack.to_vec();
+        // A wait that ended with the wake-up lies before it: then the sentence alone.
+        if let Some(part) = longest(record, waits) {
+            part.holder.clone_from(&holder);
+            if part.stack.is_empty() && part.cause == Cause::Blocked {
+                part.stack = self.stack().to_vec();
+            }
         }
-        Some(format!(
-            "Up to {} it waited for a lock for {}: {holder} had it.",
-            format_ns_i64(at),
-            format_ns_i64(self.latency_ns)
-        ))
+        Some(format!("Up to {} {}.", format_ns_i64(at), self.lock_sentence()))
+    }
+
+    /// `it waited 3.35 ms for a lock that low-7 had, which waits for lower-6`
+    #[must_use]
+    pub fn lock_sentence(&self) -> String {
+        let had = match self.owners.split_first() {
+            None => "a lock of an owner that is not known".to_owned(),
+            Some((first, [])) => format!("a lock that {first} had"),
+            Some((first, more)) => {
+                format!(
+                    "a lock that {first} had, which waited for {}",
+                    more.join(", which waited for ")
+                )
+            }
+        };
+        format!("it waited {} for {had}", format_ns_i64(self.latency_ns))
     }
 }
 
@@ -342,6 +355,8 @@ mod tests {
         assert!(!t.onto(&mut r, DUE), "nobody is known to have it");
         t.owners = names(&["low-3", "lower-2"]);
         assert!(t.onto(&mut r, DUE));
-        assert_eq!(r.parts.first().unwrap().holder, "low-3, which waits for lower-2");
+        assert_eq!(r.parts.first().unwrap().holder, "low-3, which waited for lower-2");
+        let sentence = r.chain.first().unwrap();
+        assert!(sentence.contains("that low-3 had, which waited for lower-2"), "{sentence}");
     }
 }
