@@ -18,6 +18,7 @@ mod cpu;
 mod engine;
 mod explain;
 mod follow;
+mod map;
 mod names;
 mod thread;
 mod wakeup;

@@ -57,12 +57,13 @@ impl Engine {
     fn ipi(&self, cpu: u32, s: &Segment, name: &str, function: u64) -> String {
         let mut text = name.to_owned();
         let bit = 1u64.checked_shl(cpu).unwrap_or(0);
-        let sent = self.sent.iter().rev().find(|sent| {
-            sent.t_ns <= s.from
-                && s.from - sent.t_ns < SENT_BEFORE_NS
-                && sent.to & bit != 0
-                && sent.from != cpu
-        });
+        let before = self.sent.partition_point(|sent| sent.t_ns <= s.from);
+        let sent = self
+            .sent
+            .range(..before)
+            .rev()
+            .take_while(|sent| s.from.saturating_sub(sent.t_ns) < SENT_BEFORE_NS)
+            .find(|sent| sent.to & bit != 0 && sent.from != cpu);
         if function != 0 {
             text = format!("{text} {}", self.function(function));
         } else if let Some(name) = sent.and_then(|s| self.symbols.name(s.callback)) {
