@@ -43,17 +43,16 @@ impl Field {
     #[must_use]
     pub fn get(&self, record: &[u8]) -> Option<i64> {
         let bytes = record.get(self.offset..self.offset.checked_add(self.size)?)?;
-        let mut whole = [0u8; 8];
-        whole.get_mut(..self.size)?.copy_from_slice(bytes);
-        let raw = u64::from_le_bytes(whole).cast_signed();
-        let unused = match self.size {
-            1 => 56,
-            2 => 48,
-            4 => 32,
-            8 => 0,
+        Some(match (self.size, self.signed) {
+            (1, false) => i64::from(u8::from_le_bytes(bytes.try_into().ok()?)),
+            (1, true) => i64::from(i8::from_le_bytes(bytes.try_into().ok()?)),
+            (2, false) => i64::from(u16::from_le_bytes(bytes.try_into().ok()?)),
+            (2, true) => i64::from(i16::from_le_bytes(bytes.try_into().ok()?)),
+            (4, false) => i64::from(u32::from_le_bytes(bytes.try_into().ok()?)),
+            (4, true) => i64::from(i32::from_le_bytes(bytes.try_into().ok()?)),
+            (8, _) => i64::from_le_bytes(bytes.try_into().ok()?),
             _ => return None,
-        };
-        Some(if self.signed { raw << unused >> unused } else { raw })
+        })
     }
 }
 

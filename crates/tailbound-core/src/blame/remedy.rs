@@ -50,8 +50,14 @@ const KNOWN: &[(&str, Remedy)] = &[
             Some("interrupts=housekeeping"),
         ),
     ),
-    ("kcompactd", remedy("stop proactive compaction", Some("mm.compaction"), Some("compaction=off"))),
-    ("ksmd", remedy("stop the merging of same pages", Some("mm.ksm"), Some("same-page-merging=off"))),
+    (
+        "kcompactd",
+        remedy("stop proactive compaction", Some("mm.compaction"), Some("compaction=off")),
+    ),
+    (
+        "ksmd",
+        remedy("stop the merging of same pages", Some("mm.ksm"), Some("same-page-merging=off")),
+    ),
     (
         "khugepaged",
         remedy(

@@ -328,11 +328,10 @@ impl Engine {
         if place.prio >= ORDINARY || prio < ORDINARY {
             return None;
         }
-        let given_up = self.marks.iter().rev().find(|(t, cpu, m)| {
-            *cpu == place.cpu && *t <= s.from.max(place.ready.unwrap_or(0)) && *m == Mark::GivenUp
-        });
+        let until = s.from.max(place.ready.unwrap_or(0));
+        let given_up = self.given_up.iter().rev().find(|(t, c)| *c == place.cpu && *t <= until);
         // Had another real-time thread got the CPU since, it would not be over.
-        let (since, ..) = given_up?;
+        let (since, _) = given_up?;
         let cpu = self.cpus.get(&place.cpu)?;
         let urgent = |x: &Segment| {
             x.what.is_thread() && self.threads.get(&x.pid).is_some_and(|t| t.prio < ORDINARY)

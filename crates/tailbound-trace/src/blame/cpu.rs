@@ -235,6 +235,12 @@ impl Cpu {
         after.saturating_sub(first)
     }
 
+    /// Forgets all but the last `n` of what it keeps.
+    pub(super) fn keep_last(&mut self, n: usize) {
+        self.segments.drain(..self.segments.len().saturating_sub(n));
+        self.times.drain(..self.times.len().saturating_sub(n));
+    }
+
     pub(super) fn forget_before(&mut self, t: u64) {
         let n = self.segments.partition_point(|s| s.to < t);
         self.segments.drain(..n);

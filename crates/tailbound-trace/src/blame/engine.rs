@@ -6,12 +6,13 @@
 //!
 //! [`explain`]: Engine::explain
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tailbound_core::words::Word;
 
 use super::cpu::{Cpu, What};
+use super::map::Map;
 use super::thread::{ORDINARY, State, Thread};
 use super::wakeup::{At, WakeUp, Waker};
 use crate::event::{Entry, Event, Vector};
@@ -21,6 +22,11 @@ use crate::symbols::Symbols;
 const TIMERS_MAX: usize = 4096;
 /// Most locks whose last owner is remembered.
 const LOCKS_MAX: usize = 4096;
+/// Most segments, and most records, of all CPUs together, that are remembered.
+const KEPT_MAX: usize = 1 << 20;
+/// With more threads than this those that have slept for long are forgotten: most of them have ended,
+/// and the next event of one that has not tells its name again.
+const THREADS_MAX: usize = 32_768;
 
 /// No interrupt comes so late: what is further apart are two clocks.
 const ANOTHER_CLOCK_NS: u64 = 1_000_000_000;
@@ -74,8 +80,6 @@ pub(super) enum Mark {
     Frequency(u32, u64),
     /// This thread was moved from one CPU to another.
     Moved(i32, u32, u32),
-    /// An ordinary thread got the CPU from a real-time one that was ready to run on.
-    GivenUp,
 }
 
 /// See the module.
@@ -85,18 +89,20 @@ pub struct Engine {
     due_times: DueTimes,
     pub(super) symbols: Arc<Symbols>,
     pub(super) cpus: BTreeMap<u32, Cpu>,
-    pub(super) threads: HashMap<i32, Thread>,
-    pub(super) interrupts: HashMap<i32, Word>,
+    pub(super) threads: Map<i32, Thread>,
+    pub(super) interrupts: Map<i32, Word>,
     pub(super) sent: VecDeque<Sent>,
     pub(super) marks: VecDeque<(u64, u32, Mark)>,
+    /// An ordinary thread got this CPU from a real-time one that was ready to run on.
+    pub(super) given_up: VecDeque<(u64, u32)>,
     /// Who got a contended lock last.
-    pub(super) owners: HashMap<u64, i32>,
-    timers: HashMap<u64, (i32, u64)>,
+    pub(super) owners: Map<u64, i32>,
+    timers: Map<u64, (i32, u64)>,
     /// How far the trace's clock is ahead of a timer's, where that is another one: the least seen.
     apart: Option<i64>,
     /// The last expiry on each CPU.
-    fires: HashMap<u32, At>,
-    open: HashMap<i32, WakeUp>,
+    fires: Map<u32, At>,
+    open: Map<i32, WakeUp>,
     done: Vec<WakeUp>,
 }
 
@@ -109,15 +115,16 @@ impl Engine {
             due_times: DueTimes::default(),
             symbols,
             cpus: BTreeMap::new(),
-            threads: HashMap::new(),
-            interrupts: HashMap::new(),
+            threads: Map::default(),
+            interrupts: Map::default(),
             sent: VecDeque::new(),
             marks: VecDeque::new(),
-            owners: HashMap::new(),
-            timers: HashMap::new(),
             apart: None,
-            fires: HashMap::new(),
-            open: HashMap::new(),
+            given_up: VecDeque::new(),
+            owners: Map::default(),
+            timers: Map::default(),
+            fires: Map::default(),
+            open: Map::default(),
             done: Vec::new(),
         }
     }
@@ -162,6 +169,11 @@ impl Engine {
         std::mem::take(&mut self.done)
     }
 
+    /// The last of them; where there are several, the others come with the next calls.
+    pub(super) fn take_wakeup(&mut self) -> Option<WakeUp> {
+        self.done.pop()
+    }
+
     /// Wake-ups whose end was not recorded yet.
     #[must_use]
     pub fn open_wakeups(&self) -> Vec<WakeUp> {
@@ -176,6 +188,19 @@ impl Engine {
         }
         while self.marks.front().is_some_and(|m| m.0 < t_ns) {
             self.marks.pop_front();
+        }
+        while self.given_up.front().is_some_and(|m| m.0 < t_ns) {
+            self.given_up.pop_front();
+        }
+        // Whatever the times say: what a damaged or a very dense trace holds stays bounded.
+        self.sent.drain(..self.sent.len().saturating_sub(KEPT_MAX / 4));
+        self.marks.drain(..self.marks.len().saturating_sub(KEPT_MAX));
+        self.given_up.drain(..self.given_up.len().saturating_sub(KEPT_MAX / 4));
+        let each = KEPT_MAX / self.cpus.len().max(1);
+        self.cpus.values_mut().for_each(|c| c.keep_last(each));
+        if self.threads.len() > THREADS_MAX {
+            let (open, before) = (&self.open, t_ns);
+            self.threads.retain(|pid, t| open.contains_key(pid) || !t.is_over(before));
         }
     }
 
@@ -274,7 +299,7 @@ impl Engine {
                 // What the kernel reports as running, or as preempted, would have run on.
                 let ready = prev_state & 0xff == 0;
                 if ready && prev > 0 && prev_prio < ORDINARY && next_prio >= ORDINARY && next > 0 {
-                    self.mark(e, Mark::GivenUp);
+                    self.given_up.push_back((e.t_ns, e.cpu));
                 }
                 self.leave(e, prev, prev_prio, prev_comm, ready);
                 self.enter(e, next, next_prio, next_comm);

@@ -22,6 +22,8 @@ const BEFORE_NS: u64 = 20_000;
 const PARTS_MAX: usize = 256;
 const SPANS_MAX: usize = 512;
 const LANES_MAX: usize = 16;
+/// Most segments of a phase that are looked at one by one, many more than parts: of more the shortest go.
+const SEGMENTS_MAX: usize = 4096;
 /// Sentences: parts of at least this share of the latency.
 const TOLD_SHARE: i64 = 20;
 
@@ -188,7 +190,8 @@ impl Engine {
             .flatten();
         let mut parts: Vec<BlamePart> = Vec::new();
         let (mut from_ns, mut tracing_ns) = (signed(stretch.from) - signed(late.due_ns), 0);
-        let segments = self.on(stretch.cpu, stretch.from, stretch.to);
+        let mut segments = self.on(stretch.cpu, stretch.from, stretch.to);
+        thin(&mut segments);
         let short = segments.iter().filter(|s| place.is_short(s)).map(Segment::ns).sum();
         let place = &Place { crowded: place.is_crowded(short), ..*place };
         for s in segments {
@@ -226,7 +229,9 @@ impl Engine {
     fn spans(&self, late: &Late, cpu: u32, from: u64, to: u64) -> Vec<BlameSpan> {
         let mut spans: Vec<BlameSpan> = Vec::new();
         let zero = signed(late.due_ns);
-        for s in self.on(cpu, from, to) {
+        let mut segments = self.on(cpu, from, to);
+        thin(&mut segments);
+        for s in segments {
             let Some(activity) = activity(&s, late.pid) else { continue };
             let who = if activity == Activity::Idle { String::new() } else { self.who(cpu, &s) };
             let (from_ns, to_ns) = (signed(s.from) - zero, signed(s.to) - zero);
@@ -237,11 +242,8 @@ impl Engine {
                 _ => spans.push(BlameSpan { from_ns, to_ns, activity, who }),
             }
         }
-        while spans.len() > SPANS_MAX {
-            let at = spans.iter().enumerate().min_by_key(|(_, s)| s.to_ns - s.from_ns);
-            let Some((at, _)) = at else { break };
-            spans.remove(at);
-        }
+        let mut stays = longest(&spans, SPANS_MAX, |s| s.to_ns - s.from_ns);
+        spans.retain(|_| stays.next().unwrap_or(true));
         spans
     }
 
@@ -256,7 +258,8 @@ impl Engine {
             out.extend(self.owners(late.due_ns, &waker));
         }
         out.extend(sentences(&record.parts, wakeup.is_some()));
-        let moved = self.marks.iter().filter(|(t, ..)| *t >= late.due_ns && *t <= late.end_ns);
+        let first = self.marks.partition_point(|(t, ..)| *t < late.due_ns);
+        let moved = self.marks.iter().skip(first).take_while(|(t, ..)| *t <= late.end_ns);
         for (t, _, mark) in moved {
             if let Mark::Moved(pid, from, to) = mark
                 && *pid == late.pid
@@ -348,17 +351,56 @@ pub(super) fn join(parts: &mut Vec<BlamePart>, part: BlamePart) {
     }
 }
 
-/// Keeps a record of bounded length: the shortest part becomes one of its neighbour's.
+/// Keeps a record of bounded length: the shortest parts become ones of their neighbours'.
 pub(crate) fn shorten(parts: &mut Vec<BlamePart>) {
-    while parts.len() > PARTS_MAX {
-        let shortest = parts.iter().enumerate().skip(1).min_by_key(|(_, p)| p.ns).map(|(i, _)| i);
-        let Some(at) = shortest else { break };
-        let gone = parts.remove(at);
-        if let Some(before) = at.checked_sub(1).and_then(|i| parts.get_mut(i)) {
-            before.ns = before.ns.saturating_add(gone.ns);
-            before.sureness = Sureness::Unsure;
+    let mut stays = longest(parts, PARTS_MAX, |p| p.ns);
+    let mut kept: Vec<BlamePart> = Vec::new();
+    for part in parts.drain(..) {
+        match (stays.next(), kept.last_mut()) {
+            (Some(false), Some(last)) => {
+                last.ns = last.ns.saturating_add(part.ns);
+                last.sureness = Sureness::Unsure;
+            }
+            _ => kept.push(part),
         }
     }
+    *parts = kept;
+}
+
+/// The same for segments: the shortest go to the one before.
+fn thin(segments: &mut Vec<Segment>) {
+    if segments.len() <= SEGMENTS_MAX {
+        return;
+    }
+    let mut stays = longest(segments, SEGMENTS_MAX, Segment::ns);
+    let mut kept: Vec<Segment> = Vec::new();
+    for segment in segments.drain(..) {
+        match (stays.next(), kept.last_mut()) {
+            (Some(false), Some(last)) => last.to = segment.to,
+            _ => kept.push(segment),
+        }
+    }
+    *segments = kept;
+}
+
+/// Of each whether it is among the `most` longest, of equals the first; nothing where there are no more.
+fn longest<T>(all: &[T], most: usize, length: impl Fn(&T) -> i64) -> std::vec::IntoIter<bool> {
+    let lengths: Vec<i64> = all.iter().map(length).collect();
+    if lengths.len() <= most {
+        return Vec::new().into_iter();
+    }
+    let mut sorted = lengths.clone();
+    sorted.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
+    let least = most.checked_sub(1).and_then(|i| sorted.get(i)).copied().unwrap_or(i64::MAX);
+    let mut equals = most - lengths.iter().filter(|ns| **ns > least).count();
+    let stays = |ns: &i64| {
+        if *ns == least && equals > 0 {
+            equals -= 1;
+            return true;
+        }
+        *ns > least
+    };
+    lengths.iter().map(stays).collect::<Vec<_>>().into_iter()
 }
 
 pub(super) fn signed(t: u64) -> i64 {

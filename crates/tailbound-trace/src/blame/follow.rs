@@ -135,10 +135,8 @@ impl Follow {
         self.found.events += 1;
         let first = self.found.span_ns.map_or(e.t_ns, |(first, _)| first);
         self.found.span_ns = Some((first, e.t_ns));
-        if self.engine.has_wakeups() {
-            for wakeup in self.engine.take_wakeups() {
-                self.ended(&wakeup);
-            }
+        while let Some(wakeup) = self.engine.take_wakeup() {
+            self.ended(&wakeup);
         }
         self.look += 1;
         if self.look >= LOOK_EVERY {

@@ -91,6 +91,7 @@ impl Engine {
             ready: Some(s.from),
             ours: false,
             woken: true,
+            crowded: false,
         };
         self.charge(&place, segment, ground)
     }

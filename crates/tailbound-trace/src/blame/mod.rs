@@ -20,6 +20,7 @@ mod explain;
 mod follow;
 mod inside;
 mod interruptions;
+mod map;
 mod names;
 mod owners;
 mod thread;

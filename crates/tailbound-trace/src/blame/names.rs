@@ -59,13 +59,13 @@ impl Engine {
         let bit = 1u64.checked_shl(cpu).unwrap_or(0);
         // One that asks for a function names what is called for it, one to reschedule nothing.
         let calls = name == "function call";
-        let sent = self.sent.iter().rev().find(|sent| {
-            sent.t_ns <= s.from
-                && s.from - sent.t_ns < SENT_BEFORE_NS
-                && sent.to & bit != 0
-                && sent.from != cpu
-                && (sent.callback != 0) == calls
-        });
+        let before = self.sent.partition_point(|sent| sent.t_ns <= s.from);
+        let sent = self
+            .sent
+            .range(..before)
+            .rev()
+            .take_while(|sent| s.from.saturating_sub(sent.t_ns) < SENT_BEFORE_NS)
+            .find(|sent| sent.to & bit != 0 && sent.from != cpu && (sent.callback != 0) == calls);
         let asked = match (function, sent) {
             (0, Some(sent)) => self.symbols.name(sent.callback),
             (0, None) => None,

@@ -78,6 +78,15 @@ impl Thread {
         }
     }
 
+    /// It has not been seen to do anything since `t`.
+    pub(super) fn is_over(&self, t: u64) -> bool {
+        match self.state {
+            State::Asleep(since) => since < t,
+            State::Unknown => true,
+            State::Running | State::Ready(_) => false,
+        }
+    }
+
     /// It has a CPU from `t` on.
     pub(super) fn runs(&mut self, t: u64) {
         if let State::Ready(since) = self.state {

@@ -117,13 +117,10 @@ fn backlogs_of_a_driven_thread_are_cycles_of_their_own() {
     let found = cycles(&[7], &entries, &[], wish()).remove(&7).expect("the thread");
     // Before it slept in its call for the first time nobody knows that call; of the last one the next is not seen.
     let ends: Vec<u64> = truth[&7].iter().map(|t| t.end).collect();
-    let jobs: Vec<u64> = found
-        .cycles
-        .jobs
-        .iter()
-        .map(|j| (j.release_ns + j.response_ns).cast_unsigned())
-        .collect();
-    let first = ends.iter().position(|e| Some(e) == jobs.first()).expect("the first is one of them");
+    let jobs: Vec<u64> =
+        found.cycles.jobs.iter().map(|j| (j.release_ns + j.response_ns).cast_unsigned()).collect();
+    let first =
+        ends.iter().position(|e| Some(e) == jobs.first()).expect("the first is one of them");
     assert!(first < 5, "{first}");
     assert_eq!(jobs[..], ends[first..ends.len() - 1]);
 }
@@ -152,9 +149,15 @@ fn a_higher_thread_is_told_as_preemption() {
 /// A low thread has the CPU and wakes thread 7 out of its futex by FUTEX_WAKE of the same word.
 #[test]
 fn who_released_a_futex_is_told() {
-    let spec = |pid, prio, steps| Spec { pid, prio, pacing: Pacing::Timer { period: 10_000_000 }, steps };
-    let wait =
-        Step::Suspend { id: FUTEX, args: [0x4000, 0x80, 2, 0], least: 400_000, most: 500_000, one_in: 1 };
+    let spec =
+        |pid, prio, steps| Spec { pid, prio, pacing: Pacing::Timer { period: 10_000_000 }, steps };
+    let wait = Step::Suspend {
+        id: FUTEX,
+        args: [0x4000, 0x80, 2, 0],
+        least: 400_000,
+        most: 500_000,
+        one_in: 1,
+    };
     let steps = vec![Step::Run(100_000, 200_000), wait, Step::Run(100_000, 200_000)];
     let (entries, _) = Story::new(3, &[spec(7, 20, steps)], 0).play(2 * SECOND);
     // The interrupt that ends the wait becomes another thread's call on another CPU.
