@@ -115,7 +115,7 @@ mod tests {
             (Phase::Switch, Cause::NotPreemptible, "x-9", 2),
             (Phase::Switch, Cause::HigherPriority, "high-up-7", 4),
             (Phase::Switch, Cause::HigherPriority, "irq/24-eth0-8", 8),
-            (Phase::Return, Cause::KernelPath, "", 16),
+            (Phase::Return, Cause::WakeUp, "", 16),
             (Phase::Running, Cause::Interrupt, "24 eth0", 32),
             (Phase::Running, Cause::Own, "", 64),
             (Phase::Blocked, Cause::PriorityInversion, "low-3", 128),
