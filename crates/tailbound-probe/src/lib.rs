@@ -28,8 +28,8 @@ pub mod selfcost;
 pub mod thread_group;
 mod trace_ring;
 pub mod watch;
-pub mod watched;
 mod watchdog;
+pub mod watched;
 
 pub use attributes::{allowed, clock_id};
 pub use blame::{Blamed, Blamer};

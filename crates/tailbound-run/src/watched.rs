@@ -94,18 +94,21 @@ fn add(run: &mut Run, thread: WatchedThread, all: u32, about: &About) {
         ..ThreadRecord::default()
     };
     run.threads.push(record(cycles.thread, Context::User, cycles.wakeup.clone()));
-    let mut response = record(cycles.thread.saturating_add(all), Context::Response, cycles.response.clone());
+    let mut response =
+        record(cycles.thread.saturating_add(all), Context::Response, cycles.response.clone());
     if let Some(deadline) = about.deadline_ns {
         let requirement = Requirement { deadline_ns: Some(deadline), ..Requirement::default() };
         response.requirement = Some(Box::new(requirement));
     }
     run.threads.push(response);
-    run.exceedances.extend(late.iter().map(|LateWakeUp { activation, record: r }| ExceedanceRecord {
-        thread: r.thread,
-        activation: *activation,
-        error_ns: r.latency_ns,
-        t_ns: r.t_ns.saturating_add(r.latency_ns),
-        missed: 0,
+    run.exceedances.extend(late.iter().map(|LateWakeUp { activation, record: r }| {
+        ExceedanceRecord {
+            thread: r.thread,
+            activation: *activation,
+            error_ns: r.latency_ns,
+            t_ns: r.t_ns.saturating_add(r.latency_ns),
+            missed: 0,
+        }
     }));
     run.seconds.extend(seconds);
     run.blocks.extend(blocks);
@@ -197,7 +200,9 @@ fn findings(watched: &Watched, about: &About) -> Vec<Finding> {
                     grouped(watched.recorded.lost)
                 ),
             )
-            .meaning("Cycles whose begin or end is not sure are in no figure; they may be the longest.")
+            .meaning(
+                "Cycles whose begin or end is not sure are in no figure; they may be the longest.",
+            )
             .remedy("Watch while less else runs, or fewer threads (--comm)."),
         );
     }
@@ -208,7 +213,10 @@ fn findings(watched: &Watched, about: &About) -> Vec<Finding> {
             Finding::new(
                 "cycles-broken",
                 Impact::Doubt,
-                format!("{} cycles are in no figure: events that tell their begin or end are missing", grouped(broken)),
+                format!(
+                    "{} cycles are in no figure: events that tell their begin or end are missing",
+                    grouped(broken)
+                ),
             )
             .meaning("What is not counted may be the longest."),
         );

@@ -435,10 +435,9 @@ fn make(layout: &Layout, bytes: &[u8]) -> Option<Event> {
         Kind::Idle => Event::Idle { state: count(0).filter(|s| *s != u32::MAX) },
         Kind::Frequency => Event::Frequency { cpu: count(0)?, khz: unsigned(1)? },
         Kind::Console => Event::Console,
-        Kind::SysEnter => Event::SysEnter {
-            id: int(0)?,
-            args: arguments(layout.fields.get(1).copied()?, bytes)?,
-        },
+        Kind::SysEnter => {
+            Event::SysEnter { id: int(0)?, args: arguments(layout.fields.get(1).copied()?, bytes)? }
+        }
         Kind::SysExit => Event::SysExit { id: int(0)?, ret: int(1)? },
     })
 }

@@ -142,7 +142,10 @@ mod tests {
         assert_eq!(kind("kworker/0:1-41 vmstat_update"), "kworker vmstat_update");
         assert_eq!(kind("irq/36-virtio0-112"), "irq/36-virtio0");
         assert_eq!(kind("eth-x"), "eth-x");
-        assert_eq!(kind("in futex 0x1, woken by low-12, or cc1-7"), "in futex 0x1, woken by low, or cc1");
+        assert_eq!(
+            kind("in futex 0x1, woken by low-12, or cc1-7"),
+            "in futex 0x1, woken by low, or cc1"
+        );
     }
 
     #[test]

@@ -150,7 +150,8 @@ impl Pace {
     pub fn of(releases: &[u64], given: Option<i64>) -> Self {
         let first = releases.first().copied().unwrap_or(0);
         let times: Vec<f64> = releases.iter().map(|t| t.saturating_sub(first).real()).collect();
-        let intervals: Vec<f64> = times.iter().zip(times.iter().skip(1)).map(|(a, b)| b - a).collect();
+        let intervals: Vec<f64> =
+            times.iter().zip(times.iter().skip(1)).map(|(a, b)| b - a).collect();
         let least = intervals.iter().copied().min_by(f64::total_cmp);
         let mut pace = Self {
             given: given.is_some(),
@@ -184,8 +185,7 @@ impl Pace {
             () if fits >= 0.8 && found.spread < ALIKE => PaceKind::Regular,
             () => PaceKind::Sporadic,
         };
-        pace.period_ns =
-            (pace.kind != PaceKind::Sporadic).then(|| period.round().whole_i64());
+        pace.period_ns = (pace.kind != PaceKind::Sporadic).then(|| period.round().whole_i64());
         pace.sureness = match intervals.len() {
             n if n >= 30 && (fits >= 0.95 || pace.kind == PaceKind::Sporadic) => Sureness::Sure,
             n if n >= 8 => Sureness::Likely,

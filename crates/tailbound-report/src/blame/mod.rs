@@ -24,17 +24,17 @@ use tailbound_core::units::format_ns_i64;
 pub use html::html;
 pub(crate) use html::section;
 pub use json::{SCHEMA, json, ranking};
-pub(crate) use look::named;
 pub(crate) use lanes::lines as lanes_of;
+pub(crate) use look::named;
 pub(crate) use marks::phases;
 pub(crate) use nest::nested;
-pub use svg::picture;
 pub(crate) use rows::{hanging, parts, percent, what};
+pub use svg::picture;
 pub(crate) use svg::picture_as;
 pub(crate) use text::first_up;
 pub use text::text;
-pub use threads::{ThreadRow, threads, threads_json};
 pub(crate) use text::{heading, short};
+pub use threads::{ThreadRow, threads, threads_json};
 
 /// Most samples of which a page has a picture.
 pub const PICTURES_MAX: usize = 12;

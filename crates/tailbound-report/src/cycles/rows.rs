@@ -40,8 +40,8 @@ fn row(name: &str, d: &Distribution) -> Vec<String> {
 
 /// What cycles were made of, the `most` causes with the most time; the rest is one row.
 pub(super) fn causes(c: &CycleRecord, most: usize) -> Table {
-    let mut table =
-        Table::new(&["share", "total", "most of one", "cycles", "phase", "what"]).with_words(&[4, 5]);
+    let mut table = Table::new(&["share", "total", "most of one", "cycles", "phase", "what"])
+        .with_words(&[4, 5]);
     let all = c.total_ns();
     for cause in c.causes.iter().take(most) {
         table.row(vec![
@@ -70,7 +70,8 @@ pub(super) fn causes(c: &CycleRecord, most: usize) -> Table {
 
 /// All threads in one table.
 pub(super) fn threads(all: &[CycleRecord]) -> Table {
-    let head = ["policy", "CPU", "period", "cycles", "missed", "wake-up max", "response max", "thread"];
+    let head =
+        ["policy", "CPU", "period", "cycles", "missed", "wake-up max", "response max", "thread"];
     let mut table = Table::new(&head).with_words(&[7]);
     for c in all {
         let time = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), format_ns_i64);

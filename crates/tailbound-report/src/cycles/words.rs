@@ -33,11 +33,7 @@ pub(super) fn activation(c: &CycleRecord) -> String {
                 0 => "it waits nowhere else".to_owned(),
                 n => format!("{} waits elsewhere lie within cycles", grouped(n)),
             };
-            format!(
-                "Waits for its next cycle in {}{}; {others}.",
-                a.wait,
-                hedge(a.sureness)
-            )
+            format!("Waits for its next cycle in {}{}; {others}.", a.wait, hedge(a.sureness))
         }
         None => "No wait of it came often enough to be the one for its next cycle.".to_owned(),
     }

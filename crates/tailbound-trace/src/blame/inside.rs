@@ -76,9 +76,7 @@ impl Engine {
             What::Spin(_) if segment.pid == s.pid => {
                 sure(Cause::LockSpin, self.with_owner(segment, String::new()))
             }
-            What::Thread | What::Work(_) if segment.pid == s.pid => {
-                sure(Cause::Own, String::new())
-            }
+            What::Thread | What::Work(_) if segment.pid == s.pid => sure(Cause::Own, String::new()),
             _ => sure(Cause::Unexplained, "events are missing".to_owned()),
         }
     }

@@ -27,10 +27,10 @@ mod wakeup;
 mod tests;
 
 pub use engine::{Engine, Watched};
-pub(crate) use explain::{sentences, shorten};
 pub use explain::{Ground, Late};
+pub(crate) use explain::{sentences, shorten};
 pub use follow::{Follow, Followed, Found, Wanted};
-pub use wakeup::{At, WakeUp, Waker};
 pub(crate) use inside::Stretch;
+pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;

@@ -13,12 +13,12 @@ use tailbound_core::Distribution;
 use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness, kind};
 use tailbound_core::cycle::{Activation, CycleCause, CycleRecord, Job, Pace};
 
-use super::{Found, LateWakeUp};
 use super::calls::Calls;
 use super::choose::{Choice, Known, choose};
 use super::part::{Part, Parts, What, Whats};
 use super::seconds::Seconds;
 use super::wait::{Piece, Wait};
+use super::{Found, LateWakeUp};
 use crate::blame::{Engine, Late, sentences, shorten};
 
 /// Pieces and time after which the wait is told if it is likely; and after which it is told in any case.
@@ -153,7 +153,8 @@ impl Assembly {
         self.learning.push(piece);
         let pieces = self.learning.len();
         // A look takes time: after 50, 100, 200, … pieces, and where it must come to an end.
-        let look = pieces >= AT_MOST.0 || pieces >= 50 && (pieces.is_power_of_two() || pieces % 400 == 0);
+        let look =
+            pieces >= AT_MOST.0 || pieces >= 50 && (pieces.is_power_of_two() || pieces % 400 == 0);
         if look {
             self.learn(g, false);
         }
@@ -170,7 +171,8 @@ impl Assembly {
         };
         let pieces = self.learning.len();
         let enough = (pieces >= ENOUGH.0 || span >= ENOUGH.1) && choice.waits >= WAITS_ENOUGH;
-        let likely = choice.sureness != Sureness::Unsure && choice.pace.sureness != Sureness::Unsure;
+        let likely =
+            choice.sureness != Sureness::Unsure && choice.pace.sureness != Sureness::Unsure;
         let at_most = pieces >= AT_MOST.0 || span >= AT_MOST.1 && choice.waits >= WAITS_ENOUGH;
         if over || enough && likely || at_most {
             self.choice = Some(choice);
@@ -275,7 +277,14 @@ impl Assembly {
     }
 
     /// The cycle under way ends at `end`, where `next` begins.
-    fn finish(&mut self, g: &mut Ground<'_>, end: u64, next: &Wait, next_release: u64, period: Option<u64>) {
+    fn finish(
+        &mut self,
+        g: &mut Ground<'_>,
+        end: u64,
+        next: &Wait,
+        next_release: u64,
+        period: Option<u64>,
+    ) {
         let Some(open) = self.open.take() else { return };
         if open.lost {
             let apart = next_release.saturating_sub(open.release);
@@ -352,7 +361,8 @@ impl Assembly {
     fn keep(&mut self, g: &mut Ground<'_>, open: Open, response: i64) {
         if let Some(late) = open.late {
             let place = self.late.partition_point(|r| r.record.latency_ns >= late.latency_ns);
-            self.late.insert(place, LateWakeUp { activation: self.record.cycles - 1, record: *late });
+            self.late
+                .insert(place, LateWakeUp { activation: self.record.cycles - 1, record: *late });
             self.late.truncate(g.options.worst);
         }
         let worst = &mut self.record.worst;

@@ -68,12 +68,11 @@ impl Calls {
             "futex" | "futex_time64" => Kind::Futex,
             "poll" | "ppoll" | "ppoll_time64" => Kind::Poll,
             "select" | "pselect6" | "pselect6_time64" | "_newselect" => Kind::Select,
-            "read" | "write" | "readv" | "writev" | "pread64" | "pwrite64" | "recvfrom" | "recvmsg"
-            | "recvmmsg" | "recvmmsg_time64" | "sendto" | "sendmsg" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2"
-            | "accept" | "accept4" | "connect" | "fsync" | "fdatasync" | "flock" | "mq_timedreceive"
-            | "mq_timedsend" | "msgrcv" | "msgsnd" | "semop" | "semtimedop" | "io_uring_enter" => {
-                Kind::OnDescriptor
-            }
+            "read" | "write" | "readv" | "writev" | "pread64" | "pwrite64" | "recvfrom"
+            | "recvmsg" | "recvmmsg" | "recvmmsg_time64" | "sendto" | "sendmsg" | "epoll_wait"
+            | "epoll_pwait" | "epoll_pwait2" | "accept" | "accept4" | "connect" | "fsync"
+            | "fdatasync" | "flock" | "mq_timedreceive" | "mq_timedsend" | "msgrcv" | "msgsnd"
+            | "semop" | "semtimedop" | "io_uring_enter" => Kind::OnDescriptor,
             "ioctl" | "fcntl" | "fcntl64" => Kind::Command,
             "sched_yield" => Kind::Yield,
             _ => Kind::Other,
@@ -98,7 +97,8 @@ impl Calls {
 
     /// For people: the call with what tells it from others.
     pub(super) fn words(&self, call: &Call) -> String {
-        let name = self.name(call.id).map_or_else(|| format!("system call {}", call.id), str::to_owned);
+        let name =
+            self.name(call.id).map_or_else(|| format!("system call {}", call.id), str::to_owned);
         let [a, b, ..] = call.args;
         match self.kind(call.id) {
             Kind::ClockNanosleep if b & ABSOLUTE != 0 => format!("{name} to an absolute time"),
@@ -107,7 +107,9 @@ impl Calls {
                 format!("{name} lock {a:#x} (with priority inheritance)")
             }
             Kind::Futex => format!("{name} {a:#x}"),
-            Kind::OnDescriptor | Kind::Command => format!("{name} of descriptor {}", a & 0xffff_ffff),
+            Kind::OnDescriptor | Kind::Command => {
+                format!("{name} of descriptor {}", a & 0xffff_ffff)
+            }
             _ => name,
         }
     }

@@ -146,10 +146,9 @@ impl Cycles {
     /// One thread more, from here on.
     pub fn watch(&mut self, pid: i32) {
         self.engine.watch(pid);
-        self.threads.entry(pid).or_insert_with(|| Thread {
-            tracker: Tracker::new(pid),
-            assembly: Assembly::new(pid),
-        });
+        self.threads
+            .entry(pid)
+            .or_insert_with(|| Thread { tracker: Tracker::new(pid), assembly: Assembly::new(pid) });
     }
 
     /// Gives a thread the name that another source knows.

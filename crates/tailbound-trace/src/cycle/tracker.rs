@@ -138,7 +138,12 @@ impl Tracker {
 
     /// Takes an event that names the thread, or was made in its time; `wakeup` ended with it. A piece
     /// that came to its end is handed over.
-    pub(super) fn entry(&mut self, c: &mut Ctx<'_>, e: &Entry, wakeup: Option<&WakeUp>) -> Option<Piece> {
+    pub(super) fn entry(
+        &mut self,
+        c: &mut Ctx<'_>,
+        e: &Entry,
+        wakeup: Option<&WakeUp>,
+    ) -> Option<Piece> {
         match e.event {
             Event::Switch { prev, prev_state, .. } if prev == self.pid => {
                 return self.leaves(c, e, prev_state);
@@ -326,7 +331,8 @@ impl Tracker {
             None => c.unexplained(Phase::Blocked),
         };
         within.push(Part { ns: asleep_to.saturating_sub(sleep.from), what }, 0);
-        let ready = Late { pid: self.pid, due_ns: asleep_to, end_ns: t, cpu: Some(e.cpu), ours: false };
+        let ready =
+            Late { pid: self.pid, due_ns: asleep_to, end_ns: t, cpu: Some(e.cpu), ours: false };
         let ground = c.ground;
         if asleep_to < t {
             let after = wakeup.as_ref().map(|w| WakeUp { due_ns: None, fire: None, ..w.clone() });
@@ -441,7 +447,8 @@ impl Tracker {
                 let last = owner.map_or_else(String::new, |o| {
                     format!(", last got by {}", engine.thread_name(o))
                 });
-                let of = self.call.map_or_else(String::new, |k| format!(" in {}", c.calls.words(&k)));
+                let of =
+                    self.call.map_or_else(String::new, |k| format!(" in {}", c.calls.words(&k)));
                 blocked(format!("in a lock of the kernel{of}{last}{woken}"))
             }
             (None, None) if sleep.fault => {
@@ -452,18 +459,18 @@ impl Tracker {
                 let words = c.calls.words(&call);
                 let waker = self.woken_in;
                 match (c.calls.futex(&call), by) {
-                    (Some(futex), Some(by))
-                        if waker.is_some_and(|w| c.calls.wakes(&w, futex)) =>
-                    {
+                    (Some(futex), Some(by)) if waker.is_some_and(|w| c.calls.wakes(&w, futex)) => {
                         blocked(format!("in {words}, released by {by}"))
                     }
                     _ if timed => blocked(format!("in {words}")),
                     _ => blocked(format!("in {words}{woken}")),
                 }
             }
-            (None, None) => {
-                (Cause::Blocked, format!("in a call that was not recorded{woken}"), Sureness::Unsure)
-            }
+            (None, None) => (
+                Cause::Blocked,
+                format!("in a call that was not recorded{woken}"),
+                Sureness::Unsure,
+            ),
         };
         c.what(Phase::Blocked, cause, who, sureness)
     }

@@ -86,7 +86,9 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
             ),
         };
         return match run.header.plan.blame {
-            Some(_) => Ok(Answer { name: input::name(path), notes: vec![text], ..Answer::default() }),
+            Some(_) => {
+                Ok(Answer { name: input::name(path), notes: vec![text], ..Answer::default() })
+            }
             None => Err(Failure::usage(text)),
         };
     }
@@ -189,7 +191,13 @@ pub(crate) fn rows(found: &Found) -> Vec<ThreadRow<'_>> {
                 0..=98 => u32::try_from(99 - prio).ok(),
                 _ => None,
             };
-            ThreadRow { pid, comm: &t.comm, priority, cpu: (!moved).then_some(cpu), wakeups: &t.wakeups }
+            ThreadRow {
+                pid,
+                comm: &t.comm,
+                priority,
+                cpu: (!moved).then_some(cpu),
+                wakeups: &t.wakeups,
+            }
         })
         .collect()
 }

@@ -356,9 +356,8 @@ fn answer(
     use std::os::unix::process::ExitStatusExt as _;
     let mut value = words::json(&run.cycles);
     if let Some(members) = value.as_object_mut() {
-        let command = status.map(|s| {
-            json!({"code": s.code(), "signal": s.signal(), "text": process::ended(s)})
-        });
+        let command = status
+            .map(|s| json!({"code": s.code(), "signal": s.signal(), "text": process::ended(s)}));
         members.insert("command".to_owned(), json!(command));
         members.insert("measured_ns".to_owned(), json!(run.measured_ns()));
         members.insert("events".to_owned(), json!(events));

@@ -15,7 +15,12 @@ use crate::symbols::Symbols;
 use story::Truth;
 
 /// The cycles of `pids` in `entries`, of which those between two times of `holes` are lost.
-fn cycles(pids: &[i32], entries: &[Entry], holes: &[(u64, u64)], wish: Wish) -> BTreeMap<i32, Found> {
+fn cycles(
+    pids: &[i32],
+    entries: &[Entry],
+    holes: &[(u64, u64)],
+    wish: Wish,
+) -> BTreeMap<i32, Found> {
     let symbols = Arc::new(Symbols::parse("1 t hrtimer_wakeup\n2 t end\n"));
     let calls = Arc::new(Calls::new(story::CALLS));
     let mut cycles = Cycles::new(symbols, calls, Ground::default(), wish);
@@ -59,7 +64,9 @@ fn faults(found: &Found, truth: &[Truth], holes: &[(u64, u64)]) -> Vec<String> {
     let found: std::collections::HashSet<u64> = jobs.iter().map(end).collect();
     for t in truth.iter().filter(|t| (first..=last).contains(&t.end) && !found.contains(&t.end)) {
         // What came in or right beside a hole may be left out, and is never made up.
-        let near = holes.iter().any(|(from, to)| t.release < *to + 60_000_000 && t.end + 60_000_000 > *from);
+        let near = holes
+            .iter()
+            .any(|(from, to)| t.release < *to + 60_000_000 && t.end + 60_000_000 > *from);
         if !near {
             out.push(format!("{t:?} was not found"));
         }

@@ -18,7 +18,10 @@ fn set(random: &mut Random) -> Vec<Spec> {
                 0 | 1 => Pacing::Timer { period },
                 2 => Pacing::Outside { period, jitter: random.within(0, period / 8) },
                 _ if random.one_in(2) => Pacing::Relative { sleep: period },
-                _ => Pacing::Sporadic { least: period / 2, more: random.within(period / 2, period * 2) },
+                _ => Pacing::Sporadic {
+                    least: period / 2,
+                    more: random.within(period / 2, period * 2),
+                },
             };
             let mut steps = vec![Step::Run(share / 4, share / 2)];
             for n in 0..random.next() % 4 {
@@ -49,9 +52,7 @@ fn set(random: &mut Random) -> Vec<Spec> {
 
 fn period_is_right(pacing: Pacing, pace: &tailbound_core::cycle::Pace) -> bool {
     let near = |period: u64, share: f64| {
-        pace.period_ns.is_some_and(|p| {
-            (p as f64 / period as f64 - 1.0).abs() <= share
-        })
+        pace.period_ns.is_some_and(|p| (p as f64 / period as f64 - 1.0).abs() <= share)
     };
     match pacing {
         Pacing::Timer { period } => pace.kind == PaceKind::Periodic && near(period, 0.001),
@@ -112,7 +113,12 @@ fn play(seed: u64, sets: u64, lossy: bool) -> (usize, Vec<String>, Vec<String>) 
 #[test]
 fn periods_are_found_and_no_cycle_is_split_or_joined() {
     let (threads, paces, wrong) = play(1, 240, false);
-    assert!(wrong.is_empty(), "{} of {threads}: {:#?}", wrong.len(), wrong.get(..6.min(wrong.len())));
+    assert!(
+        wrong.is_empty(),
+        "{} of {threads}: {:#?}",
+        wrong.len(),
+        wrong.get(..6.min(wrong.len()))
+    );
     assert!(
         paces.len() * 100 <= threads,
         "{} of {threads}: {:#?}",
@@ -124,6 +130,16 @@ fn periods_are_found_and_no_cycle_is_split_or_joined() {
 #[test]
 fn lost_events_break_cycles_and_never_make_up_others() {
     let (threads, paces, wrong) = play(5000, 120, true);
-    assert!(wrong.is_empty(), "{} of {threads}: {:#?}", wrong.len(), wrong.get(..6.min(wrong.len())));
-    assert!(paces.len() * 100 <= threads, "{} of {threads}: {:#?}", paces.len(), paces.get(..6.min(paces.len())));
+    assert!(
+        wrong.is_empty(),
+        "{} of {threads}: {:#?}",
+        wrong.len(),
+        wrong.get(..6.min(wrong.len()))
+    );
+    assert!(
+        paces.len() * 100 <= threads,
+        "{} of {threads}: {:#?}",
+        paces.len(),
+        paces.get(..6.min(paces.len()))
+    );
 }

@@ -64,7 +64,13 @@ pub(super) enum Pacing {
 pub(super) enum Step {
     Run(u64, u64),
     /// Sleeps within the cycle, in a call of this number with these arguments.
-    Suspend { id: i64, args: [u64; 4], least: u64, most: u64, one_in: u64 },
+    Suspend {
+        id: i64,
+        args: [u64; 4],
+        least: u64,
+        most: u64,
+        one_in: u64,
+    },
     /// A call that does not sleep.
     Call(i64, [u64; 4]),
     Yield,
