@@ -23,6 +23,8 @@ use super::wait::{Piece, Site, Wait};
 const WAITS_MIN: usize = 4;
 /// More regular than this is exact.
 const EXACT: f64 = 0.002;
+/// A share of less says no less: a loop that is always late does not sleep at all.
+const FLOOR: f64 = 0.02;
 /// A finer name has to be better by this (a logarithm) to be taken for a coarser one.
 const FINER: f64 = 0.1;
 /// How far the next best must be behind (a logarithm) to be sure, and likely.
@@ -120,5 +122,5 @@ fn releases(c: &Candidate<'_>, most: usize) -> Vec<u64> {
 fn score(c: &Candidate<'_>, span: u64, known: &Known) -> f64 {
     let share = c.asleep_ns.real() / span.real();
     let irregular = Pace::irregularity(&releases(c, LOOKED_AT), known.period_ns);
-    (share + 1e-9).ln() - (irregular + EXACT).ln()
+    (share + FLOOR).ln() - (irregular + EXACT).ln()
 }

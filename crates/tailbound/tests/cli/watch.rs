@@ -96,8 +96,8 @@ fn period_and_waits_of_a_started_program_are_found() {
 fn a_sleep_in_the_cycle_is_told_and_the_deadline_judges_the_response() {
     let folder = folder();
     let Some(program) = able().then(|| control(folder.path())).flatten() else { return };
-    // The service's thread sleeps 3 ms in each of its cycles; asked for by name, it is watched too.
-    let words = ["--json", "--comm", "control", "--comm", "service", "--deadline", "1ms"];
+    // The service's thread waits for a question in read, and sleeps 3 ms in each of its cycles.
+    let words = ["--json", "--comm", "service", "--activation", "read", "--deadline", "1ms"];
     let words: Vec<&str> =
         words.into_iter().chain(["--", &program, "150", "10000", "3000"]).collect();
     let out = watch(folder.path(), &words);
@@ -163,7 +163,7 @@ fn what_cannot_be_watched_is_refused() {
         (&["watch"][..], "required"),
         (&["watch", "--pid", "1", "--", "true"], "cannot be used with"),
         (&["watch", "--pid", "999999999"], "no process"),
-        (&["watch", "--period", "0", "--", "true"], "above zero"),
+        (&["watch", "--period", "0us", "--", "true"], "above zero"),
         (&["watch", "--activation", "raed", "--", "true"], "did you mean `read`"),
         (&["watch", "--keep", "0", "--", "true"], "--keep"),
     ] {
