@@ -295,6 +295,7 @@ mod tests {
             chain: Vec::new(),
             lanes: Vec::new(),
             tracing_ns: 0,
+            near: false,
             lost: false,
         }
     }
