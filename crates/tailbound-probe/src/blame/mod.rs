@@ -173,7 +173,8 @@ impl Blamer {
     /// What is known of the machine.
     pub fn on_ground(&mut self, virtual_machine: Option<bool>, virtual_time: bool) {
         self.ground.virtual_machine = virtual_machine;
-        self.ground.virtual_time = virtual_time;
+        // Several CPUs take turns in virtual time: then one that is silent may have waited for its turn.
+        self.ground.virtual_time = virtual_time && self.cpus.len() == 1;
     }
 
     /// Lets the trace run beside the threads. What is refused is a finding: they run already.
