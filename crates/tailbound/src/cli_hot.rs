@@ -14,7 +14,7 @@ use clap::Args;
 wake-up late: tailbound blame. It needs root or CAP_PERFMON. Ctrl-C gives the result so far. Examples:\n  \
 tailbound hot -c 1 -D 30s\n  \
 tailbound hot --pid $(pidof controller) --html hot.html\n\
-Exit status: 0 samples were taken, 1 none could be, 2 wrong arguments."
+Exit status: 0 samples were taken, 1 none were, 2 wrong arguments, 3 it cannot be done here."
 )]
 pub(crate) struct HotArgs {
     /// CPUs that are sampled [default: all that are online]
