@@ -28,6 +28,7 @@
 #[path = "../../../tailbound-import/tests/import/altered.rs"]
 mod altered;
 mod apart;
+mod blame_trace;
 mod bounds;
 mod campaign;
 mod check;
