@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use tailbound_core::Run;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::record::{Clocks, Event, ExceedanceRecord, WARM_UP_OVER};
-use tailbound_report::export::{Exported, Format, export};
+use tailbound_report::export::{Exported, Format, export, late_wakeups};
 use tailbound_stats::Analysis;
 
 /// The fields of a message: number, and a value or bytes.
@@ -277,4 +277,22 @@ fn hostile_names_and_times_do_no_harm() {
     assert!(!read.tracks.values().any(|(name, _)| harmful(name)));
     assert!(!read.slices.iter().any(|(_, _, _, name, _)| harmful(name)));
     assert!(!read.notes.iter().any(|(_, words)| harmful(words)));
+}
+
+#[test]
+fn late_wake_ups_of_another_tools_trace_have_tracks_by_the_names_of_threads() {
+    let mut records = blames::all();
+    for r in &mut records {
+        "controller".clone_into(&mut r.name);
+    }
+    let read = read(&late_wakeups(&records, "trace.dat"));
+    assert!(read.clocks.is_empty() && read.timed_by.iter().all(Option::is_none));
+    let names: Vec<&str> = read.tracks.values().map(|(n, _)| n.as_str()).collect();
+    for name in ["tailbound trace.dat", "latency", "cause", "CPU 0", "CPU 1"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    assert!(names.iter().any(|n| n.starts_with("controller")), "{names:?}");
+    let whole = read.slices.iter().filter(|(t, .., depth)| t.ends_with("latency") && *depth == 0);
+    assert_eq!(whole.count(), records.len());
+    assert!(read.tracks.values().all(|(n, _)| !n.contains("latest of each second")));
 }

@@ -189,7 +189,7 @@ fn records_of_every_kernel_are_decoded() {
         assert_eq!(page.size, 4096, "{kernel}");
         let of = |w: &&str| texts.iter().find(|(place, _)| place.rsplit('/').next() == Some(*w));
         for wanted in WANTED {
-            let there = texts.get(&format!("{}/{}", wanted.system, wanted.name)).is_some();
+            let there = texts.contains_key(&format!("{}/{}", wanted.system, wanted.name));
             assert_eq!(there, !absent.contains(&wanted.name), "{kernel}: {}", wanted.name);
         }
         let names = WANTED.iter().map(|w| w.name);

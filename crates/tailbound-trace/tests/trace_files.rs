@@ -109,7 +109,7 @@ fn functions_and_names_are_read() {
     let timed = found
         .records
         .iter()
-        .any(|r| r.name == "cyclictest" && r.parts.iter().any(|p| p.phase.to_string() == "timer"));
+        .any(|r| r.name == "cyclictest" && r.parts.iter().any(|p| p.phase == "timer"));
     assert!(timed, "its timers were due on the trace's clock");
 }
 

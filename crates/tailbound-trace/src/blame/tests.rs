@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness};
 use tailbound_core::words::Word;
 
-use super::{Engine, Ground, Late, Watched};
+use super::{DueTimes, Engine, Follow, Ground, Late, Wanted, Watched};
 use crate::event::{Entry, Event, Flags, Vector};
 use crate::symbols::Symbols;
 
@@ -455,4 +455,48 @@ fn idle_states_and_lost_events_are_told() {
     assert_eq!(record.culprit(), (Cause::IdleExit, "state 3"));
     assert!(!record.lost && idle(true).lost);
     assert!(record.chain.iter().any(|s| s.contains("idle state (state 3)")), "{:?}", record.chain);
+}
+
+#[test]
+fn due_times_of_another_clock_are_carried_over() {
+    let latency = |due_ns: i64, due_times: DueTimes| {
+        let mut story = Story::new(5, 120).timer(200, 5).target(5000, 5, 120);
+        let start = Event::TimerStart { timer: 1, function: TIMER_FN, due_ns };
+        let start = Entry { t_ns: DUE - 200_000, ..at(0, 0, TARGET, THREAD, start) };
+        story.entries.insert(0, start);
+        for e in &mut story.entries {
+            if let Event::TimerExpire { now_ns, .. } = &mut e.event {
+                *now_ns = due_ns + 300;
+            }
+        }
+        let watched = Watched::Threads(BTreeSet::from([TARGET]));
+        let wanted = Wanted { realtime: true, above_ns: 0, most: 1 };
+        let mut follow = Follow::new(watched, symbols(), Ground::default(), wanted);
+        follow.due_times(due_times);
+        story.entries.iter().for_each(|e| follow.entry(e));
+        follow.finish().records.first().map(|r| r.latency_ns)
+    };
+    let on_trace = i64::try_from(DUE).expect("small");
+    assert_eq!(latency(on_trace, DueTimes::OnTraceClock), Some(5000));
+    // The expiry was recorded at 700 and was 300 late by its own clock.
+    assert_eq!(latency(77_000, DueTimes::CarriedOver), Some(4600));
+    let since_1970 = 1_795_287_536_000_000_000;
+    assert_eq!(latency(since_1970, DueTimes::OnTraceClock), Some(4600), "CLOCK_REALTIME");
+}
+
+#[test]
+fn a_wake_up_with_very_many_parts_keeps_the_longest_and_its_length() {
+    let mut story = Story::new(5, 120).timer(200, 5);
+    for i in 0..20_000u64 {
+        let t = 10_000 + i * 2000;
+        let long = if i == 7000 { 1950 } else { 100 };
+        story = story
+            .then(t, 0, 5, HARD, Event::IrqEntry { irq: 9, name: Word::new("eth0") })
+            .then(t + long, 0, 5, HARD, Event::IrqExit { irq: 9 });
+    }
+    let record = story.target(60_000_000, 5, 120).metal();
+    assert!(record.parts.len() <= 256, "{}", record.parts.len());
+    let irq = record.parts.iter().filter(|p| p.cause == Cause::Interrupt).map(|p| p.ns).max();
+    assert!(irq >= Some(1950), "{irq:?}");
+    assert!(record.lanes.iter().all(|l| l.spans.len() <= 512));
 }

@@ -84,13 +84,13 @@ const GROUPS: &[Group] = &[
     ),
 ];
 
-/// What is lost for want of events. `seen` are the names of those that occurred.
+/// What is lost for want of events. `has` are the names of those that the trace has.
 #[must_use]
-pub fn lacking(seen: &[&str], x86: bool) -> Vec<Lack> {
+pub fn lacking(has: &[&str], x86: bool) -> Vec<Lack> {
     debug_assert!(GROUPS.iter().flat_map(|g| g.names).all(|n| WANTED.iter().any(|w| w.name == *n)));
-    let has = |g: &Group| g.names.iter().any(|n| seen.contains(n));
+    let there = |g: &Group| g.names.iter().any(|n| has.contains(n));
     let mut out: Vec<Lack> = Vec::new();
-    for group in GROUPS.iter().filter(|g| !has(g) && (x86 || !g.x86)) {
+    for group in GROUPS.iter().filter(|g| !there(g) && (x86 || !g.x86)) {
         // The first says it for both.
         if !out.iter().any(|l| l.events.contains(group.lack.events)) {
             out.push(group.lack);

@@ -224,9 +224,17 @@ fn told(
         out.push(format!("{lacking}: the event is not used"));
     }
     let x86 = info.uname.as_deref().is_none_or(|u| u.ends_with("86_64") || u.ends_with("86"));
-    let lacks = dat::lacking(seen, x86);
+    // What has a description was recorded, if it happened.
+    let recorded: Vec<&str> = info.formats.iter().map(|f| f.name.as_str()).collect();
+    let lacks = dat::lacking(&recorded, x86);
     for lack in &lacks {
         out.push(format!("the trace has no {}: {}", lack.events, lack.lost));
+    }
+    if lacks.is_empty() && !timers {
+        out.push(
+            "no timer expired in the trace, or none was recorded: lateness counts from the wake-up"
+                .to_owned(),
+        );
     }
     if !lacks.is_empty() {
         out.push(format!("all that is understood is recorded with `{}`", dat::RECORD));

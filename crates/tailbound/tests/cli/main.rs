@@ -31,7 +31,11 @@
 #[path = "../../../tailbound-import/tests/import/altered.rs"]
 mod altered;
 mod apart;
+<<<<<<< HEAD
 mod blame;
+=======
+mod blame_trace;
+>>>>>>> dat
 mod bounds;
 mod campaign;
 mod check;

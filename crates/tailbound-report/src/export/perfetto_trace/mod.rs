@@ -41,17 +41,23 @@ pub(super) fn bytes(run: &Run) -> Vec<u8> {
     trace.finish()
 }
 
-/// Late wake-ups that are no run's, by the names of their threads; times are those of the records.
+/// Late wake-ups that are no run's, by the names of their threads, and where one name woke on several CPUs
+/// by those too: such are mostly several threads. Times are those of the records.
 pub(super) fn of_records(records: &[BlameRecord], name: &str) -> Vec<u8> {
     let mut trace = Trace::new(name, None, 0);
     let root = trace.track(&format!("tailbound {name}"), None);
-    let mut names: Vec<&str> = records.iter().map(|r| r.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
-        let mut own: Vec<&BlameRecord> = records.iter().filter(|r| r.name == name).collect();
+    let mut groups: BTreeMap<(&str, Option<u32>), Vec<&BlameRecord>> = BTreeMap::new();
+    for r in records {
+        groups.entry((r.name.as_str(), r.cpu)).or_default().push(r);
+    }
+    let several = |name: &str| groups.keys().filter(|(n, _)| *n == name).count() > 1;
+    for ((name, cpu), own) in &groups {
+        let mut own = own.clone();
         own.sort_by_key(|r| r.t_ns);
-        let group = trace.track(name, Some(root));
+        let group = match cpu.filter(|_| several(name)) {
+            Some(cpu) => trace.track(&format!("{name} on CPU {cpu}"), Some(root)),
+            None => trace.track(name, Some(root)),
+        };
         let latency = trace.track("latency", Some(group));
         trace.slices(latency, &own.iter().flat_map(|r| latencies(r)).collect::<Vec<_>>());
         let cause = trace.track("cause", Some(group));

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `blame` of files that trace-cmd recorded. Their origin: `tailbound-trace/tests/data/trace-cmd/README.md`.
+
+use std::path::Path;
+
+use crate::{call, folder, status, stderr, stdout};
+
+const FILE: &str = "linux-6.1-rt-v7-zstd.dat";
+
+fn copied(folder: &Path, name: &str, to: &str) {
+    let from =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tailbound-trace/tests/data/trace-cmd");
+    std::fs::copy(from.join(name), folder.join(to)).unwrap();
+}
+
+#[test]
+fn a_trace_is_told_as_text_json_page_and_perfetto_trace() {
+    let folder = folder();
+    // By what is in it, whatever its name.
+    copied(folder.path(), FILE, "mine.bin");
+    let words = ["blame", "mine.bin", "--html", "p.html", "--perfetto", "p.pftrace"];
+    let out = call(folder.path(), &words);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let text = stdout(&out);
+    for word in ["cyclictest", "clock: mono", "version 7", "no workqueue:workqueue_execute_start"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let length = |name: &str| folder.path().join(name).metadata().unwrap().len();
+    assert!(length("p.html") > 10_000 && length("p.pftrace") > 10_000);
+    let again = call(folder.path(), &words);
+    assert_eq!(status(&again), 2, "existing files are kept: {}", stderr(&again));
+
+    let out = call(folder.path(), &["blame", "mine.bin", "--json", "--comm", "cyclictest"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&out)).unwrap();
+    assert_eq!(json["trace"]["clock"], "mono");
+    assert_eq!(json["trace"]["records"], 581, "as trace-cmd report counts");
+    let threads = json["threads"].as_array().unwrap();
+    assert!(!threads.is_empty() && threads.iter().all(|t| t["name"] == "cyclictest"), "{json}");
+}
+
+#[test]
+fn a_trace_that_cannot_serve_says_what_to_do() {
+    let folder = folder();
+    copied(folder.path(), "linux-6.12-rt-v6-two.dat", "whole.dat");
+    let whole = std::fs::read(folder.path().join("whole.dat")).unwrap();
+    std::fs::write(folder.path().join("cut.dat"), &whole[..whole.len() - 5000]).unwrap();
+    let out = call(folder.path(), &["blame", "cut.dat", "--all"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    assert!(stdout(&out).contains("cut off at byte"), "{}", stdout(&out));
+    std::fs::write(folder.path().join("short.dat"), &whole[..1000]).unwrap();
+    let out = call(folder.path(), &["blame", "short.dat"]);
+    assert_eq!(status(&out), 2);
+    assert!(stderr(&out).contains("it ends at byte 1000"), "{}", stderr(&out));
+    // The event is there under another name: as if it had not been recorded.
+    let at = whole.windows(18).position(|w| w == b"name: sched_waking").unwrap();
+    let mut without = whole;
+    without[at + 6..at + 18].copy_from_slice(b"sched_nothin");
+    std::fs::write(folder.path().join("without.dat"), &without).unwrap();
+    let out = call(folder.path(), &["blame", "without.dat"]);
+    assert_eq!(status(&out), 2);
+    let text = stderr(&out);
+    assert!(
+        text.contains("no sched:sched_waking") && text.contains("trace-cmd record -C mono"),
+        "{text}"
+    );
+}
