@@ -31,11 +31,8 @@
 #[path = "../../../tailbound-import/tests/import/altered.rs"]
 mod altered;
 mod apart;
-<<<<<<< HEAD
 mod blame;
-=======
 mod blame_trace;
->>>>>>> dat
 mod bounds;
 mod campaign;
 mod check;
