@@ -60,6 +60,13 @@ fn plan() -> Value {
 
 /// Cycles of a watched thread.
 fn cycle(distribution: &Value) -> Value {
+    let worst = json!({"thread": 0, "name": "n", "t_ns": 1, "latency_ns": 2, "cpu": 3,
+                      "parts": [{"phase": "running", "from_ns": 0, "ns": 2, "cause": "own",
+                                 "who": "w", "sureness": "likely"}],
+                      "chain": ["c"],
+                      "lanes": [{"cpu": 3, "spans": [{"from_ns": -1, "to_ns": 2,
+                                                      "activity": "idle", "who": "w"}]}],
+                      "tracing_ns": 1, "lost": true});
     json!({"type": "cycle", "thread": 0, "name": "n", "tid": 7, "process": 6, "policy": "fifo:80",
            "cpu": 1,
            "activation": {"wait": "w", "waits": 1, "others": 2, "sureness": "sure", "given": true},
@@ -71,14 +78,10 @@ fn cycle(distribution: &Value) -> Value {
            "causes": [{"phase": "blocked", "cause": "blocked", "who": "in read", "sureness": "sure",
                        "cycles": 1, "total_ns": 5, "worst_ns": 5}],
            "causes_left_out_ns": 1,
-           "worst": [{"thread": 0, "name": "n", "t_ns": 1, "latency_ns": 2, "cpu": 3,
-                      "parts": [{"phase": "running", "from_ns": 0, "ns": 2, "cause": "own",
-                                 "who": "w", "sureness": "likely"}],
-                      "chain": ["c"],
-                      "lanes": [{"cpu": 3, "spans": [{"from_ns": -1, "to_ns": 2,
-                                                      "activity": "idle", "who": "w"}]}],
-                      "tracing_ns": 1, "lost": true}],
-           "jobs": [[1, 2, 3, 4, 5]], "jobs_left_out": 1})
+           "worst": [worst],
+           "jobs": [{"release_ns": 1, "wakeup_ns": 2, "execution_ns": 3, "blocked_ns": 4,
+                     "response_ns": 5}],
+           "jobs_left_out": 1})
 }
 
 /// One line of each type, with every field filled.

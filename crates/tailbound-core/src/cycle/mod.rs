@@ -121,7 +121,6 @@ pub struct CycleCause {
 
 /// One cycle in figures: what task models are made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "[i64; 5]", into = "[i64; 5]")]
 pub struct Job {
     /// When it was released, on the run's clock.
     pub release_ns: i64,
@@ -133,12 +132,6 @@ pub struct Job {
     pub blocked_ns: i64,
     /// Release to end.
     pub response_ns: i64,
-}
-
-impl From<[i64; 5]> for Job {
-    fn from([release_ns, wakeup_ns, execution_ns, blocked_ns, response_ns]: [i64; 5]) -> Self {
-        Self { release_ns, wakeup_ns, execution_ns, blocked_ns, response_ns }
-    }
 }
 
 impl From<Job> for [i64; 5] {

@@ -161,8 +161,8 @@ impl Assembly {
         self.learning.push(piece);
         let pieces = self.learning.len();
         // A look takes time: after 50, 100, 200, … pieces, and where it must come to an end.
-        let look =
-            pieces >= AT_MOST.0 || pieces >= 50 && (pieces.is_power_of_two() || pieces.is_multiple_of(400));
+        let look = pieces >= AT_MOST.0
+            || pieces >= 50 && (pieces.is_power_of_two() || pieces.is_multiple_of(400));
         if look {
             self.learn(g, false);
         }

@@ -42,7 +42,7 @@ impl Random {
         from + self.next() % (to - from).max(1)
     }
     pub(super) fn one_in(&mut self, n: u64) -> bool {
-        self.next() % n == 0
+        self.next().is_multiple_of(n)
     }
 }
 
