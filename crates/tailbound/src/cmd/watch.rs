@@ -115,7 +115,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     };
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let rules = match args.rules {
-        true => Some(RuleCheck::new(&root).map_err(Failure::cannot)?),
+        true => Some(RuleCheck::new(&root, !args.no_stacks).map_err(Failure::cannot)?),
         false => None,
     };
     let began = clocks();
