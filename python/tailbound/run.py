@@ -168,8 +168,8 @@ class Run:
         self._lines = {}
 
     _KEPT = frozenset(
-        ["event", "second", "window", "block", "exceedance", "violation", "load", "raw", "work", "figure", "timeline", "self-cost", "after",
-         "digest"]
+        ["event", "second", "window", "block", "exceedance", "blame", "cycle", "violation", "load", "raw", "work", "figure", "timeline", "self-cost",
+         "after", "digest"]
     )
 
     def _absorb(self, kind, record):

@@ -235,7 +235,7 @@ fn cycle(c: &CycleRecord) -> Result<(), LimitError> {
     }
     c.worst.iter().try_for_each(blame)?;
     [&c.wakeup, &c.execution, &c.blocked, &c.response].into_iter().try_for_each(distribution)?;
-    count("cycles", [c.cycles, c.broken, c.lossy, c.misses, c.page_faults, c.jobs_left_out])?;
+    count("cycles", [c.cycles, c.broken, c.lossy, c.overruns, c.misses, c.page_faults, c.jobs_left_out])?;
     let pace = [c.pace.period_ns, c.pace.jitter_ns, c.pace.least_ns, c.deadline_ns];
     ns("period_ns or deadline_ns", pace.into_iter().flatten())?;
     ns("total_ns", c.causes.iter().flat_map(|x| [x.total_ns, x.worst_ns]))?;

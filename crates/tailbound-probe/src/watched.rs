@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::blame::BlameRecord;
 use tailbound_core::cycle::CycleRecord;
-use tailbound_core::record::SecondRecord;
+use tailbound_core::record::{BlockRecord, SecondRecord};
+pub use tailbound_trace::cycle::LateWakeUp;
 use tailbound_trace::cycle::{Cycles, Found};
 
 use crate::recording::Recorded;
@@ -20,9 +20,11 @@ pub struct WatchedThread {
     /// Its cycles.
     pub cycles: CycleRecord,
     /// Its latest wake-ups at the begin of a cycle.
-    pub late: Vec<BlameRecord>,
+    pub late: Vec<LateWakeUp>,
     /// Those wake-ups by the second.
     pub seconds: Vec<SecondRecord>,
+    /// The same in stretches.
+    pub blocks: Vec<BlockRecord>,
 }
 
 /// Everything.
@@ -65,16 +67,17 @@ fn one(
     number: u32,
     begin_ns: u64,
 ) -> Option<WatchedThread> {
-    let Found { mut cycles, mut late, mut seconds } = found.remove(&tid)?;
+    let Found { mut cycles, mut late, mut seconds, mut blocks } = found.remove(&tid)?;
     let begin = i64::try_from(begin_ns).unwrap_or(0);
     (cycles.thread, cycles.process, cycles.policy) = (number, known.pid, known.policy);
     cycles.name.clone_from(&known.name);
-    for record in cycles.worst.iter_mut().chain(&mut late) {
+    for record in cycles.worst.iter_mut().chain(late.iter_mut().map(|l| &mut l.record)) {
         record.thread = number;
         record.name.clone_from(&known.name);
         record.t_ns = record.t_ns.saturating_sub(begin);
     }
     cycles.jobs.iter_mut().for_each(|j| j.release_ns = j.release_ns.saturating_sub(begin));
     seconds.iter_mut().for_each(|s| s.thread = number);
-    Some(WatchedThread { cycles, late, seconds })
+    blocks.iter_mut().for_each(|b| b.thread = number);
+    Some(WatchedThread { cycles, late, seconds, blocks })
 }

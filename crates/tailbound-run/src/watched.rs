@@ -19,7 +19,7 @@ use tailbound_core::units::grouped;
 use tailbound_core::{
     Context, CpuSet, EndReason, Finding, Plan, Policy, Requirement, Run, ThreadEnd, utc,
 };
-use tailbound_probe::watched::{Watched, WatchedThread};
+use tailbound_probe::watched::{LateWakeUp, Watched, WatchedThread};
 
 /// What else is known of it.
 #[derive(Clone, Debug)]
@@ -59,10 +59,13 @@ pub fn run_of(watched: Watched, about: About) -> Run {
         cost.insert("watch_event_ns".to_owned(), tailbound_core::number::Real::real(ns));
     }
     run.self_cost = cost;
+    let all = watched.threads.iter().map(|t| t.cycles.thread.saturating_add(1)).max().unwrap_or(0);
     for thread in watched.threads.into_iter().filter(|t| t.cycles.cycles > 0) {
-        add(&mut run, thread, about.deadline_ns);
+        add(&mut run, thread, all, &about);
     }
     run.violations.clone_from(&about.violations);
+    run.exceedances.sort_by_key(|e| e.t_ns);
+    run.blocks.sort_by_key(|b| (b.second, b.thread));
     run.seconds.sort_by_key(|s| (s.second, s.thread));
     let lines = run.lines().count() as u64;
     run.end = Some(End { reason: about.reason, measured_ns: about.measured_ns, lines });
@@ -70,39 +73,47 @@ pub fn run_of(watched: Watched, about: About) -> Run {
     run
 }
 
-fn add(run: &mut Run, thread: WatchedThread, deadline_ns: Option<i64>) {
-    let WatchedThread { cycles, late, seconds } = thread;
+/// `all`: the number of the first thread that is none; the seconds of a thread are of its wake-ups, so that
+/// its responses have a number of their own.
+fn add(run: &mut Run, thread: WatchedThread, all: u32, about: &About) {
+    let WatchedThread { cycles, mut late, seconds, blocks } = thread;
+    late.sort_by_key(|l| l.activation);
     let counters = BTreeMap::from([("page_faults".to_owned(), cycles.page_faults)]);
+    let ended = match about.reason {
+        EndReason::Complete => ThreadEnd::Complete,
+        _ => ThreadEnd::Stopped,
+    };
     let mut dropped = BTreeMap::new();
     if cycles.broken > 0 {
         dropped.insert("cycles".to_owned(), cycles.broken);
     }
-    let record = |context, wakeup| ThreadRecord {
-        thread: cycles.thread,
+    let record = |thread, context, wakeup| ThreadRecord {
+        thread,
         cpu: cycles.cpu,
         context,
         wakeup,
         counters: counters.clone(),
         dropped: dropped.clone(),
-        ended: ThreadEnd::Stopped,
+        ended: ended.clone(),
         ..ThreadRecord::default()
     };
-    run.threads.push(record(Context::User, cycles.wakeup.clone()));
-    let mut response = record(Context::Response, cycles.response.clone());
-    if let Some(deadline) = deadline_ns {
+    run.threads.push(record(cycles.thread, Context::User, cycles.wakeup.clone()));
+    let mut response = record(cycles.thread.saturating_add(all), Context::Response, cycles.response.clone());
+    if let Some(deadline) = about.deadline_ns {
         let requirement = Requirement { deadline_ns: Some(deadline), ..Requirement::default() };
         response.requirement = Some(Box::new(requirement));
     }
     run.threads.push(response);
-    run.exceedances.extend(late.iter().map(|r| ExceedanceRecord {
+    run.exceedances.extend(late.iter().map(|LateWakeUp { activation, record: r }| ExceedanceRecord {
         thread: r.thread,
-        activation: 0,
+        activation: *activation,
         error_ns: r.latency_ns,
         t_ns: r.t_ns.saturating_add(r.latency_ns),
         missed: 0,
     }));
     run.seconds.extend(seconds);
-    run.blames.extend(late);
+    run.blocks.extend(blocks);
+    run.blames.extend(late.into_iter().map(|l| l.record));
     run.cycles.push(cycles);
 }
 

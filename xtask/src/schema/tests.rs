@@ -58,6 +58,29 @@ fn plan() -> Value {
     })
 }
 
+/// Cycles of a watched thread.
+fn cycle(distribution: &Value) -> Value {
+    json!({"type": "cycle", "thread": 0, "name": "n", "tid": 7, "process": 6, "policy": "fifo:80",
+           "cpu": 1,
+           "activation": {"wait": "w", "waits": 1, "others": 2, "sureness": "sure", "given": true},
+           "pace": {"kind": "periodic", "period_ns": 10, "given": true, "sureness": "likely",
+                    "intervals": 2, "fitting": 1, "jitter_ns": 3, "least_ns": 4},
+           "deadline_ns": 9, "misses": 1, "cycles": 2, "overruns": 1, "broken": 1, "lossy": 1,
+           "page_faults": 3, "wakeup": distribution, "execution": distribution,
+           "blocked": distribution, "response": distribution,
+           "causes": [{"phase": "blocked", "cause": "blocked", "who": "in read", "sureness": "sure",
+                       "cycles": 1, "total_ns": 5, "worst_ns": 5}],
+           "causes_left_out_ns": 1,
+           "worst": [{"thread": 0, "name": "n", "t_ns": 1, "latency_ns": 2, "cpu": 3,
+                      "parts": [{"phase": "running", "from_ns": 0, "ns": 2, "cause": "own",
+                                 "who": "w", "sureness": "likely"}],
+                      "chain": ["c"],
+                      "lanes": [{"cpu": 3, "spans": [{"from_ns": -1, "to_ns": 2,
+                                                      "activity": "idle", "who": "w"}]}],
+                      "tracing_ns": 1, "lost": true}],
+           "jobs": [[1, 2, 3, 4, 5]], "jobs_left_out": 1})
+}
+
 /// One line of each type, with every field filled.
 fn lines() -> Vec<Value> {
     let header = record::Header {
@@ -141,6 +164,7 @@ fn lines() -> Vec<Value> {
                          "stack": {"method": "dwarf", "frames": ["f"], "reason": "r"}},
                "worst": {"t_ns": 2, "cost": {"ns": 2, "at_most": true}, "text": "t",
                          "stack": {"method": "none", "frames": ["f"], "reason": "r"}}}),
+        cycle(&distribution_json),
         json!({"type": "load", "load": 0, "name": "memory", "t_ns": 1, "span_ns": 2, "count": 3,
                "unit": "accesses"}),
         json!({"type": "self-cost", "values": {"clock_read_ns": 20.5}}),

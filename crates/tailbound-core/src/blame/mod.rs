@@ -12,7 +12,7 @@ mod ranking;
 mod remedy;
 
 pub use cause::{Activity, Cause, Phase, Sureness};
-pub use ranking::{Culprit, Ranking};
+pub use ranking::{Culprit, Ranking, kind};
 pub use remedy::Remedy;
 
 use serde::{Deserialize, Serialize};

@@ -38,13 +38,17 @@ pub struct Ranking {
 }
 
 /// `hackbench-3975` is one of many `hackbench`, `kworker/0:1-41 vmstat_update` one of `kworker vmstat_update`.
-fn kind(who: &str) -> String {
+#[must_use]
+pub fn kind(who: &str) -> String {
     let word = |w: &str| {
-        let name = match w.rsplit_once('-') {
+        let bare = w.trim_end_matches([',', ')', ';']);
+        let end = w.get(bare.len()..).unwrap_or_default();
+        let name = match bare.rsplit_once('-') {
             Some((name, n)) if !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()) => name,
-            _ => w,
+            _ => bare,
         };
-        if name.starts_with("kworker/") { "kworker".to_owned() } else { name.to_owned() }
+        let name = if name.starts_with("kworker/") { "kworker" } else { name };
+        format!("{name}{end}")
     };
     who.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
@@ -138,6 +142,7 @@ mod tests {
         assert_eq!(kind("kworker/0:1-41 vmstat_update"), "kworker vmstat_update");
         assert_eq!(kind("irq/36-virtio0-112"), "irq/36-virtio0");
         assert_eq!(kind("eth-x"), "eth-x");
+        assert_eq!(kind("in futex 0x1, woken by low-12, or cc1-7"), "in futex 0x1, woken by low, or cc1");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub struct RuleCheck {
     tally: Tally,
     names: BTreeMap<i32, String>,
     waiting: Vec<Violation>,
-    origin_ns: Option<u64>,
+    origin_ns: u64,
     /// Page faults that copying the stacks made.
     ours: u64,
     /// How often events were lost.
@@ -89,11 +89,12 @@ pub struct RulesFound {
 }
 
 impl RuleCheck {
-    /// Nothing was seen yet. Without `stacks` the watched threads are not made to copy theirs.
+    /// Nothing was seen yet. Without `stacks` the watched threads are not made to copy theirs;
+    /// times count from `begin_ns`.
     ///
     /// # Errors
     /// The system calls of this architecture are not known.
-    pub fn new(root: &Root, stacks: bool) -> Result<Self, String> {
+    pub fn new(root: &Root, stacks: bool, begin_ns: i64) -> Result<Self, String> {
         let arch = std::env::consts::ARCH;
         let calls = CallTable::of(arch)
             .ok_or_else(|| format!("--rules: the system calls of {arch} are not known"))?;
@@ -103,7 +104,7 @@ impl RuleCheck {
             tally: Tally::default(),
             names: BTreeMap::new(),
             waiting: Vec::new(),
-            origin_ns: None,
+            origin_ns: begin_ns.max(0).cast_unsigned(),
             ours: 0,
             losses: 0,
             faults: false,
@@ -133,7 +134,6 @@ impl RuleCheck {
 
     /// The next event.
     pub fn entry(&mut self, e: &Entry) {
-        self.origin_ns.get_or_insert(e.t_ns);
         match e.event {
             Event::PageFault { .. } => self.faults = true,
             Event::SysEnter { .. } => self.calls = true,
@@ -150,7 +150,7 @@ impl RuleCheck {
     }
 
     fn tell(&mut self) {
-        let origin_ns = self.origin_ns.unwrap_or(0);
+        let origin_ns = self.origin_ns;
         for (i, violation) in self.waiting.drain(..).enumerate() {
             // Where a stack is shorter than what is copied of it, the copy itself faults at its end.
             if violation.rule == Rule::PageFault

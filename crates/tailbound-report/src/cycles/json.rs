@@ -34,6 +34,7 @@ fn thread(c: &CycleRecord) -> Value {
         "deadline_ns": c.deadline_ns,
         "misses": c.misses,
         "cycles": c.cycles,
+        "overruns": c.overruns,
         "broken": c.broken,
         "lossy": c.lossy,
         "page_faults": c.page_faults,

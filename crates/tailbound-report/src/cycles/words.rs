@@ -94,6 +94,12 @@ pub(super) fn deadline(c: &CycleRecord) -> Option<String> {
 /// What a reader must know about the figures.
 pub(super) fn notes(c: &CycleRecord) -> Vec<String> {
     let mut out = Vec::new();
+    if c.overruns > 0 {
+        out.push(format!(
+            "{} cycles were released while the one before still ran: its rest is in their wake-up latency.",
+            grouped(c.overruns)
+        ));
+    }
     if c.broken > 0 {
         out.push(format!(
             "{} cycles are in no figure: events were lost at their begin or end.",

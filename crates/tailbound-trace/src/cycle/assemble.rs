@@ -10,14 +10,14 @@
 use std::collections::HashMap;
 
 use tailbound_core::Distribution;
-use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness};
+use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness, kind};
 use tailbound_core::cycle::{Activation, CycleCause, CycleRecord, Job, Pace};
-use tailbound_core::record::SecondRecord;
 
-use super::Found;
+use super::{Found, LateWakeUp};
 use super::calls::Calls;
 use super::choose::{Choice, Known, choose};
 use super::part::{Part, Parts, What, Whats};
+use super::seconds::Seconds;
 use super::wait::{Piece, Wait};
 use crate::blame::{Engine, Late, sentences, shorten};
 
@@ -32,8 +32,6 @@ const GONE: (u64, u64) = (64, 50);
 const RELEASES_MAX: usize = 8192;
 /// Cycles in figures.
 const JOBS_MAX: usize = 4096;
-/// Seconds of a thread: 12 days.
-const SECONDS_MAX: usize = 1 << 20;
 /// Causes of the table.
 const CAUSES_MAX: usize = 256;
 
@@ -58,6 +56,17 @@ pub(super) struct Ground<'a> {
     pub(super) event_ns: i64,
 }
 
+/// What time went to, without the numbers of threads: ten workers are one.
+type Key = u32;
+
+/// Over all cycles.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    cycles: u64,
+    ns: u64,
+    ns_max: u64,
+}
+
 #[derive(Clone, Debug)]
 struct Open {
     release: u64,
@@ -66,6 +75,8 @@ struct Open {
     end: u64,
     faults: u32,
     cpu: u32,
+    /// The cycle before it still ran when it was released.
+    overrun: bool,
     /// Its begin is not sure.
     unsure: bool,
     lost: bool,
@@ -84,10 +95,12 @@ pub(super) struct Assembly {
     since_activation: u64,
     waits: u64,
     others: u64,
-    sums: HashMap<u32, (u64, u64, u64)>,
+    sums: HashMap<Key, Sum>,
+    /// The key of everything that time went to, made once.
+    keys: HashMap<u32, Key>,
     record: Figures,
     /// The latest wake-ups, the latest first.
-    late: Vec<BlameRecord>,
+    late: Vec<LateWakeUp>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -97,6 +110,7 @@ struct Figures {
     misses: u64,
     beyond_period: u64,
     cycles: u64,
+    overruns: u64,
     broken: u64,
     lossy: u64,
     page_faults: u64,
@@ -106,39 +120,7 @@ struct Figures {
     response: Distribution,
     worst: Vec<BlameRecord>,
     jobs: Vec<Job>,
-    seconds: Vec<SecondRecord>,
-}
-
-impl Figures {
-    /// Counts a wake-up to the second it was due in; one that is older than the last to that one's.
-    fn second(&mut self, job: &Job, begin_ns: u64) {
-        let since = job.release_ns.saturating_sub(signed(begin_ns)).max(0).cast_unsigned();
-        let second = since / 1_000_000_000;
-        let ns = job.wakeup_ns;
-        let activation = self.cycles.saturating_sub(1);
-        let full = self.seconds.len() >= SECONDS_MAX;
-        match self.seconds.last_mut().filter(|s| s.second >= second) {
-            Some(s) => {
-                s.n += 1;
-                s.sum_ns = s.sum_ns.saturating_add(ns);
-                s.min_ns = s.min_ns.min(ns);
-                if ns > s.max_ns {
-                    (s.max_ns, s.argmax) = (ns, activation);
-                }
-            }
-            None if !full => self.seconds.push(SecondRecord {
-                thread: 0,
-                second,
-                n: 1,
-                max_ns: ns,
-                argmax: activation,
-                min_ns: ns,
-                sum_ns: ns,
-                missed: 0,
-            }),
-            None => {}
-        }
-    }
+    seconds: Seconds,
 }
 
 impl Assembly {
@@ -285,6 +267,7 @@ impl Assembly {
             end: wait.to,
             faults: 0,
             cpu: 0,
+            overrun: !wait.slept || release < wait.from,
             unsure: wait.lost,
             lost: wait.lost,
             late: wait.late,
@@ -306,12 +289,21 @@ impl Assembly {
         debug_assert_eq!(open.end, end, "pieces adjoin");
         let response = signed(open.end) - signed(open.release);
         debug_assert_eq!(signed(open.parts.ns()), response, "parts adjoin");
-        let mut sums: Vec<(u32, u64)> = Vec::new();
+        let mut sums: Vec<(Key, u64)> = Vec::new();
         let (mut execution, mut blocked) = (0u64, 0u64);
         for part in &open.parts.0 {
-            match sums.iter_mut().find(|(w, _)| *w == part.what) {
+            let Some(what) = g.whats.get(*part) else { continue };
+            let key = match self.keys.get(&part.what) {
+                Some(key) => *key,
+                None => {
+                    let key = g.whats.number(What { who: kind(&what.who), ..what.clone() });
+                    self.keys.insert(part.what, key);
+                    key
+                }
+            };
+            match sums.iter_mut().find(|(w, _)| *w == key) {
                 Some((_, ns)) => *ns += part.ns,
-                None => sums.push((part.what, part.ns)),
+                None => sums.push((key, part.ns)),
             }
             let Some(what) = g.whats.get(*part) else { continue };
             match what.phase {
@@ -324,7 +316,7 @@ impl Assembly {
         }
         for (what, ns) in sums {
             let sum = self.sums.entry(what).or_default();
-            *sum = (sum.0 + 1, sum.1 + ns, sum.2.max(ns));
+            (sum.cycles, sum.ns, sum.ns_max) = (sum.cycles + 1, sum.ns + ns, sum.ns_max.max(ns));
         }
         let job = Job {
             release_ns: signed(open.release),
@@ -342,6 +334,7 @@ impl Assembly {
         r.moved |= r.cpu.is_some_and(|c| c != open.cpu);
         r.cpu = Some(open.cpu);
         r.cycles += 1;
+        r.overruns += u64::from(open.overrun);
         r.page_faults += u64::from(open.faults);
         r.wakeup.add(job.wakeup_ns);
         r.execution.add(job.execution_ns);
@@ -349,7 +342,7 @@ impl Assembly {
         r.response.add(job.response_ns);
         r.misses += u64::from(g.options.deadline_ns.is_some_and(|d| job.response_ns > d));
         r.beyond_period += u64::from(period.is_some_and(|p| job.response_ns > signed(p)));
-        r.second(job, g.options.begin_ns);
+        r.seconds.add(job.release_ns - signed(g.options.begin_ns), job.wakeup_ns);
         if r.jobs.len() < JOBS_MAX {
             r.jobs.push(*job);
         }
@@ -358,8 +351,8 @@ impl Assembly {
     /// Keeps it part by part where it is one of the longest, and its wake-up where it is one of the latest.
     fn keep(&mut self, g: &mut Ground<'_>, open: Open, response: i64) {
         if let Some(late) = open.late {
-            let place = self.late.partition_point(|r| r.latency_ns >= late.latency_ns);
-            self.late.insert(place, *late);
+            let place = self.late.partition_point(|r| r.record.latency_ns >= late.latency_ns);
+            self.late.insert(place, LateWakeUp { activation: self.record.cycles - 1, record: *late });
             self.late.truncate(g.options.worst);
         }
         let worst = &mut self.record.worst;
@@ -428,6 +421,7 @@ impl Assembly {
             deadline_ns,
             misses,
             cycles: r.cycles,
+            overruns: r.overruns,
             broken: r.broken,
             lossy: r.lossy,
             page_faults: r.page_faults,
@@ -441,23 +435,24 @@ impl Assembly {
             worst: r.worst,
             jobs: r.jobs,
         };
-        Found { cycles: record, late: self.late, seconds: r.seconds }
+        let (seconds, blocks) = r.seconds.finish();
+        Found { cycles: record, late: self.late, seconds, blocks }
     }
 
     fn causes(&self, whats: &Whats) -> (Vec<CycleCause>, i64) {
         let mut all: Vec<CycleCause> = self
             .sums
             .iter()
-            .filter_map(|(what, (cycles, total, worst))| {
+            .filter_map(|(what, sum)| {
                 let w = whats.get(Part { ns: 0, what: *what })?;
                 Some(CycleCause {
                     phase: w.phase,
                     cause: w.cause,
                     who: w.who.clone(),
                     sureness: w.sureness,
-                    cycles: *cycles,
-                    total_ns: signed(*total),
-                    worst_ns: signed(*worst),
+                    cycles: sum.cycles,
+                    total_ns: signed(sum.ns),
+                    worst_ns: signed(sum.ns_max),
                 })
             })
             .collect();

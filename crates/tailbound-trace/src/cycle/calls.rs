@@ -112,6 +112,11 @@ impl Calls {
         }
     }
 
+    /// Is the call there to sleep?
+    pub(super) fn sleeps(&self, call: &Call) -> bool {
+        matches!(self.kind(call.id), Kind::ClockNanosleep | Kind::Nanosleep)
+    }
+
     /// The lock of a call that waits for one, or waits for a word in memory.
     pub(super) fn futex(&self, call: &Call) -> Option<u64> {
         (self.kind(call.id) == Kind::Futex).then_some(call.args[0])

@@ -60,10 +60,12 @@ struct Candidate<'a> {
 pub(super) fn choose(calls: &Calls, pieces: &[Piece], known: &Known) -> Option<Choice> {
     let mut all: HashMap<Site, Candidate<'_>> = HashMap::new();
     let waits = || pieces.iter().filter_map(|p| p.wait.as_ref());
-    for wait in waits().filter(|w| w.slept && named(calls, w, known)) {
+    // A loop that is always late hardly sleeps: its timer was due when it was set, and tells the rhythm.
+    let tells = |w: &&Wait| (w.slept || w.timed) && named(calls, w, known);
+    for wait in waits().filter(tells) {
         for site in wait.sites {
             let candidate = all.entry(site).or_default();
-            candidate.asleep_ns += wait.release.saturating_sub(wait.from);
+            candidate.asleep_ns += wait.release.saturating_sub(wait.from).max(1);
             candidate.waits.push(wait);
         }
     }

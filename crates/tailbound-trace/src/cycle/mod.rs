@@ -19,23 +19,25 @@ mod assemble;
 mod calls;
 mod choose;
 mod part;
+mod seconds;
 mod tracker;
 mod wait;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::cycle::CycleRecord;
-use tailbound_core::record::SecondRecord;
+use tailbound_core::record::{BlockRecord, SecondRecord};
 
 use crate::blame::{Engine, Ground, WakeUp, Watched};
 use crate::event::{Entry, Event};
 use crate::symbols::Symbols;
 use assemble::{Assembly, Options};
+use calls::Call;
 pub use calls::Calls;
 use choose::Known;
 use part::Whats;
@@ -47,6 +49,8 @@ const BEFORE_NS: u64 = 20_000_000;
 const UNDER_WAY_NS: u64 = 4_000_000_000;
 /// Events from one look at what may be forgotten to the next.
 const LOOK_EVERY: u32 = 4096;
+/// Most threads whose calls are looked at.
+const CALLERS_MAX: usize = 4096;
 /// Moments of lost events that are kept.
 const HOLES_MAX: usize = 4096;
 
@@ -78,9 +82,20 @@ pub struct Found {
     /// Its cycles; thread, process and policy are the caller's to fill in.
     pub cycles: CycleRecord,
     /// Its latest wake-ups at the begin of a cycle, the latest first.
-    pub late: Vec<BlameRecord>,
+    pub late: Vec<LateWakeUp>,
     /// The wake-ups at the begin of cycles, by the second they were due in.
     pub seconds: Vec<SecondRecord>,
+    /// The same in stretches.
+    pub blocks: Vec<BlockRecord>,
+}
+
+/// A late wake-up at the begin of a cycle.
+#[derive(Clone, Debug)]
+pub struct LateWakeUp {
+    /// Which of the whole cycles, from 0.
+    pub activation: u64,
+    /// Taken apart.
+    pub record: BlameRecord,
 }
 
 /// See the module.
@@ -92,6 +107,8 @@ pub struct Cycles {
     options: Options,
     whats: Whats,
     threads: BTreeMap<i32, Thread>,
+    /// The call that each thread is in: followed ones, and those that wake them.
+    in_call: HashMap<i32, Call>,
     holes: Vec<u64>,
     look: u32,
     /// What the CPUs did before this is forgotten.
@@ -117,6 +134,7 @@ impl Cycles {
             },
             whats: Whats::default(),
             threads: BTreeMap::new(),
+            in_call: HashMap::new(),
             holes: Vec::new(),
             look: 0,
             since: 0,
@@ -169,6 +187,22 @@ impl Cycles {
         let wakeups =
             if self.engine.has_wakeups() { self.engine.take_wakeups() } else { Vec::new() };
         match e.event {
+            Event::SysEnter { id, args } if self.in_call.len() < CALLERS_MAX => {
+                self.in_call.insert(e.pid, Call { id, args, since: e.t_ns });
+            }
+            Event::SysExit { .. } => {
+                self.in_call.remove(&e.pid);
+            }
+            Event::Waking { pid, .. } => {
+                // By the time it has a CPU, the thread that woke it may have left its call.
+                if let Some(thread) = self.threads.get_mut(&pid) {
+                    let call = e.flags.in_thread().then(|| self.in_call.get(&e.pid).copied());
+                    thread.tracker.woken_in(call.flatten());
+                }
+            }
+            _ => {}
+        }
+        match e.event {
             Event::Switch { prev, next, .. } => {
                 self.one(prev, e, &wakeups);
                 self.one(next, e, &wakeups);
@@ -189,17 +223,13 @@ impl Cycles {
     }
 
     fn one(&mut self, pid: i32, e: &Entry, wakeups: &[WakeUp]) {
-        // Taken out, so that the others can be asked what call they are in.
-        let Some(mut thread) = self.threads.remove(&pid) else { return };
-        let others = &self.threads;
-        let waking = |pid: i32| others.get(&pid).and_then(|t| t.tracker.call());
+        let Some(thread) = self.threads.get_mut(&pid) else { return };
         let mut ctx = Ctx {
             engine: &self.engine,
             calls: &self.calls,
             whats: &mut self.whats,
             ground: self.ground,
             holes: &self.holes,
-            waking: &waking,
         };
         let wakeup = wakeups.iter().rfind(|w| w.pid == pid);
         if let Some(piece) = thread.tracker.entry(&mut ctx, e, wakeup) {
@@ -215,7 +245,6 @@ impl Cycles {
                 piece,
             );
         }
-        self.threads.insert(pid, thread);
     }
 
     fn forget(&mut self, now: u64) {

@@ -36,8 +36,6 @@ pub(super) struct Ctx<'a> {
     pub(super) whats: &'a mut Whats,
     pub(super) ground: Ground,
     pub(super) holes: &'a [u64],
-    /// The futex that each thread wakes just now.
-    pub(super) waking: &'a dyn Fn(i32) -> Option<Call>,
 }
 
 impl Ctx<'_> {
@@ -100,6 +98,8 @@ pub(super) struct Tracker {
     latest: Vec<i64>,
     /// Moves while it was ready.
     moved: Vec<(u64, u32)>,
+    /// The call in which another thread woke it last.
+    woken_in: Option<Call>,
 }
 
 impl Tracker {
@@ -118,12 +118,13 @@ impl Tracker {
             slept_at: HashSet::new(),
             latest: Vec::new(),
             moved: Vec::new(),
+            woken_in: None,
         }
     }
 
-    /// The call it is in.
-    pub(super) fn call(&self) -> Option<Call> {
-        self.call
+    /// It is being woken by a thread that is in `call`.
+    pub(super) fn woken_in(&mut self, call: Option<Call>) {
+        self.woken_in = call;
     }
 
     /// From when on the engine is still asked.
@@ -183,6 +184,12 @@ impl Tracker {
                 let due = due_ns.max(0).cast_unsigned();
                 if due < e.t_ns.saturating_add(AHEAD_NS) && due.saturating_add(AHEAD_NS) > e.t_ns {
                     self.due = Some(due);
+                    // A sleep that was over before it began: from the next time on it is looked for.
+                    if let Some(call) = self.call.filter(|k| c.calls.sleeps(k))
+                        && self.slept_at.len() < SITES_MAX
+                    {
+                        self.slept_at.insert(sites(c.calls, Some(&call), None)[0]);
+                    }
                 }
             }
             Event::PageFault { .. } => {
@@ -305,8 +312,7 @@ impl Tracker {
         // A timer whose setting was lost has the due time of its last one.
         let since = |w: &WakeUp| w.due_ns.map_or(sleep.from, |due| due.min(sleep.from));
         let seen = wakeup.filter(|w| {
-            !w.switch_unseen
-                && w.waking.is_some_and(|k| k.at.t_ns >= sleep.from && k.at.t_ns <= t)
+            w.waking.is_some_and(|k| k.at.t_ns >= sleep.from && k.at.t_ns <= t)
                 && !c.hole(since(w), t)
         });
         let wakeup = seen.map(|w| trusted(w, sleep.from));
@@ -444,7 +450,7 @@ impl Tracker {
             }
             (Some(call), None) => {
                 let words = c.calls.words(&call);
-                let waker = (c.waking)(k.pid);
+                let waker = self.woken_in;
                 match (c.calls.futex(&call), by) {
                     (Some(futex), Some(by))
                         if waker.is_some_and(|w| c.calls.wakes(&w, futex)) =>

@@ -5,6 +5,7 @@
 //! signal that was sent to this program alone is handed on to it. A process that was there before is
 //! never stopped or changed.
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
@@ -114,11 +115,11 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         realtime: !args.all && args.comm.is_empty(),
     };
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
+    let began = clocks();
     let rules = match args.rules {
-        true => Some(RuleCheck::new(&root, !args.no_stacks).map_err(Failure::cannot)?),
+        true => Some(RuleCheck::new(&root, !args.no_stacks, began.monotonic_ns).map_err(Failure::cannot)?),
         false => None,
     };
-    let began = clocks();
     let make = |recording: &Recording| {
         let event_ns = recording.event_ns().unwrap_or(0);
         let ground = Ground { virtual_machine, event_ns, ..Ground::default() };
@@ -147,7 +148,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let mut notes = ended.notes;
     notes.extend(watched.recorded.notes.iter().cloned());
     notes.extend(unjudged);
-    let (events, others) = (watched.events, watched.others);
+    let events = watched.events;
     let about = About {
         command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         name: name(args),
@@ -159,6 +160,17 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         event_ns,
         violations,
     };
+    notes.extend(without_cycles(&watched));
+    let run = run_of(watched, about);
+    tell(args, &run, &notes, events, event_ns, ended.status)?;
+    let is_judged = wish.deadline_ns.is_some() || !run.violations.is_empty();
+    let judged = run.verdict.as_ref().filter(|_| is_judged);
+    Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
+}
+
+/// Threads of which there is nothing to tell.
+fn without_cycles(watched: &Watched) -> Vec<String> {
+    let mut notes = Vec::new();
     let idle: Vec<String> = watched
         .threads
         .iter()
@@ -169,18 +181,14 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         notes.push(format!("no whole cycle was seen of {}", idle.join(", ")));
     }
     if watched.threads.is_empty() {
-        notes.push(match others {
+        notes.push(match watched.others {
             0 => "no thread was there".to_owned(),
             n => format!(
                 "no real-time thread was there, {n} others were: ask for them with --all or --comm NAME"
             ),
         });
     }
-    let run = run_of(watched, about);
-    tell(args, &run, &notes, events, event_ns, ended.status)?;
-    let is_judged = wish.deadline_ns.is_some() || !run.violations.is_empty();
-    let judged = run.verdict.as_ref().filter(|_| is_judged);
-    Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
+    notes
 }
 
 fn clocks() -> Clocks {
@@ -242,7 +250,10 @@ fn follow(
     let mut reason = EndReason::Complete;
     for look in 1u32.. {
         if let Some((signal, by_terminal)) = signals.wait_whence(LOOK_MS) {
-            reason = EndReason::Interrupted;
+            // Without a length the person says when it is over.
+            if end.is_some() {
+                reason = EndReason::Interrupted;
+            }
             let child = started.as_ref().filter(|s| s.ended.is_none());
             match child {
                 Some(child) if asked.is_none() => {
@@ -278,14 +289,13 @@ fn follow(
         }
         progress(args, watching, look, end);
     }
-    if !args.quiet {
+    if !args.quiet && std::io::stderr().is_terminal() {
         say::redraw("");
     }
     Ended { reason, notes, status: started.as_ref().and_then(|s| s.ended) }
 }
 
 fn progress(args: &WatchArgs, watching: &Watching<WithRules<Cycles>>, look: u32, end: Option<Instant>) {
-    use std::io::IsTerminal as _;
     let terminal = std::io::stderr().is_terminal();
     let every = if terminal { SAY_EVERY } else { LINE_EVERY };
     if args.quiet || !look.is_multiple_of(every) {

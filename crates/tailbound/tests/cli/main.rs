@@ -20,6 +20,7 @@
 //! check.rs    what is wrong with a machine: looked at only, and captured
 //! tune.rs     changes: made, looked after, undone, refused; apart.rs and journals.rs keep them apart
 //! tune_for_now.rs changes for a while: of a run, an experiment, `--keep`
+//! watch.rs    the cycles of another program's threads
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -62,6 +63,7 @@ mod tune_live;
 mod tune_show;
 mod usage;
 mod walls;
+mod watch;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -15,14 +15,14 @@ use crate::{PATIENCE, call, folder, is_root, read, skip, status, stderr};
 const MOUNT: &str = "{ mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; } && exec \"$@\"";
 
 /// A command that sees tracefs.
-fn tracing(words: &[&str]) -> Command {
+pub(crate) fn tracing(words: &[&str]) -> Command {
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", MOUNT, "sh"]).args(words).env("NO_COLOR", "1");
     command
 }
 
 /// Can tracefs be had here, and does it name threads by the numbers that they have here?
-fn able() -> bool {
+pub(crate) fn able() -> bool {
     // Source: include/linux/proc_ns.h, PROC_PID_INIT_INO.
     let own = std::fs::read_link("/proc/self/ns/pid");
     if own.is_ok_and(|own| own.as_os_str() != "pid:[4026531836]") {
@@ -44,7 +44,7 @@ fn able() -> bool {
 }
 
 /// Instances of the run `pid` that exist now.
-fn instances(pid: u32) -> Vec<String> {
+pub(crate) fn instances(pid: u32) -> Vec<String> {
     let out = tracing(&["ls", "/sys/kernel/tracing/instances"]).output().unwrap();
     let own = format!("tailbound-{pid}-");
     let text = String::from_utf8_lossy(&out.stdout).into_owned();

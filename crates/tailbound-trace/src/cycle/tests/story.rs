@@ -397,6 +397,11 @@ impl Story {
             let release = due.or(arrived).unwrap_or(self.now);
             self.tasks[i].job = Some((release, due.is_none()));
             self.tasks[i].step = 0;
+            if let Some(due) = due {
+                // The kernel sets the timer all the same, and finds it expired.
+                let (timer, due_ns) = (i as u64 + 1, due.cast_signed());
+                self.say(pid, 0, Event::TimerStart { timer, function: 1, due_ns });
+            }
             let ret = if id == READ { 8 } else { 0 };
             self.say(pid, 0, Event::SysExit { id, ret });
         } else {

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The wake-ups of a thread by the second they were due in, and by stretches of seconds: what the run
+//! file has of every measured thread.
+//!
+//! Context: COLD. Units: ns. Memory: bounded by the number of seconds. Stretches begin with one second;
+//! when there are more than [`STRETCHES_MAX`] of them, pairs become one.
+
+use tailbound_core::Distribution;
+use tailbound_core::histogram::{Histogram, SparseHistogram};
+use tailbound_core::record::{BlockRecord, SecondRecord};
+
+/// Seconds of a thread: 12 days.
+const SECONDS_MAX: usize = 1 << 20;
+/// Most stretches of a thread.
+const STRETCHES_MAX: usize = 512;
+/// Precision of the stretches' histograms, as in measured runs.
+const PRECISION: u32 = 7;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Seconds {
+    seconds: Vec<SecondRecord>,
+    blocks: Vec<BlockRecord>,
+    stretch_s: u64,
+    stretch: u64,
+    part: Distribution,
+    n: u64,
+}
+
+impl Default for Seconds {
+    fn default() -> Self {
+        Self {
+            seconds: Vec::new(),
+            blocks: Vec::new(),
+            stretch_s: 1,
+            stretch: 0,
+            part: Distribution::default(),
+            n: 0,
+        }
+    }
+}
+
+impl Seconds {
+    /// A wake-up that was due `since_ns` after the begin; one older than the last counts to that one's second.
+    pub(super) fn add(&mut self, since_ns: i64, ns: i64) {
+        let mut second = since_ns.max(0).cast_unsigned() / 1_000_000_000;
+        let full = self.seconds.len() >= SECONDS_MAX;
+        let activation = self.n;
+        self.n += 1;
+        match self.seconds.last_mut().filter(|s| s.second >= second) {
+            Some(s) => {
+                second = s.second;
+                s.n += 1;
+                s.sum_ns = s.sum_ns.saturating_add(ns);
+                s.min_ns = s.min_ns.min(ns);
+                if ns > s.max_ns {
+                    (s.max_ns, s.argmax) = (ns, activation);
+                }
+            }
+            None if !full => self.seconds.push(SecondRecord {
+                thread: 0,
+                second,
+                n: 1,
+                max_ns: ns,
+                argmax: activation,
+                min_ns: ns,
+                sum_ns: ns,
+                missed: 0,
+            }),
+            None => {}
+        }
+        if second / self.stretch_s != self.stretch {
+            self.close();
+            self.stretch = second / self.stretch_s;
+        }
+        self.part.add(ns);
+    }
+
+    fn close(&mut self) {
+        let part = std::mem::take(&mut self.part);
+        if part.n == 0 {
+            return;
+        }
+        let sparse = |h: &Histogram| SparseHistogram::from(&h.coarsened(PRECISION));
+        self.push(BlockRecord {
+            thread: 0,
+            second: self.stretch.saturating_mul(self.stretch_s),
+            seconds: self.stretch_s,
+            n: part.n,
+            sums: part.sums,
+            late: sparse(&part.late),
+            early: None,
+        });
+        while self.blocks.len() > STRETCHES_MAX {
+            self.stretch_s = self.stretch_s.saturating_mul(2);
+            for mut block in std::mem::take(&mut self.blocks) {
+                block.second = block.second / self.stretch_s * self.stretch_s;
+                block.seconds = self.stretch_s;
+                self.push(block);
+            }
+        }
+    }
+
+    /// Keeps a stretch, together with the one before where both are now the same.
+    fn push(&mut self, block: BlockRecord) {
+        match self.blocks.last_mut().filter(|last| last.second == block.second) {
+            None => self.blocks.push(block),
+            Some(last) => {
+                last.n += block.n;
+                let mut sum = Histogram::new(PRECISION);
+                last.late.add_to(&mut sum);
+                block.late.add_to(&mut sum);
+                last.late = SparseHistogram::from(&sum);
+                if let (Some(a), Some(b)) = (&mut last.sums, &block.sums) {
+                    a.merge(b);
+                }
+            }
+        }
+    }
+
+    /// Seconds and stretches.
+    pub(super) fn finish(mut self) -> (Vec<SecondRecord>, Vec<BlockRecord>) {
+        self.close();
+        let last = self.seconds.last().map_or(0, |s| s.second);
+        if let Some(block) = self.blocks.last_mut() {
+            block.seconds = (last + 1).saturating_sub(block.second).clamp(1, block.seconds);
+        }
+        (self.seconds, self.blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_and_stretches_hold_every_wake_up() {
+        for (seconds, stretches) in [(3i64, 3usize), (1000, 500)] {
+            let mut all = Seconds::default();
+            for k in 0..seconds * 4 {
+                all.add(k * 250_000_000 + 5, k % 977);
+            }
+            let (s, b) = all.finish();
+            assert_eq!((s.len(), b.len()), (usize::try_from(seconds).unwrap_or(0), stretches));
+            assert!(s.iter().all(|s| s.n == 4 && s.argmax / 4 == s.second));
+            assert_eq!(b.iter().map(|b| b.n).sum::<u64>(), seconds.unsigned_abs() * 4);
+            assert!(b.windows(2).all(|w| w[0].second + w[0].seconds == w[1].second));
+        }
+    }
+}
