@@ -91,7 +91,13 @@ impl Stacks {
                 .parse()
                 .map_err(|_| "the tracepoint of system calls has no number".to_owned())
         };
-        Self { root: root.clone(), off: !wanted, calls: id(), threads: BTreeMap::new(), modules: BTreeMap::new() }
+        Self {
+            root: root.clone(),
+            off: !wanted,
+            calls: id(),
+            threads: BTreeMap::new(),
+            modules: BTreeMap::new(),
+        }
     }
 
     /// From here on stacks of this thread are taken.

@@ -11,10 +11,10 @@ mod json;
 mod rows;
 mod text;
 
-pub use json::json;
-pub use text::text;
 pub(crate) use html::section;
+pub use json::json;
 pub(crate) use text::short;
+pub use text::text;
 
 use tailbound_core::rules::{Stack, StackMethod};
 
@@ -48,7 +48,9 @@ mod tests {
         let occurrence = |ns| Occurrence {
             t_ns: 1_500_000_000,
             cost: Cost::exact(ns),
-            text: format!("ctl-7 (real-time priority 80) slept for {ns} ns in read of descriptor 5"),
+            text: format!(
+                "ctl-7 (real-time priority 80) slept for {ns} ns in read of descriptor 5"
+            ),
             stack: Stack {
                 method: StackMethod::Dwarf,
                 frames: vec!["read+0x17 (libc.so.6)".to_owned(), "st\x1bep (<ctl>)".to_owned()],
@@ -70,11 +72,22 @@ mod tests {
     #[test]
     fn text_tells_rule_place_stack_and_what_to_do() {
         let text = super::text(&[record()], 10, Style::default());
-        for phrase in ["sleep-method", "read, descriptor 5 in step", "libc.so.6", "DWARF", "what to do", "app.sleep-method", "Rules for real-time programs were broken 3 times at one place"] {
+        for phrase in [
+            "sleep-method",
+            "read, descriptor 5 in step",
+            "libc.so.6",
+            "DWARF",
+            "what to do",
+            "app.sleep-method",
+            "Rules for real-time programs were broken 3 times at one place",
+        ] {
             assert!(text.contains(phrase), "{phrase}: {text}");
         }
         assert!(!text.contains('\x1b'), "{text}");
-        assert!(super::text(&[], 10, Style::default()).contains("No rule for real-time programs was broken"));
+        assert!(
+            super::text(&[], 10, Style::default())
+                .contains("No rule for real-time programs was broken")
+        );
     }
 
     #[test]

@@ -329,7 +329,13 @@ impl Rules {
         let Some(before) = first.prio else { return };
         // Threads of the program: the kernel's own, which anybody wakes, are no links.
         let watched = |tid: i32| self.tasks.contains_key(&tid);
-        if !watched(first.pid) || !watched(pid) || before >= own || prio >= own || prio >= ORDINARY || before >= ORDINARY {
+        if !watched(first.pid)
+            || !watched(pid)
+            || before >= own
+            || prio >= own
+            || prio >= ORDINARY
+            || before >= ORDINARY
+        {
             return;
         }
         let cost = waited.map_or_else(Cost::default, |t| Cost::exact(span(woken_ns, t)));

@@ -34,7 +34,10 @@ fn planted() -> Option<&'static Path> {
     }
     let own = std::fs::read_link("/proc/self/ns/pid");
     if own.is_ok_and(|own| own.as_os_str() != "pid:[4026531836]") {
-        skip("tracefs", "this is a PID namespace: threads have other numbers in the kernel's trace");
+        skip(
+            "tracefs",
+            "this is a PID namespace: threads have other numbers in the kernel's trace",
+        );
         return None;
     }
     let tracefs = Command::new("unshare")
@@ -66,7 +69,8 @@ fn watch(mode: &str) -> Option<(i32, Value)> {
         .unwrap();
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     let words = String::from_utf8_lossy(&out.stderr).into_owned();
-    let answer: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text} {words}"));
+    let answer: Value =
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text} {words}"));
     if answer["command"]["code"] == 3 {
         skip("realtime", "real-time priorities or locked memory are refused here");
         return None;
@@ -115,7 +119,11 @@ fn named(mode: &str, expected: &[&str]) -> Option<Value> {
     }
     if !expected.is_empty() {
         assert_eq!(status, 1, "{mode}: {}", answer["verdict"]);
-        assert!(answer["verdict"]["outcome"].as_str().unwrap().contains("not"), "{}", answer["verdict"]);
+        assert!(
+            answer["verdict"]["outcome"].as_str().unwrap().contains("not"),
+            "{}",
+            answer["verdict"]
+        );
     }
     Some(answer)
 }
