@@ -155,6 +155,20 @@ fn a_lock_without_inheritance_is_named_with_the_thread_that_held_it() {
 }
 
 #[test]
+fn a_call_that_waits_for_a_disk_is_named() {
+    let Some((_, answer)) = watch("fsync") else { return };
+    // Where the folder lies in memory, nothing waits.
+    if rules(&answer).is_empty() {
+        return skip("disk", "fsync did not wait here");
+    }
+    let records = records(&answer);
+    assert!(
+        records.iter().any(|r| r["site"].as_str().unwrap().starts_with("fsync")),
+        "{records:?}"
+    );
+}
+
+#[test]
 fn a_chain_is_named_with_its_links() {
     let Some(answer) = named("pipeline", &["low-priority-waker", "pipeline-order"]) else { return };
     let records = records(&answer);
