@@ -122,7 +122,7 @@ fn the_page_names_the_limits() {
     let page =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run-file.md"));
     let page = page.unwrap_or_default();
-    let held: [(&str, u64); 18] = [
+    let held: [(&str, u64); 20] = [
         ("LINE_BYTES_MAX", limits::LINE_BYTES_MAX as u64),
         ("COUNT_MAX", limits::COUNT_MAX),
         ("TOTAL_MAX", limits::TOTAL_MAX),
@@ -134,6 +134,8 @@ fn the_page_names_the_limits() {
         ("PLAN_MAX", limits::PLAN_MAX as u64),
         ("ROUNDS_MAX", u64::from(limits::ROUNDS_MAX)),
         ("BLAME_PARTS_MAX", limits::BLAME_PARTS_MAX as u64),
+        ("CYCLE_CAUSES_MAX", limits::CYCLE_CAUSES_MAX as u64),
+        ("CYCLE_JOBS_MAX", limits::CYCLE_JOBS_MAX as u64),
         ("STACK_FRAMES_MAX", limits::STACK_FRAMES_MAX as u64),
         ("BLAME_SPANS_MAX", limits::BLAME_SPANS_MAX as u64),
         ("TASK_LIST_MAX", limits::TASK_LIST_MAX as u64),

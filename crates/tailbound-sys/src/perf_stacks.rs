@@ -62,6 +62,9 @@ pub const PROGRAM_COUNTER: u16 = 16;
 #[cfg(not(target_arch = "x86_64"))]
 pub const PROGRAM_COUNTER: u16 = 32;
 
+/// The number that the stack pointer has here.
+pub const STACK_POINTER: u16 = if cfg!(target_arch = "x86_64") { 7 } else { 31 };
+
 /// What makes a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {

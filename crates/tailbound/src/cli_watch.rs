@@ -48,6 +48,9 @@ pub(crate) struct WatchArgs {
     /// allocation and blocking calls within cycles, priorities (docs/rules.md); with user stacks
     #[arg(long)]
     pub(crate) rules: bool,
+    /// With --rules: do not have the threads copy their stacks at each system call and page fault
+    #[arg(long, requires = "rules")]
+    pub(crate) no_stacks: bool,
     /// Show the N longest cycles of each thread one by one
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) worst: usize,

@@ -28,7 +28,11 @@ pub struct RuleCheck {
     tally: Tally,
     names: BTreeMap<i32, String>,
     waiting: Vec<Violation>,
-    origin_ns: Option<u64>,
+    origin_ns: u64,
+    /// Page faults that copying the stacks made.
+    ours: u64,
+    /// How often events were lost.
+    losses: u64,
     /// Page faults are events here.
     faults: bool,
     calls: bool,
@@ -85,21 +89,24 @@ pub struct RulesFound {
 }
 
 impl RuleCheck {
-    /// Nothing was seen yet.
+    /// Nothing was seen yet. Without `stacks` the watched threads are not made to copy theirs;
+    /// times count from `begin_ns`.
     ///
     /// # Errors
     /// The system calls of this architecture are not known.
-    pub fn new(root: &Root) -> Result<Self, String> {
+    pub fn new(root: &Root, stacks: bool, begin_ns: i64) -> Result<Self, String> {
         let arch = std::env::consts::ARCH;
         let calls = CallTable::of(arch)
             .ok_or_else(|| format!("--rules: the system calls of {arch} are not known"))?;
         Ok(Self {
             rules: Rules::new(calls),
-            stacks: Stacks::new(root),
+            stacks: Stacks::new(root, stacks),
             tally: Tally::default(),
             names: BTreeMap::new(),
             waiting: Vec::new(),
-            origin_ns: None,
+            origin_ns: begin_ns.max(0).cast_unsigned(),
+            ours: 0,
+            losses: 0,
             faults: false,
             calls: false,
         })
@@ -122,11 +129,11 @@ impl RuleCheck {
     /// Events of some CPU were lost.
     pub fn lost(&mut self) {
         self.rules.lost();
+        self.losses += 1;
     }
 
     /// The next event.
     pub fn entry(&mut self, e: &Entry) {
-        self.origin_ns.get_or_insert(e.t_ns);
         match e.event {
             Event::PageFault { .. } => self.faults = true,
             Event::SysEnter { .. } => self.calls = true,
@@ -143,8 +150,15 @@ impl RuleCheck {
     }
 
     fn tell(&mut self) {
-        let origin_ns = self.origin_ns.unwrap_or(0);
+        let origin_ns = self.origin_ns;
         for (i, violation) in self.waiting.drain(..).enumerate() {
+            // Where a stack is shorter than what is copied of it, the copy itself faults at its end.
+            if violation.rule == Rule::PageFault
+                && self.stacks.touched(violation.tid, violation.t_ns, violation.address)
+            {
+                self.ours += 1;
+                continue;
+            }
             let name = self.names.get(&violation.tid).map_or("", String::as_str);
             let (stack, place) = if i < STACKS_MAX {
                 let fault = violation.rule == Rule::PageFault;
@@ -181,6 +195,18 @@ impl RuleCheck {
                 "page-fault is unknown: this architecture's kernel has no events of page faults"
                     .to_owned(),
             );
+        }
+        if self.losses > 0 {
+            notes.push(format!(
+                "events were lost {} times: violations of these moments are not seen",
+                self.losses
+            ));
+        }
+        if self.ours > 0 {
+            notes.push(format!(
+                "{} page faults were made by the copying of stacks, and are not counted",
+                self.ours
+            ));
         }
         if self.tally.left_out() > 0 {
             notes.push(format!(

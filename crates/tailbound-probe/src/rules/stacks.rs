@@ -12,7 +12,9 @@ use std::path::Path;
 use tailbound_core::rules::Stack;
 use tailbound_host::{Missing, Root, Tracefs};
 use tailbound_sys::given;
-use tailbound_sys::perf_stacks::{PROGRAM_COUNTER, StackSample, StackSamples, Trigger};
+use tailbound_sys::perf_stacks::{
+    PROGRAM_COUNTER, STACK_POINTER, StackSample, StackSamples, Trigger,
+};
 use tailbound_trace::stack::{Machine, Maps, Module, Snapshot, Unwinder};
 
 /// Samples of a thread and trigger that wait for a violation.
@@ -21,6 +23,10 @@ const KEPT_MAX: usize = 1024;
 const THREADS_MAX: usize = 32;
 /// A sample and the event of the trace are made one after the other; an interrupt may come between.
 const APART_NS: u64 = 50_000;
+/// The address is the same, so the time may be far off: a virtual machine stands still at any moment.
+const COPY_NS: u64 = 1_000_000;
+/// Bytes that the kernel copies in one go.
+const COPY_STEP: u64 = 64;
 /// No program or library is larger.
 const FILE_MAX: u64 = 1 << 30;
 
@@ -67,6 +73,8 @@ struct Thread {
 /// See the module.
 pub(super) struct Stacks {
     root: Root,
+    /// Stacks are not wanted.
+    off: bool,
     /// The number of the tracepoint of system calls.
     calls: Result<u64, String>,
     threads: BTreeMap<i32, Thread>,
@@ -74,7 +82,7 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
-    pub(super) fn new(root: &Root) -> Self {
+    pub(super) fn new(root: &Root, wanted: bool) -> Self {
         let id = || {
             let tracefs = Tracefs::find(root).map_err(|e| e.to_string())?;
             let text = tracefs.read("events/raw_syscalls/sys_enter/id");
@@ -83,12 +91,18 @@ impl Stacks {
                 .parse()
                 .map_err(|_| "the tracepoint of system calls has no number".to_owned())
         };
-        Self { root: root.clone(), calls: id(), threads: BTreeMap::new(), modules: BTreeMap::new() }
+        Self {
+            root: root.clone(),
+            off: !wanted,
+            calls: id(),
+            threads: BTreeMap::new(),
+            modules: BTreeMap::new(),
+        }
     }
 
     /// From here on stacks of this thread are taken.
     pub(super) fn watch(&mut self, tid: i32) {
-        if self.threads.contains_key(&tid) || self.threads.len() >= THREADS_MAX {
+        if self.off || self.threads.contains_key(&tid) || self.threads.len() >= THREADS_MAX {
             return;
         }
         let calls = self.calls.clone().map(Trigger::Tracepoint);
@@ -117,8 +131,22 @@ impl Stacks {
         }
     }
 
+    /// Was it we who touched this address: did the copy of a stack end there?
+    pub(super) fn touched(&self, tid: i32, t_ns: u64, address: u64) -> bool {
+        let Some(thread) = self.threads.get(&tid) else { return false };
+        let samples = thread.calls.kept.iter().chain(&thread.faults.kept);
+        samples.filter(|s| s.t_ns.abs_diff(t_ns) <= COPY_NS).any(|s| {
+            let sp = s.registers.iter().find(|(n, _)| *n == STACK_POINTER).map(|(_, v)| *v);
+            let end = sp.map(|sp| sp.wrapping_add(s.stack.len() as u64));
+            end.is_some_and(|end| end.abs_diff(address) <= COPY_STEP)
+        })
+    }
+
     /// The stack of a thread at a time, and the program's function in it.
     pub(super) fn at(&mut self, tid: i32, t_ns: u64, fault: bool) -> (Stack, Option<String>) {
+        if self.off {
+            return (Stack::absent("stacks were not asked for (--no-stacks)"), None);
+        }
         let Some(machine) = machine() else {
             return (Stack::absent("stacks are not read on this architecture"), None);
         };

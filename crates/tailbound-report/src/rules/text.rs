@@ -7,6 +7,7 @@ use tailbound_core::rules::{Occurrence, ViolationRecord, sentence};
 
 use super::{heading, method, rows};
 use crate::blame::first_up;
+use crate::escape::terminal;
 use crate::text::Style;
 use crate::text::ink::Ink;
 use crate::text::report::Page;
@@ -72,11 +73,11 @@ fn table(page: &mut Page, records: &[ViolationRecord], most: usize) {
 fn one(page: &mut Page, which: &str, o: &Occurrence) {
     page.text(&format!("- {which}, at {} s: {}", seconds(o.t_ns, 3), o.text), "    ", Ink::Plain);
     for frame in o.stack.frames.iter().take(FRAMES_MAX) {
-        page.text(frame, "      ", Ink::Plain);
+        page.raw(vec![format!("      {}", terminal(frame))], Ink::Plain);
     }
     let more = o.stack.frames.len().saturating_sub(FRAMES_MAX);
     if more > 0 {
-        page.text(&format!("and {more} more frames, see --json"), "      ", Ink::Dim);
+        page.raw(vec![format!("      and {more} more frames, see --json")], Ink::Dim);
     }
-    page.text(&format!("({})", method(&o.stack)), "      ", Ink::Dim);
+    page.raw(vec![format!("      ({})", terminal(&method(&o.stack)))], Ink::Dim);
 }

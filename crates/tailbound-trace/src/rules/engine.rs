@@ -108,6 +108,7 @@ impl Rules {
                     t_ns: refused.t_ns,
                     at_ns: refused.t_ns,
                     site: refused.call.to_owned(),
+                    address: 0,
                     cost: Cost::default(),
                     text: format!(
                         "{} was refused a real-time policy by {} with error {}{times}, and ran on as an ordinary thread",
@@ -202,6 +203,7 @@ impl Rules {
                     t_ns: call.t_ns,
                     at_ns: call.t_ns,
                     site: call.name.to_owned(),
+                    address: 0,
                     cost: Cost::exact(ns),
                     text: format!(
                         "{} called {} within its cycle, which took {}",
@@ -325,8 +327,15 @@ impl Rules {
         let Some(task) = self.tasks.get(&by.pid) else { return };
         let (Some((first, woken_ns, waited)), Some(own)) = (task.woken_by, by.prio) else { return };
         let Some(before) = first.prio else { return };
-        let watched = self.tasks.contains_key(&first.pid);
-        if !watched || before >= own || prio >= own || prio >= ORDINARY || before >= ORDINARY {
+        // Threads of the program: the kernel's own, which anybody wakes, are no links.
+        let watched = |tid: i32| self.tasks.contains_key(&tid);
+        if !watched(first.pid)
+            || !watched(pid)
+            || before >= own
+            || prio >= own
+            || prio >= ORDINARY
+            || before >= ORDINARY
+        {
             return;
         }
         let cost = waited.map_or_else(Cost::default, |t| Cost::exact(span(woken_ns, t)));
@@ -347,6 +356,7 @@ impl Rules {
                 last.words()
             ),
             site,
+            address: 0,
             cost,
         });
     }
@@ -396,6 +406,7 @@ fn close_fault(task: &mut Task, tid: i32, t_ns: u64, out: &mut Vec<Violation>) {
         t_ns: fault.t_ns,
         at_ns: fault.t_ns,
         site: site.to_owned(),
+        address: fault.address,
         cost: Cost::at_most(span(fault.t_ns, t_ns)),
         text: format!("{} {what} that was not there: page fault{null}", task.who(tid).words()),
     });
@@ -423,6 +434,7 @@ fn slept(
         t_ns: sleep.t_ns,
         at_ns,
         site: site.to_owned(),
+        address: 0,
         cost: Cost::exact(ns),
         text,
     };

@@ -37,6 +37,8 @@ pub struct Violation {
     pub at_ns: u64,
     /// The system call or fault, as one word or two.
     pub site: String,
+    /// The address of a page fault; of everything else 0.
+    pub address: u64,
     /// What it cost the thread.
     pub cost: Cost,
     /// What happened, in a sentence.

@@ -48,7 +48,7 @@ impl Tally {
     ) {
         let site = match place {
             Some(place) => format!("{} in {place}", v.site),
-            None => v.site,
+            None => self.likely(&v, name),
         };
         let key = Key { rule: v.rule, name: name.to_owned(), site };
         let t_ns = i64::try_from(v.t_ns.saturating_sub(origin_ns)).unwrap_or(i64::MAX);
@@ -76,6 +76,17 @@ impl Tally {
             worst: now,
         };
         self.found.push((key, record));
+    }
+
+    /// Without a stack: of the one place that is known of this rule, thread and call, else of none.
+    fn likely(&self, v: &Violation, name: &str) -> String {
+        let begin = format!("{} in ", v.site);
+        let same = |k: &&Key| k.rule == v.rule && k.name == name && k.site.starts_with(&begin);
+        let mut places = self.found.iter().map(|(k, _)| k).filter(same);
+        match (places.next(), places.next()) {
+            (Some(one), None) => one.site.clone(),
+            _ => v.site.clone(),
+        }
     }
 
     /// How many there were, of whatever rule.

@@ -421,6 +421,7 @@ fn places_are_counted_with_the_first_and_the_worst() {
         t_ns,
         at_ns: t_ns,
         site: site.to_owned(),
+        address: 0,
         cost: Cost::exact(ns),
         text: format!("{ns}"),
     };

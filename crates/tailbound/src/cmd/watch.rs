@@ -116,11 +116,13 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         realtime: !args.all && args.comm.is_empty(),
     };
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
+    let began = clocks();
     let rules = match args.rules {
-        true => Some(RuleCheck::new(&root).map_err(Failure::cannot)?),
+        true => Some(
+            RuleCheck::new(&root, !args.no_stacks, began.monotonic_ns).map_err(Failure::cannot)?,
+        ),
         false => None,
     };
-    let began = clocks();
     let make = |recording: &Recording| {
         let event_ns = recording.event_ns().unwrap_or(0);
         let ground = Ground { virtual_machine, event_ns, ..Ground::default() };
@@ -150,7 +152,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let mut notes = ended.notes;
     notes.extend(watched.recorded.notes.iter().cloned());
     notes.extend(unjudged);
-    let (events, others) = (watched.events, watched.others);
+    let events = watched.events;
     let about = About {
         command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         name: name(args),
@@ -162,6 +164,17 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         event_ns,
         violations,
     };
+    notes.extend(without_cycles(&watched));
+    let run = run_of(watched, about, tasks);
+    tell(args, &run, &notes, events, event_ns, ended.status)?;
+    let is_judged = wish.deadline_ns.is_some() || !run.violations.is_empty();
+    let judged = run.verdict.as_ref().filter(|_| is_judged);
+    Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
+}
+
+/// Threads of which there is nothing to tell.
+fn without_cycles(watched: &Watched) -> Vec<String> {
+    let mut notes = Vec::new();
     let idle: Vec<String> = watched
         .threads
         .iter()
@@ -172,18 +185,14 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         notes.push(format!("no whole cycle was seen of {}", idle.join(", ")));
     }
     if watched.threads.is_empty() {
-        notes.push(match others {
+        notes.push(match watched.others {
             0 => "no thread was there".to_owned(),
             n => format!(
                 "no real-time thread was there, {n} others were: ask for them with --all or --comm NAME"
             ),
         });
     }
-    let run = run_of(watched, about, tasks);
-    tell(args, &run, &notes, events, event_ns, ended.status)?;
-    let is_judged = wish.deadline_ns.is_some() || !run.violations.is_empty();
-    let judged = run.verdict.as_ref().filter(|_| is_judged);
-    Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
+    notes
 }
 
 fn clocks() -> Clocks {

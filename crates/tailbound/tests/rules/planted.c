@@ -30,7 +30,7 @@ static pthread_mutex_t lock;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static volatile int news;
 static sem_t first, second;
-static char untouched[16 << 20];
+static char untouched[16 << 20] __attribute__((aligned(4096)));
 static int file = -1;
 
 static int is(const char *name) { return strcmp(mode, name) == 0; }
@@ -47,6 +47,17 @@ static void spin_ns(long ns)
 {
 	for (long end = now_ns() + ns; now_ns() < end;)
 		;
+}
+
+// As a real-time thread may: whoever watches has found the thread when it goes on.
+static void settle_ns(long ns)
+{
+	struct timespec t;
+
+	ns += now_ns();
+	t.tv_sec = ns / 1000000000L;
+	t.tv_nsec = ns % 1000000000L;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
 static void pause_ns(long ns)
@@ -89,6 +100,14 @@ static void *ctl(void *unused)
 	clockid_t clock = is("realtime") ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 
 	prctl(PR_SET_NAME, "ctl");
+	if (is("fault")) {
+		// The kernel's own monitor begins with a fault of a thread that is not real-time yet.
+		struct sched_param param = { 50 };
+
+		untouched[sizeof(untouched) - 1] = 1;
+		sched_setscheduler(0, SCHED_FIFO, &param);
+	}
+	settle_ns(500000000L);
 	timerfd_settime(timer, 0, &every, NULL);
 	clock_gettime(clock, &due);
 	for (int k = 0; k < cycles; k++) {
@@ -145,6 +164,7 @@ static void *low(void *unused)
 static void *last(void *unused)
 {
 	prctl(PR_SET_NAME, "last");
+	settle_ns(300000000L);
 	while (!over)
 		sem_wait(&second);
 	return unused;
@@ -177,6 +197,7 @@ static void refused(void)
 	struct sched_param param = { 50 };
 
 	prctl(PR_SET_NAME, "refused");
+	pause_ns(500000000L);
 	if (setuid(65534) || sched_setscheduler(0, SCHED_FIFO, &param) == 0)
 		exit(3);
 	for (int k = 0; k < cycles; k++)
@@ -187,7 +208,7 @@ int main(int argc, char **argv)
 {
 	struct rlimit guard = { 500000, 1000000 };
 	pthread_mutexattr_t attr;
-	pthread_t main_thread, other, end;
+	pthread_t main_thread, other = 0, end = 0;
 
 	if (argc != 3)
 		return 2;
@@ -198,6 +219,7 @@ int main(int argc, char **argv)
 		refused();
 		return 0;
 	}
+	madvise(untouched, sizeof(untouched), MADV_NOHUGEPAGE);
 	if (is("fsync"))
 		file = open(".", O_TMPFILE | O_RDWR, 0600);
 	if (!is("fault") && mlockall(MCL_CURRENT | MCL_FUTURE))
@@ -213,7 +235,7 @@ int main(int argc, char **argv)
 		other = start(low, 0);
 	if (is("pipeline"))
 		end = start(last, 40);
-	main_thread = start(ctl, 50);
+	main_thread = start(ctl, is("fault") ? 0 : 50);
 	pthread_join(main_thread, NULL);
 	sem_post(&first);
 	sem_post(&second);
