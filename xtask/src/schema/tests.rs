@@ -198,6 +198,7 @@ fn beyond_a_schema(pointer: &str, was: &Value, to: &Value) -> bool {
         "/cause",
         "/sureness",
         "/activity",
+        "/pace/kind",
     ];
     let word = words.iter().any(|end| pointer.ends_with(end)) && to.is_string();
     let fact = ["/machine/", "/facts/"].iter().any(|within| pointer.contains(within))
