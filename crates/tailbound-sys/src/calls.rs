@@ -135,7 +135,7 @@ mod tests {
         }
         let numbers: std::collections::BTreeSet<i64> = all.iter().map(|(id, _)| *id).collect();
         assert_eq!(numbers.len(), all.len());
-        assert_eq!(name(libc::SYS_futex as i64), "futex");
+        assert_eq!(name(libc::SYS_futex.into()), "futex");
         assert_eq!(name(99_999), "number 99999");
     }
 }

@@ -84,6 +84,36 @@ fn cycle(distribution: &Value) -> Value {
            "jobs_left_out": 1})
 }
 
+/// Lines about what made threads late, and what they did.
+fn of_causes() -> [Value; 3] {
+    [
+        json!({"type": "blame", "thread": 0, "name": "n", "t_ns": 1, "latency_ns": 2, "cpu": 3,
+               "parts": [{"phase": "switch", "from_ns": 0, "ns": 2, "cause": "nmi", "who": "w",
+                          "sureness": "likely", "stack": ["f"], "holder": "h-1"}],
+               "chain": ["c"],
+               "lanes": [{"cpu": 3, "spans": [{"from_ns": -1, "to_ns": 2, "activity": "idle",
+                                               "who": "w"}]}],
+               "tracing_ns": 1, "near": true, "lost": true}),
+        json!({"type": "task", "thread": 0, "name": "n", "tid": 7, "policy": "fifo:80", "cpus": [1],
+               "jobs": 3, "lost": 1, "from_ns": 1, "to_ns": 9,
+               "arrival": {"model": "periodic", "period_ns": 4, "jitter_ns": 1, "offset_ns": 1,
+                           "skipped": 2},
+               "distance_min_ns": [3, 8], "distance_max_ns": [4, 8],
+               "execution_max_ns": [2, 3], "execution_min_ns": [1, 3],
+               "suspension_max_ns": [1], "blocked_max_ns": [1], "latency_max_ns": [1],
+               "unwatched_max_ns": [1],
+               "response": {"ns": 2, "t_ns": 1}, "suspension": {"ns": 0, "t_ns": 1},
+               "suspensions": 1, "blocked": {"ns": 0, "t_ns": 1}, "latency": {"ns": 1, "t_ns": 5},
+               "section": {"ns": 1, "t_ns": 5}, "unwatched": {"ns": 0, "t_ns": 1}}),
+        json!({"type": "violation", "rule": "page-fault", "tid": 1, "name": "n", "site": "s", "n": 2,
+               "total": {"ns": 3, "at_most": true},
+               "first": {"t_ns": 1, "cost": {"ns": 1, "at_most": true}, "text": "t",
+                         "stack": {"method": "dwarf", "frames": ["f"], "reason": "r"}},
+               "worst": {"t_ns": 2, "cost": {"ns": 2, "at_most": true}, "text": "t",
+                         "stack": {"method": "none", "frames": ["f"], "reason": "r"}}}),
+    ]
+}
+
 /// One line of each type, with every field filled.
 fn lines() -> Vec<Value> {
     let header = record::Header {
@@ -154,36 +184,13 @@ fn lines() -> Vec<Value> {
                "early": {"precision": 7, "index": [1], "count": [1]}}),
         json!({"type": "exceedance", "thread": 0, "activation": 1, "error_ns": 2, "t_ns": 3,
                "missed": 4}),
-        json!({"type": "blame", "thread": 0, "name": "n", "t_ns": 1, "latency_ns": 2, "cpu": 3,
-               "parts": [{"phase": "switch", "from_ns": 0, "ns": 2, "cause": "nmi", "who": "w",
-                          "sureness": "likely", "stack": ["f"], "holder": "h-1"}],
-               "chain": ["c"],
-               "lanes": [{"cpu": 3, "spans": [{"from_ns": -1, "to_ns": 2, "activity": "idle",
-                                               "who": "w"}]}],
-               "tracing_ns": 1, "near": true, "lost": true}),
-        json!({"type": "task", "thread": 0, "name": "n", "tid": 7, "policy": "fifo:80", "cpus": [1],
-               "jobs": 3, "lost": 1, "from_ns": 1, "to_ns": 9,
-               "arrival": {"model": "periodic", "period_ns": 4, "jitter_ns": 1, "offset_ns": 1,
-                           "skipped": 2},
-               "distance_min_ns": [3, 8], "distance_max_ns": [4, 8],
-               "execution_max_ns": [2, 3], "execution_min_ns": [1, 3],
-               "suspension_max_ns": [1], "blocked_max_ns": [1], "latency_max_ns": [1],
-               "unwatched_max_ns": [1],
-               "response": {"ns": 2, "t_ns": 1}, "suspension": {"ns": 0, "t_ns": 1},
-               "suspensions": 1, "blocked": {"ns": 0, "t_ns": 1}, "latency": {"ns": 1, "t_ns": 5},
-               "section": {"ns": 1, "t_ns": 5}, "unwatched": {"ns": 0, "t_ns": 1}}),
-        json!({"type": "violation", "rule": "page-fault", "tid": 1, "name": "n", "site": "s", "n": 2,
-               "total": {"ns": 3, "at_most": true},
-               "first": {"t_ns": 1, "cost": {"ns": 1, "at_most": true}, "text": "t",
-                         "stack": {"method": "dwarf", "frames": ["f"], "reason": "r"}},
-               "worst": {"t_ns": 2, "cost": {"ns": 2, "at_most": true}, "text": "t",
-                         "stack": {"method": "none", "frames": ["f"], "reason": "r"}}}),
         cycle(&distribution_json),
         json!({"type": "load", "load": 0, "name": "memory", "t_ns": 1, "span_ns": 2, "count": 3,
                "unit": "accesses"}),
         json!({"type": "self-cost", "values": {"clock_read_ns": 20.5}}),
         json!({"type": "end", "reason": "complete", "measured_ns": 5, "lines": 7}),
     ]);
+    out.extend(of_causes());
     out
 }
 
@@ -216,6 +223,7 @@ fn beyond_a_schema(pointer: &str, was: &Value, to: &Value) -> bool {
         "/sureness",
         "/activity",
         "/model",
+        "/pace/kind",
     ];
     let word = words.iter().any(|end| pointer.ends_with(end)) && to.is_string();
     let fact = ["/machine/", "/facts/"].iter().any(|within| pointer.contains(within))
