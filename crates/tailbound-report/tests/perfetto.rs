@@ -63,11 +63,13 @@ fn number(message: &[(u64, Value)], field: u64) -> Option<u64> {
 
 fn all_bytes(message: &[(u64, Value)], field: u64) -> Vec<&[u8]> {
     let of = |(f, v): &'_ (u64, Value)| *f == field && matches!(v, Value::Bytes(_));
-    let bytes = |(_, v)| match v {
-        Value::Bytes(b) => b.as_slice(),
-        Value::Number(_) => &[],
-    };
-    message.iter().filter(|f| of(f)).map(|(f, v)| bytes((f, v))).collect()
+    fn bytes(v: &Value) -> &[u8] {
+        match v {
+            Value::Bytes(b) => b.as_slice(),
+            Value::Number(_) => &[],
+        }
+    }
+    message.iter().filter(|f| of(f)).map(|(_, v)| bytes(v)).collect()
 }
 
 fn text(message: &[(u64, Value)], field: u64) -> String {
