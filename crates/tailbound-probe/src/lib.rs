@@ -28,6 +28,7 @@ pub mod recording;
 pub mod rules;
 mod scheduling;
 pub mod selfcost;
+mod smi;
 pub mod thread_group;
 mod trace_ring;
 pub mod watch;

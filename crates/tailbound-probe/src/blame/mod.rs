@@ -35,6 +35,7 @@ use crate::attributes::clock_id;
 use crate::bpf::{self, Tier};
 use crate::observe::{ObserveError, trace_clock_id};
 use crate::own_trace::{OwnTrace, first_namespace};
+use crate::smi::Smis;
 use crate::thread_group::Running;
 use choice::Choice;
 use store::Store;
@@ -80,6 +81,8 @@ pub struct Blamer {
     explain_ns: i64,
     /// Programs in the kernel, where they are allowed.
     stacks: Option<Tier>,
+    /// The firmware's interrupts, where they are counted.
+    smis: Option<Smis>,
 }
 
 /// What blaming came to, beside the records that were told on the way.
@@ -131,6 +134,7 @@ impl Blamer {
         trace.findings.push(setup::cost_finding(event_ns));
         let stacks = stacks(root, &symbols, &mut trace);
         let trace_clock = trace_clock_id(plan.clock);
+        let smis = Smis::begin(root, &cpus, &plan.cpus);
         Ok(Self {
             store: Store::new(trace.layout),
             trace,
@@ -150,6 +154,7 @@ impl Blamer {
             read_ns: 0,
             explain_ns: 0,
             stacks,
+            smis,
         })
     }
 
@@ -234,6 +239,7 @@ impl Blamer {
         }
         let read = clock::now_ns(clock::CLOCK_THREAD_CPUTIME_ID);
         self.read_ns += read.saturating_sub(before);
+        self.ground.firmware = self.smis.as_mut().and_then(Smis::any);
         let chosen = self.choice.take();
         let records = if chosen.is_empty() { Vec::new() } else { self.explain(&chosen) };
         if let Some(above) = self.choice.step() {

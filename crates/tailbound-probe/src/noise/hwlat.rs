@@ -8,8 +8,6 @@
 //! interrupts on, and counts only gaps in which this CPU's kernel was not entered. Which one was
 //! used is a finding and stands in the plan; how much of the time was looked at is in the verdict.
 
-use std::os::unix::fs::FileExt;
-
 use tailbound_core::number::Real as _;
 use tailbound_core::plan::Plan;
 use tailbound_core::record::FigureRecord;
@@ -24,6 +22,7 @@ use crate::noise::gauge::Gauge;
 use crate::noise::polled::{self, Way};
 use crate::noise::tracer;
 use crate::observe::{self, ObserveError};
+use crate::smi::{self, NoSmiCount};
 use crate::thread_group::{ProbeOutput, Running};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
@@ -74,8 +73,6 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
 const DUTY_DOUBT: f64 = 0.5;
 /// Gaps with an interrupt from which on firmware may well be part of them.
 const LONG_INTERRUPT_NS: i64 = 100_000;
-/// MSR_SMI_COUNT of Intel CPUs since Nehalem.
-const SMI_COUNT: u64 = 0x34;
 
 /// May the kernel's tracer be used here?
 fn has_tracer(setup: &Setup<'_>) -> Result<(), ObserveError> {
@@ -194,27 +191,10 @@ pub(super) fn looked(cpu: u32, tally: &Tally, output: &mut ProbeOutput) {
     );
 }
 
-/// Why a CPU's count of system management interrupts is unknown.
-#[derive(Debug, thiserror::Error)]
-enum NoSmiCount {
-    #[error("/dev/cpu/{cpu}/msr: {why}")]
-    Device { cpu: u32, why: std::io::Error },
-    #[error("MSR 0x34: {0}")]
-    Register(std::io::Error),
-}
-
-fn smi_count(root: &Root, cpu: u32) -> Result<u64, NoSmiCount> {
-    let path = root.path(&format!("/dev/cpu/{cpu}/msr"));
-    let file = std::fs::File::open(&path).map_err(|why| NoSmiCount::Device { cpu, why })?;
-    let mut value = [0u8; 8];
-    file.read_exact_at(&mut value, SMI_COUNT).map_err(NoSmiCount::Register)?;
-    Ok(u64::from_le_bytes(value))
-}
-
 type Counts = Vec<(u32, Result<u64, NoSmiCount>)>;
 
 fn smi_counts(root: &Root, plan: &Plan) -> Counts {
-    plan.cpus.iter().map(|cpu| (cpu, smi_count(root, cpu))).collect()
+    plan.cpus.iter().map(|cpu| (cpu, smi::count(root, cpu))).collect()
 }
 
 /// The firmware's own count of its interrupts, where the CPU has one.

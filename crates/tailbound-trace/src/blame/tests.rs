@@ -251,6 +251,12 @@ fn the_host_is_named_where_every_busy_cpu_was_silent() {
     let record = story(true).explain(guest);
     assert_eq!(record.culprit().0, Cause::Host, "{:#?}", record.parts);
     assert_eq!(record.sureness(Cause::Host, record.culprit().1), Sureness::Likely);
+    let metal = Ground { virtual_machine: Some(false), firmware: Some(true), ..guest };
+    assert_eq!(
+        story(true).explain(metal).culprit().0,
+        Cause::Firmware,
+        "its interrupts are counted"
+    );
     let record = story(false).explain(guest);
     assert_eq!(record.culprit().0, Cause::Unexplained, "an idle CPU is silent anyway");
 }
