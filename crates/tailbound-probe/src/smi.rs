@@ -53,7 +53,8 @@ impl Smis {
     /// Were there any since the look before the last? `None` where it cannot be told any more.
     pub(crate) fn any(&mut self) -> Option<bool> {
         let now = count(&self.root, self.cpu).ok()?;
-        let before = std::mem::replace(&mut self.last, [self.last[1], now])[0];
+        let [before, last] = self.last;
+        self.last = [last, now];
         Some(now != before)
     }
 }
