@@ -12,7 +12,7 @@ use super::Cause;
 pub struct Remedy {
     /// What to do, in a sentence.
     pub text: &'static str,
-    /// The check that shows it (`tailbound check --explain ID`).
+    /// The check that shows it (`tailbound check --all`, of a program `--pid PID`).
     pub check: Option<&'static str>,
     /// The setting that changes it (`tailbound tune set NAME=…`), with a value.
     pub setting: Option<&'static str>,

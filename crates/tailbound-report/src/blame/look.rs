@@ -11,7 +11,7 @@ pub(super) fn meaning(activity: &Activity) -> &str {
     match activity {
         Activity::Idle => "idle",
         Activity::Thread => "thread",
-        Activity::Target => "the late thread",
+        Activity::Target => "this thread",
         Activity::Work => "work queue function",
         Activity::Interrupt => "interrupt",
         Activity::Timer => "timer interrupt",

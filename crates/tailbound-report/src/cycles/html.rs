@@ -6,11 +6,13 @@
 use std::fmt::Write as _;
 
 use tailbound_core::cycle::CycleRecord;
+use tailbound_core::rules::ViolationRecord;
 
 use super::{rows, words};
 use crate::blame::{latest, notes, parts, picture_as};
 use crate::escape::xml;
 use crate::html::Page;
+use crate::rules;
 
 /// Most causes of a table, and most parts of a cycle.
 const CAUSES_MAX: usize = 40;
@@ -26,14 +28,15 @@ const IDS: [&str; 24] = [
     "cycle-17", "cycle-18", "cycle-19", "cycle-20", "cycle-21", "cycle-22", "cycle-23", "cycle-24",
 ];
 
-/// A page of its own about what is called `name`.
+/// A page of its own about what is called `name`, with the rules that were broken.
 #[must_use]
-pub fn html(all: &[CycleRecord], name: &str) -> String {
+pub fn html(all: &[CycleRecord], violations: &[ViolationRecord], name: &str) -> String {
     let mut page = Page::default();
     let _ = write!(page.body, "<h1>Tailbound watch: {}</h1>", xml(name));
     if all.is_empty() {
         page.text("note", "No thread was watched.");
     }
+    rules::section(&mut page, violations);
     section(&mut page, all, "c");
     page.finish(&format!("watch: {name}"), &[super::json(all)])
 }

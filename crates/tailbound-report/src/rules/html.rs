@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use tailbound_core::rules::{ViolationRecord, sentence};
 
-use super::{heading, method, rows};
+use super::{CHECK_COMMAND, heading, method, rows};
 use crate::blame::first_up;
 use crate::escape::xml;
 use crate::html::Page;
@@ -29,7 +29,7 @@ pub(crate) fn section(page: &mut Page, records: &[ViolationRecord]) {
     for (rule, remedy) in rows::remedies(records) {
         let _ = write!(page.body, "<li>{}: {}", xml(rule.as_str()), xml(remedy.text));
         if let Some(check) = remedy.check {
-            let _ = write!(page.body, "<br/><code>tailbound check --explain {}</code>", xml(check));
+            let _ = write!(page.body, "<br/>look at {}: <code>{CHECK_COMMAND}</code>", xml(check));
         }
         page.push("</li>");
     }

@@ -18,6 +18,9 @@ pub use text::text;
 
 use tailbound_core::rules::{Stack, StackMethod};
 
+/// The command that shows a check of a program.
+const CHECK_COMMAND: &str = "tailbound check --pid PID --all";
+
 /// The heading of all that is about rules.
 fn heading() -> &'static str {
     "Rules for real-time programs"

@@ -5,7 +5,7 @@
 
 use tailbound_core::rules::{Occurrence, ViolationRecord, sentence};
 
-use super::{heading, method, rows};
+use super::{CHECK_COMMAND, heading, method, rows};
 use crate::blame::first_up;
 use crate::escape::terminal;
 use crate::text::Style;
@@ -32,7 +32,7 @@ pub fn text(records: &[ViolationRecord], most: usize, style: Style) -> String {
         if let Some(remedy) = v.rule.remedy() {
             page.text(&format!("- what to do: {}", remedy.text), "    ", Ink::Plain);
             if let Some(check) = remedy.check {
-                let line = format!("    why: tailbound check --explain {check}");
+                let line = format!("    look at {check}: {CHECK_COMMAND}");
                 page.raw(vec![line], Ink::Accent);
             }
         }

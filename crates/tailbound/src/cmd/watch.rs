@@ -355,7 +355,7 @@ fn tell(
         input::write(out, &String::from_utf8_lossy(&text), args.force)?;
     }
     if let Some(page) = &args.html {
-        input::write(page, &words::html(&run.cycles, &name(args)), args.force)?;
+        input::write(page, &words::html(&run.cycles, &run.violations, &name(args)), args.force)?;
     }
     if args.json {
         return say::answer_json(&answer(run, notes, events, event_ns, status));

@@ -5,13 +5,14 @@
 //! Which cause is named is not asserted here: that depends on the machine (`bench/culprits.sh`, the
 //! stage `lab`).
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use tailbound_core::blame::{Cause, Remedy};
+use tailbound_core::rules::Rule;
 
+use crate::observe::{able, instances, tracing};
 use crate::{PATIENCE, call, folder, is_root, read, skip, status, stderr};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
@@ -27,36 +28,26 @@ const SETTINGS: [&str; 8] = [
     "tracing_cpumask",
 ];
 
-/// Can `--blame` work here?
-fn able() -> bool {
-    let own = std::fs::read_link("/proc/self/ns/pid");
-    // Source: include/linux/proc_ns.h, PROC_PID_INIT_INO.
-    let first = own.is_ok_and(|own| own.as_os_str() == "pid:[4026531836]");
-    let able = is_root() && first && Path::new(TRACEFS).join("instances").is_dir();
-    if !able {
-        skip("tracefs", "--blame needs root, a mounted tracefs and the first PID namespace");
-    }
-    able
+fn run(folder: &Path, words: &[&str]) -> Child {
+    let always =
+        [env!("CARGO_BIN_EXE_tailbound"), "run", "-q", "-o", "r.jsonl", "--warm-up", "200ms"];
+    let load = ["-L", "none", "-i", "2ms"];
+    let all: Vec<&str> = always.iter().chain(&load).chain(words).copied().collect();
+    let mut command = tracing(&all);
+    command.current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-fn run(folder: &Path, words: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tailbound"));
-    command.args(["run", "-q", "-o", "r.jsonl", "--warm-up", "200ms", "-L", "none", "-i", "2ms"]);
-    command.args(words).current_dir(folder).env("NO_COLOR", "1");
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+/// What a shell says that sees tracefs.
+fn shell(text: &str) -> String {
+    let out = tracing(&["sh", "-c", text]).output().unwrap();
+    assert!(out.status.success(), "{text}: {}", stderr(&out));
+    String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
 /// The settings of an instance, by their files; the top one's where it is none.
-fn settings(instance: Option<&str>) -> BTreeMap<String, String> {
-    let folder = match instance {
-        Some(name) => Path::new(TRACEFS).join("instances").join(name),
-        None => Path::new(TRACEFS).to_path_buf(),
-    };
-    let read = |name: &&str| {
-        let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
-        (format!("{instance:?} {name}"), text)
-    };
-    SETTINGS.iter().map(read).collect()
+fn settings(instance: &str) -> String {
+    let files = SETTINGS.join(" ");
+    shell(&format!("cd {TRACEFS}/{instance} && for f in {files}; do echo \"$f: $(cat $f)\"; done"))
 }
 
 /// An instance of somebody else's, with settings of its own; removed when dropped.
@@ -64,29 +55,24 @@ struct Foreign(String);
 
 impl Foreign {
     fn make() -> Self {
-        let name = format!("not-tailbound-{}", std::process::id());
-        let folder = Path::new(TRACEFS).join("instances").join(&name);
-        std::fs::create_dir(&folder).unwrap();
-        let set = |file: &str, value: &str| std::fs::write(folder.join(file), value).unwrap();
-        set("tracing_on", "0");
-        set("trace_clock", "boot");
-        set("buffer_size_kb", "128");
-        set("events/sched/sched_switch/enable", "1");
+        let name = format!("instances/not-tailbound-{}", std::process::id());
+        shell(&format!(
+            "cd {TRACEFS} && mkdir {name} && cd {name} && echo 0 > tracing_on && echo boot > trace_clock && \
+             echo 128 > buffer_size_kb && echo 1 > events/sched/sched_switch/enable"
+        ));
         Self(name)
     }
 }
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        drop(std::fs::remove_dir(Path::new(TRACEFS).join("instances").join(&self.0)));
+        drop(tracing(&["rmdir", &format!("{TRACEFS}/{}", self.0)]).status());
     }
 }
 
 /// Instances that runs of `pid` left.
 fn left(pid: u32) -> usize {
-    let own = format!("tailbound-{pid}-");
-    let names = std::fs::read_dir(Path::new(TRACEFS).join("instances")).unwrap().flatten();
-    names.filter(|n| n.file_name().to_string_lossy().starts_with(&own)).count()
+    instances(pid).len()
 }
 
 #[test]
@@ -121,7 +107,8 @@ fn the_parts_of_each_sample_are_its_latency_to_the_nanosecond() {
 #[test]
 fn remedies_name_checks_and_settings_that_exist() {
     let checks: Vec<&str> = tailbound_rules::catalogue().iter().map(|c| c.id).collect();
-    for remedy in Remedy::all() {
+    let rules = Rule::ALL.iter().filter_map(Rule::remedy);
+    for remedy in Remedy::all().into_iter().chain(rules) {
         if let Some(id) = remedy.check {
             assert!(checks.contains(&id), "{id}: {}", remedy.text);
         }
@@ -139,11 +126,7 @@ fn tracing_of_others_is_the_same_before_and_after_also_of_a_killed_run() {
         return;
     }
     let foreign = Foreign::make();
-    let all = || {
-        let mut all = settings(None);
-        all.extend(settings(Some(&foreign.0)));
-        all
-    };
+    let all = || settings(".") + &settings(&foreign.0);
     let before = all();
     let first = folder();
     assert!(run(first.path(), &["-D", "1s", "--blame"]).wait().unwrap().code().is_some());

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use crate::{call, folder, is_root, read, skip, status, stderr};
+use crate::observe::{able, tracing};
+use crate::{folder, read, skip, status, stderr};
 
 /// Programs of ours that the kernel has, by their names in /proc/PID/fdinfo of whoever holds one.
 fn held_by(pid: u32) -> usize {
@@ -17,16 +18,14 @@ fn held_by(pid: u32) -> usize {
 
 #[test]
 fn a_blamed_run_tells_whether_it_takes_stacks() {
-    if !is_root() {
-        return skip("tracefs", "--blame needs root");
+    if !able() {
+        return;
     }
     let dir = folder();
     let file = dir.path().join("r.jsonl");
-    let words = ["run", "--blame=5us", "-D", "2s", "-L", "none", "-q", "-o", "r.jsonl"];
-    let out = call(dir.path(), &words);
-    if stderr(&out).contains("--blame:") {
-        return skip("tracefs", stderr(&out));
-    }
+    let exe = env!("CARGO_BIN_EXE_tailbound");
+    let words = [exe, "run", "--blame=5us", "-D", "2s", "-L", "none", "-q", "-o", "r.jsonl"];
+    let out = tracing(&words).current_dir(dir.path()).output().unwrap();
     assert_eq!(status(&out), 0, "{}", stderr(&out));
     let run = read(&file);
     let told = |e: &tailbound_core::record::Event| e.text.contains("kernel stacks are taken");
@@ -43,13 +42,13 @@ fn a_blamed_run_tells_whether_it_takes_stacks() {
 
 #[test]
 fn nothing_of_a_killed_run_stays_in_the_kernel() {
-    if !is_root() {
-        return skip("tracefs", "--blame needs root");
+    if !able() {
+        return;
     }
     let dir = folder();
     let exe = env!("CARGO_BIN_EXE_tailbound");
-    let mut command = std::process::Command::new(exe);
-    command.args(["run", "--blame=1ms", "-D", "60s", "-L", "none", "-q", "-o", "r.jsonl"]);
+    let words = [exe, "run", "--blame=1ms", "-D", "60s", "-L", "none", "-q", "-o", "r.jsonl"];
+    let mut command = tracing(&words);
     command.current_dir(dir.path()).stdout(std::process::Stdio::null());
     let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
     let mut held = 0;
