@@ -42,6 +42,7 @@ pub mod only_reads;
 pub mod owner;
 pub mod perf;
 pub mod perf_cpu;
+mod perf_ring;
 pub mod perf_stacks;
 pub mod private;
 pub mod process;

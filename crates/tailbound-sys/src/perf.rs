@@ -4,15 +4,15 @@
 //!
 //! Context: SETUP (open), HOT (`take`: reads shared memory, no system call). Units: ns of
 //! CLOCK_MONOTONIC_RAW, which handlers may read even where nothing can be locked.
-//! Source: perf_event_open(2), linux/perf_event.h (struct of 112 bytes, Linux 4.1).
-
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+//! Not here: the ring (`perf_ring`).
+//! Source: perf_event_open(2), linux/perf_event.h.
 
 use crate::counter::CLOCK_MONOTONIC_RAW;
-use crate::error::{SysError, check};
-use crate::mapping::page_bytes;
+use crate::error::SysError;
+use crate::perf_ring::{
+    Attributes, DISABLED, EXCLUDE_HV, PerfRing, RECORD_LOST, RECORD_SAMPLE, SAMPLE_TIME,
+    TYPE_HARDWARE, TYPE_SOFTWARE, USE_CLOCKID, Whose,
+};
 
 /// What makes a sample fall due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,58 +23,25 @@ pub enum Source {
     Clock,
 }
 
-pub(crate) const TYPE_HARDWARE: u32 = 0;
-pub(crate) const TYPE_SOFTWARE: u32 = 1;
-pub(crate) const SAMPLE_TIME: u64 = 1 << 2;
-pub(crate) const DISABLED: u64 = 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
-pub(crate) const EXCLUDE_HV: u64 = 1 << 6;
-pub(crate) const USE_CLOCKID: u64 = 1 << 25;
-pub(crate) const ENABLE: libc::c_ulong = 0x2400;
-pub(crate) const RECORD_LOST: u32 = 2;
-pub(crate) const RECORD_SAMPLE: u32 = 9;
-pub(crate) const FD_CLOEXEC: libc::c_ulong = 8;
 const PAGES: usize = 8;
-/// Places in the control page: head, tail.
-pub(crate) const HEAD: usize = 1024;
-pub(crate) const TAIL: usize = 1032;
 
-/// struct perf_event_attr as of Linux 4.1.
-#[repr(C)]
-#[derive(Default)]
-pub(crate) struct Attributes {
-    pub(crate) kind: u32,
-    pub(crate) size: u32,
-    pub(crate) config: u64,
-    pub(crate) period: u64,
-    pub(crate) sample_type: u64,
-    pub(crate) read_format: u64,
-    pub(crate) flags: u64,
-    pub(crate) wakeup: u32,
-    pub(crate) breakpoint: u32,
-    pub(crate) config1: u64,
-    pub(crate) config2: u64,
-    pub(crate) branches: u64,
-    pub(crate) regs_user: u64,
-    pub(crate) stack_user: u32,
-    pub(crate) clock: i32,
-    pub(crate) regs_intr: u64,
-    pub(crate) aux_watermark: u32,
-    pub(crate) max_stack: u16,
-    pub(crate) reserved: u16,
+impl Source {
+    /// The kind of event, and its name.
+    pub(crate) fn kind(self) -> (u32, &'static str) {
+        match self {
+            Self::Cycles => (TYPE_HARDWARE, "cycles"),
+            Self::Clock => (TYPE_SOFTWARE, "cpu-clock"),
+        }
+    }
 }
 
 /// Samples of one thread.
 #[derive(Debug)]
 pub struct Samples {
-    fd: OwnedFd,
-    at: NonNull<u8>,
-    page: usize,
+    ring: PerfRing,
     lost: u64,
 }
-
-// SAFETY: the mapping is owned, and read through `&mut` alone.
-unsafe impl Send for Samples {}
 
 impl Samples {
     /// Opens an event of the calling thread, off: a sample each `period` cycles or ns.
@@ -82,10 +49,9 @@ impl Samples {
     /// # Errors
     /// ENOENT or EOPNOTSUPP: no such counter here; EACCES: kernel.perf_event_paranoid.
     pub fn open(source: Source, period: u64) -> Result<Self, SysError> {
+        let (kind, what) = source.kind();
         let attributes = Attributes {
-            kind: if source == Source::Cycles { TYPE_HARDWARE } else { TYPE_SOFTWARE },
-            size: 112,
-            config: 0,
+            kind,
             period,
             sample_type: SAMPLE_TIME,
             flags: DISABLED | EXCLUDE_HV | USE_CLOCKID
@@ -94,32 +60,9 @@ impl Samples {
             clock: CLOCK_MONOTONIC_RAW,
             ..Attributes::default()
         };
-        // SAFETY: perf_event_open(2) reads `size` bytes of a live struct; the rest are integers.
-        let raw = unsafe {
-            libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, FD_CLOEXEC)
-        };
-        let what = if source == Source::Cycles { "cycles" } else { "cpu-clock" };
-        let raw = check(raw, "perf_event_open", what)
-            .map_err(|e| e.needs("root, CAP_PERFMON or kernel.perf_event_paranoid below 2"))?;
-        let raw = i32::try_from(raw).unwrap_or(-1);
-        // SAFETY: a fresh descriptor, ours alone.
-        let fd = unsafe { OwnedFd::from_raw_fd(raw) };
-        let page = page_bytes();
-        // SAFETY: a shared mapping of the event's ring: one control page and 2^n of data.
-        let at = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                page * (PAGES + 1),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        match NonNull::new(at.cast::<u8>()) {
-            Some(place) if at != libc::MAP_FAILED => Ok(Self { fd, at: place, page, lost: 0 }),
-            _ => Err(SysError::last("mmap", "the ring of a performance event")),
-        }
+        let needs = "root, CAP_PERFMON or kernel.perf_event_paranoid below 2";
+        let ring = PerfRing::open(attributes, Whose::Thread(0), PAGES, what, needs)?;
+        Ok(Self { ring, lost: 0 })
     }
 
     /// Lets it run.
@@ -127,63 +70,29 @@ impl Samples {
     /// # Errors
     /// What the kernel refuses.
     pub fn enable(&self) -> Result<(), SysError> {
-        // SAFETY: an ioctl without argument on a descriptor of ours.
-        let done = unsafe { libc::ioctl(self.fd.as_raw_fd(), ENABLE as _, 0) };
-        check(done, "ioctl", "PERF_EVENT_IOC_ENABLE").map(drop)
-    }
-
-    fn position(&self, place: usize) -> &AtomicU64 {
-        // SAFETY: an aligned word of the live control page, which the kernel accesses atomically.
-        unsafe { &*self.at.as_ptr().add(place).cast::<AtomicU64>() }
-    }
-
-    fn word(&self, at: u64) -> u64 {
-        let offset = at % (self.page as u64 * PAGES as u64);
-        // SAFETY: an aligned word of the data pages: records are multiples of 8 bytes, and so is `at`.
-        unsafe {
-            self.at
-                .as_ptr()
-                .add(self.page + usize::try_from(offset).unwrap_or(0))
-                .cast::<u64>()
-                .read_volatile()
-        }
+        self.ring.run(true)
     }
 
     /// The oldest sample's time.
     pub fn take(&mut self) -> Option<i64> {
-        loop {
-            let tail = self.position(TAIL).load(Ordering::Relaxed);
-            if tail == self.position(HEAD).load(Ordering::Acquire) {
-                return None;
+        while let Some(record) = self.ring.next() {
+            let first = self.ring.word(record.body);
+            if record.kind == RECORD_LOST {
+                let count = self.ring.word(record.body.wrapping_add(8));
+                self.lost = self.lost.saturating_add(count);
             }
-            // type: 32 bits, misc: 16, size: 16; in the machine's byte order.
-            let header = self.word(tail).to_ne_bytes();
-            let [a, b, c, d, _, _, e, f] = header;
-            let kind = u32::from_ne_bytes([a, b, c, d]);
-            let size = u64::from(u16::from_ne_bytes([e, f]));
-            let first = self.word(tail.wrapping_add(8));
-            if kind == RECORD_LOST {
-                self.lost = self.lost.saturating_add(self.word(tail.wrapping_add(16)));
-            }
-            // A size below its own header would never end.
-            self.position(TAIL).store(tail.wrapping_add(size.max(8)), Ordering::Release);
-            if kind == RECORD_SAMPLE {
+            self.ring.done(record);
+            if record.kind == RECORD_SAMPLE {
                 return i64::try_from(first).ok();
             }
         }
+        None
     }
 
     /// Samples that found no room.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
-    }
-}
-
-impl Drop for Samples {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made by `open` with this address and length.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.page * (PAGES + 1)) };
     }
 }
 

@@ -8,15 +8,10 @@
 //! Not here: what the words of the stack mean (`tailbound-trace`).
 //! Source: perf_event_open(2); arch/{x86,arm64}/include/uapi/asm/perf_regs.h.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::error::{SysError, check};
-use crate::mapping::page_bytes;
-use crate::perf::{
-    Attributes, DISABLED, ENABLE, FD_CLOEXEC, HEAD, RECORD_LOST, RECORD_SAMPLE, SAMPLE_TIME, TAIL,
-    TYPE_SOFTWARE, USE_CLOCKID,
+use crate::error::SysError;
+use crate::perf_ring::{
+    Attributes, DISABLED, PerfRing, RECORD_LOST, RECORD_SAMPLE, SAMPLE_TIME, TYPE_SOFTWARE,
+    USE_CLOCKID, Whose,
 };
 
 const TYPE_TRACEPOINT: u32 = 2;
@@ -88,14 +83,9 @@ pub struct StackSample {
 /// Samples of one thread and trigger.
 #[derive(Debug)]
 pub struct StackSamples {
-    fd: OwnedFd,
-    at: NonNull<u8>,
-    page: usize,
+    ring: PerfRing,
     lost: u64,
 }
-
-// SAFETY: the mapping is owned, and read through `&mut` alone.
-unsafe impl Send for StackSamples {}
 
 impl StackSamples {
     /// Begins to sample thread `tid`.
@@ -117,7 +107,6 @@ impl StackSamples {
         };
         let attributes = Attributes {
             kind,
-            size: 112,
             config,
             period: 1,
             sample_type: SAMPLE_TIME | SAMPLE_REGS_USER | SAMPLE_STACK_USER,
@@ -127,81 +116,24 @@ impl StackSamples {
             stack_user: STACK_BYTES,
             ..Attributes::default()
         };
-        // SAFETY: perf_event_open(2) reads `size` bytes of a live struct; the rest are integers.
-        let raw = unsafe {
-            libc::syscall(libc::SYS_perf_event_open, &raw const attributes, tid, -1, -1, FD_CLOEXEC)
-        };
-        let raw = check(raw, "perf_event_open", "user stacks")
-            .map_err(|e| e.needs("root, CAP_PERFMON or kernel.perf_event_paranoid below 2"))?;
-        // SAFETY: a fresh descriptor, ours alone.
-        let fd = unsafe { OwnedFd::from_raw_fd(i32::try_from(raw).unwrap_or(-1)) };
-        let page = page_bytes();
-        // SAFETY: a shared mapping of the event's ring: one control page and 2^n of data.
-        let at = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                page * (PAGES + 1),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        let samples = match NonNull::new(at.cast::<u8>()) {
-            Some(place) if at != libc::MAP_FAILED => Self { fd, at: place, page, lost: 0 },
-            _ => return Err(SysError::last("mmap", "the ring of user stacks")),
-        };
-        // SAFETY: an ioctl without argument on a descriptor of ours.
-        let done = unsafe { libc::ioctl(samples.fd.as_raw_fd(), ENABLE as _, 0) };
-        check(done, "ioctl", "PERF_EVENT_IOC_ENABLE")?;
-        Ok(samples)
-    }
-
-    fn position(&self, place: usize) -> &AtomicU64 {
-        // SAFETY: an aligned word of the live control page, which the kernel accesses atomically.
-        unsafe { &*self.at.as_ptr().add(place).cast::<AtomicU64>() }
-    }
-
-    /// A copy of `n` bytes of the ring from `from` on.
-    fn bytes(&self, from: u64, n: usize) -> Vec<u8> {
-        let size = self.page * PAGES;
-        let begin = usize::try_from(from % size as u64).unwrap_or(0);
-        let n = n.min(size);
-        let first = n.min(size - begin);
-        let mut out = vec![0u8; n];
-        // SAFETY: both parts lie within the data pages: begin + first <= size, n - first <= begin; the
-        // kernel writes no byte between tail and head.
-        unsafe {
-            let data = self.at.as_ptr().add(self.page);
-            std::ptr::copy_nonoverlapping(data.add(begin), out.as_mut_ptr(), first);
-            std::ptr::copy_nonoverlapping(data, out.as_mut_ptr().add(first), n - first);
-        }
-        out
+        let needs = "root, CAP_PERFMON or kernel.perf_event_paranoid below 2";
+        let ring = PerfRing::open(attributes, Whose::Thread(tid), PAGES, "user stacks", needs)?;
+        ring.run(true)?;
+        Ok(Self { ring, lost: 0 })
     }
 
     /// Hands over all samples that there are.
     pub fn read(&mut self, each: &mut dyn FnMut(StackSample)) {
-        let head = self.position(HEAD).load(Ordering::Acquire);
-        let mut tail = self.position(TAIL).load(Ordering::Relaxed);
-        while tail != head {
-            let header = self.bytes(tail, 8);
-            let [a, b, c, d, _, _, e, f] = *header.first_chunk::<8>().unwrap_or(&[0; 8]);
-            let kind = u32::from_ne_bytes([a, b, c, d]);
-            // A size below its own header would never end.
-            let size = u16::from_ne_bytes([e, f]).max(8);
-            if kind == RECORD_SAMPLE {
-                let body = self.bytes(tail.wrapping_add(8), usize::from(size) - 8);
-                if let Some(sample) = parse(&body) {
-                    each(sample);
-                }
-            } else if kind == RECORD_LOST {
-                let body = self.bytes(tail.wrapping_add(16), 8);
-                let lost = u64::from_ne_bytes(*body.first_chunk::<8>().unwrap_or(&[0; 8]));
-                self.lost = self.lost.saturating_add(lost);
+        let lost = &mut self.lost;
+        self.ring.read(&mut |record, body| match record.kind {
+            RECORD_SAMPLE => parse(body).into_iter().for_each(&mut *each),
+            RECORD_LOST => {
+                // The event's number, and how many.
+                let count = body.get(8..16).and_then(|b| b.first_chunk::<8>());
+                *lost = lost.saturating_add(count.map_or(0, |b| u64::from_ne_bytes(*b)));
             }
-            tail = tail.wrapping_add(u64::from(size));
-            self.position(TAIL).store(tail, Ordering::Release);
-        }
+            _ => {}
+        });
     }
 
     /// Samples that found no room.
@@ -235,13 +167,6 @@ fn parse(body: &[u8]) -> Option<StackSample> {
         _ => usize::try_from(word(dump.checked_add(size)?)?).ok()?.min(size),
     };
     Some(StackSample { t_ns, registers, stack: body.get(dump..dump + good)?.to_vec() })
-}
-
-impl Drop for StackSamples {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made by `open` with this address and length.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.page * (PAGES + 1)) };
-    }
 }
 
 #[cfg(test)]

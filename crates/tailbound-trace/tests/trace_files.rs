@@ -195,6 +195,18 @@ fn damage_anywhere_is_an_answer_and_no_panic() {
 }
 
 /// `bytes` with the number at `at` replaced.
+/// What the fuzzer found worth keeping, through the same door.
+#[test]
+fn the_fuzzers_corpus_is_replayed() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/trace_dat");
+    let mut replayed = 0;
+    for file in std::fs::read_dir(&corpus).unwrap().flatten() {
+        drop(read(std::fs::read(file.path()).unwrap()));
+        replayed += 1;
+    }
+    assert!(replayed >= 2, "{replayed} corpus files");
+}
+
 fn with(bytes: &[u8], at: usize, number: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     out[at..at + number.len()].copy_from_slice(number);

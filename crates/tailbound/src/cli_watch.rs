@@ -42,7 +42,7 @@ pub(crate) struct WatchArgs {
     #[arg(short = 'd', long, value_name = "TIME")]
     pub(crate) deadline: Option<String>,
     /// The system call in which the threads wait for their next cycle, as `read` [default: found]
-    #[arg(long, value_name = "CALL")]
+    #[arg(long, value_name = "SYSCALL")]
     pub(crate) activation: Option<String>,
     /// Hold the threads against the rules for real-time programs too: page faults, sleeps, wakers, locks,
     /// allocation and blocking calls within cycles, priorities (docs/rules.md); with user stacks
