@@ -36,7 +36,7 @@ pub(crate) fn section(page: &mut Page, records: &[ViolationRecord]) {
     page.push("</ul>");
     for v in records.iter().take(PLACES_MAX) {
         let _ = write!(page.body, "<h3>{}: {}</h3>", xml(v.rule.as_str()), xml(&v.site));
-        page.text("", &format!("{}.", first_up(&v.worst.text)));
+        page.text("", &format!("{}.", v.worst.text));
         if !v.worst.stack.frames.is_empty() {
             page.list(&v.worst.stack.frames);
         }
