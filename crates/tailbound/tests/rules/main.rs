@@ -16,7 +16,7 @@ use tailbound_testing::skip;
 const MOUNT: &str = "{ mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; } && exec \"$@\"";
 
 /// A machine may be so busy that events are lost.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 6;
 
 /// The planted program; `None` where it cannot be built or watched.
 fn planted() -> Option<&'static Path> {
@@ -97,16 +97,18 @@ fn lost(answer: &Value) -> bool {
     findings.iter().any(|f| f["id"] == "trace-lost")
 }
 
-/// Watches until nothing was lost on the way, a few times.
+/// Watches until every expected rule was named, a few times: events may be lost on the way, and a thread is seen
+/// when it is looked for, which a busy machine may do late. No attempt may name a rule that was not broken.
 fn named(mode: &str, expected: &[&str]) -> Option<Value> {
     let expected: BTreeSet<String> = expected.iter().map(|r| (*r).to_owned()).collect();
     let mut last = None;
+    let mut all_lost = true;
     for _ in 0..ATTEMPTS {
         let (status, answer) = watch(mode)?;
         let found = rules(&answer);
         assert!(found.is_subset(&expected), "{mode}: {}", answer["rules"]);
         let whole = found == expected;
-        assert!(whole || lost(&answer), "{mode}: {} {}", answer["rules"], answer["notes"]);
+        all_lost &= lost(&answer);
         last = Some((status, answer));
         if whole {
             break;
@@ -114,6 +116,7 @@ fn named(mode: &str, expected: &[&str]) -> Option<Value> {
     }
     let (status, answer) = last?;
     if rules(&answer) != expected {
+        assert!(all_lost, "{mode}: {} {}", answer["rules"], answer["notes"]);
         skip("quiet", format!("{mode}: events were lost in each of {ATTEMPTS} attempts"));
         return None;
     }
