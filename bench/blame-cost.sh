@@ -59,22 +59,11 @@ armed() {
     return 1
 }
 
-# trace-cmd writes back what it read from settings that some virtual machines refuse to be written: it gets files of
-# its own in their places, that nobody else sees. Its instance is there before it.
+# Buffers as large as tailbound's.
 memory_kib=$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)
 buffer_kib=$((memory_kib / 32 / $(nproc)))
 [ "$buffer_kib" -lt 256 ] && buffer_kib=256
 [ "$buffer_kib" -gt 4096 ] && buffer_kib=4096
-cat >"$dir/own.sh" <<OWN
-echo 1 >"$dir/enabled"
-mount --bind "$dir/enabled" /proc/sys/kernel/ftrace_enabled
-for file in set_ftrace_filter set_ftrace_notrace set_ftrace_pid; do
-    [ -e "$instance/\$file" ] || continue
-    : >"$dir/\$file"
-    mount --bind "$dir/\$file" "$instance/\$file"
-done
-exec trace-cmd record -B tailbound-bench -C mono -b $buffer_kib "\$@" -o "$dir/trace.dat" sleep 600
-OWN
 
 ways=(off plain bpf bpf-foreign bpf-stacks)
 command -v trace-cmd >/dev/null && ways+=(trace-cmd)
@@ -90,7 +79,8 @@ one() {
     off) ;;
     trace-cmd)
         mkdir -p "$instance"
-        taskset -c 0 unshare -m sh "$dir/own.sh" "${events[@]}" >"$dir/out" 2>&1 &
+        taskset -c 0 bench/trace-cmd.sh tailbound-bench record -B tailbound-bench -C mono -b "$buffer_kib" \
+            "${events[@]}" -o "$dir/trace.dat" sleep 600 >"$dir/out" 2>&1 &
         recorder=$!
         armed tailbound-bench || { cat "$dir/out" >&2; return 1; }
         sleep 0.5

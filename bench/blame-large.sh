@@ -39,7 +39,7 @@ if [ -z "$trace" ]; then
     hackbench -g 2 -l 1000000 -s 100 >/dev/null 2>&1 & load=$!
     cyclictest -q -t -a -p 80 -i 1000 -D 7 >/dev/null & tester=$!
     # shellcheck disable=SC2086 # words of their own
-    trace-cmd record --file-version 6 -C mono -b 30000 -o "$trace" $events sleep 6 >/dev/null
+    "$here/bench/trace-cmd.sh" / record --file-version 6 -C mono -b 30000 -o "$trace" $events sleep 6 >/dev/null
     kill $load $tester 2>/dev/null || true
 fi
 

@@ -14,6 +14,8 @@ tailbound=${1:-target/dist/tailbound}
 cycles=${2:-5000}
 rounds=${3:-5}
 calls=10
+here=$(cd "$(dirname "$0")" && pwd)
+[ -x "$tailbound" ] || { echo "no $tailbound: make build, or name one" >&2; exit 2; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT INT TERM
 
@@ -58,7 +60,7 @@ cc -O2 -o "$folder/load" "$folder/load.c"
 events() {
     root=/sys/kernel/tracing/events
     sed -n 's/^ *\(wanted\|needed\)("\([a-z_]*\)", "\([a-z_]*\)"),$/\2 \3/p' \
-        "$(dirname "$0")/../crates/tailbound-trace/src/event.rs" |
+        "$here/../crates/tailbound-trace/src/event.rs" |
         while read -r system name; do
             [ -d "$root/$system/$name" ] && printf ' -e %s:%s' "$system" "$name"
         done
@@ -75,9 +77,9 @@ one() { # variant, calls: appends the CPU time
     alone) "$folder/load" "$cycles" "$n" 2> "$folder/err" ;;
     watch) "$tailbound" watch -q --json -- "$folder/load" "$cycles" "$n" > "$folder/out" 2> "$folder/err" ;;
     trace-cmd)
-        # It reads its buffers while it runs, as watch does; -d leaves the function tracer alone.
+        # It reads its buffers while it runs, as watch does.
         # shellcheck disable=SC2046
-        trace-cmd record -d -i -q -o "$folder/trace.dat" $(events) -e raw_syscalls \
+        "$here/trace-cmd.sh" / record -i -q -C mono -o "$folder/trace.dat" $(events) -e raw_syscalls \
             "$folder/load" "$cycles" "$n" > "$folder/out" 2> "$folder/err" || true
         rm -f "$folder"/trace.dat*
         ;;
