@@ -88,6 +88,9 @@ pub struct Job {
     /// Settings applied before the measurement, and undone after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tune: Option<TuneJob>,
+    /// Files of the guest that are sent, in place of a measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collect: Vec<String>,
     /// What the guest sleeps before it begins, ns: so a run meets the kernel's own periods elsewhere.
     /// It follows from the seed; 0 with seed 1.
     #[serde(default, skip_serializing_if = "is_zero")]

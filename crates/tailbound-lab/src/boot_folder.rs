@@ -31,6 +31,9 @@ pub(crate) const JOB: &str = "job.json";
 pub(crate) const CONSOLE: &str = "console";
 pub(crate) const RESULTS: &str = "results";
 pub(crate) const STATE: &str = "state";
+pub(crate) const PLUGIN: &str = "plugin.so";
+const PLAN: &str = "paths.plan";
+const LOG: &str = "paths.log";
 const ERRORS: &str = "qemu.err";
 
 /// A file of QEMU's ends here: beyond what is read of one, and what is noticed before that.
@@ -49,6 +52,7 @@ pub(crate) struct BootFolder {
     beside: Beside,
     user: Option<u32>,
     group: Option<u32>,
+    watched: bool,
 }
 
 impl BootFolder {
@@ -59,7 +63,7 @@ impl BootFolder {
     pub(crate) fn make(store: &Store, setup: &Setup, job: &[u8]) -> Result<Self, LabError> {
         store.sweep("boots");
         let beside = store.beside("boots")?;
-        let mut boot_folder = Self { beside, user: None, group: None };
+        let mut boot_folder = Self { beside, user: None, group: None, watched: false };
         let mode = |path: &Path, mode| {
             fs::set_permissions(path, Permissions::from_mode(mode))
                 .map_err(|e| LabError::file(path, &e))
@@ -109,6 +113,39 @@ impl BootFolder {
                 .iter()
                 .all(|name| chown(self.path(name), Some(*user), Some(*user)).is_ok())
         })
+    }
+
+    /// Puts in what watches the guest from within QEMU, and a log of `log_bytes` that takes no room before it is written.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub(crate) fn watch(&mut self, plugin: &[u8], plan: &[u8], log_bytes: u64) -> Result<(), LabError> {
+        for (name, bytes) in [(PLUGIN, plugin), (PLAN, plan), (LOG, &[])] {
+            let to = self.path(name);
+            let failed = |e: io::Error| LabError::file(&to, &e);
+            fs::write(&to, bytes).map_err(failed)?;
+            fs::set_permissions(&to, Permissions::from_mode(0o644)).map_err(failed)?;
+        }
+        let to = self.path(LOG);
+        let failed = |e: io::Error| LabError::file(&to, &e);
+        let log = File::options().write(true).open(&to).map_err(failed)?;
+        log.set_len(log_bytes).map_err(failed)?;
+        if let Some(user) = self.user {
+            chown(&to, Some(user), Some(user)).map_err(failed)?;
+        }
+        self.watched = true;
+        Ok(())
+    }
+
+    /// Is the guest watched?
+    pub(crate) fn watched(&self) -> bool {
+        self.watched
+    }
+
+    /// What the plugin wrote.
+    pub(crate) fn log(&self) -> Result<File, LabError> {
+        let path = self.path(LOG);
+        File::open(&path).map_err(|e| LabError::file(&path, &e))
     }
 
     pub(crate) fn folder(&self) -> &Path {

@@ -205,6 +205,9 @@ impl Running {
         if setup.machine.stops {
             pair("-fw_cfg", format!("name=opt/tailbound/job,file={}", boot_folder::JOB));
         }
+        if boot_folder.watched() {
+            pair("-plugin", format!("./{}", boot_folder::PLUGIN));
+        }
         // A resumed machine announces its network cards by timers of the host's clock, and those
         // would end slices of the guest's time. It has no cards.
         pair("-global", "migration.announce-rounds=0".to_owned());

@@ -3,13 +3,15 @@
 //!
 //! Context: COLD.
 
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tailbound_core::Run;
 use tailbound_core::envelope::{self, Envelope};
 use tailbound_core::finding::{Finding, Impact};
-use tailbound_core::lab::Tester;
+use tailbound_core::lab::{Job, Tester};
 use tailbound_core::limits;
 use tailbound_core::runfile;
 use tailbound_sys::given;
@@ -37,6 +39,17 @@ pub struct Means<'a> {
     pub host_limit_s: u64,
     /// Ends the work when set.
     pub stop: &'a AtomicBool,
+}
+
+/// What watches a guest from within QEMU.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched<'a> {
+    /// A plugin of QEMU.
+    pub plugin: &'a [u8],
+    /// What it is told.
+    pub plan: &'a [u8],
+    /// Most bytes that it writes.
+    pub log_bytes: u64,
 }
 
 /// What came of it.
@@ -79,9 +92,98 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Made, LabError> {
     let prepared = cell.prepare(means.emulator)?;
+    let ended = to_its_end(&prepared, means, None, progress)?;
+    ended.made(&prepared)
+}
+
+/// Makes one run while a plugin watches it; second value: its log.
+///
+/// # Errors
+/// As [`run`]; and what the plugin complained of.
+pub fn watched(
+    cell: &Cell,
+    means: &Means<'_>,
+    watched: Watched<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Made, File), LabError> {
+    let prepared = cell.prepare(means.emulator)?;
+    let mut ended = to_its_end(&prepared, means, Some(watched), progress)?;
+    let log = ended.log.take().ok_or_else(|| LabError::cannot("no log"))?;
+    Ok((ended.made(&prepared)?, log))
+}
+
+/// Files of the guest as it is when it takes its job: name and content.
+///
+/// # Errors
+/// As [`run`].
+pub fn collect(
+    cell: &Cell,
+    means: &Means<'_>,
+    files: &[String],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BTreeMap<String, Vec<u8>>, LabError> {
+    let job = Job { collect: files.to_vec(), limit_s: cell.job.limit_s, ..Job::default() };
+    let prepared = Cell { job, ..cell.clone() }.prepare(means.emulator)?;
+    let ended = to_its_end(&prepared, means, None, progress)?;
+    let envelope = envelope::read(&ended.results);
+    let got = files.iter().filter_map(|f| Some((f.clone(), envelope.file(f)?.to_vec())));
+    let got: BTreeMap<String, Vec<u8>> = got.collect();
+    if got.is_empty() {
+        return Err(ended.failed(&prepared, &[]));
+    }
+    Ok(got)
+}
+
+/// A boot that is over.
+#[derive(Debug)]
+struct Over {
+    booted: Booted,
+    resumed: bool,
+    console: Vec<u8>,
+    results: Vec<u8>,
+    notes: Vec<String>,
+    log: Option<File>,
+}
+
+impl Over {
+    fn made(self, prepared: &Prepared) -> Result<Made, LabError> {
+        let envelope = envelope::read(&self.results);
+        let run = read(prepared, &envelope, &self)?;
+        let booted = &self.booted;
+        let cost = Cost {
+            ready: booted.ready,
+            host: booted.host,
+            instructions: booted.instructions,
+            executed: booted.work.map(|w| w.0),
+            cpu: booted.work.map(|w| w.1),
+            resumed: self.resumed,
+        };
+        Ok(Made { run, console: self.console, cost, notes: self.notes })
+    }
+
+    fn failed(&self, prepared: &Prepared, words: &[String]) -> LabError {
+        let console = String::from_utf8_lossy(&self.console);
+        let ready = self.booted.ready.is_some();
+        LabError::cannot(format!(
+            "{}: {}",
+            prepared.record.kernel.name,
+            diagnose::explain(&self.booted.ended, &console, words, ready)
+        ))
+    }
+}
+
+fn to_its_end(
+    prepared: &Prepared,
+    means: &Means<'_>,
+    watched: Option<Watched<'_>>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Over, LabError> {
     let (emulator, setup, stop) = (means.emulator, &prepared.setup, means.stop);
-    let boot_folder = BootFolder::make(means.store, setup, &prepared.job)?;
-    let place = place(&prepared, means)?;
+    let mut boot_folder = BootFolder::make(means.store, setup, &prepared.job)?;
+    if let Some(w) = watched {
+        boot_folder.watch(w.plugin, w.plan, w.log_bytes)?;
+    }
+    let place = place(prepared, means)?;
     let mut notes = Vec::new();
     let there = place.as_ref().and_then(|p| p.open(&mut |note| notes.push(note)));
     let patience = means.host_limit_s;
@@ -119,17 +221,8 @@ pub fn run(
     let console = boot_folder.console();
     let results = given::read(&boot_folder.path(boot_folder::RESULTS), limits::RESULT_BYTES_MAX);
     let results = results.unwrap_or_default();
-    let envelope = envelope::read(&results);
-    let run = read(&prepared, &envelope, &booted, &console)?;
-    let cost = Cost {
-        ready: booted.ready,
-        host: booted.host,
-        instructions: booted.instructions,
-        executed: booted.work.map(|w| w.0),
-        cpu: booted.work.map(|w| w.1),
-        resumed,
-    };
-    Ok(Made { run, console, cost, notes })
+    let log = watched.map(|_| boot_folder.log()).transpose()?;
+    Ok(Over { booted, resumed, console, results, notes, log })
 }
 
 /// Where this cell's snapshot is, or will be.
@@ -143,8 +236,7 @@ fn place(prepared: &Prepared, means: &Means<'_>) -> Result<Option<Place>, LabErr
 fn read(
     prepared: &Prepared,
     envelope: &Envelope<'_>,
-    booted: &Booted,
-    console: &[u8],
+    over: &Over,
 ) -> Result<Run, LabError> {
     let text = |name: &str| {
         envelope.file(name).map(|b| String::from_utf8_lossy(b).into_owned()).unwrap_or_default()
@@ -161,14 +253,7 @@ fn read(
             .map(str::to_owned),
     );
     words.extend(envelope.end.clone().filter(|s| s != "exit status 0"));
-    let failed = || {
-        let console = String::from_utf8_lossy(console);
-        LabError::cannot(format!(
-            "{}: {}",
-            prepared.record.kernel.name,
-            diagnose::explain(&booted.ended, &console, &words, booted.ready.is_some())
-        ))
-    };
+    let failed = || over.failed(prepared, &words);
     let tester = prepared.record.job.tester.as_ref();
     let mut run = match (tester, envelope.file("run"), envelope.file("tester")) {
         (None, Some(bytes), _) if !bytes.is_empty() => {
@@ -187,7 +272,7 @@ fn read(
     }
     run.findings.extend(tuned(prepared, envelope));
     run.findings.extend(doubts(prepared));
-    run.findings.extend(booted.not_in_turn.as_deref().map(threads_at_will));
+    run.findings.extend(over.booted.not_in_turn.as_deref().map(threads_at_will));
     run.header.lab = Some(Box::new(record));
     Ok(run)
 }

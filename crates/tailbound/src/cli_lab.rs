@@ -18,6 +18,8 @@ pub(crate) enum Lab {
     Run(Lazy<LabRunArgs>),
     /// Repeat a lab run from its own record and compare the files byte for byte
     Repeat(Lazy<LabRepeatArgs>),
+    /// Name the kernel's longest sections and the way of the latest wake-ups, instruction by instruction
+    Paths(Lazy<crate::cli_lab_paths::LabPathsArgs>),
     /// Measure every kernel with every load: a run file each, one table, one report; resumes an interrupted matrix
     Matrix(Lazy<LabMatrixArgs>),
     /// List, verify or remove the contents of the lab's folder

@@ -92,6 +92,17 @@ impl<'a> Bench<'a> {
         Ok(needs::for_booting(&self.store, &[(name, arch)], arch, self.host.refresh, request)?)
     }
 
+    /// How runs are made.
+    pub(super) fn means<'b>(&'b self, emulator: &'b Emulator) -> Means<'b> {
+        Means {
+            emulator,
+            store: &self.store,
+            snapshots: !self.host.no_snapshot,
+            host_limit_s: self.host.host_limit,
+            stop: &self.stop,
+        }
+    }
+
     /// Makes `cells`; `done` is called with each as it comes and yields what is said about it.
     pub(in crate::cmd) fn make(
         &self,
@@ -99,13 +110,7 @@ impl<'a> Bench<'a> {
         emulator: &Emulator,
         done: &mut dyn FnMut(usize, Result<Made, LabError>) -> String,
     ) -> Result<(), Failure> {
-        let means = Means {
-            emulator,
-            store: &self.store,
-            snapshots: !self.host.no_snapshot,
-            host_limit_s: self.host.host_limit,
-            stop: &self.stop,
-        };
+        let means = self.means(emulator);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut shown = Shown::new(self.host.quiet, cells.len());
         run_all(cells, &means, self.host.jobs.unwrap_or(cores), &mut |what| {

@@ -7,6 +7,7 @@ mod cache;
 pub(super) mod cells;
 mod kernel;
 mod matrix;
+mod paths;
 mod progress;
 mod repeat;
 mod request;
@@ -22,6 +23,7 @@ pub(crate) fn lab(lab: &Lab) -> Result<ExitCode, Failure> {
     match lab {
         Lab::Run(args) => run::run(args),
         Lab::Repeat(args) => repeat::repeat(args),
+        Lab::Paths(args) => paths::paths(args),
         Lab::Matrix(args) => matrix::matrix(args),
         Lab::Cache(args) => cache::cache(args),
         Lab::Kernel(what) => kernel::kernel(what),

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run that is watched from within QEMU: the kernel's symbols, the plugin, the log.
+//!
+//! Context: COLD. What the log says is `tailbound_paths`.
+
+use std::fs::File;
+
+use tailbound_paths::plan::Plan;
+
+use crate::arch::Arch;
+use crate::boot::Progress;
+use crate::cell::Cell;
+use crate::error::LabError;
+use crate::qemu::Emulator;
+use crate::run::{self, Made, Means, Watched};
+
+const SYMBOLS: &str = "/proc/kallsyms";
+/// A log may be so long; it takes no room before it is written.
+const LOG_BYTES: u64 = 16 << 30;
+
+/// The plugin for this QEMU.
+///
+/// # Errors
+/// Why this cell cannot be watched.
+pub fn plugin(cell: &Cell, emulator: &Emulator) -> Result<&'static [u8], LabError> {
+    let no = |why: &str| Err(LabError::cannot(format!("paths: {why}")));
+    if cell.kernel.arch != Arch::X86_64 {
+        return no("guests of x86-64 can be watched, and no others yet");
+    }
+    if cell.kvm {
+        return no("KVM executes the guest itself, where nothing can be watched: leave out --kvm");
+    }
+    if cell.smp != 1 {
+        return no("a guest with one CPU can be watched, and no other: use --smp 1");
+    }
+    let plugin = match emulator.major() {
+        Some(0..=8) => tailbound_paths::PLUGIN_1,
+        _ => tailbound_paths::PLUGIN_2,
+    };
+    if plugin.is_empty() {
+        return no("the plugin for QEMU is there for x86-64 machines alone");
+    }
+    Ok(plugin)
+}
+
+/// The kernel's symbols, as this guest has them: the text of /proc/kallsyms.
+///
+/// # Errors
+/// As [`run::run`].
+pub fn symbols(
+    cell: &Cell,
+    means: &Means<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<String, LabError> {
+    let files = run::collect(cell, means, &[SYMBOLS.to_owned()], progress)?;
+    let text = files.get(SYMBOLS).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    text.ok_or_else(|| LabError::cannot(format!("the guest sent no {SYMBOLS}")))
+}
+
+/// The run of `cell`, watched by `plan`.
+///
+/// # Errors
+/// As [`run::run`].
+pub fn watched(
+    cell: &Cell,
+    means: &Means<'_>,
+    plan: &Plan,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Made, File), LabError> {
+    let plugin = plugin(cell, means.emulator)?;
+    let watched = Watched { plugin, plan: &plan.bytes(), log_bytes: LOG_BYTES };
+    run::watched(cell, means, watched, progress)
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! QEMU's functions that the plugin calls.
+//!
+//! Context: HOT, SETUP. The first block is the plugin interface; the second is not: those functions are looked up by
+//! name, and the plugin refuses to work without one of them.
+//! Source: QEMU include/qemu/qemu-plugin.h (versions 1 and 2), docs/devel/tcg-plugins.rst; dlsym(3).
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+/// The plugin's number.
+pub type Id = u64;
+
+/// A block being translated.
+#[repr(C)]
+pub struct Block {
+    _private: [u8; 0],
+}
+
+/// One of its instructions.
+#[repr(C)]
+pub struct Instruction {
+    _private: [u8; 0],
+}
+
+/// What QEMU tells at the start.
+#[repr(C)]
+pub struct Info {
+    pub target: *const c_char,
+    pub version_least: c_int,
+    pub version: c_int,
+    pub whole_system: bool,
+    pub cpus: c_int,
+    pub cpus_max: c_int,
+}
+
+/// A callback touches no registers.
+pub const NO_REGISTERS: c_int = 0;
+/// Stores only.
+pub const STORES: c_int = 2;
+/// From this version of the interface on instructions are copied out.
+pub const COPIES_FROM: c_int = 3;
+
+pub type OnExecution = extern "C" fn(c_uint, *mut c_void);
+pub type OnMemory = extern "C" fn(c_uint, u32, u64, *mut c_void);
+
+unsafe extern "C" {
+    pub fn qemu_plugin_register_vcpu_tb_trans_cb(id: Id, on: extern "C" fn(Id, *mut Block));
+    pub fn qemu_plugin_register_vcpu_resume_cb(id: Id, on: extern "C" fn(Id, c_uint));
+    pub fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
+    pub fn qemu_plugin_tb_vaddr(block: *const Block) -> u64;
+    pub fn qemu_plugin_tb_get_insn(block: *const Block, at: usize) -> *mut Instruction;
+    /// Before version 3 a pointer is returned, and the other arguments are not looked at.
+    pub fn qemu_plugin_insn_data(of: *const Instruction, to: *mut c_void, most: usize) -> *const u8;
+    pub fn qemu_plugin_insn_size(of: *const Instruction) -> usize;
+    pub fn qemu_plugin_insn_vaddr(of: *const Instruction) -> u64;
+    pub fn qemu_plugin_register_vcpu_tb_exec_cb(
+        block: *mut Block,
+        on: OnExecution,
+        registers: c_int,
+        with: *mut c_void,
+    );
+    pub fn qemu_plugin_register_vcpu_insn_exec_cb(
+        at: *mut Instruction,
+        on: OnExecution,
+        registers: c_int,
+        with: *mut c_void,
+    );
+    pub fn qemu_plugin_register_vcpu_mem_cb(
+        at: *mut Instruction,
+        on: OnMemory,
+        registers: c_int,
+        which: c_int,
+        with: *mut c_void,
+    );
+
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    pub fn lseek(file: c_int, offset: i64, whence: c_int) -> i64;
+    pub fn mmap(
+        at: *mut c_void,
+        bytes: usize,
+        protection: c_int,
+        flags: c_int,
+        file: c_int,
+        offset: i64,
+    ) -> *mut c_void;
+    pub fn abort() -> !;
+}
+
+/// Functions that are not of the plugin interface.
+#[derive(Clone, Copy)]
+pub struct Functions {
+    /// The virtual CPU of a number.
+    pub cpu: unsafe extern "C" fn(c_int) -> *mut u8,
+    /// Reads the guest's memory by virtual address; 0: done.
+    pub read: unsafe extern "C" fn(*mut u8, u64, *mut c_void, u64, bool) -> c_int,
+    /// The physical address of a virtual one's page; all ones: none.
+    pub physical: unsafe extern "C" fn(*mut u8, u64, *mut c_void) -> u64,
+    /// The guest's memory at a physical address, in ours.
+    pub map: unsafe extern "C" fn(u64, *mut u64, bool) -> *mut u8,
+    /// Instructions as time.
+    pub time: unsafe extern "C" fn() -> i64,
+    /// Code of `icount_update`, which is looked at.
+    pub update: *const u8,
+}
+
+impl Functions {
+    /// Looks them up.
+    pub fn find() -> Option<Self> {
+        let named = |name: &CStr| {
+            // SAFETY: a name that ends with 0; a null handle is the whole process.
+            let found = unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) };
+            (!found.is_null()).then_some(found)
+        };
+        let (cpu, read) = (named(c"qemu_get_cpu")?, named(c"cpu_memory_rw_debug")?);
+        let (physical, map) =
+            (named(c"cpu_get_phys_page_attrs_debug")?, named(c"cpu_physical_memory_map")?);
+        let (time, update) = (named(c"icount_get")?, named(c"icount_update")?);
+        // SAFETY: these functions have had these arguments since QEMU 5.0.
+        unsafe {
+            Some(Self {
+                cpu: core::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int) -> *mut u8>(cpu),
+                read: core::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*mut u8, u64, *mut c_void, u64, bool) -> c_int,
+                >(read),
+                physical: core::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*mut u8, u64, *mut c_void) -> u64,
+                >(physical),
+                map: core::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(u64, *mut u64, bool) -> *mut u8,
+                >(map),
+                time: core::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> i64>(time),
+                update: update.cast(),
+            })
+        }
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A block of instructions is translated: what is to be called when it executes.
+//!
+//! Context: SETUP, once for each block.
+
+use core::ffi::c_void;
+
+use crate::qemu::{self, Block, Id, Instruction, NO_REGISTERS, OnExecution};
+use crate::record::point;
+use crate::watch::{self, Place, WATCH, Watch};
+use crate::x86::{self, Does};
+
+/// QEMU copies instructions out, instead of pointing to them.
+pub static mut COPIES: bool = false;
+
+/// Longest instruction.
+const BYTES: usize = 16;
+
+/// Bytes of an instruction.
+fn bytes(of: *const Instruction) -> ([u8; BYTES], usize) {
+    let mut to = [0; BYTES];
+    // SAFETY: QEMU's instruction; it has `size` bytes.
+    unsafe {
+        let size = qemu::qemu_plugin_insn_size(of).min(BYTES);
+        let from = qemu::qemu_plugin_insn_data(of, to.as_mut_ptr().cast(), size);
+        if !COPIES {
+            core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), size);
+        }
+        (to, size)
+    }
+}
+
+fn callback(does: Does) -> Option<OnExecution> {
+    Some(match does {
+        Does::Disables => watch::on_disable,
+        Does::Enables => watch::on_enable,
+        Does::PopsFlags => watch::on_pop,
+        Does::ReturnsFromInterrupt => watch::on_interrupt_return,
+        Does::ReturnsFromCall => watch::on_call_return,
+        Does::Halts => watch::on_halt,
+        Does::OwnData | Does::Nothing => return None,
+    })
+}
+
+/// Registers what is to be called.
+pub extern "C" fn on_block(_id: Id, block: *mut Block) {
+    // SAFETY: translation happens in the thread of the one virtual CPU, and between its blocks.
+    let Some(watch) = (unsafe { (*(&raw mut WATCH)).as_mut() }) else { return };
+    // SAFETY: QEMU's block, with that many instructions.
+    let (count, pc) =
+        unsafe { (qemu::qemu_plugin_tb_n_insns(block), qemu::qemu_plugin_tb_vaddr(block)) };
+    let kernel = x86::kernel(pc);
+    if watch.full() {
+        full(watch, block, count, pc);
+        return;
+    }
+    if !kernel {
+        return;
+    }
+    for at in 0..count {
+        // SAFETY: below the number of instructions.
+        let (instruction, address) = unsafe {
+            let instruction = qemu::qemu_plugin_tb_get_insn(block, at);
+            (instruction, qemu::qemu_plugin_insn_vaddr(instruction))
+        };
+        let (code, size) = bytes(instruction);
+        let code = code.get(..size).unwrap_or_default();
+        #[expect(clippy::cast_possible_truncation, reason = "a block has at most 512")]
+        let left = (count - at) as u32;
+        if let Some((begin, end, kind)) = watch.plan().point(address, address + size as u64) {
+            // An entry's range is for blocks that begin there, any other point for its instruction.
+            let here = if end - begin == 1 { begin == address } else { at == 0 && begin <= address };
+            #[expect(clippy::cast_possible_truncation, reason = "1 to 3")]
+            let place = Place { pc: address, left, what: kind as u32 };
+            if here && (1..=point::WAKE).contains(&kind) {
+                call(watch, instruction, place, watch::on_point);
+            }
+        }
+        let does = x86::does(code);
+        let place = Place { pc: address, left, what: 0 };
+        if let Some(on) = callback(does) {
+            call(watch, instruction, place, on);
+        } else if does == Does::OwnData {
+            let with = watch.pool.keep(place);
+            // SAFETY: a place that stays.
+            unsafe {
+                qemu::qemu_plugin_register_vcpu_mem_cb(
+                    instruction,
+                    watch::on_store,
+                    NO_REGISTERS,
+                    qemu::STORES,
+                    with.cast(),
+                );
+            }
+        }
+    }
+}
+
+fn call(watch: &mut Watch, at: *mut Instruction, place: Place, on: OnExecution) {
+    let with: *mut c_void = watch.pool.keep(place).cast();
+    // SAFETY: a place that stays.
+    unsafe { qemu::qemu_plugin_register_vcpu_insn_exec_cb(at, on, NO_REGISTERS, with) };
+}
+
+fn full(watch: &mut Watch, block: *mut Block, count: usize, pc: u64) {
+    // SAFETY: a block has at least one instruction.
+    let last = unsafe { qemu::qemu_plugin_tb_get_insn(block, count - 1) };
+    let (code, size) = bytes(last);
+    let what = u32::from(x86::ends(code.get(..size).unwrap_or_default()));
+    #[expect(clippy::cast_possible_truncation, reason = "a block has at most 512")]
+    let place = Place { pc, left: count as u32, what };
+    let with = watch.pool.keep(place);
+    // SAFETY: a place that stays.
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_tb_exec_cb(
+            block,
+            watch::on_block,
+            NO_REGISTERS,
+            with.cast(),
+        );
+    }
+}

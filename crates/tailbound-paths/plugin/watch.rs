@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Watches one virtual CPU: its state, its wake-ups, and in full mode its blocks of instructions.
+//!
+//! Context: HOT. Units: ns of the guest's virtual time. Everything runs in the thread of the only virtual CPU.
+//! Nothing of the guest is written, and no function of QEMU is called that could end a slice of its time, so that the guest
+//! is the same with and without. A callback before instruction k of a block of n knows the time: QEMU takes
+//! all n off its counter when the block begins.
+
+use core::ffi::{c_uint, c_void};
+use core::ptr::null_mut;
+
+use crate::code::Inside;
+use crate::files::{Log, Plan, Pool};
+use crate::qemu::Functions;
+use crate::record::{self, kind, mode, plan, point, state};
+use crate::x86;
+
+/// Wake-ups under way at a time.
+const OPEN_MAX: usize = 64;
+
+/// What a callback knows of its instruction.
+#[derive(Clone, Copy)]
+pub struct Place {
+    pub pc: u64,
+    /// Instructions of its block from this one on.
+    pub left: u32,
+    /// Of the plan's point, or how the block ends.
+    pub what: u32,
+}
+
+/// The guest's own data of the CPU.
+struct Own {
+    count_at: u64,
+    current_at: u64,
+    count: *const u32,
+    current: *const u64,
+}
+
+/// See the module.
+pub struct Watch {
+    functions: Functions,
+    inside: Inside,
+    plan: Plan,
+    log: Log,
+    pub pool: Pool,
+    cpu: *mut u8,
+    own: Option<Own>,
+    state: u8,
+    /// Threads that a timer woke and that are not yet in user mode.
+    open: [u64; OPEN_MAX],
+    opened: usize,
+    window: Option<(usize, u64, u64)>,
+    inside_window: bool,
+    ended_with: u8,
+}
+
+impl Watch {
+    pub fn new(functions: Functions, inside: Inside, plan: Plan, log: Log) -> Self {
+        let window = plan.window(0).map(|(from, to)| (0, from, to));
+        Self {
+            functions,
+            inside,
+            plan,
+            log,
+            pool: Pool::new(),
+            cpu: null_mut(),
+            own: None,
+            state: 0,
+            open: [0; OPEN_MAX],
+            opened: 0,
+            window,
+            inside_window: false,
+            ended_with: 0,
+        }
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub fn status(&self, status: u64) {
+        self.log.status(status);
+    }
+
+    pub fn full(&self) -> bool {
+        self.plan.word(plan::MODE) == mode::FULL
+    }
+
+    #[inline]
+    fn of_cpu<T: Copy>(&self, offset: usize) -> T {
+        // SAFETY: an offset that QEMU's own code uses with this type, in a CPU that lives as long as the guest.
+        unsafe { self.cpu.add(offset).cast::<T>().read_volatile() }
+    }
+
+    #[inline]
+    fn register(&self, offset: usize) -> u64 {
+        self.of_cpu(self.inside.registers + offset)
+    }
+
+    /// Virtual time at the end of the block under way.
+    #[inline]
+    fn end_ns(&self) -> (i64, u32) {
+        // SAFETY: addresses that QEMU's own code uses with these types.
+        let (counted, shift) = unsafe {
+            (
+                (self.inside.counted as *const i64).read_volatile(),
+                (self.inside.shift as *const i16).read_volatile(),
+            )
+        };
+        let budget: i64 = self.of_cpu(self.inside.budget);
+        let extra: i64 = self.of_cpu(self.inside.extra);
+        let left: u16 = self.of_cpu(self.inside.left);
+        (counted + budget - extra - i64::from(left), u32::from(shift.cast_unsigned()))
+    }
+
+    /// Virtual time `left` instructions before the end of the block.
+    #[inline]
+    fn time(&self, left: u32) -> u64 {
+        let (end, shift) = self.end_ns();
+        // SAFETY: as above.
+        let bias = unsafe { (self.inside.bias as *const i64).read_volatile() };
+        (((end - i64::from(left)) << shift) + bias).cast_unsigned()
+    }
+
+    /// Outside of any block: is our time QEMU's?
+    pub fn compare(&mut self) -> bool {
+        if !self.has_cpu() {
+            return false;
+        }
+        // SAFETY: QEMU's function, called where no block executes.
+        let theirs = unsafe { (self.functions.time)() };
+        self.time(0) == theirs.cast_unsigned()
+    }
+
+    fn has_cpu(&mut self) -> bool {
+        if self.cpu.is_null() {
+            // SAFETY: QEMU's function; there is a CPU 0 once a block was translated.
+            self.cpu = unsafe { (self.functions.cpu)(0) };
+        }
+        !self.cpu.is_null()
+    }
+
+    fn read<T: Default>(&self, address: u64) -> Option<T> {
+        let mut value = T::default();
+        // SAFETY: writes that many bytes to where they fit.
+        let failed = unsafe {
+            (self.functions.read)(
+                self.cpu,
+                address,
+                (&raw mut value).cast(),
+                size_of::<T>() as u64,
+                false,
+            )
+        };
+        (failed == 0).then_some(value)
+    }
+
+    /// Where the guest's memory at `address` is in ours.
+    fn host(&self, address: u64) -> Option<*const u8> {
+        let mut attributes = [0u32; 4];
+        let mut bytes = 4096u64;
+        // SAFETY: QEMU's functions with room for their answers; the page is the kernel's own and stays.
+        let at = unsafe {
+            let page =
+                (self.functions.physical)(self.cpu, address & !0xfff, (&raw mut attributes).cast());
+            if page == u64::MAX {
+                return None;
+            }
+            (self.functions.map)(page, &raw mut bytes, false)
+        };
+        if at.is_null() {
+            return None;
+        }
+        // SAFETY: within the page.
+        Some(unsafe { at.add((address & 0xfff) as usize).cast_const() })
+    }
+
+    /// Finds the guest's own data, which is there once its kernel set it up.
+    fn ready(&mut self) -> bool {
+        if self.own.is_some() {
+            return true;
+        }
+        if !self.has_cpu() {
+            return false;
+        }
+        let at = self.plan.word(plan::OFFSET_AT);
+        let offset = if at == 0 { Some(0) } else { self.read::<u64>(at) };
+        let Some(offset) = offset else { return false };
+        let count_at = offset.wrapping_add(self.plan.word(plan::COUNT));
+        let current_at = offset.wrapping_add(self.plan.word(plan::CURRENT));
+        if !x86::kernel(count_at) {
+            return false;
+        }
+        let (Some(count), Some(current)) = (self.host(count_at), self.host(current_at)) else {
+            return false;
+        };
+        self.own = Some(Own { count_at, current_at, count: count.cast(), current: current.cast() });
+        true
+    }
+
+    #[inline]
+    fn count(&self) -> u32 {
+        // SAFETY: the guest's memory, mapped as long as it lives.
+        self.own.as_ref().map_or(0, |own| unsafe { own.count.read_volatile() })
+    }
+
+    #[inline]
+    fn current(&self) -> u64 {
+        // SAFETY: as above.
+        self.own.as_ref().map_or(0, |own| unsafe { own.current.read_volatile() })
+    }
+
+    #[inline]
+    fn interrupts_off(&self) -> bool {
+        self.register(x86::FLAGS) & x86::FLAG_INTERRUPTS == 0
+    }
+
+    /// The state from `t` on, by the instruction at `pc`.
+    #[inline]
+    fn becomes(&mut self, t: u64, pc: u64, interrupts_off: bool, user: bool) {
+        let count = self.count();
+        let now = u8::from(interrupts_off) * state::INTERRUPTS_OFF
+            | u8::from(count & !x86::COUNT_NOT_RESCHED != 0) * state::PREEMPTION_OFF
+            | u8::from(count & x86::COUNT_NOT_RESCHED == 0) * state::RESCHED
+            | u8::from(user) * state::USER;
+        if now != self.state {
+            self.state = now;
+            self.write(t, kind::STATE, pc);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, t: u64, kind: u8, value: u64) {
+        self.log.write(record::head(t, self.state, kind), value);
+    }
+
+    /// Before an instruction that changes the interrupt flag.
+    pub fn changes(&mut self, place: Place, does: x86::Does) {
+        if !self.ready() {
+            return;
+        }
+        let after = place.left - 1;
+        match does {
+            x86::Does::Disables => self.becomes(self.time(after), place.pc, true, false),
+            x86::Does::Enables => self.becomes(self.time(after), place.pc, false, false),
+            x86::Does::PopsFlags => {
+                let Some(flags) = self.read::<u64>(self.register(x86::RSP)) else { return };
+                let off = flags & x86::FLAG_INTERRUPTS == 0;
+                self.becomes(self.time(after), place.pc, off, false);
+            }
+            x86::Does::ReturnsFromInterrupt => {
+                let frame = self.read::<[u64; 3]>(self.register(x86::RSP));
+                let Some([_, segment, flags]) = frame else { return };
+                let off = flags & x86::FLAG_INTERRUPTS == 0;
+                self.leaves(self.time(after), place.pc, off, segment & 3 != 0);
+            }
+            x86::Does::ReturnsFromCall => self.leaves(self.time(after), place.pc, false, true),
+            x86::Does::Halts => self.write(self.time(place.left), kind::HALT, place.pc),
+            x86::Does::OwnData | x86::Does::Nothing => {}
+        }
+    }
+
+    fn leaves(&mut self, t: u64, pc: u64, off: bool, user: bool) {
+        self.becomes(t, pc, off, user);
+        if !user || self.opened == 0 {
+            return;
+        }
+        let current = self.current();
+        let mut at = 0;
+        while at < self.opened {
+            if self.open.get(at) == Some(&current) {
+                self.write(t, kind::RETURN, current);
+                self.opened -= 1;
+                self.open.swap(at, self.opened);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Behind a store with the prefix gs.
+    pub fn stored(&mut self, place: Place, address: u64) {
+        let Some(own) = &self.own else { return };
+        if address == own.count_at {
+            let off = self.interrupts_off();
+            self.becomes(self.time(place.left - 1), place.pc, off, false);
+        } else if address == own.current_at {
+            let current = self.current();
+            self.write(self.time(place.left - 1), kind::SWITCH, current);
+        }
+    }
+
+    /// A point of the plan.
+    pub fn point(&mut self, place: Place) {
+        if !self.ready() {
+            return;
+        }
+        let t = self.time(place.left);
+        match u64::from(place.what) {
+            point::ENTRY => {
+                let off = self.interrupts_off();
+                self.becomes(t, place.pc, off, false);
+            }
+            point::WAKE => {
+                let timer = self.register(x86::RDI);
+                let due = self.read::<u64>(timer.wrapping_add(self.plan.word(plan::TIMER_DUE)));
+                let thread =
+                    self.read::<u64>(timer.wrapping_add(self.plan.word(plan::TIMER_THREAD)));
+                let (Some(due), Some(thread)) = (due, thread) else { return };
+                self.write(t, kind::WAKE, thread);
+                self.write(t, kind::DUE, due);
+                if let Some(place) = self.open.get_mut(self.opened) {
+                    *place = thread;
+                    self.opened += 1;
+                }
+            }
+            _ => self.write(t, kind::POINT, place.pc),
+        }
+    }
+
+    /// Full mode: a block begins.
+    pub fn block(&mut self, place: Place) {
+        if !self.has_cpu() {
+            return;
+        }
+        let t = self.time(place.left);
+        let ended_with = self.ended_with;
+        #[expect(clippy::cast_possible_truncation, reason = "0 to 2")]
+        let ends = place.what as u8;
+        self.ended_with = ends;
+        let Some((nth, from, to)) = self.window else { return };
+        if t < from {
+            return;
+        }
+        if t >= to {
+            self.inside_window = false;
+            self.window = self.plan.window(nth + 1).map(|(from, to)| (nth + 1, from, to));
+            return;
+        }
+        if !self.inside_window {
+            self.inside_window = true;
+            self.write(t, kind::WINDOW, nth as u64);
+        }
+        self.log.write(record::head(t, ended_with, kind::BLOCK), place.pc);
+    }
+}
+
+/// The only one: a plugin has no other place for it than a static.
+pub static mut WATCH: Option<Watch> = None;
+
+/// It, once it is there. Callbacks come from one thread, one after the other.
+fn watch() -> Option<&'static mut Watch> {
+    // SAFETY: only the thread of the one virtual CPU comes here, and no callback calls another.
+    unsafe { (*(&raw mut WATCH)).as_mut() }
+}
+
+fn at(with: *mut c_void) -> Option<Place> {
+    // SAFETY: what was registered: null, or a place of the pool.
+    unsafe { with.cast::<Place>().as_ref() }.copied()
+}
+
+macro_rules! callback {
+    ($name:ident, |$watch:ident, $place:ident| $body:expr) => {
+        pub extern "C" fn $name(_cpu: c_uint, with: *mut c_void) {
+            if let (Some($watch), Some($place)) = (watch(), at(with)) {
+                $body;
+            }
+        }
+    };
+}
+
+callback!(on_disable, |w, place| w.changes(place, x86::Does::Disables));
+callback!(on_enable, |w, place| w.changes(place, x86::Does::Enables));
+callback!(on_pop, |w, place| w.changes(place, x86::Does::PopsFlags));
+callback!(on_interrupt_return, |w, place| w.changes(place, x86::Does::ReturnsFromInterrupt));
+callback!(on_call_return, |w, place| w.changes(place, x86::Does::ReturnsFromCall));
+callback!(on_halt, |w, place| w.changes(place, x86::Does::Halts));
+callback!(on_point, |w, place| w.point(place));
+callback!(on_block, |w, place| w.block(place));
+
+pub extern "C" fn on_store(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
+    if let (Some(w), Some(place)) = (watch(), at(with)) {
+        w.stored(place, address);
+    }
+}

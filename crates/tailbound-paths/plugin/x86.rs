@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! x86-64: which instructions change what is watched, and how.
+//!
+//! Context: SETUP. Pure: bytes in.
+//! Kernels enter by gates that disable interrupts; they change the flag by cli, sti, popf, iretq and sysret; they keep
+//! the preemption count, the need to reschedule (its bit 31, inverted) and the current thread in the CPU's own data,
+//! which instructions with the prefix gs reach.
+//! Source: Intel SDM volume 2; Linux arch/x86/include/asm/{irqflags,preempt,current}.h, arch/x86/entry.
+
+/// Bits of the flags and of the count.
+pub(crate) const FLAG_INTERRUPTS: u64 = 1 << 9;
+pub(crate) const COUNT_NOT_RESCHED: u32 = 1 << 31;
+
+/// Where a virtual CPU keeps its registers, from their beginning.
+pub(crate) const RSP: usize = 4 * 8;
+pub(crate) const RDI: usize = 7 * 8;
+pub(crate) const FLAGS: usize = 17 * 8;
+
+/// What an instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Does {
+    Nothing,
+    /// cli
+    Disables,
+    /// sti
+    Enables,
+    /// popf: the flags are at the stack's end.
+    PopsFlags,
+    /// iretq: address, segment and flags are at the stack's end.
+    ReturnsFromInterrupt,
+    /// sysret: to user mode.
+    ReturnsFromCall,
+    /// hlt
+    Halts,
+    /// With the prefix gs: it may store into the CPU's own data.
+    OwnData,
+}
+
+/// Of an instruction's bytes.
+pub(crate) fn does(code: &[u8]) -> Does {
+    match code {
+        [0xfa, ..] => Does::Disables,
+        [0xfb, ..] => Does::Enables,
+        [0x9d, ..] => Does::PopsFlags,
+        [0xf4, ..] => Does::Halts,
+        [0x48, 0xcf, ..] => Does::ReturnsFromInterrupt,
+        [0x48, 0x0f, 0x07, ..] | [0x0f, 0x07, ..] => Does::ReturnsFromCall,
+        [0x65, ..] | [0xf0, 0x65, ..] => Does::OwnData,
+        _ => Does::Nothing,
+    }
+}
+
+/// How a block ends, by its last instruction.
+pub(crate) fn ends(code: &[u8]) -> u8 {
+    use super::record::block;
+    match code {
+        [0xe8, ..] => block::CALL,
+        [0xff, m, ..] | [0x41, 0xff, m, ..] if m & 0x38 == 0x10 => block::CALL,
+        [0xc3, ..] | [0xf3, 0xc3, ..] | [0xc2, ..] => block::RETURN,
+        _ => block::JUMP,
+    }
+}
+
+/// Kernel addresses are the upper half.
+pub(crate) const fn kernel(address: u64) -> bool {
+    address >> 63 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_told_apart() {
+        assert_eq!(does(&[0xfa]), Does::Disables);
+        assert_eq!(does(&[0x48, 0xcf]), Does::ReturnsFromInterrupt);
+        assert_eq!(does(&[0xcf]), Does::Nothing);
+        // decl %gs:count
+        assert_eq!(does(&[0x65, 0xff, 0x0d, 0, 0, 0, 0]), Does::OwnData);
+        assert_eq!(does(&[]), Does::Nothing);
+        assert_eq!(ends(&[0xff, 0xd0]), 1, "call *%rax");
+        assert_eq!(ends(&[0xff, 0xe0]), 0, "jmp *%rax");
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Exact paths: what a plugin in the emulator saw of a guest, and what that says of its kernel.
+//!
+//! Context: COLD. Units: ns of the guest's virtual time, in which one instruction is 2^shift ns.
+//! Rules of the room: no input or output, no clock; a plan and a log are bytes.
+//! Not here: QEMU (`tailbound-lab`), words and pictures (`tailbound-report`).
+#![deny(missing_docs)]
+
+pub mod log;
+pub mod plan;
+pub mod record;
+pub mod sections;
+pub mod wakeups;
+
+/// The plugin, for the interface of QEMU up to 8.2; empty where there is none for this machine.
+pub const PLUGIN_1: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin-1.so"));
+/// The plugin, for QEMU from 9.0 on.
+pub const PLUGIN_2: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin-2.so"));
+
+/// The plugin's own parts that can be tested without QEMU.
+#[cfg(test)]
+#[expect(dead_code, reason = "the plugin uses them")]
+mod plugin {
+    #[path = "../../plugin/code.rs"]
+    mod code;
+    pub(crate) use crate::record;
+    #[path = "../../plugin/x86.rs"]
+    mod x86;
+}

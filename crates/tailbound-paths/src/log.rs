@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The plugin's log, record by record.
+//!
+//! Context: COLD. Units: ns of the guest's virtual time.
+
+use std::io::{self, Read};
+
+use crate::record::{LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, RECORD_BYTES, status};
+
+/// Bytes read at a time.
+const PART: usize = 1 << 20;
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When.
+    pub t_ns: u64,
+    /// Bits of [`crate::record::state`], from then on.
+    pub state: u8,
+    /// [`crate::record::kind`]
+    pub kind: u8,
+    /// An address, a thread, a time: by the kind.
+    pub value: u64,
+}
+
+/// Why a log says nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// It cannot be read.
+    #[error("the plugin's log: {0}")]
+    Read(#[from] io::Error),
+    /// It is not one.
+    #[error("the plugin's log is not one: QEMU did not load the plugin")]
+    Foreign,
+    /// The plugin refused.
+    #[error("{0}")]
+    Refused(&'static str),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Log<R> {
+    from: R,
+    left: u64,
+    count: u64,
+}
+
+impl<R: Read> Log<R> {
+    /// From the beginning of the file.
+    ///
+    /// # Errors
+    /// [`LogError`]: also where the plugin says that what it wrote cannot be relied on.
+    pub fn open(mut from: R) -> Result<Self, LogError> {
+        let mut head = vec![0; LOG_HEAD_BYTES];
+        from.read_exact(&mut head)?;
+        let word = |at: usize| {
+            let bytes = head.get(at * 8..).and_then(|b| b.first_chunk::<8>());
+            bytes.map_or(0, |b| u64::from_ne_bytes(*b))
+        };
+        if word(0) != MAGIC {
+            return Err(LogError::Foreign);
+        }
+        let count = word(LOG_COUNT);
+        match word(LOG_STATUS) {
+            status::WHOLE => Ok(Self { from, left: count, count }),
+            status::FULL => Err(LogError::Refused("more happened than the plugin's log holds: measure for a shorter time (-D)")),
+            status::UNKNOWN_CODE => Err(LogError::Refused("this QEMU keeps its time where the plugin does not find it: its machine code is another than that of Debian's 7.2 and 10.0")),
+            status::LACKING => Err(LogError::Refused("this QEMU was built without the names of its functions, which the plugin needs: use Debian's")),
+            status::OTHER_TIME => Err(LogError::Refused("the plugin's time was not QEMU's: nothing that it wrote can be relied on")),
+            status::NO_PLAN => Err(LogError::Refused("the plugin could not read its plan")),
+            status::NOT_COUNTED => Err(LogError::Refused("the plugin watches one CPU, and a whole system")),
+            _ => Err(LogError::Refused("the plugin did not begin")),
+        }
+    }
+
+    /// Records in all.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Hands over each record in the order of time.
+    ///
+    /// # Errors
+    /// The file is shorter than it says.
+    pub fn each(mut self, mut each: impl FnMut(Record)) -> Result<(), LogError> {
+        let mut part = vec![0u8; PART];
+        while self.left > 0 {
+            let records = usize::try_from(self.left).unwrap_or(usize::MAX).min(PART / RECORD_BYTES);
+            let bytes = part.get_mut(..records * RECORD_BYTES).unwrap_or_default();
+            self.from.read_exact(bytes)?;
+            self.left -= records as u64;
+            for one in bytes.chunks_exact(RECORD_BYTES) {
+                let Some((head, value)) = one.split_first_chunk::<8>() else { continue };
+                let Some(value) = value.first_chunk::<8>() else { continue };
+                let head = u64::from_ne_bytes(*head);
+                let [kind, state, ..] = head.to_le_bytes();
+                each(Record { t_ns: head >> 16, state, kind, value: u64::from_ne_bytes(*value) });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the plugin writes and what it is told: two files of 64-bit words, in the machine's order.
+//!
+//! Context: HOT (the plugin writes records), COLD (they are read). Units: ns of the guest's virtual time.
+//! This file is compiled twice: into this crate, and into the plugin, which has no standard library.
+//!
+//! ```text
+//! the plan   MAGIC, Plan's words, then points (begin, end, kind), then windows (from, to)
+//! the log    MAGIC, number of records, status; from LOG_HEAD_BYTES on records of two words:
+//!            time << 16 | state << 8 | kind, and a value
+//! ```
+
+/// First word of both files.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"tbpaths1");
+
+/// Where the log's records begin.
+pub const LOG_HEAD_BYTES: usize = 4096;
+/// Words of the log's head: MAGIC, number of records, [`Status`].
+pub const LOG_COUNT: usize = 1;
+/// See [`LOG_COUNT`].
+pub const LOG_STATUS: usize = 2;
+/// Bytes of a record.
+pub const RECORD_BYTES: usize = 16;
+
+/// State of the processor, as bits.
+pub mod state {
+    /// Interrupts are disabled.
+    pub const INTERRUPTS_OFF: u8 = 1;
+    /// Preemption is disabled: the count is not 0.
+    pub const PREEMPTION_OFF: u8 = 2;
+    /// The current thread is to be rescheduled.
+    pub const RESCHED: u8 = 4;
+    /// User mode.
+    pub const USER: u8 = 8;
+}
+
+/// Kinds of records.
+pub mod kind {
+    /// The state is another; value: the instruction that made it so.
+    pub const STATE: u8 = 1;
+    /// A point of the plan was reached; value: its address.
+    pub const POINT: u8 = 2;
+    /// A timer wakes a thread; value: the thread.
+    pub const WAKE: u8 = 3;
+    /// Follows WAKE; value: when the timer was due.
+    pub const DUE: u8 = 4;
+    /// Another thread has the CPU; value: the thread.
+    pub const SWITCH: u8 = 5;
+    /// A thread that was woken is in user mode; value: the thread.
+    pub const RETURN: u8 = 6;
+    /// The CPU halts.
+    pub const HALT: u8 = 7;
+    /// A block of instructions begins; value: its address, and in the state's place how the one before ended.
+    pub const BLOCK: u8 = 8;
+    /// A window of the plan begins; value: its number.
+    pub const WINDOW: u8 = 9;
+}
+
+/// How a block ends, for call trees.
+pub mod block {
+    /// In any other way.
+    pub const JUMP: u8 = 0;
+    /// With a call.
+    pub const CALL: u8 = 1;
+    /// With a return.
+    pub const RETURN: u8 = 2;
+}
+
+/// Kinds of the plan's points.
+pub mod point {
+    /// An entry into the kernel: interrupts are disabled there. Any block that begins in the range.
+    pub const ENTRY: u64 = 1;
+    /// Is recorded when it is reached.
+    pub const MARK: u64 = 2;
+    /// hrtimer_wakeup(): its timer is recorded too.
+    pub const WAKE: u64 = 3;
+}
+
+/// Words of the plan behind MAGIC.
+pub mod plan {
+    /// [`super::mode`]
+    pub const MODE: usize = 1;
+    /// Where the offset of the CPU's data is; 0: there is none.
+    pub const OFFSET_AT: usize = 2;
+    /// Address of the preemption count, without the offset.
+    pub const COUNT: usize = 3;
+    /// Address of the current thread, without the offset.
+    pub const CURRENT: usize = 4;
+    /// Bytes from a timer to its time.
+    pub const TIMER_DUE: usize = 5;
+    /// Bytes from a timer to its thread.
+    pub const TIMER_THREAD: usize = 6;
+    /// Number of points.
+    pub const POINTS: usize = 7;
+    /// Number of windows.
+    pub const WINDOWS: usize = 8;
+    /// Words before the points.
+    pub const WORDS: usize = 9;
+    /// Words of a point: begin, end, kind.
+    pub const POINT_WORDS: usize = 3;
+    /// Words of a window: from, to.
+    pub const WINDOW_WORDS: usize = 2;
+}
+
+/// What the plugin does.
+pub mod mode {
+    /// Sections and wake-ups.
+    pub const SPARSE: u64 = 1;
+    /// Every block of instructions within the windows.
+    pub const FULL: u64 = 2;
+}
+
+/// How the log stands.
+pub mod status {
+    /// The plugin has not begun.
+    pub const NONE: u64 = 0;
+    /// All is recorded.
+    pub const WHOLE: u64 = 1;
+    /// The file was full: what came later is missing.
+    pub const FULL: u64 = 2;
+    /// This QEMU's machine code is not understood: nothing is recorded.
+    pub const UNKNOWN_CODE: u64 = 3;
+    /// This QEMU lacks a function that the plugin calls.
+    pub const LACKING: u64 = 4;
+    /// The plugin's time is not QEMU's.
+    pub const OTHER_TIME: u64 = 5;
+    /// The plan cannot be read.
+    pub const NO_PLAN: u64 = 6;
+    /// QEMU does not count instructions, or has several processors.
+    pub const NOT_COUNTED: u64 = 7;
+}
+
+/// The first word of a record.
+#[must_use]
+pub const fn head(t_ns: u64, state: u8, kind: u8) -> u64 {
+    t_ns << 16 | (state as u64) << 8 | kind as u64
+}

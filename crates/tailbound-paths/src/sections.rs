@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sections of the kernel in which a wake-up has to wait: how long, between which two instructions, how often.
+//!
+//! Context: COLD. Units: ns.
+//! A section in which the CPU halted, or that is not whole within the window, is left out.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::log::Record;
+use crate::record::{kind, state};
+
+/// What is not possible in a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SectionKind {
+    /// Interrupts are disabled.
+    InterruptsOff,
+    /// Preemption is disabled.
+    PreemptionOff,
+    /// Either.
+    NotPreemptible,
+    /// A thread is to be rescheduled, and is not yet.
+    ReschedPending,
+}
+
+impl SectionKind {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::InterruptsOff, Self::PreemptionOff, Self::NotPreemptible, Self::ReschedPending];
+
+    /// Is the processor in such a section in this state?
+    #[must_use]
+    pub const fn is_in(self, bits: u8) -> bool {
+        let mask = match self {
+            Self::InterruptsOff => state::INTERRUPTS_OFF,
+            Self::PreemptionOff => state::PREEMPTION_OFF,
+            Self::NotPreemptible => state::INTERRUPTS_OFF | state::PREEMPTION_OFF,
+            Self::ReschedPending => state::RESCHED,
+        };
+        bits & mask != 0
+    }
+
+    const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// All sections between the same two instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Between {
+    /// How many.
+    pub n: u64,
+    /// Their lengths together.
+    pub sum_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+    /// When that one began.
+    pub at_ns: u64,
+}
+
+/// One section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// When it began.
+    pub from_ns: u64,
+    /// When it ended.
+    pub to_ns: u64,
+    /// The instruction that began it.
+    pub first: u64,
+    /// The instruction that ended it.
+    pub last: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Sections {
+    window: (u64, u64),
+    open: [Option<(u64, u64)>; 4],
+    tables: [HashMap<(u64, u64), Between>; 4],
+    /// Lengths of sections that are not preemptible, and how many had each.
+    lengths: HashMap<u64, u64>,
+}
+
+impl Sections {
+    /// Of sections that lie within this window.
+    #[must_use]
+    pub fn new(window: (u64, u64)) -> Self {
+        Self { window, open: [None; 4], tables: Default::default(), lengths: HashMap::new() }
+    }
+
+    /// The next record; each section that ends is handed over.
+    pub fn add(&mut self, r: &Record, mut ended: impl FnMut(SectionKind, Section)) {
+        match r.kind {
+            kind::HALT => self.open = [None; 4],
+            kind::STATE => {
+                for kind in SectionKind::ALL {
+                    let Some(open) = self.open.get_mut(kind.index()) else { continue };
+                    match (*open, kind.is_in(r.state)) {
+                        (None, true) => *open = Some((r.t_ns, r.value)),
+                        (Some((from_ns, first)), false) => {
+                            *open = None;
+                            let one = Section { from_ns, to_ns: r.t_ns, first, last: r.value };
+                            if from_ns >= self.window.0 && r.t_ns <= self.window.1 {
+                                self.count(kind, one);
+                                ended(kind, one);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, kind: SectionKind, one: Section) {
+        let ns = one.to_ns - one.from_ns;
+        if kind == SectionKind::NotPreemptible {
+            *self.lengths.entry(ns).or_default() += 1;
+        }
+        let Some(table) = self.tables.get_mut(kind.index()) else { return };
+        let between = table.entry((one.first, one.last)).or_default();
+        between.n += 1;
+        between.sum_ns += ns;
+        if ns > between.longest_ns {
+            (between.longest_ns, between.at_ns) = (ns, one.from_ns);
+        }
+    }
+
+    /// Between which two instructions, the longest first; equal ones by address, so that the order is one.
+    #[must_use]
+    pub fn table(&self, kind: SectionKind) -> Vec<((u64, u64), Between)> {
+        let table = self.tables.get(kind.index());
+        let mut all: Vec<_> = table.into_iter().flatten().map(|(k, v)| (*k, *v)).collect();
+        all.sort_by_key(|(key, b)| (std::cmp::Reverse(b.longest_ns), *key));
+        all
+    }
+
+    /// Lengths of sections that are not preemptible, ascending, and how many had each.
+    #[must_use]
+    pub fn lengths(&self) -> Vec<(u64, u64)> {
+        let mut all: Vec<_> = self.lengths.iter().map(|(k, v)| (*k, *v)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The window's length.
+    #[must_use]
+    pub fn window_ns(&self) -> u64 {
+        self.window.1.saturating_sub(self.window.0)
+    }
+}
+
+/// How likely a wake-up is later than `x_ns`, had its timer fallen due at any instant of the window: it waits for
+/// the rest of the section that it fell into, and takes `rest_ns` besides. An estimate: what comes after the section is taken as
+/// constant.
+#[must_use]
+pub fn later_than(lengths: &[(u64, u64)], window_ns: u64, rest_ns: u64, x_ns: u64) -> f64 {
+    if window_ns == 0 {
+        return 0.0;
+    }
+    let Some(residual) = x_ns.checked_sub(rest_ns) else { return 1.0 };
+    let from = lengths.partition_point(|(length, _)| *length <= residual);
+    let late: u64 = lengths.iter().skip(from).map(|(length, n)| (length - residual) * n).sum();
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    let share = late as f64 / window_ns as f64;
+    share.min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(t_ns: u64, state: u8, value: u64) -> Record {
+        Record { t_ns, state, kind: kind::STATE, value }
+    }
+
+    #[test]
+    fn overlapping_sections_are_each_and_both() {
+        let mut sections = Sections::new((0, 1000));
+        let mut all = Vec::new();
+        for r in [state(10, 1, 0xa), state(20, 3, 0xb), state(30, 2, 0xc), state(50, 0, 0xd)] {
+            sections.add(&r, |kind, s| all.push((kind, s.from_ns, s.to_ns, s.first, s.last)));
+        }
+        assert_eq!(
+            all,
+            [
+                (SectionKind::InterruptsOff, 10, 30, 0xa, 0xc),
+                (SectionKind::PreemptionOff, 20, 50, 0xb, 0xd),
+                (SectionKind::NotPreemptible, 10, 50, 0xa, 0xd),
+            ]
+        );
+        assert_eq!(sections.lengths(), [(40, 1)]);
+    }
+
+    #[test]
+    fn a_halt_and_the_window_cut_sections_out() {
+        let mut sections = Sections::new((100, 200));
+        let halt = Record { t_ns: 150, state: 1, kind: kind::HALT, value: 0 };
+        let mut n = 0;
+        for r in [state(90, 1, 1), state(110, 0, 2), state(140, 1, 1), halt, state(160, 0, 2), state(190, 1, 1), state(210, 0, 2)] {
+            sections.add(&r, |_, _| n += 1);
+        }
+        assert_eq!(n, 0);
+    }
+
+    #[test]
+    fn every_instant_of_a_window_is_counted() {
+        // One section of 100 ns in 1000: a timer due within its first 40 ns waits for more than 60.
+        let lengths = [(100, 1)];
+        let p = |x| later_than(&lengths, 1000, 5, x);
+        assert!((p(65) - 0.04).abs() < 1e-12);
+        assert!((p(5) - 0.1).abs() < 1e-12 && p(105) == 0.0 && p(4) == 1.0);
+    }
+}
