@@ -46,6 +46,8 @@ pub struct Watch {
     cpu: *mut u8,
     own: Option<Own>,
     state: u8,
+    /// The thread on the CPU.
+    thread: u64,
     /// Threads that a timer woke and that are not yet in user mode.
     open: [u64; OPEN_MAX],
     opened: usize,
@@ -66,6 +68,7 @@ impl Watch {
             cpu: null_mut(),
             own: None,
             state: 0,
+            thread: 0,
             open: [0; OPEN_MAX],
             opened: 0,
             window,
@@ -285,8 +288,12 @@ impl Watch {
             let off = self.interrupts_off();
             self.becomes(self.time(place.left - 1), place.pc, off, false);
         } else if address == own.current_at {
+            // QEMU 7.2 calls for loads too.
             let current = self.current();
-            self.write(self.time(place.left - 1), kind::SWITCH, current);
+            if current != self.thread {
+                self.thread = current;
+                self.write(self.time(place.left - 1), kind::SWITCH, current);
+            }
         }
     }
 

@@ -19,11 +19,10 @@ pub const PLUGIN_2: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin-2.s
 
 /// The plugin's own parts that can be tested without QEMU.
 #[cfg(test)]
-#[expect(dead_code, reason = "the plugin uses them")]
-mod plugin {
-    #[path = "../../plugin/code.rs"]
-    mod code;
-    pub(crate) use crate::record;
-    #[path = "../../plugin/x86.rs"]
-    mod x86;
-}
+#[path = "../plugin/code.rs"]
+#[expect(dead_code, reason = "the plugin uses it")]
+mod code;
+#[cfg(test)]
+#[path = "../plugin/x86.rs"]
+#[expect(dead_code, reason = "the plugin uses it")]
+mod x86;

@@ -3,7 +3,6 @@
 //!
 //! Context: COLD.
 
-use std::io::Read as _;
 use std::process::ExitCode;
 
 use tailbound_lab::{Request, paths};
@@ -23,6 +22,7 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     }
     request::lay(&mut words, &args.guest, &args.probe, &args.host)?;
     words.campaign = words.campaign.over(&args.work.config()?);
+    words.campaign.raw = Some(true);
     let bench = Bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
@@ -38,21 +38,53 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
     let plain = tailbound_lab::run(&one.cell, &means, &mut progress)?;
     say::note(&cells::summary("plain", &plain));
-    let (watched, mut log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
+    let (watched, log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
     say::note(&cells::summary("watched", &watched));
     say::note(&format!(
         "same bytes: {}",
         cells::bytes(&plain.run)? == cells::bytes(&watched.run)?
     ));
     say::note(&format!("{:?}\n{:?}", plain.cost, watched.cost));
-    let mut head = [0u8; 4096];
-    log.read_exact(&mut head).map_err(Failure::cannot)?;
-    let word = |at: usize| u64::from_ne_bytes(head[at * 8..at * 8 + 8].try_into().unwrap());
-    say::note(&format!("count {} status {}", word(1), word(2)));
-    let mut bytes = vec![0u8; usize::try_from(word(1)).unwrap() * 16];
-    log.read_exact(&mut bytes).map_err(Failure::cannot)?;
-    std::fs::write("/tmp/pl/log.bin", &bytes).map_err(Failure::cannot)?;
-    std::fs::write("/tmp/pl/kallsyms", &symbols).map_err(Failure::cannot)?;
-    std::fs::write("/tmp/pl/run.jsonl", cells::bytes(&plain.run)?).map_err(Failure::cannot)?;
+    let log = tailbound_paths::log::Log::open(std::io::BufReader::new(log)).map_err(Failure::cannot)?;
+    say::note(&format!("{} records", log.count()));
+    let trace = tailbound_trace::symbols::Symbols::parse(&symbols);
+    let at = |name: &str| trace.address(name).unwrap_or_default();
+    let marks = tailbound_paths::wakeups::Marks {
+        entry: at("asm_sysvec_apic_timer_interrupt"),
+        interrupt: at("hrtimer_interrupt"),
+        schedule: at("__schedule"),
+    };
+    let mut wakeups = tailbound_paths::wakeups::WakeUps::new(marks);
+    let mut sections = tailbound_paths::sections::Sections::new((0, u64::MAX));
+    log.each(|r| {
+        wakeups.add(&r);
+        sections.add(&r, |_, _| {});
+    })
+    .map_err(Failure::cannot)?;
+    for kind in tailbound_paths::sections::SectionKind::ALL {
+        println!("{kind:?}");
+        for ((a, b), t) in sections.table(kind).into_iter().take(5) {
+            println!("  {:8} n {} sum {} {} -> {}", t.longest_ns, t.n, t.sum_ns, trace.name(a).unwrap_or("?"), trace.name(b).unwrap_or("?"));
+        }
+    }
+    let mut samples = Vec::new();
+    for raw in &plain.run.raw {
+        samples.extend(tailbound_core::runfile::unpack_raw(raw).map_err(Failure::cannot)?);
+    }
+    let start: u64 = plain.run.events.iter().find(|e| e.event == "clock-start").and_then(|e| e.text.parse().ok()).unwrap_or(0);
+    println!("start {start} samples {} wakeups {}", samples.len(), wakeups.all.len());
+    let mut by: std::collections::HashMap<u64, Vec<_>> = std::collections::HashMap::new();
+    for w in &wakeups.all {
+        by.entry(w.thread).or_default().push(*w);
+    }
+    let mut most: Vec<_> = by.into_values().collect();
+    most.sort_by_key(Vec::len);
+    let own = most.pop().unwrap_or_default();
+    println!("own {} first due {:?} last due {:?}", own.len(), own.first().map(|w| w.due_ns), own.last().map(|w| w.due_ns));
+    let judged: Vec<_> = own.iter().copied().filter(|w| w.due_ns >= start).take(samples.len()).collect();
+    println!("{:?}", tailbound_paths::wakeups::fit(&judged, &samples));
+    for (w, s) in judged.iter().zip(&samples).take(5) {
+        println!("{s} {w:?} {}", w.user_ns as i64 - w.due_ns as i64 - s);
+    }
     Ok(ExitCode::SUCCESS)
 }
