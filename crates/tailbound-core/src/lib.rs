@@ -23,6 +23,7 @@ pub mod lab;
 pub mod limits;
 mod newer;
 pub mod number;
+pub mod paths;
 pub mod plan;
 pub mod policy;
 pub mod printable;

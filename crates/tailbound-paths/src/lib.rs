@@ -7,9 +7,11 @@
 #![deny(missing_docs)]
 
 pub mod log;
+pub mod look;
 pub mod plan;
 pub mod record;
 pub mod sections;
+pub mod tree;
 pub mod wakeups;
 
 /// The plugin, for the interface of QEMU up to 8.2; empty where there is none for this machine.

@@ -6,45 +6,21 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use tailbound_core::paths::SectionKind;
 
 use crate::log::Record;
 use crate::record::{kind, state};
 
-/// What is not possible in a section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SectionKind {
-    /// Interrupts are disabled.
-    InterruptsOff,
-    /// Preemption is disabled.
-    PreemptionOff,
-    /// Either.
-    NotPreemptible,
-    /// A thread is to be rescheduled, and is not yet.
-    ReschedPending,
-}
-
-impl SectionKind {
-    /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::InterruptsOff, Self::PreemptionOff, Self::NotPreemptible, Self::ReschedPending];
-
-    /// Is the processor in such a section in this state?
-    #[must_use]
-    pub const fn is_in(self, bits: u8) -> bool {
-        let mask = match self {
-            Self::InterruptsOff => state::INTERRUPTS_OFF,
-            Self::PreemptionOff => state::PREEMPTION_OFF,
-            Self::NotPreemptible => state::INTERRUPTS_OFF | state::PREEMPTION_OFF,
-            Self::ReschedPending => state::RESCHED,
-        };
-        bits & mask != 0
-    }
-
-    const fn index(self) -> usize {
-        self as usize
-    }
+/// Is the processor in such a section in this state?
+#[must_use]
+pub const fn is_in(kind: SectionKind, bits: u8) -> bool {
+    let mask = match kind {
+        SectionKind::InterruptsOff => state::INTERRUPTS_OFF,
+        SectionKind::PreemptionOff => state::PREEMPTION_OFF,
+        SectionKind::NotPreemptible => state::INTERRUPTS_OFF | state::PREEMPTION_OFF,
+        SectionKind::ReschedPending => state::RESCHED,
+    };
+    bits & mask != 0
 }
 
 /// All sections between the same two instructions.
@@ -96,8 +72,8 @@ impl Sections {
             kind::HALT => self.open = [None; 4],
             kind::STATE => {
                 for kind in SectionKind::ALL {
-                    let Some(open) = self.open.get_mut(kind.index()) else { continue };
-                    match (*open, kind.is_in(r.state)) {
+                    let Some(open) = self.open.get_mut(kind as usize) else { continue };
+                    match (*open, is_in(kind, r.state)) {
                         (None, true) => *open = Some((r.t_ns, r.value)),
                         (Some((from_ns, first)), false) => {
                             *open = None;
@@ -120,7 +96,7 @@ impl Sections {
         if kind == SectionKind::NotPreemptible {
             *self.lengths.entry(ns).or_default() += 1;
         }
-        let Some(table) = self.tables.get_mut(kind.index()) else { return };
+        let Some(table) = self.tables.get_mut(kind as usize) else { return };
         let between = table.entry((one.first, one.last)).or_default();
         between.n += 1;
         between.sum_ns += ns;
@@ -132,7 +108,7 @@ impl Sections {
     /// Between which two instructions, the longest first; equal ones by address, so that the order is one.
     #[must_use]
     pub fn table(&self, kind: SectionKind) -> Vec<((u64, u64), Between)> {
-        let table = self.tables.get(kind.index());
+        let table = self.tables.get(kind as usize);
         let mut all: Vec<_> = table.into_iter().flatten().map(|(k, v)| (*k, *v)).collect();
         all.sort_by_key(|(key, b)| (std::cmp::Reverse(b.longest_ns), *key));
         all

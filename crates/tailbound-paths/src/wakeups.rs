@@ -43,6 +43,8 @@ pub struct WakeUp {
     pub switched_ns: u64,
     /// The thread was in user mode.
     pub user_ns: u64,
+    /// How long it was out of user mode again, the first time: by an interrupt, perhaps before it read its clock.
+    pub away_ns: u64,
 }
 
 /// What lies between two steps, in their order.
@@ -58,12 +60,11 @@ pub const LEGS: [&str; 8] = [
 ];
 
 impl WakeUp {
-    /// Lengths of [`LEGS`]: `apart_ns` is what QEMU's clock is ahead of the guest's, `reading_ns` the last.
+    /// Lengths of [`LEGS`]: `due_ns` is by QEMU's clock, `reading_ns` the last.
     #[must_use]
-    pub fn legs(&self, apart_ns: i64, reading_ns: i64) -> [i64; 8] {
-        let due = self.due_ns.cast_signed().saturating_add(apart_ns);
+    pub fn legs(&self, due_ns: u64, reading_ns: i64) -> [i64; 8] {
         let steps = [
-            due,
+            due_ns.cast_signed(),
             self.taken_ns.cast_signed(),
             self.interrupt_ns.cast_signed(),
             self.woken_ns.cast_signed(),
@@ -91,6 +92,9 @@ pub struct WakeUps {
     state: u8,
     open: Vec<WakeUp>,
     waking: Option<u64>,
+    current: u64,
+    /// The last that is in user mode, and since when it is out of it again.
+    last: Option<(usize, Option<u64>)>,
     /// Whole ones, in the order of their ends.
     pub all: Vec<WakeUp>,
 }
@@ -115,6 +119,7 @@ impl WakeUps {
                         w.resched_ns = r.t_ns;
                     }
                 }
+                self.last = self.away(r);
                 self.state = r.state;
             }
             kind::POINT if r.value == self.marks.interrupt => self.interrupt_ns = r.t_ns,
@@ -138,6 +143,7 @@ impl WakeUps {
                 });
             }
             kind::SWITCH => {
+                self.current = r.value;
                 for w in self.open.iter_mut().filter(|w| w.thread == r.value && w.switched_ns == 0) {
                     w.switched_ns = r.t_ns;
                 }
@@ -152,21 +158,67 @@ impl WakeUps {
                     ] {
                         *step = (*step).max(before);
                     }
+                    self.last = Some((self.all.len(), None));
                     self.all.push(w);
                 }
             }
             _ => {}
         }
     }
+
+    /// The state is another while the last one is in user mode, or out of it.
+    fn away(&mut self, r: &Record) -> Option<(usize, Option<u64>)> {
+        let (at, since) = self.last?;
+        let w = self.all.get_mut(at)?;
+        let user = r.state & state::USER != 0;
+        match since {
+            None if user => self.last,
+            None => Some((at, Some(r.t_ns))),
+            Some(_) if !user || self.current != w.thread => self.last,
+            Some(from) => {
+                w.away_ns = r.t_ns - from;
+                None
+            }
+        }
+    }
 }
 
-/// What QEMU's clock and the samples have in common, or why not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What QEMU's clock and the samples have in common: a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
-    /// The sum of both constants: from the guest's clock to QEMU's, less from user mode to the sample's reading.
+    /// At the first: from the guest's clock to QEMU's, less from user mode to the reading of the clock.
     pub constant_ns: i64,
-    /// Samples that have it.
+    /// What the guest's clock is slower than QEMU's, as a share: its kernel measures its counter at the boot.
+    pub drift: f64,
+    /// When the first was due.
+    pub first_ns: u64,
+    /// Samples that lie on it.
     pub samples: usize,
+}
+
+impl Fit {
+    /// The due time by a clock that runs as QEMU's, and is a constant apart from it.
+    #[must_use]
+    pub fn on_line(&self, w: &WakeUp) -> i64 {
+        let since = w.due_ns.cast_signed() - self.first_ns.cast_signed();
+        w.due_ns.cast_signed() + drifted(self.drift, since)
+    }
+
+    /// Parts in 10⁹.
+    #[must_use]
+    pub fn drift_ppb(&self) -> i64 {
+        whole(self.drift * 1e9)
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "ns")]
+fn whole(x: f64) -> i64 {
+    x.round() as i64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "ns within a run")]
+fn drifted(drift: f64, since_ns: i64) -> i64 {
+    whole(drift * since_ns as f64)
 }
 
 /// Why wake-ups and samples do not belong together.
@@ -176,24 +228,112 @@ pub enum FitError {
     #[error("{0} wake-ups were watched of {1} samples: they do not belong together")]
     Numbers(usize, usize),
     /// Several constants.
-    #[error("the samples and what was watched differ by {0} to {1} ns, and not by one constant: nothing can be said of them")]
-    NotConstant(i64, i64),
+    #[error("{0} of {1} samples are not what was watched: nothing can be said of them")]
+    NotConstant(usize, usize),
 }
 
-/// Is every sample the time from due to user mode, by one constant?
+/// Is every sample the time from due to user mode, by one line? An interrupt that came before the thread had read its
+/// clock is in the sample, with its whole length. Both clocks tell whole ns: 1 ns more or less is the same.
 ///
 /// # Errors
 /// [`FitError`]
 pub fn fit(wakeups: &[WakeUp], samples_ns: &[i64]) -> Result<Fit, FitError> {
-    if wakeups.len() != samples_ns.len() || samples_ns.is_empty() {
+    let (Some(first), true) = (wakeups.first(), wakeups.len() == samples_ns.len()) else {
         return Err(FitError::Numbers(wakeups.len(), samples_ns.len()));
+    };
+    let points: Vec<(i64, i64)> = wakeups
+        .iter()
+        .zip(samples_ns)
+        .map(|(w, sample)| {
+            let due = w.due_ns.cast_signed();
+            (due - first.due_ns.cast_signed(), w.user_ns.cast_signed() - due - sample)
+        })
+        .collect();
+    let drift = slope(&points);
+    let mut level: Vec<i64> = points.iter().map(|(x, y)| y - drifted(drift, *x)).collect();
+    level.sort_unstable();
+    let constant_ns = level.get(level.len() / 2).copied().unwrap_or(0);
+    let other = |(w, (x, y)): &(&WakeUp, &(i64, i64))| {
+        let off = y - drifted(drift, *x) - constant_ns;
+        off.abs() > 1 && off.saturating_add_unsigned(w.away_ns).abs() > 1
+    };
+    match wakeups.iter().zip(&points).filter(other).count() {
+        0 => Ok(Fit { constant_ns, drift, first_ns: first.due_ns, samples: samples_ns.len() }),
+        n => Err(FitError::NotConstant(n, samples_ns.len())),
     }
-    let apart = wakeups.iter().zip(samples_ns).map(|(w, sample)| {
-        w.user_ns.cast_signed() - w.due_ns.cast_signed() - sample
-    });
-    let (least, most) = apart.fold((i64::MAX, i64::MIN), |(a, b), x| (a.min(x), b.max(x)));
-    if least != most {
-        return Err(FitError::NotConstant(least, most));
+}
+
+/// The median of the slopes between each point and the one half of all further on.
+fn slope(points: &[(i64, i64)]) -> f64 {
+    let half = points.len().div_ceil(2);
+    let pairs = points.iter().zip(points.iter().skip(half));
+    #[expect(clippy::cast_precision_loss, reason = "ns within a run")]
+    let of = |((x, y), (u, v)): (&(i64, i64), &(i64, i64))| (v - y) as f64 / (u - x).max(1) as f64;
+    let mut all: Vec<f64> = pairs.map(of).collect();
+    all.sort_unstable_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(t_ns: u64, kind: u8, state: u8, value: u64) -> Record {
+        Record { t_ns, state, kind, value }
     }
-    Ok(Fit { constant_ns: least, samples: samples_ns.len() })
+
+    /// One wake-up of thread 7, due at 100 by a clock that is 1000 behind.
+    fn chain() -> WakeUps {
+        let marks = Marks { entry: 0xe, interrupt: 0x1, schedule: 0x5 };
+        let mut all = WakeUps::new(marks);
+        for r in [
+            record(1105, kind::STATE, state::INTERRUPTS_OFF, 0xe),
+            record(1110, kind::POINT, 1, 0x1),
+            record(1120, kind::WAKE, 1, 7),
+            record(1120, kind::DUE, 1, 100),
+            record(1130, kind::STATE, 1 | state::RESCHED, 0xa),
+            record(1140, kind::POINT, 5, 0x5),
+            record(1150, kind::SWITCH, 1, 7),
+            record(1160, kind::STATE, state::USER, 0xb),
+            record(1160, kind::RETURN, state::USER, 7),
+            record(1165, kind::STATE, state::INTERRUPTS_OFF, 0xe),
+            record(1195, kind::STATE, state::USER, 0xb),
+            record(1250, kind::STATE, 0, 0xc),
+        ] {
+            all.add(&r);
+        }
+        all
+    }
+
+    #[test]
+    fn legs_and_the_reading_are_the_latency() {
+        let [w] = chain().all.try_into().unwrap();
+        let legs = w.legs(1100, 40);
+        assert_eq!(legs, [5, 5, 10, 10, 10, 10, 10, 40]);
+        assert_eq!(w.away_ns, 30);
+    }
+
+    #[test]
+    fn a_clock_that_drifts_is_a_line() {
+        let one = chain().all.pop().unwrap();
+        let later = |n: u64| WakeUp {
+            due_ns: one.due_ns + n * 1_000_000,
+            user_ns: one.user_ns + n * 999_999,
+            ..one
+        };
+        let all: Vec<WakeUp> = (0..100).map(later).collect();
+        let fit = fit(&all, &[70; 100]).unwrap();
+        assert_eq!((fit.constant_ns, fit.drift_ppb()), (990, -1000));
+        assert_eq!(fit.on_line(&all[50]), 100 + 50 * 999_999);
+    }
+
+    #[test]
+    fn a_sample_has_the_constant_with_or_without_an_interrupt() {
+        let w = chain().all.pop().unwrap();
+        assert_eq!(fit(&[w, w], &[70, 70]).unwrap().constant_ns, 990);
+        // Two of three were interrupted later than they read their clock.
+        assert_eq!(fit(&[w, w, w], &[70, 70, 100]).unwrap().constant_ns, 990);
+        assert_eq!(fit(&[w, w, w], &[70, 70, 90]), Err(FitError::NotConstant(1, 3)));
+        assert_eq!(fit(&[w], &[]), Err(FitError::Numbers(1, 0)));
+    }
 }

@@ -29,6 +29,7 @@ pub mod live;
 pub mod machine;
 pub mod matrix;
 pub mod named;
+pub mod paths;
 pub mod phases;
 pub mod pictures;
 pub mod planning;

@@ -28,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats", "rules", "tune"]),
     ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-trace", &["core"]),
-    ("tailbound-paths", &["trace"]),
+    ("tailbound-paths", &["core", "trace"]),
     ("tailbound-testing", &[]),
     ("tailbound-lab", &["sys", "core", "host", "import", "paths"]),
     ("tailbound-guest", &["sys", "core"]),

@@ -3,12 +3,17 @@
 //!
 //! Context: COLD.
 
+use std::io::BufReader;
 use std::process::ExitCode;
 
+use tailbound_core::{Run, runfile};
 use tailbound_lab::{Request, paths};
+use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
+use tailbound_trace::symbols::Symbols;
 
 use super::cells::{self, Bench};
+use super::progress::Shown;
 use super::request;
 use crate::cli_lab_paths::LabPathsArgs;
 use crate::say::{self, Failure};
@@ -31,60 +36,50 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     };
     paths::plugin(&one.cell, &emulator)?;
     let means = bench.means(&emulator);
-    let mut progress = |_| {};
-    let begun = std::time::Instant::now();
+    let mut shown = Shown::new(args.host.quiet, 4);
+    let mut progress = |p| shown.progress(0, p);
     let symbols = paths::symbols(&one.cell, &means, &mut progress)?;
-    say::note(&format!("symbols {} lines {:?}", symbols.lines().count(), begun.elapsed()));
     let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
     let plain = tailbound_lab::run(&one.cell, &means, &mut progress)?;
-    say::note(&cells::summary("plain", &plain));
-    let (watched, log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
-    say::note(&cells::summary("watched", &watched));
-    say::note(&format!(
-        "same bytes: {}",
-        cells::bytes(&plain.run)? == cells::bytes(&watched.run)?
-    ));
-    say::note(&format!("{:?}\n{:?}", plain.cost, watched.cost));
-    let log = tailbound_paths::log::Log::open(std::io::BufReader::new(log)).map_err(Failure::cannot)?;
-    say::note(&format!("{} records", log.count()));
-    let trace = tailbound_trace::symbols::Symbols::parse(&symbols);
-    let at = |name: &str| trace.address(name).unwrap_or_default();
-    let marks = tailbound_paths::wakeups::Marks {
-        entry: at("asm_sysvec_apic_timer_interrupt"),
-        interrupt: at("hrtimer_interrupt"),
-        schedule: at("__schedule"),
+    let (sparse, mut log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
+    let same = cells::bytes(&plain.run)? == cells::bytes(&sparse.run)?;
+    if !same {
+        return Err(Failure::cannot("the run has other bytes when it is watched: nothing of it can be told"));
+    }
+    let names = Symbols::parse(&symbols);
+    let latencies_ns = latencies(&plain.run)?;
+    let samples = Samples {
+        start_ns: start(&plain.run)?,
+        latencies_ns: &latencies_ns,
+        step_ns: 1 << one.cell.shift,
     };
-    let mut wakeups = tailbound_paths::wakeups::WakeUps::new(marks);
-    let mut sections = tailbound_paths::sections::Sections::new((0, u64::MAX));
-    log.each(|r| {
-        wakeups.add(&r);
-        sections.add(&r, |_, _| {});
-    })
-    .map_err(Failure::cannot)?;
-    for kind in tailbound_paths::sections::SectionKind::ALL {
-        println!("{kind:?}");
-        for ((a, b), t) in sections.table(kind).into_iter().take(5) {
-            println!("  {:8} n {} sum {} {} -> {}", t.longest_ns, t.n, t.sum_ns, trace.name(a).unwrap_or("?"), trace.name(b).unwrap_or("?"));
-        }
-    }
-    let mut samples = Vec::new();
-    for raw in &plain.run.raw {
-        samples.extend(tailbound_core::runfile::unpack_raw(raw).map_err(Failure::cannot)?);
-    }
-    let start: u64 = plain.run.events.iter().find(|e| e.event == "clock-start").and_then(|e| e.text.parse().ok()).unwrap_or(0);
-    println!("start {start} samples {} wakeups {}", samples.len(), wakeups.all.len());
-    let mut by: std::collections::HashMap<u64, Vec<_>> = std::collections::HashMap::new();
-    for w in &wakeups.all {
-        by.entry(w.thread).or_default().push(*w);
-    }
-    let mut most: Vec<_> = by.into_values().collect();
-    most.sort_by_key(Vec::len);
-    let own = most.pop().unwrap_or_default();
-    println!("own {} first due {:?} last due {:?}", own.len(), own.first().map(|w| w.due_ns), own.last().map(|w| w.due_ns));
-    let judged: Vec<_> = own.iter().copied().filter(|w| w.due_ns >= start).take(samples.len()).collect();
-    println!("{:?}", tailbound_paths::wakeups::fit(&judged, &samples));
-    for (w, s) in judged.iter().zip(&samples).take(5) {
-        println!("{s} {w:?} {}", w.user_ns as i64 - w.due_ns as i64 - s);
+    let found = Sparse::of(&mut log, &names, samples, same).map_err(Failure::cannot)?;
+    drop(log);
+    let plan = plan.full(&found.windows());
+    let (_, log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
+    let record = found.full(BufReader::new(log), &names).map_err(Failure::cannot)?;
+    shown.clear();
+    if args.host.json {
+        say::answer_json(&tailbound_report::paths::json(&record, &one.kernel))?;
+    } else {
+        let style = say::style(&args.host.color.when);
+        say::answer_in(&tailbound_report::paths::text(&record, &one.kernel, style), style)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// All samples of the only thread, as they were measured.
+fn latencies(run: &Run) -> Result<Vec<i64>, Failure> {
+    let mut all = Vec::new();
+    for raw in run.raw.iter().filter(|raw| raw.thread == 0) {
+        all.extend(runfile::unpack_raw(raw).map_err(Failure::cannot)?);
+    }
+    Ok(all)
+}
+
+/// When the first judged activation was due, by the guest's clock.
+fn start(run: &Run) -> Result<i64, Failure> {
+    let event = run.events.iter().find(|e| e.event == "clock-start");
+    let time = event.and_then(|e| e.text.parse().ok());
+    time.ok_or_else(|| Failure::cannot("the run does not say when it began"))
 }

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Exact paths of a run in the lab: the longest sections of its kernel, and the way of its latest wake-ups.
+//!
+//! Context: COLD. Units: ns of the guest's virtual time, in which one instruction is 2^shift ns.
+//! Not here: how they are found (`tailbound-paths`).
+
+use serde::{Deserialize, Serialize};
+
+/// What is not possible in a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SectionKind {
+    /// Interrupts are disabled.
+    InterruptsOff,
+    /// Preemption is disabled.
+    PreemptionOff,
+    /// Either.
+    NotPreemptible,
+    /// A thread is to be rescheduled, and is not yet.
+    ReschedPending,
+}
+
+impl SectionKind {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::InterruptsOff, Self::PreemptionOff, Self::NotPreemptible, Self::ReschedPending];
+}
+
+/// What was watched in one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathsRecord {
+    /// Length of the window that was watched: from the first judged due time to the last sample.
+    pub window_ns: i64,
+    /// What was checked before anything of this was believed.
+    pub checks: PathsChecks,
+    /// Sections of each kind in all.
+    pub totals: Vec<SectionTotal>,
+    /// The longest of each kind, by the two instructions that they lie between.
+    pub sections: Vec<SectionRecord>,
+    /// The latest wake-ups, the latest first.
+    pub wakeups: Vec<WakeUpRecord>,
+    /// How likely a wake-up is later than each time.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// See [`PathsRecord::checks`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathsChecks {
+    /// The run file has the same bytes with and without being watched.
+    pub same_bytes: bool,
+    /// Samples that are what was watched, by one constant.
+    pub samples: u64,
+    /// That constant.
+    pub constant_ns: i64,
+    /// What the guest's clock is slower than QEMU's, in parts of 10⁹.
+    pub drift_ppb: i64,
+    /// Interrupts that came late, each taken one instruction after the section that was in the way.
+    pub delayed: u64,
+}
+
+/// See [`PathsRecord::totals`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SectionTotal {
+    /// Of what kind.
+    pub kind: SectionKind,
+    /// How many.
+    pub n: u64,
+    /// Their lengths together.
+    pub sum_ns: i64,
+    /// The longest.
+    pub longest_ns: i64,
+}
+
+/// Sections between the same two instructions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SectionRecord {
+    /// Of what kind.
+    pub kind: SectionKind,
+    /// Function of the first instruction.
+    pub from: String,
+    /// Function of the last.
+    pub to: String,
+    /// How many.
+    pub n: u64,
+    /// Their mean length.
+    pub mean_ns: i64,
+    /// The longest.
+    pub longest_ns: i64,
+    /// When that one began, after the window's begin.
+    pub at_ns: i64,
+    /// What the longest executed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tree: Vec<TreeLine>,
+}
+
+/// One late wake-up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeUpRecord {
+    /// Number of the activation, from 0.
+    pub activation: u64,
+    /// Its latency, as the run has it.
+    pub latency_ns: i64,
+    /// What it is made of: their sum is the latency.
+    pub legs: Vec<Leg>,
+    /// The section that the timer's interrupt had to wait for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Behind>,
+    /// What was executed from the due time on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tree: Vec<TreeLine>,
+}
+
+/// A part of a wake-up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leg {
+    /// From where to where.
+    pub name: String,
+    /// How long.
+    pub ns: i64,
+}
+
+/// A section with interrupts disabled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Behind {
+    /// Function of its first instruction.
+    pub from: String,
+    /// Function of its last.
+    pub to: String,
+    /// Its whole length.
+    pub ns: i64,
+}
+
+/// A function in a tree of calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeLine {
+    /// How deep: 0 is outermost.
+    pub depth: u16,
+    /// The function.
+    pub name: String,
+    /// How often it was called there.
+    pub calls: u64,
+    /// Time in it and in what it called.
+    pub total_ns: i64,
+    /// Time in itself.
+    pub own_ns: i64,
+}
+
+/// See [`PathsRecord::curve`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Later than this.
+    pub ns: i64,
+    /// Share of the samples.
+    pub samples: f64,
+    /// Share of all instants of the window, estimated from the sections.
+    pub instants: f64,
+}
+
+impl Eq for CurvePoint {}

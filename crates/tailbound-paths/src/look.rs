@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the two logs of one run to its record: first what was watched sparsely, then what the longest executed.
+//!
+//! Context: COLD. Units: ns; of the guest's clock (due), or of QEMU's, which is a constant ahead.
+//! The log is read twice: for the wake-ups, which give the window, and for the sections within it.
+
+use std::collections::HashMap;
+use std::io::{Read, Seek, SeekFrom};
+
+use tailbound_core::paths::{
+    Behind, CurvePoint, Leg, PathsChecks, PathsRecord, SectionKind, SectionRecord, SectionTotal,
+    WakeUpRecord,
+};
+use tailbound_trace::symbols::Symbols;
+
+use crate::log::{Log, LogError};
+use crate::record::kind;
+use crate::sections::{self, Section, Sections};
+use crate::tree::Tree;
+use crate::wakeups::{self, FitError, LEGS, Marks, WakeUp, WakeUps};
+
+/// Latest wake-ups that are told.
+const WAKEUPS: usize = 5;
+/// Sections of each kind that are told, and of how many it is told what they executed.
+const SECTIONS: usize = 10;
+const TREES: usize = 2;
+/// Points of the curve.
+const POINTS: i64 = 40;
+/// An interrupt that is later than this waited for something.
+const DELAYED_NS: i64 = 1_000;
+
+/// Why nothing is told of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum LookError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// It cannot be read twice.
+    #[error("the plugin's log: {0}")]
+    Read(#[from] std::io::Error),
+    /// A symbol.
+    #[error("the kernel's symbols (/proc/kallsyms) have no {0}")]
+    Lacking(&'static str),
+    /// Samples and wake-ups.
+    #[error("{0}")]
+    Fit(#[from] FitError),
+    /// An interrupt came at another instant than it should have.
+    #[error("{late} of {all} late interrupts were not taken where interrupts were enabled again: nothing can be said of them")]
+    Elsewhere {
+        /// How many.
+        late: usize,
+        /// Of how many.
+        all: usize,
+    },
+}
+
+/// What the run says by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Samples<'a> {
+    /// When the first judged activation was due, by the guest's clock.
+    pub start_ns: i64,
+    /// Latencies of the judged activations, in their order.
+    pub latencies_ns: &'a [i64],
+    /// One instruction.
+    pub step_ns: u64,
+}
+
+/// A time within a run of which it is to be known what it executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Section(usize),
+    WakeUp(usize),
+}
+
+/// The record so far, and what is to be looked at block by block.
+#[derive(Debug)]
+pub struct Sparse {
+    record: PathsRecord,
+    targets: Vec<(u64, u64, Target)>,
+}
+
+/// What one reading of the log found.
+struct Seen {
+    sections: Sections,
+    /// By the time at which an interrupt was taken: the section before.
+    before: HashMap<u64, Section>,
+    /// Of each wake-up: how long the section lasted that it fell into.
+    residual: Vec<u64>,
+}
+
+fn marks(symbols: &Symbols) -> Result<Marks, LookError> {
+    let at = |name| symbols.address(name).ok_or(LookError::Lacking(name));
+    Ok(Marks {
+        entry: at("asm_sysvec_apic_timer_interrupt")?,
+        interrupt: at("hrtimer_interrupt")?,
+        schedule: at("__schedule")?,
+    })
+}
+
+/// The wake-ups of the measured thread: that one of all threads whose timers were due when the run's were.
+fn judged(log: &mut (impl Read + Seek), marks: Marks, samples: Samples<'_>) -> Result<Vec<WakeUp>, LookError> {
+    log.seek(SeekFrom::Start(0))?;
+    let mut wakeups = WakeUps::new(marks);
+    Log::open(&mut *log)?.each(|r| wakeups.add(&r))?;
+    let start = samples.start_ns.max(0).cast_unsigned();
+    let own = wakeups.all.iter().find(|w| w.due_ns == start).map(|w| w.thread);
+    let all = wakeups.all.iter().filter(|w| Some(w.thread) == own && w.due_ns >= start);
+    Ok(all.copied().take(samples.latencies_ns.len()).collect())
+}
+
+impl Sparse {
+    /// From the log of the sparse run.
+    ///
+    /// # Errors
+    /// [`LookError`]: also where a check failed, after which nothing is told.
+    pub fn of(
+        log: &mut (impl Read + Seek),
+        symbols: &Symbols,
+        samples: Samples<'_>,
+        same_bytes: bool,
+    ) -> Result<Self, LookError> {
+        let wakeups = judged(log, marks(symbols)?, samples)?;
+        let fit = wakeups::fit(&wakeups, samples.latencies_ns)?;
+        // Due times by QEMU's clock: no interrupt is early, and the earliest was in time.
+        let apart = |w: &WakeUp| w.taken_ns.cast_signed() - fit.on_line(w);
+        let apart_ns = wakeups.iter().map(apart).min().unwrap_or(0);
+        let due = |w: &WakeUp| fit.on_line(w).saturating_add(apart_ns).max(0).cast_unsigned();
+        let window = (
+            wakeups.first().map_or(0, due),
+            wakeups.last().map_or(0, |w| w.user_ns),
+        );
+        let dues: Vec<u64> = wakeups.iter().map(due).collect();
+        let seen = read(log, window, &wakeups, &dues, samples.step_ns)?;
+        let mut late = wakeups.iter().filter(|w| apart(w) - apart_ns > DELAYED_NS);
+        let all = late.clone().count();
+        let elsewhere = late.clone().filter(|w| !seen.before.contains_key(&w.taken_ns)).count();
+        if elsewhere > 0 {
+            return Err(LookError::Elsewhere { late: elsewhere, all });
+        }
+        let checks = PathsChecks {
+            same_bytes,
+            samples: fit.samples as u64,
+            constant_ns: fit.constant_ns,
+            drift_ppb: fit.drift_ppb(),
+            delayed: late.by_ref().count() as u64,
+        };
+        let mut sparse = Self { record: PathsRecord { checks, ..PathsRecord::default() }, targets: Vec::new() };
+        sparse.record.window_ns = seen.sections.window_ns().cast_signed();
+        sparse.sections(&seen.sections, symbols, window.0);
+        sparse.wakeups(&wakeups, samples, &dues, &seen, symbols);
+        sparse.record.curve = curve(&seen, samples.latencies_ns);
+        Ok(sparse)
+    }
+
+    fn sections(&mut self, all: &Sections, symbols: &Symbols, begin_ns: u64) {
+        let name = |at: u64| named(symbols, at).to_owned();
+        for kind in SectionKind::ALL {
+            let table = all.table(kind);
+            self.record.totals.push(SectionTotal {
+                kind,
+                n: table.iter().map(|(_, b)| b.n).sum(),
+                sum_ns: table.iter().map(|(_, b)| b.sum_ns).sum::<u64>().cast_signed(),
+                longest_ns: table.first().map_or(0, |(_, b)| b.longest_ns.cast_signed()),
+            });
+            for (nth, ((first, last), b)) in table.into_iter().take(SECTIONS).enumerate() {
+                if nth < TREES {
+                    let target = Target::Section(self.record.sections.len());
+                    self.targets.push((b.at_ns, b.at_ns + b.longest_ns, target));
+                }
+                self.record.sections.push(SectionRecord {
+                    kind,
+                    from: name(first),
+                    to: name(last),
+                    n: b.n,
+                    mean_ns: (b.sum_ns / b.n.max(1)).cast_signed(),
+                    longest_ns: b.longest_ns.cast_signed(),
+                    at_ns: b.at_ns.saturating_sub(begin_ns).cast_signed(),
+                    tree: Vec::new(),
+                });
+            }
+        }
+    }
+
+    fn wakeups(
+        &mut self,
+        wakeups: &[WakeUp],
+        samples: Samples<'_>,
+        dues: &[u64],
+        seen: &Seen,
+        symbols: &Symbols,
+    ) {
+        let mut latest: Vec<usize> = (0..wakeups.len()).collect();
+        let latency = |at: &usize| samples.latencies_ns.get(*at).copied().unwrap_or(0);
+        latest.sort_by_key(|at| (std::cmp::Reverse(latency(at)), *at));
+        for at in latest.into_iter().take(WAKEUPS) {
+            let (Some(w), Some(due_ns)) = (wakeups.get(at), dues.get(at)) else { continue };
+            let to_user = w.user_ns.saturating_sub(*due_ns).cast_signed();
+            let legs = w.legs(*due_ns, latency(&at) - to_user);
+            let delayed = legs.first().is_some_and(|first| *first > 0);
+            let before = seen.before.get(&w.taken_ns).filter(|_| delayed);
+            self.targets.push((
+                *due_ns,
+                w.user_ns,
+                Target::WakeUp(self.record.wakeups.len()),
+            ));
+            self.record.wakeups.push(WakeUpRecord {
+                activation: at as u64,
+                latency_ns: latency(&at),
+                legs: LEGS
+                    .iter()
+                    .zip(legs)
+                    .map(|(name, ns)| Leg { name: (*name).to_owned(), ns })
+                    .collect(),
+                behind: before.map(|s| Behind {
+                    from: named(symbols, s.first).to_owned(),
+                    to: named(symbols, s.last).to_owned(),
+                    ns: (s.to_ns - s.from_ns).cast_signed(),
+                }),
+                tree: Vec::new(),
+            });
+        }
+    }
+
+    /// Times of which the blocks are wanted, apart and in order.
+    #[must_use]
+    pub fn windows(&self) -> Vec<(u64, u64)> {
+        let mut all: Vec<(u64, u64)> = self.targets.iter().map(|(from, to, _)| (*from, *to)).collect();
+        all.sort_unstable();
+        let mut windows: Vec<(u64, u64)> = Vec::new();
+        for (from, to) in all {
+            match windows.last_mut().filter(|last| from <= last.1) {
+                Some(last) => last.1 = last.1.max(to),
+                None => windows.push((from, to)),
+            }
+        }
+        windows
+    }
+
+    /// The whole record, with what was executed, from the log of the full run.
+    ///
+    /// # Errors
+    /// [`LookError`]
+    pub fn full(mut self, log: impl Read, symbols: &Symbols) -> Result<PathsRecord, LookError> {
+        let mut blocks: Vec<(u64, u64, u8)> = Vec::new();
+        Log::open(log)?.each(|r| {
+            if r.kind == kind::BLOCK {
+                blocks.push((r.t_ns, r.value, r.state));
+            }
+        })?;
+        for (from, to, target) in std::mem::take(&mut self.targets) {
+            let lines = tree(&blocks, from, to, symbols).lines();
+            match target {
+                Target::Section(at) => {
+                    if let Some(section) = self.record.sections.get_mut(at) {
+                        section.tree = lines;
+                    }
+                }
+                Target::WakeUp(at) => {
+                    if let Some(wakeup) = self.record.wakeups.get_mut(at) {
+                        wakeup.tree = lines;
+                    }
+                }
+            }
+        }
+        Ok(self.record)
+    }
+}
+
+fn read(
+    log: &mut (impl Read + Seek),
+    window: (u64, u64),
+    wakeups: &[WakeUp],
+    dues: &[u64],
+    step_ns: u64,
+) -> Result<Seen, LookError> {
+    log.seek(SeekFrom::Start(0))?;
+    let mut sections = Sections::new(window);
+    let (mut before, mut residual) = (HashMap::new(), vec![0; dues.len()]);
+    let mut taken = wakeups.iter().map(|w| w.taken_ns).peekable();
+    let mut next = 0;
+    Log::open(&mut *log)?.each(|r| {
+        sections.add(&r, |kind, s| match kind {
+            SectionKind::InterruptsOff => {
+                while taken.next_if(|t| *t < s.to_ns).is_some() {}
+                if let Some(t) = taken.peek().filter(|t| **t <= s.to_ns + step_ns) {
+                    before.insert(*t, s);
+                }
+            }
+            SectionKind::NotPreemptible => {
+                while let Some(due) = dues.get(next).filter(|due| **due < s.to_ns) {
+                    if *due >= s.from_ns
+                        && let Some(residual) = residual.get_mut(next)
+                    {
+                        *residual = s.to_ns - due;
+                    }
+                    next += 1;
+                }
+            }
+            _ => {}
+        });
+    })?;
+    Ok(Seen { sections, before, residual })
+}
+
+/// P(later than x), of the samples and of all instants: what a wake-up takes that fell into no section is as the
+/// samples have it, and what it waits for is as the sections have it.
+fn curve(seen: &Seen, latencies_ns: &[i64]) -> Vec<CurvePoint> {
+    let lengths = seen.sections.lengths();
+    let window = seen.sections.window_ns();
+    let mut rest: Vec<u64> = latencies_ns
+        .iter()
+        .zip(&seen.residual)
+        .filter(|(_, residual)| **residual == 0)
+        .map(|(latency, _)| (*latency).max(0).cast_unsigned())
+        .collect();
+    if rest.is_empty() {
+        rest.extend(latencies_ns.iter().min().map(|l| (*l).max(0).cast_unsigned()));
+    }
+    rest.sort_unstable();
+    // A hundred of them stand for all.
+    let some: Vec<u64> = rest.iter().copied().step_by((rest.len() / 100).max(1)).collect();
+    let longest = lengths.last().map_or(0, |l| l.0.cast_signed());
+    let most = latencies_ns.iter().copied().max().unwrap_or(0);
+    let end = most.max(longest + some.first().map_or(0, |r| r.cast_signed()));
+    let begin = latencies_ns.iter().copied().min().unwrap_or(0);
+    let step = ((end - begin) / POINTS).max(1);
+    let mut points = Vec::new();
+    for n in 0..=POINTS {
+        let ns = begin + n * step;
+        let later = latencies_ns.iter().filter(|l| **l > ns).count();
+        let of = |r: &u64| sections::later_than(&lengths, window, *r, ns.max(0).cast_unsigned());
+        let instants: f64 = some.iter().map(of).sum();
+        points.push(CurvePoint {
+            ns,
+            samples: share(later, latencies_ns.len()),
+            instants: if some.is_empty() { 0.0 } else { instants / real(some.len()) },
+        });
+    }
+    points
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+fn real(n: usize) -> f64 {
+    n as f64
+}
+
+fn share(part: usize, of: usize) -> f64 {
+    if of == 0 { 0.0 } else { real(part) / real(of) }
+}
+
+fn tree(blocks: &[(u64, u64, u8)], from: u64, to: u64, symbols: &Symbols) -> Tree {
+    let mut tree = Tree::default();
+    for pair in blocks.windows(2) {
+        let [(t, pc, before), (next, ..)] = pair else { continue };
+        let (begin, end) = ((*t).max(from), (*next).min(to));
+        if begin < end {
+            tree.add(named(symbols, *pc), *before, (end - begin).cast_signed());
+        }
+    }
+    tree
+}
+
+fn named(symbols: &Symbols, address: u64) -> &str {
+    match symbols.name(address) {
+        _ if address >> 63 == 0 => "user mode",
+        Some(name) => name,
+        None => "a function without a name",
+    }
+}
