@@ -16,7 +16,7 @@ use tailbound_trace::symbols::Symbols;
 use crate::log::{Log, LogError};
 use crate::record::kind;
 use crate::sections::{self, Section, Sections};
-use crate::tree::Tree;
+use crate::tree::{Step, Tree};
 use crate::wakeups::{self, FitError, LEGS, Marks, WakeUp, WakeUps};
 
 /// Latest wake-ups that are told.
@@ -354,7 +354,12 @@ fn tree(blocks: &[(u64, u64, u8)], from: u64, to: u64, symbols: &Symbols) -> Tre
         let [(t, pc, before), (next, ..)] = pair else { continue };
         let (begin, end) = ((*t).max(from), (*next).min(to));
         if begin < end {
-            tree.add(named(symbols, *pc), *before, (end - begin).cast_signed());
+            tree.add(Step {
+                name: named(symbols, *pc),
+                begins: symbols.begins(*pc),
+                before: *before,
+                ns: (end - begin).cast_signed(),
+            });
         }
     }
     tree

@@ -2,9 +2,9 @@
 //! A tree of calls, from the blocks of instructions that were executed one after the other.
 //!
 //! Context: COLD. Units: ns.
-//! A block that ends with a call begins a function; one that ends with a return ends one, and what goes on is the nearest
-//! frame of the function that comes next; any other change of function is an interrupt or exception, or a jump that takes
-//! the place of a call.
+//! A call enters a function. A return goes back to the nearest frame of the function that comes next; where
+//! there is none, that function called all that came so far. Any other change of function is an interrupt or exception, or a
+//! jump that takes the place of a call. A switch to another thread begins another stack.
 
 use tailbound_core::paths::TreeLine;
 
@@ -30,12 +30,31 @@ struct Node {
 pub struct Tree {
     nodes: Vec<Node>,
     now: usize,
-    begun: bool,
+    /// Outermost functions of threads that had the CPU before.
+    before: usize,
+    /// The stack is being changed.
+    switching: bool,
 }
+
+/// A block as a tree sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// Its function.
+    pub name: &'a str,
+    /// It is where the function begins.
+    pub begins: bool,
+    /// How the block before ended: [`block`].
+    pub before: u8,
+    /// How long it took.
+    pub ns: i64,
+}
+
+/// Changes from one thread's stack to another's.
+const SWITCH: &str = "__switch_to_asm";
 
 impl Default for Tree {
     fn default() -> Self {
-        Self { nodes: vec![Node::default()], now: 0, begun: false }
+        Self { nodes: vec![Node::default()], now: 0, before: 0, switching: false }
     }
 }
 
@@ -65,17 +84,21 @@ impl Tree {
         self.now = at;
     }
 
-    /// A block of the function `name` that took `ns`; the one before ended so.
-    pub fn add(&mut self, name: &str, before: u8, ns: i64) {
-        if !self.begun {
-            self.begun = true;
+    /// The next block.
+    pub fn add(&mut self, step: Step<'_>) {
+        let Step { name, begins, before, ns } = step;
+        // A call to the middle of the own function only fills the processor's stack of return addresses.
+        let called = before == block::CALL && (begins || name != self.name(self.now));
+        if self.now == 0 || called {
             self.enter(name);
-        } else if before == block::CALL {
+        } else if before == block::RETURN && self.switching {
+            self.now = 0;
+            self.before = self.nodes.first().map_or(0, |root| root.below.len());
             self.enter(name);
         } else if before == block::RETURN {
             self.back(name);
         } else if name != self.name(self.now) {
-            if entry(name) || self.now == 0 {
+            if entry(name) {
                 self.enter(name);
             } else if self.frame(name).is_some() && entry(self.name(self.now)) {
                 // The interrupt is over.
@@ -85,6 +108,7 @@ impl Tree {
                 self.enter(name);
             }
         }
+        self.switching = name == SWITCH || self.switching && before != block::RETURN;
         if let Some(node) = self.nodes.get_mut(self.now) {
             node.own_ns += ns;
         }
@@ -105,12 +129,24 @@ impl Tree {
     fn back(&mut self, name: &str) {
         match self.frame(name) {
             Some(at) => self.now = at,
-            // Of a function that had begun before.
-            None => {
-                self.now = 0;
-                self.enter(name);
+            None if self.name(self.now) == name => {}
+            None => self.around(name),
+        }
+    }
+
+    /// `name` called all that this thread did so far.
+    fn around(&mut self, name: &str) {
+        let at = self.nodes.len();
+        let Some(root) = self.nodes.first_mut() else { return };
+        let below = root.below.split_off(self.before.min(root.below.len()));
+        root.below.push(at);
+        for one in &below {
+            if let Some(node) = self.nodes.get_mut(*one) {
+                node.above = at;
             }
         }
+        self.nodes.push(Node { name: name.to_owned(), calls: 1, own_ns: 0, below, above: 0 });
+        self.now = at;
     }
 
     fn total(&self, at: usize) -> i64 {
@@ -157,33 +193,60 @@ fn entry(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn lines(steps: &[(&str, bool, u8, i64)]) -> Vec<(u16, String, i64, i64)> {
+        let mut tree = Tree::default();
+        for &(name, begins, before, ns) in steps {
+            tree.add(Step { name, begins, before, ns });
+        }
+        tree.lines().into_iter().map(|l| (l.depth, l.name, l.total_ns, l.own_ns)).collect()
+    }
+
     #[test]
     fn calls_returns_interrupts_and_jumps() {
-        let mut tree = Tree::default();
-        for (name, before, ns) in [
-            ("a", block::JUMP, 10),
-            ("b", block::CALL, 20),
+        let found = lines(&[
+            ("a", false, block::JUMP, 10),
+            ("b", true, block::CALL, 20),
             // An interrupt within b, which goes on.
-            ("asm_timer", block::JUMP, 5),
-            ("handler", block::CALL, 15),
-            ("asm_timer", block::RETURN, 5),
-            ("b", block::JUMP, 20),
+            ("asm_timer", true, block::JUMP, 5),
+            ("handler", true, block::CALL, 15),
+            ("asm_timer", false, block::RETURN, 5),
+            ("b", false, block::JUMP, 20),
             // A jump in place of a call.
-            ("c", block::JUMP, 25),
-            ("a", block::RETURN, 10),
-        ] {
-            tree.add(name, before, ns);
-        }
-        let lines: Vec<_> =
-            tree.lines().into_iter().map(|l| (l.depth, l.name, l.total_ns, l.own_ns)).collect();
+            ("c", true, block::JUMP, 25),
+            ("a", false, block::RETURN, 10),
+            // Of a function that had begun before.
+            ("outer", false, block::RETURN, 7),
+        ]);
         assert_eq!(
-            lines,
+            found,
             [
-                (0, "a".to_owned(), 110, 20),
-                (1, "b".to_owned(), 65, 40),
-                (2, "asm_timer".to_owned(), 25, 10),
-                (3, "handler".to_owned(), 15, 15),
-                (1, "c".to_owned(), 25, 25),
+                (0, "outer".to_owned(), 117, 7),
+                (1, "a".to_owned(), 110, 20),
+                (2, "b".to_owned(), 65, 40),
+                (3, "asm_timer".to_owned(), 25, 10),
+                (4, "handler".to_owned(), 15, 15),
+                (2, "c".to_owned(), 25, 25),
+            ]
+        );
+    }
+
+    #[test]
+    fn another_thread_has_another_stack() {
+        let found = lines(&[
+            ("__schedule", true, block::JUMP, 10),
+            (SWITCH, true, block::CALL, 10),
+            (SWITCH, false, block::CALL, 10),
+            (SWITCH, false, block::CALL, 10),
+            ("__schedule", false, block::RETURN, 10),
+            ("schedule", false, block::RETURN, 10),
+        ]);
+        // The function that both threads were in is one.
+        assert_eq!(
+            found,
+            [
+                (0, "__schedule".to_owned(), 50, 20),
+                (1, SWITCH.to_owned(), 30, 30),
+                (0, "schedule".to_owned(), 10, 10),
             ]
         );
     }

@@ -57,6 +57,12 @@ impl Symbols {
         self.places.iter().find(is).map(|(address, ..)| *address)
     }
 
+    /// Does a function begin at `address`?
+    #[must_use]
+    pub fn begins(&self, address: u64) -> bool {
+        self.places.binary_search_by_key(&address, |(begin, ..)| *begin).is_ok()
+    }
+
     /// The function that `address` lies in.
     #[must_use]
     pub fn name(&self, address: u64) -> Option<&str> {
