@@ -119,7 +119,12 @@ impl BootFolder {
     ///
     /// # Errors
     /// The disk is full.
-    pub(crate) fn watch(&mut self, plugin: &[u8], plan: &[u8], log_bytes: u64) -> Result<(), LabError> {
+    pub(crate) fn watch(
+        &mut self,
+        plugin: &[u8],
+        plan: &[u8],
+        log_bytes: u64,
+    ) -> Result<(), LabError> {
         for (name, bytes) in [(PLUGIN, plugin), (PLAN, plan), (LOG, &[])] {
             let to = self.path(name);
             let failed = |e: io::Error| LabError::file(&to, &e);

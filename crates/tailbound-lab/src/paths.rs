@@ -18,27 +18,39 @@ const SYMBOLS: &str = "/proc/kallsyms";
 /// A log may be so long; it takes no room before it is written.
 const LOG_BYTES: u64 = 16 << 30;
 
+/// Can such a guest be watched?
+///
+/// # Errors
+/// Usage: why not, and what can.
+pub fn possible(arch: Arch, kvm: bool, smp: u32) -> Result<(), LabError> {
+    let no = |why: &str| Err(LabError::usage(format!("lab paths: {why}")));
+    if arch != Arch::X86_64 {
+        return no("guests of x86-64 can be watched, and no others yet");
+    }
+    if kvm {
+        return no(
+            "with --kvm the host executes the guest, and nothing can be watched: leave it out",
+        );
+    }
+    if smp != 1 {
+        return no("a guest with one CPU can be watched, and no other: use --smp 1");
+    }
+    Ok(())
+}
+
 /// The plugin for this QEMU.
 ///
 /// # Errors
-/// Why this cell cannot be watched.
-pub fn plugin(cell: &Cell, emulator: &Emulator) -> Result<&'static [u8], LabError> {
-    let no = |why: &str| Err(LabError::cannot(format!("paths: {why}")));
-    if cell.kernel.arch != Arch::X86_64 {
-        return no("guests of x86-64 can be watched, and no others yet");
-    }
-    if cell.kvm {
-        return no("KVM executes the guest itself, where nothing can be watched: leave out --kvm");
-    }
-    if cell.smp != 1 {
-        return no("a guest with one CPU can be watched, and no other: use --smp 1");
-    }
+/// There is none for this machine.
+pub fn plugin(emulator: &Emulator) -> Result<&'static [u8], LabError> {
     let plugin = match emulator.major() {
         Some(0..=8) => tailbound_paths::PLUGIN_1,
         _ => tailbound_paths::PLUGIN_2,
     };
     if plugin.is_empty() {
-        return no("the plugin for QEMU is there for x86-64 machines alone");
+        return Err(LabError::cannot(
+            "lab paths: the plugin for QEMU is there for x86-64 machines alone",
+        ));
     }
     Ok(plugin)
 }
@@ -67,7 +79,8 @@ pub fn watched(
     plan: &Plan,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Made, File), LabError> {
-    let plugin = plugin(cell, means.emulator)?;
+    possible(cell.kernel.arch, cell.kvm, cell.smp)?;
+    let plugin = plugin(means.emulator)?;
     let watched = Watched { plugin, plan: &plan.bytes(), log_bytes: LOG_BYTES };
     run::watched(cell, means, watched, progress)
 }

@@ -233,11 +233,7 @@ fn place(prepared: &Prepared, means: &Means<'_>) -> Result<Option<Place>, LabErr
     Place::of(means.store, &prepared.key).map(Some)
 }
 
-fn read(
-    prepared: &Prepared,
-    envelope: &Envelope<'_>,
-    over: &Over,
-) -> Result<Run, LabError> {
+fn read(prepared: &Prepared, envelope: &Envelope<'_>, over: &Over) -> Result<Run, LabError> {
     let text = |name: &str| {
         envelope.file(name).map(|b| String::from_utf8_lossy(b).into_owned()).unwrap_or_default()
     };

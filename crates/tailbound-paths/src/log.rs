@@ -63,12 +63,22 @@ impl<R: Read> Log<R> {
         let count = word(LOG_COUNT);
         match word(LOG_STATUS) {
             status::WHOLE => Ok(Self { from, left: count, count }),
-            status::FULL => Err(LogError::Refused("more happened than the plugin's log holds: measure for a shorter time (-D)")),
-            status::UNKNOWN_CODE => Err(LogError::Refused("this QEMU keeps its time where the plugin does not find it: its machine code is another than that of Debian's 7.2 and 10.0")),
-            status::LACKING => Err(LogError::Refused("this QEMU was built without the names of its functions, which the plugin needs: use Debian's")),
-            status::OTHER_TIME => Err(LogError::Refused("the plugin's time was not QEMU's: nothing that it wrote can be relied on")),
+            status::FULL => Err(LogError::Refused(
+                "more happened than the plugin's log holds: measure for a shorter time (-D)",
+            )),
+            status::UNKNOWN_CODE => Err(LogError::Refused(
+                "this QEMU keeps its time where the plugin does not find it: its machine code is another than that of Debian's 7.2 and 10.0",
+            )),
+            status::LACKING => Err(LogError::Refused(
+                "this QEMU was built without the names of its functions, which the plugin needs: use Debian's",
+            )),
+            status::OTHER_TIME => Err(LogError::Refused(
+                "the plugin's time was not QEMU's: nothing that it wrote can be relied on",
+            )),
             status::NO_PLAN => Err(LogError::Refused("the plugin could not read its plan")),
-            status::NOT_COUNTED => Err(LogError::Refused("the plugin watches one CPU, and a whole system")),
+            status::NOT_COUNTED => {
+                Err(LogError::Refused("the plugin watches one CPU, and a whole system"))
+            }
             _ => Err(LogError::Refused("the plugin did not begin")),
         }
     }

@@ -45,7 +45,9 @@ pub enum LookError {
     #[error("{0}")]
     Fit(#[from] FitError),
     /// An interrupt came at another instant than it should have.
-    #[error("{late} of {all} late interrupts were not taken where interrupts were enabled again: nothing can be said of them")]
+    #[error(
+        "{late} of {all} late interrupts were not taken where interrupts were enabled again: nothing can be said of them"
+    )]
     Elsewhere {
         /// How many.
         late: usize,
@@ -98,7 +100,11 @@ fn marks(symbols: &Symbols) -> Result<Marks, LookError> {
 }
 
 /// The wake-ups of the measured thread: that one of all threads whose timers were due when the run's were.
-fn judged(log: &mut (impl Read + Seek), marks: Marks, samples: Samples<'_>) -> Result<Vec<WakeUp>, LookError> {
+fn judged(
+    log: &mut (impl Read + Seek),
+    marks: Marks,
+    samples: Samples<'_>,
+) -> Result<Vec<WakeUp>, LookError> {
     log.seek(SeekFrom::Start(0))?;
     let mut wakeups = WakeUps::new(marks);
     Log::open(&mut *log)?.each(|r| wakeups.add(&r))?;
@@ -125,10 +131,7 @@ impl Sparse {
         let apart = |w: &WakeUp| w.taken_ns.cast_signed() - fit.on_line(w);
         let apart_ns = wakeups.iter().map(apart).min().unwrap_or(0);
         let due = |w: &WakeUp| fit.on_line(w).saturating_add(apart_ns).max(0).cast_unsigned();
-        let window = (
-            wakeups.first().map_or(0, due),
-            wakeups.last().map_or(0, |w| w.user_ns),
-        );
+        let window = (wakeups.first().map_or(0, due), wakeups.last().map_or(0, |w| w.user_ns));
         let dues: Vec<u64> = wakeups.iter().map(due).collect();
         let seen = read(log, window, &wakeups, &dues, samples.step_ns)?;
         let mut late = wakeups.iter().filter(|w| apart(w) - apart_ns > DELAYED_NS);
@@ -144,7 +147,8 @@ impl Sparse {
             drift_ppb: fit.drift_ppb(),
             delayed: late.by_ref().count() as u64,
         };
-        let mut sparse = Self { record: PathsRecord { checks, ..PathsRecord::default() }, targets: Vec::new() };
+        let mut sparse =
+            Self { record: PathsRecord { checks, ..PathsRecord::default() }, targets: Vec::new() };
         sparse.record.window_ns = seen.sections.window_ns().cast_signed();
         sparse.sections(&seen.sections, symbols, window.0);
         sparse.wakeups(&wakeups, samples, &dues, &seen, symbols);
@@ -198,11 +202,7 @@ impl Sparse {
             let legs = w.legs(*due_ns, latency(&at) - to_user);
             let delayed = legs.first().is_some_and(|first| *first > 0);
             let before = seen.before.get(&w.taken_ns).filter(|_| delayed);
-            self.targets.push((
-                *due_ns,
-                w.user_ns,
-                Target::WakeUp(self.record.wakeups.len()),
-            ));
+            self.targets.push((*due_ns, w.user_ns, Target::WakeUp(self.record.wakeups.len())));
             self.record.wakeups.push(WakeUpRecord {
                 activation: at as u64,
                 latency_ns: latency(&at),
@@ -224,7 +224,8 @@ impl Sparse {
     /// Times of which the blocks are wanted, apart and in order.
     #[must_use]
     pub fn windows(&self) -> Vec<(u64, u64)> {
-        let mut all: Vec<(u64, u64)> = self.targets.iter().map(|(from, to, _)| (*from, *to)).collect();
+        let mut all: Vec<(u64, u64)> =
+            self.targets.iter().map(|(from, to, _)| (*from, *to)).collect();
         all.sort_unstable();
         let mut windows: Vec<(u64, u64)> = Vec::new();
         for (from, to) in all {

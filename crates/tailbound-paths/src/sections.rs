@@ -176,7 +176,15 @@ mod tests {
         let mut sections = Sections::new((100, 200));
         let halt = Record { t_ns: 150, state: 1, kind: kind::HALT, value: 0 };
         let mut n = 0;
-        for r in [state(90, 1, 1), state(110, 0, 2), state(140, 1, 1), halt, state(160, 0, 2), state(190, 1, 1), state(210, 0, 2)] {
+        for r in [
+            state(90, 1, 1),
+            state(110, 0, 2),
+            state(140, 1, 1),
+            halt,
+            state(160, 0, 2),
+            state(190, 1, 1),
+            state(210, 0, 2),
+        ] {
             sections.add(&r, |_, _| n += 1);
         }
         assert_eq!(n, 0);

@@ -89,13 +89,15 @@ impl Tree {
         let Step { name, begins, before, ns } = step;
         // A call to the middle of the own function only fills the processor's stack of return addresses.
         let called = before == block::CALL && (begins || name != self.name(self.now));
+        // A thunk (retpoline) goes to a function by a return; none comes back to where a function begins.
+        let returned = before == block::RETURN && !begins;
         if self.now == 0 || called {
             self.enter(name);
-        } else if before == block::RETURN && self.switching {
+        } else if returned && self.switching {
             self.now = 0;
             self.before = self.nodes.first().map_or(0, |root| root.below.len());
             self.enter(name);
-        } else if before == block::RETURN {
+        } else if returned {
             self.back(name);
         } else if name != self.name(self.now) {
             if entry(name) {
@@ -108,7 +110,7 @@ impl Tree {
                 self.enter(name);
             }
         }
-        self.switching = name == SWITCH || self.switching && before != block::RETURN;
+        self.switching = name == SWITCH || self.switching && !returned;
         if let Some(node) = self.nodes.get_mut(self.now) {
             node.own_ns += ns;
         }
@@ -226,6 +228,25 @@ mod tests {
                 (3, "asm_timer".to_owned(), 25, 10),
                 (4, "handler".to_owned(), 15, 15),
                 (2, "c".to_owned(), 25, 25),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_thunk_is_replaced_by_what_it_goes_to() {
+        let found = lines(&[
+            ("a", false, block::JUMP, 10),
+            ("__x86_indirect_thunk_rax", true, block::CALL, 2),
+            ("__x86_indirect_thunk_rax", false, block::CALL, 2),
+            ("b", true, block::RETURN, 30),
+            ("a", false, block::RETURN, 10),
+        ]);
+        assert_eq!(
+            found,
+            [
+                (0, "a".to_owned(), 54, 20),
+                (1, "b".to_owned(), 30, 30),
+                (1, "__x86_indirect_thunk_rax".to_owned(), 4, 4),
             ]
         );
     }

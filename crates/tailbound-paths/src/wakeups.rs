@@ -144,7 +144,8 @@ impl WakeUps {
             }
             kind::SWITCH => {
                 self.current = r.value;
-                for w in self.open.iter_mut().filter(|w| w.thread == r.value && w.switched_ns == 0) {
+                for w in self.open.iter_mut().filter(|w| w.thread == r.value && w.switched_ns == 0)
+                {
                     w.switched_ns = r.t_ns;
                 }
             }
@@ -152,10 +153,9 @@ impl WakeUps {
                 let ended = |w: &mut WakeUp| w.thread == r.value && w.switched_ns != 0;
                 for mut w in self.open.extract_if(.., ended) {
                     w.user_ns = r.t_ns;
-                    for (before, step) in [
-                        (w.woken_ns, &mut w.resched_ns),
-                        (w.woken_ns, &mut w.schedule_ns),
-                    ] {
+                    for (before, step) in
+                        [(w.woken_ns, &mut w.resched_ns), (w.woken_ns, &mut w.schedule_ns)]
+                    {
                         *step = (*step).max(before);
                     }
                     self.last = Some((self.all.len(), None));

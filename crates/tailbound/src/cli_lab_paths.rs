@@ -3,8 +3,6 @@
 //!
 //! Context: COLD.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use crate::cli_lab::{GuestArgs, HostArgs, ProbeArgs};
@@ -29,10 +27,4 @@ pub(crate) struct LabPathsArgs {
     pub(crate) probe: ProbeArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// Write the run file with the paths here
-    #[arg(short, long, value_name = "PATH", help_heading = "Output")]
-    pub(crate) out: Option<PathBuf>,
-    /// Overwrite existing files
-    #[arg(long, help_heading = "Output")]
-    pub(crate) force: bool,
 }

@@ -159,7 +159,10 @@ pub fn text(paths: &PathsRecord, kernel: &str, style: Style) -> String {
     page.raw(lines, Ink::Plain);
     paths.wakeups.iter().filter_map(behind).for_each(|line| page.text(&line, "  ", Ink::Plain));
     if let Some(latest) = paths.wakeups.first().filter(|w| !w.tree.is_empty()) {
-        page.heading(&format!("What activation {} executed from its due time on", grouped(latest.activation)));
+        page.heading(&format!(
+            "What activation {} executed from its due time on",
+            grouped(latest.activation)
+        ));
         let lines = crate::blame::hanging(&tree(&latest.tree), page.width());
         page.raw(lines, Ink::Plain);
     }
@@ -173,7 +176,11 @@ pub fn text(paths: &PathsRecord, kernel: &str, style: Style) -> String {
     }
     let whole = longest(paths, SectionKind::NotPreemptible).filter(|s| !s.tree.is_empty());
     if let Some(s) = whole {
-        page.heading(&format!("What the longest one executed ({}, {})", between(s), format_ns_i64(s.longest_ns)));
+        page.heading(&format!(
+            "What the longest one executed ({}, {})",
+            between(s),
+            format_ns_i64(s.longest_ns)
+        ));
         let lines = crate::blame::hanging(&tree(&s.tree), page.width());
         page.raw(lines, Ink::Plain);
     }

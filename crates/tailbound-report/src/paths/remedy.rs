@@ -18,7 +18,9 @@ pub(super) fn all(paths: &PathsRecord, kernel: &str) -> Vec<String> {
     let latest = paths.wakeups.first();
     let total = |kind| paths.totals.iter().find(|t| t.kind == kind).map_or(0, |t| t.longest_ns);
     let pending = total(SectionKind::ReschedPending);
-    if latest.is_some_and(|w| w.latency_ns < 2 * pending) && pending > 4 * total(SectionKind::InterruptsOff) {
+    if latest.is_some_and(|w| w.latency_ns < 2 * pending)
+        && pending > 4 * total(SectionKind::InterruptsOff)
+    {
         all.push(format!(
             "The kernel went on for {} with a thread to be rescheduled: it does not preempt its own code. With preempt=full: tailbound lab run -k {kernel} --append preempt=full, beside the same without (check kern.preempt-model)",
             tailbound_core::units::format_ns_i64(pending)

@@ -42,6 +42,18 @@ fn words_that_cannot_be_are_refused_with_what_can() {
 }
 
 #[test]
+fn what_cannot_be_watched_is_refused_before_anything_boots() {
+    let paths = ["paths", "-k", "debian:6.12-rt"];
+    for (words, says) in [
+        (&["--arch", "aarch64"][..], "x86-64"),
+        (&["--kvm"], "--kvm"),
+        (&["--smp", "2"], "--smp 1"),
+    ] {
+        refused(&[&paths, words].concat(), 2, &[says]);
+    }
+}
+
+#[test]
 fn options_of_the_measurement_are_those_of_run_and_are_read_before_anything_boots() {
     let wrong = [
         ("--class", "foo"),

@@ -10,6 +10,7 @@
 //! everything else is still checked.
 
 mod blamed;
+mod paths;
 mod tuned;
 
 use std::fs;
@@ -106,6 +107,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("a CPU that is isolated is left alone, and all is undone", lab.isolated());
     tally.add("an experiment keeps the change that helps", lab.experiment());
     tally.absorb(lab.culprits());
+    tally.add("paths of a run are exact", lab.paths());
     tally.absorb(lab.golden(project)?);
     tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
     tally.absorb(lab.provers()?);

@@ -20,7 +20,8 @@ use crate::say::{self, Failure};
 
 /// `tailbound lab paths`
 pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
-    let mut words = Request { kernels: args.kernel.iter().cloned().collect(), ..Request::default() };
+    let mut words =
+        Request { kernels: args.kernel.iter().cloned().collect(), ..Request::default() };
     words.append.extend(args.append.clone());
     if !args.load.is_empty() {
         words.loads = vec![args.load.join(",")];
@@ -28,13 +29,14 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     request::lay(&mut words, &args.guest, &args.probe, &args.host)?;
     words.campaign = words.campaign.over(&args.work.config()?);
     words.campaign.raw = Some(true);
+    paths::possible(words.arch()?, words.kvm, words.smp.unwrap_or(1))?;
     let bench = Bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     let [one] = labelled.as_slice() else {
         return Err(Failure::usage("lab paths looks at one kernel with one load at a time"));
     };
-    paths::plugin(&one.cell, &emulator)?;
+    paths::plugin(&emulator)?;
     let means = bench.means(&emulator);
     let mut shown = Shown::new(args.host.quiet, 4);
     let mut progress = |p| shown.progress(0, p);
@@ -44,7 +46,9 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     let (sparse, mut log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
     let same = cells::bytes(&plain.run)? == cells::bytes(&sparse.run)?;
     if !same {
-        return Err(Failure::cannot("the run has other bytes when it is watched: nothing of it can be told"));
+        return Err(Failure::cannot(
+            "the run has other bytes when it is watched: nothing of it can be told",
+        ));
     }
     let names = Symbols::parse(&symbols);
     let latencies_ns = latencies(&plain.run)?;

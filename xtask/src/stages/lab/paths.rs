@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Exact paths of a real kernel: `lab paths` checks itself, and what it tells must add up.
+//!
+//! Context: COLD.
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+use super::{Lab, RT};
+
+/// A mean section is shorter than the longest, which is far below this.
+const LONGEST_NS: i64 = 100_000;
+
+impl Lab {
+    /// Stock kernels take longer to say the same.
+    pub(super) fn paths(&self) -> anyhow::Result<()> {
+        let words = ["lab", "paths", "--quiet", "--json", "-k", RT, "-i", "1ms", "-D", "300ms"];
+        let text = self.answers(&words, 0)?;
+        let answer: Value = serde_json::from_str(&text).context("no JSON")?;
+        let at = |path: &str| answer.pointer(path).cloned().unwrap_or_default();
+        ensure!(at("/schema") == "tailbound-paths/1", "{}", at("/schema"));
+        ensure!(
+            at("/checks/same_bytes") == true && at("/checks/samples") == 300,
+            "{}",
+            at("/checks")
+        );
+        let array = |path: &str| at(path).as_array().cloned().unwrap_or_default();
+        let number =
+            |v: &Value, name: &str| v.get(name).and_then(Value::as_i64).unwrap_or(i64::MIN);
+        let wakeups = array("/wakeups");
+        ensure!(wakeups.len() == 5, "{} wake-ups", wakeups.len());
+        for w in &wakeups {
+            let legs = w.get("legs").and_then(Value::as_array).context("no legs")?;
+            let sum: i64 = legs.iter().map(|leg| number(leg, "ns")).sum();
+            ensure!(sum == number(w, "latency_ns"), "the legs are not the latency: {w}");
+            ensure!(legs.iter().all(|leg| number(leg, "ns") >= 0), "a negative leg: {w}");
+            // What it executed lies between due time and user mode: all but the last leg.
+            let tree = w.get("tree").and_then(Value::as_array).context("no tree")?;
+            let outer = tree.iter().filter(|l| number(l, "depth") == 0);
+            let told: i64 = outer.map(|l| number(l, "total_ns")).sum();
+            let whole = sum - legs.last().map_or(0, |leg| number(leg, "ns"));
+            ensure!(
+                told <= whole && told * 10 >= whole * 9,
+                "{told} of {whole} ns in the tree: {w}"
+            );
+        }
+        for s in array("/sections") {
+            let (mean, longest) = (number(&s, "mean_ns"), number(&s, "longest_ns"));
+            ensure!(mean <= longest && longest < LONGEST_NS, "{s}");
+            let named = |name: &str| {
+                s.get(name).and_then(Value::as_str).is_some_and(|n| !n.starts_with("a function"))
+            };
+            ensure!(named("from") && named("to"), "{s}");
+        }
+        let shares = array("/curve");
+        let falls = shares.windows(2).all(|pair| {
+            let share =
+                |v: Option<&Value>| v.and_then(|p| p.get("instants")).and_then(Value::as_f64);
+            share(pair.first()) >= share(pair.last())
+        });
+        ensure!(falls && shares.len() > 10, "the curve does not fall");
+        Ok(())
+    }
+}
