@@ -6,7 +6,7 @@
 use core::ffi::c_void;
 
 use crate::qemu::{self, Block, Id, Instruction, NO_REGISTERS, OnExecution};
-use crate::record::point;
+use crate::record::{point, status};
 use crate::watch::{self, Place, WATCH, Watch};
 use crate::x86::{self, Does};
 
@@ -34,11 +34,10 @@ fn callback(does: Does) -> Option<OnExecution> {
     Some(match does {
         Does::Disables => watch::on_disable,
         Does::Enables => watch::on_enable,
-        Does::PopsFlags => watch::on_pop,
         Does::ReturnsFromInterrupt => watch::on_interrupt_return,
         Does::ReturnsFromCall => watch::on_call_return,
         Does::Halts => watch::on_halt,
-        Does::OwnData | Does::Nothing => return None,
+        Does::PopsFlags | Does::OwnData | Does::Nothing => return None,
     })
 }
 
@@ -72,23 +71,30 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
             let here = if end - begin == 1 { begin == address } else { at == 0 && begin <= address };
             #[expect(clippy::cast_possible_truncation, reason = "1 to 3")]
             let place = Place { pc: address, left, what: kind as u32 };
-            if here && (1..=point::WAKE).contains(&kind) {
+            if here && kind == point::WAKE && at > 0 {
+                watch.status(status::OTHER_RETURN);
+            } else if here && (1..=point::WAKE).contains(&kind) {
                 call(watch, instruction, place, watch::on_point);
             }
         }
         let does = x86::does(code);
-        let place = Place { pc: address, left, what: 0 };
+        // Only the first instruction of a block finds QEMU's registers in memory.
+        let place = Place { pc: address, left, what: u32::from(at > 0) };
         if let Some(on) = callback(does) {
             call(watch, instruction, place, on);
-        } else if does == Does::OwnData {
+        } else if does == Does::OwnData || does == Does::PopsFlags {
             let with = watch.pool.keep(place);
+            let (on, which): (qemu::OnMemory, _) = match does {
+                Does::PopsFlags => (watch::on_pop, qemu::LOADS),
+                _ => (watch::on_store, qemu::STORES),
+            };
             // SAFETY: a place that stays.
             unsafe {
                 qemu::qemu_plugin_register_vcpu_mem_cb(
                     instruction,
-                    watch::on_store,
+                    on,
                     NO_REGISTERS,
-                    qemu::STORES,
+                    which,
                     with.cast(),
                 );
             }

@@ -12,7 +12,7 @@ use core::ptr::null_mut;
 use crate::code::Inside;
 use crate::files::{Log, Plan, Pool};
 use crate::qemu::Functions;
-use crate::record::{self, kind, mode, plan, point, state};
+use crate::record::{self, kind, mode, plan, point, state, status};
 use crate::x86;
 
 /// Wake-ups under way at a time.
@@ -246,12 +246,11 @@ impl Watch {
         match does {
             x86::Does::Disables => self.becomes(self.time(after), place.pc, true, false),
             x86::Does::Enables => self.becomes(self.time(after), place.pc, false, false),
-            x86::Does::PopsFlags => {
-                let Some(flags) = self.read::<u64>(self.register(x86::RSP)) else { return };
-                let off = flags & x86::FLAG_INTERRUPTS == 0;
-                self.becomes(self.time(after), place.pc, off, false);
-            }
             x86::Does::ReturnsFromInterrupt => {
+                if place.what != 0 {
+                    self.status(status::OTHER_RETURN);
+                    return;
+                }
                 let frame = self.read::<[u64; 3]>(self.register(x86::RSP));
                 let Some([_, segment, flags]) = frame else { return };
                 let off = flags & x86::FLAG_INTERRUPTS == 0;
@@ -259,7 +258,7 @@ impl Watch {
             }
             x86::Does::ReturnsFromCall => self.leaves(self.time(after), place.pc, false, true),
             x86::Does::Halts => self.write(self.time(place.left), kind::HALT, place.pc),
-            x86::Does::OwnData | x86::Does::Nothing => {}
+            x86::Does::PopsFlags | x86::Does::OwnData | x86::Does::Nothing => {}
         }
     }
 
@@ -279,6 +278,16 @@ impl Watch {
                 at += 1;
             }
         }
+    }
+
+    /// popf has read the flags at this address.
+    pub fn popped(&mut self, place: Place, address: u64) {
+        if !self.ready() {
+            return;
+        }
+        let Some(flags) = self.read::<u64>(address) else { return };
+        let off = flags & x86::FLAG_INTERRUPTS == 0;
+        self.becomes(self.time(place.left - 1), place.pc, off, false);
     }
 
     /// Behind a store with the prefix gs.
@@ -348,7 +357,11 @@ impl Watch {
             self.inside_window = true;
             self.write(t, kind::WINDOW, nth as u64);
         }
-        self.log.write(record::head(t, ended_with, kind::BLOCK), place.pc);
+        // At the begin of a block QEMU's registers are in memory.
+        let stack = self.register(x86::RSP);
+        let here = if x86::kernel(place.pc) { record::block::KERNEL } else { 0 };
+        let value = stack << 32 | place.pc & u64::from(u32::MAX);
+        self.log.write(record::head(t, ended_with | here, kind::BLOCK), value);
     }
 }
 
@@ -378,12 +391,17 @@ macro_rules! callback {
 
 callback!(on_disable, |w, place| w.changes(place, x86::Does::Disables));
 callback!(on_enable, |w, place| w.changes(place, x86::Does::Enables));
-callback!(on_pop, |w, place| w.changes(place, x86::Does::PopsFlags));
 callback!(on_interrupt_return, |w, place| w.changes(place, x86::Does::ReturnsFromInterrupt));
 callback!(on_call_return, |w, place| w.changes(place, x86::Does::ReturnsFromCall));
 callback!(on_halt, |w, place| w.changes(place, x86::Does::Halts));
 callback!(on_point, |w, place| w.point(place));
 callback!(on_block, |w, place| w.block(place));
+
+pub extern "C" fn on_pop(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
+    if let (Some(w), Some(place)) = (watch(), at(with)) {
+        w.popped(place, address);
+    }
+}
 
 pub extern "C" fn on_store(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
     if let (Some(w), Some(place)) = (watch(), at(with)) {

@@ -76,6 +76,9 @@ impl<R: Read> Log<R> {
                 "the plugin's time was not QEMU's: nothing that it wrote can be relied on",
             )),
             status::NO_PLAN => Err(LogError::Refused("the plugin could not read its plan")),
+            status::OTHER_RETURN => Err(LogError::Refused(
+                "this kernel returns from interrupts, or wakes threads, in the middle of a block of instructions, where the plugin does not know the registers",
+            )),
             status::NOT_COUNTED => {
                 Err(LogError::Refused("the plugin watches one CPU, and a whole system"))
             }

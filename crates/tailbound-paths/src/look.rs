@@ -13,8 +13,8 @@ use tailbound_core::paths::{
 };
 use tailbound_trace::symbols::Symbols;
 
-use crate::log::{Log, LogError};
-use crate::record::kind;
+use crate::log::{Log, LogError, Record};
+use crate::record::{self, kind};
 use crate::sections::{self, Section, Sections};
 use crate::tree::{Step, Tree};
 use crate::wakeups::{self, FitError, LEGS, Marks, WakeUp, WakeUps};
@@ -242,10 +242,10 @@ impl Sparse {
     /// # Errors
     /// [`LookError`]
     pub fn full(mut self, log: impl Read, symbols: &Symbols) -> Result<PathsRecord, LookError> {
-        let mut blocks: Vec<(u64, u64, u8)> = Vec::new();
+        let mut blocks = Vec::new();
         Log::open(log)?.each(|r| {
             if r.kind == kind::BLOCK {
-                blocks.push((r.t_ns, r.value, r.state));
+                blocks.push(Block::of(&r));
             }
         })?;
         for (from, to, target) in std::mem::take(&mut self.targets) {
@@ -349,16 +349,35 @@ fn share(part: usize, of: usize) -> f64 {
     if of == 0 { 0.0 } else { real(part) / real(of) }
 }
 
-fn tree(blocks: &[(u64, u64, u8)], from: u64, to: u64, symbols: &Symbols) -> Tree {
+/// A block of instructions.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    t_ns: u64,
+    address: u64,
+    stack: u32,
+}
+
+impl Block {
+    #[expect(clippy::cast_possible_truncation, reason = "halves of a word")]
+    fn of(r: &Record) -> Self {
+        let (stack, low) = ((r.value >> 32) as u32, r.value & u64::from(u32::MAX));
+        // The kernel's code lies in the last 2 GiB.
+        let kernel = r.state & record::block::KERNEL != 0;
+        let address = if kernel { low | u64::from(u32::MAX) << 32 } else { low };
+        Self { t_ns: r.t_ns, address, stack }
+    }
+}
+
+fn tree(blocks: &[Block], from: u64, to: u64, symbols: &Symbols) -> Tree {
     let mut tree = Tree::default();
     for pair in blocks.windows(2) {
-        let [(t, pc, before), (next, ..)] = pair else { continue };
-        let (begin, end) = ((*t).max(from), (*next).min(to));
+        let [one, next] = pair else { continue };
+        let (begin, end) = (one.t_ns.max(from), next.t_ns.min(to));
         if begin < end {
             tree.add(Step {
-                name: named(symbols, *pc),
-                begins: symbols.begins(*pc),
-                before: *before,
+                name: named(symbols, one.address),
+                begins: symbols.begins(one.address),
+                stack: one.stack,
                 ns: (end - begin).cast_signed(),
             });
         }

@@ -50,14 +50,19 @@ pub mod kind {
     pub const RETURN: u8 = 6;
     /// The CPU halts.
     pub const HALT: u8 = 7;
-    /// A block of instructions begins; value: its address, and in the state's place how the one before ended.
+    /// A block of instructions begins; value: the low halves of the stack's end and of its address; in the state's place
+    /// [`super::block`].
     pub const BLOCK: u8 = 8;
     /// A window of the plan begins; value: its number.
     pub const WINDOW: u8 = 9;
 }
 
-/// How a block ends, for call trees.
+/// How the block before ended, and where this one is, for call trees.
 pub mod block {
+    /// Bit: in the kernel.
+    pub const KERNEL: u8 = 4;
+    /// Bits of the rest.
+    pub const ENDED: u8 = 3;
     /// In any other way.
     pub const JUMP: u8 = 0;
     /// With a call.
@@ -126,6 +131,8 @@ pub mod status {
     pub const OTHER_TIME: u64 = 5;
     /// The plan cannot be read.
     pub const NO_PLAN: u64 = 6;
+    /// The kernel returns from interrupts where the plugin cannot see how.
+    pub const OTHER_RETURN: u64 = 8;
     /// QEMU does not count instructions, or has several processors.
     pub const NOT_COUNTED: u64 = 7;
 }

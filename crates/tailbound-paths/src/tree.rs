@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A tree of calls, from the blocks of instructions that were executed one after the other.
+//! A tree of calls, from the blocks of instructions that were executed one after the other, and where the stack ended.
 //!
-//! Context: COLD. Units: ns.
-//! A call enters a function. A return goes back to the nearest frame of the function that comes next; where
-//! there is none, that function called all that came so far. Any other change of function is an interrupt or exception, or a
-//! jump that takes the place of a call. A switch to another thread begins another stack.
+//! Context: COLD. Units: ns; bytes of the stack, of which the low 32 bits are known.
+//! A function is over when the stack is shorter than when it began, whatever instructions did that: returns, thunks
+//! that go somewhere by a return, and tables that fill the processor's stack of return addresses are all the same. A thread, an interrupt and
+//! soft interrupts have a stack each; coming back to one finds its functions again. A function that had begun before is
+//! what called all that its stack has seen.
+
+use std::collections::BTreeMap;
 
 use tailbound_core::paths::TreeLine;
-
-use crate::record::block;
 
 /// Lines that are shorter than this share of the whole are left out.
 const LEAST_SHARE: i64 = 50;
 /// Deepest line.
 const DEPTH_MAX: u16 = 24;
+/// Stacks of the kernel begin at multiples of this, and are no longer.
+const STACK_BYTES: u32 = 1 << 14;
+/// A function that had begun before: no return of the stack ends it but one to another function.
+const BEFORE: u32 = u32::MAX;
+/// Changes from one thread's stack to another's.
+const SWITCH: &str = "__switch_to_asm";
 
 /// A function called from one place.
 #[derive(Debug, Default)]
@@ -22,18 +29,23 @@ struct Node {
     calls: u64,
     own_ns: i64,
     below: Vec<usize>,
-    above: usize,
 }
 
-/// See the module.
-#[derive(Debug)]
-pub struct Tree {
-    nodes: Vec<Node>,
-    now: usize,
-    /// Outermost functions of threads that had the CPU before.
+/// A function that is not over.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    node: usize,
+    /// Where the stack ended when it began.
+    stack: u32,
+}
+
+/// One stack.
+#[derive(Clone, Debug, Default)]
+struct Stack {
+    frames: Vec<Frame>,
+    /// What its first function belongs to, and how many others did before.
+    above: usize,
     before: usize,
-    /// The stack is being changed.
-    switching: bool,
 }
 
 /// A block as a tree sees it.
@@ -43,18 +55,32 @@ pub struct Step<'a> {
     pub name: &'a str,
     /// It is where the function begins.
     pub begins: bool,
-    /// How the block before ended: [`block`].
-    pub before: u8,
+    /// Where the stack ends.
+    pub stack: u32,
     /// How long it took.
     pub ns: i64,
 }
 
-/// Changes from one thread's stack to another's.
-const SWITCH: &str = "__switch_to_asm";
+/// See the module.
+#[derive(Debug)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    stacks: BTreeMap<u32, Stack>,
+    /// Which stack is in use, and the node of the block before.
+    now: Option<u32>,
+    last: usize,
+    switched: bool,
+}
 
 impl Default for Tree {
     fn default() -> Self {
-        Self { nodes: vec![Node::default()], now: 0, before: 0, switching: false }
+        Self {
+            nodes: vec![Node::default()],
+            stacks: BTreeMap::new(),
+            now: None,
+            last: 0,
+            switched: false,
+        }
     }
 }
 
@@ -63,17 +89,17 @@ impl Tree {
         self.nodes.get(at).map_or("", |n| n.name.as_str())
     }
 
-    fn above(&self, at: usize) -> usize {
-        self.nodes.get(at).map_or(0, |n| n.above)
+    fn below(&self, at: usize) -> &[usize] {
+        self.nodes.get(at).map_or(&[], |n| &n.below)
     }
 
-    fn enter(&mut self, name: &str) {
-        let below = self.nodes.get(self.now).map_or(&[][..], |n| &n.below);
-        let there = below.iter().copied().find(|at| self.name(*at) == name);
+    /// A call of `name` in `above`: its node.
+    fn enter(&mut self, above: usize, name: &str) -> usize {
+        let there = self.below(above).iter().copied().find(|at| self.name(*at) == name);
         let at = there.unwrap_or_else(|| {
             let at = self.nodes.len();
-            self.nodes.push(Node { name: name.to_owned(), above: self.now, ..Node::default() });
-            if let Some(node) = self.nodes.get_mut(self.now) {
+            self.nodes.push(Node { name: name.to_owned(), ..Node::default() });
+            if let Some(node) = self.nodes.get_mut(above) {
                 node.below.push(at);
             }
             at
@@ -81,80 +107,86 @@ impl Tree {
         if let Some(node) = self.nodes.get_mut(at) {
             node.calls += 1;
         }
-        self.now = at;
+        at
+    }
+
+    /// `name` called all that the stack has seen: its node.
+    fn around(&mut self, stack: &Stack, name: &str) -> usize {
+        let at = self.nodes.len();
+        let Some(above) = self.nodes.get_mut(stack.above) else { return 0 };
+        let below = above.below.split_off(stack.before.min(above.below.len()));
+        above.below.push(at);
+        self.nodes.push(Node { name: name.to_owned(), calls: 1, own_ns: 0, below });
+        at
     }
 
     /// The next block.
     pub fn add(&mut self, step: Step<'_>) {
-        let Step { name, begins, before, ns } = step;
-        // A call to the middle of the own function only fills the processor's stack of return addresses.
-        let called = before == block::CALL && (begins || name != self.name(self.now));
-        // A thunk (retpoline) goes to a function by a return; none comes back to where a function begins.
-        let returned = before == block::RETURN && !begins;
-        if self.now == 0 || called {
-            self.enter(name);
-        } else if returned && self.switching {
-            self.now = 0;
-            self.before = self.nodes.first().map_or(0, |root| root.below.len());
-            self.enter(name);
-        } else if returned {
-            self.back(name);
-        } else if name != self.name(self.now) {
-            if entry(name) {
-                self.enter(name);
-            } else if self.frame(name).is_some() && entry(self.name(self.now)) {
-                // The interrupt is over.
-                self.back(name);
-            } else {
-                self.now = self.above(self.now);
-                self.enter(name);
-            }
+        let of = step.stack / STACK_BYTES;
+        let mut stack = self.stacks.remove(&of).unwrap_or_else(|| {
+            // An interrupt's or a call's own stack belongs to what went over to it; a thread's to nobody.
+            let above = if self.switched || self.now.is_none() { 0 } else { self.last };
+            Stack { frames: Vec::new(), above, before: self.below(above).len() }
+        });
+        self.switched = self.switched && self.now == Some(of);
+        while stack.frames.last().is_some_and(|f| f.stack < step.stack) {
+            stack.frames.pop();
         }
-        self.switching = name == SWITCH || self.switching && !returned;
-        if let Some(node) = self.nodes.get_mut(self.now) {
-            node.own_ns += ns;
+        let on_top = stack.frames.last().copied();
+        let named = |tree: &Self, f: Frame| tree.name(f.node) == step.name;
+        let node = match on_top {
+            Some(top) if named(self, top) && !(step.begins && step.stack < top.stack) => top.node,
+            // A part of a function that lies elsewhere is over.
+            Some(top) if !step.begins && self.goes_back(&mut stack, step.name, top) => {
+                stack.frames.last().map_or(0, |f| f.node)
+            }
+            Some(top) if step.stack < top.stack && (top.stack != BEFORE || step.begins) => {
+                let node = self.enter(top.node, step.name);
+                stack.frames.push(Frame { node, stack: step.stack });
+                node
+            }
+            // A jump in place of a call: what it goes to ends where the one before would have.
+            Some(top) if top.stack != BEFORE => {
+                stack.frames.pop();
+                let above = stack.frames.last().map_or(stack.above, |f| f.node);
+                let node = self.enter(above, step.name);
+                stack.frames.push(Frame { node, stack: top.stack });
+                node
+            }
+            _ if step.begins => {
+                let node = self.enter(stack.above, step.name);
+                stack.frames = vec![Frame { node, stack: step.stack }];
+                node
+            }
+            _ => {
+                let node = self.around(&stack, step.name);
+                stack.frames = vec![Frame { node, stack: BEFORE }];
+                node
+            }
+        };
+        self.stacks.insert(of, stack);
+        self.now = Some(of);
+        self.last = node;
+        self.switched |= step.name == SWITCH;
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.own_ns += step.ns;
         }
     }
 
-    /// The nearest frame above of that name.
-    fn frame(&self, name: &str) -> Option<usize> {
-        let mut at = self.above(self.now);
-        while at != 0 {
-            if self.name(at) == name {
-                return Some(at);
-            }
-            at = self.above(at);
+    /// Is `name` the function below the top, and the top a part of it (`.cold`), or a thunk? Then the top is over.
+    fn goes_back(&self, stack: &mut Stack, name: &str, top: Frame) -> bool {
+        let before = stack.frames.len().checked_sub(2).and_then(|at| stack.frames.get(at));
+        let part = self.name(top.node).contains(".cold");
+        let goes = part && before.is_some_and(|f| self.name(f.node) == name);
+        if goes {
+            stack.frames.pop();
         }
-        None
-    }
-
-    fn back(&mut self, name: &str) {
-        match self.frame(name) {
-            Some(at) => self.now = at,
-            None if self.name(self.now) == name => {}
-            None => self.around(name),
-        }
-    }
-
-    /// `name` called all that this thread did so far.
-    fn around(&mut self, name: &str) {
-        let at = self.nodes.len();
-        let Some(root) = self.nodes.first_mut() else { return };
-        let below = root.below.split_off(self.before.min(root.below.len()));
-        root.below.push(at);
-        for one in &below {
-            if let Some(node) = self.nodes.get_mut(*one) {
-                node.above = at;
-            }
-        }
-        self.nodes.push(Node { name: name.to_owned(), calls: 1, own_ns: 0, below, above: 0 });
-        self.now = at;
+        goes
     }
 
     fn total(&self, at: usize) -> i64 {
-        let node = self.nodes.get(at);
-        let below = node.into_iter().flat_map(|n| n.below.iter()).map(|b| self.total(*b));
-        node.map_or(0, |n| n.own_ns) + below.sum::<i64>()
+        let own = self.nodes.get(at).map_or(0, |n| n.own_ns);
+        own + self.below(at).iter().map(|b| self.total(*b)).sum::<i64>()
     }
 
     /// Its lines, from the outermost inwards, the longest first.
@@ -167,8 +199,8 @@ impl Tree {
     }
 
     fn write(&self, at: usize, depth: u16, least: i64, lines: &mut Vec<TreeLine>) {
-        let below = self.nodes.get(at).map_or(&[][..], |n| &n.below);
-        let mut below: Vec<(i64, usize)> = below.iter().map(|b| (self.total(*b), *b)).collect();
+        let mut below: Vec<(i64, usize)> =
+            self.below(at).iter().map(|b| (self.total(*b), *b)).collect();
         below.sort_by_key(|(total, at)| (std::cmp::Reverse(*total), *at));
         for (total_ns, at) in below.into_iter().filter(|(total, _)| *total > least) {
             let Some(node) = self.nodes.get(at) else { continue };
@@ -186,48 +218,47 @@ impl Tree {
     }
 }
 
-/// Does a function of this name begin by an interrupt, an exception or a system call?
-fn entry(name: &str) -> bool {
-    ["asm_", "irq_entries_start", "entry_"].iter().any(|begin| name.starts_with(begin))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn lines(steps: &[(&str, bool, u8, i64)]) -> Vec<(u16, String, i64, i64)> {
+    fn lines(steps: &[(&str, bool, u32, i64)]) -> Vec<(u16, String, i64, i64)> {
         let mut tree = Tree::default();
-        for &(name, begins, before, ns) in steps {
-            tree.add(Step { name, begins, before, ns });
+        for &(name, begins, stack, ns) in steps {
+            tree.add(Step { name, begins, stack: 0x4000 + stack, ns });
         }
         tree.lines().into_iter().map(|l| (l.depth, l.name, l.total_ns, l.own_ns)).collect()
+    }
+
+    fn line(depth: u16, name: &str, total_ns: i64, own_ns: i64) -> (u16, String, i64, i64) {
+        (depth, name.to_owned(), total_ns, own_ns)
     }
 
     #[test]
     fn calls_returns_interrupts_and_jumps() {
         let found = lines(&[
-            ("a", false, block::JUMP, 10),
-            ("b", true, block::CALL, 20),
+            ("a", false, 800, 10),
+            ("b", true, 792, 20),
             // An interrupt within b, which goes on.
-            ("asm_timer", true, block::JUMP, 5),
-            ("handler", true, block::CALL, 15),
-            ("asm_timer", false, block::RETURN, 5),
-            ("b", false, block::JUMP, 20),
+            ("asm_timer", true, 700, 5),
+            ("handler", true, 600, 15),
+            ("asm_timer", false, 650, 5),
+            ("b", false, 780, 20),
             // A jump in place of a call.
-            ("c", true, block::JUMP, 25),
-            ("a", false, block::RETURN, 10),
+            ("c", true, 792, 25),
+            ("a", false, 800, 10),
             // Of a function that had begun before.
-            ("outer", false, block::RETURN, 7),
+            ("outer", false, 900, 7),
         ]);
         assert_eq!(
             found,
             [
-                (0, "outer".to_owned(), 117, 7),
-                (1, "a".to_owned(), 110, 20),
-                (2, "b".to_owned(), 65, 40),
-                (3, "asm_timer".to_owned(), 25, 10),
-                (4, "handler".to_owned(), 15, 15),
-                (2, "c".to_owned(), 25, 25),
+                line(0, "outer", 117, 7),
+                line(1, "a", 110, 20),
+                line(2, "b", 65, 40),
+                line(3, "asm_timer", 25, 10),
+                line(4, "handler", 15, 15),
+                line(2, "c", 25, 25),
             ]
         );
     }
@@ -235,39 +266,35 @@ mod tests {
     #[test]
     fn a_thunk_is_replaced_by_what_it_goes_to() {
         let found = lines(&[
-            ("a", false, block::JUMP, 10),
-            ("__x86_indirect_thunk_rax", true, block::CALL, 2),
-            ("__x86_indirect_thunk_rax", false, block::CALL, 2),
-            ("b", true, block::RETURN, 30),
-            ("a", false, block::RETURN, 10),
+            ("a", false, 800, 10),
+            ("thunk", true, 792, 2),
+            ("thunk", false, 784, 2),
+            ("b", true, 792, 30),
+            ("a", false, 800, 10),
         ]);
-        assert_eq!(
-            found,
-            [
-                (0, "a".to_owned(), 54, 20),
-                (1, "b".to_owned(), 30, 30),
-                (1, "__x86_indirect_thunk_rax".to_owned(), 4, 4),
-            ]
-        );
+        assert_eq!(found, [line(0, "a", 54, 20), line(1, "b", 30, 30), line(1, "thunk", 4, 4)]);
     }
 
     #[test]
-    fn another_thread_has_another_stack() {
+    fn another_thread_has_another_stack_and_an_interrupt_belongs_to_what_it_came_into() {
         let found = lines(&[
-            ("__schedule", true, block::JUMP, 10),
-            (SWITCH, true, block::CALL, 10),
-            (SWITCH, false, block::CALL, 10),
-            (SWITCH, false, block::CALL, 10),
-            ("__schedule", false, block::RETURN, 10),
-            ("schedule", false, block::RETURN, 10),
+            ("schedule", false, 900, 10),
+            (SWITCH, true, 892, 10),
+            // The other thread's stack.
+            ("finish", true, 0x4000 + 700, 10),
+            ("wait", false, 0x4000 + 800, 10),
+            // A stack of interrupts, and back.
+            ("irq", true, 0x8000 + 500, 5),
+            ("wait", false, 0x4000 + 790, 10),
         ]);
-        // The function that both threads were in is one.
         assert_eq!(
             found,
             [
-                (0, "__schedule".to_owned(), 50, 20),
-                (1, SWITCH.to_owned(), 30, 30),
-                (0, "schedule".to_owned(), 10, 10),
+                line(0, "wait", 35, 20),
+                line(1, "finish", 10, 10),
+                line(1, "irq", 5, 5),
+                line(0, "schedule", 20, 10),
+                line(1, SWITCH, 10, 10),
             ]
         );
     }

@@ -39,7 +39,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "tailbound",
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
-            "series", "trace", "lab", "guest", "tune", "rules",
+            "series", "trace", "paths", "lab", "guest", "tune", "rules",
         ],
     ),
 ];

@@ -208,3 +208,79 @@ pub fn json(paths: &PathsRecord, kernel: &str) -> Value {
     }
     value
 }
+
+#[cfg(test)]
+mod tests {
+    use tailbound_core::paths::{Behind, CurvePoint, Leg, PathsChecks};
+
+    use super::*;
+
+    fn record() -> PathsRecord {
+        let line = |depth, name: &str| TreeLine {
+            depth,
+            name: name.to_owned(),
+            calls: 1,
+            total_ns: 300,
+            own_ns: 100,
+        };
+        let leg = |name: &str, ns| Leg { name: name.to_owned(), ns };
+        PathsRecord {
+            window_ns: 999_000_000,
+            checks: PathsChecks {
+                same_bytes: true,
+                samples: 1000,
+                delayed: 3,
+                ..PathsChecks::default()
+            },
+            totals: Vec::new(),
+            sections: vec![SectionRecord {
+                kind: SectionKind::InterruptsOff,
+                from: "spin_lock\u{1b}[31m".to_owned(),
+                to: "spin_unlock".to_owned(),
+                n: 7,
+                mean_ns: 100,
+                longest_ns: 4000,
+                at_ns: 1,
+                tree: Vec::new(),
+            }],
+            wakeups: vec![WakeUpRecord {
+                activation: 12,
+                latency_ns: 5000,
+                legs: vec![leg("due to interrupt", 3900), leg("entry", 1100)],
+                behind: Some(Behind { from: "a".to_owned(), to: "b".to_owned(), ns: 4000 }),
+                tree: vec![line(0, "schedule"), line(1, "get_random_u16")],
+            }],
+            curve: vec![CurvePoint { ns: 1000, samples: 0.5, instants: 0.25 }],
+        }
+    }
+
+    #[test]
+    fn the_sentence_names_what_took_most_and_the_longest_sections() {
+        let said = sentence(&record());
+        assert!(
+            said.starts_with("The latest of 1,000 wake-ups took 5.00 µs: 3.90 µs of it from due to interrupt, behind a section with interrupts disabled in a to b."),
+            "{said}"
+        );
+        assert!(said.contains("4.00 µs with interrupts disabled"), "{said}");
+    }
+
+    #[test]
+    fn a_page_has_legs_tree_curve_and_remedy_and_no_colour_of_a_name() {
+        let text = text(&record(), "debian:6.12", Style::default());
+        for part in [
+            "due to interrupt",
+            "  get_random_u16",
+            "2.5e-1",
+            "randomize_kstack_offset=off",
+            "same bytes",
+        ] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+        assert!(!text.contains('\u{1b}'), "{text}");
+        let json = json(&record(), "debian:6.12");
+        assert_eq!(
+            (json["schema"].as_str(), json["checks"]["delayed"].as_u64()),
+            (Some(SCHEMA), Some(3))
+        );
+    }
+}
