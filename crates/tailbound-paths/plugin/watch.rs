@@ -359,6 +359,8 @@ impl Watch {
         }
         // At the begin of a block QEMU's registers are in memory.
         let stack = self.register(x86::RSP);
+        // Stacks lie in several areas: their upper halves tell which one.
+        let stack = stack ^ (stack >> 32) << 16;
         let here = if x86::kernel(place.pc) { record::block::KERNEL } else { 0 };
         let value = stack << 32 | place.pc & u64::from(u32::MAX);
         self.log.write(record::head(t, ended_with | here, kind::BLOCK), value);

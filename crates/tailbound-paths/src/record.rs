@@ -50,7 +50,8 @@ pub mod kind {
     pub const RETURN: u8 = 6;
     /// The CPU halts.
     pub const HALT: u8 = 7;
-    /// A block of instructions begins; value: the low halves of the stack's end and of its address; in the state's place
+    /// A block of instructions begins; value: the low halves of the stack's end, its upper half
+    /// folded into it from bit 16 on, and of its address; in the state's place
     /// [`super::block`].
     pub const BLOCK: u8 = 8;
     /// A window of the plan begins; value: its number.
