@@ -358,7 +358,6 @@ struct Block {
 }
 
 impl Block {
-    #[expect(clippy::cast_possible_truncation, reason = "halves of a word")]
     fn of(r: &Record) -> Self {
         let (stack, low) = ((r.value >> 32) as u32, r.value & u64::from(u32::MAX));
         // The kernel's code lies in the last 2 GiB.
