@@ -138,6 +138,8 @@ pub enum Event {
     SysEnter { id: i64, args: [u64; 4] },
     /// It ends.
     SysExit { id: i64, ret: i64 },
+    /// A thread or a process is begun.
+    Fork { child: i32, comm: Word },
 }
 
 /// One record with its time and place.
@@ -224,6 +226,7 @@ const ALSO: &[Wanted] = &[
     wanted("exceptions", "page_fault_kernel"),
     wanted("raw_syscalls", "sys_enter"),
     wanted("raw_syscalls", "sys_exit"),
+    wanted("sched", "sched_process_fork"),
 ];
 
 /// The system and name of an event that is understood, by what a file says.
@@ -272,6 +275,7 @@ enum Kind {
     Console,
     SysEnter,
     SysExit,
+    Fork,
 }
 
 fn kind(name: &str) -> Option<(Kind, &'static [&'static str])> {
@@ -330,6 +334,7 @@ fn kind(name: &str) -> Option<(Kind, &'static [&'static str])> {
         "console" => (Kind::Console, &[]),
         "sys_enter" => (Kind::SysEnter, &["id", "args"]),
         "sys_exit" => (Kind::SysExit, &["id", "ret"]),
+        "sched_process_fork" => (Kind::Fork, &["child_pid", "child_comm"]),
         _ => return None,
     })
 }
@@ -468,6 +473,7 @@ fn make(layout: &Layout, bytes: &[u8]) -> Option<Event> {
             Event::SysEnter { id: int(0)?, args: arguments(layout.fields.get(1).copied()?, bytes)? }
         }
         Kind::SysExit => Event::SysExit { id: int(0)?, ret: int(1)? },
+        Kind::Fork => Event::Fork { child: small(0)?, comm: words(1)? },
     })
 }
 

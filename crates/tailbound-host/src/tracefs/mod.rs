@@ -176,15 +176,26 @@ impl Tracefs {
 
     /// `PID-STARTTIME`: a number alone could by now be somebody else's.
     fn owner_lives(&self, who: &str) -> bool {
-        let Some((pid, began)) = who.split_once('-') else { return false };
+        let Some((pid, rest)) = who.split_once('-') else { return false };
+        let began = rest.split_once('-').map_or(rest, |(began, _part)| began);
         pid.parse::<u32>().is_ok_and(|pid| start_time(&self.root, pid).is_ok_and(|t| t == began))
     }
 
     pub(crate) fn write(&self, path: &str, value: &str) -> Result<(), TracefsError> {
+        self.put(path, value, true)
+    }
+
+    /// Adds a value to a list.
+    pub(crate) fn add(&self, path: &str, value: &str) -> Result<(), TracefsError> {
+        self.put(path, value, false)
+    }
+
+    fn put(&self, path: &str, value: &str, anew: bool) -> Result<(), TracefsError> {
         let full = self.path(path);
         fs::OpenOptions::new()
             .write(true)
-            .truncate(true)
+            .truncate(anew)
+            .append(!anew)
             .open(self.root.path(&full))
             .and_then(|mut f| io::Write::write_all(&mut f, value.as_bytes()))
             .map_err(|e| match TracefsError::of(&full, &e) {
@@ -258,7 +269,7 @@ mod tests {
         let tracefs = Tracefs::find(&root).expect("there");
         fs::remove_dir_all(dir.path().join("sys/kernel/tracing/instances")).expect("gone");
         fs::write(dir.path().join("sys/kernel/tracing/instances"), "").expect("a file");
-        let why = Instance::make(tracefs).map(drop).map_err(|e| e.to_string());
+        let why = Instance::make(tracefs, None).map(drop).map_err(|e| e.to_string());
         assert!(
             why.as_ref().is_err_and(|w| w.contains("no trace instance can be made")),
             "{why:?}"

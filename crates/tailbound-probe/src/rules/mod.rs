@@ -8,7 +8,9 @@
 mod stacks;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
+use serde_json::json;
 use tailbound_core::rules::{Rule, ViolationRecord};
 use tailbound_host::Root;
 use tailbound_trace::event::{Entry, Event};
@@ -36,6 +38,32 @@ pub struct RuleCheck {
     /// Page faults are events here.
     faults: bool,
     calls: bool,
+    log: Log,
+}
+
+/// Every violation as a line, where that is asked for.
+#[derive(Default)]
+struct Log {
+    to: Option<Box<dyn Write>>,
+    failed: Option<String>,
+}
+
+impl Log {
+    fn write(&mut self, v: &Violation, name: &str) {
+        let Some(to) = &mut self.to else { return };
+        let line = json!({
+            "t_ns": v.t_ns,
+            "tid": v.tid,
+            "name": name,
+            "rule": v.rule,
+            "site": v.site,
+            "cost": v.cost,
+            "text": v.text,
+        });
+        if let Err(e) = writeln!(to, "{line}") {
+            (self.to, self.failed) = (None, Some(e.to_string()));
+        }
+    }
 }
 
 /// A sink of events, and beside it the check of rules where it is wanted.
@@ -109,7 +137,13 @@ impl RuleCheck {
             losses: 0,
             faults: false,
             calls: false,
+            log: Log::default(),
         })
+    }
+
+    /// Every violation is written to `to` as a JSON line too, with its time on CLOCK_MONOTONIC.
+    pub fn with_log(&mut self, to: Box<dyn Write>) {
+        self.log.to = Some(to);
     }
 
     /// The stacks of this thread are taken from here on.
@@ -160,6 +194,7 @@ impl RuleCheck {
                 continue;
             }
             let name = self.names.get(&violation.tid).map_or("", String::as_str);
+            self.log.write(&violation, name);
             let (stack, place) = if i < STACKS_MAX {
                 let fault = violation.rule == Rule::PageFault;
                 self.stacks.at(violation.tid, violation.at_ns, fault)
@@ -183,7 +218,15 @@ impl RuleCheck {
         let rules = std::mem::replace(&mut self.rules, Rules::new(CallTable::X86_64));
         self.waiting = rules.finish();
         self.tell();
+        if let Some(to) = &mut self.log.to
+            && let Err(e) = to.flush()
+        {
+            self.log.failed = Some(e.to_string());
+        }
         let mut notes = Vec::new();
+        if let Some(why) = &self.log.failed {
+            notes.push(format!("the file of violations is not whole: {why}"));
+        }
         if !self.calls {
             notes.push(
                 "no system call of a watched thread was recorded: only the rule page-fault is judged"

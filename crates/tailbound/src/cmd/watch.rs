@@ -8,7 +8,7 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -25,6 +25,7 @@ use tailbound_run::watched::{About, run_of};
 use tailbound_run::watched_tasks::TaskModels;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::Pid;
+use tailbound_sys::sched::gettid;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::spawn::Spawn;
 use tailbound_sys::{calls, clock, process, program};
@@ -117,12 +118,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     };
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let began = clocks();
-    let rules = match args.rules {
-        true => Some(
-            RuleCheck::new(&root, !args.no_stacks, began.monotonic_ns).map_err(Failure::cannot)?,
-        ),
-        false => None,
-    };
+    let rules = check(args, &root, began.monotonic_ns)?;
     let make = |recording: &Recording| {
         let event_ns = recording.event_ns().unwrap_or(0);
         let ground = Ground { virtual_machine, event_ns, ..Ground::default() };
@@ -134,7 +130,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let mut watching = Watching::begin(root, &exe, target, true, make)
         .map_err(|e| Failure::cannot(format!("watch: {e}")))?;
     let mut started = match args.pid {
-        None => Some(start(args)?),
+        None => Some(start(args, &mut watching)?),
         Some(_) => None,
     };
     if let Some(started) = &started {
@@ -170,6 +166,18 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let is_judged = wish.deadline_ns.is_some() || !run.violations.is_empty();
     let judged = run.verdict.as_ref().filter(|_| is_judged);
     Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
+}
+
+/// The check of rules, where it is wanted.
+fn check(args: &WatchArgs, root: &Root, begin_ns: i64) -> Result<Option<RuleCheck>, Failure> {
+    if !args.rules {
+        return Ok(None);
+    }
+    let mut check = RuleCheck::new(root, !args.no_stacks, begin_ns).map_err(Failure::cannot)?;
+    if let Some(path) = &args.violations {
+        check.with_log(input::growing(path, args.force)?);
+    }
+    Ok(Some(check))
 }
 
 /// Threads of which there is nothing to tell.
@@ -211,8 +219,11 @@ fn name(args: &WatchArgs) -> String {
     }
 }
 
-/// Starts the program as a shell would have.
-fn start(args: &WatchArgs) -> Result<Started, Failure> {
+/// Starts the program as a shell would have, in a thread whose children are recorded from their first instruction on.
+fn start(
+    args: &WatchArgs,
+    watching: &mut Watching<WithRules<Cycles>>,
+) -> Result<Started, Failure> {
     let Some((program, arguments)) = args.command.split_first() else {
         return Err(Failure::usage("no program to watch: write it behind `--`"));
     };
@@ -235,7 +246,22 @@ fn start(args: &WatchArgs) -> Result<Started, Failure> {
         cpus: &[],
         environment: Environment::Untouched,
     };
-    let pid = spawn.start().map_err(|e| Failure::usage(format!("{}: {e}", found.display())))?;
+    let (tell, told) = mpsc::channel();
+    let (go, gone) = mpsc::channel::<()>();
+    let pid = std::thread::scope(|scope| {
+        let starter = scope.spawn(move || {
+            tell.send(gettid()).unwrap_or_default();
+            gone.recv().unwrap_or_default();
+            spawn.start()
+        });
+        if let Ok(tid) = told.recv() {
+            watching.starts_in(tid);
+        }
+        drop(go);
+        starter.join()
+    });
+    let pid = pid.map_err(|_| Failure::cannot("the thread that starts the program has failed"))?;
+    let pid = pid.map_err(|e| Failure::usage(format!("{}: {e}", found.display())))?;
     Ok(Started { pid, ended: None })
 }
 
