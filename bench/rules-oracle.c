@@ -116,6 +116,8 @@ int main(void)
 	put(OWN "buffer_size_kb", "32768", 0);
 	put(OWN "events/rv/error_sleep/enable", "1", 0);
 	put(OWN "events/rv/error_pagefault/enable", "1", 0);
+	put(OWN "events/exceptions/page_fault_user/enable", "1", 0);
+	put(OWN "events/exceptions/page_fault_kernel/enable", "1", 0);
 	if (events) {
 		put(OWN "events/rv/event_sleep/enable", "1", 0);
 		put(OWN "events/sched/sched_switch/enable", "1", 0);

@@ -27,7 +27,7 @@ KERNEL=${KERNEL:-${TAILBOUND_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/tailbound/lab}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 OUT=${OUT:-$work/answer}
-[ $# -gt 0 ] || set -- clean pi read relative realtime low-waker non-pi pipeline fault alloc fsync refused
+[ $# -gt 0 ] || set -- clean pi read relative realtime low-waker non-pi pipeline fault refault alloc fsync refused
 modes=$(printf '%s,' "$@")
 
 root=$work/root
@@ -60,6 +60,7 @@ import collections, json, re, sys
 
 answer, tail = sys.argv[1], int(sys.argv[2])
 # From a line of the trace: the thread that the monitor speaks of, which need not be the one that runs.
+FAULT = re.compile(r"-(\d+)\s+\[\d+\]\s+\S+\s+(\d+)\.(\d+): page_fault_(?:user|kernel):")
 LINE = re.compile(r"\s(\d+)\.(\d+): error_(sleep|pagefault): (.*)\[(\d+)\]: violation")
 OURS = {"sleep-method": "sleep", "low-priority-waker": "sleep", "page-fault": "pagefault"}
 # A sleep is told by the monitor when it is announced, a waker when it wakes; from there to the switch that is seen here it is not far,
@@ -82,8 +83,24 @@ for line in open(answer, encoding="utf-8", errors="replace"):
             mode = modes.setdefault(rest, {"K": [], "V": [], "J": [], "E": [], "?": [], "!": []})
     elif kind in "KVJE?!" and modes:
         mode[kind].append(rest)
-print("| program | monitor | kernel | here | both | kernel alone | here alone |")
-print("|---|---|---|---|---|---|---|")
+def nanoseconds(s, fraction):
+    return int(s) * 10**9 + int(fraction.ljust(9, "0"))
+
+def begins_late(faults, ours, told):
+    """Ours that the monitor `pagefault` cannot tell: it begins with a fault of an ordinary thread, and not again after a violation."""
+    started, left = set(), []
+    for at, tid in faults:
+        mine = next((v for v in ours if v["tid"] == tid and abs(v["t_ns"] - at) <= 2_000), None)
+        if mine is None:
+            started.add(tid)
+        elif tid in started:
+            started.discard(tid)
+        else:
+            left.append(mine)
+    return [v for v in told if any(v is l for l in left)]
+
+print("| program | monitor | kernel | here | both | kernel alone | here alone | of these: the monitor had not begun |")
+print("|---|---|---|---|---|---|---|---|")
 for name, mode in modes.items():
     for problem in mode["!"] + mode["E"]:
         print(f"{name}: {problem}", file=sys.stderr)
@@ -93,12 +110,15 @@ for name, mode in modes.items():
     except ValueError:
         told = {}
     program = {t.get("tid") for t in told.get("threads", [])} | {v["tid"] for v in own}
-    kernel = []
+    kernel, faults = [], []
     for line in mode["K"]:
+        fault = FAULT.search(line)
+        if fault:
+            faults.append((nanoseconds(*fault.groups()[1:]), int(fault.group(1))))
         found = LINE.search(line)
         if found:
             s, us, monitor, comm, tid = found.groups()
-            kernel.append((int(s) * 10**9 + int(us.ljust(9, "0")), monitor, comm, int(tid)))
+            kernel.append((nanoseconds(s, us), monitor, comm, int(tid)))
     for note in told.get("notes", []):
         print(f"{name}: {note}", file=sys.stderr)
     others = [k for k in kernel if k[3] not in program and k[2] not in ("ctl", "low", "last", "planted", "refused")]
@@ -115,7 +135,9 @@ for name, mode in modes.items():
             else:
                 missed.append(k)
         if theirs or ours or monitor == "sleep":
-            print(f"| {name} | {monitor} | {len(theirs)} | {len(ours)} | {both} | {len(missed)} | {len(left)} |")
+            late = begins_late(faults, ours, left) if monitor == "pagefault" else []
+            print(f"| {name} | {monitor} | {len(theirs)} | {len(ours)} | {both} | {len(missed)} | {len(left)} | {len(late)} |")
+            left = [v for v in left if not any(v is l for l in late)]
         for k in missed[:tail]:
             print(f"{name}: kernel alone: {k[0] / 1e9:.6f} {k[1]} {k[2]}-{k[3]}", file=sys.stderr)
         for v in left[:tail]:

@@ -15,9 +15,9 @@ use tailbound_core::plan::Clock;
 use tailbound_core::words::Word;
 use tailbound_host::{Root, Tracefs};
 use tailbound_sys::clock;
+use tailbound_trace::EventDecoder;
 use tailbound_trace::blame::Told;
 use tailbound_trace::event::Entry;
-use tailbound_trace::EventDecoder;
 use tailbound_trace::symbols::Symbols;
 
 use crate::blame::{cost, setup};
