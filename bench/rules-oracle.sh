@@ -27,7 +27,7 @@ KERNEL=${KERNEL:-${TAILBOUND_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/tailbound/lab}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 OUT=${OUT:-$work/answer}
-[ $# -gt 0 ] || set -- clean pi read relative realtime low-waker non-pi pipeline fault refault alloc fsync refused
+[ $# -gt 0 ] || set -- clean pi read relative realtime low-waker non-pi pipeline fault refault brief alloc fsync refused
 modes=$(printf '%s,' "$@")
 
 root=$work/root
@@ -47,7 +47,7 @@ events=
 [ "${EVENTS:-no}" = yes ] && events="events=yes"
 # shellcheck disable=SC2086 # several words
 timeout "${PATIENCE:-900}" qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot -M pc -cpu qemu64,+ssse3,+sse4.1,+sse4.2 \
-    -accel tcg $clock -smp "${SMP:-1}" -m 1024 -serial "file:$work/console" -serial "file:$OUT" \
+    -accel tcg $clock -smp "${SMP:-1}" -m 1024 -serial "file:$work/console" -debugcon "file:$OUT" \
     -kernel "$KERNEL" -initrd "$work/initramfs" \
     -append "console=ttyS0 panic=-1 printk.time=1 quiet modes=${modes%,} seconds=${SECONDS_EACH:-2} watch=${WATCH:---no-stacks} $events" || true
 [ -s "$work/console" ] && cp "$work/console" "$OUT.console"
@@ -63,16 +63,14 @@ answer, tail = sys.argv[1], int(sys.argv[2])
 FAULT = re.compile(r"-(\d+)\s+\[\d+\]\s+\S+\s+(\d+)\.(\d+): page_fault_(?:user|kernel):")
 LINE = re.compile(r"\s(\d+)\.(\d+): error_(sleep|pagefault): (.*)\[(\d+)\]: violation")
 OURS = {"sleep-method": "sleep", "low-priority-waker": "sleep", "page-fault": "pagefault"}
-# A sleep is told by the monitor when it is announced, a waker when it wakes; from there to the switch that is seen here it is not far,
-# unless somebody else gets the CPU in between.
-NEAR_NS = 300_000
-
-def place(v):
-    """When the monitor tells this one."""
-    return v["t_ns"] + (v["cost"].get("ns") or 0) * (v["rule"] == "low-priority-waker")
+# Two traces record one after the other.
+APART_NS = 50_000
 
 def fit(v, at):
-    return abs(place(v) - at) <= NEAR_NS
+    """Can the monitor have told this one then? A sleep between its system call and the switch, a waker until the thread has a CPU."""
+    end = v["t_ns"] + (v["cost"].get("ns") or 0)
+    begin, end = (v["t_ns"], end) if v["rule"] == "low-priority-waker" else (v["call_ns"], v["t_ns"])
+    return begin - APART_NS <= at <= end + APART_NS
 
 modes = collections.OrderedDict()
 for line in open(answer, encoding="utf-8", errors="replace"):
@@ -88,15 +86,19 @@ def nanoseconds(s, fraction):
 
 def begins_late(faults, ours, told):
     """Ours that the monitor `pagefault` cannot tell: it begins with a fault of an ordinary thread, and not again after a violation."""
+    mine = {}
+    for v in ours:
+        near = [(abs(at - v["t_ns"]), i) for i, (at, tid) in enumerate(faults) if tid == v["tid"]]
+        if near and min(near)[0] <= APART_NS:
+            mine[min(near)[1]] = v
     started, left = set(), []
-    for at, tid in faults:
-        mine = next((v for v in ours if v["tid"] == tid and abs(v["t_ns"] - at) <= 2_000), None)
-        if mine is None:
+    for i, (_, tid) in enumerate(faults):
+        if i not in mine:
             started.add(tid)
         elif tid in started:
             started.discard(tid)
         else:
-            left.append(mine)
+            left.append(mine[i])
     return [v for v in told if any(v is l for l in left)]
 
 print("| program | monitor | kernel | here | both | kernel alone | here alone | of these: the monitor had not begun |")
@@ -128,12 +130,12 @@ for name, mode in modes.items():
         left, both = list(ours), 0
         missed = []
         for k in theirs:
-            fits = [(abs(place(v) - k[0]), i) for i, v in enumerate(left) if v["tid"] == k[3] and fit(v, k[0])]
-            if fits:
-                left.pop(min(fits)[1])
-                both += 1
-            else:
+            mine = next((v for v in left if v["tid"] == k[3] and fit(v, k[0])), None)
+            if mine is None:
                 missed.append(k)
+            else:
+                left.remove(mine)
+                both += 1
         if theirs or ours or monitor == "sleep":
             late = begins_late(faults, ours, left) if monitor == "pagefault" else []
             print(f"| {name} | {monitor} | {len(theirs)} | {len(ours)} | {both} | {len(missed)} | {len(left)} | {len(late)} |")

@@ -53,6 +53,7 @@ impl Log {
         let Some(to) = &mut self.to else { return };
         let line = json!({
             "t_ns": v.t_ns,
+            "call_ns": v.at_ns,
             "tid": v.tid,
             "name": name,
             "rule": v.rule,

@@ -117,13 +117,14 @@ static void *ctl(void *unused)
 	struct itimerspec every = { { 0, PERIOD_NS }, { 0, PERIOD_NS } };
 	clockid_t clock = is("realtime") ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 
-	prctl(PR_SET_NAME, "ctl");
 	if (is("fault") || is("refault")) {
 		// The kernel's own monitor begins with a fault of a thread that is not real-time yet.
 		untouched[sizeof(untouched) - 1] = 1;
 		policy(SCHED_FIFO, 50);
 	}
 	settle_ns(500000000L);
+	// What comes before this is of the program's start.
+	prctl(PR_SET_NAME, "ctl");
 	timerfd_settime(timer, 0, &every, NULL);
 	clock_gettime(clock, &due);
 	for (int k = 0; k < cycles; k++) {
@@ -179,8 +180,8 @@ static void *low(void *unused)
 
 static void *last(void *unused)
 {
-	prctl(PR_SET_NAME, "last");
 	settle_ns(300000000L);
+	prctl(PR_SET_NAME, "last");
 	while (!over)
 		sem_wait(&second);
 	return unused;
@@ -206,6 +207,20 @@ static pthread_t start(void *(*body)(void *), int priority)
 		exit(3);
 	}
 	return thread;
+}
+
+static void *brief(void *unused)
+{
+	prctl(PR_SET_NAME, "brief");
+	pause_ns(1000000);
+	return unused;
+}
+
+// Threads that are gone before anybody can look them up.
+static void short_lives(void)
+{
+	for (int k = 0; k < 20; k++)
+		pthread_join(start(brief, 50), NULL);
 }
 
 static void refused(void)
@@ -240,6 +255,10 @@ int main(int argc, char **argv)
 		file = open(".", O_TMPFILE | O_RDWR, 0600);
 	if (!is("fault") && !is("refault") && mlockall(MCL_CURRENT | MCL_FUTURE))
 		return 3;
+	if (is("brief")) {
+		short_lives();
+		return 0;
+	}
 	pthread_mutexattr_init(&attr);
 	if (is("pi"))
 		pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
