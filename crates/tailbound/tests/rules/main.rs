@@ -191,7 +191,9 @@ fn a_call_that_waits_for_a_disk_is_named() {
 
 #[test]
 fn a_chain_is_named_with_its_links() {
-    let Some(watched) = named("pipeline", &["low-priority-waker", "pipeline-order"]) else { return };
+    let Some(watched) = named("pipeline", &["low-priority-waker", "pipeline-order"]) else {
+        return;
+    };
     let records = records(&watched.answer);
     let chain = records.iter().find(|r| r["rule"] == "pipeline-order").unwrap();
     assert_eq!(chain["site"], "ctl → low → last");
