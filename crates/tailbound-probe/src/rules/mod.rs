@@ -14,7 +14,7 @@ use serde_json::json;
 use tailbound_core::rules::{Rule, ViolationRecord};
 use tailbound_host::Root;
 use tailbound_trace::event::{Entry, Event};
-use tailbound_trace::rules::{CallTable, Rules, Tally, Violation};
+use tailbound_trace::rules::{CallTable, KERNEL_ACCESS, Rules, Tally, Violation};
 
 use stacks::Stacks;
 
@@ -189,12 +189,14 @@ impl RuleCheck {
         for (i, violation) in self.waiting.drain(..).enumerate() {
             // Where a stack is shorter than what is copied of it, the copy itself faults at its end.
             if violation.rule == Rule::PageFault
+                && violation.site == KERNEL_ACCESS
                 && self.stacks.touched(violation.tid, violation.t_ns, violation.address)
             {
                 self.ours += 1;
                 continue;
             }
-            let name = self.names.get(&violation.tid).map_or("", String::as_str);
+            let told = self.names.get(&violation.tid).map(String::as_str);
+            let name = self.rules.name(violation.tid).or(told).unwrap_or("");
             self.log.write(&violation, name);
             let (stack, place) = if i < STACKS_MAX {
                 let fault = violation.rule == Rule::PageFault;
@@ -216,8 +218,7 @@ impl RuleCheck {
     #[must_use]
     pub fn finish(mut self) -> RulesFound {
         self.settle();
-        let rules = std::mem::replace(&mut self.rules, Rules::new(CallTable::X86_64));
-        self.waiting = rules.finish();
+        self.waiting = self.rules.finish();
         self.tell();
         if let Some(to) = &mut self.log.to
             && let Err(e) = to.flush()

@@ -27,8 +27,9 @@ const THREADS_MAX: usize = 32;
 const LARGE_MAX: usize = 8;
 /// A sample and the event of the trace are made one after the other; an interrupt may come between.
 const APART_NS: u64 = 50_000;
-/// The address is the same, so the time may be far off: a virtual machine stands still at any moment.
-const COPY_NS: u64 = 1_000_000;
+/// The address is the same, and nothing of the program lies there, so the time may be far off: a virtual machine stands
+/// still at any moment.
+const COPY_NS: u64 = 100_000_000;
 /// Bytes that the kernel copies in one go.
 const COPY_STEP: u64 = 64;
 /// No program or library is larger.

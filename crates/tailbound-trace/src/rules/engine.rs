@@ -31,6 +31,9 @@ const EPERM: i64 = -1;
 /// Violations of one cycle that are kept until its end.
 const PENDING_MAX: usize = 256;
 
+/// The site of a page fault that the kernel made, on the thread's behalf or on ours.
+pub const KERNEL_ACCESS: &str = "kernel access";
+
 /// Who runs on a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Running {
@@ -79,6 +82,12 @@ impl Rules {
         }
     }
 
+    /// What a thread was called when it was last seen.
+    #[must_use]
+    pub fn name(&self, tid: i32) -> Option<&str> {
+        self.tasks.get(&tid)?.comm.as_ref().map(Word::as_str).filter(|name| !name.is_empty())
+    }
+
     /// What was found since the last call.
     pub fn take(&mut self) -> Vec<Violation> {
         std::mem::take(&mut self.out)
@@ -86,7 +95,7 @@ impl Rules {
 
     /// What only the end shows: policies that were refused, and the thread went on without.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Violation> {
+    pub fn finish(&mut self) -> Vec<Violation> {
         for (tid, task) in &mut self.tasks {
             if let Some(fault) = task.fault {
                 close_fault(task, *tid, fault.t_ns, &mut self.out);
@@ -119,7 +128,7 @@ impl Rules {
                 });
             }
         }
-        self.out
+        self.take()
     }
 
     /// Takes the next event.
@@ -396,7 +405,7 @@ fn close_fault(task: &mut Task, tid: i32, t_ns: u64, out: &mut Vec<Violation>) {
     let Some(fault) = task.fault.take() else { return };
     let (site, what) = match fault.user {
         true => ("user access", "touched memory"),
-        false => ("kernel access", "had the kernel touch memory of its own"),
+        false => (KERNEL_ACCESS, "had the kernel touch memory of its own"),
     };
     // The address itself is not told: a run file is sent to strangers.
     let null = if fault.address < 4096 { " at address 0" } else { "" };
