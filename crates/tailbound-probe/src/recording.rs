@@ -49,6 +49,7 @@ pub struct Recording {
     calls: Option<CallTrace>,
     /// Programs in the kernel, where they were asked for and are allowed.
     stacks: Option<Tier>,
+    tell_waits: bool,
 }
 
 /// What a recording came to.
@@ -107,12 +108,14 @@ impl Recording {
             event_ns,
             calls,
             stacks: None,
+            tell_waits: false,
         })
     }
 
-    /// Kernel stacks of those who keep watched threads off their CPU, from here on; where there can be none, a
-    /// finding says why.
-    pub fn with_stacks(&mut self, root: &Root) {
+    /// Kernel stacks of those who keep watched threads off their CPU, and owners of locks, from here on; where there can
+    /// be none, a finding says why. With `waits` the notes tell each thread's waits for a CPU.
+    pub fn with_stacks(&mut self, root: &Root, waits: bool) {
+        self.tell_waits = waits;
         match Tier::begin(root, self.symbols()) {
             Ok(mut stacks) => {
                 self.trace.notes.append(&mut stacks.take_notes());
@@ -135,13 +138,31 @@ impl Recording {
     /// Lays what programs told onto `records` of the last seconds; `is` says whether a thread has the
     /// record's name.
     pub fn stacks_onto(&mut self, records: &mut [BlameRecord], is: &dyn Fn(&str, i32) -> bool) {
+        let with_names = records.iter_mut().map(|r| (r.name.clone(), r));
+        self.lay_onto(with_names, |name, tid| is(name, tid));
+    }
+
+    /// The same for records of threads that are known by number.
+    pub fn stacks_onto_of<'a>(
+        &mut self,
+        records: impl Iterator<Item = (i32, &'a mut BlameRecord)>,
+    ) {
+        self.lay_onto(records, |of, tid| *of == tid);
+    }
+
+    fn lay_onto<'a, W>(
+        &mut self,
+        records: impl Iterator<Item = (W, &'a mut BlameRecord)>,
+        is: impl Fn(&W, i32) -> bool,
+    ) {
         let Some(stacks) = &mut self.stacks else { return };
         // The trace's clock is the programs'.
         stacks.poll(0);
         let Some(oldest) = stacks.oldest_ns() else { return };
-        for record in records.iter_mut().filter(|r| r.t_ns.saturating_add(r.latency_ns) >= oldest) {
-            let (due_ns, name) = (record.t_ns, record.name.clone());
-            stacks.onto(record, due_ns, |tid| is(&name, tid));
+        let fresh = |r: &BlameRecord| r.t_ns.saturating_add(r.latency_ns) >= oldest;
+        for (who, record) in records.filter(|(_, r)| fresh(r)) {
+            let due_ns = record.t_ns;
+            stacks.onto(record, due_ns, |tid| is(&who, tid));
         }
     }
 
@@ -208,7 +229,7 @@ impl Recording {
         self.hand_over(u64::MAX, each);
         let mut lost = self.trace.lost(&self.cpus);
         let mut notes = std::mem::take(&mut self.trace.notes);
-        notes.extend(self.stacks.iter().flat_map(Tier::last_words));
+        notes.extend(self.stacks.iter().flat_map(|s| s.last_words(self.tell_waits)));
         let locks = self.stacks.as_ref().map_or_else(Vec::new, |s| s.locks().to_vec());
         let mut findings = self.trace.end();
         if let Some(calls) = self.calls {

@@ -18,6 +18,7 @@ use tailbound_trace::event::Entry;
 
 use crate::observe::ObserveError;
 use crate::recording::{Recorded, Recording, Seen};
+use crate::rules::WithRules;
 
 /// Most threads that are followed.
 const THREADS_MAX: usize = 1024;
@@ -241,13 +242,37 @@ impl<S: Sink> Watching<S> {
     }
 }
 
+/// From a quarter of this on a wait of a watched thread's cycle gets the stack, or the owner of its lock.
+const CYCLE_STACKS_NS: i64 = 200_000;
+
+impl Watching<WithRules<Cycles>> {
+    /// Kernel stacks of those who keep the threads off their CPU, and who had the locks they waited for, where this kernel
+    /// and user allow it. To be called once, before the first poll.
+    pub fn with_stacks(&mut self) {
+        self.recording.with_stacks(&self.root, false);
+        self.stacks_of_followed();
+        self.recording.late_above(CYCLE_STACKS_NS);
+    }
+
+    /// Lays stacks and owners onto the longest cycles and latest wake-ups so far.
+    pub fn take_stacks(&mut self) {
+        self.recording.stacks_onto_of(self.sink.inner.records_mut());
+    }
+}
+
+impl<S> Watching<S> {
+    fn stacks_of_followed(&mut self) {
+        let followed = self.known.iter().filter(|(_, k)| k.followed).map(|(tid, _)| *tid);
+        followed.for_each(|tid| self.recording.stacks_of(tid));
+    }
+}
+
 impl Watching<Follow> {
     /// Kernel stacks of those who keep the threads off their CPU, where this kernel and user allow it. To be
     /// called once, before the first poll.
     pub fn with_stacks(&mut self) {
-        self.recording.with_stacks(&self.root);
-        let followed = self.known.iter().filter(|(_, k)| k.followed).map(|(tid, _)| *tid);
-        followed.for_each(|tid| self.recording.stacks_of(tid));
+        self.recording.with_stacks(&self.root, true);
+        self.stacks_of_followed();
         self.recording.late_above(self.sink.kept_above_ns());
     }
 

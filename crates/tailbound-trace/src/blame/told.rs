@@ -218,7 +218,10 @@ impl Told {
             )
         };
         // A wait that ended with the wake-up lies before it: then the sentence alone.
-        if let Some(part) = longest(record, waits) {
+        let from = at.saturating_sub(self.latency_ns);
+        let apart =
+            |p: &BlamePart| from.abs_diff(p.from_ns) + at.abs_diff(p.from_ns.saturating_add(p.ns));
+        if let Some(part) = record.parts.iter_mut().filter(|p| waits(p)).min_by_key(|p| apart(p)) {
             part.holder.clone_from(&holder);
             if part.stack.is_empty() && part.cause == Cause::Blocked {
                 part.stack = self.stack().to_vec();

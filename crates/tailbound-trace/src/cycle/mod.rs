@@ -230,6 +230,15 @@ impl Cycles {
         Some((n, max, thread.assembly.is_told()))
     }
 
+    /// What is kept part by part so far, with the thread: the longest cycles and the latest wake-ups.
+    pub fn records_mut(&mut self) -> impl Iterator<Item = (i32, &mut BlameRecord)> {
+        let of = |(pid, t): (&i32, _)| {
+            let (pid, thread): (i32, &mut Thread) = (*pid, t);
+            thread.assembly.records_mut().map(move |r| (pid, r))
+        };
+        self.threads.iter_mut().flat_map(of)
+    }
+
     /// Takes the next event, in the order of time.
     pub fn entry(&mut self, e: &Entry) {
         self.common.engine.entry(e);

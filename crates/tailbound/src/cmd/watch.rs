@@ -123,6 +123,9 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     };
     let mut watching = Watching::begin(root, &exe, target, true, make)
         .map_err(|e| Failure::cannot(format!("watch: {e}")))?;
+    if !args.plain {
+        watching.with_stacks();
+    }
     let mut started = match args.pid {
         None => Some(start(args, &mut watching)?),
         Some(_) => None,
@@ -287,6 +290,7 @@ fn follow(
             }
         }
         watching.poll(&mut |_| {});
+        watching.take_stacks();
         tasks.jobs(watching.so_far_mut().inner.take_jobs());
         if let Some(child) = started
             && let Ok(Some(status)) = process::try_wait(child.pid)
