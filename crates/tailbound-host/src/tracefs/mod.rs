@@ -294,14 +294,15 @@ mod tests {
     fn only_the_dead_leave_something_over() {
         let stat = |t| format!("41 (a (b) c) S {} {t} 0", "0 ".repeat(18).trim_end());
         let (dir, root) = tree(&[("proc/41/stat", &stat("777"))]);
-        for name in ["tailbound-41-777", "tailbound-41-778", "tailbound-42-1", "tailbound-x", "own"]
-        {
+        let living = ["tailbound-41-777", "tailbound-41-777-calls"];
+        let dead = ["tailbound-41-778", "tailbound-41-778-calls", "tailbound-42-1", "tailbound-x"];
+        for name in living.iter().chain(&dead).chain(&["own"]) {
             let path = dir.path().join("sys/kernel/tracing/instances").join(name);
             fs::create_dir_all(path).expect("a folder");
         }
         let tracefs = Tracefs::find(&root).expect("there");
         let gone = tracefs.remove_leftovers();
-        assert_eq!(gone, ["tailbound-41-778", "tailbound-42-1", "tailbound-x"]);
-        assert_eq!(tracefs.instances(), ["own", "tailbound-41-777"]);
+        assert_eq!(gone, dead);
+        assert_eq!(tracefs.instances(), ["own", living[0], living[1]]);
     }
 }
