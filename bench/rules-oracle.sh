@@ -8,7 +8,7 @@
 # KERNEL is a kernel with the monitors as a bzImage (default: the one built by name `rv`, see docs/rules.md), PROGRAM the program (default:
 # target/debug/tailbound), SECONDS_EACH how long a program runs in the guest's time (default 2), SMP the guest's CPUs (default
 # 1), WATCH further options of `watch`, separated by commas (default --no-stacks), ICOUNT=no lets the guest's time be the host's,
-# OUT keeps the guest's answer. EVENTS=yes records the monitors' states too, to find out about a difference; TAIL=N prints N of
+# OUT keeps the guest's answer. EVENTS=yes records the monitors' states too, to tell sleeps that did not come; TAIL=N prints N of
 # the differences (default 10) to standard error.
 # A violation of the kernel's monitor and one of ours are the same if thread and rule are, and the kernel's time lies
 # in what ours names: from the system call's begin to the end of the sleep (the monitor tells a sleep when it is announced,
@@ -62,7 +62,10 @@ import collections, json, re, sys
 
 answer, tail, exact = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "yes"
 # From a line of the trace: the thread that the monitor speaks of, which need not be the one that runs.
-FAULT = re.compile(r"-(\d+)\s+\[\d+\]\s+\S+\s+(\d+)\.(\d+): page_fault_(?:user|kernel):")
+FAULT = re.compile(r"-(\d+)\s+\[\d+\]\s+\S+\s+(\d+)\.(\d+): page_fault_(user|kernel):")
+# With EVENTS=yes: the thread leaves the CPU asleep, or announces its next sleep.
+LEAVES = re.compile(r"\s(\d+)\.(\d+): sched_switch: .*prev_pid=(\d+) .*prev_state=[SD]")
+ANNOUNCES = re.compile(r"\s(\d+)\.(\d+): event_sleep: .*\[(\d+)\]: \(.*[(,]sl[,)]")
 LINE = re.compile(r"\s(\d+)\.(\d+): error_(sleep|pagefault): (.*)\[(\d+)\]: violation")
 OURS = {"sleep-method": "sleep", "low-priority-waker": "sleep", "page-fault": "pagefault"}
 # Two traces record one after the other; where the host's time is the guest's, it may stand still in between.
@@ -86,25 +89,34 @@ for line in open(answer, encoding="utf-8", errors="replace"):
 def nanoseconds(s, fraction):
     return int(s) * 10**9 + int(fraction.ljust(9, "0"))
 
+def awake(states, missed):
+    """Sleeps that were announced and did not come: the thread did not leave the CPU before it announced the next one."""
+    def is_awake(k):
+        after = [leaves for at, tid, leaves in states if tid == k[3] and at > k[0]]
+        return bool(after) and not after[0]
+    return [k for k in missed if is_awake(k)]
+
 def begins_late(faults, ours, told):
     """Ours that the monitor `pagefault` cannot tell: it begins with a fault of an ordinary thread, and not again after a violation."""
     mine = {}
     for v in ours:
-        near = [(abs(at - v["t_ns"]), i) for i, (at, tid) in enumerate(faults) if tid == v["tid"]]
+        near = [(abs(at - v["t_ns"]), i) for i, (at, tid, _) in enumerate(faults) if tid == v["tid"]]
         if near and min(near)[0] <= APART_NS:
             mine[min(near)[1]] = v
     started, left = set(), []
-    for i, (_, tid) in enumerate(faults):
+    for i, (_, tid, kind) in enumerate(faults):
         if i not in mine:
-            started.add(tid)
+            # Of the kernel's own it may be the copy of a stack.
+            if kind == "user":
+                started.add(tid)
         elif tid in started:
             started.discard(tid)
         else:
             left.append(mine[i])
     return [v for v in told if any(v is l for l in left)]
 
-print("| program | monitor | kernel | here | both | kernel alone | here alone | of these: the monitor had not begun |")
-print("|---|---|---|---|---|---|---|---|")
+print("| program | monitor | kernel | here | both | kernel alone | of these: announced, not slept | here alone | of these: the monitor had not begun |")
+print("|---|---|---|---|---|---|---|---|---|")
 for name, mode in modes.items():
     for problem in mode["!"] + mode["E"]:
         print(f"{name}: {problem}", file=sys.stderr)
@@ -114,11 +126,15 @@ for name, mode in modes.items():
     except ValueError:
         told = {}
     program = {t.get("tid") for t in told.get("threads", [])} | {v["tid"] for v in own}
-    kernel, faults = [], []
+    kernel, faults, states = [], [], []
     for line in mode["K"]:
         fault = FAULT.search(line)
         if fault:
-            faults.append((nanoseconds(*fault.groups()[1:]), int(fault.group(1))))
+            faults.append((nanoseconds(*fault.groups()[1:3]), int(fault.group(1)), fault.group(4)))
+        for pattern, leaves in ((LEAVES, True), (ANNOUNCES, False)):
+            found = pattern.search(line)
+            if found:
+                states.append((nanoseconds(*found.groups()[:2]), int(found.group(3)), leaves))
         found = LINE.search(line)
         if found:
             s, us, monitor, comm, tid = found.groups()
@@ -140,7 +156,10 @@ for name, mode in modes.items():
                 both += 1
         if theirs or ours or monitor == "sleep":
             late = begins_late(faults, ours, left) if monitor == "pagefault" else []
-            print(f"| {name} | {monitor} | {len(theirs)} | {len(ours)} | {both} | {len(missed)} | {len(left)} | {len(late)} |")
+            stayed = awake(states, missed)
+            cells = [name, monitor, len(theirs), len(ours), both, len(missed), len(stayed) if states else "-", len(left), len(late)]
+            print("| " + " | ".join(map(str, cells)) + " |")
+            missed = [k for k in missed if k not in stayed]
             left = [v for v in left if not any(v is l for l in late)]
         for k in missed[:tail]:
             print(f"{name}: kernel alone: {k[0] / 1e9:.6f} {k[1]} {k[2]}-{k[3]}", file=sys.stderr)

@@ -363,4 +363,18 @@ mod tests {
         let sentence = r.chain.first().unwrap();
         assert!(sentence.contains("that low-3 had, which waited for lower-2"), "{sentence}");
     }
+
+    #[test]
+    fn the_owner_of_a_lock_is_told_of_the_wait_that_was_for_it() {
+        let mut r = record(Phase::Blocked, Cause::Blocked, "in read");
+        let mut second = r.parts.first().unwrap().clone();
+        (second.from_ns, second.ns, second.who) = (300, 100, "in a lock".to_owned());
+        r.parts.push(second);
+        r.latency_ns = 400;
+        let mut lock = told(ToldKind::Lock, &["mutex_lock"]);
+        (lock.t_ns, lock.latency_ns, lock.owners) = (DUE + 400, 100, names(&["low-3"]));
+        assert!(lock.onto(&mut r, DUE));
+        let holders: Vec<&str> = r.parts.iter().map(|p| p.holder.as_str()).collect();
+        assert_eq!(holders, ["", "low-3"], "not of the longest one");
+    }
 }

@@ -62,11 +62,17 @@ struct Watched {
 
 /// Watches the planted program in a mode.
 fn watch(mode: &str) -> Option<Watched> {
+    watch_with(mode, &[])
+}
+
+fn watch_with(mode: &str, options: &[&str]) -> Option<Watched> {
     let program = planted()?;
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let out = Command::new("unshare")
         .args(["-m", "sh", "-c", MOUNT, "sh", env!("CARGO_BIN_EXE_tailbound")])
-        .args(["watch", "--rules", "--json", "-q", "--violations", "each", "--"])
+        .args(["watch", "--rules", "--json", "-q", "--violations", "each"])
+        .args(options)
+        .arg("--")
         .arg(program)
         .args([mode, "2"])
         .current_dir(folder.path())
@@ -173,6 +179,22 @@ fn a_lock_without_inheritance_is_named_with_the_thread_that_held_it() {
     let lock = watched.each.iter().find(|v| v["rule"] == "non-pi-lock").unwrap();
     let text = lock["text"].as_str().unwrap();
     assert!(text.contains("held by low-") && text.contains("(ordinary)"), "{text}");
+}
+
+#[test]
+fn who_had_a_lock_with_inheritance_is_told() {
+    let Some(watched) = watch_with("pi", &["--keep", "1000", "--no-stacks"]) else { return };
+    let findings = watched.answer["findings"].as_array().unwrap();
+    if let Some(why) = findings.iter().find(|f| f["id"] == "no-stacks") {
+        return skip("bpf", &why["title"]);
+    }
+    let threads = watched.answer["threads"].as_array().unwrap();
+    let ctl = threads.iter().find(|t| t["name"] == "ctl").unwrap();
+    let cycles = ctl["worst"].as_array().unwrap().iter();
+    let parts = cycles.flat_map(|c| c["parts"].as_array().unwrap());
+    let held: Vec<&Value> = parts.filter(|p| p["holder"].is_string()).collect();
+    let is_low = |p: &&Value| p["holder"].as_str().unwrap().starts_with("low-");
+    assert!(!held.is_empty() && held.iter().all(is_low) || watched.lost(), "{held:?}");
 }
 
 #[test]
