@@ -63,8 +63,9 @@ import collections, json, re, sys
 answer, tail, exact = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "yes"
 # From a line of the trace: the thread that the monitor speaks of, which need not be the one that runs.
 FAULT = re.compile(r"-(\d+)\s+\[\d+\]\s+\S+\s+(\d+)\.(\d+): page_fault_(user|kernel):")
-# With EVENTS=yes: the thread leaves the CPU asleep, or announces its next sleep.
+# With EVENTS=yes: the thread leaves the CPU asleep; it ends, or announces its next sleep.
 LEAVES = re.compile(r"\s(\d+)\.(\d+): sched_switch: .*prev_pid=(\d+) .*prev_state=[SD]")
+ENDS = re.compile(r"\s(\d+)\.(\d+): sched_switch: .*prev_pid=(\d+) .*prev_state=[XZ]")
 ANNOUNCES = re.compile(r"\s(\d+)\.(\d+): event_sleep: .*\[(\d+)\]: \(.*[(,]sl[,)]")
 LINE = re.compile(r"\s(\d+)\.(\d+): error_(sleep|pagefault): (.*)\[(\d+)\]: violation")
 OURS = {"sleep-method": "sleep", "low-priority-waker": "sleep", "page-fault": "pagefault"}
@@ -90,7 +91,7 @@ def nanoseconds(s, fraction):
     return int(s) * 10**9 + int(fraction.ljust(9, "0"))
 
 def awake(states, missed):
-    """Sleeps that were announced and did not come: the thread did not leave the CPU before it announced the next one."""
+    """Sleeps that were announced and did not come: the thread did not leave the CPU before it announced the next one, or ended."""
     def is_awake(k):
         after = [leaves for at, tid, leaves in states if tid == k[3] and at > k[0]]
         return bool(after) and not after[0]
@@ -131,7 +132,7 @@ for name, mode in modes.items():
         fault = FAULT.search(line)
         if fault:
             faults.append((nanoseconds(*fault.groups()[1:3]), int(fault.group(1)), fault.group(4)))
-        for pattern, leaves in ((LEAVES, True), (ANNOUNCES, False)):
+        for pattern, leaves in ((LEAVES, True), (ENDS, False), (ANNOUNCES, False)):
             found = pattern.search(line)
             if found:
                 states.append((nanoseconds(*found.groups()[:2]), int(found.group(3)), leaves))

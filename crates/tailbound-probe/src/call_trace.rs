@@ -30,7 +30,7 @@ const EVENTS: [(&str, &str); 3] =
 pub(crate) struct CallTrace {
     trace: OwnTrace,
     decoder: EventDecoder,
-    /// Threads that are in the kernel's list, or were.
+    /// Threads that are in the kernel's list.
     listed: BTreeSet<i32>,
     begun: Vec<(i32, Word)>,
     /// The kernel adds what they begin.
@@ -88,13 +88,15 @@ impl CallTrace {
         }))
     }
 
-    /// Of these threads too, and of those that they begin from now on.
+    /// Of these threads, all that there are now, and of those that they begin from now on. What has ended the kernel
+    /// takes from its list.
     ///
     /// # Errors
     /// [`TracefsError`], with what was written.
-    pub(crate) fn of(&mut self, tids: impl IntoIterator<Item = i32>) -> Result<(), TracefsError> {
-        let fresh: Vec<i32> = tids.into_iter().filter(|t| !self.listed.contains(t)).collect();
+    pub(crate) fn of(&mut self, tids: BTreeSet<i32>) -> Result<(), TracefsError> {
+        let fresh: Vec<i32> = tids.difference(&self.listed).copied().collect();
         if fresh.is_empty() {
+            self.listed = tids;
             return Ok(());
         }
         let words: Vec<String> = fresh.iter().map(ToString::to_string).collect();
@@ -109,7 +111,7 @@ impl CallTrace {
             instance.set("tracing_on", "1")?;
             self.on = true;
         }
-        self.listed.extend(fresh);
+        self.listed = tids;
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 //! The caller polls, ten times a second: a reader that waits would interrupt the watched CPUs.
 //! Not here: what the events mean (`tailbound_trace`), the wake-ups of a run's own threads (`blame`).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -178,8 +179,8 @@ impl Recording {
         self.event_ns
     }
 
-    /// From here on the system calls of these threads, and of those that they begin, are recorded too.
-    pub fn syscalls_of(&mut self, tids: impl IntoIterator<Item = i32>) {
+    /// From here on the system calls of these threads, and of those that they begin, are recorded.
+    pub fn syscalls_of(&mut self, tids: BTreeSet<i32>) {
         if let Some(calls) = &mut self.calls
             && let Err(e) = calls.of(tids)
         {

@@ -127,7 +127,7 @@ impl<S: Sink> Watching<S> {
 
     /// This thread will start the process: from its first instruction on nothing is missed then.
     pub fn starts_in(&mut self, tid: i32) {
-        self.recording.syscalls_of([tid]);
+        self.recording.syscalls_of(BTreeSet::from([tid]));
     }
 
     /// The process is there now.

@@ -554,6 +554,27 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_begins_is_read_with_its_name() {
+        // An array in older kernels, behind a location in 7.2.
+        let array = "\tfield:char child_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+            \tfield:pid_t child_pid;\toffset:24;\tsize:4;\tsigned:1;\n";
+        let located = "\tfield:__data_loc char[] child_comm;\toffset:8;\tsize:4;\tsigned:0;\n\
+            \tfield:pid_t child_pid;\toffset:12;\tsize:4;\tsigned:1;\n";
+        let head = [8, 0, 0, 0, 7, 0, 0, 0];
+        let mut old = head.to_vec();
+        old.extend(b"ctl\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        old.extend([42, 0, 0, 0]);
+        let mut new = head.to_vec();
+        new.extend([16, 0, 4, 0, 42, 0, 0, 0]);
+        new.extend(b"ctl\0");
+        for (fields, bytes) in [(array, old), (located, new)] {
+            let fork = format(&format!("name: sched_process_fork\nID: 8\n{COMMON}{fields}"));
+            let event = EventDecoder::new(&[fork]).decode(0, 0, &bytes).map(|e| e.event);
+            assert_eq!(event, Some(Event::Fork { child: 42, comm: Word::new("ctl") }));
+        }
+    }
+
+    #[test]
     fn an_event_without_a_field_is_named_and_the_others_are_read() {
         let switch = format(&format!("name: sched_switch\nID: 5\n{COMMON}"));
         let softirq = format(&format!(

@@ -23,6 +23,9 @@ use crate::watch::Sink;
 /// Violations whose stacks are looked up in one go; the others of a burst are counted without.
 const STACKS_MAX: usize = 500;
 
+/// Names that are kept; beyond that those of threads that are forgotten go.
+const NAMES_MAX: usize = 8192;
+
 /// See the module.
 pub struct RuleCheck {
     rules: Rules,
@@ -156,6 +159,9 @@ impl RuleCheck {
     /// One thread of the program more, and what it is called.
     pub fn watch(&mut self, tid: i32, name: &str) {
         self.rules.watch(tid);
+        if self.names.len() >= NAMES_MAX {
+            self.names.retain(|tid, _| self.rules.knows(*tid));
+        }
         if self.names.get(&tid).is_none_or(|n| n != name) {
             self.names.insert(tid, name.to_owned());
         }

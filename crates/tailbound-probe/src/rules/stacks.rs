@@ -101,7 +101,14 @@ impl Stacks {
 
     /// From here on stacks of this thread are taken.
     pub(super) fn watch(&mut self, tid: i32) {
-        if self.off || self.threads.contains_key(&tid) || self.threads.len() >= THREADS_MAX {
+        if self.off || self.threads.contains_key(&tid) {
+            return;
+        }
+        if self.threads.len() >= THREADS_MAX {
+            let root = &self.root;
+            self.threads.retain(|tid, _| root.exists(&format!("/proc/{tid}")));
+        }
+        if self.threads.len() >= THREADS_MAX {
             return;
         }
         let calls = self.calls.iter().map(|id| Trigger::Tracepoint(*id));

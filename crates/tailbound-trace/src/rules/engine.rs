@@ -28,6 +28,8 @@ const SCHED_FIFO: u64 = 1;
 const SCHED_RR: u64 = 2;
 const RESET_ON_FORK: u64 = 0x4000_0000;
 const EPERM: i64 = -1;
+/// Threads that are remembered; beyond that those that have ended are forgotten.
+const TASKS_MAX: usize = 4096;
 /// Violations of one cycle that are kept until its end.
 const PENDING_MAX: usize = 256;
 
@@ -69,7 +71,17 @@ impl Rules {
 
     /// One thread more, from here on.
     pub fn watch(&mut self, tid: i32) {
+        if self.tasks.len() >= TASKS_MAX {
+            // What a thread was refused is told at the end.
+            self.tasks.retain(|_, t| !t.dead || t.refused.is_some());
+        }
         self.tasks.entry(tid).or_default();
+    }
+
+    /// Is this thread remembered?
+    #[must_use]
+    pub fn knows(&self, tid: i32) -> bool {
+        self.tasks.contains_key(&tid)
     }
 
     /// Events of some CPU were lost: nothing that was under way is known any more.
@@ -264,6 +276,7 @@ impl Rules {
         if state & DEAD != 0 {
             // What it did on its way out is of no cycle.
             task.pending.clear();
+            task.dead = true;
         }
         if !sleeps(state) {
             return;
@@ -373,6 +386,10 @@ impl Rules {
     fn enters(&mut self, e: &Entry, pid: i32, prio: i32, comm: Word) {
         let has_epoll_wait = self.has_epoll_wait;
         let Some(task) = self.tasks.get_mut(&pid) else { return };
+        if task.dead {
+            // Another one that has its number.
+            *task = Task { refused: task.refused, ..Task::default() };
+        }
         (task.prio, task.comm, task.seen_ns) = (Some(prio), Some(comm), e.t_ns);
         if let Some((.., waited @ None)) = &mut task.woken_by {
             *waited = Some(e.t_ns);
