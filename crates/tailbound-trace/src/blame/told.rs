@@ -142,6 +142,16 @@ impl Told {
         true
     }
 
+    /// Lays a wait for a lock onto a record of the trace's clock, if that has not been done.
+    pub fn onto_once(&self, record: &mut BlameRecord) {
+        let (sentence, at) = (self.lock_sentence(), self.t_ns.saturating_sub(record.t_ns));
+        let is_said = record.chain.iter().any(|said| said.contains(&sentence));
+        // Cycles overlap where one began late: the wait is of the one that has its part.
+        if !is_said && self.part_of_wait(record, at).is_some() {
+            self.onto(record, record.t_ns);
+        }
+    }
+
     fn called(&self) -> String {
         let stack = self.stack();
         let mut out = stack.first().cloned().unwrap_or_default();
@@ -211,23 +221,31 @@ impl Told {
         if holder.is_empty() {
             return None;
         }
-        let waits = |p: &BlamePart| {
-            matches!(
-                p.cause,
-                Cause::Blocked | Cause::PriorityInversion | Cause::Waker | Cause::LockSpin
-            )
-        };
         // A wait that ended with the wake-up lies before it: then the sentence alone.
-        let from = at.saturating_sub(self.latency_ns);
-        let apart =
-            |p: &BlamePart| from.abs_diff(p.from_ns) + at.abs_diff(p.from_ns.saturating_add(p.ns));
-        if let Some(part) = record.parts.iter_mut().filter(|p| waits(p)).min_by_key(|p| apart(p)) {
+        if let Some(part) = self.part_of_wait(record, at) {
             part.holder.clone_from(&holder);
             if part.stack.is_empty() && part.cause == Cause::Blocked {
                 part.stack = self.stack().to_vec();
             }
         }
         Some(format!("Up to {} {}.", format_ns_i64(at), self.lock_sentence()))
+    }
+
+    /// The part that is this wait, which ended `at`: of those that overlap with it the one that is most like it.
+    fn part_of_wait<'a>(&self, record: &'a mut BlameRecord, at: i64) -> Option<&'a mut BlamePart> {
+        let from = at.saturating_sub(self.latency_ns);
+        let end = |p: &BlamePart| p.from_ns.saturating_add(p.ns);
+        let waits = |p: &BlamePart| {
+            let of_kind = matches!(
+                p.cause,
+                Cause::Blocked | Cause::PriorityInversion | Cause::Waker | Cause::LockSpin
+            );
+            of_kind
+                && p.from_ns <= at.saturating_add(APART_NS)
+                && end(p) >= from.saturating_sub(APART_NS)
+        };
+        let apart = |p: &BlamePart| from.abs_diff(p.from_ns).saturating_add(at.abs_diff(end(p)));
+        record.parts.iter_mut().filter(|p| waits(p)).min_by_key(|p| apart(p))
     }
 
     /// `it waited 3.35 ms for a lock that low-7 had, which waits for lower-6`
@@ -376,5 +394,9 @@ mod tests {
         assert!(lock.onto(&mut r, DUE));
         let holders: Vec<&str> = r.parts.iter().map(|p| p.holder.as_str()).collect();
         assert_eq!(holders, ["", "low-3"], "not of the longest one");
+        r.t_ns = DUE;
+        let said = r.chain.len();
+        lock.onto_once(&mut r);
+        assert_eq!(r.chain.len(), said, "it was said already");
     }
 }
