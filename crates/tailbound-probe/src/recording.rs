@@ -139,32 +139,29 @@ impl Recording {
     /// Lays what programs told onto `records` of the last seconds; `is` says whether a thread has the
     /// record's name.
     pub fn stacks_onto(&mut self, records: &mut [BlameRecord], is: &dyn Fn(&str, i32) -> bool) {
-        let with_names = records.iter_mut().map(|r| (r.name.clone(), r));
-        self.lay_onto(with_names, |name, tid| is(name, tid));
+        let Some((stacks, oldest)) = self.told() else { return };
+        for record in records.iter_mut().filter(|r| reaches(r, oldest)) {
+            let (due_ns, name) = (record.t_ns, record.name.clone());
+            stacks.onto(record, due_ns, |tid| is(&name, tid));
+        }
     }
 
-    /// The same for records of threads that are known by number.
-    pub fn stacks_onto_of<'a>(
+    /// The same for cycles of threads that are known by number.
+    pub fn stacks_onto_cycles<'a>(
         &mut self,
         records: impl Iterator<Item = (i32, &'a mut BlameRecord)>,
     ) {
-        self.lay_onto(records, |of, tid| *of == tid);
+        let Some((stacks, oldest)) = self.told() else { return };
+        records.filter(|(_, r)| reaches(r, oldest)).for_each(|(tid, r)| stacks.onto_cycle(r, tid));
     }
 
-    fn lay_onto<'a, W>(
-        &mut self,
-        records: impl Iterator<Item = (W, &'a mut BlameRecord)>,
-        is: impl Fn(&W, i32) -> bool,
-    ) {
-        let Some(stacks) = &mut self.stacks else { return };
+    /// What programs told up to now, and when the oldest of it was.
+    fn told(&mut self) -> Option<(&mut Tier, i64)> {
+        let stacks = self.stacks.as_mut()?;
         // The trace's clock is the programs'.
         stacks.poll(0);
-        let Some(oldest) = stacks.oldest_ns() else { return };
-        let fresh = |r: &BlameRecord| r.t_ns.saturating_add(r.latency_ns) >= oldest;
-        for (who, record) in records.filter(|(_, r)| fresh(r)) {
-            let due_ns = record.t_ns;
-            stacks.onto(record, due_ns, |tid| is(&who, tid));
-        }
+        let oldest = stacks.oldest_ns()?;
+        Some((stacks, oldest))
     }
 
     /// The kernel's functions.
@@ -247,4 +244,9 @@ impl Recording {
             calls.stop();
         }
     }
+}
+
+/// Does it reach beyond this time?
+fn reaches(record: &BlameRecord, t_ns: i64) -> bool {
+    record.t_ns.saturating_add(record.latency_ns) >= t_ns
 }

@@ -256,7 +256,7 @@ impl Watching<WithRules<Cycles>> {
 
     /// Lays stacks and owners onto the longest cycles and latest wake-ups so far.
     pub fn take_stacks(&mut self) {
-        self.recording.stacks_onto_of(self.sink.inner.records_mut());
+        self.recording.stacks_onto_cycles(self.sink.inner.records_mut());
     }
 }
 

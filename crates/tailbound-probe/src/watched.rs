@@ -58,7 +58,7 @@ impl Watched {
         // Cycles of a thread whose rhythm was told at the end alone have no owners yet.
         for (tid, found) in &mut found {
             for told in recorded.locks.iter().filter(|told| told.tid == *tid) {
-                found.cycles.worst.iter_mut().for_each(|record| told.onto_once(record));
+                found.cycles.worst.iter_mut().for_each(|record| told.onto_cycle_once(record));
             }
         }
         let threads = followed

@@ -205,6 +205,11 @@ impl Tier {
         self.kept.len() < before
     }
 
+    /// The same for a cycle of thread `tid`.
+    pub(crate) fn onto_cycle(&mut self, record: &mut BlameRecord, tid: i32) {
+        self.kept.retain(|told| !(told.tid == tid && told.onto_cycle(record)));
+    }
+
     /// The oldest that was laid onto nothing yet.
     pub(crate) fn oldest_ns(&self) -> Option<i64> {
         self.kept.iter().map(|t| t.t_ns).min()

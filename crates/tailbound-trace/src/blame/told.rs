@@ -142,13 +142,19 @@ impl Told {
         true
     }
 
-    /// Lays a wait for a lock onto a record of the trace's clock, if that has not been done.
-    pub fn onto_once(&self, record: &mut BlameRecord) {
-        let (sentence, at) = (self.lock_sentence(), self.t_ns.saturating_sub(record.t_ns));
-        let is_said = record.chain.iter().any(|said| said.contains(&sentence));
-        // Cycles overlap where one began late: the wait is of the one that has its part.
-        if !is_said && self.part_of_wait(record, at).is_some() {
-            self.onto(record, record.t_ns);
+    /// Lays it onto a cycle on the trace's clock. Cycles overlap where one began late: a wait for a lock is of the one that
+    /// has its part.
+    pub fn onto_cycle(&self, record: &mut BlameRecord) -> bool {
+        let (due_ns, at) = (record.t_ns, self.t_ns.saturating_sub(record.t_ns));
+        let fits = self.kind != ToldKind::Lock || self.part_of_wait(record, at).is_some();
+        fits && self.onto(record, due_ns)
+    }
+
+    /// Lays a wait for a lock onto a cycle, if that has not been done.
+    pub fn onto_cycle_once(&self, record: &mut BlameRecord) {
+        let sentence = self.lock_sentence();
+        if !record.chain.iter().any(|said| said.contains(&sentence)) {
+            self.onto_cycle(record);
         }
     }
 
@@ -396,7 +402,9 @@ mod tests {
         assert_eq!(holders, ["", "low-3"], "not of the longest one");
         r.t_ns = DUE;
         let said = r.chain.len();
-        lock.onto_once(&mut r);
+        lock.onto_cycle_once(&mut r);
         assert_eq!(r.chain.len(), said, "it was said already");
+        r.parts.iter_mut().for_each(|p| p.cause = Cause::Own);
+        assert!(!lock.onto_cycle(&mut r), "the wait is of another cycle");
     }
 }
