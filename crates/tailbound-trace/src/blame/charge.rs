@@ -23,6 +23,8 @@ const CROWDED_NS: i64 = 15_000;
 const SERVER_NEAR_NS: u64 = 200_000;
 /// How long before a stretch of the console's the message may have come.
 const CONSOLE_BEFORE_NS: u64 = 1_000_000;
+/// No CPU's idle state takes longer to leave.
+const IDLE_EXIT_MAX_NS: i64 = 3_000_000;
 /// How near a change of the frequency lies to the time that it costs, and the most that it costs.
 const FREQUENCY_NEAR_NS: u64 = 50_000;
 const FREQUENCY_MAX_NS: i64 = 1_000_000;
@@ -147,10 +149,33 @@ impl Engine {
         if let Some(other) = self.not_ready(place, s) {
             return other;
         }
+        if let Some(throttled) = self.throttled_idle(place, s) {
+            return throttled;
+        }
         if let Some(taken) = self.taken(place, s, ground) {
             return taken;
         }
-        self.frequency(place, s).unwrap_or_else(|| likely(Cause::IdleExit, who))
+        if let Some(changed) = self.frequency(place, s) {
+            return changed;
+        }
+        // An idle CPU of a guest is one that its host gave to others: it comes back when the host lets it.
+        let guest = ground.virtual_machine == Some(true) && !ground.virtual_time;
+        if guest && s.ns() >= SILENCE_NS {
+            let either = "left an idle state, or the hypervisor had the CPU";
+            return sure(Cause::Unexplained, either.to_owned());
+        }
+        if s.ns() > IDLE_EXIT_MAX_NS {
+            return sure(Cause::Unexplained, "the CPU was idle for longer than an exit takes".to_owned());
+        }
+        likely(Cause::IdleExit, who)
+    }
+
+    /// With RT throttling a CPU idles although real-time threads are ready, where nobody else is.
+    fn throttled_idle(&self, place: &Place, s: &Segment) -> Option<Charge> {
+        if place.ready.is_none_or(|ready| ready > s.from) {
+            return None;
+        }
+        self.server(place, s, ORDINARY).filter(|c| c.cause == Cause::RtThrottling)
     }
 
     /// Without a wake-up it is not known that the thread wanted the CPU, but where it was seen to wait for it.
@@ -323,7 +348,7 @@ impl Engine {
         }
     }
 
-    /// Does an ordinary thread run on time that the scheduler keeps for such?
+    /// Does an ordinary thread, or nobody, have the CPU in time that the scheduler keeps for ordinary ones?
     fn server(&self, place: &Place, s: &Segment, prio: i32) -> Option<Charge> {
         if place.prio >= ORDINARY || prio < ORDINARY {
             return None;

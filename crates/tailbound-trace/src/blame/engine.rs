@@ -93,7 +93,7 @@ pub struct Engine {
     pub(super) interrupts: Map<i32, Word>,
     pub(super) sent: VecDeque<Sent>,
     pub(super) marks: VecDeque<(u64, u32, Mark)>,
-    /// An ordinary thread got this CPU from a real-time one that was ready to run on.
+    /// An ordinary thread, or nobody, got this CPU although a real-time one was ready there.
     pub(super) given_up: VecDeque<(u64, u32)>,
     /// Who got a contended lock last.
     pub(super) owners: Map<u64, i32>,
@@ -257,6 +257,7 @@ impl Engine {
         }
         if e.pid > 0 {
             self.threads.entry(e.pid).or_default().runs(e.t_ns);
+            self.is_ready_nowhere(e.pid);
             self.got_cpu(e.pid, At { t_ns: e.t_ns, cpu: e.cpu }, true);
         }
         if known.is_some()
@@ -298,10 +299,17 @@ impl Engine {
             } => {
                 // What the kernel reports as running, or as preempted, would have run on.
                 let ready = prev_state & 0xff == 0;
-                if ready && prev > 0 && prev_prio < ORDINARY && next_prio >= ORDINARY && next > 0 {
+                let gave_up = ready && prev > 0 && prev_prio < ORDINARY;
+                if next_prio >= ORDINARY
+                    && (gave_up || self.leaves_waiting(e.cpu, next, e.t_ns))
+                {
                     self.given_up.push_back((e.t_ns, e.cpu));
                 }
                 self.leave(e, prev, prev_prio, prev_comm, ready);
+                if gave_up {
+                    self.is_ready_on(e.cpu, prev, e.t_ns);
+                }
+                self.is_ready_nowhere(next);
                 self.enter(e, next, next_prio, next_comm);
             }
             Event::Waking { pid, prio, cpu, comm } => self.waking(e, pid, prio, cpu, comm),
@@ -309,9 +317,11 @@ impl Engine {
                 if let Some(thread) = self.threads.get_mut(&pid) {
                     thread.cpu = cpu;
                 }
+                self.is_ready_elsewhere(cpu, pid, e.t_ns);
             }
             Event::Migrate { pid, from, to } => {
                 self.threads.entry(pid).or_default().cpu = to;
+                self.is_ready_elsewhere(to, pid, e.t_ns);
                 self.mark(e, Mark::Moved(pid, from, to));
             }
             Event::Prio { pid, old, new } => {
@@ -461,6 +471,9 @@ impl Engine {
         if !matches!(thread.state, State::Running) {
             thread.state = State::Ready(e.t_ns);
             thread.woken(e.t_ns, if e.flags.in_thread() { e.pid } else { 0 });
+            if prio < ORDINARY {
+                self.is_ready_on(cpu, pid, e.t_ns);
+            }
         }
         if !self.watches(pid) {
             return;
