@@ -111,6 +111,12 @@ impl Engine {
         self.cpus.get(&place.cpu).is_none_or(|c| c.records_between(s.from, s.to) == 0)
     }
 
+    /// Did its CPU record nothing for so long, most of the segment, that a hypervisor may have had it?
+    fn mostly_silent(&self, place: &Place, s: &Segment) -> bool {
+        let gap = self.cpus.get(&place.cpu).map_or(i64::MAX, |c| c.longest_gap(s.from, s.to));
+        gap >= SILENCE_NS && gap.saturating_mul(2) >= s.ns()
+    }
+
     fn by_events(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
         let who = self.who(place.cpu, s);
         match s.what {
@@ -165,7 +171,10 @@ impl Engine {
             return sure(Cause::Unexplained, either.to_owned());
         }
         if s.ns() > IDLE_EXIT_MAX_NS {
-            return sure(Cause::Unexplained, "the CPU was idle for longer than an exit takes".to_owned());
+            return sure(
+                Cause::Unexplained,
+                "the CPU was idle for longer than an exit takes".to_owned(),
+            );
         }
         likely(Cause::IdleExit, who)
     }
@@ -216,7 +225,8 @@ impl Engine {
             return changed;
         }
         // A measured loop of ours does nothing in which time could pass.
-        if place.ours && !ground.virtual_time && self.silent(place, s) {
+        let silent = self.silent(place, s) || self.mostly_silent(place, s);
+        if place.ours && !ground.virtual_time && silent {
             return match ground.virtual_machine {
                 Some(true) => {
                     likely(Cause::Host, "it had the CPU, and nothing was recorded".to_owned())
@@ -290,7 +300,8 @@ impl Engine {
         if s.irqs_off && (ground.virtual_machine == Some(false) || ground.virtual_time) {
             return sure(Cause::InterruptsOff, who);
         }
-        if s.irqs_off {
+        // One record behind a long silence does not show that the CPU went on all the time.
+        if s.irqs_off && !self.mostly_silent(place, s) {
             return likely(Cause::InterruptsOff, who);
         }
         if let Some(taken) = self.taken(place, s, ground) {

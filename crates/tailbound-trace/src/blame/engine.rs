@@ -300,9 +300,7 @@ impl Engine {
                 // What the kernel reports as running, or as preempted, would have run on.
                 let ready = prev_state & 0xff == 0;
                 let gave_up = ready && prev > 0 && prev_prio < ORDINARY;
-                if next_prio >= ORDINARY
-                    && (gave_up || self.leaves_waiting(e.cpu, next, e.t_ns))
-                {
+                if next_prio >= ORDINARY && (gave_up || self.leaves_waiting(e.cpu, next, e.t_ns)) {
                     self.given_up.push_back((e.t_ns, e.cpu));
                 }
                 self.leave(e, prev, prev_prio, prev_comm, ready);

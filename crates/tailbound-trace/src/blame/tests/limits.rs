@@ -79,3 +79,31 @@ fn an_idle_cpu_of_a_guest_may_have_been_its_hosts() {
     assert_eq!(idle(300_000).metal().culprit().0, Cause::IdleExit);
     assert_eq!(idle(20_000_000).metal().culprit().0, Cause::Unexplained);
 }
+
+#[test]
+fn a_record_behind_a_long_silence_does_not_say_who_had_the_cpu() {
+    let guest = Ground { virtual_machine: Some(true), ..Ground::default() };
+    // A guest that was stopped for 20 ms goes on where its kernel makes a record, interrupts disabled.
+    let held_off = || {
+        Story::new(5, 120)
+            .then(20_000_000, 0, 5, IRQS_OFF, Event::Wakeup { pid: 4, cpu: 0 })
+            .timer(20_001_000, 5)
+            .target(20_005_000, 5, 120)
+    };
+    let record = held_off().explain(guest);
+    let (cause, who) = record.culprit();
+    assert_eq!(cause, Cause::Unexplained, "{:#?}", record.parts);
+    assert!(who.contains("t5-5, or the hypervisor had the CPU"), "{who}");
+    assert_eq!(held_off().culprit(), named(Cause::InterruptsOff, "t5-5"), "nobody stops metal");
+    // The same while the measured loop had the CPU, which only reads its clock.
+    let mut on_its_way = Story::new(5, 120).timer(200, 5).target(5_000, 5, 120).then(
+        6_000,
+        0,
+        TARGET,
+        THREAD,
+        Event::Wakeup { pid: 4, cpu: 0 },
+    );
+    on_its_way.end = 20_000_000;
+    let record = on_its_way.explain(guest);
+    assert_eq!(record.culprit().0, Cause::Host, "{:#?}", record.parts);
+}
