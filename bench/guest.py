@@ -5,7 +5,7 @@
 For what virtual time cannot have: a guest that is stopped from outside (SIGSTOP of QEMU), interrupts that QEMU's
 control line sends. What the script leaves in /run/out comes back into the folder --out.
 
-    bench/guest.py --kernel VMLINUZ --script FILE --out FOLDER [--smp N] [--program FILE]… [--append WORDS]
+    bench/guest.py --kernel VMLINUZ --script FILE --out FOLDER [--smp N] [--program [NAME=]FILE]… [--append WORDS]
                    [--icount] [--stop-ms MS --stop-every-ms MS] [--nmi-every-ms MS] [--limit-s S]
 
 The stops and interrupts begin when the script writes `begin` to /dev/ttyS1 and end with `end`. A stop is written to
@@ -56,8 +56,9 @@ def tree(programs, script, more):
         files["/".join(parts)] = (stat.S_IFREG | mode, data)
 
     for program in [*TOOLS, *programs]:
+        name, _, program = program.rpartition("=")
         here = program if "/" in program else subprocess.run(["sh", "-c", f"command -v {program}"], capture_output=True, text=True).stdout.strip()
-        add("bin/" + os.path.basename(program), open(here, "rb").read())
+        add("bin/" + (name or os.path.basename(program)), open(here, "rb").read())
         libraries = subprocess.run(["ldd", here], capture_output=True, text=True).stdout
         for library in re.findall(r"(/\S+\.so\S*)", libraries):
             add(library, open(library, "rb").read())

@@ -145,7 +145,7 @@ mod tests {
     fn a_page_comes_when_it_is_brought() {
         let paged = match Paged::new(4) {
             Ok(paged) => Arc::new(paged),
-            Err(e) => return println!("skipped: {e}"),
+            Err(e) => return tailbound_testing::skip("userfaultfd", e),
         };
         let toucher = Arc::clone(&paged);
         let waits = thread::spawn(move || toucher.touch(2));
