@@ -18,7 +18,7 @@ def samples(path, limit_ns, most_ns):
     lines = [json.loads(line) for line in open(path, encoding="utf-8")]
     cycles = [line for line in lines if line["type"] == "cycle"]
     if not cycles:
-        late = [line for line in lines if line["type"] == "blame"]
+        late = [line for line in lines if line["type"] == "blame" and not line.get("near")]
         return [line["parts"] for line in late if not most_ns or line["latency_ns"] <= most_ns]
     return [one["parts"] for line in cycles for one in line["worst"] if one["latency_ns"] > limit_ns]
 
@@ -56,6 +56,9 @@ def main():
         if cause in causes.split("/") and all(w in name for w in who.split("&")):
             right += 1
             sure += how == "sure"
+        elif cause in causes.split("/") and path.endswith(".json") and "from" not in name:
+            # What was sent before the first event.
+            both += 1
         elif cause == "unexplained" and (who or plant == "stalled") and (who in name or "hypervisor" in name):
             both += 1
         elif ground == "lab" or "load/" in name or who and who in name:

@@ -7,7 +7,7 @@
 //! that one is made in a guest of the lab alone.
 //! Source: the kernel's admin-guide/sysrq.rst (`l`, `t`), lib/nmi_backtrace.c.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write as _;
 
 use super::hotplug::is_guest;
@@ -37,27 +37,25 @@ pub(super) fn task_list(options: Options, cpus: &[u32]) -> Started {
         ));
     }
     // Everything is printed.
-    fs::write(LEVELS, "8").on(LEVELS)?;
+    open(LEVELS)?.write_all(b"8").on(LEVELS)?;
     asks(options, cpus.last().copied().unwrap_or(0), b"t")
 }
 
 fn asks(options: Options, cpu: u32, request: &'static [u8]) -> Started {
-    let open = || {
-        File::options()
-            .write(true)
-            .open(REQUESTS)
-            .on(REQUESTS)
-            .remedy("needs root and a kernel with CONFIG_MAGIC_SYSRQ")
-    };
-    open()?;
+    open(REQUESTS)?;
     let threads = Threads::new(1)?;
     threads.spawn(0, Some(cpu), move |count| {
         let mut pace = Pace::new(options);
         loop {
-            open()?.write_all(request).on(REQUESTS)?;
+            open(REQUESTS)?.write_all(request).on(REQUESTS)?;
             count(1);
             pace.wait();
         }
     })?;
     Ok(Box::new(threads))
+}
+
+fn open(path: &'static str) -> Result<File, Failure> {
+    let needs = "needs root and a kernel with CONFIG_MAGIC_SYSRQ";
+    File::options().write(true).open(path).on(path).remedy(needs)
 }

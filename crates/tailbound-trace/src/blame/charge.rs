@@ -23,6 +23,8 @@ const CROWDED_NS: i64 = 15_000;
 const SERVER_NEAR_NS: u64 = 200_000;
 /// How long before a stretch of the console's the message may have come.
 const CONSOLE_BEFORE_NS: u64 = 1_000_000;
+/// A handler of a timer or of another CPU's request that takes longer, without a record, was stopped by a host.
+const HANDLER_MAX_NS: i64 = 2_000_000;
 /// No CPU's idle state takes longer to leave.
 const IDLE_EXIT_MAX_NS: i64 = 3_000_000;
 /// How near a change of the frequency lies to the time that it costs, and the most that it costs.
@@ -95,6 +97,12 @@ impl Engine {
     pub(super) fn charge(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
         let mut charge = self.by_events(place, s, ground);
         let may_be_taken = ground.virtual_machine != Some(false) && !ground.virtual_time;
+        let quick = matches!(s.what, What::Timer(_) | What::Ipi(..) | What::Vector(_));
+        if ground.virtual_machine == Some(true) && may_be_taken && quick && self.lasts(place, s) {
+            let or =
+                format!("{}, or the hypervisor had the CPU", charge.cause.sentence(&charge.who));
+            return sure(Cause::Unexplained, or);
+        }
         if may_be_taken
             && charge.sureness == Sureness::Sure
             && charge.cause.is_foreign()
@@ -104,6 +112,12 @@ impl Engine {
             charge.sureness = Sureness::Likely;
         }
         charge
+    }
+
+    /// Is it silent for longer than handlers of timers and of other CPUs' requests take?
+    fn lasts(&self, place: &Place, s: &Segment) -> bool {
+        let gap = self.cpus.get(&place.cpu).map_or(i64::MAX, |c| c.longest_gap(s.from, s.to));
+        gap >= HANDLER_MAX_NS
     }
 
     /// Did its CPU record nothing within the segment?

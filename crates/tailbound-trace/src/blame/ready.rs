@@ -47,7 +47,7 @@ impl Engine {
                 t.prio < ORDINARY && t.prio >= 0 && matches!(t.state, State::Ready(_))
             });
             let for_ns = t_ns.saturating_sub(*since);
-            waits && *pid != next && for_ns >= SETTLED_NS && for_ns < STALE_NS
+            waits && *pid != next && (SETTLED_NS..STALE_NS).contains(&for_ns)
         })
     }
 }

@@ -107,3 +107,23 @@ fn a_record_behind_a_long_silence_does_not_say_who_had_the_cpu() {
     let record = on_its_way.explain(guest);
     assert_eq!(record.culprit().0, Cause::Host, "{:#?}", record.parts);
 }
+
+#[test]
+fn a_handler_that_is_silent_for_very_long_may_have_been_stopped_by_the_host() {
+    let guest = Ground { virtual_machine: Some(true), ..Ground::default() };
+    let story = |to: u64| {
+        Story::new(5, 120)
+            .timer(200, 5)
+            .then(3_500, 0, 5, HARD, Event::VectorEntry(Vector::Timer))
+            .then(3_600, 0, 5, HARD, Event::TimerExpire { timer: 9, function: SERVER, now_ns: 0 })
+            .then(to, 0, 5, HARD, Event::VectorExit(Vector::Timer))
+            .target(to + 1_000, 5, 120)
+    };
+    let record = story(20_000_000).explain(guest);
+    assert_eq!(
+        record.culprit(),
+        (Cause::Unexplained, "timer interrupt dl_task_timer, or the hypervisor had the CPU")
+    );
+    assert_eq!(story(900_000).explain(guest).culprit().0, Cause::TimerInterrupt);
+    assert_eq!(story(20_000_000).culprit().0, Cause::TimerInterrupt, "on metal it is its own");
+}
