@@ -5,7 +5,7 @@
     bench/culprits-tally.py FILE PLANT GROUND KERNEL CAUSES WHO LIMIT_NS MOST_NS
 
 FILE is a run file (lines `blame`), one of `tailbound watch` (the longest cycles of its line `cycle`), or the JSON of `tailbound
-interruptions` (whoever sent an interrupt to the CPU). GROUND is `host` where others work too, else `lab`. Cycles up to
+interruptions` (interrupts that the load sent, against those that were named at their receiver). GROUND is `host` where others work too, else `lab`. Cycles up to
 LIMIT_NS are not late; samples later than MOST_NS (0: none) are not counted.
 """
 import collections, json, sys
@@ -39,26 +39,33 @@ def culprit(parts):
     return (*pick, longest[pick][1])
 
 
-def interruptions(path):
-    """The same of each interrupt that another CPU sent and that was received as one with a function."""
-    taken = [row for cpu in json.load(open(path, encoding="utf-8"))["cpus"] for row in cpu["taken"]]
-    # The handler of all of them is told around the function that was asked for.
-    asked = [r for r in taken if r["kind"] == "ipi" and "generic_smp_call" not in r["who"]]
-    return [("ipi", r["who"], "sure") for r in asked for _ in range(r["count"])]
+def interruptions(path, callsite, who):
+    """What the load sent in that function of the kernel, as the sender's CPU recorded it, and what the receiver's named."""
+    found = json.load(open(path, encoding="utf-8"))
+    sent = sum(s["count"] for s in found["senders"] if s["callsite"] == callsite and s["who"].startswith("load/"))
+    rows = [row for cpu in found["cpus"] for row in cpu["taken"] if row["kind"] == "ipi"]
+    function, sender = who.split("&")
+    of_it = [row for row in rows if function in row["who"]]
+    right = sum(row["count"] for row in of_it if sender in row["who"])
+    # Of the first ones it was not recorded who sent them.
+    both = min(sum(row["count"] for row in of_it if "from" not in row["who"]), max(0, sent - right))
+    named = [("ipi", who.replace("&", " "), "sure")] * right
+    return named, both, max(0, sent - right - both)
 
 
 def main():
     path, plant, ground, kernel, causes, who, limit_ns, most_ns = sys.argv[1:9]
-    named = interruptions(path) if path.endswith(".json") else [culprit(p) for p in samples(path, int(limit_ns), int(most_ns))]
     right = sure = both = 0
     confused, others = collections.Counter(), collections.Counter()
+    if path.endswith(".json"):
+        named, both, lost = interruptions(path, causes.split("/")[1], who)
+        confused[("not received as one", "sure")] += lost
+    else:
+        named = [culprit(p) for p in samples(path, int(limit_ns), int(most_ns))]
     for cause, name, how in named:
         if cause in causes.split("/") and all(w in name for w in who.split("&")):
             right += 1
             sure += how == "sure"
-        elif cause in causes.split("/") and path.endswith(".json") and "from" not in name:
-            # What was sent before the first event.
-            both += 1
         elif cause == "unexplained" and (who or plant == "stalled") and (who in name or "hypervisor" in name):
             both += 1
         elif ground == "lab" or "load/" in name or who and who in name:
@@ -68,7 +75,7 @@ def main():
             others[(cause, how)] += 1
 
     def cell(counts):
-        words = [f"{n} {c}" + ("" if h == "sure" else f" ({h})") for (c, h), n in counts.most_common()]
+        words = [f"{n} {c}" + ("" if h == "sure" else f" ({h})") for (c, h), n in counts.most_common() if n]
         return ", ".join(words) or "-"
 
     planted = right + both + sum(confused.values())

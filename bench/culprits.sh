@@ -53,8 +53,8 @@ console|culprit:kind=task-list|300us|console|load/0|l|run|-D 1500ms
 inversion|culprit:kind=inversion|500us|priority-inversion|load/2&behind load/1|lh|watch|
 inversion, inherited|culprit:kind=inversion-pi|100us|blocked|load/2|lh|watch|
 page-faults|culprit:kind=page-faults|500us|page-fault|load/1|lh|watch|
-barriers|interrupts:kind=ipi|0us|ipi|ipi_mb (membarrier)&from load/|hg|sent|
-unmapped pages|tlb:size=2M|0us|ipi|flush_tlb_func (TLB flush)&from load/|hg|sent|
+barriers|interrupts:kind=ipi|0us|ipi/membarrier_private_expedited|ipi_mb (membarrier)&from load/|hg|sent|
+unmapped pages|tlb:size=2M|0us|ipi/on_each_cpu_cond_mask|flush_tlb_func (TLB flush)&from load/|hg|sent|
 nmi|culprit:kind=nmi,interval=50ms|200us|nmi|nmi_cpu_backtrace_handler|g|run|
 stalled|cpu:cpus=0|15ms|host||g|stalled|
 hotplug|culprit:kind=hotplug,cpus=1|50us|stop-machine|migration|l|run|--smp 2 --cpus 0
@@ -110,8 +110,7 @@ in_guest() { # name, load, limit, how, file
     folder=$5.guest
     image=${GUEST_KERNEL:-}
     if [ -z "$image" ]; then
-        for image in "${TAILBOUND_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/tailbound/lab}"/kernels/*/boot/vmlinuz-6.12*[0-9]-amd64 \
-            "${TAILBOUND_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/tailbound/lab}"/kernels/*/boot/vmlinuz-6.12*deb12-amd64; do
+        for image in "${TAILBOUND_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/tailbound/lab}"/kernels/*/boot/vmlinuz-6.12*[0-9]-amd64; do
             [ -e "$image" ] && break
         done
     fi
