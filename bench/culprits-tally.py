@@ -5,8 +5,8 @@
     bench/culprits-tally.py FILE PLANT GROUND KERNEL CAUSES WHO LIMIT_NS MOST_NS
 
 FILE is a run file (lines `blame`), one of `tailbound watch` (the longest cycles of its line `cycle`), or the JSON of `tailbound
-interruptions` (interrupts that the load sent, against those that were named at their receiver). GROUND is `host` where others work too, else `lab`. Cycles up to
-LIMIT_NS are not late; samples later than MOST_NS (0: none) are not counted.
+interruptions` (interrupts that the load sent, against those that were named at their receiver). GROUND is `host` where others work
+too, else `lab`. Cycles up to LIMIT_NS are not late; samples later than MOST_NS (0: none) are not counted.
 """
 import collections, json, sys
 
@@ -63,12 +63,12 @@ def main():
     else:
         named = [culprit(p) for p in samples(path, int(limit_ns), int(most_ns))]
     for cause, name, how in named:
-        if cause in causes.split("/") and all(w in name for w in who.split("&")):
+        if cause in causes.split("/") and any(all(w in name for w in one.split("&")) for one in who.split(";")):
             right += 1
             sure += how == "sure"
-        elif cause == "unexplained" and (who or plant == "stalled") and (who in name or "hypervisor" in name):
+        elif cause == "unexplained" and (who or "hypervisor") in name:
             both += 1
-        elif ground == "lab" or "load/" in name or who and who in name:
+        elif ground == "lab" or cause != "unexplained" and "load/" in name:
             confused[(cause, how)] += 1
         else:
             # Another program's, or nobody's: what it did at that moment is not known here.

@@ -35,14 +35,14 @@ cpu=$(($(getconf _NPROCESSORS_ONLN) - 1))
 LAB_KERNELS=${LAB_KERNELS:-debian:6.12 debian:6.12-rt}
 LAB_OLD_KERNELS=${LAB_OLD_KERNELS:-debian:6.1 debian:6.1-rt}
 
-# name | load | limit (lab,host) | cause(s), / between | names in `who`, & between | where | how | more options of `lab run`
+# name | load | limit (lab,host) | cause(s), / between | names in `who`, & between all of them, ; between those of which one will do | where | how | more options of `lab run`
 # where: l lab, h host, g guest, o the lab's old kernels. how: run; watch (a thread of the load's own); sent (interrupts of other CPUs).
 plants() {
     cat <<'PLANTS'
 higher-priority|culprit:kind=higher-priority|300us|higher-priority|load/0|lh|run|
-fair-server|culprit:kind=fair-server,interval=2s|5ms|fair-server|load/0|lh|run|-D 4500ms
-rt-throttling|culprit:kind=fair-server,interval=2s|5ms|rt-throttling|load/0|o|run|-D 4500ms
-rt-throttling, CPU idle|culprit:kind=higher-priority,priority=1,busy=990ms,interval=1100ms|5ms|rt-throttling||o|run|-D 4500ms
+fair-server|culprit:kind=fair-server,interval=2s|5ms,20ms|fair-server|load/0|lh|run|-D 2200ms
+rt-throttling|culprit:kind=fair-server,interval=2s|5ms|rt-throttling|load/0|o|run|-D 2200ms
+rt-throttling, CPU idle|culprit:kind=higher-priority,priority=1,busy=990ms,interval=1100ms|5ms|rt-throttling||o|run|-D 2500ms
 long-call|culprit:kind=long-call|300us|not-preemptible|load/0|lh|run|
 kworker|culprit:kind=kworker|100us,300us|workqueue|flush_to_ldisc|lh|run|
 softirq|culprit:kind=softirq|300us|softirq|NET_RX|lh|run|
@@ -57,7 +57,7 @@ barriers|interrupts:kind=ipi|0us|ipi/membarrier_private_expedited|ipi_mb (membar
 unmapped pages|tlb:size=2M|0us|ipi/on_each_cpu_cond_mask|flush_tlb_func (TLB flush)&from load/|hg|sent|
 nmi|culprit:kind=nmi,interval=50ms|200us|nmi|nmi_cpu_backtrace_handler|g|run|
 stalled|cpu:cpus=0|15ms|host||g|stalled|
-hotplug|culprit:kind=hotplug,cpus=1|50us|stop-machine|migration|l|run|--smp 2 --cpus 0
+hotplug|culprit:kind=hotplug,cpus=1|50us|stop-machine/workqueue/ipi/not-preemptible/interrupts-off|migration/;work_for_cpu_fn;check_tsc_sync;load/0|l|run|--smp 2 --cpus 0 -D 1500ms
 nobody|none|12us|kernel-path/thread||l|run|
 PLANTS
 }

@@ -8,8 +8,8 @@
 
 use tailbound_core::blame::{Cause, Phase, Sureness};
 
-use super::cpu::{Segment, What};
-use super::engine::{Engine, Mark};
+use super::cpu::{Cpu, Segment, What};
+use super::engine::{Engine, Mark, STOPPER};
 use super::explain::Ground;
 use super::thread::ORDINARY;
 
@@ -420,15 +420,17 @@ impl Engine {
     }
 
     fn is_stopper(&self, pid: i32) -> bool {
-        self.threads.get(&pid).is_some_and(|t| t.comm.as_str().starts_with("migration/"))
+        self.threads.get(&pid).is_some_and(|t| t.comm.as_str().starts_with(STOPPER))
     }
 
     /// A CPU's stopper thread: for one CPU, or for all of them at once.
     fn stopper(&self, s: &Segment, who: String) -> Charge {
         let stops = |x: &Segment| x.what.is_thread() && self.is_stopper(x.pid);
+        // Of a CPU that is taken off the begin alone is recorded.
         let on = |from, to| {
-            let cpus = self.cpus.values();
-            cpus.filter(|c| c.between(from, to, What::Thread).iter().any(stops)).count()
+            let begun = |cpu| self.marked(from, to, |c, m| c == cpu && *m == Mark::Stopper);
+            let has = |c: &Cpu| c.between(from, to, What::Thread).iter().any(stops);
+            self.cpus.iter().filter(|(cpu, c)| has(c) || begun(**cpu)).count()
         };
         // They do not begin and end at one moment, and a CPU that is taken off does not come back.
         let near = s.to - s.from;
@@ -440,8 +442,18 @@ impl Engine {
     }
 
     fn console(&self, place: &Place, s: &Segment) -> bool {
+        // What the thread did after it had made another record is not the message any more.
         let from = s.from.saturating_sub(CONSOLE_BEFORE_NS);
-        self.marked(from, s.to, |cpu, m| cpu == place.cpu && *m == Mark::Console)
+        let here = self.marks_between(from, s.to).filter(|(_, cpu, _)| *cpu == place.cpu);
+        let mut prints = false;
+        for (t, _, mark) in here {
+            match mark {
+                Mark::Console => prints = true,
+                Mark::ConsoleDone if *t <= s.from => prints = false,
+                _ => {}
+            }
+        }
+        prints
     }
 
     /// `hackbench-3975 (last got by hackbench-3838)`.

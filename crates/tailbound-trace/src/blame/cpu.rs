@@ -84,6 +84,8 @@ pub(super) struct Cpu {
     pub(super) segments: VecDeque<Segment>,
     /// Real-time threads that are ready here and have no CPU, each since when.
     pub(super) ready: Vec<(i32, u64)>,
+    /// A message went to the kernel's log, and its thread has made no other record since.
+    pub(super) prints: bool,
     /// Times of its records.
     pub(super) times: VecDeque<u64>,
     open_from: u64,

@@ -28,6 +28,8 @@ const KEPT_MAX: usize = 1 << 20;
 /// and the next event of one that has not tells its name again.
 const THREADS_MAX: usize = 32_768;
 
+/// The threads that stop CPUs, with the CPU's number behind it.
+pub(super) const STOPPER: &str = "migration/";
 /// No interrupt comes so late: what is further apart are two clocks.
 const ANOTHER_CLOCK_NS: u64 = 1_000_000_000;
 
@@ -76,6 +78,10 @@ pub(super) enum Mark {
     Fault(i32),
     /// A message went to the kernel's log.
     Console,
+    /// The first record since then that the thread itself made: the message had been written.
+    ConsoleDone,
+    /// A CPU's stopper thread got the CPU.
+    Stopper,
     /// The frequency of this CPU changed, to so many kHz.
     Frequency(u32, u64),
     /// This thread was moved from one CPU to another.
@@ -229,7 +235,14 @@ impl Engine {
         let thread = self.thread_what(e.cpu);
         let cpu = self.cpus.entry(e.cpu).or_default();
         cpu.close(e.t_ns, thread, e.flags);
+        let prints = cpu.prints && e.flags.in_thread() && e.event != Event::Console;
+        if prints {
+            cpu.prints = false;
+        }
         cpu.settle(e.flags);
+        if prints {
+            self.mark(e, Mark::ConsoleDone);
+        }
         self.resync(e);
         self.event(e);
         if let Some(cpu) = self.cpus.get_mut(&e.cpu) {
@@ -299,6 +312,9 @@ impl Engine {
             } => {
                 // What the kernel reports as running, or as preempted, would have run on.
                 let ready = prev_state & 0xff == 0;
+                if next_comm.as_str().starts_with(STOPPER) {
+                    self.mark(e, Mark::Stopper);
+                }
                 let gave_up = ready && prev > 0 && prev_prio < ORDINARY;
                 if next_prio >= ORDINARY && (gave_up || self.leaves_waiting(e.cpu, next, e.t_ns)) {
                     self.given_up.push_back((e.t_ns, e.cpu));
@@ -345,7 +361,10 @@ impl Engine {
             }
             Event::WorkEnd => self.threads.entry(e.pid).or_default().work = None,
             Event::PageFault { .. } => self.mark(e, Mark::Fault(e.pid)),
-            Event::Console => self.mark(e, Mark::Console),
+            Event::Console => {
+                self.mark(e, Mark::Console);
+                self.cpus.entry(e.cpu).or_default().prints = true;
+            }
             Event::Frequency { cpu, khz } => self.mark(e, Mark::Frequency(cpu, khz)),
             Event::IpiSend { cpu, callsite, callback } => {
                 self.send(e, 1u64.checked_shl(cpu).unwrap_or(0), callsite, callback);

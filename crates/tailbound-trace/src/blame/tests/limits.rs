@@ -127,3 +127,36 @@ fn a_handler_that_is_silent_for_very_long_may_have_been_stopped_by_the_host() {
     assert_eq!(story(900_000).explain(guest).culprit().0, Cause::TimerInterrupt);
     assert_eq!(story(20_000_000).culprit().0, Cause::TimerInterrupt, "on metal it is its own");
 }
+
+#[test]
+fn a_message_is_over_where_its_thread_makes_another_record() {
+    let told = |between: Option<Event>| {
+        let story = Story::new(5, 120).then(100, 0, 5, IRQS_OFF, Event::Console);
+        let story = match between {
+            Some(event) => story.then(5_000, 0, 5, THREAD, event),
+            None => story,
+        };
+        story
+            .then(80_000, 0, 5, IRQS_OFF, Event::Wakeup { pid: 4, cpu: 0 })
+            .timer(81_000, 5)
+            .target(85_000, 5, 120)
+            .culprit()
+            .0
+    };
+    assert_eq!(told(None), Cause::Console);
+    assert_eq!(told(Some(Event::Console)), Cause::Console, "the next line");
+    assert_eq!(told(Some(Event::Wakeup { pid: 9, cpu: 0 })), Cause::InterruptsOff);
+}
+
+#[test]
+fn a_cpu_that_is_taken_off_was_stopped_though_nothing_more_is_recorded_there() {
+    let stopper = |pid| switch((5, 120, 0), (pid, -1));
+    let story = Story::new(5, 120)
+        .then(10, 0, 5, THREAD, stopper(STOPPER))
+        .then(20, 1, 5, THREAD, stopper(STOPPER + 1))
+        // On again: the idle task, and no record of how the stopper left.
+        .then(84_000, 1, 0, THREAD, Event::Idle { state: None })
+        .timer(80_000, STOPPER)
+        .target(85_000, STOPPER, -1);
+    assert_eq!(story.culprit(), named(Cause::StopMachine, "migration/0-20"));
+}
