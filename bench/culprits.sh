@@ -40,7 +40,7 @@ LAB_OLD_KERNELS=${LAB_OLD_KERNELS:-debian:6.1 debian:6.1-rt}
 plants() {
     cat <<'PLANTS'
 higher-priority|culprit:kind=higher-priority|300us|higher-priority|load/0|lh|run|
-fair-server|culprit:kind=fair-server,interval=2s|5ms,20ms|fair-server|load/0|lh|run|-D 2200ms
+fair-server|culprit:kind=fair-server,interval=2s|5ms,20ms|fair-server|load/0|lh|run|-D 4500ms
 rt-throttling|culprit:kind=fair-server,interval=2s|5ms|rt-throttling|load/0|o|run|-D 2200ms
 rt-throttling, CPU idle|culprit:kind=higher-priority,priority=1,busy=990ms,interval=1100ms|5ms|rt-throttling||o|run|-D 2500ms
 long-call|culprit:kind=long-call|300us|not-preemptible|load/0|lh|run|

@@ -301,31 +301,7 @@ impl Engine {
 
     fn event(&mut self, e: &Entry) {
         match e.event {
-            Event::Switch {
-                prev,
-                prev_prio,
-                prev_state,
-                prev_comm,
-                next,
-                next_prio,
-                next_comm,
-            } => {
-                // What the kernel reports as running, or as preempted, would have run on.
-                let ready = prev_state & 0xff == 0;
-                if next_comm.as_str().starts_with(STOPPER) {
-                    self.mark(e, Mark::Stopper);
-                }
-                let gave_up = ready && prev > 0 && prev_prio < ORDINARY;
-                if next_prio >= ORDINARY && (gave_up || self.leaves_waiting(e.cpu, next, e.t_ns)) {
-                    self.given_up.push_back((e.t_ns, e.cpu));
-                }
-                self.leave(e, prev, prev_prio, prev_comm, ready);
-                if gave_up {
-                    self.is_ready_on(e.cpu, prev, e.t_ns);
-                }
-                self.is_ready_nowhere(next);
-                self.enter(e, next, next_prio, next_comm);
-            }
+            Event::Switch { .. } => self.switch(e),
             Event::Waking { pid, prio, cpu, comm } => self.waking(e, pid, prio, cpu, comm),
             Event::Wakeup { pid, cpu } => {
                 if let Some(thread) = self.threads.get_mut(&pid) {
@@ -387,6 +363,30 @@ impl Engine {
             Event::SysEnter { .. } | Event::SysExit { .. } => {}
             _ => self.frames(e),
         }
+    }
+
+    /// A CPU goes over from one thread to another.
+    fn switch(&mut self, e: &Entry) {
+        let Event::Switch { prev, prev_prio, prev_state, prev_comm, next, next_prio, next_comm } =
+            e.event
+        else {
+            return;
+        };
+        // What the kernel reports as running, or as preempted, would have run on.
+        let ready = prev_state & 0xff == 0;
+        if next_comm.as_str().starts_with(STOPPER) {
+            self.mark(e, Mark::Stopper);
+        }
+        let gave_up = ready && prev > 0 && prev_prio < ORDINARY;
+        if next_prio >= ORDINARY && (gave_up || self.leaves_waiting(e.cpu, next, e.t_ns)) {
+            self.given_up.push_back((e.t_ns, e.cpu));
+        }
+        self.leave(e, prev, prev_prio, prev_comm, ready);
+        if gave_up {
+            self.is_ready_on(e.cpu, prev, e.t_ns);
+        }
+        self.is_ready_nowhere(next);
+        self.enter(e, next, next_prio, next_comm);
     }
 
     /// Begins and ends of what lies over threads.
