@@ -68,7 +68,7 @@ def main():
             sure += how == "sure"
         elif cause == "unexplained" and (who or "hypervisor") in name:
             both += 1
-        elif ground == "lab" or cause != "unexplained" and "load/" in name:
+        elif cause != "unexplained" and (ground == "lab" or "load/" in name):
             confused[(cause, how)] += 1
         else:
             # Another program's, or nobody's: what it did at that moment is not known here.

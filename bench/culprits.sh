@@ -41,8 +41,8 @@ plants() {
     cat <<'PLANTS'
 higher-priority|culprit:kind=higher-priority|300us|higher-priority|load/0|lh|run|
 fair-server|culprit:kind=fair-server,interval=2s|5ms,20ms|fair-server|load/0|lh|run|-D 4500ms
-rt-throttling|culprit:kind=fair-server,interval=2s|5ms|rt-throttling|load/0|o|run|-D 2200ms
-rt-throttling, CPU idle|culprit:kind=higher-priority,priority=1,busy=990ms,interval=1100ms|5ms|rt-throttling||o|run|-D 2500ms
+rt-throttling|culprit:kind=fair-server,interval=2s|5ms|rt-throttling|load/0|o|run|-D 4500ms
+rt-throttling, CPU idle|culprit:kind=higher-priority,priority=1,busy=990ms,interval=1100ms|5ms|rt-throttling||o|run|-D 4500ms
 long-call|culprit:kind=long-call|300us|not-preemptible|load/0|lh|run|
 kworker|culprit:kind=kworker|100us,300us|workqueue|flush_to_ldisc|lh|run|
 softirq|culprit:kind=softirq|300us|softirq|NET_RX|lh|run|
@@ -58,7 +58,7 @@ unmapped pages|tlb:size=2M|0us|ipi/on_each_cpu_cond_mask|flush_tlb_func (TLB flu
 nmi|culprit:kind=nmi,interval=50ms|200us|nmi|nmi_cpu_backtrace_handler|g|run|
 stalled|cpu:cpus=0|15ms|host||g|stalled|
 hotplug|culprit:kind=hotplug,cpus=1|50us|stop-machine/workqueue/ipi/not-preemptible/interrupts-off|migration/;work_for_cpu_fn;check_tsc_sync;load/0|l|run|--smp 2 --cpus 0 -D 1500ms
-nobody|none|12us|kernel-path/thread||l|run|
+nobody|none|12us|kernel-path/own/tracing||l|run|
 PLANTS
 }
 

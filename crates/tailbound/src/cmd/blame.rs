@@ -109,7 +109,7 @@ fn none_taken_apart(run: &Run, above_ns: Option<i64>) -> String {
     let latest = user.filter_map(|t| t.wakeup.max_ns).max();
     match (latest, above_ns) {
         (Some(latest), Some(above)) if latest > above => format!(
-            "the latest wake-up of this run came {} late, but none was taken apart: the events of that time were not read before they were overwritten, which is what happens where something keeps `tailbound` itself from its CPU",
+            "the latest wake-up of this run came {} late, but none was taken apart: for that `tailbound` itself needs a CPU several times a second, and it had none at that time",
             format_ns_i64(latest)
         ),
         _ => "no wake-up of this run was late enough to be taken apart".to_owned(),
