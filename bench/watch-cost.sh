@@ -75,7 +75,7 @@ one() { # variant, calls: appends the CPU time
     n=$2
     case $variant in
     alone) "$folder/load" "$cycles" "$n" 2> "$folder/err" ;;
-    watch) "$tailbound" watch -q --json -- "$folder/load" "$cycles" "$n" > "$folder/out" 2> "$folder/err" ;;
+    watch) "$tailbound" watch -q --plain --json -- "$folder/load" "$cycles" "$n" > "$folder/out" 2> "$folder/err" ;;
     trace-cmd)
         # It reads its buffers while it runs, as watch does.
         # shellcheck disable=SC2046

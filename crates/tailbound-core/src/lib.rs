@@ -35,6 +35,7 @@ pub mod rules;
 pub mod run;
 pub mod runfile;
 pub mod spec;
+pub mod stretches;
 mod sums_as_text;
 pub mod tasks;
 pub mod units;

@@ -3,13 +3,11 @@
 //! each second and the histogram of each stretch; the samples themselves while they are few.
 //!
 //! Context: COLD, but run half a milliard times: a sample costs a few ns. Units: ns.
-//! Memory: bounded by the number of seconds (64 B each). Stretches begin with one second; when
-//! there are more than [`STRETCHES_MAX`] of them, pairs become one, so that a run of any length
-//! has a few hundred and its length need not be known before its end.
+//! Memory: bounded by the number of seconds (64 B each).
 
-use tailbound_core::histogram::{Histogram, SparseHistogram};
 use tailbound_core::record::{BlockRecord, RawRecord, SecondRecord};
 use tailbound_core::runfile::pack_raw;
+use tailbound_core::stretches::Stretches;
 use tailbound_core::{Distribution, Sums};
 
 use crate::error::Fault;
@@ -18,10 +16,6 @@ use crate::error::Fault;
 const CHUNK: usize = 1 << 16;
 /// Most samples of a file that are kept one by one.
 pub(crate) const KEPT_MAX: u64 = 1 << 20;
-/// Most stretches of a thread.
-const STRETCHES_MAX: usize = 512;
-/// Precision of the stretches' histograms, as in our own runs.
-const STRETCH_PRECISION: u32 = 7;
 /// Most seconds of a thread: 24 days.
 const SECONDS_MAX: usize = 1 << 21;
 
@@ -42,9 +36,7 @@ pub(crate) struct Samples {
     /// Due times from here on are not of the open second.
     until_ns: i64,
     seconds: Vec<SecondRecord>,
-    stretch_s: u64,
-    stretch: u64,
-    blocks: Vec<BlockRecord>,
+    stretches: Stretches,
     from: u64,
     /// `None`: there are too many to be kept.
     chunk: Option<Vec<i64>>,
@@ -85,9 +77,7 @@ impl Samples {
             open: second_of(thread, 0),
             until_ns: i64::MIN,
             seconds: Vec::new(),
-            stretch_s: 1,
-            stretch: 0,
-            blocks: Vec::new(),
+            stretches: Stretches::new(thread),
             from: 0,
             chunk: Some(Vec::new()),
             packed: Vec::new(),
@@ -148,9 +138,9 @@ impl Samples {
             self.close_second();
         }
         if self.open.n == 0 {
-            if second / self.stretch_s != self.stretch {
+            if self.stretches.ends_before(second) {
                 self.close_stretch();
-                self.stretch = second / self.stretch_s;
+                self.stretches.open(second);
             }
             self.open = second_of(self.thread, second);
         }
@@ -180,46 +170,7 @@ impl Samples {
 
     fn close_stretch(&mut self) {
         let (part, sums) = self.fold();
-        if sums.n == 0 {
-            return;
-        }
-        let sparse = |h: &Histogram| SparseHistogram::from(&h.coarsened(STRETCH_PRECISION));
-        let block = BlockRecord {
-            thread: self.thread,
-            second: self.stretch.saturating_mul(self.stretch_s),
-            seconds: self.stretch_s,
-            n: sums.n,
-            sums: Some(sums),
-            late: sparse(&part.late),
-            early: (part.early.total() > 0).then(|| sparse(&part.early)),
-        };
-        self.push(block);
-        while self.blocks.len() > STRETCHES_MAX {
-            self.stretch_s = self.stretch_s.saturating_mul(2);
-            for mut block in std::mem::take(&mut self.blocks) {
-                block.second = block.second / self.stretch_s * self.stretch_s;
-                block.seconds = self.stretch_s;
-                self.push(block);
-            }
-        }
-    }
-
-    /// Keeps a stretch, together with the one before where both are now the same.
-    fn push(&mut self, block: BlockRecord) {
-        match self.blocks.last_mut().filter(|last| last.second == block.second) {
-            None => self.blocks.push(block),
-            Some(last) => {
-                last.n += block.n;
-                last.late = both(&last.late, &block.late);
-                last.early = match (last.early.take(), block.early) {
-                    (Some(a), Some(b)) => Some(both(&a, &b)),
-                    (a, b) => a.or(b),
-                };
-                if let (Some(a), Some(b)) = (&mut last.sums, &block.sums) {
-                    a.merge(b);
-                }
-            }
-        }
+        self.stretches.close(&part.late, &part.early, sums);
     }
 
     fn pack(&mut self) {
@@ -253,15 +204,14 @@ impl Samples {
                 "the samples of a thread span more than {SECONDS_MAX} seconds: the interval is wrong, or the times are damaged"
             )));
         }
-        if timed {
+        let blocks = if timed {
             self.close_stretch();
-            if let Some(block) = self.blocks.last_mut() {
-                block.seconds = (last + 1).saturating_sub(block.second).clamp(1, block.seconds);
-            }
+            self.stretches.finish(last)
         } else {
             self.fold();
             self.seconds.clear();
-        }
+            Vec::new()
+        };
         let distribution = Distribution {
             n: self.n,
             sums: Some(self.total_sums),
@@ -269,20 +219,14 @@ impl Samples {
             resolution_ns,
             ..self.total
         };
-        Ok(Recorded { distribution, seconds: self.seconds, blocks: self.blocks, raw: self.packed })
+        Ok(Recorded { distribution, seconds: self.seconds, blocks, raw: self.packed })
     }
-}
-
-fn both(a: &SparseHistogram, b: &SparseHistogram) -> SparseHistogram {
-    let mut sum = Histogram::new(a.precision());
-    a.add_to(&mut sum);
-    b.add_to(&mut sum);
-    SparseHistogram::from(&sum)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailbound_core::histogram::{Histogram, SparseHistogram};
 
     #[test]
     fn seconds_and_stretches_add_up_whatever_the_length() {

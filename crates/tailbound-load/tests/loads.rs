@@ -23,7 +23,7 @@ const MARK: &str = "TAILBOUND_LOAD_TEST";
 /// Nobody's user and group.
 const NOBODY: u32 = 65_534;
 /// One of each load, and the variants that start in their own way.
-const SPECS: [&str; 37] = [
+const SPECS: [&str; 40] = [
     "hackbench:groups=1",
     "hackbench:groups=1,ipc=pipe,mode=thread",
     "hackbench:groups=1,ipc=inet,fds=5",
@@ -58,6 +58,9 @@ const SPECS: [&str; 37] = [
     "culprit:kind=interrupts-off,busy=100us",
     "culprit:kind=lock-spin,busy=100us",
     "culprit:kind=console,interval=500ms",
+    "culprit:kind=inversion",
+    "culprit:kind=inversion-pi",
+    "culprit:kind=page-faults",
     "cmd:line=sleep 1000",
     "cmd:line=(setsid sleep 1001 & sleep 1002 &) ; sleep 1003",
     "cmd:repeat=yes,line=true",
@@ -74,7 +77,13 @@ fn example() -> PathBuf {
 
 /// Loads that an ordinary user cannot have.
 fn takes_rights(spec: &str) -> bool {
-    let kinds = ["kind=higher-priority", "kind=fair-server", "kind=console"];
+    let kinds = [
+        "kind=higher-priority",
+        "kind=fair-server",
+        "kind=console",
+        "kind=inversion",
+        "kind=page-faults",
+    ];
     spec.starts_with("ping-flood") || kinds.iter().any(|kind| spec.contains(kind))
 }
 
@@ -86,7 +95,8 @@ fn spec_works_here(spec: &str) -> bool {
     }
     let fifo = sched::Attributes { policy: sched::SCHED_FIFO, priority: 1, ..Default::default() };
     let tried = || std::thread::spawn(move || sched::set(0, &fifo)).join().unwrap();
-    if (spec.contains("-priority") || spec.contains("fair-server"))
+    let realtime = ["-priority", "fair-server", "inversion", "page-faults"];
+    if realtime.iter().any(|kind| spec.contains(kind))
         && let Err(e) = tried()
     {
         skip("rt", e);
@@ -95,6 +105,12 @@ fn spec_works_here(spec: &str) -> bool {
     let one_cpu = std::thread::available_parallelism().is_ok_and(|n| n.get() < 2);
     if spec.contains("kind=lock-spin") && one_cpu {
         skip("cpus", "a lock is spun for by another CPU, and this machine has one");
+        return false;
+    }
+    if spec.contains("page-faults")
+        && let Err(e) = tailbound_sys::paging::Paged::new(1)
+    {
+        skip("userfaultfd", e);
         return false;
     }
     let file = |path| fs::read_to_string(path).unwrap_or_default();
@@ -350,7 +366,7 @@ fn a_culprit_without_the_right_to_it_says_what_it_needs() {
         skip("root", "only root can become another user");
         return;
     }
-    for kind in ["higher-priority", "fair-server", "console"] {
+    for kind in ["higher-priority", "fair-server", "console", "inversion", "page-faults"] {
         let spec = format!("culprit:kind={kind}");
         if !spec_works_here(&spec) {
             continue;

@@ -11,6 +11,7 @@
 mod attributes;
 pub mod blame;
 mod bpf;
+mod call_trace;
 pub mod catalogue;
 mod clocks;
 mod cyclic;

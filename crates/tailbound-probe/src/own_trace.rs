@@ -11,7 +11,8 @@ use tailbound_core::Finding;
 use tailbound_core::finding::Impact;
 use tailbound_host::tracefs::Guard;
 use tailbound_host::{Instance, Missing, Root, Tracefs};
-use tailbound_trace::PageLayout;
+use tailbound_trace::event::Entry;
+use tailbound_trace::{Counts, EventDecoder, PageLayout};
 
 use crate::observe::ObserveError;
 use crate::trace_ring::RingReaders;
@@ -50,9 +51,26 @@ impl OwnTrace {
                 "the tracer `{tracer}` of somebody else runs in {place}: its cost is in the figures"
             )
         }));
+        Self::open(tracefs, exe, None, notes)
+    }
+
+    /// One more beside the first, with a `part` in its name.
+    ///
+    /// # Errors
+    /// [`ObserveError`]; nothing is left behind then.
+    pub(crate) fn beside(root: &Root, exe: &Path, part: &str) -> Result<Self, ObserveError> {
+        Self::open(Tracefs::find(root)?, exe, Some(part), Vec::new())
+    }
+
+    fn open(
+        tracefs: Tracefs,
+        exe: &Path,
+        part: Option<&str>,
+        notes: Vec<String>,
+    ) -> Result<Self, ObserveError> {
         let unread = |e: Missing| ObserveError::Format(e.reason().to_owned());
         let layout = PageLayout::parse(&tracefs.read("events/header_page").map_err(unread)?)?;
-        let instance = Instance::make(tracefs)?;
+        let instance = Instance::make(tracefs, part)?;
         let mut findings = Vec::new();
         let guard = match Guard::start(exe, &instance) {
             Ok(guard) => Some(guard),
@@ -74,6 +92,31 @@ impl OwnTrace {
         if let Some(guard) = &mut self.guard {
             guard.notify(&self.instance);
         }
+    }
+
+    /// Reads what there is: events to `pending`, times of lost ones to `holes`.
+    pub(crate) fn read(
+        &mut self,
+        decoder: &EventDecoder,
+        pending: &mut Vec<Entry>,
+        holes: &mut Vec<u64>,
+    ) {
+        let layout = self.layout;
+        self.readers.read(|cpu, page| {
+            if let Some(head) = layout.head(page).filter(|h| h.lost) {
+                holes.push(head.t_ns);
+            }
+            let each = |t_ns: u64, record: &[u8]| pending.extend(decoder.decode(t_ns, cpu, record));
+            layout.records(page, each).map(drop).map_err(|e| e.to_string())
+        });
+    }
+
+    /// Events that were overwritten before they were read.
+    pub(crate) fn lost(&self, cpus: &[u32]) -> u64 {
+        cpus.iter().fold(0u64, |sum, cpu| {
+            let counts = self.instance.read(&format!("per_cpu/cpu{cpu}/stats"));
+            sum.saturating_add(counts.map_or(0, |text| Counts::parse(&text).lost()))
+        })
     }
 
     /// Removes it; what must be told.

@@ -6,27 +6,26 @@
 //! The caller polls, ten times a second: a reader that waits would interrupt the watched CPUs.
 //! Not here: what the events mean (`tailbound_trace`), the wake-ups of a run's own threads (`blame`).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use tailbound_core::Finding;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::plan::Clock;
+use tailbound_core::words::Word;
 use tailbound_host::{Root, Tracefs};
 use tailbound_sys::clock;
+use tailbound_trace::EventDecoder;
 use tailbound_trace::blame::Told;
 use tailbound_trace::event::Entry;
 use tailbound_trace::symbols::Symbols;
-use tailbound_trace::{Counts, EventDecoder, EventFormat};
 
 use crate::blame::{cost, setup};
 use crate::bpf::{self, Tier};
+use crate::call_trace::CallTrace;
 use crate::observe::ObserveError;
 use crate::own_trace::{OwnTrace, first_namespace};
-
-/// System calls are recorded of so many threads at most: the kernel compares them one by one.
-const FILTERED_MAX: usize = 64;
-const SYSCALLS: [&str; 2] = ["sys_enter", "sys_exit"];
 
 /// What a poll hands over.
 #[derive(Clone, Copy, Debug)]
@@ -47,11 +46,11 @@ pub struct Recording {
     pending: Vec<Entry>,
     holes: Vec<u64>,
     event_ns: Option<i64>,
-    /// System calls can be recorded.
-    syscalls: bool,
-    filtered: Vec<i32>,
+    /// System calls, where they are asked for and can be recorded.
+    calls: Option<CallTrace>,
     /// Programs in the kernel, where they were asked for and are allowed.
     stacks: Option<Tier>,
+    tell_waits: bool,
 }
 
 /// What a recording came to.
@@ -76,24 +75,15 @@ impl Recording {
     pub fn begin(root: &Root, exe: &Path, syscalls: bool) -> Result<Self, ObserveError> {
         first_namespace(root)?;
         let tracefs = Tracefs::find(root)?;
-        let mut formats = setup::formats(&tracefs)?;
-        let mut calls = Vec::new();
-        for name in SYSCALLS.iter().filter(|_| syscalls) {
-            if let Ok(text) = tracefs.event_format("raw_syscalls", name) {
-                calls.push(EventFormat::parse(&text)?);
-            }
-        }
+        let formats = setup::formats(&tracefs)?;
         let mut trace = OwnTrace::make(root, exe)?;
         let cpus = setup::instance(root, &mut trace, Clock::Monotonic)?;
         let event_ns = cost::event_ns(&trace);
         setup::events_on(&mut trace, &formats)?;
-        let has_calls = calls.len() == SYSCALLS.len();
-        if syscalls && !has_calls {
-            trace.notes.push(
-                "this kernel has no events of system calls (CONFIG_FTRACE_SYSCALLS): what a thread waits in is not known".to_owned(),
-            );
-        }
-        formats.append(&mut calls);
+        let calls = match syscalls {
+            true => CallTrace::make(root, exe, &mut trace.notes)?,
+            false => None,
+        };
         let decoder = EventDecoder::new(&formats);
         for lacking in decoder.lacking() {
             trace.notes.push(format!("{lacking}: the event is not used"));
@@ -117,15 +107,16 @@ impl Recording {
             pending: Vec::new(),
             holes: Vec::new(),
             event_ns,
-            syscalls: has_calls,
-            filtered: Vec::new(),
+            calls,
             stacks: None,
+            tell_waits: false,
         })
     }
 
-    /// Kernel stacks of those who keep watched threads off their CPU, from here on; where there can be none, a
-    /// finding says why.
-    pub fn with_stacks(&mut self, root: &Root) {
+    /// Kernel stacks of those who keep watched threads off their CPU, and owners of locks, from here on; where there can
+    /// be none, a finding says why. With `waits` the notes tell each thread's waits for a CPU.
+    pub fn with_stacks(&mut self, root: &Root, waits: bool) {
+        self.tell_waits = waits;
         match Tier::begin(root, self.symbols()) {
             Ok(mut stacks) => {
                 self.trace.notes.append(&mut stacks.take_notes());
@@ -148,14 +139,29 @@ impl Recording {
     /// Lays what programs told onto `records` of the last seconds; `is` says whether a thread has the
     /// record's name.
     pub fn stacks_onto(&mut self, records: &mut [BlameRecord], is: &dyn Fn(&str, i32) -> bool) {
-        let Some(stacks) = &mut self.stacks else { return };
-        // The trace's clock is the programs'.
-        stacks.poll(0);
-        let Some(oldest) = stacks.oldest_ns() else { return };
-        for record in records.iter_mut().filter(|r| r.t_ns.saturating_add(r.latency_ns) >= oldest) {
+        let Some((stacks, oldest)) = self.told() else { return };
+        for record in records.iter_mut().filter(|r| reaches(r, oldest)) {
             let (due_ns, name) = (record.t_ns, record.name.clone());
             stacks.onto(record, due_ns, |tid| is(&name, tid));
         }
+    }
+
+    /// The same for cycles of threads that are known by number.
+    pub fn stacks_onto_cycles<'a>(
+        &mut self,
+        records: impl Iterator<Item = (i32, &'a mut BlameRecord)>,
+    ) {
+        let Some((stacks, oldest)) = self.told() else { return };
+        records.filter(|(_, r)| reaches(r, oldest)).for_each(|(tid, r)| stacks.onto_cycle(r, tid));
+    }
+
+    /// What programs told up to now, and when the oldest of it was.
+    fn told(&mut self) -> Option<(&mut Tier, i64)> {
+        let stacks = self.stacks.as_mut()?;
+        // The trace's clock is the programs'.
+        stacks.poll(0);
+        let oldest = stacks.oldest_ns()?;
+        Some((stacks, oldest))
     }
 
     /// The kernel's functions.
@@ -170,58 +176,44 @@ impl Recording {
         self.event_ns
     }
 
-    /// From here on the system calls of these threads are recorded, and no others.
-    pub fn syscalls_of(&mut self, tids: &[i32]) {
-        if !self.syscalls || tids.is_empty() || self.filtered == tids {
-            return;
+    /// From here on the system calls of these threads, and of those that they begin, are recorded.
+    pub fn syscalls_of(&mut self, tids: BTreeSet<i32>) {
+        if let Some(calls) = &mut self.calls
+            && let Err(e) = calls.of(tids)
+        {
+            self.trace.notes.push(format!("{e}: system calls are not recorded"));
+            self.calls = None;
         }
-        if tids.len() > FILTERED_MAX {
-            if self.filtered.len() <= FILTERED_MAX {
-                self.trace.notes.push(format!(
-                    "more than {FILTERED_MAX} threads: the system calls of the first are recorded"
-                ));
-            }
-            self.filtered = tids.to_vec();
-            return;
-        }
-        let words: Vec<String> = tids.iter().map(|t| format!("common_pid == {t}")).collect();
-        let filter = words.join(" || ");
-        for name in SYSCALLS {
-            let path = format!("events/raw_syscalls/{name}");
-            let instance = &self.trace.instance;
-            // The filter before the event: without one every system call of the machine is recorded.
-            let set = instance
-                .set(&format!("{path}/filter"), &filter)
-                .and_then(|()| instance.set(&format!("{path}/enable"), "1"));
-            if let Err(e) = set {
-                self.trace.notes.push(format!("{e}: system calls are not recorded"));
-                self.syscalls = false;
-                return;
-            }
-        }
-        self.filtered = tids.to_vec();
     }
 
     /// Hands over what happened up to now, in the order of time.
     pub fn poll(&mut self, each: &mut dyn FnMut(Seen<'_>)) {
+        let until = self.take_in();
+        self.hand_over(until, each);
+    }
+
+    /// Reads what there is; up to the time that this returns nothing is missing.
+    pub(crate) fn take_in(&mut self) -> u64 {
         let now = clock::now_ns(clock::CLOCK_MONOTONIC).max(0).cast_unsigned();
         self.read();
-        self.hand_over(now, each);
+        now
+    }
+
+    /// The threads that those whose system calls are recorded have begun, with their names then, since this was last
+    /// asked: before anything of them is handed over.
+    pub(crate) fn take_begun(&mut self) -> Vec<(i32, Word)> {
+        self.calls.as_mut().map_or_else(Vec::new, CallTrace::take_begun)
     }
 
     fn read(&mut self) {
-        let (decoder, layout) = (&self.decoder, self.trace.layout);
         let (pending, holes) = (&mut self.pending, &mut self.holes);
-        self.trace.readers.read(|cpu, page| {
-            if let Some(head) = layout.head(page).filter(|h| h.lost) {
-                holes.push(head.t_ns);
-            }
-            let each = |t_ns: u64, record: &[u8]| pending.extend(decoder.decode(t_ns, cpu, record));
-            layout.records(page, each).map(drop).map_err(|e| e.to_string())
-        });
+        self.trace.read(&self.decoder, pending, holes);
+        if let Some(calls) = &mut self.calls {
+            calls.read(pending, holes);
+        }
     }
 
-    fn hand_over(&mut self, until: u64, each: &mut dyn FnMut(Seen<'_>)) {
+    pub(crate) fn hand_over(&mut self, until: u64, each: &mut dyn FnMut(Seen<'_>)) {
         self.holes.drain(..).for_each(|t| each(Seen::Lost(t)));
         self.pending.sort_by_key(|e| e.t_ns);
         let whole = self.pending.partition_point(|e| e.t_ns <= until);
@@ -230,17 +222,31 @@ impl Recording {
 
     /// Ends the trace, hands over the rest, and removes it.
     pub fn end(mut self, each: &mut dyn FnMut(Seen<'_>)) -> Recorded {
-        drop(self.trace.instance.set("tracing_on", "0"));
+        self.stop();
         self.read();
         self.hand_over(u64::MAX, each);
-        let mut lost = 0u64;
-        for cpu in &self.cpus {
-            let counts = self.trace.instance.read(&format!("per_cpu/cpu{cpu}/stats"));
-            lost = lost.saturating_add(counts.map_or(0, |text| Counts::parse(&text).lost()));
-        }
+        let mut lost = self.trace.lost(&self.cpus);
         let mut notes = std::mem::take(&mut self.trace.notes);
-        notes.extend(self.stacks.iter().flat_map(Tier::last_words));
+        notes.extend(self.stacks.iter().flat_map(|s| s.last_words(self.tell_waits)));
         let locks = self.stacks.as_ref().map_or_else(Vec::new, |s| s.locks().to_vec());
-        Recorded { findings: self.trace.end(), notes, lost, locks }
+        let mut findings = self.trace.end();
+        if let Some(calls) = self.calls {
+            lost = lost.saturating_add(calls.lost(&self.cpus));
+            findings.append(&mut calls.end());
+        }
+        Recorded { findings, notes, lost, locks }
     }
+
+    /// Nothing is recorded any more; what was can still be read.
+    pub(crate) fn stop(&mut self) {
+        drop(self.trace.instance.set("tracing_on", "0"));
+        if let Some(calls) = &mut self.calls {
+            calls.stop();
+        }
+    }
+}
+
+/// Does it reach beyond this time?
+fn reaches(record: &BlameRecord, t_ns: i64) -> bool {
+    record.t_ns.saturating_add(record.latency_ns) >= t_ns
 }

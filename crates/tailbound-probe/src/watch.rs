@@ -18,6 +18,7 @@ use tailbound_trace::event::Entry;
 
 use crate::observe::ObserveError;
 use crate::recording::{Recorded, Recording, Seen};
+use crate::rules::WithRules;
 
 /// Most threads that are followed.
 const THREADS_MAX: usize = 1024;
@@ -124,6 +125,11 @@ impl<S: Sink> Watching<S> {
         Ok(watching)
     }
 
+    /// This thread will start the process: from its first instruction on nothing is missed then.
+    pub fn starts_in(&mut self, tid: i32) {
+        self.recording.syscalls_of(BTreeSet::from([tid]));
+    }
+
     /// The process is there now.
     pub fn started(&mut self, pid: u32) {
         self.target.pid = Some(pid);
@@ -148,11 +154,9 @@ impl<S: Sink> Watching<S> {
                 }
             }
         }
-        // The followed ones first: there is room for a limited number.
-        let mut tids: Vec<i32> = alive.iter().copied().collect();
-        tids.sort_by_key(|t| (!self.known.get(t).is_some_and(|k| k.followed), *t));
-        self.recording.syscalls_of(&tids);
-        !alive.is_empty()
+        let is_alive = !alive.is_empty();
+        self.recording.syscalls_of(alive);
+        is_alive
     }
 
     fn one(&mut self, pid: u32, tid: u32) -> bool {
@@ -176,9 +180,26 @@ impl<S: Sink> Watching<S> {
 
     /// Takes what happened since the last call; `also` sees every event too. To be called ten times a second.
     pub fn poll(&mut self, also: &mut dyn FnMut(&Entry)) {
+        let until = self.recording.take_in();
+        self.find_begun();
         let sink = &mut self.sink;
-        self.recording.poll(&mut |seen| take(sink, seen, also));
+        self.recording.hand_over(until, &mut |seen| take(sink, seen, also));
         self.sink.polled();
+    }
+
+    /// Threads that the program began are found before anything that they did is handed over.
+    fn find_begun(&mut self) {
+        let begun = self.recording.take_begun();
+        if begun.is_empty() || self.target.pid.is_none() {
+            return;
+        }
+        self.look();
+        for (tid, comm) in begun {
+            // One that was gone before it could be looked up has the name of whoever began it.
+            if !self.known.contains_key(&tid) {
+                self.sink.name_thread(tid, comm.as_str());
+            }
+        }
     }
 
     /// The same, to take something out.
@@ -205,7 +226,10 @@ impl<S: Sink> Watching<S> {
     }
 
     /// Ends it.
-    pub fn end(self, also: &mut dyn FnMut(&Entry)) -> WatchEnd<S> {
+    pub fn end(mut self, also: &mut dyn FnMut(&Entry)) -> WatchEnd<S> {
+        self.recording.stop();
+        self.recording.take_in();
+        self.find_begun();
         let mut sink = self.sink;
         let mut recorded = self.recording.end(&mut |seen| take(&mut sink, seen, also));
         sink.polled();
@@ -218,13 +242,37 @@ impl<S: Sink> Watching<S> {
     }
 }
 
+/// From a quarter of this on a wait of a watched thread's cycle gets the stack, or the owner of its lock.
+const CYCLE_STACKS_NS: i64 = 200_000;
+
+impl Watching<WithRules<Cycles>> {
+    /// Kernel stacks of those who keep the threads off their CPU, and who had the locks they waited for, where this kernel
+    /// and user allow it. To be called once, before the first poll.
+    pub fn with_stacks(&mut self) {
+        self.recording.with_stacks(&self.root, false);
+        self.stacks_of_followed();
+        self.recording.late_above(CYCLE_STACKS_NS);
+    }
+
+    /// Lays stacks and owners onto the longest cycles and latest wake-ups so far.
+    pub fn take_stacks(&mut self) {
+        self.recording.stacks_onto_cycles(self.sink.inner.records_mut());
+    }
+}
+
+impl<S> Watching<S> {
+    fn stacks_of_followed(&mut self) {
+        let followed = self.known.iter().filter(|(_, k)| k.followed).map(|(tid, _)| *tid);
+        followed.for_each(|tid| self.recording.stacks_of(tid));
+    }
+}
+
 impl Watching<Follow> {
     /// Kernel stacks of those who keep the threads off their CPU, where this kernel and user allow it. To be
     /// called once, before the first poll.
     pub fn with_stacks(&mut self) {
-        self.recording.with_stacks(&self.root);
-        let followed = self.known.iter().filter(|(_, k)| k.followed).map(|(tid, _)| *tid);
-        followed.for_each(|tid| self.recording.stacks_of(tid));
+        self.recording.with_stacks(&self.root, true);
+        self.stacks_of_followed();
         self.recording.late_above(self.sink.kept_above_ns());
     }
 

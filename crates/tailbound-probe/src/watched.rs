@@ -55,6 +55,12 @@ impl Watched {
         let mut followed: Vec<(i32, &Known)> =
             known.iter().filter(|(_, k)| k.followed).map(|(t, k)| (*t, k)).collect();
         followed.sort_by_key(|(tid, k)| (std::cmp::Reverse(k.policy.priority()), *tid));
+        // Cycles of a thread whose rhythm was told at the end alone have no owners yet.
+        for (tid, found) in &mut found {
+            for told in recorded.locks.iter().filter(|told| told.tid == *tid) {
+                found.cycles.worst.iter_mut().for_each(|record| told.onto_cycle_once(record));
+            }
+        }
         let threads = followed
             .iter()
             .zip(0u32..)

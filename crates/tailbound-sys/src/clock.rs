@@ -91,6 +91,11 @@ impl Port for NanosleepRelative {
     }
 }
 
+/// Sleeps until an absolute time, once; a signal may end it earlier.
+pub fn sleep_until(clock: clockid_t, due_ns: i64) {
+    sleep(clock, libc::TIMER_ABSTIME, due_ns);
+}
+
 #[inline]
 fn sleep(clock: clockid_t, flags: i32, ns: i64) -> Wake {
     let t = timespec(ns);

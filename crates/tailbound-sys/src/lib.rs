@@ -40,6 +40,7 @@ pub mod netns;
 pub mod new_file;
 pub mod only_reads;
 pub mod owner;
+pub mod paging;
 pub mod perf;
 pub mod perf_cpu;
 mod perf_ring;

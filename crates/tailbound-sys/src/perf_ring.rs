@@ -17,6 +17,8 @@ use crate::mapping::page_bytes;
 pub(crate) const TYPE_HARDWARE: u32 = 0;
 pub(crate) const TYPE_SOFTWARE: u32 = 1;
 pub(crate) const SAMPLE_TIME: u64 = 1 << 2;
+/// The number of the event, before everything else of a sample.
+pub(crate) const SAMPLE_IDENTIFIER: u64 = 1 << 16;
 pub(crate) const DISABLED: u64 = 1;
 pub(crate) const EXCLUDE_HV: u64 = 1 << 6;
 pub(crate) const USE_CLOCKID: u64 = 1 << 25;
@@ -25,6 +27,9 @@ pub(crate) const RECORD_SAMPLE: u32 = 9;
 const FD_CLOEXEC: libc::c_ulong = 8;
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
+const SET_OUTPUT: libc::c_ulong = 0x2405;
+/// Reads 8 bytes: the event's number.
+const ID: libc::c_ulong = 0x8008_2407;
 /// Places in the control page: head, tail.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
@@ -74,6 +79,56 @@ pub(crate) struct Record {
     pub(crate) end: u64,
 }
 
+/// Opens an event, off, without a ring.
+fn event(
+    attributes: Attributes,
+    whose: Whose,
+    what: &str,
+    needs: &'static str,
+) -> Result<OwnedFd, SysError> {
+    let attributes = Attributes { size: 112, ..attributes };
+    let (tid, cpu) = match whose {
+        Whose::Thread(tid) => (libc::c_long::from(tid), -1),
+        Whose::Cpu(cpu) => (-1, i64::from(cpu) as libc::c_long),
+    };
+    // SAFETY: perf_event_open(2) reads `size` bytes of a live struct; the rest are integers.
+    let raw = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            tid,
+            cpu,
+            -1 as libc::c_long,
+            FD_CLOEXEC,
+        )
+    };
+    let raw = check(raw, "perf_event_open", what).map_err(|e| e.needs(needs))?;
+    // SAFETY: a fresh descriptor, ours alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(i32::try_from(raw).unwrap_or(-1)) })
+}
+
+/// Lets an event run, or stops it.
+///
+/// # Errors
+/// What the kernel refuses.
+pub(crate) fn run(fd: &OwnedFd, on: bool) -> Result<(), SysError> {
+    let request = if on { ENABLE } else { DISABLE };
+    // SAFETY: an ioctl without argument on a descriptor of ours.
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), request as _, 0) };
+    check(done, "ioctl", "PERF_EVENT_IOC_ENABLE").map(drop)
+}
+
+/// The number that the kernel gave an event.
+///
+/// # Errors
+/// What the kernel refuses.
+pub(crate) fn number(fd: &OwnedFd) -> Result<u64, SysError> {
+    let mut id = 0u64;
+    // SAFETY: writes the 8 bytes of a live integer.
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), ID as _, &raw mut id) };
+    check(done, "ioctl", "PERF_EVENT_IOC_ID").map(|_| id)
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct PerfRing {
@@ -99,25 +154,7 @@ impl PerfRing {
         what: &str,
         needs: &'static str,
     ) -> Result<Self, SysError> {
-        let attributes = Attributes { size: 112, ..attributes };
-        let (tid, cpu) = match whose {
-            Whose::Thread(tid) => (libc::c_long::from(tid), -1),
-            Whose::Cpu(cpu) => (-1, i64::from(cpu) as libc::c_long),
-        };
-        // SAFETY: perf_event_open(2) reads `size` bytes of a live struct; the rest are integers.
-        let raw = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                tid,
-                cpu,
-                -1 as libc::c_long,
-                FD_CLOEXEC,
-            )
-        };
-        let raw = check(raw, "perf_event_open", what).map_err(|e| e.needs(needs))?;
-        // SAFETY: a fresh descriptor, ours alone.
-        let fd = unsafe { OwnedFd::from_raw_fd(i32::try_from(raw).unwrap_or(-1)) };
+        let fd = event(attributes, whose, what, needs)?;
         let page = page_bytes();
         // SAFETY: a shared mapping of the event's ring: one control page and 2^n of data.
         let at = unsafe {
@@ -136,15 +173,36 @@ impl PerfRing {
         }
     }
 
+    /// Opens one more event of the same thread or CPU, off, whose records come into this ring too; it needs the same
+    /// clock.
+    ///
+    /// # Errors
+    /// Those of [`PerfRing::open`]; EINVAL: another thread's.
+    pub(crate) fn beside(
+        &self,
+        attributes: Attributes,
+        whose: Whose,
+        what: &str,
+        needs: &'static str,
+    ) -> Result<OwnedFd, SysError> {
+        let fd = event(attributes, whose, what, needs)?;
+        // SAFETY: an ioctl with a descriptor of ours, on a descriptor of ours.
+        let done = unsafe { libc::ioctl(fd.as_raw_fd(), SET_OUTPUT as _, self.fd.as_raw_fd()) };
+        check(done, "ioctl", "PERF_EVENT_IOC_SET_OUTPUT")?;
+        Ok(fd)
+    }
+
+    /// The descriptor of the ring's own event.
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
     /// Lets it run, or stops it.
     ///
     /// # Errors
     /// What the kernel refuses.
     pub(crate) fn run(&self, on: bool) -> Result<(), SysError> {
-        let request = if on { ENABLE } else { DISABLE };
-        // SAFETY: an ioctl without argument on a descriptor of ours.
-        let done = unsafe { libc::ioctl(self.fd.as_raw_fd(), request as _, 0) };
-        check(done, "ioctl", "PERF_EVENT_IOC_ENABLE").map(drop)
+        run(&self.fd, on)
     }
 
     fn position(&self, place: usize) -> &AtomicU64 {

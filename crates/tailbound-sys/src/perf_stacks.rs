@@ -8,10 +8,12 @@
 //! Not here: what the words of the stack mean (`tailbound-trace`).
 //! Source: perf_event_open(2); arch/{x86,arm64}/include/uapi/asm/perf_regs.h.
 
+use std::os::fd::OwnedFd;
+
 use crate::error::SysError;
 use crate::perf_ring::{
-    Attributes, DISABLED, PerfRing, RECORD_LOST, RECORD_SAMPLE, SAMPLE_TIME, TYPE_SOFTWARE,
-    USE_CLOCKID, Whose,
+    self, Attributes, DISABLED, PerfRing, RECORD_LOST, RECORD_SAMPLE, SAMPLE_IDENTIFIER,
+    SAMPLE_TIME, TYPE_SOFTWARE, USE_CLOCKID, Whose,
 };
 
 const TYPE_TRACEPOINT: u32 = 2;
@@ -21,8 +23,6 @@ const SAMPLE_STACK_USER: u64 = 1 << 13;
 const CLOCK_MONOTONIC: i32 = 1;
 /// Of the stack, from its top; a multiple of 8.
 pub const STACK_BYTES: u32 = 8192;
-/// Pages of the ring, a power of 2: about 500 samples, a tenth of a second of busy threads.
-const PAGES: usize = 1024;
 
 /// The kernel's numbers of the registers that are copied, ascending, and DWARF's numbers for them.
 #[cfg(target_arch = "x86_64")]
@@ -69,31 +69,56 @@ pub enum Trigger {
     PageFault,
 }
 
+/// How many samples a ring has room for, between two calls of [`StackSamples::read`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// About 500, in 4 MiB: a tenth of a second of a busy thread.
+    Large,
+    /// About 120, in 1 MiB.
+    Small,
+}
+
+impl Room {
+    /// Pages of 4 KiB, a power of 2.
+    fn pages(self) -> usize {
+        match self {
+            Self::Large => 1024,
+            Self::Small => 256,
+        }
+    }
+}
+
 /// One sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StackSample {
     /// When.
     pub t_ns: u64,
+    /// A page fault made it, and no system call.
+    pub fault: bool,
     /// Registers by DWARF's numbers.
     pub registers: Vec<(u16, u64)>,
     /// The stack from the stack pointer upwards, as far as it was copied.
     pub stack: Vec<u8>,
 }
 
-/// Samples of one thread and trigger.
+/// Samples of one thread, of all its triggers in one ring.
 #[derive(Debug)]
 pub struct StackSamples {
     ring: PerfRing,
+    /// The triggers that have no ring of their own.
+    _others: Vec<OwnedFd>,
+    /// The number of the trigger that is page faults.
+    faults: Option<u64>,
     lost: u64,
 }
 
 impl StackSamples {
-    /// Begins to sample thread `tid`.
+    /// Begins to sample thread `tid` at each of these.
     ///
     /// # Errors
     /// ENOSYS: not on this architecture; ESRCH: no such thread; EACCES, EPERM:
     /// kernel.perf_event_paranoid; ENOENT: no such tracepoint.
-    pub fn open(tid: i32, trigger: Trigger) -> Result<Self, SysError> {
+    pub fn open(tid: i32, triggers: &[Trigger], room: Room) -> Result<Self, SysError> {
         if REGISTERS.is_empty() {
             return Err(SysError::code(
                 "perf_event_open",
@@ -101,32 +126,31 @@ impl StackSamples {
                 libc::ENOSYS,
             ));
         }
-        let (kind, config) = match trigger {
-            Trigger::Tracepoint(id) => (TYPE_TRACEPOINT, id),
-            Trigger::PageFault => (TYPE_SOFTWARE, PAGE_FAULTS),
-        };
-        let attributes = Attributes {
-            kind,
-            config,
-            period: 1,
-            sample_type: SAMPLE_TIME | SAMPLE_REGS_USER | SAMPLE_STACK_USER,
-            flags: DISABLED | USE_CLOCKID,
-            clock: CLOCK_MONOTONIC,
-            regs_user: REGISTERS.iter().fold(0, |mask, (bit, _)| mask | 1 << bit),
-            stack_user: STACK_BYTES,
-            ..Attributes::default()
-        };
         let needs = "root, CAP_PERFMON or kernel.perf_event_paranoid below 2";
-        let ring = PerfRing::open(attributes, Whose::Thread(tid), PAGES, "user stacks", needs)?;
-        ring.run(true)?;
-        Ok(Self { ring, lost: 0 })
+        let (whose, what) = (Whose::Thread(tid), "user stacks");
+        let Some((first, others)) = triggers.split_first() else {
+            return Err(SysError::code("perf_event_open", "no trigger", libc::EINVAL));
+        };
+        let ring = PerfRing::open(attributes(*first), whose, room.pages(), what, needs)?;
+        let others = others
+            .iter()
+            .map(|t| ring.beside(attributes(*t), whose, what, needs))
+            .collect::<Result<Vec<OwnedFd>, SysError>>()?;
+        let mut faults = None;
+        for (trigger, fd) in triggers.iter().zip(std::iter::once(ring.fd()).chain(&others)) {
+            if *trigger == Trigger::PageFault {
+                faults = Some(perf_ring::number(fd)?);
+            }
+            perf_ring::run(fd, true)?;
+        }
+        Ok(Self { ring, _others: others, faults, lost: 0 })
     }
 
     /// Hands over all samples that there are.
     pub fn read(&mut self, each: &mut dyn FnMut(StackSample)) {
-        let lost = &mut self.lost;
+        let (lost, faults) = (&mut self.lost, self.faults);
         self.ring.read(&mut |record, body| match record.kind {
-            RECORD_SAMPLE => parse(body).into_iter().for_each(&mut *each),
+            RECORD_SAMPLE => parse(body, faults).into_iter().for_each(&mut *each),
             RECORD_LOST => {
                 // The event's number, and how many.
                 let count = body.get(8..16).and_then(|b| b.first_chunk::<8>());
@@ -143,18 +167,36 @@ impl StackSamples {
     }
 }
 
-/// Time, ABI of the registers, registers, size of the stack, stack, how much of it is good.
-fn parse(body: &[u8]) -> Option<StackSample> {
+fn attributes(trigger: Trigger) -> Attributes {
+    let (kind, config) = match trigger {
+        Trigger::Tracepoint(id) => (TYPE_TRACEPOINT, id),
+        Trigger::PageFault => (TYPE_SOFTWARE, PAGE_FAULTS),
+    };
+    Attributes {
+        kind,
+        config,
+        period: 1,
+        sample_type: SAMPLE_IDENTIFIER | SAMPLE_TIME | SAMPLE_REGS_USER | SAMPLE_STACK_USER,
+        flags: DISABLED | USE_CLOCKID,
+        clock: CLOCK_MONOTONIC,
+        regs_user: REGISTERS.iter().fold(0, |mask, (bit, _)| mask | 1 << bit),
+        stack_user: STACK_BYTES,
+        ..Attributes::default()
+    }
+}
+
+/// The event's number, time, ABI of the registers, registers, size of the stack, stack, how much of it is good.
+fn parse(body: &[u8], faults: Option<u64>) -> Option<StackSample> {
     let word = |at: usize| {
         let bytes = body.get(at..at.checked_add(8)?)?;
         bytes.first_chunk::<8>().map(|b| u64::from_ne_bytes(*b))
     };
-    let t_ns = word(0)?;
-    if word(8)? == 0 {
+    let (fault, t_ns) = (Some(word(0)?) == faults, word(8)?);
+    if word(16)? == 0 {
         // A thread of the kernel, or one that has no user registers now.
-        return Some(StackSample { t_ns, ..StackSample::default() });
+        return Some(StackSample { t_ns, fault, ..StackSample::default() });
     }
-    let mut at = 16;
+    let mut at = 24;
     let mut registers = Vec::with_capacity(REGISTERS.len());
     for (_, number) in REGISTERS {
         registers.push((*number, word(at)?));
@@ -166,7 +208,7 @@ fn parse(body: &[u8]) -> Option<StackSample> {
         0 => 0,
         _ => usize::try_from(word(dump.checked_add(size)?)?).ok()?.min(size),
     };
-    Some(StackSample { t_ns, registers, stack: body.get(dump..dump + good)?.to_vec() })
+    Some(StackSample { t_ns, fault, registers, stack: body.get(dump..dump + good)?.to_vec() })
 }
 
 #[cfg(test)]
@@ -178,7 +220,7 @@ mod tests {
     fn a_page_fault_leaves_the_registers_and_the_stack() {
         // SAFETY: no arguments, no memory.
         let tid = unsafe { libc::gettid() };
-        let mut samples = match StackSamples::open(tid, Trigger::PageFault) {
+        let mut samples = match StackSamples::open(tid, &[Trigger::PageFault], Room::Small) {
             Ok(samples) => samples,
             Err(e) => return tailbound_testing::skip("perf", e),
         };
@@ -191,6 +233,7 @@ mod tests {
         assert!(!seen.is_empty(), "a fresh megabyte has faults");
         let inside = seen.iter().filter(|s| (begin..=end).contains(&s.t_ns));
         for s in inside {
+            assert!(s.fault);
             assert_eq!(s.registers.len(), REGISTERS.len());
             assert!(!s.stack.is_empty() && s.stack.len() <= STACK_BYTES as usize);
         }
@@ -198,8 +241,9 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_is_no_sample() {
-        assert_eq!(parse(&[0; 12]), None);
-        let kernel = parse(&[0; 16]).expect("time and no registers");
+        assert_eq!(parse(&[0; 20], None), None);
+        let kernel = parse(&[0; 24], Some(7)).expect("time and no registers");
+        assert!(!kernel.fault && parse(&[0; 24], Some(0)).is_some_and(|s| s.fault));
         assert!(kernel.registers.is_empty() && kernel.stack.is_empty());
     }
 }

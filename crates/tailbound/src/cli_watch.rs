@@ -51,6 +51,12 @@ pub(crate) struct WatchArgs {
     /// With --rules: do not have the threads copy their stacks at each system call and page fault
     #[arg(long, requires = "rules")]
     pub(crate) no_stacks: bool,
+    /// With --rules: write every violation to this file, a JSON line each, with its time on CLOCK_MONOTONIC
+    #[arg(long, value_name = "FILE", requires = "rules")]
+    pub(crate) violations: Option<PathBuf>,
+    /// Load no programs into the kernel: neither stacks of those who keep a thread off its CPU nor owners of locks
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Show the N longest cycles of each thread one by one
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) worst: usize,

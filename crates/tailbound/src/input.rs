@@ -15,7 +15,7 @@ use tailbound_core::limits;
 use tailbound_core::runfile;
 use tailbound_import::{Format, Options};
 use tailbound_sys::given;
-use tailbound_sys::new_file::{self, Existing};
+use tailbound_sys::new_file::{self, Existing, NewFile};
 use tailbound_sys::signal::Signals;
 
 use crate::packed;
@@ -177,6 +177,18 @@ pub(crate) fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure>
 /// Writes a result file that need not be text.
 pub(crate) fn write_bytes(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     new_file::write(path, Existing::replaced_if(force), bytes).map_err(|e| unwritten(path, &e))
+}
+
+/// A result file that grows while something goes on; it has its name at once, so that a kill leaves it there.
+pub(crate) fn growing(path: &Path, force: bool) -> Result<Box<dyn io::Write>, Failure> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdout()));
+    }
+    let mut new =
+        NewFile::open(path, Existing::replaced_if(force)).map_err(|e| unwritten(path, &e))?;
+    new.place().map_err(|e| unwritten(path, &e))?;
+    let file = new.file().try_clone().map_err(|e| unwritten(path, &e))?;
+    Ok(Box::new(io::BufWriter::new(file)))
 }
 
 /// May this result file be written? Looked at before work that takes long.

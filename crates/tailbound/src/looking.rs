@@ -20,6 +20,17 @@ const QUIET: Duration = Duration::from_secs(2);
 /// From one line to the next, on a terminal and into a pipe.
 const EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
 
+/// What a wait for the next look came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// It is time for a look.
+    Look,
+    /// The time is over.
+    Over,
+    /// A signal came: which, and whether from the terminal, which sends it to everyone there.
+    Signal(i32, bool),
+}
+
 /// See the module.
 pub(crate) struct Looking {
     began: Instant,
@@ -54,13 +65,21 @@ impl Looking {
 
     /// Waits for the next look; `false` once the time is over or a signal came.
     pub(crate) fn next(&mut self) -> bool {
+        matches!(self.wait(), Next::Look)
+    }
+
+    /// The same, for those who go on after a signal.
+    pub(crate) fn wait(&mut self) -> Next {
         let left = self.left();
         if left.is_some_and(|l| l.is_zero()) {
-            return false;
+            return Next::Over;
         }
         let ms = left
             .map_or(LOOK_MS, |l| i32::try_from(l.as_millis()).unwrap_or(LOOK_MS).clamp(1, LOOK_MS));
-        self.signals.wait(ms).is_none()
+        match self.signals.wait_whence(ms) {
+            Some((signal, by_terminal)) => Next::Signal(signal, by_terminal),
+            None => Next::Look,
+        }
     }
 
     fn left(&self) -> Option<Duration> {

@@ -136,7 +136,8 @@ impl Cause {
     pub fn sentence(&self, who: &str) -> String {
         let phrase = self.phrase();
         if who.is_empty() {
-            let end = phrase.trim_end_matches(':').trim_end_matches(" of").trim_end_matches(" in");
+            let first = phrase.split(':').next().unwrap_or(phrase);
+            let end = first.trim_end_matches(" of").trim_end_matches(" in");
             return end.trim_end_matches(',').to_owned();
         }
         match self {

@@ -28,14 +28,15 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes the instance of this process.
+    /// Makes the instance of this process; a further one has a `part` in its name.
     ///
     /// # Errors
-    /// Not permitted; this process has one already.
-    pub fn make(tracefs: Tracefs) -> Result<Self, TracefsError> {
+    /// Not permitted; this process has one of that name already.
+    pub fn make(tracefs: Tracefs, part: Option<&str>) -> Result<Self, TracefsError> {
         let pid = std::process::id();
         let began = start_time(&tracefs.root, pid).unwrap_or_else(|_| "0".to_owned());
-        let name = format!("{NAME_PREFIX}{pid}-{began}");
+        let part = part.map_or_else(String::new, |part| format!("-{part}"));
+        let name = format!("{NAME_PREFIX}{pid}-{began}{part}");
         let path = tracefs.path(&format!("instances/{name}"));
         match fs::create_dir(tracefs.root.path(&path)) {
             Ok(()) => Ok(Self::adopt(tracefs, name)),
@@ -83,6 +84,14 @@ impl Instance {
     /// [`TracefsError`], with what was written.
     pub fn set(&self, path: &str, value: &str) -> Result<(), TracefsError> {
         self.tracefs.write(&self.own(path), value)
+    }
+
+    /// Adds to a list in a file of the instance, which writing would begin anew.
+    ///
+    /// # Errors
+    /// [`TracefsError`], with what was written.
+    pub fn add(&self, path: &str, value: &str) -> Result<(), TracefsError> {
+        self.tracefs.add(&self.own(path), value)
     }
 
     /// Writes to a setting that all instances share; it is put back with the instance's end.

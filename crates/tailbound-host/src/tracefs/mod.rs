@@ -176,15 +176,26 @@ impl Tracefs {
 
     /// `PID-STARTTIME`: a number alone could by now be somebody else's.
     fn owner_lives(&self, who: &str) -> bool {
-        let Some((pid, began)) = who.split_once('-') else { return false };
+        let Some((pid, rest)) = who.split_once('-') else { return false };
+        let began = rest.split_once('-').map_or(rest, |(began, _part)| began);
         pid.parse::<u32>().is_ok_and(|pid| start_time(&self.root, pid).is_ok_and(|t| t == began))
     }
 
     pub(crate) fn write(&self, path: &str, value: &str) -> Result<(), TracefsError> {
+        self.put(path, value, true)
+    }
+
+    /// Adds a value to a list.
+    pub(crate) fn add(&self, path: &str, value: &str) -> Result<(), TracefsError> {
+        self.put(path, value, false)
+    }
+
+    fn put(&self, path: &str, value: &str, anew: bool) -> Result<(), TracefsError> {
         let full = self.path(path);
         fs::OpenOptions::new()
             .write(true)
-            .truncate(true)
+            .truncate(anew)
+            .append(!anew)
             .open(self.root.path(&full))
             .and_then(|mut f| io::Write::write_all(&mut f, value.as_bytes()))
             .map_err(|e| match TracefsError::of(&full, &e) {
@@ -258,7 +269,7 @@ mod tests {
         let tracefs = Tracefs::find(&root).expect("there");
         fs::remove_dir_all(dir.path().join("sys/kernel/tracing/instances")).expect("gone");
         fs::write(dir.path().join("sys/kernel/tracing/instances"), "").expect("a file");
-        let why = Instance::make(tracefs).map(drop).map_err(|e| e.to_string());
+        let why = Instance::make(tracefs, None).map(drop).map_err(|e| e.to_string());
         assert!(
             why.as_ref().is_err_and(|w| w.contains("no trace instance can be made")),
             "{why:?}"
@@ -283,14 +294,15 @@ mod tests {
     fn only_the_dead_leave_something_over() {
         let stat = |t| format!("41 (a (b) c) S {} {t} 0", "0 ".repeat(18).trim_end());
         let (dir, root) = tree(&[("proc/41/stat", &stat("777"))]);
-        for name in ["tailbound-41-777", "tailbound-41-778", "tailbound-42-1", "tailbound-x", "own"]
-        {
+        let living = ["tailbound-41-777", "tailbound-41-777-calls"];
+        let dead = ["tailbound-41-778", "tailbound-41-778-calls", "tailbound-42-1", "tailbound-x"];
+        for name in living.iter().chain(&dead).chain(&["own"]) {
             let path = dir.path().join("sys/kernel/tracing/instances").join(name);
             fs::create_dir_all(path).expect("a folder");
         }
         let tracefs = Tracefs::find(&root).expect("there");
         let gone = tracefs.remove_leftovers();
-        assert_eq!(gone, ["tailbound-41-778", "tailbound-42-1", "tailbound-x"]);
-        assert_eq!(tracefs.instances(), ["own", "tailbound-41-777"]);
+        assert_eq!(gone, dead);
+        assert_eq!(tracefs.instances(), ["own", living[0], living[1]]);
     }
 }

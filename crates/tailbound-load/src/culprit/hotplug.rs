@@ -18,10 +18,14 @@ use crate::spin::Threads;
 /// A word of the command line that every guest of the lab has.
 const GUEST: &str = "tailbound.job=";
 
+/// Is this a guest of the lab?
+pub(super) fn is_guest() -> bool {
+    fs::read_to_string("/proc/cmdline").unwrap_or_default().contains(GUEST)
+}
+
 /// Takes the last of `cpus` off and on at each interval.
 pub(super) fn start(options: Options, cpus: &[u32]) -> Started {
-    let command_line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
-    if !command_line.contains(GUEST) {
+    if !is_guest() {
         return Err(Failure::Plain(
             "kind=hotplug changes the machine for good, and works in a guest of the lab alone: `tailbound lab run --smp 2`",
         ));

@@ -7,16 +7,20 @@
 //! - higher-priority, long-call, kworker, interrupts-off, lock-spin, softirq: a time of `busy`;
 //! - fair-server: a turn that the scheduler gave the ordinary thread before the real-time one;
 //! - console: a line;
+//! - inversion, inversion-pi, page-faults: a wait of a real-time thread of the load itself;
+//! - nmi: a request that makes all other CPUs print where they are; task-list: one that prints all tasks;
 //! - hotplug: a CPU taken off and on again.
 //!
 //! By default one CPU is troubled, the last: the others stay usable.
 //! Interrupts between CPUs, of packets and of timers have loads of their own (`interrupts`, `timers`).
-//! Not here: what the threads do (`real_time`, `kernel`, `held`, `hotplug`).
+//! Not here: what the threads do (`real_time`, `kernel`, `held`, `victim`, `request`, `hotplug`).
 
 mod held;
 mod hotplug;
 mod kernel;
 mod real_time;
+mod request;
+mod victim;
 
 use std::thread;
 use std::time::Duration;
@@ -37,20 +41,20 @@ pub(crate) static KIND: LoadKind = LoadKind {
     options: &[
         (
             "kind",
-            "higher-priority (a busy real-time thread above), fair-server (an ordinary thread that the scheduler lets run before real-time ones), long-call (a system call without an end in sight), kworker (a work item of the kernel), softirq (a soft interrupt of the network), interrupts-off (a system call that disables interrupts), lock-spin (a spin for a lock that the CPU before holds), console (kernel messages) or hotplug (a CPU taken off and on, in a guest of the lab alone)",
+            "higher-priority (a busy real-time thread above), fair-server (an ordinary thread that the scheduler lets run before real-time ones), long-call (a system call without an end in sight), kworker (a work item of the kernel), softirq (a soft interrupt of the network), interrupts-off (a system call that disables interrupts), lock-spin (a spin for a lock that the CPU before holds), console (kernel messages), inversion and inversion-pi (a real-time thread of its own waits for a lock, without and with inheritance), page-faults (one that waits for pages), nmi (stacks of all CPUs), task-list (all tasks on the console) or hotplug (a CPU taken off and on), these two in a guest of the lab alone",
         ),
         (
             "busy",
-            "length of a burst (default 1ms; fair-server: 1800ms; not of console and hotplug)",
+            "length of a burst (default 1ms; fair-server: 1800ms; not of console, nmi, task-list and hotplug)",
         ),
         (
             "interval",
-            "about the time from one burst to the next (default 20ms; fair-server: 2s; console: 200ms; hotplug: 500ms)",
+            "about the time from one burst to the next (default 20ms; fair-server: 2s; console: 200ms; nmi, task-list: 300ms; hotplug: 500ms)",
         ),
         ("priority", "of higher-priority: its SCHED_FIFO priority (default 99)"),
         (
             "cpus",
-            "CPUs it troubles, for example 1,3 (default: the last it may use; lock-spin: the last two)",
+            "CPUs it troubles, for example 1,3 (default: the last it may use; lock-spin: the last two; nmi: all)",
         ),
     ],
     // The fair server comes about once a second, and a machine may keep it from coming.
@@ -79,6 +83,11 @@ enum Kind {
     InterruptsOff,
     LockSpin,
     Console,
+    Inversion,
+    InversionPi,
+    PageFaults,
+    Nmi,
+    TaskList,
     Hotplug,
 }
 
@@ -91,7 +100,7 @@ struct Usual {
 }
 
 impl Kind {
-    const WORDS: [(&str, Self); 9] = [
+    const WORDS: [(&str, Self); 14] = [
         ("higher-priority", Self::HigherPriority),
         ("fair-server", Self::FairServer),
         ("long-call", Self::LongCall),
@@ -100,6 +109,11 @@ impl Kind {
         ("interrupts-off", Self::InterruptsOff),
         ("lock-spin", Self::LockSpin),
         ("console", Self::Console),
+        ("inversion", Self::Inversion),
+        ("inversion-pi", Self::InversionPi),
+        ("page-faults", Self::PageFaults),
+        ("nmi", Self::Nmi),
+        ("task-list", Self::TaskList),
         ("hotplug", Self::Hotplug),
     ];
 
@@ -115,7 +129,11 @@ impl Kind {
             Self::Softirq | Self::InterruptsOff | Self::LockSpin => {
                 (MS, BUSY_MIN_NS, 5 * MS, 20 * MS)
             }
+            Self::Inversion | Self::InversionPi | Self::PageFaults => {
+                (MS, BUSY_MIN_NS, 100 * MS, 20 * MS)
+            }
             Self::Console => (0, 0, 0, 200 * MS),
+            Self::Nmi | Self::TaskList => (0, 0, 0, 300 * MS),
             Self::Hotplug => (0, 0, 0, 500 * MS),
         };
         Usual { busy_ns, busy_min_ns, busy_max_ns, interval_ns }
@@ -136,7 +154,7 @@ struct Options {
 impl Options {
     fn read(r: &Reader<'_>) -> Result<Self, LoadError> {
         let Some(kind) = r.word("kind", &Kind::WORDS)? else {
-            let help = "higher-priority, fair-server, long-call, kworker, softirq, interrupts-off, lock-spin, console or hotplug";
+            let help = "higher-priority, fair-server, long-call, kworker, softirq, interrupts-off, lock-spin, console, inversion, inversion-pi, page-faults, nmi, task-list or hotplug";
             return Err(r.missing("kind", help));
         };
         if kind != Kind::HigherPriority && r.spec.option("priority").is_some() {
@@ -145,7 +163,9 @@ impl Options {
         if kind == Kind::Console && r.spec.option("busy").is_some() {
             return Err(r.bad("busy", "how long a line takes is up to the console"));
         }
-        if kind == Kind::Hotplug && r.spec.option("busy").is_some() {
+        if matches!(kind, Kind::Hotplug | Kind::Nmi | Kind::TaskList)
+            && r.spec.option("busy").is_some()
+        {
             return Err(r.bad("busy", "how long it takes is up to the kernel"));
         }
         let usual = kind.usual();
@@ -174,7 +194,11 @@ impl Options {
 fn start(options: Options, note: Note<'_>) -> Started {
     let mut cpus = sched::affinity(0)?;
     if !options.pinned {
-        let troubled = if options.kind == Kind::LockSpin { 2 } else { 1 };
+        let troubled = match options.kind {
+            Kind::LockSpin => 2,
+            Kind::Nmi => cpus.len(),
+            _ => 1,
+        };
         cpus.drain(..cpus.len().saturating_sub(troubled));
     }
     match options.kind {
@@ -186,6 +210,11 @@ fn start(options: Options, note: Note<'_>) -> Started {
         Kind::InterruptsOff => held::interrupts_off(options, &cpus),
         Kind::LockSpin => held::lock_spin(options, &cpus),
         Kind::Console => kernel::console(options, &cpus, note),
+        Kind::Inversion => victim::inversion(options, &cpus, false),
+        Kind::InversionPi => victim::inversion(options, &cpus, true),
+        Kind::PageFaults => victim::page_faults(options, &cpus),
+        Kind::Nmi => request::nmi(options, &cpus, note),
+        Kind::TaskList => request::task_list(options, &cpus),
         Kind::Hotplug => hotplug::start(options, &cpus),
     }
 }

@@ -27,18 +27,23 @@ use crate::spin::Threads;
 /// Of the thread that starves others: below every real-time thread that is measured.
 const LOWEST: u32 = 1;
 
-fn fifo(priority: u32) -> Attributes {
+pub(super) fn fifo(priority: u32) -> Attributes {
     Attributes { policy: sched::SCHED_FIFO, priority, ..Attributes::default() }
+}
+
+/// The right to a priority is asked for here, where a refusal is the answer to the start; the supervisor
+/// stays ordinary, or it would be a culprit itself.
+pub(super) fn may_be(priority: u32) -> Result<(), Failure> {
+    let own = sched::get(0)?;
+    sched::set(0, &fifo(priority))?;
+    sched::set(0, &own)?;
+    Ok(())
 }
 
 /// A thread of that priority on each of `cpus`, busy at each interval.
 pub(super) fn higher_priority(options: Options, cpus: &[u32]) -> Started {
     limits::guard_realtime(options.busy_ns)?;
-    // The right to it is asked for here, where a refusal is the answer to the start; the
-    // supervisor stays ordinary, or it would be a culprit itself.
-    let own = sched::get(0)?;
-    sched::set(0, &fifo(options.priority))?;
-    sched::set(0, &own)?;
+    may_be(options.priority)?;
     let threads = Threads::new(cpus.len())?;
     for (slot, cpu) in cpus.iter().enumerate() {
         threads.spawn(slot, Some(*cpu), move |count| {
@@ -104,7 +109,7 @@ fn be_let_in(seen: &AtomicU64, count: &dyn Fn(u64)) -> Result<(), Failure> {
 }
 
 /// Takes the CPU for that long, and tells at each look at the clock.
-fn busy(busy_ns: i64, look: &dyn Fn()) -> Result<(), Failure> {
+pub(super) fn busy(busy_ns: i64, look: &dyn Fn()) -> Result<(), Failure> {
     let end_ns = monotonic_ns().saturating_add(busy_ns);
     while monotonic_ns() < end_ns {
         look();

@@ -295,7 +295,7 @@ impl Blamer {
             self.lost = self.lost.saturating_add(lost);
         }
         let mut notes = std::mem::take(&mut self.trace.notes);
-        notes.extend(self.stacks.iter().flat_map(Tier::last_words));
+        notes.extend(self.stacks.iter().flat_map(|s| s.last_words(true)));
         let mut findings = self.trace.end();
         if self.lost > 0 {
             findings.push(

@@ -205,6 +205,11 @@ impl Tier {
         self.kept.len() < before
     }
 
+    /// The same for a cycle of thread `tid`.
+    pub(crate) fn onto_cycle(&mut self, record: &mut BlameRecord, tid: i32) {
+        self.kept.retain(|told| !(told.tid == tid && told.onto_cycle(record)));
+    }
+
     /// The oldest that was laid onto nothing yet.
     pub(crate) fn oldest_ns(&self) -> Option<i64> {
         self.kept.iter().map(|t| t.t_ns).min()
@@ -235,8 +240,8 @@ impl Tier {
         std::mem::take(&mut self.notes)
     }
 
-    /// What a reader should know at the end.
-    pub(crate) fn last_words(&self) -> Vec<String> {
+    /// What a reader should know at the end; with `waits` how long each thread waited for a CPU.
+    pub(crate) fn last_words(&self, waits: bool) -> Vec<String> {
         let mut out = Vec::new();
         let lost = self.lost();
         if lost > 0 {
@@ -248,7 +253,7 @@ impl Tier {
         for lock in self.locks.iter().filter(|l| !l.owners.is_empty()).take(LOCKS_TOLD) {
             out.push(format!("{}: {}", lock.other, lock.lock_sentence()));
         }
-        for (tid, w) in self.waited().into_iter().filter(|(_, w)| w.n > 0) {
+        for (tid, w) in self.waited().into_iter().filter(|(_, w)| waits && w.n > 0) {
             out.push(format!(
                 "thread {tid}: {} waits for a CPU counted in the kernel: mean {}, 99.9 % at most {}, longest {}",
                 grouped(w.n),

@@ -39,10 +39,10 @@ pub(super) fn read(from: &[u8], symbols: &Symbols, apart_ns: i64) -> Option<Told
         _ => return None,
     };
     let tid = word(from, told::TID)?.cast_signed();
-    // The stack of a wait for a lock is the thread's own.
+    // The stack of a wait for a lock is the thread's own; the name is of whoever had the CPU when it was over.
     let other = match kind {
-        ToldKind::Lock => tid,
-        _ => word(from, told::OTHER)?.cast_signed(),
+        ToldKind::Lock => format!("thread {tid}"),
+        _ => format!("{}-{}", name(from, told::COMM)?, word(from, told::OTHER)?.cast_signed()),
     };
     let taken = double(from, told::STACK_BYTES)?.cast_signed();
     let frames = usize::try_from(taken).unwrap_or(0).min(FRAMES * 8) / 8;
@@ -65,7 +65,7 @@ pub(super) fn read(from: &[u8], symbols: &Symbols, apart_ns: i64) -> Option<Told
         t_ns: i64::try_from(double(from, told::T)?).ok()?.saturating_add(apart_ns),
         latency_ns: i64::try_from(double(from, told::LATENCY)?).unwrap_or(i64::MAX),
         cpu: word(from, told::CPU)?,
-        other: format!("{}-{other}", name(from, told::COMM)?),
+        other,
         frames,
         system_call: (in_call && call >= 0).then(|| calls::name(call)),
         owners: (0..OWNERS as i16).map_while(owner).collect(),

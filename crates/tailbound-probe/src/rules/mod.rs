@@ -8,11 +8,13 @@
 mod stacks;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
+use serde_json::json;
 use tailbound_core::rules::{Rule, ViolationRecord};
 use tailbound_host::Root;
 use tailbound_trace::event::{Entry, Event};
-use tailbound_trace::rules::{CallTable, Rules, Tally, Violation};
+use tailbound_trace::rules::{CallTable, KERNEL_ACCESS, Rules, Tally, Violation};
 
 use stacks::Stacks;
 
@@ -20,6 +22,9 @@ use crate::watch::Sink;
 
 /// Violations whose stacks are looked up in one go; the others of a burst are counted without.
 const STACKS_MAX: usize = 500;
+
+/// Names that are kept; beyond that those of threads that are forgotten go.
+const NAMES_MAX: usize = 8192;
 
 /// See the module.
 pub struct RuleCheck {
@@ -36,6 +41,33 @@ pub struct RuleCheck {
     /// Page faults are events here.
     faults: bool,
     calls: bool,
+    log: Log,
+}
+
+/// Every violation as a line, where that is asked for.
+#[derive(Default)]
+struct Log {
+    to: Option<Box<dyn Write>>,
+    failed: Option<String>,
+}
+
+impl Log {
+    fn write(&mut self, v: &Violation, name: &str) {
+        let Some(to) = &mut self.to else { return };
+        let line = json!({
+            "t_ns": v.t_ns,
+            "call_ns": v.at_ns,
+            "tid": v.tid,
+            "name": name,
+            "rule": v.rule,
+            "site": v.site,
+            "cost": v.cost,
+            "text": v.text,
+        });
+        if let Err(e) = writeln!(to, "{line}") {
+            (self.to, self.failed) = (None, Some(e.to_string()));
+        }
+    }
 }
 
 /// A sink of events, and beside it the check of rules where it is wanted.
@@ -109,7 +141,13 @@ impl RuleCheck {
             losses: 0,
             faults: false,
             calls: false,
+            log: Log::default(),
         })
+    }
+
+    /// Every violation is written to `to` as a JSON line too, with its time on CLOCK_MONOTONIC.
+    pub fn with_log(&mut self, to: Box<dyn Write>) {
+        self.log.to = Some(to);
     }
 
     /// The stacks of this thread are taken from here on.
@@ -121,6 +159,9 @@ impl RuleCheck {
     /// One thread of the program more, and what it is called.
     pub fn watch(&mut self, tid: i32, name: &str) {
         self.rules.watch(tid);
+        if self.names.len() >= NAMES_MAX {
+            self.names.retain(|tid, _| self.rules.knows(*tid));
+        }
         if self.names.get(&tid).is_none_or(|n| n != name) {
             self.names.insert(tid, name.to_owned());
         }
@@ -154,12 +195,15 @@ impl RuleCheck {
         for (i, violation) in self.waiting.drain(..).enumerate() {
             // Where a stack is shorter than what is copied of it, the copy itself faults at its end.
             if violation.rule == Rule::PageFault
+                && violation.site == KERNEL_ACCESS
                 && self.stacks.touched(violation.tid, violation.t_ns, violation.address)
             {
                 self.ours += 1;
                 continue;
             }
-            let name = self.names.get(&violation.tid).map_or("", String::as_str);
+            let told = self.names.get(&violation.tid).map(String::as_str);
+            let name = self.rules.name(violation.tid).or(told).unwrap_or("");
+            self.log.write(&violation, name);
             let (stack, place) = if i < STACKS_MAX {
                 let fault = violation.rule == Rule::PageFault;
                 self.stacks.at(violation.tid, violation.at_ns, fault)
@@ -180,10 +224,17 @@ impl RuleCheck {
     #[must_use]
     pub fn finish(mut self) -> RulesFound {
         self.settle();
-        let rules = std::mem::replace(&mut self.rules, Rules::new(CallTable::X86_64));
-        self.waiting = rules.finish();
+        self.waiting = self.rules.finish();
         self.tell();
+        if let Some(to) = &mut self.log.to
+            && let Err(e) = to.flush()
+        {
+            self.log.failed = Some(e.to_string());
+        }
         let mut notes = Vec::new();
+        if let Some(why) = &self.log.failed {
+            notes.push(format!("the file of violations is not whole: {why}"));
+        }
         if !self.calls {
             notes.push(
                 "no system call of a watched thread was recorded: only the rule page-fault is judged"

@@ -13,35 +13,39 @@ use tailbound_core::rules::Stack;
 use tailbound_host::{Missing, Root, Tracefs};
 use tailbound_sys::given;
 use tailbound_sys::perf_stacks::{
-    PROGRAM_COUNTER, STACK_POINTER, StackSample, StackSamples, Trigger,
+    PROGRAM_COUNTER, Room, STACK_POINTER, StackSample, StackSamples, Trigger,
 };
 use tailbound_trace::stack::{Machine, Maps, Module, Snapshot, Unwinder};
 
-/// Samples of a thread and trigger that wait for a violation.
-const KEPT_MAX: usize = 1024;
-/// Threads whose stacks are taken: each has rings of its own.
+/// Samples of a thread that are looked at together: no fewer than its ring has room for.
+const KEPT_MAX: usize = 640;
+/// Of those so many stay for violations that are told later: when a cycle or a lock has ended.
+const STAY_MAX: usize = 256;
+/// Threads whose stacks are taken: each has a ring of its own.
 const THREADS_MAX: usize = 32;
+/// The first of them have much room.
+const LARGE_MAX: usize = 8;
 /// A sample and the event of the trace are made one after the other; an interrupt may come between.
 const APART_NS: u64 = 50_000;
-/// The address is the same, so the time may be far off: a virtual machine stands still at any moment.
-const COPY_NS: u64 = 1_000_000;
+/// The address is the same, and nothing of the program lies there, so the time may be far off: a virtual machine stands
+/// still at any moment.
+const COPY_NS: u64 = 100_000_000;
 /// Bytes that the kernel copies in one go.
 const COPY_STEP: u64 = 64;
 /// No program or library is larger.
 const FILE_MAX: u64 = 1 << 30;
 
-struct Ring {
+struct Thread {
     samples: Result<StackSamples, String>,
     kept: VecDeque<StackSample>,
+    maps: Maps,
 }
 
-impl Ring {
-    fn open(tid: i32, trigger: Result<Trigger, String>) -> Self {
-        let open = |t| StackSamples::open(tid, t).map_err(|e| e.to_string());
-        Self { samples: trigger.and_then(open), kept: VecDeque::new() }
-    }
-
+impl Thread {
     fn poll(&mut self) {
+        // What the last look needed it has had.
+        let beyond = self.kept.len().saturating_sub(STAY_MAX);
+        self.kept.drain(..beyond);
         let (kept, Ok(samples)) = (&mut self.kept, &mut self.samples) else { return };
         samples.read(&mut |sample| {
             if kept.len() >= KEPT_MAX {
@@ -51,9 +55,10 @@ impl Ring {
         });
     }
 
-    fn nearest(&self, t_ns: u64) -> Result<&StackSample, String> {
+    fn nearest(&self, t_ns: u64, fault: bool) -> Result<&StackSample, String> {
         let samples = self.samples.as_ref().map_err(Clone::clone)?;
-        let found = self.kept.iter().min_by_key(|s| s.t_ns.abs_diff(t_ns));
+        let of_kind = self.kept.iter().filter(|s| s.fault == fault);
+        let found = of_kind.min_by_key(|s| s.t_ns.abs_diff(t_ns));
         match found.filter(|s| s.t_ns.abs_diff(t_ns) <= APART_NS) {
             Some(sample) => Ok(sample),
             None if samples.lost() > 0 => {
@@ -62,12 +67,6 @@ impl Ring {
             None => Err("no sample was taken at that time".to_owned()),
         }
     }
-}
-
-struct Thread {
-    calls: Ring,
-    faults: Ring,
-    maps: Maps,
 }
 
 /// See the module.
@@ -102,25 +101,30 @@ impl Stacks {
 
     /// From here on stacks of this thread are taken.
     pub(super) fn watch(&mut self, tid: i32) {
-        if self.off || self.threads.contains_key(&tid) || self.threads.len() >= THREADS_MAX {
+        if self.off || self.threads.contains_key(&tid) {
             return;
         }
-        let calls = self.calls.clone().map(Trigger::Tracepoint);
-        let thread = Thread {
-            calls: Ring::open(tid, calls),
-            faults: Ring::open(tid, Ok(Trigger::PageFault)),
-            maps: maps(&self.root, tid),
-        };
-        self.threads.insert(tid, thread);
+        if self.threads.len() >= THREADS_MAX {
+            let root = &self.root;
+            self.threads.retain(|tid, _| root.exists(&format!("/proc/{tid}")));
+        }
+        if self.threads.len() >= THREADS_MAX {
+            return;
+        }
+        let calls = self.calls.iter().map(|id| Trigger::Tracepoint(*id));
+        let triggers: Vec<Trigger> = calls.chain([Trigger::PageFault]).collect();
+        let room = if self.threads.len() < LARGE_MAX { Room::Large } else { Room::Small };
+        let samples = StackSamples::open(tid, &triggers, room).map_err(|e| e.to_string());
+        let maps = maps(&self.root, tid);
+        self.threads.insert(tid, Thread { samples, kept: VecDeque::new(), maps });
     }
 
     /// Takes what the kernel copied since the last call.
     pub(super) fn poll(&mut self) {
         for (tid, thread) in &mut self.threads {
-            thread.calls.poll();
-            thread.faults.poll();
+            thread.poll();
             // A library was loaded, or another program: where the latest sample is must be known.
-            let latest = thread.calls.kept.back().or(thread.faults.kept.back());
+            let latest = thread.kept.back();
             let known = |s: &StackSample| pc(s).is_none_or(|pc| thread.maps.find(pc).is_some());
             if !latest.is_none_or(known) {
                 let fresh = maps(&self.root, *tid);
@@ -134,8 +138,7 @@ impl Stacks {
     /// Was it we who touched this address: did the copy of a stack end there?
     pub(super) fn touched(&self, tid: i32, t_ns: u64, address: u64) -> bool {
         let Some(thread) = self.threads.get(&tid) else { return false };
-        let samples = thread.calls.kept.iter().chain(&thread.faults.kept);
-        samples.filter(|s| s.t_ns.abs_diff(t_ns) <= COPY_NS).any(|s| {
+        thread.kept.iter().filter(|s| s.t_ns.abs_diff(t_ns) <= COPY_NS).any(|s| {
             let sp = s.registers.iter().find(|(n, _)| *n == STACK_POINTER).map(|(_, v)| *v);
             let end = sp.map(|sp| sp.wrapping_add(s.stack.len() as u64));
             end.is_some_and(|end| end.abs_diff(address) <= COPY_STEP)
@@ -154,8 +157,11 @@ impl Stacks {
             let why = format!("stacks are taken of real-time threads, of {THREADS_MAX} at most");
             return (Stack::absent(why), None);
         };
-        let ring = if fault { &thread.faults } else { &thread.calls };
-        let sample = match ring.nearest(t_ns) {
+        let sample = match (&self.calls, thread.nearest(t_ns, fault)) {
+            (Err(why), _) if !fault => Err(why.clone()),
+            (_, found) => found,
+        };
+        let sample = match sample {
             Ok(sample) => sample,
             Err(why) => return (Stack::absent(why), None),
         };

@@ -8,8 +8,8 @@
 
 use tailbound_core::blame::{Cause, Phase, Sureness};
 
-use super::cpu::{Segment, What};
-use super::engine::{Engine, Mark};
+use super::cpu::{Cpu, Segment, What};
+use super::engine::{Engine, Mark, STOPPER};
 use super::explain::Ground;
 use super::thread::ORDINARY;
 
@@ -23,6 +23,10 @@ const CROWDED_NS: i64 = 15_000;
 const SERVER_NEAR_NS: u64 = 200_000;
 /// How long before a stretch of the console's the message may have come.
 const CONSOLE_BEFORE_NS: u64 = 1_000_000;
+/// A handler of a timer or of another CPU's request that takes longer, without a record, was stopped by a host.
+const HANDLER_MAX_NS: i64 = 2_000_000;
+/// No CPU's idle state takes longer to leave.
+const IDLE_EXIT_MAX_NS: i64 = 3_000_000;
 /// How near a change of the frequency lies to the time that it costs, and the most that it costs.
 const FREQUENCY_NEAR_NS: u64 = 50_000;
 const FREQUENCY_MAX_NS: i64 = 1_000_000;
@@ -93,6 +97,12 @@ impl Engine {
     pub(super) fn charge(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
         let mut charge = self.by_events(place, s, ground);
         let may_be_taken = ground.virtual_machine != Some(false) && !ground.virtual_time;
+        let quick = matches!(s.what, What::Timer(_) | What::Ipi(..) | What::Vector(_));
+        if ground.virtual_machine == Some(true) && may_be_taken && quick && self.lasts(place, s) {
+            let or =
+                format!("{}, or the hypervisor had the CPU", charge.cause.sentence(&charge.who));
+            return sure(Cause::Unexplained, or);
+        }
         if may_be_taken
             && charge.sureness == Sureness::Sure
             && charge.cause.is_foreign()
@@ -104,9 +114,21 @@ impl Engine {
         charge
     }
 
+    /// Is it silent for longer than handlers of timers and of other CPUs' requests take?
+    fn lasts(&self, place: &Place, s: &Segment) -> bool {
+        let gap = self.cpus.get(&place.cpu).map_or(i64::MAX, |c| c.longest_gap(s.from, s.to));
+        gap >= HANDLER_MAX_NS
+    }
+
     /// Did its CPU record nothing within the segment?
     fn silent(&self, place: &Place, s: &Segment) -> bool {
         self.cpus.get(&place.cpu).is_none_or(|c| c.records_between(s.from, s.to) == 0)
+    }
+
+    /// Did its CPU record nothing for so long, most of the segment, that a hypervisor may have had it?
+    fn mostly_silent(&self, place: &Place, s: &Segment) -> bool {
+        let gap = self.cpus.get(&place.cpu).map_or(i64::MAX, |c| c.longest_gap(s.from, s.to));
+        gap >= SILENCE_NS && gap.saturating_mul(2) >= s.ns()
     }
 
     fn by_events(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
@@ -147,10 +169,36 @@ impl Engine {
         if let Some(other) = self.not_ready(place, s) {
             return other;
         }
+        if let Some(throttled) = self.throttled_idle(place, s) {
+            return throttled;
+        }
         if let Some(taken) = self.taken(place, s, ground) {
             return taken;
         }
-        self.frequency(place, s).unwrap_or_else(|| likely(Cause::IdleExit, who))
+        if let Some(changed) = self.frequency(place, s) {
+            return changed;
+        }
+        // An idle CPU of a guest is one that its host gave to others: it comes back when the host lets it.
+        let guest = ground.virtual_machine == Some(true) && !ground.virtual_time;
+        if guest && s.ns() >= SILENCE_NS {
+            let either = "left an idle state, or the hypervisor had the CPU";
+            return sure(Cause::Unexplained, either.to_owned());
+        }
+        if s.ns() > IDLE_EXIT_MAX_NS {
+            return sure(
+                Cause::Unexplained,
+                "the CPU was idle for longer than an exit takes".to_owned(),
+            );
+        }
+        likely(Cause::IdleExit, who)
+    }
+
+    /// With RT throttling a CPU idles although real-time threads are ready, where nobody else is.
+    fn throttled_idle(&self, place: &Place, s: &Segment) -> Option<Charge> {
+        if place.ready.is_none_or(|ready| ready > s.from) {
+            return None;
+        }
+        self.server(place, s, ORDINARY).filter(|c| c.cause == Cause::RtThrottling)
     }
 
     /// Without a wake-up it is not known that the thread wanted the CPU, but where it was seen to wait for it.
@@ -191,7 +239,8 @@ impl Engine {
             return changed;
         }
         // A measured loop of ours does nothing in which time could pass.
-        if place.ours && !ground.virtual_time && self.silent(place, s) {
+        let silent = self.silent(place, s) || self.mostly_silent(place, s);
+        if place.ours && !ground.virtual_time && silent {
             return match ground.virtual_machine {
                 Some(true) => {
                     likely(Cause::Host, "it had the CPU, and nothing was recorded".to_owned())
@@ -265,7 +314,8 @@ impl Engine {
         if s.irqs_off && (ground.virtual_machine == Some(false) || ground.virtual_time) {
             return sure(Cause::InterruptsOff, who);
         }
-        if s.irqs_off {
+        // One record behind a long silence does not show that the CPU went on all the time.
+        if s.irqs_off && !self.mostly_silent(place, s) {
             return likely(Cause::InterruptsOff, who);
         }
         if let Some(taken) = self.taken(place, s, ground) {
@@ -323,7 +373,7 @@ impl Engine {
         }
     }
 
-    /// Does an ordinary thread run on time that the scheduler keeps for such?
+    /// Does an ordinary thread, or nobody, have the CPU in time that the scheduler keeps for ordinary ones?
     fn server(&self, place: &Place, s: &Segment, prio: i32) -> Option<Charge> {
         if place.prio >= ORDINARY || prio < ORDINARY {
             return None;
@@ -370,15 +420,17 @@ impl Engine {
     }
 
     fn is_stopper(&self, pid: i32) -> bool {
-        self.threads.get(&pid).is_some_and(|t| t.comm.as_str().starts_with("migration/"))
+        self.threads.get(&pid).is_some_and(|t| t.comm.as_str().starts_with(STOPPER))
     }
 
     /// A CPU's stopper thread: for one CPU, or for all of them at once.
     fn stopper(&self, s: &Segment, who: String) -> Charge {
         let stops = |x: &Segment| x.what.is_thread() && self.is_stopper(x.pid);
+        // Of a CPU that is taken off the begin alone is recorded.
         let on = |from, to| {
-            let cpus = self.cpus.values();
-            cpus.filter(|c| c.between(from, to, What::Thread).iter().any(stops)).count()
+            let begun = |cpu| self.marked(from, to, |c, m| c == cpu && *m == Mark::Stopper);
+            let has = |c: &Cpu| c.between(from, to, What::Thread).iter().any(stops);
+            self.cpus.iter().filter(|(cpu, c)| has(c) || begun(**cpu)).count()
         };
         // They do not begin and end at one moment, and a CPU that is taken off does not come back.
         let near = s.to - s.from;
@@ -390,8 +442,18 @@ impl Engine {
     }
 
     fn console(&self, place: &Place, s: &Segment) -> bool {
+        // What the thread did after it had made another record is not the message any more.
         let from = s.from.saturating_sub(CONSOLE_BEFORE_NS);
-        self.marked(from, s.to, |cpu, m| cpu == place.cpu && *m == Mark::Console)
+        let here = self.marks_between(from, s.to).filter(|(_, cpu, _)| *cpu == place.cpu);
+        let mut prints = false;
+        for (t, _, mark) in here {
+            match mark {
+                Mark::Console => prints = true,
+                Mark::ConsoleDone if *t <= s.from => prints = false,
+                _ => {}
+            }
+        }
+        prints
     }
 
     /// `hackbench-3975 (last got by hackbench-3838)`.

@@ -82,6 +82,10 @@ pub(super) struct Cpu {
     /// What lies over the thread, the innermost last.
     pub(super) frames: Vec<What>,
     pub(super) segments: VecDeque<Segment>,
+    /// Real-time threads that are ready here and have no CPU, each since when.
+    pub(super) ready: Vec<(i32, u64)>,
+    /// A message went to the kernel's log, and its thread has made no other record since.
+    pub(super) prints: bool,
     /// Times of its records.
     pub(super) times: VecDeque<u64>,
     open_from: u64,

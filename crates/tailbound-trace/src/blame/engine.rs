@@ -28,6 +28,8 @@ const KEPT_MAX: usize = 1 << 20;
 /// and the next event of one that has not tells its name again.
 const THREADS_MAX: usize = 32_768;
 
+/// The threads that stop CPUs, with the CPU's number behind it.
+pub(super) const STOPPER: &str = "migration/";
 /// No interrupt comes so late: what is further apart are two clocks.
 const ANOTHER_CLOCK_NS: u64 = 1_000_000_000;
 
@@ -76,6 +78,10 @@ pub(super) enum Mark {
     Fault(i32),
     /// A message went to the kernel's log.
     Console,
+    /// The first record since then that the thread itself made: the message had been written.
+    ConsoleDone,
+    /// A CPU's stopper thread got the CPU.
+    Stopper,
     /// The frequency of this CPU changed, to so many kHz.
     Frequency(u32, u64),
     /// This thread was moved from one CPU to another.
@@ -93,7 +99,7 @@ pub struct Engine {
     pub(super) interrupts: Map<i32, Word>,
     pub(super) sent: VecDeque<Sent>,
     pub(super) marks: VecDeque<(u64, u32, Mark)>,
-    /// An ordinary thread got this CPU from a real-time one that was ready to run on.
+    /// An ordinary thread, or nobody, got this CPU although a real-time one was ready there.
     pub(super) given_up: VecDeque<(u64, u32)>,
     /// Who got a contended lock last.
     pub(super) owners: Map<u64, i32>,
@@ -229,7 +235,14 @@ impl Engine {
         let thread = self.thread_what(e.cpu);
         let cpu = self.cpus.entry(e.cpu).or_default();
         cpu.close(e.t_ns, thread, e.flags);
+        let prints = cpu.prints && e.flags.in_thread() && e.event != Event::Console;
+        if prints {
+            cpu.prints = false;
+        }
         cpu.settle(e.flags);
+        if prints {
+            self.mark(e, Mark::ConsoleDone);
+        }
         self.resync(e);
         self.event(e);
         if let Some(cpu) = self.cpus.get_mut(&e.cpu) {
@@ -257,6 +270,7 @@ impl Engine {
         }
         if e.pid > 0 {
             self.threads.entry(e.pid).or_default().runs(e.t_ns);
+            self.is_ready_nowhere(e.pid);
             self.got_cpu(e.pid, At { t_ns: e.t_ns, cpu: e.cpu }, true);
         }
         if known.is_some()
@@ -287,31 +301,17 @@ impl Engine {
 
     fn event(&mut self, e: &Entry) {
         match e.event {
-            Event::Switch {
-                prev,
-                prev_prio,
-                prev_state,
-                prev_comm,
-                next,
-                next_prio,
-                next_comm,
-            } => {
-                // What the kernel reports as running, or as preempted, would have run on.
-                let ready = prev_state & 0xff == 0;
-                if ready && prev > 0 && prev_prio < ORDINARY && next_prio >= ORDINARY && next > 0 {
-                    self.given_up.push_back((e.t_ns, e.cpu));
-                }
-                self.leave(e, prev, prev_prio, prev_comm, ready);
-                self.enter(e, next, next_prio, next_comm);
-            }
+            Event::Switch { .. } => self.switch(e),
             Event::Waking { pid, prio, cpu, comm } => self.waking(e, pid, prio, cpu, comm),
             Event::Wakeup { pid, cpu } => {
                 if let Some(thread) = self.threads.get_mut(&pid) {
                     thread.cpu = cpu;
                 }
+                self.is_ready_elsewhere(cpu, pid, e.t_ns);
             }
             Event::Migrate { pid, from, to } => {
                 self.threads.entry(pid).or_default().cpu = to;
+                self.is_ready_elsewhere(to, pid, e.t_ns);
                 self.mark(e, Mark::Moved(pid, from, to));
             }
             Event::Prio { pid, old, new } => {
@@ -337,7 +337,10 @@ impl Engine {
             }
             Event::WorkEnd => self.threads.entry(e.pid).or_default().work = None,
             Event::PageFault { .. } => self.mark(e, Mark::Fault(e.pid)),
-            Event::Console => self.mark(e, Mark::Console),
+            Event::Console => {
+                self.mark(e, Mark::Console);
+                self.cpus.entry(e.cpu).or_default().prints = true;
+            }
             Event::Frequency { cpu, khz } => self.mark(e, Mark::Frequency(cpu, khz)),
             Event::IpiSend { cpu, callsite, callback } => {
                 self.send(e, 1u64.checked_shl(cpu).unwrap_or(0), callsite, callback);
@@ -360,6 +363,30 @@ impl Engine {
             Event::SysEnter { .. } | Event::SysExit { .. } => {}
             _ => self.frames(e),
         }
+    }
+
+    /// A CPU goes over from one thread to another.
+    fn switch(&mut self, e: &Entry) {
+        let Event::Switch { prev, prev_prio, prev_state, prev_comm, next, next_prio, next_comm } =
+            e.event
+        else {
+            return;
+        };
+        // What the kernel reports as running, or as preempted, would have run on.
+        let ready = prev_state & 0xff == 0;
+        if next_comm.as_str().starts_with(STOPPER) {
+            self.mark(e, Mark::Stopper);
+        }
+        let gave_up = ready && prev > 0 && prev_prio < ORDINARY;
+        if next_prio >= ORDINARY && (gave_up || self.leaves_waiting(e.cpu, next, e.t_ns)) {
+            self.given_up.push_back((e.t_ns, e.cpu));
+        }
+        self.leave(e, prev, prev_prio, prev_comm, ready);
+        if gave_up {
+            self.is_ready_on(e.cpu, prev, e.t_ns);
+        }
+        self.is_ready_nowhere(next);
+        self.enter(e, next, next_prio, next_comm);
     }
 
     /// Begins and ends of what lies over threads.
@@ -461,6 +488,9 @@ impl Engine {
         if !matches!(thread.state, State::Running) {
             thread.state = State::Ready(e.t_ns);
             thread.woken(e.t_ns, if e.flags.in_thread() { e.pid } else { 0 });
+            if prio < ORDINARY {
+                self.is_ready_on(cpu, pid, e.t_ns);
+            }
         }
         if !self.watches(pid) {
             return;

@@ -46,12 +46,6 @@ impl Engine {
         self.threads.get(&pid).map_or(ORDINARY + 20, |t| t.prio)
     }
 
-    /// The longest time within `from` to `to` that a thread was ready and had no CPU.
-    pub(crate) fn kept_off_ns(&self, pid: i32, from: u64, to: u64) -> u64 {
-        let waits = self.threads.get(&pid).map(|t| t.waits_between(from, to));
-        waits.into_iter().flatten().map(|(a, b)| b.saturating_sub(a)).max().unwrap_or(0)
-    }
-
     /// Who got a contended lock of the kernel last.
     pub(crate) fn last_owner(&self, lock: u64) -> Option<i32> {
         self.owners.get(&lock).copied()

@@ -23,6 +23,7 @@ mod interruptions;
 mod map;
 mod names;
 mod owners;
+mod ready;
 mod thread;
 mod told;
 mod wakeup;

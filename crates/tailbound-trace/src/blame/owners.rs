@@ -26,8 +26,8 @@ const LINKS_MAX: usize = 5;
 struct Wait {
     /// It was ready and had no CPU.
     kept_off_ns: i64,
-    /// Who had its CPU most of that time, and how long.
-    by: Option<(i32, i64)>,
+    /// Who had its CPU in that time, and how long.
+    by: BTreeMap<i32, i64>,
     /// It slept, until it was woken: when, and by whom (0: an interrupt).
     woken: Option<(u64, i32)>,
 }
@@ -40,18 +40,25 @@ impl Engine {
         }
         let who = self.thread_name(waker.pid);
         let late = Charge { cause: Cause::Waker, who: who.clone(), sureness: Sureness::Sure };
-        let wait = self.wait(waker.pid, waker.at.cpu, from, waker.at.t_ns);
-        let Some((by, by_ns)) = wait.by else { return Some(late) };
-        let lower = |pid: i32, prio: i32| self.threads.get(&pid).is_some_and(|t| t.prio > prio);
-        let whole_ns = signed(waker.at.t_ns) - signed(from);
-        // Who keeps it off would not keep off the one that waits: that is the inversion.
-        let inverted =
-            lower(waker.pid, place.prio) && lower(by, place.prio) && by_ns * 2 >= whole_ns;
-        if !inverted {
-            return Some(late);
-        }
+        let Some(by) = self.inverted_by(place.prio, &waker, from) else { return Some(late) };
         let who = format!("{who} behind {}", self.thread_name(by));
         Some(Charge { cause: Cause::PriorityInversion, who, sureness: Sureness::Sure })
+    }
+
+    /// Who kept the owner of a lock off its CPU most, where that was an inversion for the thread of priority
+    /// `prio` that waited from `from` until the owner woke it: who keeps the owner off would not keep off the one that
+    /// waits.
+    pub(crate) fn inverted_by(&self, prio: i32, owner: &Waker, from: u64) -> Option<i32> {
+        let lower = |pid: i32| self.threads.get(&pid).is_some_and(|t| t.prio > prio);
+        if !lower(owner.pid) {
+            return None;
+        }
+        let wait = self.wait(owner.pid, owner.at.cpu, from, owner.at.t_ns);
+        let by: Vec<(i32, i64)> = wait.by.into_iter().filter(|(pid, _)| lower(*pid)).collect();
+        let sum: i64 = by.iter().map(|(_, ns)| ns).sum();
+        let whole_ns = signed(owner.at.t_ns) - signed(from);
+        let most = by.into_iter().max_by_key(|(_, ns)| *ns);
+        most.filter(|_| sum * 2 >= whole_ns).map(|(pid, _)| pid)
     }
 
     /// What `pid` waited for on `cpu` between two times.
@@ -69,7 +76,7 @@ impl Engine {
         }
         Wait {
             kept_off_ns,
-            by: by.into_iter().max_by_key(|(_, ns)| *ns),
+            by,
             woken: thread.wakers.iter().rev().find(|(t, _)| (from..=to).contains(t)).copied(),
         }
     }
@@ -82,7 +89,8 @@ impl Engine {
             let wait = self.wait(pid, cpu, due_ns, to);
             let mut did = Vec::new();
             if wait.kept_off_ns > 0 {
-                let by = wait.by.map_or_else(String::new, |(by, ns)| {
+                let most = wait.by.into_iter().max_by_key(|(_, ns)| *ns);
+                let by = most.map_or_else(String::new, |(by, ns)| {
                     format!(", {} of it because of {}", format_ns_i64(ns), self.with_priority(by))
                 });
                 let ns = format_ns_i64(wait.kept_off_ns);

@@ -142,6 +142,22 @@ impl Told {
         true
     }
 
+    /// Lays it onto a cycle on the trace's clock. Cycles overlap where one began late: a wait for a lock is of the one that
+    /// has its part.
+    pub fn onto_cycle(&self, record: &mut BlameRecord) -> bool {
+        let (due_ns, at) = (record.t_ns, self.t_ns.saturating_sub(record.t_ns));
+        let fits = self.kind != ToldKind::Lock || self.part_of_wait(record, at).is_some();
+        fits && self.onto(record, due_ns)
+    }
+
+    /// Lays a wait for a lock onto a cycle, if that has not been done.
+    pub fn onto_cycle_once(&self, record: &mut BlameRecord) {
+        let sentence = self.lock_sentence();
+        if !record.chain.iter().any(|said| said.contains(&sentence)) {
+            self.onto_cycle(record);
+        }
+    }
+
     fn called(&self) -> String {
         let stack = self.stack();
         let mut out = stack.first().cloned().unwrap_or_default();
@@ -180,7 +196,11 @@ impl Told {
         if is_one_of(first, &IDLE) || stack.iter().any(|f| f == "do_idle") {
             return None;
         }
-        let enabled = is_one_of(first, &ENABLES);
+        // Where another interrupt had come in first, the timer's may have become due with it: a guest that goes on after a
+        // stop finds all of them at once.
+        let after_another =
+            stack.iter().any(|f| is_one_of(f, &ENTRIES) && !f.starts_with("asm_exc_"));
+        let enabled = is_one_of(first, &ENABLES) && !after_another;
         let part = longest(record, |p| {
             let open = matches!(
                 p.cause,
@@ -211,20 +231,31 @@ impl Told {
         if holder.is_empty() {
             return None;
         }
-        let waits = |p: &BlamePart| {
-            matches!(
-                p.cause,
-                Cause::Blocked | Cause::PriorityInversion | Cause::Waker | Cause::LockSpin
-            )
-        };
         // A wait that ended with the wake-up lies before it: then the sentence alone.
-        if let Some(part) = longest(record, waits) {
+        if let Some(part) = self.part_of_wait(record, at) {
             part.holder.clone_from(&holder);
             if part.stack.is_empty() && part.cause == Cause::Blocked {
                 part.stack = self.stack().to_vec();
             }
         }
         Some(format!("Up to {} {}.", format_ns_i64(at), self.lock_sentence()))
+    }
+
+    /// The part that is this wait, which ended `at`: of those that overlap with it the one that is most like it.
+    fn part_of_wait<'a>(&self, record: &'a mut BlameRecord, at: i64) -> Option<&'a mut BlamePart> {
+        let from = at.saturating_sub(self.latency_ns);
+        let end = |p: &BlamePart| p.from_ns.saturating_add(p.ns);
+        let waits = |p: &BlamePart| {
+            let of_kind = matches!(
+                p.cause,
+                Cause::Blocked | Cause::PriorityInversion | Cause::Waker | Cause::LockSpin
+            );
+            of_kind
+                && p.from_ns <= at.saturating_add(APART_NS)
+                && end(p) >= from.saturating_sub(APART_NS)
+        };
+        let apart = |p: &BlamePart| from.abs_diff(p.from_ns).saturating_add(at.abs_diff(end(p)));
+        record.parts.iter_mut().filter(|p| waits(p)).min_by_key(|p| apart(p))
     }
 
     /// `it waited 3.35 ms for a lock that low-7 had, which waits for lower-6`
@@ -341,7 +372,8 @@ mod tests {
         let part = r.parts.first().unwrap();
         assert_eq!((part.cause, part.sureness), (Cause::InterruptsOff, Sureness::Likely));
         assert_eq!((part.who.as_str(), part.place()), ("cc1-9", Some("try_to_wake_up")));
-        for elsewhere in [&["memcpy"][..], &[]] {
+        let behind_another = ["irqentry_exit_to_user_mode", "asm_sysvec_reschedule_ipi"];
+        for elsewhere in [&["memcpy"][..], &[], &behind_another] {
             let frames = [&late[..], elsewhere].concat();
             let mut r = record(Phase::Timer, Cause::Unexplained, open);
             assert!(!told(ToldKind::Timer, &frames).onto(&mut r, DUE), "{elsewhere:?}");
@@ -359,5 +391,25 @@ mod tests {
         assert_eq!(r.parts.first().unwrap().holder, "low-3, which waited for lower-2");
         let sentence = r.chain.first().unwrap();
         assert!(sentence.contains("that low-3 had, which waited for lower-2"), "{sentence}");
+    }
+
+    #[test]
+    fn the_owner_of_a_lock_is_told_of_the_wait_that_was_for_it() {
+        let mut r = record(Phase::Blocked, Cause::Blocked, "in read");
+        let mut second = r.parts.first().unwrap().clone();
+        (second.from_ns, second.ns, second.who) = (300, 100, "in a lock".to_owned());
+        r.parts.push(second);
+        r.latency_ns = 400;
+        let mut lock = told(ToldKind::Lock, &["mutex_lock"]);
+        (lock.t_ns, lock.latency_ns, lock.owners) = (DUE + 400, 100, names(&["low-3"]));
+        assert!(lock.onto(&mut r, DUE));
+        let holders: Vec<&str> = r.parts.iter().map(|p| p.holder.as_str()).collect();
+        assert_eq!(holders, ["", "low-3"], "not of the longest one");
+        r.t_ns = DUE;
+        let said = r.chain.len();
+        lock.onto_cycle_once(&mut r);
+        assert_eq!(r.chain.len(), said, "it was said already");
+        r.parts.iter_mut().for_each(|p| p.cause = Cause::Own);
+        assert!(!lock.onto_cycle(&mut r), "the wait is of another cycle");
     }
 }

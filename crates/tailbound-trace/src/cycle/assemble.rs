@@ -146,6 +146,11 @@ impl Assembly {
         self.choice.is_some()
     }
 
+    /// What is kept part by part: the longest cycles and the latest wake-ups.
+    pub(super) fn records_mut(&mut self) -> impl Iterator<Item = &mut BlameRecord> {
+        self.record.worst.iter_mut().chain(self.late.iter_mut().map(|l| &mut l.record))
+    }
+
     /// From when on what the CPUs did is still wanted.
     pub(super) fn since(&self) -> Option<u64> {
         let learning = self.learning.first().map(|p| p.wait.as_ref().map_or(p.end, |w| w.from));

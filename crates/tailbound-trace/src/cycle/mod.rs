@@ -105,17 +105,14 @@ pub struct LateWakeUp {
     pub record: BlameRecord,
 }
 
-/// See the module.
+/// What every thread's events are looked up in, and what all threads come to together.
 #[derive(Debug)]
-pub struct Cycles {
+struct Common {
     engine: Engine,
     calls: Arc<Calls>,
     ground: Ground,
     options: Options,
     whats: Whats,
-    threads: BTreeMap<i32, Thread>,
-    /// The call that each thread is in: followed ones, and those that wake them.
-    in_call: HashMap<i32, Call>,
     /// The numbers of the followed ones.
     watched: BTreeSet<i32>,
     /// Those that others waited for.
@@ -123,9 +120,44 @@ pub struct Cycles {
     /// Cycles as jobs, until they are taken; `None`: one that was not seen whole.
     jobs: Vec<(i32, Option<Job>)>,
     holes: Vec<u64>,
-    look: u32,
     /// What the CPUs did before this is forgotten.
     since: u64,
+}
+
+impl Common {
+    fn tracking(&mut self) -> Ctx<'_> {
+        Ctx {
+            engine: &self.engine,
+            calls: &self.calls,
+            whats: &mut self.whats,
+            ground: self.ground,
+            holes: &self.holes,
+        }
+    }
+
+    fn assembling(&mut self) -> assemble::Ground<'_> {
+        assemble::Ground {
+            engine: &self.engine,
+            calls: &self.calls,
+            whats: &mut self.whats,
+            options: &self.options,
+            since: self.since,
+            event_ns: self.ground.event_ns,
+            watched: &self.watched,
+            jobs: &mut self.jobs,
+            delayers: &mut self.delayers,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Cycles {
+    common: Common,
+    threads: BTreeMap<i32, Thread>,
+    /// The call that each thread is in: followed ones, and those that wake them.
+    in_call: HashMap<i32, Call>,
+    look: u32,
     events: u64,
     span_ns: Option<(u64, u64)>,
 }
@@ -135,25 +167,28 @@ impl Cycles {
     #[must_use]
     pub fn new(symbols: Arc<Symbols>, calls: Arc<Calls>, ground: Ground, wish: Wish) -> Self {
         let known = Known { period_ns: wish.period_ns, call: wish.activation };
+        let options = Options {
+            known,
+            deadline_ns: wish.deadline_ns,
+            worst: wish.worst,
+            begin_ns: wish.begin_ns,
+        };
         Self {
-            engine: Engine::new(Watched::Threads(BTreeSet::new()), symbols),
-            calls,
-            ground,
-            options: Options {
-                known,
-                deadline_ns: wish.deadline_ns,
-                worst: wish.worst,
-                begin_ns: wish.begin_ns,
+            common: Common {
+                engine: Engine::new(Watched::Threads(BTreeSet::new()), symbols),
+                calls,
+                ground,
+                options,
+                whats: Whats::default(),
+                watched: BTreeSet::new(),
+                delayers: Delayers::new(),
+                jobs: Vec::new(),
+                holes: Vec::new(),
+                since: 0,
             },
-            whats: Whats::default(),
             threads: BTreeMap::new(),
             in_call: HashMap::new(),
-            watched: BTreeSet::new(),
-            delayers: Delayers::new(),
-            jobs: Vec::new(),
-            holes: Vec::new(),
             look: 0,
-            since: 0,
             events: 0,
             span_ns: None,
         }
@@ -161,8 +196,8 @@ impl Cycles {
 
     /// One thread more, from here on.
     pub fn watch(&mut self, pid: i32) {
-        self.engine.watch(pid);
-        self.watched.insert(pid);
+        self.common.engine.watch(pid);
+        self.common.watched.insert(pid);
         self.threads
             .entry(pid)
             .or_insert_with(|| Thread { tracker: Tracker::new(pid), assembly: Assembly::new(pid) });
@@ -170,15 +205,15 @@ impl Cycles {
 
     /// Gives a thread the name that another source knows.
     pub fn name_thread(&mut self, pid: i32, comm: &str) {
-        self.engine.name_thread(pid, comm);
+        self.common.engine.name_thread(pid, comm);
     }
 
     /// Events of some CPU were lost just before `t_ns`.
     pub fn lost(&mut self, t_ns: u64) {
-        if self.holes.len() >= HOLES_MAX {
-            self.holes.drain(..HOLES_MAX / 2);
+        if self.common.holes.len() >= HOLES_MAX {
+            self.common.holes.drain(..HOLES_MAX / 2);
         }
-        self.holes.push(t_ns);
+        self.common.holes.push(t_ns);
     }
 
     /// Events, and the times of the first and the last.
@@ -195,13 +230,25 @@ impl Cycles {
         Some((n, max, thread.assembly.is_told()))
     }
 
+    /// What is kept part by part so far, with the thread: the longest cycles and the latest wake-ups.
+    pub fn records_mut(&mut self) -> impl Iterator<Item = (i32, &mut BlameRecord)> {
+        let of = |(pid, t): (&i32, _)| {
+            let (pid, thread): (i32, &mut Thread) = (*pid, t);
+            thread.assembly.records_mut().map(move |r| (pid, r))
+        };
+        self.threads.iter_mut().flat_map(of)
+    }
+
     /// Takes the next event, in the order of time.
     pub fn entry(&mut self, e: &Entry) {
-        self.engine.entry(e);
+        self.common.engine.entry(e);
         self.events += 1;
         self.span_ns = Some((self.span_ns.map_or(e.t_ns, |(first, _)| first), e.t_ns));
-        let wakeups =
-            if self.engine.has_wakeups() { self.engine.take_wakeups() } else { Vec::new() };
+        let wakeups = if self.common.engine.has_wakeups() {
+            self.common.engine.take_wakeups()
+        } else {
+            Vec::new()
+        };
         match e.event {
             Event::SysEnter { id, args } if self.in_call.len() < CALLERS_MAX => {
                 self.in_call.insert(e.pid, Call { id, args, since: e.t_ns });
@@ -240,29 +287,9 @@ impl Cycles {
 
     fn one(&mut self, pid: i32, e: &Entry, wakeups: &[WakeUp]) {
         let Some(thread) = self.threads.get_mut(&pid) else { return };
-        let mut ctx = Ctx {
-            engine: &self.engine,
-            calls: &self.calls,
-            whats: &mut self.whats,
-            ground: self.ground,
-            holes: &self.holes,
-        };
         let wakeup = wakeups.iter().rfind(|w| w.pid == pid);
-        if let Some(piece) = thread.tracker.entry(&mut ctx, e, wakeup) {
-            thread.assembly.piece(
-                &mut assemble::Ground {
-                    engine: &self.engine,
-                    calls: &self.calls,
-                    whats: &mut self.whats,
-                    options: &self.options,
-                    since: self.since,
-                    event_ns: self.ground.event_ns,
-                    watched: &self.watched,
-                    jobs: &mut self.jobs,
-                    delayers: &mut self.delayers,
-                },
-                piece,
-            );
+        if let Some(piece) = thread.tracker.entry(&mut self.common.tracking(), e, wakeup) {
+            thread.assembly.piece(&mut self.common.assembling(), piece);
         }
     }
 
@@ -270,14 +297,14 @@ impl Cycles {
         let under_way = |t: &Thread| t.tracker.since().into_iter().chain(t.assembly.since()).min();
         let oldest = self.threads.values().filter_map(under_way).min().unwrap_or(now);
         let keep = oldest.max(now.saturating_sub(UNDER_WAY_NS)).min(now).saturating_sub(BEFORE_NS);
-        self.since = self.since.max(keep);
-        self.engine.forget_before(self.since);
+        self.common.since = self.common.since.max(keep);
+        self.common.engine.forget_before(self.common.since);
     }
 
     /// The jobs of threads since they were last taken, of each in the order of time; `None`: one that was not
     /// seen whole.
     pub fn take_jobs(&mut self) -> Vec<(i32, Option<Job>)> {
-        std::mem::take(&mut self.jobs)
+        std::mem::take(&mut self.common.jobs)
     }
 
     /// What was found of each thread.
@@ -286,25 +313,14 @@ impl Cycles {
         let mut out = BTreeMap::new();
         for (pid, thread) in std::mem::take(&mut self.threads) {
             type Jobs = Vec<(i32, Option<Job>)>;
-            let mut ground = assemble::Ground {
-                engine: &self.engine,
-                calls: &self.calls,
-                whats: &mut self.whats,
-                options: &self.options,
-                since: self.since,
-                event_ns: self.ground.event_ns,
-                watched: &self.watched,
-                jobs: &mut self.jobs,
-                delayers: &mut self.delayers,
-            };
-            let mut found = thread.assembly.end(&mut ground);
+            let mut found = thread.assembly.end(&mut self.common.assembling());
             let (own, others): (Jobs, Jobs) =
-                std::mem::take(&mut self.jobs).into_iter().partition(|(p, _)| *p == pid);
-            self.jobs = others;
+                std::mem::take(&mut self.common.jobs).into_iter().partition(|(p, _)| *p == pid);
+            self.common.jobs = others;
             found.jobs = own.into_iter().map(|(_, job)| job).collect();
             out.insert(pid, found);
         }
-        for (pid, cpus) in self.delayers {
+        for (pid, cpus) in self.common.delayers {
             if let Some(found) = out.get_mut(&pid) {
                 found.delayed_on = cpus.into_iter().collect();
             }

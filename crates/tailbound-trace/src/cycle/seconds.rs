@@ -2,27 +2,21 @@
 //! The wake-ups of a thread by the second they were due in, and by stretches of seconds: what the run
 //! file has of every measured thread.
 //!
-//! Context: COLD. Units: ns. Memory: bounded by the number of seconds. Stretches begin with one second;
-//! when there are more than [`STRETCHES_MAX`] of them, pairs become one.
+//! Context: COLD. Units: ns. Memory: bounded by the number of seconds.
 
 use tailbound_core::Distribution;
-use tailbound_core::histogram::{Histogram, SparseHistogram};
 use tailbound_core::record::{BlockRecord, SecondRecord};
+use tailbound_core::stretches::Stretches;
 
 /// Seconds of a thread: 12 days.
 const SECONDS_MAX: usize = 1 << 20;
-/// Most stretches of a thread.
-const STRETCHES_MAX: usize = 512;
-/// Precision of the stretches' histograms, as in measured runs.
-const PRECISION: u32 = 7;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Seconds {
     seconds: Vec<SecondRecord>,
-    blocks: Vec<BlockRecord>,
-    stretch_s: u64,
-    stretch: u64,
+    stretches: Stretches,
+    /// What is in no closed stretch yet.
     part: Distribution,
     n: u64,
 }
@@ -31,9 +25,7 @@ impl Default for Seconds {
     fn default() -> Self {
         Self {
             seconds: Vec::new(),
-            blocks: Vec::new(),
-            stretch_s: 1,
-            stretch: 0,
+            stretches: Stretches::new(0),
             part: Distribution::default(),
             n: 0,
         }
@@ -69,63 +61,23 @@ impl Seconds {
             }),
             None => {}
         }
-        if second / self.stretch_s != self.stretch {
+        if self.stretches.ends_before(second) {
             self.close();
-            self.stretch = second / self.stretch_s;
+            self.stretches.open(second);
         }
         self.part.add(ns);
     }
 
     fn close(&mut self) {
         let part = std::mem::take(&mut self.part);
-        if part.n == 0 {
-            return;
-        }
-        let sparse = |h: &Histogram| SparseHistogram::from(&h.coarsened(PRECISION));
-        self.push(BlockRecord {
-            thread: 0,
-            second: self.stretch.saturating_mul(self.stretch_s),
-            seconds: self.stretch_s,
-            n: part.n,
-            sums: part.sums,
-            late: sparse(&part.late),
-            early: None,
-        });
-        while self.blocks.len() > STRETCHES_MAX {
-            self.stretch_s = self.stretch_s.saturating_mul(2);
-            for mut block in std::mem::take(&mut self.blocks) {
-                block.second = block.second / self.stretch_s * self.stretch_s;
-                block.seconds = self.stretch_s;
-                self.push(block);
-            }
-        }
-    }
-
-    /// Keeps a stretch, together with the one before where both are now the same.
-    fn push(&mut self, block: BlockRecord) {
-        match self.blocks.last_mut().filter(|last| last.second == block.second) {
-            None => self.blocks.push(block),
-            Some(last) => {
-                last.n += block.n;
-                let mut sum = Histogram::new(PRECISION);
-                last.late.add_to(&mut sum);
-                block.late.add_to(&mut sum);
-                last.late = SparseHistogram::from(&sum);
-                if let (Some(a), Some(b)) = (&mut last.sums, &block.sums) {
-                    a.merge(b);
-                }
-            }
-        }
+        self.stretches.close(&part.late, &part.early, part.sums.unwrap_or_default());
     }
 
     /// Seconds and stretches.
     pub(super) fn finish(mut self) -> (Vec<SecondRecord>, Vec<BlockRecord>) {
         self.close();
         let last = self.seconds.last().map_or(0, |s| s.second);
-        if let Some(block) = self.blocks.last_mut() {
-            block.seconds = (last + 1).saturating_sub(block.second).clamp(1, block.seconds);
-        }
-        (self.seconds, self.blocks)
+        (self.seconds, self.stretches.finish(last))
     }
 }
 

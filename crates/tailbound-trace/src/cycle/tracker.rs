@@ -432,16 +432,16 @@ impl Tracker {
         let engine = c.engine;
         let by = (!k.by_interrupt && k.pid > 0).then(|| engine.thread_name(k.pid));
         let woken = by.as_ref().map_or_else(String::new, |b| format!(", woken by {b}"));
-        let kept = engine.kept_off_ns(k.pid, sleep.from, k.at.t_ns);
-        let inverted = by.is_some()
-            && engine.prio(k.pid) > engine.prio(self.pid)
-            && kept.saturating_mul(2) >= k.at.t_ns.saturating_sub(sleep.from);
+        let inverted =
+            by.as_ref().and_then(|_| engine.inverted_by(engine.prio(self.pid), k, sleep.from));
         let blocked = |who| (Cause::Blocked, who, Sureness::Sure);
+        let futex = self.call.filter(|call| c.calls.futex(call).is_some());
+        if let Some((behind, call)) = inverted.zip(futex) {
+            let (owner, behind) = (by.unwrap_or_default(), engine.thread_name(behind));
+            let who = format!("{owner} behind {behind} in {}", c.calls.words(&call));
+            return c.what(Phase::Blocked, Cause::PriorityInversion, who, Sureness::Sure);
+        }
         let (cause, who, sureness) = match (self.call, sleep.lock) {
-            (Some(call), None) if inverted && c.calls.futex(&call).is_some() => {
-                let who = format!("{} in {}", by.unwrap_or_default(), c.calls.words(&call));
-                (Cause::PriorityInversion, who, Sureness::Sure)
-            }
             (_, Some((lock, _))) => {
                 let owner = engine.last_owner(lock).filter(|o| *o != self.pid);
                 let last = owner.map_or_else(String::new, |o| {

@@ -28,8 +28,13 @@ const SCHED_FIFO: u64 = 1;
 const SCHED_RR: u64 = 2;
 const RESET_ON_FORK: u64 = 0x4000_0000;
 const EPERM: i64 = -1;
+/// Threads that are remembered; beyond that those that have ended are forgotten.
+const TASKS_MAX: usize = 4096;
 /// Violations of one cycle that are kept until its end.
 const PENDING_MAX: usize = 256;
+
+/// The site of a page fault that the kernel made, on the thread's behalf or on ours.
+pub const KERNEL_ACCESS: &str = "kernel access";
 
 /// Who runs on a CPU.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +71,17 @@ impl Rules {
 
     /// One thread more, from here on.
     pub fn watch(&mut self, tid: i32) {
+        if self.tasks.len() >= TASKS_MAX {
+            // What a thread was refused is told at the end.
+            self.tasks.retain(|_, t| !t.dead || t.refused.is_some());
+        }
         self.tasks.entry(tid).or_default();
+    }
+
+    /// Is this thread remembered?
+    #[must_use]
+    pub fn knows(&self, tid: i32) -> bool {
+        self.tasks.contains_key(&tid)
     }
 
     /// Events of some CPU were lost: nothing that was under way is known any more.
@@ -79,6 +94,12 @@ impl Rules {
         }
     }
 
+    /// What a thread was called when it was last seen.
+    #[must_use]
+    pub fn name(&self, tid: i32) -> Option<&str> {
+        self.tasks.get(&tid)?.comm.as_ref().map(Word::as_str).filter(|name| !name.is_empty())
+    }
+
     /// What was found since the last call.
     pub fn take(&mut self) -> Vec<Violation> {
         std::mem::take(&mut self.out)
@@ -86,7 +107,7 @@ impl Rules {
 
     /// What only the end shows: policies that were refused, and the thread went on without.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Violation> {
+    pub fn finish(&mut self) -> Vec<Violation> {
         for (tid, task) in &mut self.tasks {
             if let Some(fault) = task.fault {
                 close_fault(task, *tid, fault.t_ns, &mut self.out);
@@ -119,7 +140,7 @@ impl Rules {
                 });
             }
         }
-        self.out
+        self.take()
     }
 
     /// Takes the next event.
@@ -255,6 +276,7 @@ impl Rules {
         if state & DEAD != 0 {
             // What it did on its way out is of no cycle.
             task.pending.clear();
+            task.dead = true;
         }
         if !sleeps(state) {
             return;
@@ -364,6 +386,10 @@ impl Rules {
     fn enters(&mut self, e: &Entry, pid: i32, prio: i32, comm: Word) {
         let has_epoll_wait = self.has_epoll_wait;
         let Some(task) = self.tasks.get_mut(&pid) else { return };
+        if task.dead {
+            // Another one that has its number.
+            *task = Task { refused: task.refused, ..Task::default() };
+        }
         (task.prio, task.comm, task.seen_ns) = (Some(prio), Some(comm), e.t_ns);
         if let Some((.., waited @ None)) = &mut task.woken_by {
             *waited = Some(e.t_ns);
@@ -396,7 +422,7 @@ fn close_fault(task: &mut Task, tid: i32, t_ns: u64, out: &mut Vec<Violation>) {
     let Some(fault) = task.fault.take() else { return };
     let (site, what) = match fault.user {
         true => ("user access", "touched memory"),
-        false => ("kernel access", "had the kernel touch memory of its own"),
+        false => (KERNEL_ACCESS, "had the kernel touch memory of its own"),
     };
     // The address itself is not told: a run file is sent to strangers.
     let null = if fault.address < 4096 { " at address 0" } else { "" };

@@ -19,7 +19,7 @@ mod task;
 mod tests;
 
 pub use calls::CallTable;
-pub use engine::Rules;
+pub use engine::{KERNEL_ACCESS, Rules};
 pub use tally::{Key, Tally};
 
 use tailbound_core::rules::{Cost, Rule};

@@ -141,6 +141,8 @@ pub(super) struct Task {
     pub(super) refused: Option<Refused>,
     /// When it was last seen on a CPU.
     pub(super) seen_ns: u64,
+    /// It has ended.
+    pub(super) dead: bool,
 }
 
 impl Task {

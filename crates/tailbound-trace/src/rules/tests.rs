@@ -388,6 +388,42 @@ fn a_link_that_is_less_urgent_than_both_sides() {
 }
 
 #[test]
+fn a_thread_with_the_number_of_one_that_has_ended_is_another_one() {
+    let mut story = Story::new();
+    story.enter(READ, [3, 0, 0, 0]);
+    story.switch(RT, PRIO, 0x10, 5, 120);
+    story.switch(5, 120, 0, RT, PRIO);
+    story.off(1, 5, 120, HARD);
+    assert_eq!(
+        story.found(),
+        [],
+        "what it sleeps in is not known, and it is not in the call of the first"
+    );
+}
+
+#[test]
+fn the_dead_are_forgotten_where_there_are_many() {
+    let mut rules = Rules::new(CallTable::X86_64);
+    for tid in 10..20_000 {
+        rules.watch(tid);
+        let switch = |prev, prev_state, next| Event::Switch {
+            prev,
+            prev_prio: PRIO,
+            prev_state,
+            prev_comm: name(1),
+            next,
+            next_prio: PRIO,
+            next_comm: name(1),
+        };
+        for event in [switch(1, 0, tid), switch(tid, 0x10, 1)] {
+            rules.entry(&Entry { t_ns: 1, cpu: 0, pid: 1, flags: Flags(0), event });
+        }
+    }
+    let known = (10..20_000).filter(|tid| rules.knows(*tid)).count();
+    assert!(known <= 4096 && rules.knows(19_999), "{known}");
+}
+
+#[test]
 fn a_policy_that_was_refused_and_done_without() {
     let refused = |then: i64| {
         let mut story = Story::new();

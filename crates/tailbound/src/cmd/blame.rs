@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use tailbound_core::Finding;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::units::{format_ns_i64, format_span, grouped, parse_ns};
+use tailbound_core::{Context, Finding, Run};
 use tailbound_host::Root;
 use tailbound_probe::recording::Recording;
 use tailbound_probe::watch::{Target, Watching};
@@ -82,7 +82,7 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
     let run = input::run_without(path, &["raw", "window", "second", "block"])?;
     if run.blames.is_empty() {
         let text = match run.header.plan.blame {
-            Some(_) => "no wake-up of this run was late enough to be taken apart".to_owned(),
+            Some(plan) => none_taken_apart(&run, plan.above_ns),
             None => format!(
                 "{}: the run was made without --blame, so nothing is known about its causes; measure again with `tailbound run --blame`",
                 path.display()
@@ -101,6 +101,19 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
     let records = run.blames.into_iter().filter(wanted).collect();
     let notes = run.findings.iter().filter(|f| about_blame(f)).map(|f| f.title.clone()).collect();
     Ok(Answer { name: input::name(path), records, notes, ..Answer::default() })
+}
+
+/// Why there is no record in a run with `--blame`.
+fn none_taken_apart(run: &Run, above_ns: Option<i64>) -> String {
+    let user = run.threads.iter().filter(|t| t.context == Context::User);
+    let latest = user.filter_map(|t| t.wakeup.max_ns).max();
+    match (latest, above_ns) {
+        (Some(latest), Some(above)) if latest > above => format!(
+            "the latest wake-up of this run came {} late, but none was taken apart: for that `tailbound` itself needs a CPU several times a second, and it had none at that time",
+            format_ns_i64(latest)
+        ),
+        _ => "no wake-up of this run was late enough to be taken apart".to_owned(),
+    }
 }
 
 fn about_blame(f: &Finding) -> bool {

@@ -5,10 +5,9 @@
 //! signal that was sent to this program alone is handed on to it. A process that was there before is
 //! never stopped or changed.
 
-use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -25,7 +24,7 @@ use tailbound_run::watched::{About, run_of};
 use tailbound_run::watched_tasks::TaskModels;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::Pid;
-use tailbound_sys::signal::Signals;
+use tailbound_sys::sched::gettid;
 use tailbound_sys::spawn::Spawn;
 use tailbound_sys::{calls, clock, process, program};
 use tailbound_trace::blame::Ground;
@@ -34,16 +33,12 @@ use tailbound_trace::cycle::{Calls, Cycles, Wish};
 use super::blame::virtual_machine;
 use crate::cli_watch::WatchArgs;
 use crate::input;
+use crate::looking::{self, Looking, Next};
 use crate::say::{self, Failure};
 
-/// From one look at the trace to the next.
-const LOOK_MS: i32 = 100;
 /// Looks from one look at the threads to the next; for the first seconds of a program each one.
 const THREADS_EVERY: u32 = 5;
 const YOUNG: u32 = 30;
-/// Looks from one word about the progress to the next, on a terminal and into a pipe.
-const SAY_EVERY: u32 = 5;
-const LINE_EVERY: u32 = 50;
 /// How long a program may take to end after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Most longest cycles of a thread.
@@ -96,7 +91,7 @@ fn wish(args: &WatchArgs, names: &[(i64, &'static str)]) -> Result<Wish, Failure
 pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let names = calls::names();
     let wish = wish(args, &names)?;
-    let duration = time("-D", args.duration.as_ref())?;
+    let duration = args.duration.as_deref().map(looking::length).transpose()?;
     for file in args.html.iter().chain(&args.out) {
         input::may_write(file, args.force)?;
     }
@@ -106,7 +101,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     {
         return Err(Failure::usage(format!("--pid: there is no process {pid}")));
     }
-    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let looking = Looking::begin(duration)?;
     let machine = tailbound_host::inventory(&root);
     let virtual_machine = virtual_machine(&machine);
     let target = Target {
@@ -117,12 +112,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     };
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let began = clocks();
-    let rules = match args.rules {
-        true => Some(
-            RuleCheck::new(&root, !args.no_stacks, began.monotonic_ns).map_err(Failure::cannot)?,
-        ),
-        false => None,
-    };
+    let rules = check(args, &root, began.monotonic_ns)?;
     let make = |recording: &Recording| {
         let event_ns = recording.event_ns().unwrap_or(0);
         let ground = Ground { virtual_machine, event_ns, ..Ground::default() };
@@ -133,15 +123,18 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     };
     let mut watching = Watching::begin(root, &exe, target, true, make)
         .map_err(|e| Failure::cannot(format!("watch: {e}")))?;
+    if !args.plain {
+        watching.with_stacks();
+    }
     let mut started = match args.pid {
-        None => Some(start(args)?),
+        None => Some(start(args, &mut watching)?),
         Some(_) => None,
     };
     if let Some(started) = &started {
         watching.started(started.pid.0.unsigned_abs());
     }
     let mut tasks = TaskModels::new(began.monotonic_ns);
-    let ended = follow(args, &mut watching, &mut tasks, &mut started, &signals, duration);
+    let ended = follow(args, &mut watching, &mut tasks, &mut started, looking);
     let event_ns = watching.event_ns();
     let measured_ns = clock::now_ns(clock::CLOCK_MONOTONIC).saturating_sub(began.monotonic_ns);
     let WatchEnd { sink, known, recorded } = watching.end(&mut |_| {});
@@ -170,6 +163,18 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let is_judged = wish.deadline_ns.is_some() || !run.violations.is_empty();
     let judged = run.verdict.as_ref().filter(|_| is_judged);
     Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
+}
+
+/// The check of rules, where it is wanted.
+fn check(args: &WatchArgs, root: &Root, begin_ns: i64) -> Result<Option<RuleCheck>, Failure> {
+    if !args.rules {
+        return Ok(None);
+    }
+    let mut check = RuleCheck::new(root, !args.no_stacks, begin_ns).map_err(Failure::cannot)?;
+    if let Some(path) = &args.violations {
+        check.with_log(input::growing(path, args.force)?);
+    }
+    Ok(Some(check))
 }
 
 /// Threads of which there is nothing to tell.
@@ -211,8 +216,8 @@ fn name(args: &WatchArgs) -> String {
     }
 }
 
-/// Starts the program as a shell would have.
-fn start(args: &WatchArgs) -> Result<Started, Failure> {
+/// Starts the program as a shell would have, in a thread whose children are recorded from their first instruction on.
+fn start(args: &WatchArgs, watching: &mut Watching<WithRules<Cycles>>) -> Result<Started, Failure> {
     let Some((program, arguments)) = args.command.split_first() else {
         return Err(Failure::usage("no program to watch: write it behind `--`"));
     };
@@ -235,7 +240,22 @@ fn start(args: &WatchArgs) -> Result<Started, Failure> {
         cpus: &[],
         environment: Environment::Untouched,
     };
-    let pid = spawn.start().map_err(|e| Failure::usage(format!("{}: {e}", found.display())))?;
+    let (tell, told) = mpsc::channel();
+    let (go, gone) = mpsc::channel::<()>();
+    let pid = std::thread::scope(|scope| {
+        let starter = scope.spawn(move || {
+            tell.send(gettid()).unwrap_or_default();
+            gone.recv().unwrap_or_default();
+            spawn.start()
+        });
+        if let Ok(tid) = told.recv() {
+            watching.starts_in(tid);
+        }
+        drop(go);
+        starter.join()
+    });
+    let pid = pid.map_err(|_| Failure::cannot("the thread that starts the program has failed"))?;
+    let pid = pid.map_err(|e| Failure::usage(format!("{}: {e}", found.display())))?;
     Ok(Started { pid, ended: None })
 }
 
@@ -245,18 +265,17 @@ fn follow(
     watching: &mut Watching<WithRules<Cycles>>,
     tasks: &mut TaskModels,
     started: &mut Option<Started>,
-    signals: &Signals,
-    duration: Option<i64>,
+    mut looking: Looking,
 ) -> Ended {
-    let begun = Instant::now();
-    let end = duration.map(|ns| begun + Duration::from_nanos(ns.unsigned_abs()));
+    looking.start();
     let mut notes = Vec::new();
     let mut asked: Option<Instant> = None;
     let mut reason = EndReason::Complete;
     for look in 1u32.. {
-        if let Some((signal, by_terminal)) = signals.wait_whence(LOOK_MS) {
+        let next = looking.wait();
+        if let Next::Signal(signal, by_terminal) = next {
             // Without a length the person says when it is over.
-            if end.is_some() {
+            if args.duration.is_some() {
                 reason = EndReason::Interrupted;
             }
             let child = started.as_ref().filter(|s| s.ended.is_none());
@@ -271,6 +290,7 @@ fn follow(
             }
         }
         watching.poll(&mut |_| {});
+        watching.take_stacks();
         tasks.jobs(watching.so_far_mut().inner.take_jobs());
         if let Some(child) = started
             && let Ok(Some(status)) = process::try_wait(child.pid)
@@ -283,7 +303,7 @@ fn follow(
             notes.push(format!("{} goes on: it did not end when asked to", name(args)));
             break;
         }
-        if end.is_some_and(|end| Instant::now() >= end) {
+        if matches!(next, Next::Over) {
             if started.is_some() {
                 notes.push(format!("{} goes on", name(args)));
             }
@@ -293,29 +313,14 @@ fn follow(
             notes.push(format!("{} ended", name(args)));
             break;
         }
-        progress(args, watching, look, end);
-    }
-    if !args.quiet && std::io::stderr().is_terminal() {
-        say::redraw("");
+        if !args.quiet {
+            looking.say(|| progress(watching));
+        }
     }
     Ended { reason, notes, status: started.as_ref().and_then(|s| s.ended) }
 }
 
-fn progress(
-    args: &WatchArgs,
-    watching: &Watching<WithRules<Cycles>>,
-    look: u32,
-    end: Option<Instant>,
-) {
-    let terminal = std::io::stderr().is_terminal();
-    let every = if terminal { SAY_EVERY } else { LINE_EVERY };
-    if args.quiet || !look.is_multiple_of(every) {
-        return;
-    }
-    let left = end.map_or_else(
-        || "Ctrl-C ends it".to_owned(),
-        |end| format!("{} s to go", end.saturating_duration_since(Instant::now()).as_secs()),
-    );
+fn progress(watching: &Watching<WithRules<Cycles>>) -> String {
     let of = |(tid, k): (&i32, &Known)| {
         let (cycles, longest, told) = watching.so_far().inner.so_far(*tid)?;
         let words = match longest.filter(|_| told) {
@@ -337,8 +342,7 @@ fn progress(
     if let Some(rules) = &watching.so_far().rules {
         threads.push(format!("rules broken {} times", grouped(rules.n())));
     }
-    let line = format!("{}; {left}", threads.join("; "));
-    if terminal { say::redraw(&line) } else { say::note(&line) }
+    threads.join("; ")
 }
 
 fn tell(

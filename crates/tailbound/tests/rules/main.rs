@@ -15,9 +15,6 @@ use tailbound_testing::skip;
 
 const MOUNT: &str = "{ mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; } && exec \"$@\"";
 
-/// A machine may be so busy that events are lost.
-const ATTEMPTS: usize = 6;
-
 /// The planted program; `None` where it cannot be built or watched.
 fn planted() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -55,13 +52,27 @@ fn planted() -> Option<&'static Path> {
     built.as_deref()
 }
 
-/// Watches the planted program in a mode: the exit status and the answer.
-fn watch(mode: &str) -> Option<(i32, Value)> {
+/// What watching came to.
+struct Watched {
+    status: i32,
+    answer: Value,
+    /// Every violation after the thread had set itself up.
+    each: Vec<Value>,
+}
+
+/// Watches the planted program in a mode.
+fn watch(mode: &str) -> Option<Watched> {
+    watch_with(mode, &[])
+}
+
+fn watch_with(mode: &str, options: &[&str]) -> Option<Watched> {
     let program = planted()?;
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let out = Command::new("unshare")
         .args(["-m", "sh", "-c", MOUNT, "sh", env!("CARGO_BIN_EXE_tailbound")])
-        .args(["watch", "--rules", "--json", "-q", "--"])
+        .args(["watch", "--rules", "--json", "-q", "--violations", "each"])
+        .args(options)
+        .arg("--")
         .arg(program)
         .args([mode, "2"])
         .current_dir(folder.path())
@@ -75,60 +86,51 @@ fn watch(mode: &str) -> Option<(i32, Value)> {
         skip("realtime", "real-time priorities or locked memory are refused here");
         return None;
     }
-    Some((out.status.code().unwrap_or(-1), answer))
+    let lines = std::fs::read_to_string(folder.path().join("each")).unwrap();
+    let each = lines.lines().map(|line| serde_json::from_str(line).unwrap());
+    let each = each.filter(|v| !at_start(v)).collect();
+    Some(Watched { status: out.status.code().unwrap_or(-1), answer, each })
+}
+
+/// Before a thread gives itself its name: its creator wakes it, and it touches memory for the first time. Both are true in
+/// whatever mode.
+fn at_start(violation: &Value) -> bool {
+    violation["text"].as_str().unwrap().starts_with("planted-rules-")
 }
 
 fn records(answer: &Value) -> Vec<Value> {
     answer["rules"]["records"].as_array().cloned().unwrap_or_default()
 }
 
-/// A fault at the program's own start is one that it does have, in whatever mode.
-fn rules(answer: &Value) -> BTreeSet<String> {
-    let of = |r: &Value| r["rule"].as_str().unwrap().to_owned();
-    let at_start = |r: &Value| {
-        r["rule"] == "page-fault" && r["worst"]["t_ns"].as_i64().is_some_and(|t| t < 600_000_000)
-    };
-    records(answer).iter().filter(|r| !at_start(r)).map(of).collect()
-}
-
-/// Were events lost? That can hide a violation, but never make one.
-fn lost(answer: &Value) -> bool {
-    let findings = answer["findings"].as_array().cloned().unwrap_or_default();
-    findings.iter().any(|f| f["id"] == "trace-lost")
-}
-
-/// Watches until every expected rule was named, a few times: events may be lost on the way, and a thread is seen
-/// when it is looked for, which a busy machine may do late. No attempt may name a rule that was not broken.
-fn named(mode: &str, expected: &[&str]) -> Option<Value> {
-    let expected: BTreeSet<String> = expected.iter().map(|r| (*r).to_owned()).collect();
-    let mut last = None;
-    let mut all_lost = true;
-    for _ in 0..ATTEMPTS {
-        let (status, answer) = watch(mode)?;
-        let found = rules(&answer);
-        assert!(found.is_subset(&expected), "{mode}: {}", answer["rules"]);
-        let whole = found == expected;
-        all_lost &= lost(&answer);
-        last = Some((status, answer));
-        if whole {
-            break;
-        }
+impl Watched {
+    fn rules(&self) -> BTreeSet<&str> {
+        self.each.iter().map(|v| v["rule"].as_str().unwrap()).collect()
     }
-    let (status, answer) = last?;
-    if rules(&answer) != expected {
-        assert!(all_lost, "{mode}: {} {}", answer["rules"], answer["notes"]);
-        skip("quiet", format!("{mode}: events were lost in each of {ATTEMPTS} attempts"));
+
+    /// Were events lost? That can hide a violation, but never make one.
+    fn lost(&self) -> bool {
+        let findings = self.answer["findings"].as_array().cloned().unwrap_or_default();
+        findings.iter().any(|f| f["id"] == "trace-lost")
+    }
+}
+
+/// Watches a program that breaks these rules and no others; `None` where events were lost, which hides some.
+fn named(mode: &str, expected: &[&str]) -> Option<Watched> {
+    let watched = watch(mode)?;
+    let expected: BTreeSet<&str> = expected.iter().copied().collect();
+    let (found, answer) = (watched.rules(), &watched.answer);
+    assert!(found.is_subset(&expected), "{mode}: {}", answer["rules"]);
+    if found != expected {
+        assert!(watched.lost(), "{mode}: {} {}", answer["rules"], answer["notes"]);
+        skip("quiet", format!("{mode}: this machine is so busy that events were lost"));
         return None;
     }
     if !expected.is_empty() {
-        assert_eq!(status, 1, "{mode}: {}", answer["verdict"]);
-        assert!(
-            answer["verdict"]["outcome"].as_str().unwrap().contains("not"),
-            "{}",
-            answer["verdict"]
-        );
+        assert_eq!(watched.status, 1, "{mode}: {}", answer["verdict"]);
+        let outcome = answer["verdict"]["outcome"].as_str().unwrap();
+        assert!(outcome.contains("not"), "{}", answer["verdict"]);
     }
-    Some(answer)
+    Some(watched)
 }
 
 #[test]
@@ -144,27 +146,65 @@ fn each_rule_is_named_by_a_program_that_breaks_it() {
     named("realtime", &["sleep-method"]);
     named("read", &["sleep-method"]);
     named("low-waker", &["low-priority-waker"]);
-    named("alloc", &["allocation"]);
     named("refused", &["policy-refused"]);
 }
 
 #[test]
+fn taking_memory_within_a_cycle_is_named() {
+    let Some(watched) = watch("alloc") else { return };
+    let found = watched.rules();
+    // Whoever looks at the thread's memory map in that moment makes it wait for the map.
+    assert!(found.iter().all(|r| ["allocation", "blocking-call"].contains(r)), "{found:?}");
+    assert!(found.contains("allocation") || watched.lost(), "{}", watched.answer["notes"]);
+}
+
+#[test]
+fn a_thread_is_judged_from_its_first_moment_on_however_short_it_lives() {
+    let Some(watched) = watch("brief") else { return };
+    let sleeps = watched.each.iter().filter(|v| v["rule"] == "sleep-method").count();
+    assert!(watched.lost() || sleeps == 20, "{sleeps}: {:?}", watched.each);
+}
+
+#[test]
+fn every_page_fault_of_a_real_time_thread_is_told() {
+    let Some(watched) = named("refault", &["page-fault"]) else { return };
+    // One in each cycle, and a few where a page of the program's file is touched first.
+    let n = watched.each.len();
+    assert!(watched.lost() || n >= 1000, "{n}");
+}
+
+#[test]
 fn a_lock_without_inheritance_is_named_with_the_thread_that_held_it() {
-    let Some(answer) = named("non-pi", &["low-priority-waker", "non-pi-lock"]) else { return };
-    let records = records(&answer);
-    let lock = records.iter().find(|r| r["rule"] == "non-pi-lock").unwrap();
-    let text = lock["worst"]["text"].as_str().unwrap();
+    let Some(watched) = named("non-pi", &["low-priority-waker", "non-pi-lock"]) else { return };
+    let lock = watched.each.iter().find(|v| v["rule"] == "non-pi-lock").unwrap();
+    let text = lock["text"].as_str().unwrap();
     assert!(text.contains("held by low-") && text.contains("(ordinary)"), "{text}");
 }
 
 #[test]
+fn who_had_a_lock_with_inheritance_is_told() {
+    let Some(watched) = watch_with("pi", &["--keep", "1000", "--no-stacks"]) else { return };
+    let findings = watched.answer["findings"].as_array().unwrap();
+    if let Some(why) = findings.iter().find(|f| f["id"] == "no-stacks") {
+        return skip("bpf", &why["title"]);
+    }
+    let threads = watched.answer["threads"].as_array().unwrap();
+    let ctl = threads.iter().find(|t| t["name"] == "ctl").unwrap();
+    let cycles = ctl["worst"].as_array().unwrap().iter();
+    let parts = cycles.flat_map(|c| c["parts"].as_array().unwrap());
+    let held: Vec<&Value> = parts.filter(|p| p["holder"].is_string()).collect();
+    let is_low = |p: &&Value| p["holder"].as_str().unwrap().starts_with("low-");
+    assert!(!held.is_empty() && held.iter().all(is_low) || watched.lost(), "{held:?}");
+}
+
+#[test]
 fn a_call_that_waits_for_a_disk_is_named() {
-    let Some((_, answer)) = watch("fsync") else { return };
+    let Some(watched) = watch("fsync") else { return };
     // Where the folder lies in memory, nothing waits.
-    if rules(&answer).is_empty() {
+    if watched.rules().is_empty() {
         return skip("disk", "fsync did not wait here");
     }
-    let records = records(&answer);
+    let records = records(&watched.answer);
     assert!(
         records.iter().any(|r| r["site"].as_str().unwrap().starts_with("fsync")),
         "{records:?}"
@@ -173,8 +213,10 @@ fn a_call_that_waits_for_a_disk_is_named() {
 
 #[test]
 fn a_chain_is_named_with_its_links() {
-    let Some(answer) = named("pipeline", &["low-priority-waker", "pipeline-order"]) else { return };
-    let records = records(&answer);
+    let Some(watched) = named("pipeline", &["low-priority-waker", "pipeline-order"]) else {
+        return;
+    };
+    let records = records(&watched.answer);
     let chain = records.iter().find(|r| r["rule"] == "pipeline-order").unwrap();
     assert_eq!(chain["site"], "ctl → low → last");
     assert_eq!(chain["name"], "low");
@@ -182,8 +224,9 @@ fn a_chain_is_named_with_its_links() {
 
 #[test]
 fn a_stack_leads_through_a_library_without_frame_pointers_to_the_program() {
-    let Some(answer) = named("relative", &["sleep-method"]) else { return };
-    let records = records(&answer);
+    let Some(watched) = named("relative", &["sleep-method"]) else { return };
+    let mut records = records(&watched.answer);
+    records.retain(|r| r["rule"] == "sleep-method");
     let frames = |r: &Value| r["first"]["stack"]["frames"].as_array().cloned().unwrap_or_default();
     let Some(found) = records.iter().find(|r| !frames(r).is_empty()) else {
         return skip("perf", &records[0]["first"]["stack"]["reason"]);

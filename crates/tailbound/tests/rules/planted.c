@@ -67,12 +67,30 @@ static void pause_ns(long ns)
 	nanosleep(&t, NULL);
 }
 
+static void policy(int policy, int priority)
+{
+	struct sched_param param = { priority };
+
+	sched_setscheduler(0, policy, &param);
+}
+
+// A fault of an ordinary thread, with which the kernel's monitor begins again, and one of a real-time thread.
+static void refault(int k)
+{
+	policy(SCHED_OTHER, 0);
+	untouched[(size_t)(2 * k) * 4096 % sizeof(untouched)] = 1;
+	policy(SCHED_FIFO, 50);
+	untouched[(size_t)(2 * k + 1) * 4096 % sizeof(untouched)] = 1;
+}
+
 __attribute__((noinline)) static void step(int k)
 {
 	struct timespec little = { 0, 100000 };
 
 	if (is("fault"))
 		untouched[(size_t)k * 4096 % sizeof(untouched)] = 1;
+	if (is("refault"))
+		refault(k);
 	if (is("non-pi") || is("pi")) {
 		pthread_mutex_lock(&lock);
 		pthread_mutex_unlock(&lock);
@@ -99,15 +117,14 @@ static void *ctl(void *unused)
 	struct itimerspec every = { { 0, PERIOD_NS }, { 0, PERIOD_NS } };
 	clockid_t clock = is("realtime") ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 
-	prctl(PR_SET_NAME, "ctl");
-	if (is("fault")) {
+	if (is("fault") || is("refault")) {
 		// The kernel's own monitor begins with a fault of a thread that is not real-time yet.
-		struct sched_param param = { 50 };
-
 		untouched[sizeof(untouched) - 1] = 1;
-		sched_setscheduler(0, SCHED_FIFO, &param);
+		policy(SCHED_FIFO, 50);
 	}
 	settle_ns(500000000L);
+	// What comes before this is of the program's start.
+	prctl(PR_SET_NAME, "ctl");
 	timerfd_settime(timer, 0, &every, NULL);
 	clock_gettime(clock, &due);
 	for (int k = 0; k < cycles; k++) {
@@ -163,8 +180,8 @@ static void *low(void *unused)
 
 static void *last(void *unused)
 {
-	prctl(PR_SET_NAME, "last");
 	settle_ns(300000000L);
+	prctl(PR_SET_NAME, "last");
 	while (!over)
 		sem_wait(&second);
 	return unused;
@@ -190,6 +207,20 @@ static pthread_t start(void *(*body)(void *), int priority)
 		exit(3);
 	}
 	return thread;
+}
+
+static void *brief(void *unused)
+{
+	prctl(PR_SET_NAME, "brief");
+	pause_ns(1000000);
+	return unused;
+}
+
+// Threads that are gone before anybody can look them up.
+static void short_lives(void)
+{
+	for (int k = 0; k < 20; k++)
+		pthread_join(start(brief, 50), NULL);
 }
 
 static void refused(void)
@@ -222,8 +253,12 @@ int main(int argc, char **argv)
 	madvise(untouched, sizeof(untouched), MADV_NOHUGEPAGE);
 	if (is("fsync"))
 		file = open(".", O_TMPFILE | O_RDWR, 0600);
-	if (!is("fault") && mlockall(MCL_CURRENT | MCL_FUTURE))
+	if (!is("fault") && !is("refault") && mlockall(MCL_CURRENT | MCL_FUTURE))
 		return 3;
+	if (is("brief")) {
+		short_lives();
+		return 0;
+	}
 	pthread_mutexattr_init(&attr);
 	if (is("pi"))
 		pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
@@ -235,7 +270,7 @@ int main(int argc, char **argv)
 		other = start(low, 0);
 	if (is("pipeline"))
 		end = start(last, 40);
-	main_thread = start(ctl, is("fault") ? 0 : 50);
+	main_thread = start(ctl, is("fault") || is("refault") ? 0 : 50);
 	pthread_join(main_thread, NULL);
 	sem_post(&first);
 	sem_post(&second);

@@ -2,6 +2,8 @@
 //! Rules of attribution, on made-up events: every cause once, what is missing, and what must not be
 //! claimed.
 
+mod limits;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
