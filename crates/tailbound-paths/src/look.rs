@@ -26,6 +26,8 @@ const SECTIONS: usize = 10;
 const TREES: usize = 2;
 /// Points of the curve.
 const POINTS: i64 = 40;
+/// A block that is under way when a window begins began at most so much before it.
+const EARLIER_NS: u64 = 5_000;
 /// An interrupt that is later than this waited for something.
 const DELAYED_NS: i64 = 1_000;
 
@@ -224,8 +226,8 @@ impl Sparse {
     /// Times of which the blocks are wanted, apart and in order.
     #[must_use]
     pub fn windows(&self) -> Vec<(u64, u64)> {
-        let mut all: Vec<(u64, u64)> =
-            self.targets.iter().map(|(from, to, _)| (*from, *to)).collect();
+        let early = |(from, to, _): &(u64, u64, Target)| (from.saturating_sub(EARLIER_NS), *to);
+        let mut all: Vec<(u64, u64)> = self.targets.iter().map(early).collect();
         all.sort_unstable();
         let mut windows: Vec<(u64, u64)> = Vec::new();
         for (from, to) in all {
@@ -244,8 +246,11 @@ impl Sparse {
     pub fn full(mut self, log: impl Read, symbols: &Symbols) -> Result<PathsRecord, LookError> {
         let mut blocks = Vec::new();
         Log::open(log)?.each(|r| {
-            if r.kind == kind::BLOCK {
-                blocks.push(Block::of(&r));
+            match r.kind {
+                kind::BLOCK => blocks.push(Some(Block::of(&r))),
+                // What the last one before executed is not known.
+                kind::WINDOW => blocks.push(None),
+                _ => {}
             }
         })?;
         for (from, to, target) in std::mem::take(&mut self.targets) {
@@ -367,10 +372,10 @@ impl Block {
     }
 }
 
-fn tree(blocks: &[Block], from: u64, to: u64, symbols: &Symbols) -> Tree {
+fn tree(blocks: &[Option<Block>], from: u64, to: u64, symbols: &Symbols) -> Tree {
     let mut tree = Tree::default();
     for pair in blocks.windows(2) {
-        let [one, next] = pair else { continue };
+        let [Some(one), Some(next)] = pair else { continue };
         let (begin, end) = (one.t_ns.max(from), next.t_ns.min(to));
         if begin < end {
             tree.add(Step {
