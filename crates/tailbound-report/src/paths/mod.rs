@@ -20,7 +20,7 @@ use crate::text::report::Page;
 pub const SCHEMA: &str = "tailbound-paths/1";
 /// Rows of a table of sections, lines of a tree, points of the curve.
 const ROWS: usize = 5;
-const LINES: usize = 16;
+const LINES: usize = 24;
 const POINTS: usize = 12;
 
 fn title(kind: SectionKind) -> &'static str {
