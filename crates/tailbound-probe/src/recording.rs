@@ -14,18 +14,18 @@ use tailbound_core::Finding;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::plan::Clock;
 use tailbound_core::words::Word;
-use tailbound_host::{Root, Tracefs};
+use tailbound_host::Root;
 use tailbound_sys::clock;
 use tailbound_trace::EventDecoder;
 use tailbound_trace::blame::Told;
 use tailbound_trace::event::Entry;
 use tailbound_trace::symbols::Symbols;
 
-use crate::blame::{cost, setup};
+use crate::blame::setup::{self, Ready};
 use crate::bpf::{self, Tier};
 use crate::call_trace::CallTrace;
 use crate::observe::ObserveError;
-use crate::own_trace::{OwnTrace, first_namespace};
+use crate::own_trace::OwnTrace;
 
 /// What a poll hands over.
 #[derive(Clone, Copy, Debug)]
@@ -73,28 +73,12 @@ impl Recording {
     /// [`ObserveError`]: no tracefs, not root, a namespace, events that are needed and not there.
     /// Nothing is left behind then.
     pub fn begin(root: &Root, exe: &Path, syscalls: bool) -> Result<Self, ObserveError> {
-        first_namespace(root)?;
-        let tracefs = Tracefs::find(root)?;
-        let formats = setup::formats(&tracefs)?;
-        let mut trace = OwnTrace::make(root, exe)?;
-        let cpus = setup::instance(root, &mut trace, Clock::Monotonic)?;
-        let event_ns = cost::event_ns(&trace);
-        setup::events_on(&mut trace, &formats)?;
+        let Ready { mut trace, decoder, symbols, cpus, event_ns } =
+            setup::ready(root, exe, Clock::Monotonic)?;
         let calls = match syscalls {
             true => CallTrace::make(root, exe, &mut trace.notes)?,
             false => None,
         };
-        let decoder = EventDecoder::new(&formats);
-        for lacking in decoder.lacking() {
-            trace.notes.push(format!("{lacking}: the event is not used"));
-        }
-        let symbols = Arc::new(Symbols::parse(&setup::kallsyms(root)));
-        if symbols.is_empty() {
-            trace.notes.push(
-                "/proc/kallsyms does not tell the kernel's functions: they have no names"
-                    .to_owned(),
-            );
-        }
         for cpu in &cpus {
             trace.readers.open(&trace.instance, *cpu)?;
         }

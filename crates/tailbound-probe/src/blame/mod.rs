@@ -26,10 +26,10 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Context, Finding};
 use tailbound_host::{Root, Tracefs};
 use tailbound_sys::clock;
+use tailbound_trace::EventDecoder;
 use tailbound_trace::blame::{Engine, Ground, Late, WakeUp, Watched};
 use tailbound_trace::event::Entry;
 use tailbound_trace::symbols::Symbols;
-use tailbound_trace::{Counts, EventDecoder};
 
 use crate::attributes::clock_id;
 use crate::bpf::{self, Tier};
@@ -38,6 +38,7 @@ use crate::own_trace::{OwnTrace, first_namespace};
 use crate::smi::Smis;
 use crate::thread_group::Running;
 use choice::Choice;
+use setup::Ready;
 use store::Store;
 
 /// How long before a late wake-up its cause may lie: a second's limit of real-time time ends
@@ -113,24 +114,8 @@ impl Blamer {
     }
 
     fn make(root: &Root, plan: &Plan, wanted: BlamePlan, exe: &Path) -> Result<Self, ObserveError> {
-        first_namespace(root)?;
-        let tracefs = Tracefs::find(root)?;
-        let formats = setup::formats(&tracefs)?;
-        let decoder = EventDecoder::new(&formats);
-        let symbols = Arc::new(Symbols::parse(&setup::kallsyms(root)));
-        let mut trace = OwnTrace::make(root, exe)?;
-        let cpus = setup::instance(root, &mut trace, plan.clock)?;
-        let event_ns = cost::event_ns(&trace);
-        setup::events_on(&mut trace, &formats)?;
-        for lacking in decoder.lacking() {
-            trace.notes.push(format!("{lacking}: the event is not used"));
-        }
-        if symbols.is_empty() {
-            trace.notes.push(
-                "/proc/kallsyms does not tell the kernel's functions: they have no names"
-                    .to_owned(),
-            );
-        }
+        let Ready { mut trace, decoder, symbols, cpus, event_ns } =
+            setup::ready(root, exe, plan.clock)?;
         trace.findings.push(setup::cost_finding(event_ns));
         let stacks = stacks(root, &symbols, &mut trace);
         let trace_clock = trace_clock_id(plan.clock);
@@ -289,11 +274,7 @@ impl Blamer {
     pub fn end(mut self) -> Blamed {
         drop(self.trace.instance.set("tracing_on", "0"));
         let records = self.poll();
-        for cpu in &self.cpus {
-            let counts = self.trace.instance.read(&format!("per_cpu/cpu{cpu}/stats"));
-            let lost = counts.map_or(0, |text| Counts::parse(&text).lost());
-            self.lost = self.lost.saturating_add(lost);
-        }
+        self.lost = self.lost.saturating_add(self.trace.lost(&self.cpus));
         let mut notes = std::mem::take(&mut self.trace.notes);
         notes.extend(self.stacks.iter().flat_map(|s| s.last_words(true)));
         let mut findings = self.trace.end();

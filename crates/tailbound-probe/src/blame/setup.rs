@@ -4,16 +4,21 @@
 //! Context: SETUP. Units: KiB in the kernel's files.
 //! Source: Documentation/trace/{ftrace,events}.rst.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use tailbound_core::Finding;
 use tailbound_core::finding::Impact;
 use tailbound_core::plan::Clock;
 use tailbound_core::units::format_ns_i64;
 use tailbound_host::{Missing, Root, Tracefs, TracefsError};
-use tailbound_trace::EventFormat;
 use tailbound_trace::event::{WANTED, Wanted};
+use tailbound_trace::symbols::Symbols;
+use tailbound_trace::{EventDecoder, EventFormat};
 
+use super::cost;
 use crate::observe::{ObserveError, trace_clock_name};
-use crate::own_trace::OwnTrace;
+use crate::own_trace::{OwnTrace, first_namespace};
 
 /// Buffer of a CPU, of which a fifth of a second has to fit; all together a small share of the memory.
 const BUFFER_KIB: (u64, u64) = (256, 4096);
@@ -21,6 +26,42 @@ const SHARE_OF_MEMORY: u64 = 32;
 
 /// Longer than the list of any kernel's functions, in bytes.
 const KALLSYMS_MAX: u64 = 64 << 20;
+
+/// A trace that could run, and what its events mean.
+pub(crate) struct Ready {
+    pub(crate) trace: OwnTrace,
+    pub(crate) decoder: EventDecoder,
+    pub(crate) symbols: Arc<Symbols>,
+    /// Those that have a buffer.
+    pub(crate) cpus: Vec<u32>,
+    /// What recording one event costs, where it could be measured.
+    pub(crate) event_ns: Option<i64>,
+}
+
+/// Makes the trace, with all events on, and off itself. `exe trace-guard` removes it if this process is killed.
+///
+/// # Errors
+/// [`ObserveError`]: no tracefs, not root, a namespace, events that are needed and not there. Nothing is left then.
+pub(crate) fn ready(root: &Root, exe: &Path, clock: Clock) -> Result<Ready, ObserveError> {
+    first_namespace(root)?;
+    let tracefs = Tracefs::find(root)?;
+    let formats = formats(&tracefs)?;
+    let mut trace = OwnTrace::make(root, exe)?;
+    let cpus = instance(root, &mut trace, clock)?;
+    let event_ns = cost::event_ns(&trace);
+    events_on(&mut trace, &formats)?;
+    let decoder = EventDecoder::new(&formats);
+    for lacking in decoder.lacking() {
+        trace.notes.push(format!("{lacking}: the event is not used"));
+    }
+    let symbols = Arc::new(Symbols::parse(&kallsyms(root)));
+    if symbols.is_empty() {
+        trace.notes.push(
+            "/proc/kallsyms does not tell the kernel's functions: they have no names".to_owned(),
+        );
+    }
+    Ok(Ready { trace, decoder, symbols, cpus, event_ns })
+}
 
 /// The kernel's functions; nothing where they are not told.
 pub(crate) fn kallsyms(root: &Root) -> String {
@@ -78,7 +119,7 @@ pub(crate) fn instance(
 ///
 /// # Errors
 /// [`TracefsError`] for one that is needed; others are noted.
-pub(crate) fn events_on(trace: &mut OwnTrace, formats: &[EventFormat]) -> Result<(), TracefsError> {
+fn events_on(trace: &mut OwnTrace, formats: &[EventFormat]) -> Result<(), TracefsError> {
     for wanted in WANTED.iter().filter(|w| formats.iter().any(|f| f.name == w.name)) {
         let path = format!("events/{}/{}/enable", wanted.system, wanted.name);
         match trace.instance.set(&path, "1") {
