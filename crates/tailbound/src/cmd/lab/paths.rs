@@ -60,11 +60,17 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     let found = Sparse::of(&mut log, &names, samples, same).map_err(Failure::cannot)?;
     drop(log);
     let plan = plan.full(&found.windows());
-    let (_, log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
+    let (full, log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
     let record = found.full(BufReader::new(log), &names).map_err(Failure::cannot)?;
     shown.clear();
     if args.host.json {
-        say::answer_json(&tailbound_report::paths::json(&record, &one.kernel))?;
+        let mut answer = tailbound_report::paths::json(&record, &one.kernel);
+        answer["lab_cost"] = serde_json::json!({
+            "plain": cells::cost(&plain.cost),
+            "sparse": cells::cost(&sparse.cost),
+            "full": cells::cost(&full.cost),
+        });
+        say::answer_json(&answer)?;
     } else {
         let style = say::style(&args.host.color.when);
         say::answer_in(&tailbound_report::paths::text(&record, &one.kernel, style), style)?;
