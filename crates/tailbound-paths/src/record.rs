@@ -15,7 +15,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"tbpaths1");
 
 /// Where the log's records begin.
 pub const LOG_HEAD_BYTES: usize = 4096;
-/// Words of the log's head: MAGIC, number of records, [`Status`].
+/// Words of the log's head: MAGIC, number of records, [`status`].
 pub const LOG_COUNT: usize = 1;
 /// See [`LOG_COUNT`].
 pub const LOG_STATUS: usize = 2;

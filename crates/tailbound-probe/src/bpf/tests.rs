@@ -13,6 +13,10 @@ use super::*;
 
 fn begun() -> Option<Tier> {
     let root = Root::real();
+    if let Err(e) = crate::own_trace::first_namespace(&root) {
+        tailbound_testing::skip("bpf", e);
+        return None;
+    }
     let symbols = Arc::new(Symbols::parse(&crate::blame::setup::kallsyms(&root)));
     match Tier::begin(&root, symbols) {
         Ok(tier) => Some(tier),

@@ -75,6 +75,7 @@ mod watch;
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tailbound_core::Run;
 use tailbound_core::runfile::read_run;
@@ -83,6 +84,13 @@ use tailbound_testing::skip;
 
 /// How long a test waits for what must come: no statement about this machine, however busy it is.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(180);
+
+/// Held by each test that starts `periodic-load` with its usual set: two of them at a time are more real-time work than
+/// the CPUs have, and starve whoever is to hear Ctrl-C.
+fn real_time_work() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The program under test.
 fn tailbound() -> Command {
