@@ -45,9 +45,20 @@ pub(crate) fn does(code: &[u8]) -> Does {
         [0xf4, ..] => Does::Halts,
         [0x48, 0xcf, ..] => Does::ReturnsFromInterrupt,
         [0x48, 0x0f, 0x07, ..] | [0x0f, 0x07, ..] => Does::ReturnsFromCall,
-        [0x65, ..] | [0xf0, 0x65, ..] => Does::OwnData,
+        [0x65, ..] | [0xf0, 0x65, ..] if !only_loads(code) => Does::OwnData,
         _ => Does::Nothing,
     }
+}
+
+/// Prefixes: segment, lock, repeat, size, and those of 64 bits.
+const fn prefix(byte: u8) -> bool {
+    matches!(byte, 0x65 | 0xf0 | 0xf2 | 0xf3 | 0x66 | 0x40..=0x4f)
+}
+
+/// mov, and arithmetic, from memory into a register: by far the most instructions that reach the CPU's own data.
+fn only_loads(code: &[u8]) -> bool {
+    let opcode = code.iter().copied().find(|byte| !prefix(*byte));
+    matches!(opcode, Some(0x8b | 0x03 | 0x0b | 0x13 | 0x1b | 0x23 | 0x2b | 0x33 | 0x3b))
 }
 
 /// How a block ends, by its last instruction.
@@ -77,6 +88,11 @@ mod tests {
         assert_eq!(does(&[0xcf]), Does::Nothing);
         // decl %gs:count
         assert_eq!(does(&[0x65, 0xff, 0x0d, 0, 0, 0, 0]), Does::OwnData);
+        // mov %gs:current,%rax; mov %rax,%gs:current
+        assert_eq!(does(&[0x65, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0]), Does::Nothing);
+        assert_eq!(does(&[0x65, 0x48, 0x89, 0x04, 0x25, 0, 0, 0, 0]), Does::OwnData);
+        // lock cmpxchg %rdx,%gs:count
+        assert_eq!(does(&[0xf0, 0x65, 0x48, 0x0f, 0xb1, 0x15]), Does::OwnData);
         assert_eq!(does(&[]), Does::Nothing);
         assert_eq!(ends(&[0xff, 0xd0]), 1, "call *%rax");
         assert_eq!(ends(&[0xff, 0xe0]), 0, "jmp *%rax");

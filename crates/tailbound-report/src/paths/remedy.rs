@@ -3,8 +3,11 @@
 //!
 //! Context: COLD. Only what was seen to help in the lab stands here.
 
-use tailbound_core::paths::{PathsRecord, SectionKind, TreeLine};
+use tailbound_core::paths::{PathsRecord, TreeLine, WakeUpRecord};
+use tailbound_core::units::format_ns_i64;
 
+/// The leg in which the kernel's own code goes on.
+const PENDING: &str = "to the scheduler";
 /// Functions of the kernel that belong to one cause.
 const STACK_OFFSET: [&str; 2] = ["get_random_u16", "choose_random_kstack_offset"];
 
@@ -15,15 +18,14 @@ fn has(lines: &[TreeLine], names: &[&str]) -> bool {
 /// A sentence each.
 pub(super) fn all(paths: &PathsRecord, kernel: &str) -> Vec<String> {
     let mut all = Vec::new();
-    let latest = paths.wakeups.first();
-    let total = |kind| paths.totals.iter().find(|t| t.kind == kind).map_or(0, |t| t.longest_ns);
-    let pending = total(SectionKind::ReschedPending);
-    if latest.is_some_and(|w| w.latency_ns < 2 * pending)
-        && pending > 4 * total(SectionKind::InterruptsOff)
-    {
+    let pending = |w: &WakeUpRecord| {
+        let leg = w.legs.iter().find(|leg| leg.name == PENDING)?;
+        (leg.ns > w.latency_ns / 2).then_some(leg.ns)
+    };
+    if let Some(ns) = paths.wakeups.first().and_then(pending) {
         all.push(format!(
-            "The kernel went on for {} with a thread to be rescheduled: it does not preempt its own code. With preempt=full: tailbound lab run -k {kernel} --append preempt=full, beside the same without (check kern.preempt-model)",
-            tailbound_core::units::format_ns_i64(pending)
+            "The kernel went on for {} with a thread to be rescheduled: it does not preempt its own code. With preempt=full it does: tailbound lab run -k {kernel} --append preempt=full, beside the same without (check kern.preempt-model)",
+            format_ns_i64(ns)
         ));
     }
     if paths.wakeups.iter().any(|w| has(&w.tree, &STACK_OFFSET)) {
