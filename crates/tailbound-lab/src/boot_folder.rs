@@ -125,7 +125,7 @@ impl BootFolder {
         plan: &[u8],
         log_bytes: u64,
     ) -> Result<(), LabError> {
-        for (name, bytes) in [(PLUGIN, plugin), (PLAN, plan), (LOG, &[])] {
+        for (name, bytes) in [(PLUGIN, plugin), (PLAN, plan)] {
             let to = self.path(name);
             let failed = |e: io::Error| LabError::file(&to, &e);
             fs::write(&to, bytes).map_err(failed)?;
@@ -133,8 +133,7 @@ impl BootFolder {
         }
         let to = self.path(LOG);
         let failed = |e: io::Error| LabError::file(&to, &e);
-        let log = File::options().write(true).open(&to).map_err(failed)?;
-        log.set_len(log_bytes).map_err(failed)?;
+        File::create(&to).and_then(|log| log.set_len(log_bytes)).map_err(failed)?;
         if let Some(user) = self.user {
             chown(&to, Some(user), Some(user)).map_err(failed)?;
         }

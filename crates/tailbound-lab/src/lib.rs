@@ -23,7 +23,7 @@ pub mod kernel;
 pub mod machine;
 pub mod needs;
 pub mod paths;
-mod pool;
+pub mod pool;
 pub mod program;
 pub mod qemu;
 mod qmp;

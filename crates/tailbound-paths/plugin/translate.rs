@@ -109,13 +109,8 @@ fn call(watch: &mut Watch, at: *mut Instruction, place: Place, on: OnExecution) 
 }
 
 fn full(watch: &mut Watch, block: *mut Block, count: usize, pc: u64) {
-    // SAFETY: a block has at least one instruction.
-    let last = unsafe { qemu::qemu_plugin_tb_get_insn(block, count - 1) };
-    let (code, size) = bytes(last);
-    let what = u32::from(x86::ends(code.get(..size).unwrap_or_default()));
     #[expect(clippy::cast_possible_truncation, reason = "a block has at most 512")]
-    let place = Place { pc, left: count as u32, what };
-    let with = watch.pool.keep(place);
+    let with = watch.pool.keep(Place { pc, left: count as u32, what: 0 });
     // SAFETY: a place that stays.
     unsafe {
         qemu::qemu_plugin_register_vcpu_tb_exec_cb(

@@ -24,7 +24,7 @@ pub struct Place {
     pub pc: u64,
     /// Instructions of its block from this one on.
     pub left: u32,
-    /// Of the plan's point, or how the block ends.
+    /// Of the plan's point; of a returning instruction, not 0 where it is not its block's first.
     pub what: u32,
 }
 
@@ -53,7 +53,6 @@ pub struct Watch {
     opened: usize,
     window: Option<(usize, u64, u64)>,
     inside_window: bool,
-    ended_with: u8,
 }
 
 impl Watch {
@@ -73,7 +72,6 @@ impl Watch {
             opened: 0,
             window,
             inside_window: false,
-            ended_with: 0,
         }
     }
 
@@ -340,10 +338,6 @@ impl Watch {
             return;
         }
         let t = self.time(place.left);
-        let ended_with = self.ended_with;
-        #[expect(clippy::cast_possible_truncation, reason = "0 to 2")]
-        let ends = place.what as u8;
-        self.ended_with = ends;
         let Some((nth, from, to)) = self.window else { return };
         if t < from {
             return;
@@ -363,7 +357,7 @@ impl Watch {
         let stack = stack ^ (stack >> 32) << 16;
         let here = if x86::kernel(place.pc) { record::block::KERNEL } else { 0 };
         let value = stack << 32 | place.pc & u64::from(u32::MAX);
-        self.log.write(record::head(t, ended_with | here, kind::BLOCK), value);
+        self.log.write(record::head(t, here, kind::BLOCK), value);
     }
 }
 

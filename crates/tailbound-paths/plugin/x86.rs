@@ -61,17 +61,6 @@ fn only_loads(code: &[u8]) -> bool {
     matches!(opcode, Some(0x8b | 0x03 | 0x0b | 0x13 | 0x1b | 0x23 | 0x2b | 0x33 | 0x3b))
 }
 
-/// How a block ends, by its last instruction.
-pub(crate) fn ends(code: &[u8]) -> u8 {
-    use super::record::block;
-    match code {
-        [0xe8, ..] => block::CALL,
-        [0xff, m, ..] | [0x41, 0xff, m, ..] if m & 0x38 == 0x10 => block::CALL,
-        [0xc3, ..] | [0xf3, 0xc3, ..] | [0xc2, ..] => block::RETURN,
-        _ => block::JUMP,
-    }
-}
-
 /// Kernel addresses are the upper half.
 pub(crate) const fn kernel(address: u64) -> bool {
     address >> 63 == 1
@@ -94,7 +83,5 @@ mod tests {
         // lock cmpxchg %rdx,%gs:count
         assert_eq!(does(&[0xf0, 0x65, 0x48, 0x0f, 0xb1, 0x15]), Does::OwnData);
         assert_eq!(does(&[]), Does::Nothing);
-        assert_eq!(ends(&[0xff, 0xd0]), 1, "call *%rax");
-        assert_eq!(ends(&[0xff, 0xe0]), 0, "jmp *%rax");
     }
 }

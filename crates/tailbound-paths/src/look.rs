@@ -40,9 +40,6 @@ pub enum LookError {
     /// It cannot be read twice.
     #[error("the plugin's log: {0}")]
     Read(#[from] std::io::Error),
-    /// A symbol.
-    #[error("the kernel's symbols (/proc/kallsyms) have no {0}")]
-    Lacking(&'static str),
     /// Samples and wake-ups.
     #[error("{0}")]
     Fit(#[from] FitError),
@@ -92,15 +89,6 @@ struct Seen {
     residual: Vec<u64>,
 }
 
-fn marks(symbols: &Symbols) -> Result<Marks, LookError> {
-    let at = |name| symbols.address(name).ok_or(LookError::Lacking(name));
-    Ok(Marks {
-        entry: at("asm_sysvec_apic_timer_interrupt")?,
-        interrupt: at("hrtimer_interrupt")?,
-        schedule: at("__schedule")?,
-    })
-}
-
 /// The wake-ups of the measured thread: that one of all threads whose timers were due when the run's were.
 fn judged(
     log: &mut (impl Read + Seek),
@@ -123,11 +111,12 @@ impl Sparse {
     /// [`LookError`]: also where a check failed, after which nothing is told.
     pub fn of(
         log: &mut (impl Read + Seek),
+        marks: Marks,
         symbols: &Symbols,
         samples: Samples<'_>,
         same_bytes: bool,
     ) -> Result<Self, LookError> {
-        let wakeups = judged(log, marks(symbols)?, samples)?;
+        let wakeups = judged(log, marks, samples)?;
         let fit = wakeups::fit(&wakeups, samples.latencies_ns)?;
         // Due times by QEMU's clock: no interrupt is early, and the earliest was in time.
         let apart = |w: &WakeUp| w.taken_ns.cast_signed() - fit.on_line(w);

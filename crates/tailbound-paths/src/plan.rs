@@ -5,6 +5,7 @@
 //! Source: Linux arch/x86/entry/entry_64.S, kernel/time/hrtimer.c, include/linux/hrtimer.h; proc_kallsyms(5).
 
 use crate::record::{MAGIC, mode, plan, point};
+use crate::wakeups::Marks;
 
 /// Why a kernel cannot be watched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,8 +25,6 @@ struct Symbol<'a> {
 /// Bytes from a timer to its time, and to its thread.
 const TIMER_DUE: u64 = 24;
 const TIMER_THREAD: u64 = 64;
-/// Recorded when they are reached.
-const MARKS: [&str; 2] = ["hrtimer_interrupt", "__schedule"];
 const WAKE: &str = "hrtimer_wakeup";
 /// Entries into the kernel, by the beginnings of their names.
 const ENTRIES: [&str; 2] = ["asm_", "entry_"];
@@ -39,6 +38,7 @@ pub struct Plan {
     offset_at: u64,
     count: u64,
     current: u64,
+    marks: Marks,
     points: Vec<(u64, u64, u64)>,
     windows: Vec<(u64, u64)>,
 }
@@ -58,9 +58,12 @@ impl Plan {
             None => (needed("__preempt_count")?, needed("current_task")?),
         };
         let mut points = vec![one(needed(WAKE)?, point::WAKE)];
-        for name in MARKS {
-            points.push(one(needed(name)?, point::MARK));
-        }
+        let marks = Marks {
+            entry: needed("asm_sysvec_apic_timer_interrupt")?,
+            interrupt: needed("hrtimer_interrupt")?,
+            schedule: needed("__schedule")?,
+        };
+        points.extend([marks.interrupt, marks.schedule].map(|at| one(at, point::MARK)));
         let upper = symbols.iter().filter(|s| s.address >> 63 == 1);
         for s in upper.clone() {
             if ENTRIES.iter().any(|begin| s.name.starts_with(begin)) {
@@ -78,9 +81,16 @@ impl Plan {
             offset_at: named("__per_cpu_offset").unwrap_or(0),
             count,
             current,
+            marks,
             points,
             windows: Vec::new(),
         })
+    }
+
+    /// What the chains of wake-ups are told by.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        self.marks
     }
 
     /// The same kernel, every block within these times (ns, apart and in order).

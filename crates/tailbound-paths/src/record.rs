@@ -58,18 +58,10 @@ pub mod kind {
     pub const WINDOW: u8 = 9;
 }
 
-/// How the block before ended, and where this one is, for call trees.
+/// Where a block is, in the state's place of its record.
 pub mod block {
     /// Bit: in the kernel.
-    pub const KERNEL: u8 = 4;
-    /// Bits of the rest.
-    pub const ENDED: u8 = 3;
-    /// In any other way.
-    pub const JUMP: u8 = 0;
-    /// With a call.
-    pub const CALL: u8 = 1;
-    /// With a return.
-    pub const RETURN: u8 = 2;
+    pub const KERNEL: u8 = 1;
 }
 
 /// Kinds of the plan's points.

@@ -36,10 +36,6 @@ fn longest(paths: &PathsRecord, kind: SectionKind) -> Option<&SectionRecord> {
     paths.sections.iter().find(|s| s.kind == kind)
 }
 
-fn between(s: &SectionRecord) -> String {
-    if s.from == s.to { s.from.clone() } else { format!("{} to {}", s.from, s.to) }
-}
-
 fn share(p: f64) -> String {
     if p == 0.0 { "0".to_owned() } else { format!("{p:.1e}") }
 }
@@ -66,7 +62,7 @@ pub fn sentence(paths: &PathsRecord) -> String {
             SectionKind::NotPreemptible => return None,
         };
         let s = longest(paths, *kind)?;
-        Some(format!("{} with {what} ({})", format_ns_i64(s.longest_ns), between(s)))
+        Some(format!("{} with {what} ({})", format_ns_i64(s.longest_ns), place(&s.from, &s.to)))
     });
     format!(
         "The latest of {} wake-ups took {}{most}. The longest sections: {}.",
@@ -178,7 +174,7 @@ pub fn text(paths: &PathsRecord, kernel: &str, style: Style) -> String {
     if let Some(s) = whole {
         page.heading(&format!(
             "What the longest one executed ({}, {})",
-            between(s),
+            place(&s.from, &s.to),
             format_ns_i64(s.longest_ns)
         ));
         let lines = crate::blame::hanging(&tree(&s.tree), page.width());

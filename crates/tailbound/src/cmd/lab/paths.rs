@@ -57,7 +57,8 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
         latencies_ns: &latencies_ns,
         step_ns: 1 << one.cell.shift,
     };
-    let found = Sparse::of(&mut log, &names, samples, same).map_err(Failure::cannot)?;
+    let found =
+        Sparse::of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
     drop(log);
     let plan = plan.full(&found.windows());
     let (full, log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
