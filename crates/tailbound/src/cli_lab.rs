@@ -19,7 +19,7 @@ pub(crate) enum Lab {
     /// Repeat a lab run from its own record and compare the files byte for byte
     Repeat(Lazy<LabRepeatArgs>),
     /// Name the kernel's longest sections and the way of the latest wake-ups, instruction by instruction
-    Paths(Lazy<crate::cli_lab_paths::LabPathsArgs>),
+    Paths(Lazy<LabPathsArgs>),
     /// Measure every kernel with every load: a run file each, one table, one report; resumes an interrupted matrix
     Matrix(Lazy<LabMatrixArgs>),
     /// List, verify or remove the contents of the lab's folder
@@ -127,9 +127,9 @@ pub(crate) struct HostArgs {
     pub(crate) color: ColorArg,
 }
 
-/// Arguments of `lab run`.
+/// Which kernels, under which loads, measured how.
 #[derive(Debug, Args)]
-pub(crate) struct LabRunArgs {
+pub(crate) struct SubjectArgs {
     /// `debian:6.12-rt`, `debian:6.12`, `path:VMLINUZ[,MODULES]`, `build:NAME`; several are compared
     #[arg(short, long, value_name = "KERNEL", help_heading = "Guest")]
     pub(crate) kernel: Vec<String>,
@@ -145,6 +145,13 @@ pub(crate) struct LabRunArgs {
     pub(crate) guest: GuestArgs,
     #[command(flatten)]
     pub(crate) probe: ProbeArgs,
+}
+
+/// Arguments of `lab run`.
+#[derive(Debug, Args)]
+pub(crate) struct LabRunArgs {
+    #[command(flatten)]
+    pub(crate) subject: SubjectArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
     /// Where the run file goes; a folder for several kernels [default: named after kernel, load and probe, with a number if that exists]
@@ -156,6 +163,15 @@ pub(crate) struct LabRunArgs {
     /// Overwrite existing files
     #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
+}
+
+/// Arguments of `lab paths`.
+#[derive(Debug, Args)]
+pub(crate) struct LabPathsArgs {
+    #[command(flatten)]
+    pub(crate) subject: SubjectArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
 }
 
 /// Arguments of `lab repeat`.

@@ -21,7 +21,6 @@ mod cli_hot;
 mod cli_interruptions;
 mod cli_lab;
 mod cli_lab_kernel;
-mod cli_lab_paths;
 mod cli_plan;
 mod cli_probe;
 mod cli_sign;

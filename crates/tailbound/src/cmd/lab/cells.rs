@@ -103,6 +103,13 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Ends the guests if Ctrl-C came.
+    pub(super) fn hear(&self) {
+        if self.signals.wait(0).is_some() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Makes `cells`; `done` is called with each as it comes and yields what is said about it.
     pub(in crate::cmd) fn make(
         &self,
@@ -128,9 +135,7 @@ impl<'a> Bench<'a> {
                 }
                 Happened::Tick => {}
             }
-            if self.signals.wait(0).is_some() {
-                self.stop.store(true, Ordering::Relaxed);
-            }
+            self.hear();
         });
         shown.clear();
         if self.stop.load(Ordering::Relaxed) {

@@ -7,7 +7,7 @@ use std::io::BufReader;
 use std::process::ExitCode;
 
 use tailbound_core::{Run, runfile};
-use tailbound_lab::{Request, paths};
+use tailbound_lab::paths;
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_trace::symbols::Symbols;
@@ -15,19 +15,12 @@ use tailbound_trace::symbols::Symbols;
 use super::cells::{self, Bench};
 use super::progress::Shown;
 use super::request;
-use crate::cli_lab_paths::LabPathsArgs;
+use crate::cli_lab::LabPathsArgs;
 use crate::say::{self, Failure};
 
 /// `tailbound lab paths`
 pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
-    let mut words =
-        Request { kernels: args.kernel.iter().cloned().collect(), ..Request::default() };
-    words.append.extend(args.append.clone());
-    if !args.load.is_empty() {
-        words.loads = vec![args.load.join(",")];
-    }
-    request::lay(&mut words, &args.guest, &args.probe, &args.host)?;
-    words.campaign = words.campaign.over(&args.work.config()?);
+    let mut words = request::of(&args.subject, &args.host)?;
     words.campaign.raw = Some(true);
     paths::possible(words.arch()?, words.kvm, words.smp.unwrap_or(1))?;
     let bench = Bench::open(&args.host)?;
@@ -39,7 +32,10 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     paths::plugin(&emulator)?;
     let means = bench.means(&emulator);
     let mut shown = Shown::new(args.host.quiet, 4);
-    let mut progress = |p| shown.progress(0, p);
+    let mut progress = |p| {
+        shown.progress(0, p);
+        bench.hear();
+    };
     let symbols = paths::symbols(&one.cell, &means, &mut progress)?;
     let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
     let plain = tailbound_lab::run(&one.cell, &means, &mut progress)?;

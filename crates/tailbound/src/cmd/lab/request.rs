@@ -10,9 +10,21 @@ use tailbound_lab::Request;
 use tailbound_probe::catalogue;
 
 use crate::cli_config;
-use crate::cli_lab::{GuestArgs, HostArgs, ProbeArgs};
+use crate::cli_lab::{GuestArgs, HostArgs, ProbeArgs, SubjectArgs};
 use crate::names;
 use crate::say::Failure;
+
+/// What the flags alone ask for.
+pub(super) fn of(subject: &SubjectArgs, host: &HostArgs) -> Result<Request, Failure> {
+    let mut request = Request { kernels: subject.kernel.clone(), ..Request::default() };
+    request.append.extend(subject.append.clone());
+    if !subject.load.is_empty() {
+        request.loads = vec![subject.load.join(",")];
+    }
+    lay(&mut request, &subject.guest, &subject.probe, host)?;
+    request.campaign = request.campaign.over(&subject.work.config()?);
+    Ok(request)
+}
 
 /// Lays the flags over `request`.
 pub(super) fn lay(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::Value;
-use tailbound_lab::{Labelled, Request};
+use tailbound_lab::Labelled;
 use tailbound_report::matrix;
 use tailbound_stats::Analysis;
 
@@ -20,20 +20,14 @@ use crate::say::{self, Failure};
 
 /// `tailbound lab run`
 pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
-    let mut words = Request { kernels: args.kernel.clone(), ..Request::default() };
-    words.append.extend(args.append.clone());
-    if !args.load.is_empty() {
-        words.loads = vec![args.load.join(",")];
-    }
-    request::lay(&mut words, &args.guest, &args.probe, &args.host)?;
-    words.campaign = words.campaign.over(&args.work.config()?);
+    let words = request::of(&args.subject, &args.host)?;
     let bench = Bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     let draft = words.draft(&bench.store)?;
-    nothing_there(args, &places(args, &draft, &request::more(&words, &args.probe)))?;
+    nothing_there(args, &places(args, &draft, &request::more(&words, &args.subject.probe)))?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     bench.note_unchecked(&labelled);
-    let more = request::more(&words, &args.probe);
+    let more = request::more(&words, &args.subject.probe);
     let files = places(args, &labelled, &more);
     nothing_there(args, &files)?;
     let mut runs: Vec<Option<Result<tailbound_core::Run, String>>> = Vec::new();
