@@ -161,9 +161,9 @@ impl Recording {
     }
 
     /// From here on the system calls of these threads, and of those that they begin, are recorded.
-    pub fn syscalls_of(&mut self, tids: BTreeSet<i32>) {
+    pub fn syscalls_of(&mut self, tids: &BTreeSet<i32>) {
         if let Some(calls) = &mut self.calls
-            && let Err(e) = calls.of(tids)
+            && let Err(e) = calls.of(tids, &mut self.pending, &mut self.holes)
         {
             self.trace.notes.push(format!("{e}: system calls are not recorded"));
             self.calls = None;
@@ -215,6 +215,7 @@ impl Recording {
         let locks = self.stacks.as_ref().map_or_else(Vec::new, |s| s.locks().to_vec());
         let mut findings = self.trace.end();
         if let Some(calls) = self.calls {
+            notes.extend(calls.last_words());
             lost = lost.saturating_add(calls.lost(&self.cpus));
             findings.append(&mut calls.end());
         }

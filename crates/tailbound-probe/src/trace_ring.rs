@@ -47,11 +47,8 @@ impl RingReaders {
                 let got = match file.read(&mut self.page) {
                     Ok(0) => break,
                     Ok(got) => got,
-                    Err(e)
-                        if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
-                    {
-                        break;
-                    }
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                     Err(e) => {
                         self.unreadable.get_or_insert_with(|| format!("CPU {cpu}: {e}"));
                         break;

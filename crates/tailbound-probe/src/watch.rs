@@ -127,7 +127,7 @@ impl<S: Sink> Watching<S> {
 
     /// This thread will start the process: from its first instruction on nothing is missed then.
     pub fn starts_in(&mut self, tid: i32) {
-        self.recording.syscalls_of(BTreeSet::from([tid]));
+        self.recording.syscalls_of(&BTreeSet::from([tid]));
     }
 
     /// The process is there now.
@@ -155,7 +155,7 @@ impl<S: Sink> Watching<S> {
             }
         }
         let is_alive = !alive.is_empty();
-        self.recording.syscalls_of(alive);
+        self.recording.syscalls_of(&alive);
         is_alive
     }
 

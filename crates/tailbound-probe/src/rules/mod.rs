@@ -196,7 +196,7 @@ impl RuleCheck {
             // Where a stack is shorter than what is copied of it, the copy itself faults at its end.
             if violation.rule == Rule::PageFault
                 && violation.site == KERNEL_ACCESS
-                && self.stacks.touched(violation.tid, violation.t_ns, violation.address)
+                && self.stacks.touched(violation.tid, violation.address)
             {
                 self.ours += 1;
                 continue;
@@ -251,6 +251,12 @@ impl RuleCheck {
             notes.push(format!(
                 "events were lost {} times: violations of these moments are not seen",
                 self.losses
+            ));
+        }
+        if self.rules.too_late() > 0 {
+            notes.push(format!(
+                "{} wake-ups by less urgent threads did not end the sleep they met, and are not counted: they were meant for a lock that the thread already had",
+                self.rules.too_late()
             ));
         }
         if self.ours > 0 {

@@ -6,30 +6,29 @@
 //! events there are no stacks, and each says why.
 //! Not here: copying registers and stack (`tailbound-sys`), unwinding (`tailbound-trace`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
 use tailbound_core::rules::Stack;
 use tailbound_host::{Missing, Root, Tracefs};
 use tailbound_sys::given;
 use tailbound_sys::perf_stacks::{
-    PROGRAM_COUNTER, Room, STACK_POINTER, StackSample, StackSamples, Trigger,
+    PROGRAM_COUNTER, Room, STACK_BYTES, STACK_POINTER, StackSample, StackSamples, Trigger,
 };
 use tailbound_trace::stack::{Machine, Maps, Module, Snapshot, Unwinder};
 
-/// Samples of a thread that are looked at together: no fewer than its ring has room for.
-const KEPT_MAX: usize = 640;
-/// Of those so many stay for violations that are told later: when a cycle or a lock has ended.
+/// Bytes of a thread's samples that are looked at together: no fewer than its ring has room for.
+const KEPT_BYTES: usize = 4 << 20;
+/// Samples that stay for violations that are told later: when a cycle or a lock has ended.
 const STAY_MAX: usize = 256;
+/// Places where copies of a thread's stack ended that are remembered: the stacks' ends, so one or two.
+const ENDS_MAX: usize = 64;
 /// Threads whose stacks are taken: each has a ring of its own.
 const THREADS_MAX: usize = 32;
 /// The first of them have much room.
 const LARGE_MAX: usize = 8;
 /// A sample and the event of the trace are made one after the other; an interrupt may come between.
 const APART_NS: u64 = 50_000;
-/// The address is the same, and nothing of the program lies there, so the time may be far off: a virtual machine stands
-/// still at any moment.
-const COPY_NS: u64 = 100_000_000;
 /// Bytes that the kernel copies in one go.
 const COPY_STEP: u64 = 64;
 /// No program or library is larger.
@@ -38,6 +37,10 @@ const FILE_MAX: u64 = 1 << 30;
 struct Thread {
     samples: Result<StackSamples, String>,
     kept: VecDeque<StackSample>,
+    /// Bytes of stack in `kept`.
+    kept_bytes: usize,
+    /// Addresses at which copies ended before they were whole.
+    ends: BTreeSet<u64>,
     maps: Maps,
 }
 
@@ -45,13 +48,22 @@ impl Thread {
     fn poll(&mut self) {
         // What the last look needed it has had.
         let beyond = self.kept.len().saturating_sub(STAY_MAX);
-        self.kept.drain(..beyond);
-        let (kept, Ok(samples)) = (&mut self.kept, &mut self.samples) else { return };
+        let gone: usize = self.kept.drain(..beyond).map(|s| s.stack.len()).sum();
+        self.kept_bytes = self.kept_bytes.saturating_sub(gone);
+        let (kept, bytes, ends) = (&mut self.kept, &mut self.kept_bytes, &mut self.ends);
+        let Ok(samples) = &mut self.samples else { return };
         samples.read(&mut |sample| {
-            if kept.len() >= KEPT_MAX {
-                kept.pop_front();
+            if let Some(end) = end_of_copy(&sample)
+                && ends.len() < ENDS_MAX
+            {
+                ends.insert(end);
             }
+            *bytes += sample.stack.len();
             kept.push_back(sample);
+            while *bytes > KEPT_BYTES {
+                let Some(oldest) = kept.pop_front() else { break };
+                *bytes = bytes.saturating_sub(oldest.stack.len());
+            }
         });
     }
 
@@ -116,7 +128,8 @@ impl Stacks {
         let room = if self.threads.len() < LARGE_MAX { Room::Large } else { Room::Small };
         let samples = StackSamples::open(tid, &triggers, room).map_err(|e| e.to_string());
         let maps = maps(&self.root, tid);
-        self.threads.insert(tid, Thread { samples, kept: VecDeque::new(), maps });
+        let (kept, ends) = (VecDeque::new(), BTreeSet::new());
+        self.threads.insert(tid, Thread { samples, kept, kept_bytes: 0, ends, maps });
     }
 
     /// Takes what the kernel copied since the last call.
@@ -135,14 +148,14 @@ impl Stacks {
         }
     }
 
-    /// Was it we who touched this address: did the copy of a stack end there?
-    pub(super) fn touched(&self, tid: i32, t_ns: u64, address: u64) -> bool {
+    /// Was it we who touched this address: did a copy of this thread's stack ever end there?
+    ///
+    /// The time is not asked for. Nothing of the program lies behind the end of a stack, and a virtual machine may stand
+    /// still between a copy and the kernel's word of it.
+    pub(super) fn touched(&self, tid: i32, address: u64) -> bool {
         let Some(thread) = self.threads.get(&tid) else { return false };
-        thread.kept.iter().filter(|s| s.t_ns.abs_diff(t_ns) <= COPY_NS).any(|s| {
-            let sp = s.registers.iter().find(|(n, _)| *n == STACK_POINTER).map(|(_, v)| *v);
-            let end = sp.map(|sp| sp.wrapping_add(s.stack.len() as u64));
-            end.is_some_and(|end| end.abs_diff(address) <= COPY_STEP)
-        })
+        let near = address.saturating_sub(COPY_STEP)..=address.saturating_add(COPY_STEP);
+        thread.ends.range(near).next().is_some()
     }
 
     /// The stack of a thread at a time, and the program's function in it.
@@ -177,6 +190,15 @@ fn machine() -> Option<Machine> {
         "aarch64" => Some(Machine::Arm64),
         _ => None,
     }
+}
+
+/// Where the copy of a stack ended that is shorter than what was asked for.
+fn end_of_copy(sample: &StackSample) -> Option<u64> {
+    if sample.stack.len() >= STACK_BYTES as usize {
+        return None;
+    }
+    let sp = sample.registers.iter().find(|(number, _)| *number == STACK_POINTER)?.1;
+    Some(sp.wrapping_add(sample.stack.len() as u64))
 }
 
 fn pc(sample: &StackSample) -> Option<u64> {

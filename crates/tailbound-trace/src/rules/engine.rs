@@ -53,6 +53,7 @@ pub struct Rules {
     tasks: BTreeMap<i32, Task>,
     cpus: BTreeMap<u32, Running>,
     out: Vec<Violation>,
+    too_late: u64,
 }
 
 impl Rules {
@@ -66,6 +67,7 @@ impl Rules {
             tasks: BTreeMap::new(),
             cpus: BTreeMap::new(),
             out: Vec::new(),
+            too_late: 0,
         }
     }
 
@@ -90,7 +92,7 @@ impl Rules {
         for task in self.tasks.values_mut() {
             (task.call, task.sleep, task.fault) = (InCall::Unknown, None, None);
             (task.prio, task.rt_mutex, task.woken_by) = (None, false, None);
-            task.pending.clear();
+            (task.early, task.pending) = (None, Vec::new());
         }
     }
 
@@ -105,6 +107,15 @@ impl Rules {
         std::mem::take(&mut self.out)
     }
 
+    /// Wake-ups by less urgent threads that did not end the call: the thread slept on, so nothing depended on them.
+    ///
+    /// The kernel's monitor tells them. It happens where a lock is handed over while its next owner still spins for it: the
+    /// wake-up that was on its way then finds that thread in a later sleep.
+    #[must_use]
+    pub fn too_late(&self) -> u64 {
+        self.too_late
+    }
+
     /// What only the end shows: policies that were refused, and the thread went on without.
     #[must_use]
     pub fn finish(&mut self) -> Vec<Violation> {
@@ -116,6 +127,7 @@ impl Rules {
                     last.cost = Cost::default();
                 }
             }
+            self.out.extend(task.early.take());
             let Some(refused) = task.refused else { continue };
             let ran_on = task.seen_ns > refused.t_ns && task.prio.is_some_and(|p| p >= ORDINARY);
             if ran_on {
@@ -196,6 +208,7 @@ impl Rules {
     fn begins(&mut self, e: &Entry, id: i64, args: [u64; 4]) {
         let Some(task) = self.tasks.get_mut(&e.pid) else { return };
         close_fault(task, e.pid, e.t_ns, &mut self.out);
+        self.out.extend(task.early.take());
         let name = self.calls.name(id).unwrap_or("");
         let call = Call { id, name, args, t_ns: e.t_ns };
         task.call = InCall::Yes(call);
@@ -208,6 +221,7 @@ impl Rules {
     fn ends(&mut self, e: &Entry, id: i64, ret: i64) {
         let Some(task) = self.tasks.get_mut(&e.pid) else { return };
         close_fault(task, e.pid, e.t_ns, &mut self.out);
+        self.out.extend(task.early.take());
         let call = std::mem::replace(&mut task.call, InCall::No);
         task.seen_ns = e.t_ns;
         let InCall::Yes(call) = call else { return };
@@ -280,6 +294,9 @@ impl Rules {
         }
         if !sleeps(state) {
             return;
+        }
+        if state & INTERRUPTIBLE != 0 && task.early.take().is_some() {
+            self.too_late = self.too_late.saturating_add(1);
         }
         let (call, rt_mutex) = (task.call, task.rt_mutex);
         let none = Sleep {
@@ -478,7 +495,7 @@ fn slept(
             };
             let text =
                 format!("{who} slept for {} {what} and was woken by {by}", format_ns_i64(ns));
-            out.push(make(rule, &site, text));
+            task.early = Some(make(rule, &site, text));
         }
         None => {}
     }

@@ -100,12 +100,17 @@ pub(super) fn describe(call: &InCall) -> (String, String) {
             );
         }
         "clock_nanosleep" => {
-            let clock = match first & 0xffff_ffff {
-                CLOCK_REALTIME => "CLOCK_REALTIME, which can be set".to_owned(),
-                n => format!("clock {n}, which is neither CLOCK_MONOTONIC nor CLOCK_TAI"),
+            let (short, clock) = match first & 0xffff_ffff {
+                CLOCK_REALTIME => ("REALTIME", "CLOCK_REALTIME, which can be set".to_owned()),
+                CLOCK_MONOTONIC => ("MONOTONIC", "CLOCK_MONOTONIC".to_owned()),
+                CLOCK_TAI => ("TAI", "CLOCK_TAI".to_owned()),
+                n => (
+                    "other clock",
+                    format!("clock {n}, which is neither CLOCK_MONOTONIC nor CLOCK_TAI"),
+                ),
             };
             return (
-                format!("clock_nanosleep, {}", if first == 0 { "REALTIME" } else { "other clock" }),
+                format!("clock_nanosleep, {short}"),
                 format!("in clock_nanosleep until a time of {clock}"),
             );
         }

@@ -270,6 +270,32 @@ fn a_friendly_waker_after_another_one_is_enough() {
     assert_eq!(story.found(), []);
 }
 
+/// Seen where a lock with inheritance is handed over to a thread that spins for it: the wake-up comes when that thread
+/// has the lock, has given it back and sleeps until its next cycle.
+#[test]
+fn a_wake_up_that_comes_too_late_to_end_anything_is_not_held_against_the_thread() {
+    let mut story = Story::new();
+    story.enter(FUTEX, [64, LOCK_PI, 0, 0]);
+    story.exit(FUTEX, 0);
+    story.enter(NANOSLEEP, ABSOLUTE);
+    story.off(1, 5, 120, 0);
+    story.off(1, 5, 120, HARD);
+    story.exit(NANOSLEEP, 0);
+    assert_eq!(story.rules.too_late(), 1);
+    assert_eq!(story.found(), []);
+}
+
+#[test]
+fn a_less_urgent_thread_that_ends_a_sleep_is_named_with_the_clock() {
+    let mut story = Story::new();
+    story.sleeps(NANOSLEEP, ABSOLUTE, 120, 0);
+    let found = story.found();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].site, "clock_nanosleep, MONOTONIC");
+    let text = &found[0].text;
+    assert!(text.contains("until a time of CLOCK_MONOTONIC and was woken by t5"), "{text}");
+}
+
 #[test]
 fn a_waker_of_unknown_priority_is_not_judged() {
     let mut story = Story::new();

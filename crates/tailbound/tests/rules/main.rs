@@ -58,6 +58,8 @@ struct Watched {
     answer: Value,
     /// Every violation after the thread had set itself up.
     each: Vec<Value>,
+    /// How many threads slept, where the program counts them.
+    slept: usize,
 }
 
 /// Watches the planted program in a mode.
@@ -89,7 +91,9 @@ fn watch_with(mode: &str, options: &[&str]) -> Option<Watched> {
     let lines = std::fs::read_to_string(folder.path().join("each")).unwrap();
     let each = lines.lines().map(|line| serde_json::from_str(line).unwrap());
     let each = each.filter(|v| !at_start(v)).collect();
-    Some(Watched { status: out.status.code().unwrap_or(-1), answer, each })
+    let slept = std::fs::read_to_string(folder.path().join("slept"));
+    let slept = slept.map_or(0, |text| text.parse().unwrap());
+    Some(Watched { slept, status: out.status.code().unwrap_or(-1), answer, each })
 }
 
 /// Before a thread gives itself its name: its creator wakes it, and it touches memory for the first time. Both are true in
@@ -114,36 +118,14 @@ impl Watched {
     }
 }
 
-/// How often a program is watched until it is as it should be.
-const TRIES: usize = 5;
-
-/// Watches `mode` until what was found `is` as it should be; what was wrong the last time fails the test.
-///
-/// On a machine with several runnable threads for each CPU a watched call was once missing without a lost event, by which a sleep
-/// is judged by the call before it. Why is not known yet: until it is, such a machine has more tries.
-fn settled(mode: &str, is: impl Fn(&Watched) -> Result<(), String>) -> Option<Watched> {
-    let mut wrong = String::new();
-    for _ in 0..TRIES {
-        let watched = watch(mode)?;
-        match is(&watched) {
-            Ok(()) => return Some(watched),
-            Err(why) => wrong = why,
-        }
-    }
-    panic!("{mode}: {wrong}");
-}
-
 /// Watches a program that breaks these rules and no others; `None` where events were lost, which hides some.
 fn named(mode: &str, expected: &[&str]) -> Option<Watched> {
     let expected: BTreeSet<&str> = expected.iter().copied().collect();
-    let watched = settled(mode, |w| {
-        let found = w.rules();
-        let as_expected = found == expected || found.is_subset(&expected) && w.lost();
-        as_expected
-            .then_some(())
-            .ok_or_else(|| format!("{} {}", w.answer["rules"], w.answer["notes"]))
-    })?;
-    if watched.rules() != expected {
+    let watched = watch(mode)?;
+    let found = watched.rules();
+    let as_expected = found == expected || found.is_subset(&expected) && watched.lost();
+    assert!(as_expected, "{mode}: {} {}", watched.answer["rules"], watched.answer["notes"]);
+    if found != expected {
         skip("quiet", format!("{mode}: this machine is so busy that events were lost"));
         return None;
     }
@@ -173,21 +155,25 @@ fn each_rule_is_named_by_a_program_that_breaks_it() {
 
 #[test]
 fn taking_memory_within_a_cycle_is_named() {
-    settled("alloc", |w| {
-        let found = w.rules();
-        // Whoever looks at the thread's memory map in that moment makes it wait for the map.
-        let no_others = found.iter().all(|r| ["allocation", "blocking-call"].contains(r));
-        let good = no_others && (found.contains("allocation") || w.lost());
-        good.then_some(()).ok_or_else(|| format!("{found:?} {}", w.answer["notes"]))
-    });
+    let Some(watched) = watch("alloc") else { return };
+    let found = watched.rules();
+    // Whoever looks at the thread's memory map in that moment makes it wait for the map.
+    let no_others = found.iter().all(|r| ["allocation", "blocking-call"].contains(r));
+    let good = no_others && (found.contains("allocation") || watched.lost());
+    assert!(good, "{found:?} {}", watched.answer["notes"]);
 }
 
 #[test]
 fn a_thread_is_judged_from_its_first_moment_on_however_short_it_lives() {
-    settled("brief", |w| {
-        let sleeps = w.each.iter().filter(|v| v["rule"] == "sleep-method").count();
-        (w.lost() || sleeps == 20).then_some(()).ok_or_else(|| format!("{sleeps}: {:?}", w.each))
-    });
+    let Some(watched) = watch("brief") else { return };
+    let told = watched.each.iter().filter(|v| v["rule"] == "sleep-method").count();
+    assert!(
+        watched.lost() || told == watched.slept,
+        "{told} {}: {:?}",
+        watched.slept,
+        watched.each
+    );
+    assert!(watched.slept > 0);
 }
 
 #[test]
