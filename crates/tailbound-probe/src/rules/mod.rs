@@ -158,7 +158,7 @@ impl RuleCheck {
 
     /// One thread of the program more, and what it is called.
     pub fn watch(&mut self, tid: i32, name: &str) {
-        self.rules.watch(tid);
+        self.rules.call(tid, name);
         if self.names.len() >= NAMES_MAX {
             self.names.retain(|tid, _| self.rules.knows(*tid));
         }

@@ -80,6 +80,14 @@ impl Rules {
         self.tasks.entry(tid).or_default();
     }
 
+    /// What it is called, until an event tells it.
+    pub fn call(&mut self, tid: i32, name: &str) {
+        self.watch(tid);
+        if let Some(task) = self.tasks.get_mut(&tid) {
+            task.comm.get_or_insert_with(|| Word::new(name));
+        }
+    }
+
     /// Is this thread remembered?
     #[must_use]
     pub fn knows(&self, tid: i32) -> bool {
@@ -157,6 +165,12 @@ impl Rules {
 
     /// Takes the next event.
     pub fn entry(&mut self, e: &Entry) {
+        if matches!(
+            e.event,
+            Event::SysEnter { .. } | Event::SysExit { .. } | Event::PageFault { .. }
+        ) {
+            self.runs(e);
+        }
         match e.event {
             Event::Switch {
                 prev,
@@ -188,6 +202,17 @@ impl Rules {
             Event::SysExit { id, ret } => self.ends(e, id, ret),
             _ => {}
         }
+    }
+
+    /// The thread of this event runs. Some kernels do not tell every switch from an idle CPU to a thread.
+    fn runs(&mut self, e: &Entry) {
+        if self.cpus.get(&e.cpu).is_some_and(|r| r.pid == e.pid) {
+            return;
+        }
+        let Some(task) = self.tasks.get_mut(&e.pid) else { return };
+        let comm = task.comm.unwrap_or_else(|| Word::new(""));
+        self.cpus.insert(e.cpu, Running { pid: e.pid, prio: task.prio, comm });
+        self.gets_cpu(e, e.pid, false);
     }
 
     fn rt_mutex(&mut self, e: &Entry, waits: bool) {
@@ -284,6 +309,9 @@ impl Rules {
     }
 
     fn leaves(&mut self, e: &Entry, pid: i32, prio: i32, state: i64, comm: Word) {
+        if self.cpus.get(&e.cpu).is_none_or(|r| r.pid != pid) {
+            self.gets_cpu(e, pid, false);
+        }
         let Some(task) = self.tasks.get_mut(&pid) else { return };
         // After a policy was set the kernel's number is not known before this.
         (task.prio, task.comm, task.seen_ns) = (Some(prio), Some(comm), e.t_ns);
@@ -401,18 +429,26 @@ impl Rules {
     }
 
     fn enters(&mut self, e: &Entry, pid: i32, prio: i32, comm: Word) {
-        let has_epoll_wait = self.has_epoll_wait;
         let Some(task) = self.tasks.get_mut(&pid) else { return };
         if task.dead {
             // Another one that has its number.
             *task = Task { refused: task.refused, ..Task::default() };
         }
         (task.prio, task.comm, task.seen_ns) = (Some(prio), Some(comm), e.t_ns);
+        self.gets_cpu(e, pid, true);
+    }
+
+    /// At this event, or (where `then` is false) before it.
+    fn gets_cpu(&mut self, e: &Entry, pid: i32, then: bool) {
+        let has_epoll_wait = self.has_epoll_wait;
+        let Some(task) = self.tasks.get_mut(&pid) else { return };
         if let Some((.., waited @ None)) = &mut task.woken_by {
             *waited = Some(e.t_ns);
         }
         if let Some(sleep) = task.sleep.take() {
-            slept(task, pid, &sleep, e.t_ns, has_epoll_wait, &mut self.out);
+            let ns = span(sleep.t_ns, e.t_ns);
+            let cost = if then { Cost::exact(ns) } else { Cost::at_most(ns) };
+            slept(task, pid, &sleep, cost, has_epoll_wait, &mut self.out);
         }
     }
 }
@@ -460,11 +496,11 @@ fn slept(
     task: &mut Task,
     tid: i32,
     sleep: &Sleep,
-    t_ns: u64,
+    cost: Cost,
     has_epoll_wait: bool,
     out: &mut Vec<Violation>,
 ) {
-    let ns = span(sleep.t_ns, t_ns);
+    let ns = cost.ns.unwrap_or(0);
     let (site, what) = judge::describe(&sleep.call);
     let at_ns = match sleep.call {
         InCall::Yes(call) => call.t_ns,
@@ -478,7 +514,7 @@ fn slept(
         at_ns,
         site: site.to_owned(),
         address: 0,
-        cost: Cost::exact(ns),
+        cost,
         text,
     };
     let realtime = sleep.prio < ORDINARY;

@@ -296,6 +296,24 @@ fn a_less_urgent_thread_that_ends_a_sleep_is_named_with_the_clock() {
     assert!(text.contains("until a time of CLOCK_MONOTONIC and was woken by t5"), "{text}");
 }
 
+/// Seen on a virtual machine whose second CPU told no switch from its idle thread.
+#[test]
+fn a_sleep_is_judged_where_the_switch_back_to_the_thread_is_missing() {
+    let mut story = Story::new();
+    story.enter(NANOSLEEP, [1, 0, 0, 0]);
+    story.switch(RT, PRIO, 1, 0, 120);
+    story.waking(0, HARD);
+    story.exit(NANOSLEEP, 0);
+    story.enter(NANOSLEEP, [1, 0, 0, 0]);
+    story.switch(RT, PRIO, 1, 0, 120);
+    story.waking(0, HARD);
+    story.switch(RT, PRIO, 1, 0, 120);
+    let found = story.found();
+    let told: Vec<(Rule, Cost)> = found.iter().map(|v| (v.rule, v.cost)).collect();
+    let late = (Rule::SleepMethod, Cost::at_most(2000));
+    assert_eq!(told, [late, late]);
+}
+
 #[test]
 fn a_waker_of_unknown_priority_is_not_judged() {
     let mut story = Story::new();

@@ -60,21 +60,32 @@ struct Watched {
     each: Vec<Value>,
     /// How many threads slept, where the program counts them.
     slept: usize,
+    /// The kernel moved pages meanwhile, locked ones too: who touches one then has a page fault, and may wait.
+    moved: bool,
+}
+
+/// Pages that the kernel has moved so far.
+fn moved() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/vmstat").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("pgmigrate_success "))?.trim().parse().ok()
 }
 
 /// Watches the planted program in a mode.
 fn watch(mode: &str) -> Option<Watched> {
-    watch_with(mode, &[])
+    watch_with(mode, &[], &[])
 }
 
-fn watch_with(mode: &str, options: &[&str]) -> Option<Watched> {
+/// With these `options`, and the program started by `by`.
+fn watch_with(mode: &str, options: &[&str], by: &[&str]) -> Option<Watched> {
     let program = planted()?;
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let before = moved();
     let out = Command::new("unshare")
         .args(["-m", "sh", "-c", MOUNT, "sh", env!("CARGO_BIN_EXE_tailbound")])
         .args(["watch", "--rules", "--json", "-q", "--violations", "each"])
         .args(options)
         .arg("--")
+        .args(by)
         .arg(program)
         .args([mode, "2"])
         .current_dir(folder.path())
@@ -93,7 +104,8 @@ fn watch_with(mode: &str, options: &[&str]) -> Option<Watched> {
     let each = each.filter(|v| !at_start(v)).collect();
     let slept = std::fs::read_to_string(folder.path().join("slept"));
     let slept = slept.map_or(0, |text| text.parse().unwrap());
-    Some(Watched { slept, status: out.status.code().unwrap_or(-1), answer, each })
+    let moved = moved() != before;
+    Some(Watched { slept, moved, status: out.status.code().unwrap_or(-1), answer, each })
 }
 
 /// Before a thread gives itself its name: its creator wakes it, and it touches memory for the first time. Both are true in
@@ -111,6 +123,12 @@ impl Watched {
         self.each.iter().map(|v| v["rule"].as_str().unwrap()).collect()
     }
 
+    /// Those that are broken beside `expected` ones, but for what the kernel's moving of pages made.
+    fn beyond<'a>(&'a self, expected: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+        let by_moving = |r: &&str| self.moved && ["page-fault", "blocking-call"].contains(r);
+        self.rules().difference(expected).copied().filter(|r| !by_moving(r)).collect()
+    }
+
     /// Were events lost? That can hide a violation, but never make one.
     fn lost(&self) -> bool {
         let findings = self.answer["findings"].as_array().cloned().unwrap_or_default();
@@ -122,10 +140,10 @@ impl Watched {
 fn named(mode: &str, expected: &[&str]) -> Option<Watched> {
     let expected: BTreeSet<&str> = expected.iter().copied().collect();
     let watched = watch(mode)?;
-    let found = watched.rules();
-    let as_expected = found == expected || found.is_subset(&expected) && watched.lost();
+    let (found, beyond) = (watched.rules(), watched.beyond(&expected));
+    let as_expected = beyond.is_empty() && (found.is_superset(&expected) || watched.lost());
     assert!(as_expected, "{mode}: {} {}", watched.answer["rules"], watched.answer["notes"]);
-    if found != expected {
+    if !found.is_superset(&expected) {
         skip("quiet", format!("{mode}: this machine is so busy that events were lost"));
         return None;
     }
@@ -158,9 +176,14 @@ fn taking_memory_within_a_cycle_is_named() {
     let Some(watched) = watch("alloc") else { return };
     let found = watched.rules();
     // Whoever looks at the thread's memory map in that moment makes it wait for the map.
-    let no_others = found.iter().all(|r| ["allocation", "blocking-call"].contains(r));
-    let good = no_others && (found.contains("allocation") || watched.lost());
-    assert!(good, "{found:?} {}", watched.answer["notes"]);
+    let beyond = watched.beyond(&["allocation", "blocking-call"].into());
+    assert!(
+        beyond.is_empty(),
+        "{beyond:?} {} {}",
+        watched.answer["rules"],
+        watched.answer["notes"]
+    );
+    assert!(found.contains("allocation") || watched.lost(), "{found:?}");
 }
 
 #[test]
@@ -194,7 +217,12 @@ fn a_lock_without_inheritance_is_named_with_the_thread_that_held_it() {
 
 #[test]
 fn who_had_a_lock_with_inheritance_is_told() {
-    let Some(watched) = watch_with("pi", &["--keep", "1000", "--no-stacks"]) else { return };
+    // On two CPUs the kernel lets the one spin until the other gives the lock back, which is no wait.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let first = cpus.trim().split(['-', ',']).next().unwrap();
+    let options = ["--keep", "1000", "--no-stacks"];
+    let Some(watched) = watch_with("pi", &options, &["taskset", "-c", first]) else { return };
     let findings = watched.answer["findings"].as_array().unwrap();
     if let Some(why) = findings.iter().find(|f| f["id"] == "no-stacks") {
         return skip("bpf", &why["title"]);
