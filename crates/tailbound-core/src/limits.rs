@@ -10,6 +10,7 @@ use crate::Run;
 use crate::blame::BlameRecord;
 use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
+use crate::paths::PathsRecord;
 use crate::record::{Header, Line, SecondRecord, ThreadRecord};
 use crate::rules::ViolationRecord;
 use crate::sums_as_text::is_bounded;
@@ -56,6 +57,8 @@ pub const CYCLE_CAUSES_MAX: usize = 1 << 10;
 pub const CYCLE_JOBS_MAX: usize = 1 << 16;
 /// Most frames of a stack of a `violation` line.
 pub const STACK_FRAMES_MAX: usize = 1 << 10;
+/// Most sections, wake-ups or points of a `paths` line, and lines of one of its trees.
+pub const PATHS_LIST_MAX: usize = 1 << 12;
 /// Most samples of one `raw` line.
 pub const RAW_SAMPLES_MAX: u64 = 1 << 20;
 
@@ -107,6 +110,7 @@ pub fn check(line: &Line) -> Result<(), LimitError> {
         Line::Task(t) => task(t),
         Line::Cycle(c) => cycle(c),
         Line::Violation(v) => violation(v),
+        Line::Paths(p) => paths(p),
         Line::Load(l) => ns("t_ns", [l.t_ns, l.span_ns]).and_then(|()| count("count", [l.count])),
         Line::Benchmark(w) => {
             ns("real_ns", [w.real_ns, w.user_ns, w.sys_ns])?;
@@ -256,6 +260,29 @@ fn violation(v: &ViolationRecord) -> Result<(), LimitError> {
     count("n", [v.n])?;
     ns("t_ns", [v.first.t_ns, v.worst.t_ns])?;
     ns("cost", [v.total, v.first.cost, v.worst.cost].into_iter().filter_map(|c| c.ns))
+}
+
+fn paths(p: &PathsRecord) -> Result<(), LimitError> {
+    let trees = p.sections.iter().map(|s| &s.tree).chain(p.wakeups.iter().map(|w| &w.tree));
+    let legs = p.wakeups.iter().map(|w| w.legs.len());
+    let lists = [p.totals.len(), p.sections.len(), p.wakeups.len(), p.curve.len()];
+    if lists.into_iter().chain(legs).chain(trees.clone().map(Vec::len)).any(|n| n > PATHS_LIST_MAX)
+    {
+        return Err(beyond("entries of a list of exact paths", PATHS_LIST_MAX));
+    }
+    let lines = trees.flatten();
+    count("calls", lines.clone().map(|line| line.calls))?;
+    ns("time in a function", lines.flat_map(|line| [line.total_ns, line.own_ns]))?;
+    count("sections", p.totals.iter().map(|t| t.n).chain(p.sections.iter().map(|s| s.n)))?;
+    count("samples or delayed", [p.checks.samples, p.checks.delayed])?;
+    ns("the window", [p.window_ns, p.checks.constant_ns, p.checks.drift_ppb])?;
+    ns("a total of sections", p.totals.iter().flat_map(|t| [t.sum_ns, t.longest_ns]))?;
+    ns("a section", p.sections.iter().flat_map(|s| [s.mean_ns, s.longest_ns, s.at_ns]))?;
+    count("activation", p.wakeups.iter().map(|w| w.activation))?;
+    ns("a wake-up", p.wakeups.iter().map(|w| w.latency_ns))?;
+    ns("a leg", p.wakeups.iter().flat_map(|w| w.legs.iter().map(|leg| leg.ns)))?;
+    ns("a section in the way", p.wakeups.iter().filter_map(|w| Some(w.behind.as_ref()?.ns)))?;
+    ns("a point of the curve", p.curve.iter().map(|point| point.ns))
 }
 
 fn cycle(c: &CycleRecord) -> Result<(), LimitError> {

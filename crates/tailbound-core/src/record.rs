@@ -18,6 +18,7 @@ use crate::facts;
 use crate::finding::Finding;
 use crate::histogram::SparseHistogram;
 use crate::lab::LabRecord;
+use crate::paths::PathsRecord;
 use crate::plan::Plan;
 use crate::requirement::Requirement;
 use crate::rules::ViolationRecord;
@@ -458,6 +459,8 @@ pub enum Line {
     Cycle(Box<CycleRecord>),
     /// At the end: a rule for real-time programs that a watched thread broke at some place.
     Violation(Box<ViolationRecord>),
+    /// At the end: what a run in the lab showed that was watched from within the emulator.
+    Paths(Box<PathsRecord>),
     /// Once a second and load.
     Load(LoadRecord),
     /// After the measurement, once per repetition of a benchmark.

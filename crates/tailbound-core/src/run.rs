@@ -9,6 +9,7 @@ use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
 use crate::ended::EndReason;
 use crate::finding::Finding;
+use crate::paths::PathsRecord;
 use crate::record::{
     BenchmarkRecord, BlockRecord, End, Event, ExceedanceRecord, Facts, FigureRecord, Header, Line,
     LoadRecord, RawRecord, SecondRecord, SelfCost, ThreadRecord, TimelineRecord, WindowRecord,
@@ -41,6 +42,8 @@ pub struct Run {
     pub cycles: Vec<CycleRecord>,
     /// Rules that watched threads broke.
     pub violations: Vec<ViolationRecord>,
+    /// Exact paths of the kernel, where the run was watched from within the emulator.
+    pub paths: Option<Box<PathsRecord>>,
     /// Achieved load.
     pub loads: Vec<LoadRecord>,
     /// Benchmarks and what they cost.
@@ -80,6 +83,7 @@ impl Run {
             tasks: Vec::new(),
             cycles: Vec::new(),
             violations: Vec::new(),
+            paths: None,
             loads: Vec::new(),
             benchmarks: Vec::new(),
             figures: Vec::new(),
@@ -112,6 +116,7 @@ impl Run {
             },
             Line::Cycle(c) => self.cycles.push(*c),
             Line::Violation(v) => self.violations.push(*v),
+            Line::Paths(p) => self.paths = Some(p),
             Line::Load(l) => self.loads.push(l),
             Line::Benchmark(w) => self.benchmarks.push(w),
             Line::Figure(f) => self.figures.push(f),
@@ -149,6 +154,7 @@ impl Run {
             .chain(self.tasks.iter().cloned().map(|t| Line::Task(Box::new(t))))
             .chain(self.cycles.iter().cloned().map(|c| Line::Cycle(Box::new(c))))
             .chain(self.violations.iter().cloned().map(|v| Line::Violation(Box::new(v))))
+            .chain(self.paths.iter().cloned().map(Line::Paths))
             .chain(self.loads.iter().cloned().map(Line::Load))
             .chain(self.raw.iter().cloned().map(Line::Raw))
             .chain(self.threads.iter().map(|t| Line::Thread(Box::new(t.clone()))))

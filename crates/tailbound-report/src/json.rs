@@ -91,6 +91,7 @@ pub fn json(analysis: &Analysis<'_>) -> Value {
         "virtual_time": digest::virtual_time(run),
         "rules": (!run.violations.is_empty()).then(|| crate::rules::json(&run.violations)),
         "cycles": (!run.cycles.is_empty()).then(|| crate::cycles::json(&run.cycles)),
+        "paths": run.paths.as_deref().map(|p| crate::paths::json(p, crate::label::lab_kernel(run))),
         "blame": (!run.blames.is_empty()).then(|| crate::blame::ranking(&run.blames)),
     })
 }

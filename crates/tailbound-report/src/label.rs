@@ -7,6 +7,12 @@ use tailbound_core::record::ThreadRecord;
 use tailbound_core::{Context, Finding, Impact, Outcome, Run};
 use tailbound_stats::Analysis;
 
+/// The kernel of a run in the lab, as `-k` was given it; else nothing.
+#[must_use]
+pub fn lab_kernel(run: &Run) -> &str {
+    run.header.lab.as_deref().map_or("", |lab| lab.kernel.name.as_str())
+}
+
 /// The name of a thread: by its CPU where it was pinned, with its context where a run has several.
 #[must_use]
 pub fn thread(run: &Run, t: &ThreadRecord) -> String {

@@ -154,6 +154,9 @@ pub(crate) struct LabRunArgs {
     pub(crate) subject: SubjectArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
+    /// Watch each run from within the emulator too: longest sections of the kernel, way of the latest wake-ups; see docs/paths.md
+    #[arg(long, help_heading = "Measurement")]
+    pub(crate) paths: bool,
     /// Where the run file goes; a folder for several kernels [default: named after kernel, load and probe, with a number if that exists]
     #[arg(short, long, value_name = "PATH", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,

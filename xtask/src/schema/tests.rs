@@ -84,8 +84,21 @@ fn cycle(distribution: &Value) -> Value {
            "jobs_left_out": 1})
 }
 
+/// A run that was watched from within the emulator.
+fn of_paths() -> Value {
+    let tree = json!([{"depth": 0, "name": "f", "calls": 1, "total_ns": 2, "own_ns": 1}]);
+    json!({"type": "paths", "window_ns": 9,
+           "checks": {"same_bytes": true, "samples": 1, "constant_ns": 2, "drift_ppb": 3, "delayed": 1},
+           "totals": [{"kind": "interrupts-off", "n": 1, "sum_ns": 2, "longest_ns": 2}],
+           "sections": [{"kind": "preemption-off", "from": "f", "to": "g", "n": 1, "mean_ns": 2,
+                         "longest_ns": 2, "at_ns": 1, "tree": tree}],
+           "wakeups": [{"activation": 1, "latency_ns": 2, "legs": [{"name": "entry", "ns": 2}],
+                        "behind": {"from": "f", "to": "g", "ns": 3}, "tree": tree}],
+           "curve": [{"ns": 1, "samples": 0.5, "instants": 0.25}]})
+}
+
 /// Lines about what made threads late, and what they did.
-fn of_causes() -> [Value; 3] {
+fn of_causes() -> [Value; 4] {
     [
         json!({"type": "blame", "thread": 0, "name": "n", "t_ns": 1, "latency_ns": 2, "cpu": 3,
                "parts": [{"phase": "switch", "from_ns": 0, "ns": 2, "cause": "nmi", "who": "w",
@@ -105,6 +118,7 @@ fn of_causes() -> [Value; 3] {
                "response": {"ns": 2, "t_ns": 1}, "suspension": {"ns": 0, "t_ns": 1},
                "suspensions": 1, "blocked": {"ns": 0, "t_ns": 1}, "latency": {"ns": 1, "t_ns": 5},
                "section": {"ns": 1, "t_ns": 5}, "unwatched": {"ns": 0, "t_ns": 1}}),
+        of_paths(),
         json!({"type": "violation", "rule": "page-fault", "tid": 1, "name": "n", "site": "s", "n": 2,
                "total": {"ns": 3, "at_most": true},
                "first": {"t_ns": 1, "cost": {"ns": 1, "at_most": true}, "text": "t",
@@ -274,7 +288,7 @@ fn every_type_of_line_is_in_the_schema() {
         assert!(read(&line), "the reader refuses its own {line}");
         assert_eq!(schema.errors(&line), Vec::<String>::new(), "{line}");
     }
-    assert_eq!(lines().len(), 18, "one line of each type");
+    assert_eq!(lines().len(), 19, "one line of each type");
 }
 
 #[test]
@@ -350,7 +364,7 @@ fn examples_in_the_documentation_follow_it() {
         assert!(value["type"] == "digest" || read(&value), "{example}");
         types.insert(value["type"].as_str().unwrap().to_owned());
     }
-    assert_eq!(types.len(), 22, "an example of each line type: {types:?}");
+    assert_eq!(types.len(), 23, "an example of each line type: {types:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tailbound_core::paths::PathsRecord;
 use tailbound_core::units::format_ns;
 use tailbound_core::{Outcome, Run};
 use tailbound_stats::compare::refusal::Refusal;
@@ -21,7 +22,7 @@ use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
 use crate::text::report::{Page, outcome_ink};
-use crate::{digest, label};
+use crate::{digest, label, paths};
 
 /// Version of the JSON's shape.
 pub const SCHEMA: &str = "tailbound-compare/1";
@@ -166,9 +167,20 @@ impl Answer {
         self.systems.systems.iter().all(|s| s.runs == 1)
     }
 
+    /// Systems of one run each whose kernels were watched, each beside the first: its name, and both records.
+    pub(crate) fn paths(&self) -> Vec<(&str, &PathsRecord, &PathsRecord)> {
+        let mut all = self.systems.wholes.iter().zip(&self.systems.systems);
+        let single = self.single_runs();
+        let Some(first) = all.next().and_then(|(run, _)| run.paths.as_deref()).filter(|_| single)
+        else {
+            return Vec::new();
+        };
+        all.filter_map(|(run, s)| Some((s.name.as_str(), first, run.paths.as_deref()?))).collect()
+    }
+
     /// For scripts: `schema`, `settings`, `design`, `systems`, `differences` (of
     /// [`Difference`], with `system`, `reference` and `sentence`, or the `reason` why there is
-    /// none), `differing`; and `runs`, `rows`, `notes` of the plain table.
+    /// none), `differing`, `paths` (what changed in the longest sections and the latest wake-up, by system); and `runs`, `rows`, `notes` of the plain table.
     #[must_use]
     pub fn json(&self) -> Value {
         let plain = plain::comparison(&self.systems.wholes, &self.systems.names());
@@ -214,6 +226,10 @@ impl Answer {
             "runs": plain.runs,
             "rows": plain.rows,
             "notes": self.common_notes(),
+            "paths": self.paths().into_iter().map(|(name, before, now)| json!({
+                "system": name,
+                "changed": paths::grown(before, now),
+            })).collect::<Vec<_>>(),
             "verdicts": single.then(|| self.systems.wholes.iter().map(verdict).collect::<Vec<_>>()),
         })
     }
@@ -248,6 +264,9 @@ impl Answer {
         let plain = plain::comparison(&self.systems.wholes, &self.systems.names());
         let lines = plain::table(&plain).text(page.width());
         page.raw(lines, Ink::Plain);
+        for (name, before, now) in self.paths() {
+            paths::grown_text(&mut page, name, before, now);
+        }
         page.gap();
         self.differing_text(&mut page);
         page.finish()

@@ -51,6 +51,9 @@ pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool) {
     let comparison = plain::comparison(&systems.wholes, &systems.names());
     let table = plain::table(&comparison).html();
     page.push(&table);
+    for (name, before, now) in answer.paths() {
+        crate::paths::grown_section(page, name, before, now);
+    }
     page.heading("Other differences");
     if answer.differing.differing.is_empty() {
         page.text("", "In nothing that was recorded of plan and machine.");

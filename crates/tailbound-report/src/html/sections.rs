@@ -44,6 +44,8 @@ pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: 
     crate::rules::section(page, &run.violations);
     crate::blame::section(page, &run.blames, prefix);
     crate::cycles::section(page, &run.cycles, prefix);
+    let kernel = crate::label::lab_kernel(run);
+    crate::paths::section(page, run.paths.as_deref(), kernel, prefix);
     if let Some(table) = crate::named::table(run) {
         page.heading("Figures of the probe");
         let table = table.html();

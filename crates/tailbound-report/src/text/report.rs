@@ -128,6 +128,7 @@ pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
     crate::rules::short(&mut page, &run.violations);
     crate::blame::short(&mut page, &run.blames);
     crate::cycles::short(&mut page, &run.cycles);
+    crate::paths::short(&mut page, run.paths.as_deref(), label::lab_kernel(run));
     phases(analysis, &mut page);
     crate::bound::section(&mut page, analysis);
     loads(analysis, &mut page);

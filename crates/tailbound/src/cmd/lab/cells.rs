@@ -125,10 +125,7 @@ impl<'a> Bench<'a> {
                 Happened::Progress(cell, progress) => shown.progress(cell, progress),
                 Happened::Done(cell, mut made) => {
                     if let Ok(made) = made.as_mut() {
-                        made.notes.iter().for_each(|mended| shown.note(mended));
-                        // The guest's verdict knew nothing of what its machine cannot tell.
-                        made.run.verdict = None;
-                        tailbound_stats::judge(&mut made.run);
+                        judge(made, &mut shown);
                     }
                     let note = done(cell, *made);
                     shown.done(cell, &note);
@@ -138,6 +135,11 @@ impl<'a> Bench<'a> {
             self.hear();
         });
         shown.clear();
+        self.went_on()
+    }
+
+    /// An error where Ctrl-C ended the guests.
+    pub(super) fn went_on(&self) -> Result<(), Failure> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Failure {
                 status: 5,
@@ -146,6 +148,14 @@ impl<'a> Bench<'a> {
         }
         Ok(())
     }
+}
+
+/// The verdict of a run that is here now; what was mended on the way is told.
+pub(super) fn judge(made: &mut Made, shown: &mut Shown) {
+    made.notes.iter().for_each(|mended| shown.note(mended));
+    // The guest's verdict knew nothing of what its machine cannot tell.
+    made.run.verdict = None;
+    tailbound_stats::judge(&mut made.run);
 }
 
 /// The bytes of a run's file.

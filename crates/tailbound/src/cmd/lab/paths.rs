@@ -3,18 +3,13 @@
 //!
 //! Context: COLD.
 
-use std::io::BufReader;
 use std::process::ExitCode;
 
-use tailbound_core::{Run, runfile};
 use tailbound_lab::paths;
-use tailbound_paths::look::{Samples, Sparse};
-use tailbound_paths::plan::Plan;
-use tailbound_trace::symbols::Symbols;
 
-use super::cells::{self, Bench};
+use super::cells::Bench;
 use super::progress::Shown;
-use super::request;
+use super::{request, watching};
 use crate::cli_lab::LabPathsArgs;
 use crate::say::{self, Failure};
 
@@ -27,66 +22,25 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     let emulator = bench.ready(&words)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     let [one] = labelled.as_slice() else {
-        return Err(Failure::usage("lab paths looks at one kernel with one load at a time"));
+        return Err(Failure::usage(
+            "lab paths looks at one kernel with one load at a time; lab run --paths takes several",
+        ));
     };
-    paths::plugin(&emulator)?;
     let means = bench.means(&emulator);
-    let mut shown = Shown::new(args.host.quiet, 4);
-    let mut progress = |p| {
+    let mut shown = Shown::new(args.host.quiet, watching::RUNS);
+    let watched = watching::watch(&one.cell, &means, &mut |p| {
         shown.progress(0, p);
         bench.hear();
-    };
-    let symbols = paths::symbols(&one.cell, &means, &mut progress)?;
-    let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
-    let plain = tailbound_lab::run(&one.cell, &means, &mut progress)?;
-    let (sparse, mut log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
-    let same = cells::bytes(&plain.run)? == cells::bytes(&sparse.run)?;
-    if !same {
-        return Err(Failure::cannot(
-            "the run has other bytes when it is watched: nothing of it can be told",
-        ));
-    }
-    let names = Symbols::parse(&symbols);
-    let latencies_ns = latencies(&plain.run)?;
-    let samples = Samples {
-        start_ns: start(&plain.run)?,
-        latencies_ns: &latencies_ns,
-        step_ns: 1 << one.cell.shift,
-    };
-    let found =
-        Sparse::of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
-    drop(log);
-    let plan = plan.full(&found.windows());
-    let (full, log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
-    let record = found.full(BufReader::new(log), &names).map_err(Failure::cannot)?;
+    })?;
+    watched.plain.notes.iter().for_each(|mended| shown.note(mended));
     shown.clear();
     if args.host.json {
-        let mut answer = tailbound_report::paths::json(&record, &one.kernel);
-        answer["lab_cost"] = serde_json::json!({
-            "plain": cells::cost(&plain.cost),
-            "sparse": cells::cost(&sparse.cost),
-            "full": cells::cost(&full.cost),
-        });
+        let mut answer = tailbound_report::paths::json(&watched.record, &one.kernel);
+        answer["lab_cost"] = watched.costs;
         say::answer_json(&answer)?;
     } else {
         let style = say::style(&args.host.color.when);
-        say::answer_in(&tailbound_report::paths::text(&record, &one.kernel, style), style)?;
+        say::answer_in(&tailbound_report::paths::text(&watched.record, &one.kernel, style), style)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// All samples of the only thread, as they were measured.
-fn latencies(run: &Run) -> Result<Vec<i64>, Failure> {
-    let mut all = Vec::new();
-    for raw in run.raw.iter().filter(|raw| raw.thread == 0) {
-        all.extend(runfile::unpack_raw(raw).map_err(Failure::cannot)?);
-    }
-    Ok(all)
-}
-
-/// When the first judged activation was due, by the guest's clock.
-fn start(run: &Run) -> Result<i64, Failure> {
-    let event = run.events.iter().find(|e| e.event == "clock-start");
-    let time = event.and_then(|e| e.text.parse().ok());
-    time.ok_or_else(|| Failure::cannot("the run does not say when it began"))
 }

@@ -18,8 +18,13 @@ use crate::say::{self, Failure};
 /// `tailbound lab repeat`: 0 the same bytes, 1 other bytes, 3 not to be repeated here.
 pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
     let shown = args.run.display();
-    let before = input::bytes(&args.run)?;
-    let run = input::run(&args.run)?;
+    let mut run = input::run(&args.run)?;
+    // What was watched was added to the run, and is not repeated.
+    let before = match run.paths.take() {
+        Some(_) => cells::bytes(&run)?,
+        None => input::bytes(&args.run)?,
+    };
+    let run = run;
     let Some(record) = run.header.lab.as_deref() else {
         return Err(Failure::usage(format!("{shown} was not made in the lab")));
     };

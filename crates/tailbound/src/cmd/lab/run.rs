@@ -12,7 +12,7 @@ use tailbound_report::matrix;
 use tailbound_stats::Analysis;
 
 use super::cells::{self, Bench};
-use super::request;
+use super::{request, watching};
 use crate::cli_lab::LabRunArgs;
 use crate::input;
 use crate::names;
@@ -20,7 +20,12 @@ use crate::say::{self, Failure};
 
 /// `tailbound lab run`
 pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
-    let words = request::of(&args.subject, &args.host)?;
+    let mut words = request::of(&args.subject, &args.host)?;
+    if args.paths {
+        words.campaign.raw = Some(true);
+        tailbound_lab::paths::possible(words.arch()?, words.kvm, words.smp.unwrap_or(1))?;
+    }
+    let words = words;
     let bench = Bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     let draft = words.draft(&bench.store)?;
@@ -59,7 +64,11 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         note
     };
     let all: Vec<_> = labelled.iter().map(|l| l.cell.clone()).collect();
-    bench.make(&all, &emulator, &mut write)?;
+    if args.paths {
+        watching::all(&bench, &all, &emulator, args.host.quiet, &mut write)?;
+    } else {
+        bench.make(&all, &emulator, &mut write)?;
+    }
     if let Some(failure) = broken {
         return Err(failure);
     }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Exact paths in a browser: a section of a run's page.
+//!
+//! Context: COLD. Everything of a file is escaped by the helpers of the page.
+
+use tailbound_core::paths::{PathsRecord, SectionKind};
+use tailbound_core::units::grouped;
+
+use super::{behind, checks, longest, picture, remedy, sentence, tables, title};
+use crate::html::Page;
+
+/// Browsers draw several spaces as one.
+const INDENT: &str = "\u{a0}\u{a0}\u{a0}";
+
+/// The section of a run's page; nothing without a record.
+pub(crate) fn section(page: &mut Page, paths: Option<&PathsRecord>, kernel: &str, prefix: &str) {
+    let Some(paths) = paths else { return };
+    page.heading("Exact paths");
+    page.text("", &sentence(paths));
+    if let Some(legs) = picture::legs(paths) {
+        page.figure(&legs, prefix);
+    }
+    let behind: Vec<String> = paths.wakeups.iter().filter_map(behind).collect();
+    page.list(&behind);
+    if let Some(latest) = paths.wakeups.first().filter(|w| !w.tree.is_empty()) {
+        let n = grouped(latest.activation);
+        page.text("soft", &format!("What activation {n} executed from its due time on:"));
+        let table = tables::tree(&latest.tree, INDENT).html();
+        page.push(&table);
+    }
+    for kind in SectionKind::ALL {
+        let Some(first) = longest(paths, kind) else { continue };
+        page.text("soft", &format!("{}, the longest sections:", title(kind)));
+        let table = tables::sections(paths, kind).html();
+        page.push(&table);
+        if kind == SectionKind::NotPreemptible && !first.tree.is_empty() {
+            page.text("soft", "What the longest of them executed:");
+            let table = tables::tree(&first.tree, INDENT).html();
+            page.push(&table);
+        }
+    }
+    if let Some(curve) = picture::curve(paths) {
+        page.figure(&curve, prefix);
+    }
+    page.list(&remedy::all(paths, kernel));
+    page.text("note", &checks(paths));
+}

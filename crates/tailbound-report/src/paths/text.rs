@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Exact paths in a terminal.
+//!
+//! Context: COLD.
+
+use tailbound_core::paths::{PathsRecord, SectionKind, TreeLine};
+use tailbound_core::units::{format_ns_i64, grouped};
+
+use super::{ESTIMATE, behind, checks, longest, place, remedy, sentence, tables, title};
+use crate::table::Table;
+use crate::text::Style;
+use crate::text::ink::Ink;
+use crate::text::report::Page;
+
+fn table(page: &mut Page, table: &Table) {
+    let lines = crate::blame::hanging(table, page.width());
+    page.raw(lines, Ink::Plain);
+}
+
+fn tree(page: &mut Page, heading: &str, lines: &[TreeLine]) {
+    page.heading(heading);
+    table(page, &tables::tree(lines, "  "));
+}
+
+fn wakeups(page: &mut Page, paths: &PathsRecord) {
+    table(page, &tables::wakeups(paths));
+    paths.wakeups.iter().filter_map(behind).for_each(|line| page.text(&line, "  ", Ink::Plain));
+}
+
+fn advice(page: &mut Page, paths: &PathsRecord, kernel: &str) {
+    let remedies = remedy::all(paths, kernel);
+    if !remedies.is_empty() {
+        page.heading("What to do");
+        remedies.iter().for_each(|r| page.text(r, "- ", Ink::Plain));
+    }
+}
+
+/// A part of a run's report; nothing where there is none.
+pub(crate) fn short(page: &mut Page, paths: Option<&PathsRecord>, kernel: &str) {
+    let Some(paths) = paths else { return };
+    page.heading("Exact paths");
+    page.text(&sentence(paths), "  ", Ink::Plain);
+    page.gap();
+    wakeups(page, paths);
+    advice(page, paths, kernel);
+}
+
+/// For a terminal; ends in a newline. `kernel` is what `-k` was given.
+#[must_use]
+pub fn text(paths: &PathsRecord, kernel: &str, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.text(&sentence(paths), "  ", Ink::Bold);
+    page.heading("Latest wake-ups");
+    wakeups(&mut page, paths);
+    if let Some(latest) = paths.wakeups.first().filter(|w| !w.tree.is_empty()) {
+        let n = grouped(latest.activation);
+        let heading = format!("What activation {n} executed from its due time on");
+        tree(&mut page, &heading, &latest.tree);
+    }
+    for kind in SectionKind::ALL {
+        if longest(paths, kind).is_some() {
+            page.heading(title(kind));
+            table(&mut page, &tables::sections(paths, kind));
+        }
+    }
+    let whole = longest(paths, SectionKind::NotPreemptible).filter(|s| !s.tree.is_empty());
+    if let Some(s) = whole {
+        let (place, ns) = (place(&s.from, &s.to), format_ns_i64(s.longest_ns));
+        tree(&mut page, &format!("What the longest one executed ({place}, {ns})"), &s.tree);
+    }
+    page.heading("How likely a wake-up is later");
+    table(&mut page, &tables::curve(paths));
+    page.text(ESTIMATE, "  ", Ink::Dim);
+    advice(&mut page, paths, kernel);
+    page.text(&checks(paths), "  ", Ink::Dim);
+    page.finish()
+}

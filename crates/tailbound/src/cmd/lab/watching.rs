@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One run three times: as always, watched sparsely, and with every block of instructions around what matters.
+//!
+//! Context: COLD. Not here: what is said of it (`tailbound_report::paths`).
+
+use std::io::BufReader;
+
+use serde_json::{Value, json};
+use tailbound_core::paths::PathsRecord;
+use tailbound_core::{Run, runfile};
+use tailbound_lab::{Cell, Emulator, LabError, Made, Means, Progress, paths};
+use tailbound_paths::look::{Samples, Sparse};
+use tailbound_paths::plan::Plan;
+use tailbound_trace::symbols::Symbols;
+
+use super::cells::{self, Bench};
+use super::progress::Shown;
+use crate::say::Failure;
+
+/// Runs of a cell that is watched, with the one that tells the kernel's symbols.
+pub(super) const RUNS: usize = 4;
+
+/// What came of it.
+pub(super) struct Watched {
+    /// The run as always.
+    pub(super) plain: Made,
+    /// What was watched.
+    pub(super) record: PathsRecord,
+    /// What each of the three runs cost the host.
+    pub(super) costs: Value,
+}
+
+/// Watches the run of `cell`, which keeps its raw samples.
+pub(super) fn watch(
+    cell: &Cell,
+    means: &Means<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Watched, Failure> {
+    paths::plugin(means.emulator)?;
+    let symbols = paths::symbols(cell, means, progress)?;
+    let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
+    let plain = tailbound_lab::run(cell, means, progress)?;
+    let (sparse, mut log) = paths::watched(cell, means, &plan, progress)?;
+    let same = cells::bytes(&plain.run)? == cells::bytes(&sparse.run)?;
+    if !same {
+        return Err(Failure::cannot(
+            "the run has other bytes when it is watched: nothing of it can be told",
+        ));
+    }
+    let names = Symbols::parse(&symbols);
+    let latencies_ns = latencies(&plain.run)?;
+    let samples = Samples {
+        start_ns: start(&plain.run)?,
+        latencies_ns: &latencies_ns,
+        step_ns: 1 << cell.shift,
+    };
+    let found =
+        Sparse::of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
+    drop(log);
+    let plan = plan.full(&found.windows());
+    let (full, log) = paths::watched(cell, means, &plan, progress)?;
+    let record = found.full(BufReader::new(log), &names).map_err(Failure::cannot)?;
+    let costs = json!({
+        "plain": cells::cost(&plain.cost),
+        "sparse": cells::cost(&sparse.cost),
+        "full": cells::cost(&full.cost),
+    });
+    Ok(Watched { plain, record, costs })
+}
+
+/// Watches the runs of all `cells`, one after the other; `done` is called with each as [`Bench::make`] does.
+pub(super) fn all(
+    bench: &Bench<'_>,
+    cells: &[Cell],
+    emulator: &Emulator,
+    quiet: bool,
+    done: &mut dyn FnMut(usize, Result<Made, LabError>) -> String,
+) -> Result<(), Failure> {
+    let means = bench.means(emulator);
+    let mut shown = Shown::new(quiet, cells.len());
+    for (at, cell) in cells.iter().enumerate() {
+        let watched = watch(cell, &means, &mut |p| {
+            shown.progress(at, p);
+            bench.hear();
+        });
+        bench.went_on()?;
+        let made = watched.map_err(|failure| LabError::cannot(failure.text)).map(|watched| {
+            let mut made = watched.plain;
+            cells::judge(&mut made, &mut shown);
+            made.run.paths = Some(Box::new(watched.record));
+            made
+        });
+        let note = done(at, made);
+        shown.done(at, &note);
+    }
+    shown.clear();
+    Ok(())
+}
+
+/// All samples of the only thread, as they were measured.
+fn latencies(run: &Run) -> Result<Vec<i64>, Failure> {
+    let mut all = Vec::new();
+    for raw in run.raw.iter().filter(|raw| raw.thread == 0) {
+        all.extend(runfile::unpack_raw(raw).map_err(Failure::cannot)?);
+    }
+    Ok(all)
+}
+
+/// When the first judged activation was due, by the guest's clock.
+fn start(run: &Run) -> Result<i64, Failure> {
+    let event = run.events.iter().find(|e| e.event == "clock-start");
+    let time = event.and_then(|e| e.text.parse().ok());
+    time.ok_or_else(|| Failure::cannot("the run does not say when it began"))
+}
