@@ -7,7 +7,7 @@ mod cache;
 pub(super) mod cells;
 mod kernel;
 mod matrix;
-mod paths;
+pub(super) mod paths;
 mod progress;
 mod repeat;
 mod request;
