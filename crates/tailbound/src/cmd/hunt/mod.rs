@@ -292,3 +292,64 @@ fn watchable(
     };
     possible().map_err(|e| e.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use tailbound_core::Spec;
+    use tailbound_hunt::{LEFT_OUT, Random, Values, lab};
+    use tailbound_load::{CATALOGUE, check};
+
+    /// The ends of what an option can be.
+    fn ends(values: Values) -> Vec<String> {
+        match values {
+            Values::Words(words) => words.iter().map(|w| (*w).to_owned()).collect(),
+            Values::Count(least, most) => vec![least.to_string(), most.to_string()],
+            Values::Kib(least, most) => vec![format!("{least}K"), format!("{most}K")],
+            Values::Us(least, most) => vec![format!("{least}us"), format!("{most}us")],
+        }
+    }
+
+    #[test]
+    fn every_load_is_hunted_with_or_left_out_for_a_reason() {
+        let space = lab();
+        for kind in CATALOGUE {
+            let used = space.kinds.iter().any(|k| k.name == kind.name);
+            let left_out = LEFT_OUT.iter().any(|(name, _)| *name == kind.name);
+            assert!(used != left_out, "{}", kind.name);
+        }
+        assert_eq!(space.kinds.len() + LEFT_OUT.len(), CATALOGUE.len());
+    }
+
+    #[test]
+    fn loads_take_every_option_at_both_ends() {
+        for kind in lab().kinds {
+            let fixed: Vec<(String, String)> =
+                kind.fixed.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            for parameter in kind.parameters {
+                for value in ends(parameter.values) {
+                    let mut options = fixed.clone();
+                    options.push((parameter.name.to_owned(), value));
+                    let spec = Spec { name: kind.name.to_owned(), options };
+                    assert!(check(&spec).is_ok(), "{spec}: {:?}", check(&spec).err());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_mixture_is_one_that_loads_take() {
+        let mut search = tailbound_hunt::Search::new(lab(), 3, true);
+        let mut random = Random::new(1);
+        for _ in 0..20 {
+            for proposal in search.generation() {
+                let text = proposal.candidate.load();
+                for load in &proposal.candidate.loads {
+                    assert!(check(load).is_ok(), "{text}: {:?}", check(load).err());
+                }
+                let latest_ns = i64::try_from(random.within(1, 1000)).unwrap_or(1);
+                let figures = tailbound_hunt::Figures { latest_ns, ..Default::default() };
+                search.tell(proposal, tailbound_hunt::Outcome::Ran(figures));
+            }
+        }
+    }
+}
