@@ -111,7 +111,7 @@ fn smaller(it: &Candidate, space: &Space) -> Vec<Candidate> {
     for at in 0..it.loads.len() {
         all.extend(plainer(it, at, space));
     }
-    let round = ROUND_NS.iter().take_while(|unit| it.interval_ns % **unit != 0);
+    let round = ROUND_NS.iter().take_while(|unit| !it.interval_ns.is_multiple_of(**unit));
     for unit in round {
         let interval_ns = (it.interval_ns + unit / 2) / unit * unit;
         let inside = interval_ns.clamp(space.interval_ns.0, space.interval_ns.1);

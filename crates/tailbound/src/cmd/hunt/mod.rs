@@ -73,6 +73,9 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
     header.watched &= unwatched.is_none();
     let mut folder = Folder::open(&folder, &header)?;
     if header.watched {
+        if !args.host.quiet {
+            say::note("booting the kernel, and checking that watching it changes nothing");
+        }
         guests.watch()?;
     }
     let begin = Instant::now();
