@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tailbound_core::limits;
 use tailbound_hunt::{Candidate, Entry, Outcome};
+use tailbound_sys::new_file::{self, Existing};
 
 use crate::say::Failure;
 
@@ -135,7 +136,10 @@ impl Folder {
         let entries = lines(&corpus, 1)?;
         let tried = lines(&shrunk, 0)?;
         let append = |path: &Path| {
-            let file = OpenOptions::new().create(true).append(true).open(path);
+            if !path.exists() {
+                new_file::write(path, Existing::Keep, &[]).map_err(|e| failed(path, e))?;
+            }
+            let file = OpenOptions::new().append(true).open(path);
             file.map_err(|e| failed(path, e))
         };
         let mut it = Self {
