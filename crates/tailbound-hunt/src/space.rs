@@ -93,7 +93,8 @@ const KINDS: &[Kind] = &[
         "mmap",
         &[
             parameter("size", Values::Kib(64, 131_072)),
-            parameter("tasks", Values::Count(1, 8)),
+            // One alone is no shoot-down, and what there is without this.
+            parameter("tasks", Values::Count(2, 8)),
             parameter("shootdown", YES),
         ],
     ),
