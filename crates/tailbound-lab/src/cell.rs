@@ -83,7 +83,30 @@ pub struct Prepared {
     pub key: String,
 }
 
+impl Prepared {
+    /// The same guest with the job and the seed of `cell`, which differs from the one this was made of in nothing else:
+    /// its files are not read and hashed again.
+    ///
+    /// # Errors
+    /// The guest would be another one before it takes its job.
+    pub fn with_job(&self, cell: &Cell) -> Result<Self, LabError> {
+        if !self.setup.machine.stops || cell.boot_seed() != self.setup.seed {
+            return Err(LabError::cannot("this guest has its job from the boot on"));
+        }
+        let mut next = self.clone();
+        next.job = serde_json::to_vec(&cell.job).map_err(LabError::cannot)?;
+        next.record.job = cell.job.clone();
+        next.record.seed = cell.seed;
+        Ok(next)
+    }
+}
+
 impl Cell {
+    /// Where the seed moves the beginning it need not alter the boot: one snapshot serves all seeds.
+    fn boot_seed(&self) -> u32 {
+        if self.job.begin_after_ns > 0 { 1 } else { self.seed }
+    }
+
     /// Brings everything together.
     ///
     /// # Errors
@@ -95,8 +118,7 @@ impl Cell {
         let (tree, guest_sha256, files) = self.tree(&guest, &job)?;
         let archive = tree.archive()?;
         let initramfs_sha256 = hash::of_bytes(&archive);
-        // Where the seed moves the beginning it need not alter the boot: one snapshot serves all seeds.
-        let boot_seed = if self.job.begin_after_ns > 0 { 1 } else { self.seed };
+        let boot_seed = self.boot_seed();
         let setup = Setup {
             machine: self.machine.clone(),
             smp: self.smp,

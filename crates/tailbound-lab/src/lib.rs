@@ -36,7 +36,7 @@ pub mod target;
 
 pub use arch::Arch;
 pub use boot::Progress;
-pub use cell::Cell;
+pub use cell::{Cell, Prepared};
 pub use error::LabError;
 pub use kernel::{Kernel, KernelName};
 pub use machine::Machine;

@@ -9,7 +9,7 @@ use tailbound_paths::plan::Plan;
 
 use crate::arch::Arch;
 use crate::boot::Progress;
-use crate::cell::Cell;
+use crate::cell::{Cell, Prepared};
 use crate::error::LabError;
 use crate::qemu::Emulator;
 use crate::run::{self, Made, Means, Watched};
@@ -80,7 +80,20 @@ pub fn watched(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Made, File), LabError> {
     possible(cell.kernel.arch, cell.kvm, cell.smp)?;
+    prepared_watched(&cell.prepare(means.emulator)?, means, plan, progress)
+}
+
+/// As [`watched`], of what is prepared and can be watched.
+///
+/// # Errors
+/// As [`run::run`].
+pub fn prepared_watched(
+    prepared: &Prepared,
+    means: &Means<'_>,
+    plan: &Plan,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Made, File), LabError> {
     let plugin = plugin(means.emulator)?;
     let watched = Watched { plugin, plan: &plan.bytes(), log_bytes: LOG_BYTES };
-    run::watched(cell, means, watched, progress)
+    run::prepared_watched(prepared, means, watched, progress)
 }

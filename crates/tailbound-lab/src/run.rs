@@ -91,9 +91,19 @@ pub fn run(
     means: &Means<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Made, LabError> {
-    let prepared = cell.prepare(means.emulator)?;
-    let ended = to_its_end(&prepared, means, None, progress)?;
-    ended.made(&prepared)
+    prepared(&cell.prepare(means.emulator)?, means, progress)
+}
+
+/// As [`run`], of what is prepared.
+///
+/// # Errors
+/// As [`run`].
+pub fn prepared(
+    prepared: &Prepared,
+    means: &Means<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Made, LabError> {
+    to_its_end(prepared, means, None, progress)?.made(prepared)
 }
 
 /// Makes one run while a plugin watches it; second value: its log.
@@ -106,10 +116,22 @@ pub fn watched(
     watched: Watched<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Made, File), LabError> {
-    let prepared = cell.prepare(means.emulator)?;
-    let mut ended = to_its_end(&prepared, means, Some(watched), progress)?;
+    prepared_watched(&cell.prepare(means.emulator)?, means, watched, progress)
+}
+
+/// As [`watched`], of what is prepared.
+///
+/// # Errors
+/// As [`watched`].
+pub fn prepared_watched(
+    prepared: &Prepared,
+    means: &Means<'_>,
+    watched: Watched<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Made, File), LabError> {
+    let mut ended = to_its_end(prepared, means, Some(watched), progress)?;
     let log = ended.log.take().ok_or_else(|| LabError::cannot("no log"))?;
-    Ok((ended.made(&prepared)?, log))
+    Ok((ended.made(prepared)?, log))
 }
 
 /// Files of the guest as it is when it takes its job: name and content.

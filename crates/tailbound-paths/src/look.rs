@@ -77,6 +77,7 @@ enum Target {
 #[derive(Debug)]
 pub struct Sparse {
     record: PathsRecord,
+    pairs: Vec<(SectionKind, u64, u64)>,
     targets: Vec<(u64, u64, Target)>,
 }
 
@@ -138,8 +139,11 @@ impl Sparse {
             drift_ppb: fit.drift_ppb(),
             delayed: late.by_ref().count() as u64,
         };
-        let mut sparse =
-            Self { record: PathsRecord { checks, ..PathsRecord::default() }, targets: Vec::new() };
+        let mut sparse = Self {
+            record: PathsRecord { checks, ..PathsRecord::default() },
+            pairs: Vec::new(),
+            targets: Vec::new(),
+        };
         sparse.record.window_ns = seen.sections.window_ns().cast_signed();
         sparse.sections(&seen.sections, symbols, window.0);
         sparse.wakeups(&wakeups, samples, &dues, &seen, symbols);
@@ -151,6 +155,7 @@ impl Sparse {
         let name = |at: u64| named(symbols, at).to_owned();
         for kind in SectionKind::ALL {
             let table = all.table(kind);
+            self.pairs.extend(table.iter().map(|((first, last), _)| (kind, *first, *last)));
             self.record.totals.push(SectionTotal {
                 kind,
                 n: table.iter().map(|(_, b)| b.n).sum(),
@@ -210,6 +215,22 @@ impl Sparse {
                 tree: Vec::new(),
             });
         }
+    }
+
+    /// What is known without the full run.
+    #[must_use]
+    pub const fn record(&self) -> &PathsRecord {
+        &self.record
+    }
+
+    /// All pairs of functions that sections lay between, by kind: each once, in the order of the alphabet.
+    #[must_use]
+    pub fn pairs(&self, symbols: &Symbols) -> Vec<(SectionKind, String, String)> {
+        let names = |(kind, first, last): &(SectionKind, u64, u64)| {
+            (*kind, named(symbols, *first).to_owned(), named(symbols, *last).to_owned())
+        };
+        let all: std::collections::BTreeSet<_> = self.pairs.iter().map(names).collect();
+        all.into_iter().collect()
     }
 
     /// Times of which the blocks are wanted, apart and in order.

@@ -71,6 +71,8 @@ pub(crate) enum Command {
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),
+    /// Search for the worst workload of a kernel in the lab, and shrink it to a command that anybody can repeat
+    Hunt(Lazy<crate::cli_hunt::HuntArgs>),
     /// Find what is wrong with this machine for real-time work, and the exact fix; changes nothing
     Check(Lazy<crate::cli_check::CheckArgs>),
     /// Capture what the checks read into one file, to check a board from a desk

@@ -18,6 +18,7 @@ mod cli_decide;
 mod cli_export;
 mod cli_history;
 mod cli_hot;
+mod cli_hunt;
 mod cli_interruptions;
 mod cli_lab;
 mod cli_lab_kernel;

@@ -29,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-trace", &["core"]),
     ("tailbound-paths", &["core", "trace"]),
+    ("tailbound-hunt", &["core"]),
     ("tailbound-testing", &[]),
     ("tailbound-lab", &["sys", "core", "host", "import", "paths"]),
     ("tailbound-guest", &["sys", "core"]),
@@ -39,7 +40,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "tailbound",
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
-            "series", "trace", "paths", "lab", "guest", "tune", "rules",
+            "series", "trace", "paths", "hunt", "lab", "guest", "tune", "rules",
         ],
     ),
 ];

@@ -15,6 +15,7 @@ mod decide;
 mod export;
 mod history;
 mod hot;
+mod hunt;
 mod import;
 mod interruptions;
 mod lab;
@@ -77,6 +78,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::History(args) => history::history(&args),
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),
+        Command::Hunt(args) => hunt::hunt(&args),
         Command::Lab(lab) => lab::lab(&lab),
         Command::Tune(what) => tune::tune(&what),
         Command::Campaign(what) => campaign::campaign(&what),

@@ -10,6 +10,7 @@
 //! everything else is still checked.
 
 mod blamed;
+mod hunted;
 mod paths;
 mod tuned;
 
@@ -108,6 +109,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("an experiment keeps the change that helps", lab.experiment());
     tally.absorb(lab.culprits());
     tally.add("paths of a run are exact", lab.paths());
+    tally.add("a hunt repeats, goes on, and leaves a command that shows the same", lab.hunted());
     tally.absorb(lab.golden(project)?);
     tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
     tally.absorb(lab.provers()?);

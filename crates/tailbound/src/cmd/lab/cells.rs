@@ -93,7 +93,7 @@ impl<'a> Bench<'a> {
     }
 
     /// How runs are made.
-    pub(super) fn means<'b>(&'b self, emulator: &'b Emulator) -> Means<'b> {
+    pub(in crate::cmd) fn means<'b>(&'b self, emulator: &'b Emulator) -> Means<'b> {
         Means {
             emulator,
             store: &self.store,
@@ -104,10 +104,15 @@ impl<'a> Bench<'a> {
     }
 
     /// Ends the guests if Ctrl-C came.
-    pub(super) fn hear(&self) {
+    pub(in crate::cmd) fn hear(&self) {
         if self.signals.wait(0).is_some() {
             self.stop.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Did it?
+    pub(in crate::cmd) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Makes `cells`; `done` is called with each as it comes and yields what is said about it.
@@ -159,7 +164,7 @@ pub(super) fn judge(made: &mut Made, shown: &mut Shown) {
 }
 
 /// The bytes of a run's file.
-pub(super) fn bytes(run: &Run) -> Result<Vec<u8>, Failure> {
+pub(in crate::cmd) fn bytes(run: &Run) -> Result<Vec<u8>, Failure> {
     runfile::write_run(run, Vec::new()).map_err(Failure::cannot)
 }
 

@@ -12,7 +12,7 @@ mod progress;
 mod repeat;
 mod request;
 pub(super) mod run;
-mod watching;
+pub(super) mod watching;
 
 use std::process::ExitCode;
 

@@ -98,7 +98,7 @@ pub(super) fn all(
 }
 
 /// All samples of the only thread, as they were measured.
-fn latencies(run: &Run) -> Result<Vec<i64>, Failure> {
+pub(in crate::cmd) fn latencies(run: &Run) -> Result<Vec<i64>, Failure> {
     let mut all = Vec::new();
     for raw in run.raw.iter().filter(|raw| raw.thread == 0) {
         all.extend(runfile::unpack_raw(raw).map_err(Failure::cannot)?);
@@ -107,7 +107,7 @@ fn latencies(run: &Run) -> Result<Vec<i64>, Failure> {
 }
 
 /// When the first judged activation was due, by the guest's clock.
-fn start(run: &Run) -> Result<i64, Failure> {
+pub(in crate::cmd) fn start(run: &Run) -> Result<i64, Failure> {
     let event = run.events.iter().find(|e| e.event == "clock-start");
     let time = event.and_then(|e| e.text.parse().ok());
     time.ok_or_else(|| Failure::cannot("the run does not say when it began"))

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `hunt`: searches for the worst workload of a kernel, and shrinks it to what anybody can repeat.
+//!
+//! Context: COLD. Units: ns. Which candidate is next: `tailbound-hunt`. A run of one: `guests`. What is kept: `corpus`.
+//! What is left of the worst, as files: `remains`. What is told: `answer`.
+
+mod answer;
+mod corpus;
+mod guests;
+mod progress;
+mod remains;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use tailbound_core::units;
+use tailbound_hunt::{Candidate, End, Evaluator, Outcome, Search, Shrunk, lab, shrink};
+use tailbound_lab::{LabError, Request, paths};
+
+use self::corpus::{Folder, Header, SCHEMA, Tried};
+use self::guests::Guests;
+use self::progress::Line;
+use crate::cli_hunt::HuntArgs;
+use crate::cmd::lab::cells::Bench;
+use crate::say::{self, Failure};
+
+const LENGTH: Duration = Duration::from_secs(30 * 60);
+const LOOPS: u64 = 400;
+const FOLDER: &str = "hunt";
+
+/// What was found.
+struct Found<'a> {
+    header: &'a Header,
+    folder: &'a Path,
+    search: &'a Search,
+    /// None where it was interrupted before.
+    shrunk: Option<Shrunk>,
+    remains: Option<remains::Remains>,
+    /// The command that makes the worst again, shrunk or not.
+    command: Vec<String>,
+    /// Guests that were run by this command, and how long that took.
+    runs: usize,
+    took: Duration,
+    /// Why sections were not watched.
+    unwatched: Option<String>,
+    /// Was it interrupted?
+    interrupted: bool,
+}
+
+/// `tailbound hunt`
+pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
+    if !(0.0..100.0).contains(&args.within) {
+        return Err(Failure::usage("--within: write percent from 0 to 100, such as 5"));
+    }
+    let length = length(args)?;
+    let (folder, mut header) = asked(args)?;
+    let words = words(&header, args);
+    let bench = Bench::open(&args.host)?;
+    let emulator = bench.ready(&words)?;
+    let mut kernel = None;
+    words.cells(&mut |name, arch| {
+        let found = bench.obtain(name, arch)?;
+        kernel = Some(found.clone());
+        Ok(found)
+    })?;
+    let kernel = kernel.ok_or_else(|| Failure::cannot("no kernel"))?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.host.jobs.unwrap_or(cores);
+    let mut guests = Guests::of(&bench, &emulator, words.clone(), kernel, jobs)?;
+    let unwatched = watchable(args, &words, &emulator).err();
+    [header.kernel_sha256, header.guest_sha256, header.qemu] = guests.made_of();
+    header.watched &= unwatched.is_none();
+    let mut folder = Folder::open(&folder, &header)?;
+    if header.watched {
+        if !args.host.quiet {
+            say::note("booting the kernel, and checking that watching it changes nothing");
+        }
+        guests.watch()?;
+    }
+    let begin = Instant::now();
+    guests.until = length.map(|length| begin + length);
+    let mut search = Search::new(lab(), header.seed, header.random);
+    let end = searched(args, &mut search, &mut folder, &mut guests)?;
+    let interrupted = bench.stopped() && end == End::Early;
+    let Some(worst) = search.worst() else {
+        return Err(nothing(&search, interrupted));
+    };
+    guests.until = None;
+    let (worst, latest_ns) = (worst.candidate.clone(), worst.latest_ns().unwrap_or(0));
+    let mut shrunk = None;
+    let mut remains = None;
+    if !interrupted {
+        let within = args.within / 100.0;
+        let less = smaller(args, &worst, latest_ns, within, &mut folder, &mut guests)?;
+        if less.end == End::Done {
+            remains = Some(remains::make(&guests, &words, &header, &less, &folder.path)?);
+        }
+        shrunk = Some(less);
+    }
+    let left = shrunk.as_ref().map_or(&worst, |s| &s.candidate);
+    let found = Found {
+        command: guests::command(&words, left),
+        header: &header,
+        folder: &folder.path,
+        search: &search,
+        remains,
+        shrunk,
+        runs: guests.runs,
+        took: begin.elapsed(),
+        unwatched,
+        interrupted: bench.stopped(),
+    };
+    if args.host.json {
+        say::answer_json(&answer::json(&found))?;
+    } else {
+        let style = say::style(&args.host.color.when);
+        say::answer_in(&answer::text(&found, style), style)?;
+    }
+    let same = found.remains.as_ref().is_none_or(|r| r.same());
+    Ok(match (found.interrupted, same) {
+        (true, _) => ExitCode::from(5),
+        (_, false) => ExitCode::from(3),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// Searches until the time or the number is reached; what was known is not run again.
+fn searched(
+    args: &HuntArgs,
+    search: &mut Search,
+    folder: &mut Folder,
+    guests: &mut Guests<'_>,
+) -> Result<End, Failure> {
+    let known = std::mem::take(&mut folder.entries);
+    let count = known.len();
+    if count > 0 && !args.host.quiet {
+        say::note(&format!("{count} candidates were run before"));
+    }
+    let line = Line::new(args.host.quiet);
+    guests.shown = line.shown(guests.until);
+    let mut broken = None;
+    let most = args.evaluations.unwrap_or(u64::MAX);
+    let end = tailbound_hunt::hunt(search, known, most, guests, &mut |search, entry| {
+        line.set(search);
+        if let Err(e) = folder.keep(entry) {
+            broken.get_or_insert(e);
+        }
+    });
+    line.clear();
+    guests.shown = Box::new(|_| {});
+    if let Some(failure) = broken {
+        return Err(failure);
+    }
+    end.map_err(|nr| {
+        Failure::usage(format!(
+            "{}: candidate {nr} is not the one that this version would try: choose another folder with --out",
+            folder.path.display()
+        ))
+    })
+}
+
+/// An evaluator that runs nothing twice.
+struct Remembered<'a, 'b> {
+    folder: &'a mut Folder,
+    guests: &'a mut Guests<'b>,
+    broken: Option<Failure>,
+}
+
+impl Evaluator for Remembered<'_, '_> {
+    fn evaluate(&mut self, batch: &[Candidate], told: &mut dyn FnMut(Outcome)) -> End {
+        let known = |folder: &Folder, it: &Candidate| {
+            let tried = folder.tried.iter().find(|t| t.candidate == *it);
+            tried.map(|t| t.outcome.clone())
+        };
+        let open: Vec<Candidate> =
+            batch.iter().filter(|c| known(self.folder, c).is_none()).cloned().collect();
+        let mut next = open.iter();
+        let (folder, broken) = (&mut *self.folder, &mut self.broken);
+        let _all_or_early = self.guests.evaluate(&open, &mut |outcome| {
+            let Some(candidate) = next.next() else { return };
+            let tried = Tried { candidate: candidate.clone(), outcome };
+            if let Err(e) = folder.keep_tried(&tried) {
+                broken.get_or_insert(e);
+            }
+        });
+        for candidate in batch {
+            match known(self.folder, candidate) {
+                Some(outcome) => told(outcome),
+                None => return End::Early,
+            }
+        }
+        if self.broken.is_some() { End::Early } else { End::Done }
+    }
+}
+
+fn smaller(
+    args: &HuntArgs,
+    worst: &Candidate,
+    latest_ns: i64,
+    within: f64,
+    folder: &mut Folder,
+    guests: &mut Guests<'_>,
+) -> Result<Shrunk, Failure> {
+    let line = Line::new(args.host.quiet);
+    guests.shown = line.shrinking();
+    let mut remembered = Remembered { folder, guests, broken: None };
+    let shrunk = shrink(worst, latest_ns, within, &lab(), &mut remembered);
+    let broken = remembered.broken.take();
+    guests.shown = Box::new(|_| {});
+    line.clear();
+    broken.map_or(Ok(shrunk), Err)
+}
+
+/// Why there is no worst one.
+fn nothing(search: &Search, interrupted: bool) -> Failure {
+    if interrupted {
+        return Failure { status: 5, text: "interrupted before any candidate ran".to_owned() };
+    }
+    let why = search.entries().iter().find_map(|e| match &e.outcome {
+        Outcome::Failed(why) => Some(why.as_str()),
+        Outcome::Ran(_) => None,
+    });
+    Failure::cannot(format!("no candidate ran: {}", why.unwrap_or("none was tried")))
+}
+
+/// How long to search; none: as long as the number takes.
+fn length(args: &HuntArgs) -> Result<Option<Duration>, Failure> {
+    let Some(text) = &args.length else {
+        return Ok(args.evaluations.is_none().then_some(LENGTH));
+    };
+    let ns = units::parse_ns(text).map_err(|e| Failure::usage(format!("--for: {e}")))?;
+    let ns = u64::try_from(ns).map_err(|_| Failure::usage("--for: below zero"))?;
+    Ok(Some(Duration::from_nanos(ns)))
+}
+
+/// The folder, and what the hunt is of.
+fn asked(args: &HuntArgs) -> Result<(PathBuf, Header), Failure> {
+    if let Some(folder) = &args.resume {
+        let there = corpus::header(folder)?.ok_or_else(|| {
+            Failure::usage(format!("--resume {}: there is no corpus.jsonl", folder.display()))
+        })?;
+        return Ok((folder.clone(), there));
+    }
+    let loops = args.loops.unwrap_or(LOOPS);
+    if loops == 0 {
+        return Err(Failure::usage("--loops: at least 1"));
+    }
+    let header = Header {
+        schema: SCHEMA.to_owned(),
+        kernel: args.kernel.clone().unwrap_or_default(),
+        append: args.append.clone().unwrap_or_default(),
+        arch: args.arch.clone().unwrap_or_else(|| "x86_64".to_owned()),
+        loops,
+        seed: args.seed.unwrap_or(1),
+        random: args.random,
+        watched: !args.no_paths,
+        kernel_sha256: String::new(),
+        guest_sha256: String::new(),
+        qemu: String::new(),
+    };
+    Ok((args.out.clone().unwrap_or_else(|| PathBuf::from(FOLDER)), header))
+}
+
+/// What the lab is asked, but for load, interval and seed.
+fn words(header: &Header, args: &HuntArgs) -> Request {
+    let mut words = Request {
+        kernels: vec![header.kernel.clone()],
+        guest: args.host.guest.clone(),
+        ..Request::default()
+    };
+    if !header.append.is_empty() {
+        words.append.push(header.append.clone());
+    }
+    if header.arch != "x86_64" {
+        words.arch = Some(header.arch.clone());
+    }
+    words.campaign.loops = Some(header.loops);
+    words.campaign.raw = Some(true);
+    words
+}
+
+/// Can sections be watched? Why not.
+fn watchable(
+    args: &HuntArgs,
+    words: &Request,
+    emulator: &tailbound_lab::Emulator,
+) -> Result<(), String> {
+    if args.no_paths {
+        return Err("--no-paths".to_owned());
+    }
+    let possible = || -> Result<(), LabError> {
+        paths::possible(words.arch()?, false, 1)?;
+        paths::plugin(emulator).map(drop)
+    };
+    possible().map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use tailbound_core::Spec;
+    use tailbound_hunt::{LEFT_OUT, Random, Values, lab};
+    use tailbound_load::{CATALOGUE, check};
+
+    /// The ends of what an option can be.
+    fn ends(values: Values) -> Vec<String> {
+        match values {
+            Values::Words(words) => words.iter().map(|w| (*w).to_owned()).collect(),
+            Values::Count(least, most) => vec![least.to_string(), most.to_string()],
+            Values::Kib(least, most) => vec![format!("{least}K"), format!("{most}K")],
+            Values::Us(least, most) => vec![format!("{least}us"), format!("{most}us")],
+        }
+    }
+
+    #[test]
+    fn every_load_is_hunted_with_or_left_out_for_a_reason() {
+        let space = lab();
+        for kind in CATALOGUE {
+            let used = space.kinds.iter().any(|k| k.name == kind.name);
+            let left_out = LEFT_OUT.iter().any(|(name, _)| *name == kind.name);
+            assert!(used != left_out, "{}", kind.name);
+        }
+        assert_eq!(space.kinds.len() + LEFT_OUT.len(), CATALOGUE.len());
+    }
+
+    #[test]
+    fn loads_take_every_option_at_both_ends() {
+        for kind in lab().kinds {
+            let fixed: Vec<(String, String)> =
+                kind.fixed.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            for parameter in kind.parameters {
+                for value in ends(parameter.values) {
+                    let mut options = fixed.clone();
+                    options.push((parameter.name.to_owned(), value));
+                    let spec = Spec { name: kind.name.to_owned(), options };
+                    assert!(check(&spec).is_ok(), "{spec}: {:?}", check(&spec).err());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_mixture_is_one_that_loads_take() {
+        let mut search = tailbound_hunt::Search::new(lab(), 3, true);
+        let mut random = Random::new(1);
+        for _ in 0..20 {
+            for proposal in search.generation() {
+                let text = proposal.candidate.load();
+                for load in &proposal.candidate.loads {
+                    assert!(check(load).is_ok(), "{text}: {:?}", check(load).err());
+                }
+                let latest_ns = i64::try_from(random.within(1, 1000)).unwrap_or(1);
+                let figures = tailbound_hunt::Figures { latest_ns, ..Default::default() };
+                search.tell(proposal, tailbound_hunt::Outcome::Ran(figures));
+            }
+        }
+    }
+}

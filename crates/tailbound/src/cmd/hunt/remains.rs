@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is left of the worst, as files: a run that must show the same again, and a campaign.
+//!
+//! Context: COLD. Units: ns. The run is made as `lab run` makes it, without being watched, and its latest wake-up is
+//! compared with the one that the search saw. A campaign's job bears its name, and a longer job is read for longer
+//! before the loads begin: so what the campaign shows is measured by itself and said.
+
+use std::path::Path;
+
+use tailbound_core::Run;
+use tailbound_core::campaign::{CampaignFile, Kind, Step, Text, TextSystem, Variant};
+use tailbound_core::plan::RunConfig;
+use tailbound_core::units::format_ns_i64;
+use tailbound_hunt::Shrunk;
+use tailbound_lab::Request;
+use tailbound_report::escape::shell;
+
+use super::corpus::Header;
+use super::guests::{self, Guests};
+use crate::cmd::lab::run;
+use crate::input;
+use crate::say::Failure;
+
+const RUN: &str = "worst.tailbound.jsonl";
+const CAMPAIGN: &str = "worst.campaign.toml";
+/// Of the campaign and its only step.
+const NAME: &str = "hunt-worst";
+const STEP: &str = "worst";
+/// Of its variant, where words are appended to the kernel's command line.
+const APPENDED: &str = "appended";
+
+/// What was left, and what it showed when it was run by itself.
+#[derive(Debug)]
+pub(super) struct Remains {
+    /// The latest wake-up in the search.
+    pub(super) expected_ns: i64,
+    /// The same by the command.
+    pub(super) latest_ns: i64,
+    /// The same by the campaign.
+    pub(super) campaign_ns: i64,
+    /// The command for the campaign.
+    pub(super) campaign: Vec<String>,
+}
+
+impl Remains {
+    /// Did the command show just what the search saw?
+    pub(super) const fn same(&self) -> bool {
+        self.expected_ns == self.latest_ns
+    }
+}
+
+/// Runs it, and writes the files.
+pub(super) fn make(
+    guests: &Guests<'_>,
+    words: &Request,
+    header: &Header,
+    shrunk: &Shrunk,
+    folder: &Path,
+) -> Result<Remains, Failure> {
+    let candidate = &shrunk.candidate;
+    let made = guests.plain(&guests.cell(candidate)?)?;
+    run::keep(&folder.join(RUN), &made.run, &made.console, true)?;
+    let command = shell(&guests::command(words, candidate));
+    let mut named = words.clone();
+    let variant = if header.append.is_empty() { String::new() } else { format!("-{APPENDED}") };
+    named.campaign.name = Some(format!("{NAME}/{STEP}{variant}"));
+    let asked = guests::request(&named, candidate);
+    let cell = guests.cell_of(asked.clone())?;
+    let of_campaign = guests.plain(&cell)?.run;
+    let campaign_ns = guests::latest_ns(&of_campaign)?;
+    let remains = Remains {
+        expected_ns: shrunk.latest_ns,
+        latest_ns: guests::latest_ns(&made.run)?,
+        campaign_ns,
+        campaign: campaign_command(header, candidate.seed, folder),
+    };
+    let config = RunConfig { name: None, load: Some(vec![candidate.load()]), ..asked.campaign };
+    let text = campaign(&config, header, &remains, &command, &of_campaign)?;
+    input::write(&folder.join(CAMPAIGN), &text, true)?;
+    Ok(remains)
+}
+
+fn campaign_command(header: &Header, seed: u32, folder: &Path) -> Vec<String> {
+    let file = folder.join(CAMPAIGN);
+    // A name without a folder would be that of a campaign that comes with the program.
+    let file = if file.is_absolute() { file } else { Path::new(".").join(file) };
+    let file = file.display().to_string();
+    let seed = seed.to_string();
+    let words = ["tailbound", "campaign", "run", &file, "-k", &header.kernel, "--seed", &seed];
+    words.map(str::to_owned).to_vec()
+}
+
+/// The file, which must be one that `campaign run` takes.
+fn campaign(
+    config: &RunConfig,
+    header: &Header,
+    remains: &Remains,
+    command: &str,
+    run: &Run,
+) -> Result<String, Failure> {
+    let told = format!(
+        "latest wake-up {} ns on {} in the lab, of {} activations",
+        remains.latest_ns, header.kernel, header.loops
+    );
+    let appended = Variant {
+        id: APPENDED.to_owned(),
+        title: "with the words appended".to_owned(),
+        append: header.append.clone(),
+        run: RunConfig::default(),
+        lab: RunConfig::default(),
+        smp: None,
+        not_in_lab: None,
+    };
+    let step = Step {
+        id: STEP.to_owned(),
+        title: "The worst workload".to_owned(),
+        told,
+        ours: None,
+        tasks: None,
+        only_work: false,
+        run: config.clone(),
+        lab: RunConfig::default(),
+        lab_note: None,
+        not_in_lab: None,
+        variants: if header.append.is_empty() { Vec::new() } else { vec![appended] },
+    };
+    let whole = CampaignFile {
+        name: NAME.to_owned(),
+        text: Text {
+            title: format!("The worst workload found for {}", header.kernel),
+            authors: vec!["tailbound hunt".to_owned()],
+            year: run.header.started.get(..4).and_then(|y| y.parse().ok()).unwrap_or(0),
+            published: None,
+            machine: "a guest of the lab".to_owned(),
+            about: "How late is a wake-up under the worst workload that was found?".to_owned(),
+        },
+        systems: vec![TextSystem {
+            id: "found".to_owned(),
+            name: header.kernel.clone(),
+            kind: Kind::Other,
+        }],
+        steps: vec![step],
+        figures: Vec::new(),
+        claims: Vec::new(),
+        differs: Vec::new(),
+    };
+    let file = format!(
+        "# SPDX-License-Identifier: MIT OR Apache-2.0\n\
+         # Found and made smaller by `tailbound hunt`. As one command, which gives the same bytes for everybody who has\n\
+         # the same kernel, QEMU and build of tailbound:\n\
+         #   {command}\n\
+         # Latest wake-up there {} ({} ns); as this campaign, whose job bears a name, {} ({} ns):\n\
+         #   {}\n\n{}",
+        format_ns_i64(remains.latest_ns),
+        remains.latest_ns,
+        format_ns_i64(remains.campaign_ns),
+        remains.campaign_ns,
+        shell(&remains.campaign),
+        toml::to_string(&whole).map_err(Failure::cannot)?,
+    );
+    CampaignFile::parse(&file).map_err(|e| Failure {
+        status: 4,
+        text: format!("{CAMPAIGN}: {e}: this is a bug of tailbound"),
+    })?;
+    Ok(file)
+}
