@@ -10,6 +10,7 @@ mod remedy;
 use serde_json::{Value, json};
 use tailbound_core::paths::{PathsRecord, SectionKind, SectionRecord, TreeLine, WakeUpRecord};
 use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_stats::theory::Answer;
 
 use crate::table::Table;
 use crate::text::Style;
@@ -147,7 +148,7 @@ fn behind(w: &WakeUpRecord) -> Option<String> {
 
 /// For a terminal; ends in a newline. `again` repeats it, with more words for the kernel.
 #[must_use]
-pub fn text(paths: &PathsRecord, kernel: &str, style: Style) -> String {
+pub fn text(paths: &PathsRecord, bound: Option<&Answer>, kernel: &str, style: Style) -> String {
     let mut page = Page::new(style);
     page.text(&sentence(paths), "  ", Ink::Bold);
     page.heading("Latest wake-ups");
@@ -188,6 +189,9 @@ pub fn text(paths: &PathsRecord, kernel: &str, style: Style) -> String {
     if !remedies.is_empty() {
         page.heading("What to do");
         remedies.iter().for_each(|r| page.text(r, "- ", Ink::Plain));
+    }
+    if let (Some(record), Some(answer)) = (&paths.theory, bound) {
+        crate::theory::section(&mut page, record, answer);
     }
     page.text(&checks(paths), "  ", Ink::Dim);
     page.finish()
@@ -247,6 +251,7 @@ mod tests {
                 tree: vec![line(0, "schedule"), line(1, "get_random_u16")],
             }],
             curve: vec![CurvePoint { ns: 1000, samples: 0.5, instants: 0.25 }],
+            theory: None,
         }
     }
 
@@ -262,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_page_has_legs_tree_curve_and_remedy_and_no_colour_of_a_name() {
-        let text = text(&record(), "debian:6.12", Style::default());
+        let text = text(&record(), None, "debian:6.12", Style::default());
         for part in [
             "due to interrupt",
             "  get_random_u16",

@@ -6,10 +6,12 @@
 use std::io::BufReader;
 use std::process::ExitCode;
 
+use serde_json::json;
 use tailbound_core::{Run, runfile};
 use tailbound_lab::paths;
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
+use tailbound_stats::theory;
 use tailbound_trace::symbols::Symbols;
 
 use super::cells::{self, Bench};
@@ -53,8 +55,17 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
         latencies_ns: &latencies_ns,
         step_ns: 1 << one.cell.shift,
     };
-    let found =
+    let mut found =
         Sparse::of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
+    let mut answer_of_theory = None;
+    if args.theory {
+        let evidence = found.theory(&mut log, &plan, &names).map_err(Failure::cannot)?;
+        let record = theory::condense(&evidence);
+        let answer = theory::answer(&record);
+        answer.holds(&record).map_err(Failure::cannot)?;
+        found.keep(record);
+        answer_of_theory = Some(answer);
+    }
     drop(log);
     let plan = plan.full(&found.windows());
     let (full, log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
@@ -62,15 +73,21 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     shown.clear();
     if args.host.json {
         let mut answer = tailbound_report::paths::json(&record, &one.kernel);
-        answer["lab_cost"] = serde_json::json!({
+        answer["lab_cost"] = json!({
             "plain": cells::cost(&plain.cost),
             "sparse": cells::cost(&sparse.cost),
             "full": cells::cost(&full.cost),
         });
+        if let (Some(record), Some(by)) = (&record.theory, &answer_of_theory) {
+            answer["bound"] = json!(by);
+            answer["theory"] = json!(record);
+        }
         say::answer_json(&answer)?;
     } else {
         let style = say::style(&args.host.color.when);
-        say::answer_in(&tailbound_report::paths::text(&record, &one.kernel, style), style)?;
+        let text =
+            tailbound_report::paths::text(&record, answer_of_theory.as_ref(), &one.kernel, style);
+        say::answer_in(&text, style)?;
     }
     Ok(ExitCode::SUCCESS)
 }
