@@ -11,6 +11,7 @@
 
 mod blamed;
 mod paths;
+mod theory;
 mod tuned;
 
 use std::fs;
@@ -107,7 +108,8 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("a CPU that is isolated is left alone, and all is undone", lab.isolated());
     tally.add("an experiment keeps the change that helps", lab.experiment());
     tally.absorb(lab.culprits());
-    tally.add("paths of a run are exact", lab.paths());
+    tally.add("paths of a run are exact, and its theoretical bound holds", lab.paths());
+    tally.add("the theoretical bound of a stock kernel holds", lab.theory());
     tally.absorb(lab.golden(project)?);
     tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
     tally.absorb(lab.provers()?);

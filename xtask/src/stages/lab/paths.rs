@@ -6,7 +6,7 @@
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-use super::{Lab, RT};
+use super::{Lab, RT, theory};
 
 /// A mean section is shorter than the longest, which is far below this.
 const LONGEST_NS: i64 = 100_000;
@@ -14,9 +14,10 @@ const LONGEST_NS: i64 = 100_000;
 impl Lab {
     /// Stock kernels take longer to say the same.
     pub(super) fn paths(&self) -> anyhow::Result<()> {
-        let words = ["lab", "paths", "--quiet", "--json", "-k", RT, "-i", "1ms", "-D", "300ms"];
-        let text = self.answers(&words, 0)?;
+        let words = ["lab", "paths", "--quiet", "--json", "--theory", "-k", RT];
+        let text = self.answers(&[&words[..], &["-i", "1ms", "-D", "300ms"]].concat(), 0)?;
         let answer: Value = serde_json::from_str(&text).context("no JSON")?;
+        theory::holds(&answer)?;
         let at = |path: &str| answer.pointer(path).cloned().unwrap_or_default();
         ensure!(at("/schema") == "tailbound-paths/1", "{}", at("/schema"));
         ensure!(
