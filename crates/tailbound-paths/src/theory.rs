@@ -378,7 +378,7 @@ fn told<F: Fn(u64) -> bool>(
         vectors,
         span_ns: wanted.window.1.saturating_sub(wanted.window.0).cast_signed(),
         step_ns: wanted.step_ns.cast_signed(),
-        preconditions: preconditions(&all.outside, wanted, all.interrupts.unmatched),
+        preconditions: preconditions(&all.outside, wanted, symbols, all.interrupts.unmatched),
         observed,
     }
 }
@@ -410,13 +410,15 @@ fn vector(symbols: &Symbols, entry: u64) -> String {
 fn preconditions(
     seen: &HashMap<u64, u64>,
     wanted: &Wanted<'_>,
+    symbols: &Symbols,
     unmatched: u64,
 ) -> Vec<Precondition> {
     let of = |((name, function, what), at): (&(&str, &str, &str), Option<u64>)| {
         let (holds, why) = match at.map(|at| seen.get(&at).copied().unwrap_or(0)) {
             Some(0) => (Holds::Yes, format!("{function} was not called")),
             Some(n) => (Holds::No, format!("{what} ({function}, {n} times)")),
-            None if *name == "fair server" => {
+            // Kernels before 6.12 have no such server at all.
+            None if *name == "fair server" && symbols.address("dl_server_start").is_none() => {
                 (Holds::Yes, format!("this kernel has no {function}"))
             }
             None => (Holds::Unknown, format!("the kernel's symbols have no {function}")),
@@ -441,4 +443,121 @@ fn preconditions(
         why: format!("{unmatched} returns belong to no entry that was seen"),
     });
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::record::{LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, head, status};
+
+    const I: u8 = state::INTERRUPTS_OFF;
+    const P: u8 = state::PREEMPTION_OFF;
+    const R: u8 = state::RESCHED;
+    const TIMER: u64 = 0xffff_ffff_8100_1000;
+    const SCHEDULE: u64 = 0xffff_ffff_8100_2000;
+    const DEADLINE: u64 = 0xffff_ffff_8100_3000;
+    const OWN: u64 = 7;
+    const IDLE: u64 = 0x99;
+    const SYMBOLS: &str = "ffffffff81001000 T asm_sysvec_timer\nffffffff81002000 T __schedule\nffffffff81003000 T enqueue_task_dl\n";
+
+    fn log(records: &[(u64, u8, u8, u64)]) -> Cursor<Vec<u8>> {
+        let mut words = vec![0; LOG_HEAD_BYTES / 8];
+        (words[0], words[LOG_COUNT], words[LOG_STATUS]) =
+            (MAGIC, records.len() as u64, status::WHOLE);
+        words.extend(records.iter().flat_map(|(t, k, s, v)| [head(*t, *s, *k), *v]));
+        Cursor::new(words.iter().flat_map(|w| w.to_ne_bytes()).collect())
+    }
+
+    /// An interrupt wakes the thread within a section; then the thread sleeps, and the idle thread is woken.
+    fn records() -> Vec<(u64, u8, u8, u64)> {
+        use kind::{ENTER, HALT, LEAVE, POINT, RETURN, STATE, SWITCH, WAKE};
+        let s = TIMER;
+        vec![
+            (0, SWITCH, 0, 0x10),
+            (100, STATE, P, s),
+            (150, ENTER, P, TIMER),
+            (150, STATE, I | P, s),
+            (180, WAKE, I | P, OWN),
+            (190, STATE, I | P | R, s),
+            (200, STATE, P | R, s),
+            (200, LEAVE, P | R, s),
+            (300, STATE, R, s),
+            (310, STATE, P | R, s),
+            (320, POINT, P | R, SCHEDULE),
+            (330, STATE, I | P | R, s),
+            (340, STATE, I | P, s),
+            (350, SWITCH, I | P, OWN),
+            (360, STATE, P, s),
+            (400, STATE, 0, s),
+            (450, STATE, state::USER, s),
+            (450, RETURN, state::USER, OWN),
+            (460, STATE, I, s),
+            (470, STATE, 0, s),
+            (500, STATE, P, s),
+            (505, POINT, P, SCHEDULE),
+            (510, STATE, I | P, s),
+            (520, SWITCH, I | P, IDLE),
+            (530, STATE, P, s),
+            (600, HALT, P, s),
+            (700, ENTER, P, TIMER),
+            (700, STATE, I | P, s),
+            (740, STATE, P, s),
+            (740, LEAVE, P, s),
+            (790, POINT, P, SCHEDULE),
+            (800, STATE, I | P, s),
+            (810, SWITCH, I | P, OWN),
+            (820, STATE, P, s),
+            (830, STATE, 0, s),
+        ]
+    }
+
+    fn evidence_of(records: &[(u64, u8, u8, u64)]) -> Evidence {
+        let wakeup =
+            WakeAndWait { thread: OWN, due_ns: 145, free_ns: 150, user_ns: 450, latency_ns: 335 };
+        let wanted = Wanted {
+            window: (50, 1000),
+            wakeups: &[wakeup],
+            schedule: SCHEDULE,
+            idle_thread: IDLE,
+            outside: [Some(DEADLINE), None, None],
+            step_ns: 1,
+        };
+        evidence(&mut log(records), &wanted, &Symbols::parse(SYMBOLS)).unwrap()
+    }
+
+    #[test]
+    fn every_stretch_of_a_wake_up_is_in_one_variable() {
+        let found = evidence_of(&records());
+        let longest: Vec<_> = found.variables.iter().map(|v| (v.variable, v.ns, v.n)).collect();
+        assert_eq!(
+            longest,
+            [
+                (Variable::Poid, 150, 2),
+                (Variable::Paie, 10, 1),
+                (Variable::Psd, 90, 3),
+                (Variable::St, 70, 3),
+                (Variable::IdleIn, 70, 1),
+                (Variable::IdleOut, 50, 1),
+                (Variable::Timer, 5, 1),
+                (Variable::Return, 50, 1),
+                (Variable::Reading, 32, 1),
+            ]
+        );
+        let executed: Vec<_> = found.vectors[0].executions.iter().map(|e| e.ns).collect();
+        assert_eq!((found.vectors[0].name.as_str(), executed), ("timer", vec![50, 40]));
+        let observed = Observed { n: 1, scheduling_ns: 250, sample_ns: 335 };
+        assert_eq!(found.observed, observed);
+        assert!(found.preconditions.iter().any(|p| p.holds == Holds::Unknown));
+    }
+
+    #[test]
+    fn what_lies_outside_of_the_model_is_seen() {
+        let mut records = records();
+        records.insert(4, (160, kind::POINT, I | P, DEADLINE));
+        let found = evidence_of(&records);
+        let deadline = &found.preconditions[0];
+        assert_eq!((deadline.name.as_str(), deadline.holds), ("deadline tasks", Holds::No));
+    }
 }
