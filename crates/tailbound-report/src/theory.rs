@@ -75,11 +75,10 @@ fn times(bound: i64, observed: i64) -> String {
 }
 
 fn models(record: &TheoryRecord, answer: &Answer) -> Table {
-    let head =
-        ["interrupts", "to the scheduler's return", "of observed", "as measured", "of observed"];
+    let head = ["interrupts", "latency", "× observed", "sample", "× latest sample"];
     let mut table = Table::new(&head).with_words(&[0]);
     for m in &answer.models {
-        let mark = if m.model.holds_for_run() { "" } else { " (no bound)" };
+        let mark = if m.model.holds_for_run() { "" } else { " *" };
         let cell = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), format_ns_i64);
         let ratio = |ns: Option<i64>, seen| ns.map_or_else(|| "-".to_owned(), |ns| times(ns, seen));
         table.row(vec![
@@ -118,7 +117,8 @@ pub(crate) fn section(page: &mut Page, record: &TheoryRecord, answer: &Answer) {
                 page.text(&format!("- {}: no bound: {why}.", m.model.name()), "  ", Ink::Plain);
             }
         }
-        page.text("Marked \"no bound\": it supposes fewer interrupts than the run may have; it shows how much of the bound they are.", "  ", Ink::Dim);
+        let note = "Latency: until the scheduler returns. Sample: as a thread measures it. * supposes fewer interrupts than the run may have, and is no bound; it shows how much of the bound they are.";
+        page.text(note, "  ", Ink::Dim);
     }
     if !answer.terms.is_empty() {
         page.heading("What it is made of");
@@ -141,7 +141,7 @@ pub(crate) fn section(page: &mut Page, record: &TheoryRecord, answer: &Answer) {
     let lower = remedies(answer, record);
     if !lower.is_empty() {
         page.heading("What would lower it");
-        lower.iter().for_each(|r| page.text(r, "- ", Ink::Plain));
+        lower.iter().for_each(|r| page.text(&format!("- {r}"), "  ", Ink::Plain));
     }
 }
 

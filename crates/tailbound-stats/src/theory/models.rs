@@ -48,7 +48,7 @@ impl Model {
             Self::WorstSingle => "the longest, once",
             Self::OneOfEach => "one of each vector",
             Self::Window => "windows as seen",
-            Self::WindowCounts => "counts as seen, each the longest",
+            Self::WindowCounts => "counts as seen",
             Self::Sporadic => "sporadic",
         }
     }

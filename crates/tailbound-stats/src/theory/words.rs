@@ -57,8 +57,9 @@ pub fn remedies(answer: &Answer, record: &TheoryRecord) -> Vec<String> {
             Some(Variable::Paie) => "PAIE: a kernel that does not preempt its own code goes on for so long: preempt=full, or PREEMPT_RT".to_owned(),
             Some(Variable::IdleIn | Variable::IdleOut | Variable::IdleThrough) => "Idle: keep the CPU from its idle states (idle=poll, cpu_dma_latency), or keep it busy".to_owned(),
             Some(Variable::Return) => "Return to user mode: it lies behind the scheduler; the tree of the latest wake-up shows it".to_owned(),
-            Some(Variable::Psd | Variable::St) => "The scheduler itself: fewer control groups, no PREEMPT_DYNAMIC debugging; little can be had".to_owned(),
+            Some(Variable::Psd | Variable::St) => "The scheduler itself: fewer threads and control groups on this CPU; little can be had".to_owned(),
             Some(Variable::Timer | Variable::Reading) => return None,
+            None if term.name.contains("timer") => format!("The {}: fewer timers on this CPU: other threads elsewhere (isolcpus=, taskset), no tick (nohz_full=)", term.name),
             None => format!("The {}: keep it from this CPU (irqaffinity=, /proc/irq), or its handlers in threads (threadirqs, PREEMPT_RT)", term.name),
         })
     };
