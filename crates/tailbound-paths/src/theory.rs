@@ -144,10 +144,8 @@ impl<F: Fn(u64) -> bool> Stretches<F> {
         match r.kind {
             kind::HALT => self.halts(r),
             kind::POINT if r.value == self.schedule => self.schedules(r),
-            kind::POINT => {
-                if r.t_ns >= self.window.0 && r.t_ns <= self.window.1 {
-                    *self.outside.entry(r.value).or_default() += 1;
-                }
+            kind::POINT if (self.window.0..=self.window.1).contains(&r.t_ns) => {
+                *self.outside.entry(r.value).or_default() += 1;
             }
             kind::WAKE => self.woken |= r.value == self.own,
             kind::RETURN if r.value == self.own => {
