@@ -38,6 +38,7 @@ pub mod spec;
 pub mod stretches;
 mod sums_as_text;
 pub mod tasks;
+pub mod theory;
 pub mod units;
 pub mod utc;
 pub mod verdict;

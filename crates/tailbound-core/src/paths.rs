@@ -41,6 +41,9 @@ pub struct PathsRecord {
     pub wakeups: Vec<WakeUpRecord>,
     /// How likely a wake-up is later than each time.
     pub curve: Vec<CurvePoint>,
+    /// What the theoretical bound is computed from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theory: Option<crate::theory::TheoryRecord>,
 }
 
 /// See [`PathsRecord::checks`].

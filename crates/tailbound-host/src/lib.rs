@@ -20,6 +20,7 @@ pub mod inventory;
 mod kconfig;
 pub mod kmsg;
 mod policy;
+pub mod preemptirq;
 pub mod procstat;
 pub mod root;
 mod stat;

@@ -69,11 +69,11 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         if let Some((begin, end, kind)) = watch.plan().point(address, address + size as u64) {
             // An entry's range is for blocks that begin there, any other point for its instruction.
             let here = if end - begin == 1 { begin == address } else { at == 0 && begin <= address };
-            #[expect(clippy::cast_possible_truncation, reason = "1 to 3")]
+            #[expect(clippy::cast_possible_truncation, reason = "1 to 4")]
             let place = Place { pc: address, left, what: kind as u32 };
             if here && kind == point::WAKE && at > 0 {
                 watch.status(status::OTHER_RETURN);
-            } else if here && (1..=point::WAKE).contains(&kind) {
+            } else if here && (1..=point::ENTER).contains(&kind) {
                 call(watch, instruction, place, watch::on_point);
             }
         }

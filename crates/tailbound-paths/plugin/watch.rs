@@ -252,7 +252,9 @@ impl Watch {
                 let frame = self.read::<[u64; 3]>(self.register(x86::RSP));
                 let Some([_, segment, flags]) = frame else { return };
                 let off = flags & x86::FLAG_INTERRUPTS == 0;
-                self.leaves(self.time(after), place.pc, off, segment & 3 != 0);
+                let t = self.time(after);
+                self.leaves(t, place.pc, off, segment & 3 != 0);
+                self.write(t, kind::LEAVE, place.pc);
             }
             x86::Does::ReturnsFromCall => self.leaves(self.time(after), place.pc, false, true),
             x86::Does::Halts => self.write(self.time(place.left), kind::HALT, place.pc),
@@ -311,7 +313,10 @@ impl Watch {
         }
         let t = self.time(place.left);
         match u64::from(place.what) {
-            point::ENTRY => {
+            point::ENTRY | point::ENTER => {
+                if u64::from(place.what) == point::ENTER {
+                    self.write(t, kind::ENTER, place.pc);
+                }
                 let off = self.interrupts_off();
                 self.becomes(t, place.pc, off, false);
             }

@@ -6,11 +6,13 @@
 //! Not here: QEMU (`tailbound-lab`), words and pictures (`tailbound-report`).
 #![deny(missing_docs)]
 
+pub mod interrupts;
 pub mod log;
 pub mod look;
 pub mod plan;
 pub mod record;
 pub mod sections;
+pub mod theory;
 pub mod tree;
 pub mod wakeups;
 

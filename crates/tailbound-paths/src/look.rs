@@ -11,11 +11,14 @@ use tailbound_core::paths::{
     Behind, CurvePoint, Leg, PathsChecks, PathsRecord, SectionKind, SectionRecord, SectionTotal,
     WakeUpRecord,
 };
+use tailbound_core::theory::{Evidence, TheoryRecord};
 use tailbound_trace::symbols::Symbols;
 
 use crate::log::{Log, LogError, Record};
+use crate::plan::Plan;
 use crate::record::{self, kind};
 use crate::sections::{self, Section, Sections};
+use crate::theory::{self, Wanted};
 use crate::tree::{Step, Tree};
 use crate::wakeups::{self, FitError, LEGS, Marks, WakeUp, WakeUps};
 
@@ -73,12 +76,30 @@ enum Target {
     WakeUp(usize),
 }
 
+/// A wake-up of the measured thread, by QEMU's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakeAndWait {
+    /// The kernel's thread.
+    pub thread: u64,
+    /// Its timer was due.
+    pub due_ns: u64,
+    /// Its interrupt could have come: where interrupts were disabled then, that is the due time.
+    pub free_ns: u64,
+    /// The thread was in user mode.
+    pub user_ns: u64,
+    /// As the run has it.
+    pub latency_ns: i64,
+}
+
 /// The record so far, and what is to be looked at block by block.
 #[derive(Debug)]
 pub struct Sparse {
     record: PathsRecord,
     pairs: Vec<(SectionKind, u64, u64)>,
     targets: Vec<(u64, u64, Target)>,
+    waits: Vec<WakeAndWait>,
+    window: (u64, u64),
+    step_ns: u64,
 }
 
 /// What one reading of the log found.
@@ -143,6 +164,9 @@ impl Sparse {
             record: PathsRecord { checks, ..PathsRecord::default() },
             pairs: Vec::new(),
             targets: Vec::new(),
+            waits: waits(&wakeups, samples, &dues, &seen),
+            window,
+            step_ns: samples.step_ns,
         };
         sparse.record.window_ns = seen.sections.window_ns().cast_signed();
         sparse.sections(&seen.sections, symbols, window.0);
@@ -233,6 +257,32 @@ impl Sparse {
         all.into_iter().collect()
     }
 
+    /// The evidence of the theoretical bound, from the same log.
+    ///
+    /// # Errors
+    /// [`LogError`]
+    pub fn theory(
+        &self,
+        log: &mut (impl Read + Seek),
+        plan: &Plan,
+        symbols: &Symbols,
+    ) -> Result<Evidence, LookError> {
+        let wanted = Wanted {
+            window: self.window,
+            wakeups: &self.waits,
+            schedule: plan.marks().schedule,
+            idle_thread: plan.idle_thread(),
+            outside: plan.outside(),
+            step_ns: self.step_ns,
+        };
+        Ok(theory::evidence(log, &wanted, symbols)?)
+    }
+
+    /// Keeps it in the record.
+    pub fn keep(&mut self, theory: TheoryRecord) {
+        self.record.theory = Some(theory);
+    }
+
     /// Times of which the blocks are wanted, apart and in order.
     #[must_use]
     pub fn windows(&self) -> Vec<(u64, u64)> {
@@ -280,6 +330,22 @@ impl Sparse {
         }
         Ok(self.record)
     }
+}
+
+/// From when on nothing but the kernel was in the way of each wake-up.
+fn waits(wakeups: &[WakeUp], samples: Samples<'_>, dues: &[u64], seen: &Seen) -> Vec<WakeAndWait> {
+    let one = |((w, due_ns), latency_ns): ((&WakeUp, &u64), &i64)| {
+        // Interrupts were disabled when it was due, or were before the timer came.
+        let free = seen.before.get(&w.taken_ns).map_or(w.taken_ns, |s| s.from_ns.max(*due_ns));
+        WakeAndWait {
+            thread: w.thread,
+            due_ns: *due_ns,
+            free_ns: free.max(*due_ns),
+            user_ns: w.user_ns,
+            latency_ns: *latency_ns,
+        }
+    };
+    wakeups.iter().zip(dues).zip(samples.latencies_ns).map(one).collect()
 }
 
 fn read(
@@ -399,7 +465,7 @@ fn tree(blocks: &[Option<Block>], from: u64, to: u64, symbols: &Symbols) -> Tree
     tree
 }
 
-fn named(symbols: &Symbols, address: u64) -> &str {
+pub(crate) fn named(symbols: &Symbols, address: u64) -> &str {
     match symbols.name(address) {
         _ if address >> 63 == 0 => "user mode",
         Some(name) => name,

@@ -5,6 +5,7 @@
 //! Source: Linux arch/x86/entry/entry_64.S, kernel/time/hrtimer.c, include/linux/hrtimer.h; proc_kallsyms(5).
 
 use crate::record::{MAGIC, mode, plan, point};
+use crate::theory::OUTSIDE;
 use crate::wakeups::Marks;
 
 /// Why a kernel cannot be watched.
@@ -28,6 +29,8 @@ const TIMER_THREAD: u64 = 64;
 const WAKE: &str = "hrtimer_wakeup";
 /// Entries into the kernel, by the beginnings of their names.
 const ENTRIES: [&str; 2] = ["asm_", "entry_"];
+/// Of these, interrupts and exceptions.
+const TAKEN: [&str; 2] = ["asm_sysvec_", "asm_exc_"];
 /// Tables of entries: one every few bytes, up to the next symbol.
 const TABLES: [&str; 2] = ["irq_entries_start", "spurious_entries_start"];
 
@@ -39,6 +42,8 @@ pub struct Plan {
     count: u64,
     current: u64,
     marks: Marks,
+    idle_thread: u64,
+    outside: [Option<u64>; OUTSIDE.len()],
     points: Vec<(u64, u64, u64)>,
     windows: Vec<(u64, u64)>,
 }
@@ -64,14 +69,18 @@ impl Plan {
             schedule: needed("__schedule")?,
         };
         points.extend([marks.interrupt, marks.schedule].map(|at| one(at, point::MARK)));
+        let outside = OUTSIDE.map(|(_, function, _)| named(function));
+        points.extend(outside.iter().flatten().map(|at| one(*at, point::MARK)));
         let upper = symbols.iter().filter(|s| s.address >> 63 == 1);
         for s in upper.clone() {
-            if ENTRIES.iter().any(|begin| s.name.starts_with(begin)) {
+            if TAKEN.iter().any(|begin| s.name.starts_with(begin)) {
+                points.push(one(s.address, point::ENTER));
+            } else if ENTRIES.iter().any(|begin| s.name.starts_with(begin)) {
                 points.push(one(s.address, point::ENTRY));
             }
             if TABLES.contains(&s.name) {
                 let next = upper.clone().map(|o| o.address).find(|a| *a > s.address);
-                points.push((s.address, next.unwrap_or(s.address + 8), point::ENTRY));
+                points.push((s.address, next.unwrap_or(s.address + 8), point::ENTER));
             }
         }
         points.sort_unstable();
@@ -82,6 +91,9 @@ impl Plan {
             count,
             current,
             marks,
+            // That of the first CPU.
+            idle_thread: named("init_task").unwrap_or(0),
+            outside,
             points,
             windows: Vec::new(),
         })
@@ -91,6 +103,18 @@ impl Plan {
     #[must_use]
     pub fn marks(&self) -> Marks {
         self.marks
+    }
+
+    /// The idle thread of the only CPU; 0: not known before it halts.
+    #[must_use]
+    pub fn idle_thread(&self) -> u64 {
+        self.idle_thread
+    }
+
+    /// Where [`OUTSIDE`] are.
+    #[must_use]
+    pub fn outside(&self) -> [Option<u64>; OUTSIDE.len()] {
+        self.outside
     }
 
     /// The same kernel, every block within these times (ns, apart and in order).

@@ -56,6 +56,10 @@ pub mod kind {
     pub const BLOCK: u8 = 8;
     /// A window of the plan begins; value: its number.
     pub const WINDOW: u8 = 9;
+    /// An interrupt or exception is taken; value: the address of its entry. The state is that of what it interrupts.
+    pub const ENTER: u8 = 10;
+    /// iretq; value: its address. The state is that of what goes on.
+    pub const LEAVE: u8 = 11;
 }
 
 /// Where a block is, in the state's place of its record.
@@ -72,6 +76,8 @@ pub mod point {
     pub const MARK: u64 = 2;
     /// hrtimer_wakeup(): its timer is recorded too.
     pub const WAKE: u64 = 3;
+    /// As [`ENTRY`], of an interrupt or exception: is recorded too.
+    pub const ENTER: u64 = 4;
 }
 
 /// Words of the plan behind MAGIC.

@@ -40,6 +40,7 @@ pub mod sweep;
 pub mod table;
 pub mod tasks;
 pub mod text;
+pub mod theory;
 pub mod worst;
 
 pub use brief::brief;

@@ -44,6 +44,7 @@ pub mod summary;
 pub mod sweep;
 mod tally;
 pub mod tasks;
+pub mod theory;
 pub mod verdict;
 pub mod windows;
 

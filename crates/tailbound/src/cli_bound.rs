@@ -17,7 +17,7 @@ tailbound bound --interval 1ms --unit us - < column.txt"
 )]
 pub(crate) struct BoundArgs {
     /// Run files, files of other tools, or plain columns of numbers; `-` is standard input
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required_unless_present = "theory", value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// State how often latencies above this value occur; may be given more than once [default: round values]
     #[arg(long, value_name = "TIME")]
@@ -40,6 +40,9 @@ pub(crate) struct BoundArgs {
     /// The unit of plain numbers: `ns`, `us`, `ms`
     #[arg(long, value_name = "UNIT", value_parser = ["ns", "us", "ms"])]
     pub(crate) unit: Option<String>,
+    /// State the theoretical bound beside it: an answer of `lab paths --theory --json`; `here` is this machine. See docs/theory.md
+    #[arg(long, value_name = "FILE")]
+    pub(crate) theory: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -173,6 +173,9 @@ pub(crate) struct LabRunArgs {
 pub(crate) struct LabPathsArgs {
     #[command(flatten)]
     pub(crate) subject: SubjectArgs,
+    /// State the theoretical bound on the scheduling latency, see docs/theory.md
+    #[arg(long, help_heading = "Output")]
+    pub(crate) theory: bool,
     #[command(flatten)]
     pub(crate) host: HostArgs,
 }

@@ -152,6 +152,7 @@ mod tests {
                 tree: vec![line(0, "schedule"), line(1, "get_random_u16")],
             }],
             curve: vec![CurvePoint { ns: 1000, samples: 0.5, instants: 0.25 }],
+            theory: None,
         }
     }
 
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_page_has_legs_tree_curve_and_remedy_and_no_colour_of_a_name() {
-        let text = text(&record(), "debian:6.12", Style::default());
+        let text = text(&record(), None, "debian:6.12", Style::default());
         for part in [
             "due to interrupt",
             "  get_random_u16",

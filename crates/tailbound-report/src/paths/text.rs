@@ -5,6 +5,7 @@
 
 use tailbound_core::paths::{PathsRecord, SectionKind, TreeLine};
 use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_stats::theory::Answer;
 
 use super::{ESTIMATE, behind, checks, longest, place, remedy, sentence, tables, title};
 use crate::table::Table;
@@ -47,7 +48,7 @@ pub(crate) fn short(page: &mut Page, paths: Option<&PathsRecord>, kernel: &str) 
 
 /// For a terminal; ends in a newline. `kernel` is what `-k` was given.
 #[must_use]
-pub fn text(paths: &PathsRecord, kernel: &str, style: Style) -> String {
+pub fn text(paths: &PathsRecord, bound: Option<&Answer>, kernel: &str, style: Style) -> String {
     let mut page = Page::new(style);
     page.text(&sentence(paths), "  ", Ink::Bold);
     page.heading("Latest wake-ups");
@@ -72,6 +73,9 @@ pub fn text(paths: &PathsRecord, kernel: &str, style: Style) -> String {
     table(&mut page, &tables::curve(paths));
     page.text(ESTIMATE, "  ", Ink::Dim);
     advice(&mut page, paths, kernel);
+    if let (Some(record), Some(answer)) = (&paths.theory, bound) {
+        crate::theory::section(&mut page, record, answer);
+    }
     page.text(&checks(paths), "  ", Ink::Dim);
     page.finish()
 }

@@ -14,5 +14,6 @@ mod pure;
 mod quantiles;
 mod rounds;
 mod tasks;
+mod theory;
 mod verdicts;
 mod windows;

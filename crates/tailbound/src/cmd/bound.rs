@@ -14,19 +14,28 @@ use tailbound_report::{bound as words, pictures};
 use tailbound_stats::bound::{BlockMaxima, Settings, Statement, bound as state, outcome};
 
 use crate::cli_bound::BoundArgs;
-use crate::cmd::plan;
+use crate::cmd::{bound_theory, plan};
 use crate::input;
 use crate::say::{self, Failure};
 
 /// `tailbound bound`
 pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
     let settings = settings(args)?;
-    if args.svg.is_some() && args.runs.len() > 1 {
+    if args.runs.is_empty() && args.deadline.is_some() {
+        return Err(Failure::usage(
+            "--deadline: a run shows whether it holds, and a theoretical bound of observed sections does not: give a run",
+        ));
+    }
+    let theory = args.theory.as_deref().map(bound_theory::read).transpose()?;
+    if args.svg.is_some() && args.runs.len() != 1 {
         return Err(Failure::usage("--svg: one picture shows one run; give one"));
     }
     let mut statements: Vec<(String, Option<Rate>, Statement)> = Vec::new();
     for path in &args.runs {
         let run = read(args, path)?;
+        if let Some(theory) = &theory {
+            theory.belongs(&run, &input::name(path))?;
+        }
         let rate = run.header.plan.requirement.rate;
         statements.push((input::name(path), rate, state(&BlockMaxima::of(&run), &settings)));
     }
@@ -39,11 +48,19 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
     if args.svg.as_deref() == Some(Path::new("-")) {
         // The picture is the answer.
     } else if args.json {
-        say::answer_json(&words::json(&statements))?;
+        let mut answer = words::json(&statements);
+        if let Some(t) = &theory {
+            answer["theory"] = tailbound_report::theory::json(&t.record, &t.answer);
+        }
+        say::answer_json(&answer)?;
     } else {
         let style = say::style(&args.color.when);
-        let texts: Vec<String> =
+        let mut texts: Vec<String> =
             statements.iter().map(|(n, rate, s)| words::text(s, n, *rate, style)).collect();
+        if let (Some(t), Some(file)) = (&theory, &args.theory) {
+            let name = input::name(file);
+            texts.push(tailbound_report::theory::text(&t.record, &t.answer, &name, style));
+        }
         say::answer_in(&texts.join("\n"), style)?;
     }
     let worst = statements
@@ -55,6 +72,9 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
             Outcome::Met | Outcome::Measured => 0,
         })
         .unwrap_or(Outcome::Measured);
+    if worst.exit_status() == 0 && theory.is_some_and(|t| !t.answer.refused.is_empty()) {
+        return Ok(ExitCode::from(Outcome::Undecided.exit_status()));
+    }
     Ok(ExitCode::from(worst.exit_status()))
 }
 

@@ -7,6 +7,7 @@ mod benchmark;
 mod blame;
 mod blame_trace;
 mod bound;
+mod bound_theory;
 mod campaign;
 mod capture;
 mod check;

@@ -12,6 +12,7 @@
 mod blamed;
 mod hunted;
 mod paths;
+mod theory;
 mod tuned;
 
 use std::fs;
@@ -110,6 +111,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.absorb(lab.culprits());
     tally.add("paths of a run are exact", lab.paths());
     tally.add("a hunt repeats, goes on, and leaves a command that shows the same", lab.hunted());
+    tally.add("the theoretical bound of a stock kernel holds", lab.theory());
     tally.absorb(lab.golden(project)?);
     tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
     tally.absorb(lab.provers()?);

@@ -5,6 +5,7 @@
 
 use std::process::ExitCode;
 
+use serde_json::json;
 use tailbound_lab::paths;
 
 use super::cells::Bench;
@@ -28,7 +29,7 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     };
     let means = bench.means(&emulator);
     let mut shown = Shown::new(args.host.quiet, watching::RUNS);
-    let watched = watching::watch(&one.cell, &means, &mut |p| {
+    let watched = watching::watch(&one.cell, &means, args.theory, &mut |p| {
         shown.progress(0, p);
         bench.hear();
     })?;
@@ -37,10 +38,16 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     if args.host.json {
         let mut answer = tailbound_report::paths::json(&watched.record, &one.kernel);
         answer["lab_cost"] = watched.costs;
+        if let (Some(record), Some(by)) = (&watched.record.theory, &watched.bound) {
+            answer["bound"] = json!(by);
+            answer["theory"] = json!(record);
+        }
         say::answer_json(&answer)?;
     } else {
         let style = say::style(&args.host.color.when);
-        say::answer_in(&tailbound_report::paths::text(&watched.record, &one.kernel, style), style)?;
+        let (record, bound) = (&watched.record, watched.bound.as_ref());
+        let text = tailbound_report::paths::text(record, bound, &one.kernel, style);
+        say::answer_in(&text, style)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,7 @@ use tailbound_core::{Run, runfile};
 use tailbound_lab::{Cell, Emulator, LabError, Made, Means, Progress, paths};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
+use tailbound_stats::theory;
 use tailbound_trace::symbols::Symbols;
 
 use super::cells::{self, Bench};
@@ -26,14 +27,17 @@ pub(super) struct Watched {
     pub(super) plain: Made,
     /// What was watched.
     pub(super) record: PathsRecord,
+    /// The theoretical bound from it, where it was asked for.
+    pub(super) bound: Option<theory::Answer>,
     /// What each of the three runs cost the host.
     pub(super) costs: Value,
 }
 
-/// Watches the run of `cell`, which keeps its raw samples.
+/// Watches the run of `cell`, which keeps its raw samples; `with_bound`, the theoretical bound is taken from it too.
 pub(super) fn watch(
     cell: &Cell,
     means: &Means<'_>,
+    with_bound: bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Watched, Failure> {
     paths::plugin(means.emulator)?;
@@ -54,8 +58,17 @@ pub(super) fn watch(
         latencies_ns: &latencies_ns,
         step_ns: 1 << cell.shift,
     };
-    let found =
+    let mut found =
         Sparse::of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
+    let mut bound = None;
+    if with_bound {
+        let evidence = found.theory(&mut log, &plan, &names).map_err(Failure::cannot)?;
+        let record = theory::condense(&evidence);
+        let answer = theory::answer(&record);
+        answer.holds(&record).map_err(Failure::cannot)?;
+        found.keep(record);
+        bound = Some(answer);
+    }
     drop(log);
     let plan = plan.full(&found.windows());
     let (full, log) = paths::watched(cell, means, &plan, progress)?;
@@ -65,7 +78,7 @@ pub(super) fn watch(
         "sparse": cells::cost(&sparse.cost),
         "full": cells::cost(&full.cost),
     });
-    Ok(Watched { plain, record, costs })
+    Ok(Watched { plain, record, bound, costs })
 }
 
 /// Watches the runs of all `cells`, one after the other; `done` is called with each as [`Bench::make`] does.
@@ -79,7 +92,7 @@ pub(super) fn all(
     let means = bench.means(emulator);
     let mut shown = Shown::new(quiet, cells.len());
     for (at, cell) in cells.iter().enumerate() {
-        let watched = watch(cell, &means, &mut |p| {
+        let watched = watch(cell, &means, false, &mut |p| {
             shown.progress(at, p);
             bench.hear();
         });

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Does this kernel tell where interrupts and preemption are disabled? What the theoretical bound would need of it.
+//!
+//! Context: COLD. Source: Linux kernel/trace/Kconfig, include/trace/events/preemptirq.h.
+
+use crate::root::{Found, Root};
+
+/// Where its events are, if tracefs is mounted.
+const EVENTS: [&str; 2] =
+    ["/sys/kernel/tracing/events/preemptirq", "/sys/kernel/debug/tracing/events/preemptirq"];
+/// Either of each pair brings one half of the events: interrupts, preemption.
+const NEEDED: [(&str, [&str; 2]); 2] = [
+    ("irq_disable and irq_enable", ["TRACE_IRQFLAGS", "IRQSOFF_TRACER"]),
+    ("preempt_disable and preempt_enable", ["TRACE_PREEMPT_TOGGLE", "PREEMPT_TRACER"]),
+];
+
+fn missing(root: &Root) -> Found<Vec<String>> {
+    let release = root.text("/proc/sys/kernel/osrelease")?;
+    let config = root.kernel_config(release.trim())?;
+    let events = config.yes("PREEMPTIRQ_TRACEPOINTS");
+    let of = |(what, options): &(&str, [&str; 2])| {
+        let there = events && options.iter().any(|option| config.yes(option));
+        let [_, tracer] = options;
+        (!there).then(|| format!("{what} (CONFIG_{tracer})"))
+    };
+    Ok(NEEDED.iter().filter_map(of).collect())
+}
+
+/// Why no theoretical bound can be given for the machine itself.
+#[must_use]
+pub fn refusal(root: &Root) -> String {
+    let lab = "In the lab it can be given for a kernel: tailbound lab paths --theory";
+    if EVENTS.iter().any(|path| root.exists(path)) {
+        return format!(
+            "this kernel has the events preemptirq, and reading them is not built yet. {lab}"
+        );
+    }
+    match missing(root) {
+        Ok(missing) if missing.is_empty() => {
+            format!(
+                "this kernel was built with the events preemptirq, and reading them is not built yet. {lab}"
+            )
+        }
+        Ok(missing) => format!(
+            "this kernel does not tell where interrupts and preemption are disabled: it was built without {}. {lab}",
+            missing.join(" and ")
+        ),
+        Err(why) => format!(
+            "there are no events preemptirq in tracefs, and what the kernel was built with is {why}. {lab}"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_the_tracers_is_told_which() {
+        let folder =
+            std::env::temp_dir().join(format!("tailbound-preemptirq-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("proc/sys/kernel")).unwrap();
+        std::fs::create_dir_all(folder.join("boot")).unwrap();
+        std::fs::write(folder.join("proc/sys/kernel/osrelease"), "6.1.0-test\n").unwrap();
+        let config = folder.join("boot/config-6.1.0-test");
+        std::fs::write(&config, "CONFIG_PREEMPTIRQ_TRACEPOINTS=y\nCONFIG_IRQSOFF_TRACER=y\n")
+            .unwrap();
+        let said = refusal(&Root::at(&folder));
+        assert!(
+            said.contains("CONFIG_PREEMPT_TRACER") && !said.contains("CONFIG_IRQSOFF"),
+            "{said}"
+        );
+        std::fs::remove_file(&config).unwrap();
+        let said = refusal(&Root::at(&folder));
+        assert!(said.contains("no events preemptirq") && said.contains("unknown"), "{said}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

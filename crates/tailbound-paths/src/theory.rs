@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The variables of the theoretical bound, from the log: every stretch of each, interrupts' execution taken out.
+//!
+//! Context: COLD. Units: ns of QEMU's clock.
+//!
+//! ```text
+//! POID   interrupts or preemption disabled, until both are enabled or scheduling begins; not of the idle thread
+//! PAIE   to be rescheduled, from where POID ends (or the scheduler returned) until scheduling begins; not of the idle thread.
+//!        A kernel that does not preempt its own code disables and enables in between: all of that is in it
+//! PSD    from preemption disabled for __schedule (of the idle thread: from __schedule) until it is enabled again
+//! ST     from interrupts disabled within that until its end
+//! idle   of the idle thread: between scheduler and halt, halt and halt, halt and scheduler, scheduler and scheduler
+//! ```
+//! Stretches that the window has a part of count; a halt ends what was disabled before it.
+//! Every instant between the time at which an interrupt could have come and the scheduler's return is in one of these, or is an
+//! interrupt's, or is the instruction after which an interrupt is taken.
+//! In a kernel that keeps no preemption count, PSD ends where interrupts are enabled after the switch, and what its threads
+//! do with preemption disabled is in PAIE: it does not preempt them anyway.
+
+use std::collections::HashMap;
+use std::io::{Read, Seek, SeekFrom};
+
+use tailbound_core::theory::{
+    Evidence, Execution, Holds, Observed, Precondition, Variable, VariableRecord, Vector,
+};
+use tailbound_trace::symbols::Symbols;
+
+use crate::interrupts::Interrupts;
+use crate::log::{Log, LogError, Record};
+use crate::look::{WakeAndWait, named};
+use crate::record::{kind, state};
+
+const OFF: u8 = state::INTERRUPTS_OFF | state::PREEMPTION_OFF;
+
+/// Functions whose call means that something outside of the model happened, and what.
+pub const OUTSIDE: [(&str, &str, &str); 3] = [
+    (
+        "deadline tasks",
+        "enqueue_task_dl",
+        "a deadline task became ready, which goes before every thread of a fixed priority",
+    ),
+    (
+        "stop machine",
+        "cpu_stopper_thread",
+        "a stopper thread ran, which goes before every other thread",
+    ),
+    (
+        "fair server",
+        "fair_server_pick_task",
+        "the fair server let other threads go before those of a fixed priority, as it does when they wait for too long",
+    ),
+];
+
+/// Where a stretch began: when, what interrupts had taken until then, and by which instruction.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    t_ns: u64,
+    interrupts_ns: u64,
+    at: u64,
+}
+
+/// The longest of a variable.
+#[derive(Clone, Copy, Debug, Default)]
+struct Longest {
+    n: u64,
+    ns: u64,
+    begin_ns: u64,
+    from: u64,
+    to: u64,
+}
+
+/// What the idle thread does.
+#[derive(Clone, Copy, Debug)]
+enum Idle {
+    Since(Mark, Variable),
+    Halted,
+}
+
+/// The scheduler is under way.
+#[derive(Clone, Copy, Debug)]
+struct Scheduling {
+    begin: Mark,
+    /// Interrupts are disabled since.
+    switch: Option<Mark>,
+    /// Preemption is counted.
+    counted: bool,
+}
+
+/// See the module.
+struct Stretches<F> {
+    interrupts: Interrupts<F>,
+    schedule: u64,
+    idle_thread: u64,
+    own: u64,
+    window: (u64, u64),
+    state: u8,
+    off: Option<Mark>,
+    preemption: Option<Mark>,
+    pending: Option<Mark>,
+    scheduling: Option<Scheduling>,
+    idle: Option<Idle>,
+    longest: [Longest; Variable::ALL.len()],
+    vectors: HashMap<u64, Vec<Execution>>,
+    outside: HashMap<u64, u64>,
+    /// The measured thread was woken, and the scheduler has not returned to it.
+    woken: bool,
+    returned: Option<Mark>,
+    /// When the scheduler returned to it, by the time at which it was in user mode.
+    returns: HashMap<u64, u64>,
+}
+
+impl<F: Fn(u64) -> bool> Stretches<F> {
+    fn mark(&self, t_ns: u64, at: u64) -> Mark {
+        Mark { t_ns, interrupts_ns: self.interrupts.until(t_ns), at }
+    }
+
+    /// A stretch is over, at the time of `end`.
+    fn ended(&mut self, variable: Variable, from: Mark, end: Mark) {
+        if end.t_ns < self.window.0 || from.t_ns > self.window.1 || end.t_ns < from.t_ns {
+            return;
+        }
+        let all = end.t_ns - from.t_ns;
+        let ns = all.saturating_sub(end.interrupts_ns.saturating_sub(from.interrupts_ns));
+        let Some(longest) = self.longest.get_mut(variable as usize) else { return };
+        longest.n += 1;
+        if ns > longest.ns || longest.n == 1 {
+            let n = longest.n;
+            *longest = Longest { n, ns, begin_ns: from.t_ns, from: from.at, to: end.at };
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.interrupts.thread() == self.idle_thread
+    }
+
+    fn add(&mut self, r: &Record) {
+        let (window, vectors) = (self.window, &mut self.vectors);
+        self.interrupts.add(r, |e| {
+            let (at, end) = (e.execution.at_ns, e.execution.end_ns);
+            if end >= window.0.cast_signed() && at <= window.1.cast_signed() {
+                vectors.entry(e.entry).or_default().push(e.execution);
+            }
+        });
+        match r.kind {
+            kind::HALT => self.halts(r),
+            kind::POINT if r.value == self.schedule => self.schedules(r),
+            kind::POINT if (self.window.0..=self.window.1).contains(&r.t_ns) => {
+                *self.outside.entry(r.value).or_default() += 1;
+            }
+            kind::WAKE => self.woken |= r.value == self.own,
+            kind::RETURN if r.value == self.own => {
+                if let Some(from) = self.returned.take() {
+                    self.returns.insert(r.t_ns, from.t_ns);
+                    self.ended(Variable::Return, from, self.mark(r.t_ns, r.value));
+                }
+            }
+            kind::ENTER | kind::STATE => {
+                if matches!(self.idle, Some(Idle::Halted)) {
+                    self.idle = Some(Idle::Since(self.mark(r.t_ns, r.value), Variable::IdleOut));
+                }
+                if r.kind == kind::STATE {
+                    self.changes(r);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn halts(&mut self, r: &Record) {
+        let end = self.mark(r.t_ns, r.value);
+        if let Some(Idle::Since(from, _)) = self.idle {
+            self.ended(Variable::IdleIn, from, end);
+        }
+        // Which thread halts, that one is the idle one.
+        self.idle_thread = self.interrupts.thread();
+        self.idle = Some(Idle::Halted);
+        (self.off, self.pending, self.scheduling) = (None, None, None);
+    }
+
+    /// The scheduler is called.
+    fn schedules(&mut self, r: &Record) {
+        let here = self.mark(r.t_ns, r.value);
+        if self.scheduling.is_some() {
+            return;
+        }
+        let counted = self.state & state::PREEMPTION_OFF != 0;
+        let begin = match self.preemption.filter(|_| counted && !self.is_idle()) {
+            Some(since) => since,
+            None => here,
+        };
+        if let Some(Idle::Since(from, variable)) = self.idle.take() {
+            self.ended(variable, from, begin);
+        }
+        if let Some(from) = self.off.take().filter(|from| from.t_ns < begin.t_ns && !self.is_idle())
+        {
+            self.ended(Variable::Poid, from, begin);
+        }
+        if let Some(from) = self.pending.take() {
+            self.ended(Variable::Paie, from, begin);
+        }
+        let disabled = self.state & state::INTERRUPTS_OFF != 0;
+        let switch = disabled.then_some(here);
+        self.scheduling = Some(Scheduling { begin, switch, counted });
+    }
+
+    fn changes(&mut self, r: &Record) {
+        let here = self.mark(r.t_ns, r.value);
+        let was = std::mem::replace(&mut self.state, r.state);
+        if r.state & state::PREEMPTION_OFF == 0 {
+            self.preemption = None;
+        } else if was & state::PREEMPTION_OFF == 0 || self.preemption.is_none() {
+            self.preemption = Some(here);
+        }
+        if let Some(mut now) = self.scheduling {
+            let disabled = r.state & state::INTERRUPTS_OFF != 0;
+            if disabled && now.switch.is_none() && !self.interrupts.under_way() {
+                now.switch = Some(here);
+            }
+            let over = if now.counted {
+                // The idle thread has preemption disabled for good.
+                r.state & state::PREEMPTION_OFF == 0
+                    || (self.is_idle() && !disabled && now.switch.is_some())
+            } else {
+                now.switch.is_some() && !disabled
+            };
+            self.scheduling = Some(now);
+            if over {
+                self.returns_from_scheduler(now, here);
+            }
+            return;
+        }
+        self.follow(here);
+    }
+
+    fn returns_from_scheduler(&mut self, now: Scheduling, here: Mark) {
+        self.scheduling = None;
+        self.ended(Variable::Psd, now.begin, here);
+        if let Some(from) = now.switch {
+            self.ended(Variable::St, from, here);
+        }
+        if std::mem::take(&mut self.woken) {
+            if self.interrupts.thread() == self.own {
+                self.returned = Some(here);
+            } else {
+                self.woken = true;
+            }
+        }
+        if self.is_idle() {
+            self.idle = Some(Idle::Since(here, Variable::IdleThrough));
+        } else if self.state & state::RESCHED != 0 {
+            self.pending = Some(here);
+        }
+        self.follow(here);
+    }
+
+    /// Outside of the scheduler: what begins and what ends here.
+    fn follow(&mut self, here: Mark) {
+        if self.is_idle() {
+            (self.off, self.pending) = (None, None);
+            return;
+        }
+        if self.state & OFF != 0 {
+            self.off.get_or_insert(here);
+        } else if let Some(from) = self.off.take() {
+            self.ended(Variable::Poid, from, here);
+        }
+        if self.state & state::RESCHED == 0 {
+            if let Some(from) = self.pending.take() {
+                self.ended(Variable::Paie, from, here);
+            }
+        } else if self.state & OFF == 0 {
+            self.pending.get_or_insert(here);
+        }
+    }
+}
+
+/// What the evidence is looked for by.
+#[derive(Clone, Debug)]
+pub struct Wanted<'a> {
+    /// From the first time that was due to the last sample.
+    pub window: (u64, u64),
+    /// The measured wake-ups.
+    pub wakeups: &'a [WakeAndWait],
+    /// The scheduler's address.
+    pub schedule: u64,
+    /// The idle thread, if its name is known.
+    pub idle_thread: u64,
+    /// Addresses of [`OUTSIDE`] in this kernel.
+    pub outside: [Option<u64>; OUTSIDE.len()],
+    /// One instruction.
+    pub step_ns: u64,
+}
+
+/// Reads the log once more.
+///
+/// # Errors
+/// As [`Log`].
+pub fn evidence(
+    log: &mut (impl Read + Seek),
+    wanted: &Wanted<'_>,
+    symbols: &Symbols,
+) -> Result<Evidence, LogError> {
+    log.seek(SeekFrom::Start(0))?;
+    let interrupt = |entry: u64| {
+        let name = named(symbols, entry);
+        !name.starts_with("asm_exc_") || name == "asm_exc_nmi"
+    };
+    let mut all = Stretches {
+        interrupts: Interrupts::new(wanted.schedule, interrupt),
+        schedule: wanted.schedule,
+        idle_thread: wanted.idle_thread,
+        own: wanted.wakeups.first().map_or(0, |w| w.thread),
+        window: wanted.window,
+        state: 0,
+        off: None,
+        preemption: None,
+        pending: None,
+        scheduling: None,
+        idle: None,
+        longest: Default::default(),
+        vectors: HashMap::new(),
+        outside: HashMap::new(),
+        woken: false,
+        returned: None,
+        returns: HashMap::new(),
+    };
+    Log::open(&mut *log)?.each(|r| all.add(&r))?;
+    Ok(told(&mut all, wanted, symbols))
+}
+
+fn told<F: Fn(u64) -> bool>(
+    all: &mut Stretches<F>,
+    wanted: &Wanted<'_>,
+    symbols: &Symbols,
+) -> Evidence {
+    let mut observed = Observed::default();
+    for w in wanted.wakeups {
+        // A wake-up during the way in from a timer that was late by itself begins where it could have been taken.
+        let (timer, begin) = (w.free_ns.saturating_sub(w.due_ns), w.free_ns);
+        let mark = |t_ns| Mark { t_ns, interrupts_ns: 0, at: 0 };
+        all.ended(Variable::Timer, mark(w.due_ns), mark(w.due_ns + timer));
+        observed.n += 1;
+        observed.sample_ns = observed.sample_ns.max(w.latency_ns);
+        if let Some(end) = all.returns.get(&w.user_ns) {
+            let ns = end.saturating_sub(begin).cast_signed();
+            observed.scheduling_ns = observed.scheduling_ns.max(ns);
+        }
+    }
+    let mut variables: Vec<VariableRecord> = Variable::ALL
+        .into_iter()
+        .zip(all.longest)
+        .filter(|(_, l)| l.n > 0)
+        .map(|(variable, l)| {
+            let name =
+                |at: u64| if at == 0 { String::new() } else { named(symbols, at).to_owned() };
+            VariableRecord {
+                variable,
+                ns: l.ns.cast_signed(),
+                n: l.n,
+                at_ns: l.begin_ns.saturating_sub(wanted.window.0).cast_signed(),
+                from: name(l.from),
+                to: if variable == Variable::Return { "user mode".to_owned() } else { name(l.to) },
+            }
+        })
+        .collect();
+    variables.extend(reading(wanted));
+    let mut vectors: Vec<Vector> = Vec::new();
+    for (entry, mut executions) in all.vectors.drain() {
+        executions.sort_unstable();
+        let name = vector(symbols, entry);
+        vectors.push(Vector { name, executions });
+    }
+    vectors.sort_by(|a, b| a.name.cmp(&b.name));
+    Evidence {
+        variables,
+        vectors,
+        span_ns: wanted.window.1.saturating_sub(wanted.window.0).cast_signed(),
+        step_ns: wanted.step_ns.cast_signed(),
+        preconditions: preconditions(&all.outside, wanted, symbols, all.interrupts.unmatched),
+        observed,
+    }
+}
+
+/// The shortest is the reading without an interrupt; due time and sample are each told to 1 ns.
+fn reading(wanted: &Wanted<'_>) -> Option<VariableRecord> {
+    let of = |w: &WakeAndWait| w.latency_ns - (w.user_ns.saturating_sub(w.due_ns)).cast_signed();
+    let shortest = wanted.wakeups.iter().map(of).min()?;
+    Some(VariableRecord {
+        variable: Variable::Reading,
+        ns: shortest.saturating_add(2).max(0),
+        n: wanted.wakeups.len() as u64,
+        at_ns: 0,
+        from: "user mode".to_owned(),
+        to: "user mode".to_owned(),
+    })
+}
+
+/// The entry's name; of a table of entries also which.
+fn vector(symbols: &Symbols, entry: u64) -> String {
+    let name = named(symbols, entry);
+    let short = name.strip_prefix("asm_sysvec_").or_else(|| name.strip_prefix("asm_exc_"));
+    match symbols.address(name) {
+        Some(begin) if begin < entry => format!("{name}+{:#x}", entry - begin),
+        _ => short.unwrap_or(name).to_owned(),
+    }
+}
+
+fn preconditions(
+    seen: &HashMap<u64, u64>,
+    wanted: &Wanted<'_>,
+    symbols: &Symbols,
+    unmatched: u64,
+) -> Vec<Precondition> {
+    let of = |((name, function, what), at): (&(&str, &str, &str), Option<u64>)| {
+        let (holds, why) = match at.map(|at| seen.get(&at).copied().unwrap_or(0)) {
+            Some(0) => (Holds::Yes, format!("{function} was not called")),
+            Some(n) => (Holds::No, format!("{what} ({function}, {n} times)")),
+            // Kernels before 6.12 have no such server at all.
+            None if *name == "fair server" && symbols.address("dl_server_start").is_none() => {
+                (Holds::Yes, format!("this kernel has no {function}"))
+            }
+            None => (Holds::Unknown, format!("the kernel's symbols have no {function}")),
+        };
+        Precondition { name: (*name).to_owned(), holds, why }
+    };
+    let mut all: Vec<Precondition> = OUTSIDE.iter().zip(wanted.outside).map(of).collect();
+    let fixed = |name: &str, why: &str| Precondition {
+        name: name.to_owned(),
+        holds: Holds::Yes,
+        why: why.to_owned(),
+    };
+    all.push(fixed(
+        "steal",
+        "the guest's time is its instructions: a host that waits takes none of it",
+    ));
+    all.push(fixed("firmware (SMI)", "QEMU's machine raises no system management interrupt by itself, and its instructions would be counted"));
+    all.push(fixed("CPUs", "the guest has one"));
+    all.push(Precondition {
+        name: "interrupts' entries and returns".to_owned(),
+        holds: if unmatched == 0 { Holds::Yes } else { Holds::Unknown },
+        why: format!("{unmatched} returns belong to no entry that was seen"),
+    });
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::record::{LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, head, status};
+
+    const I: u8 = state::INTERRUPTS_OFF;
+    const P: u8 = state::PREEMPTION_OFF;
+    const R: u8 = state::RESCHED;
+    const TIMER: u64 = 0xffff_ffff_8100_1000;
+    const SCHEDULE: u64 = 0xffff_ffff_8100_2000;
+    const DEADLINE: u64 = 0xffff_ffff_8100_3000;
+    const OWN: u64 = 7;
+    const IDLE: u64 = 0x99;
+    const SYMBOLS: &str = "ffffffff81001000 T asm_sysvec_timer\nffffffff81002000 T __schedule\nffffffff81003000 T enqueue_task_dl\n";
+
+    fn log(records: &[(u64, u8, u8, u64)]) -> Cursor<Vec<u8>> {
+        let mut words = vec![0; LOG_HEAD_BYTES / 8];
+        (words[0], words[LOG_COUNT], words[LOG_STATUS]) =
+            (MAGIC, records.len() as u64, status::WHOLE);
+        words.extend(records.iter().flat_map(|(t, k, s, v)| [head(*t, *s, *k), *v]));
+        Cursor::new(words.iter().flat_map(|w| w.to_ne_bytes()).collect())
+    }
+
+    /// An interrupt wakes the thread within a section; then the thread sleeps, and the idle thread is woken.
+    fn records() -> Vec<(u64, u8, u8, u64)> {
+        use kind::{ENTER, HALT, LEAVE, POINT, RETURN, STATE, SWITCH, WAKE};
+        let s = TIMER;
+        vec![
+            (0, SWITCH, 0, 0x10),
+            (100, STATE, P, s),
+            (150, ENTER, P, TIMER),
+            (150, STATE, I | P, s),
+            (180, WAKE, I | P, OWN),
+            (190, STATE, I | P | R, s),
+            (200, STATE, P | R, s),
+            (200, LEAVE, P | R, s),
+            (300, STATE, R, s),
+            (310, STATE, P | R, s),
+            (320, POINT, P | R, SCHEDULE),
+            (330, STATE, I | P | R, s),
+            (340, STATE, I | P, s),
+            (350, SWITCH, I | P, OWN),
+            (360, STATE, P, s),
+            (400, STATE, 0, s),
+            (450, STATE, state::USER, s),
+            (450, RETURN, state::USER, OWN),
+            (460, STATE, I, s),
+            (470, STATE, 0, s),
+            (500, STATE, P, s),
+            (505, POINT, P, SCHEDULE),
+            (510, STATE, I | P, s),
+            (520, SWITCH, I | P, IDLE),
+            (530, STATE, P, s),
+            (600, HALT, P, s),
+            (700, ENTER, P, TIMER),
+            (700, STATE, I | P, s),
+            (740, STATE, P, s),
+            (740, LEAVE, P, s),
+            (790, POINT, P, SCHEDULE),
+            (800, STATE, I | P, s),
+            (810, SWITCH, I | P, OWN),
+            (820, STATE, P, s),
+            (830, STATE, 0, s),
+        ]
+    }
+
+    fn evidence_of(records: &[(u64, u8, u8, u64)]) -> Evidence {
+        let wakeup =
+            WakeAndWait { thread: OWN, due_ns: 145, free_ns: 150, user_ns: 450, latency_ns: 335 };
+        let wanted = Wanted {
+            window: (50, 1000),
+            wakeups: &[wakeup],
+            schedule: SCHEDULE,
+            idle_thread: IDLE,
+            outside: [Some(DEADLINE), None, None],
+            step_ns: 1,
+        };
+        evidence(&mut log(records), &wanted, &Symbols::parse(SYMBOLS)).unwrap()
+    }
+
+    #[test]
+    fn every_stretch_of_a_wake_up_is_in_one_variable() {
+        let found = evidence_of(&records());
+        let longest: Vec<_> = found.variables.iter().map(|v| (v.variable, v.ns, v.n)).collect();
+        assert_eq!(
+            longest,
+            [
+                (Variable::Poid, 150, 2),
+                (Variable::Paie, 10, 1),
+                (Variable::Psd, 90, 3),
+                (Variable::St, 70, 3),
+                (Variable::IdleIn, 70, 1),
+                (Variable::IdleOut, 50, 1),
+                (Variable::Timer, 5, 1),
+                (Variable::Return, 50, 1),
+                (Variable::Reading, 32, 1),
+            ]
+        );
+        let executed: Vec<_> = found.vectors[0].executions.iter().map(|e| e.ns).collect();
+        assert_eq!((found.vectors[0].name.as_str(), executed), ("timer", vec![50, 40]));
+        let observed = Observed { n: 1, scheduling_ns: 250, sample_ns: 335 };
+        assert_eq!(found.observed, observed);
+        assert!(found.preconditions.iter().any(|p| p.holds == Holds::Unknown));
+    }
+
+    #[test]
+    fn what_lies_outside_of_the_model_is_seen() {
+        let mut records = records();
+        records.insert(4, (160, kind::POINT, I | P, DEADLINE));
+        let found = evidence_of(&records);
+        let deadline = &found.preconditions[0];
+        assert_eq!((deadline.name.as_str(), deadline.holds), ("deadline tasks", Holds::No));
+    }
+}

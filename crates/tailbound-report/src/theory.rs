@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The theoretical bound on the scheduling latency, for people and scripts.
+//!
+//! Context: COLD. Units: ns in, text out.
+//! JSON: `record` (what it is computed from, [`TheoryRecord`]) and `answer` ([`Answer`]). The record alone is what
+//! `lab paths --theory --json` has as its member `theory`, and what `bound --theory` reads.
+//! Not here: the bound (`tailbound_stats::theory`).
+
+use serde_json::{Value, json};
+use tailbound_core::theory::{Holds, TheoryRecord};
+use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_stats::theory::{Answer, Model, remedies};
+
+use crate::table::Table;
+use crate::text::Style;
+use crate::text::ink::Ink;
+use crate::text::report::Page;
+
+/// What a reader wants to know first.
+#[must_use]
+pub fn sentence(record: &TheoryRecord, answer: &Answer) -> String {
+    if !answer.refused.is_empty() {
+        return format!("No theoretical bound: {}.", answer.refused.join("; "));
+    }
+    let Some(window) = answer.of(Model::Window) else { return "No theoretical bound.".to_owned() };
+    let (Some(latency), Some(sample)) = (window.latency_ns, window.sample_ns) else {
+        let why = window.refused.as_deref().unwrap_or("it was not computed");
+        return format!("No theoretical bound with interrupts as seen: {why}.");
+    };
+    let most = answer.terms.first().map_or_else(String::new, |t| {
+        let without = t.without_ns.map_or_else(String::new, |ns| {
+            format!(", and without it the bound would be {}", format_ns_i64(ns))
+        });
+        format!(" Most of it is {}: {}{without}.", t.name, format_ns_i64(t.ns))
+    });
+    format!(
+        "By theory, on paths that this load took, no wake-up is later than {} to the scheduler's return and {} as it is measured; the latest of {} took {} and {}.{most}",
+        format_ns_i64(latency),
+        format_ns_i64(sample),
+        grouped(record.observed.n),
+        format_ns_i64(record.observed.scheduling_ns),
+        format_ns_i64(record.observed.sample_ns),
+    )
+}
+
+fn variables(record: &TheoryRecord) -> Table {
+    let mut table = Table::new(&["longest", "observed", "variable", "from", "to"]);
+    table = table.with_words(&[2, 3, 4]);
+    for v in &record.variables {
+        let name = json!(v.variable).as_str().unwrap_or_default().to_owned();
+        let cells = [format_ns_i64(v.ns), grouped(v.n), name, v.from.clone(), v.to.clone()];
+        table.row(cells.to_vec());
+    }
+    table
+}
+
+fn interrupts(record: &TheoryRecord) -> Table {
+    let mut table = Table::new(&["longest", "count", "nearest", "interrupt"]).with_words(&[3]);
+    for i in &record.interrupts {
+        table.row(vec![
+            format_ns_i64(i.longest_ns),
+            grouped(i.n),
+            i.apart_ns.map_or_else(|| "once".to_owned(), format_ns_i64),
+            i.vector.clone(),
+        ]);
+    }
+    table
+}
+
+/// How many times the observed one.
+fn times(bound: i64, observed: i64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    let ratio = bound as f64 / observed.max(1) as f64;
+    format!("{ratio:.2}")
+}
+
+fn models(record: &TheoryRecord, answer: &Answer) -> Table {
+    let head = ["interrupts", "latency", "× observed", "sample", "× latest sample"];
+    let mut table = Table::new(&head).with_words(&[0]);
+    for m in &answer.models {
+        let mark = if m.model.holds_for_run() { "" } else { " *" };
+        let cell = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), format_ns_i64);
+        let ratio = |ns: Option<i64>, seen| ns.map_or_else(|| "-".to_owned(), |ns| times(ns, seen));
+        table.row(vec![
+            format!("{}{mark}", m.model.name()),
+            cell(m.latency_ns),
+            ratio(m.latency_ns, record.observed.scheduling_ns),
+            cell(m.sample_ns),
+            ratio(m.sample_ns, record.observed.sample_ns),
+        ]);
+    }
+    table
+}
+
+fn terms(answer: &Answer) -> Table {
+    let mut table = Table::new(&["takes", "bound without it", "term"]).with_words(&[2]);
+    for t in &answer.terms {
+        let without = t.without_ns.map_or_else(|| "-".to_owned(), format_ns_i64);
+        table.row(vec![format_ns_i64(t.ns), without, t.name.clone()]);
+    }
+    table
+}
+
+/// The bound's part of a page.
+pub(crate) fn section(page: &mut Page, record: &TheoryRecord, answer: &Answer) {
+    let put = |page: &mut Page, table: &Table| {
+        let lines = crate::blame::hanging(table, page.width());
+        page.raw(lines, Ink::Plain);
+    };
+    page.heading("Theoretical bound");
+    let ink = if answer.refused.is_empty() { Ink::Bold } else { Ink::Warn };
+    page.text(&sentence(record, answer), "  ", ink);
+    if !answer.models.is_empty() {
+        put(page, &models(record, answer));
+        for m in &answer.models {
+            if let Some(why) = &m.refused {
+                page.text(&format!("- {}: no bound: {why}.", m.model.name()), "  ", Ink::Plain);
+            }
+        }
+        let note = "Latency: until the scheduler returns. Sample: as a thread measures it. * supposes fewer interrupts than the run may have, and is no bound; it shows how much of the bound they are.";
+        page.text(note, "  ", Ink::Dim);
+    }
+    if !answer.terms.is_empty() {
+        page.heading("What it is made of");
+        put(page, &terms(answer));
+    }
+    page.heading("Variables, interrupts taken out");
+    put(page, &variables(record));
+    page.heading("Interrupts");
+    put(page, &interrupts(record));
+    page.heading("What must hold");
+    for p in &record.preconditions {
+        let (word, ink) = match p.holds {
+            Holds::Yes => ("holds", Ink::Plain),
+            Holds::No => ("does not hold", Ink::Warn),
+            Holds::Unknown => ("unknown", Ink::Warn),
+        };
+        page.text(&format!("- {}: {word}: {}", p.name, p.why), "  ", ink);
+    }
+    answer.assumptions.iter().for_each(|a| page.text(&format!("- {a}"), "  ", Ink::Dim));
+    let lower = remedies(answer, record);
+    if !lower.is_empty() {
+        page.heading("What would lower it");
+        lower.iter().for_each(|r| page.text(&format!("- {r}"), "  ", Ink::Plain));
+    }
+}
+
+/// On its own, for a terminal; `name` is the file's.
+#[must_use]
+pub fn text(record: &TheoryRecord, answer: &Answer, name: &str, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.text(&format!("{name}:"), "  ", Ink::Bold);
+    section(&mut page, record, answer);
+    page.finish()
+}
+
+/// For scripts.
+#[must_use]
+pub fn json(record: &TheoryRecord, answer: &Answer) -> Value {
+    json!({ "record": record, "answer": answer })
+}
+
+#[cfg(test)]
+mod tests {
+    use tailbound_core::theory::{Variable, VariableRecord};
+    use tailbound_stats::theory;
+
+    use super::*;
+
+    #[test]
+    fn a_page_names_the_term_and_no_colour_of_a_name_gets_through() {
+        let variable = |variable, ns| VariableRecord {
+            variable,
+            ns,
+            n: 3,
+            at_ns: 0,
+            from: "lock\u{1b}[31m".to_owned(),
+            to: "unlock".to_owned(),
+        };
+        let record = TheoryRecord {
+            variables: [(Variable::Poid, 5000), (Variable::Psd, 2000), (Variable::St, 1000)]
+                .map(|(v, ns)| variable(v, ns))
+                .to_vec(),
+            span_ns: 1_000_000,
+            curves_to_ns: 1_000_000,
+            ..TheoryRecord::default()
+        };
+        let answer = theory::answer(&record);
+        let text = text(&record, &answer, "a.json", Style::default());
+        for part in ["7.00 µs", "Most of it is POID", "What would lower it", "lock"] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The theoretical bound of real kernels: nothing that was observed lies above it.
+//!
+//! Context: COLD. Figures are of virtual time: the same on every host.
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+use super::{LOAD, Lab, STOCK};
+
+/// Models that hold for every wake-up of the run that they are from.
+const BOUNDS: [&str; 3] = ["window", "window-counts", "sporadic"];
+/// Variables without which there is no bound.
+const NEEDED: [&str; 4] = ["poid", "psd", "st", "return"];
+
+/// Of an answer of `lab paths --theory --json`.
+pub(super) fn holds(answer: &Value) -> anyhow::Result<()> {
+    let at = |path: &str| answer.pointer(path).cloned().unwrap_or_default();
+    let observed = |name: &str| at(&format!("/theory/observed/{name}")).as_i64();
+    let variables = at("/theory/variables");
+    for needed in NEEDED {
+        let there = variables.as_array().into_iter().flatten();
+        let mut there = there.filter(|v| v.get("variable").is_some_and(|name| name == needed));
+        ensure!(there.next().is_some(), "no {needed} in {variables}");
+    }
+    ensure!(at("/bound/refused").as_array().is_some_and(Vec::is_empty), "{}", at("/bound/refused"));
+    let models = at("/bound/models");
+    let mut bounds = 0;
+    for model in models.as_array().context("no models")? {
+        let name = model.get("model").and_then(Value::as_str).unwrap_or_default();
+        if !BOUNDS.contains(&name) {
+            continue;
+        }
+        for (bound, seen) in [("latency_ns", "scheduling_ns"), ("sample_ns", "sample_ns")] {
+            let seen = observed(seen).context("nothing observed")?;
+            ensure!(seen > 0, "nothing observed");
+            match model.get(bound).and_then(Value::as_i64) {
+                Some(ns) => ensure!(ns >= seen, "{name}: {seen} ns observed, above {ns}"),
+                None => ensure!(name != "window", "no bound: {model}"),
+            }
+        }
+        bounds += 1;
+    }
+    ensure!(bounds == BOUNDS.len(), "{models}");
+    Ok(())
+}
+
+impl Lab {
+    /// A kernel that does not preempt its own code; [`Lab::paths`] looks at the other.
+    pub(super) fn theory(&self) -> anyhow::Result<()> {
+        let words = ["lab", "paths", "--quiet", "--json", "--theory", "-k", STOCK, "-L", LOAD];
+        let text = self.answers(&[&words[..], &["-i", "1ms", "-D", "100ms"]].concat(), 0)?;
+        let answer = serde_json::from_str(&text).context("no JSON")?;
+        holds(&answer)?;
+        let file = self.folder.join("theory.json");
+        std::fs::write(&file, &text)?;
+        let again = self.answers(&["bound", "--json", "--theory", &file.to_string_lossy()], 0)?;
+        let again: Value = serde_json::from_str(&again).context("no JSON")?;
+        ensure!(
+            again.pointer("/theory/answer") == answer.pointer("/bound"),
+            "bound --theory says something else: {again}"
+        );
+        Ok(())
+    }
+}
