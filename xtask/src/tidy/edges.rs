@@ -29,6 +29,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-trace", &["core"]),
     ("tailbound-paths", &["core", "trace"]),
+    // Searches over any oracle: no kernel, file or process is known there, so that synthetic ones test it.
+    ("tailbound-bisect", &[]),
     ("tailbound-testing", &[]),
     ("tailbound-lab", &["sys", "core", "host", "import", "paths"]),
     ("tailbound-guest", &["sys", "core"]),
@@ -39,7 +41,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "tailbound",
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
-            "series", "trace", "paths", "lab", "guest", "tune", "rules",
+            "series", "trace", "paths", "bisect", "lab", "guest", "tune", "rules",
         ],
     ),
 ];
