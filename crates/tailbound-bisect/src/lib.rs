@@ -8,6 +8,7 @@
 //! oracle.rs   question, answer              ends.rs         where good ends and bad begins; the noise floor
 //! span.rs     ordered versions, with skips  differences.rs  from two lists of options to changes
 //! culprits.rs unordered changes             journal.rs      what was measured before, as JSON Lines
+//! judged.rs   a meter, a journal and a limit are an oracle
 //! ```
 //!
 //! Source: Zeller and Hildebrandt, *Simplifying and Isolating Failure-Inducing Input* (2002), for the guarantee
@@ -19,6 +20,7 @@ pub mod culprits;
 pub mod differences;
 pub mod ends;
 pub mod journal;
+pub mod judged;
 pub mod oracle;
 pub mod span;
 
@@ -26,5 +28,6 @@ pub use culprits::{Culprit, Culprits};
 pub use differences::{Difference, configurations, words};
 pub use ends::{Ends, EndsError, Limit};
 pub use journal::{Journal, JournalError, Measured, Step};
+pub use judged::{Judged, Meter, recall};
 pub use oracle::{Answer, Oracle};
 pub use span::Span;
