@@ -25,6 +25,9 @@ pub enum Measured {
 pub struct Step {
     /// What makes it this variant: words, a commit.
     pub key: String,
+    /// What a reader calls it, where that is shorter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The figure, or why there is none.
     pub measured: Measured,
     /// The run file beside the journal.
@@ -140,7 +143,7 @@ mod tests {
         for (key, measured) in
             [("", Measured::ValueNs(7)), ("a \"b\"", Measured::Unfit("no boot".to_owned()))]
         {
-            journal.add(Step { key: key.to_owned(), measured, run: None, note: None });
+            journal.add(Step { key: key.to_owned(), title: None, measured, run: None, note: None });
         }
         journal
     }

@@ -119,7 +119,13 @@ mod tests {
                 let noise = if *is_control { 7 } else { 0 };
                 let ns = i64::try_from(100 + 10 * set.len()).unwrap() + late + noise;
                 let measured = Measured::ValueNs(ns);
-                journal.add(Step { key: key.clone(), measured, run: None, note: None });
+                journal.add(Step {
+                    key: key.clone(),
+                    title: None,
+                    measured,
+                    run: None,
+                    note: None,
+                });
                 self.measured.push(key);
             }
             Ok(())

@@ -228,6 +228,12 @@ impl Sparse {
         windows
     }
 
+    /// The record without call trees, where no full run is made.
+    #[must_use]
+    pub fn record(self) -> PathsRecord {
+        self.record
+    }
+
     /// The whole record, with what was executed, from the log of the full run.
     ///
     /// # Errors

@@ -71,6 +71,9 @@ pub(crate) enum Command {
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),
+    /// Find what made a kernel later, in the lab: boot options, loads, settings, kernels, commits, configuration options
+    #[command(subcommand)]
+    Bisect(crate::cli_bisect::Bisect),
     /// Find what is wrong with this machine for real-time work, and the exact fix; changes nothing
     Check(Lazy<crate::cli_check::CheckArgs>),
     /// Capture what the checks read into one file, to check a board from a desk

@@ -5,12 +5,14 @@
 //! JSON, schema `tailbound-paths/1` (members are added, never renamed or removed): `schema`, `kernel`, and the members
 //! of [`PathsRecord`].
 
+mod grown;
 mod remedy;
 
 use serde_json::{Value, json};
 use tailbound_core::paths::{PathsRecord, SectionKind, SectionRecord, TreeLine, WakeUpRecord};
 use tailbound_core::units::{format_ns_i64, grouped};
 
+pub use self::grown::{Grown, grown};
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
@@ -23,7 +25,7 @@ const ROWS: usize = 5;
 const LINES: usize = 24;
 const POINTS: usize = 12;
 
-fn title(kind: SectionKind) -> &'static str {
+pub(crate) fn title(kind: SectionKind) -> &'static str {
     match kind {
         SectionKind::InterruptsOff => "Interrupts disabled",
         SectionKind::PreemptionOff => "Preemption disabled",
@@ -72,7 +74,7 @@ pub fn sentence(paths: &PathsRecord) -> String {
     )
 }
 
-fn place(from: &str, to: &str) -> String {
+pub(crate) fn place(from: &str, to: &str) -> String {
     if from == to { from.to_owned() } else { format!("{from} to {to}") }
 }
 

@@ -93,7 +93,7 @@ impl<'a> Bench<'a> {
     }
 
     /// How runs are made.
-    pub(super) fn means<'b>(&'b self, emulator: &'b Emulator) -> Means<'b> {
+    pub(in crate::cmd) fn means<'b>(&'b self, emulator: &'b Emulator) -> Means<'b> {
         Means {
             emulator,
             store: &self.store,
@@ -103,8 +103,13 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Did Ctrl-C come?
+    pub(in crate::cmd) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     /// Ends the guests if Ctrl-C came.
-    pub(super) fn hear(&self) {
+    pub(in crate::cmd) fn hear(&self) {
         if self.signals.wait(0).is_some() {
             self.stop.store(true, Ordering::Relaxed);
         }

@@ -7,10 +7,10 @@ mod cache;
 pub(super) mod cells;
 mod kernel;
 mod matrix;
-mod paths;
-mod progress;
+pub(super) mod paths;
+pub(super) mod progress;
 mod repeat;
-mod request;
+pub(super) mod request;
 pub(super) mod run;
 
 use std::process::ExitCode;

@@ -6,8 +6,9 @@
 use std::io::BufReader;
 use std::process::ExitCode;
 
+use tailbound_core::paths::PathsRecord;
 use tailbound_core::{Run, runfile};
-use tailbound_lab::paths;
+use tailbound_lab::{Cell, Emulator, paths};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_trace::symbols::Symbols;
@@ -29,17 +30,54 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     let [one] = labelled.as_slice() else {
         return Err(Failure::usage("lab paths looks at one kernel with one load at a time"));
     };
-    paths::plugin(&emulator)?;
-    let means = bench.means(&emulator);
     let mut shown = Shown::new(args.host.quiet, 4);
+    let looked = look(&bench, &emulator, &one.cell, Depth::Trees, &mut shown)?;
+    shown.clear();
+    if args.host.json {
+        let mut answer = tailbound_report::paths::json(&looked.record, &one.kernel);
+        answer["lab_cost"] = looked.cost;
+        say::answer_json(&answer)?;
+    } else {
+        let style = say::style(&args.host.color.when);
+        say::answer_in(&tailbound_report::paths::text(&looked.record, &one.kernel, style), style)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How much of a run is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cmd) enum Depth {
+    /// Sections and wake-ups.
+    Sections,
+    /// Also what the longest and the latest of them executed.
+    Trees,
+}
+
+/// A run that was looked at.
+pub(in crate::cmd) struct Looked {
+    pub(in crate::cmd) run: Run,
+    pub(in crate::cmd) record: PathsRecord,
+    cost: serde_json::Value,
+}
+
+/// Makes the run of a cell whose job keeps raw samples, as always and watched, and checks the one against the other.
+pub(in crate::cmd) fn look(
+    bench: &Bench<'_>,
+    emulator: &Emulator,
+    cell: &Cell,
+    depth: Depth,
+    shown: &mut Shown,
+) -> Result<Looked, Failure> {
+    paths::plugin(emulator)?;
+    let means = bench.means(emulator);
     let mut progress = |p| {
         shown.progress(0, p);
         bench.hear();
     };
-    let symbols = paths::symbols(&one.cell, &means, &mut progress)?;
+    let symbols = paths::symbols(cell, &means, &mut progress)?;
     let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
-    let plain = tailbound_lab::run(&one.cell, &means, &mut progress)?;
-    let (sparse, mut log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
+    let plain = tailbound_lab::run(cell, &means, &mut progress)?;
+    let (sparse, mut log) = paths::watched(cell, &means, &plan, &mut progress)?;
     let same = cells::bytes(&plain.run)? == cells::bytes(&sparse.run)?;
     if !same {
         return Err(Failure::cannot(
@@ -51,28 +89,26 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     let samples = Samples {
         start_ns: start(&plain.run)?,
         latencies_ns: &latencies_ns,
-        step_ns: 1 << one.cell.shift,
+        step_ns: 1 << cell.shift,
     };
     let found =
         Sparse::of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
     drop(log);
-    let plan = plan.full(&found.windows());
-    let (full, log) = paths::watched(&one.cell, &means, &plan, &mut progress)?;
-    let record = found.full(BufReader::new(log), &names).map_err(Failure::cannot)?;
-    shown.clear();
-    if args.host.json {
-        let mut answer = tailbound_report::paths::json(&record, &one.kernel);
-        answer["lab_cost"] = serde_json::json!({
-            "plain": cells::cost(&plain.cost),
-            "sparse": cells::cost(&sparse.cost),
-            "full": cells::cost(&full.cost),
-        });
-        say::answer_json(&answer)?;
-    } else {
-        let style = say::style(&args.host.color.when);
-        say::answer_in(&tailbound_report::paths::text(&record, &one.kernel, style), style)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let (record, full) = match depth {
+        Depth::Sections => (found.record(), serde_json::Value::Null),
+        Depth::Trees => {
+            let plan = plan.full(&found.windows());
+            let (full, log) = paths::watched(cell, &means, &plan, &mut progress)?;
+            let record = found.full(BufReader::new(log), &names).map_err(Failure::cannot)?;
+            (record, cells::cost(&full.cost))
+        }
+    };
+    let cost = serde_json::json!({
+        "plain": cells::cost(&plain.cost),
+        "sparse": cells::cost(&sparse.cost),
+        "full": full,
+    });
+    Ok(Looked { run: plain.run, record, cost })
 }
 
 /// All samples of the only thread, as they were measured.
