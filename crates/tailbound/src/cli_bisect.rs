@@ -27,6 +27,10 @@ pub(crate) enum Bisect {
     Append(Lazy<BisectAppendArgs>),
     /// Kernels by name, in order from good to bad
     Kernels(Lazy<BisectKernelsArgs>),
+    /// Commits of a git tree, each built and booted; those that do neither are passed over
+    Commits(Lazy<BisectCommitsArgs>),
+    /// Options of a kernel's configuration, between two .config files; each set built
+    Config(Lazy<BisectConfigArgs>),
 }
 
 /// How it is searched.
@@ -106,6 +110,57 @@ pub(crate) struct BisectKernelsArgs {
     /// Kernels in order, as `lab run --kernel` names them: the first is good, the last is bad
     #[arg(required = true, num_args = 2.., value_name = "KERNEL")]
     pub(crate) kernels: Vec<String>,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) subject: SubjectArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+}
+
+/// Arguments of `bisect commits`.
+#[derive(Debug, Args)]
+#[command(after_help = BISECT_HELP)]
+pub(crate) struct BisectCommitsArgs {
+    /// A git tree; only read: builds are made in the folder of the search
+    #[arg(long, value_name = "FOLDER", help_heading = "Search")]
+    pub(crate) tree: PathBuf,
+    /// A commit that is good
+    #[arg(long, value_name = "COMMIT", help_heading = "Search")]
+    pub(crate) good: String,
+    /// A later one that is bad
+    #[arg(long, value_name = "COMMIT", help_heading = "Search")]
+    pub(crate) bad: String,
+    /// Configuration of the kernels, instead of the small one for guests
+    #[arg(long, value_name = "FILE", help_heading = "Build")]
+    pub(crate) kernel_config: Option<PathBuf>,
+    /// Configuration fragments by name or file, as `lab kernel build` takes them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Build")]
+    pub(crate) fragment: Vec<String>,
+    /// Build with a shell command instead: it runs in the commit's files and leaves a kernel image at {image}; {tree} and {commit} are filled in too
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["kernel_config", "fragment"], help_heading = "Build")]
+    pub(crate) build: Option<String>,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) subject: SubjectArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+}
+
+/// Arguments of `bisect config`.
+#[derive(Debug, Args)]
+#[command(after_help = BISECT_HELP)]
+pub(crate) struct BisectConfigArgs {
+    /// A kernel's source: a folder, a git tree or an archive
+    #[arg(long, value_name = "SOURCE", help_heading = "Search")]
+    pub(crate) source: PathBuf,
+    /// A configuration that is good
+    #[arg(long, value_name = "FILE", help_heading = "Search")]
+    pub(crate) good: PathBuf,
+    /// One that is bad
+    #[arg(long, value_name = "FILE", help_heading = "Search")]
+    pub(crate) bad: PathBuf,
     #[command(flatten)]
     pub(crate) search: SearchArgs,
     #[command(flatten)]

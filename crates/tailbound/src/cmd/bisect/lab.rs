@@ -45,6 +45,7 @@ struct Open {
     /// The latest so far.
     worst: Option<(i64, Run, Vec<u8>)>,
     unfit: Option<String>,
+    note: Option<String>,
 }
 
 /// The one cell that a request comes to.
@@ -91,7 +92,7 @@ impl<V> Lab<'_, V> {
             title: Some(open.title),
             measured: Measured::Unfit("it did not measure".to_owned()),
             run: None,
-            note: None,
+            note: open.note,
         };
         match (open.unfit, open.worst) {
             (Some(why), _) => step.measured = Measured::Unfit(why),
@@ -143,6 +144,7 @@ impl<V> Lab<'_, V> {
                 left: 0,
                 worst: one.worst.take(),
                 unfit: one.unfit.take(),
+                note: one.note.take(),
             };
             // A signal ends guests as a failure of theirs would look.
             if self.bench.is_stopped() {
@@ -226,7 +228,14 @@ impl<T, V: Variants<T>> Meter<T> for Lab<'_, V> {
                 cells.push((open.len(), self.cell(&request, more)?));
             }
             let left = self.search.seeds;
-            open.push(Open { key, title, left, worst: None, unfit: None });
+            open.push(Open {
+                key,
+                title,
+                left,
+                worst: None,
+                unfit: None,
+                note: self.variants.note(),
+            });
         }
         if open.is_empty() {
             return Ok(());

@@ -22,6 +22,7 @@ use crate::say::Failure;
 
 /// What every search is given.
 pub(super) struct Way<'a> {
+    pub(super) bench: &'a Bench<'a>,
     pub(super) kind: &'static str,
     pub(super) search: &'a SearchArgs,
     pub(super) host: &'a HostArgs,
@@ -60,7 +61,7 @@ fn with_ends<T: Clone, V: Variants<T>>(
     way: &Way<'_>,
     base: &Request,
     what: &str,
-    variants: V,
+    make: &mut dyn FnMut(&Path) -> Result<V, Failure>,
     (good, bad, about): (T, T, usize),
     go: &mut dyn FnMut(&mut Lab<'_, V>, &mut Journal, Limit) -> (Found<T>, Result<(), Failure>),
 ) -> Result<ExitCode, Failure> {
@@ -75,9 +76,9 @@ fn with_ends<T: Clone, V: Variants<T>>(
             "bisect --kvm: in real time of a shared host one run answers nothing; leave it out",
         ));
     }
-    let bench = Bench::open(way.host)?;
+    let bench = way.bench;
     let emulator = bench.ready(base)?;
-    let subject = subject(way, base, what, &bench, &emulator)?;
+    let subject = subject(way, base, what, bench, &emulator)?;
     let (folder, mut journal) = folder::open(way.search, &subject)?;
     let recalled = journal.steps().len();
     let mut ends = vec![(good.clone(), false), (bad.clone(), false)];
@@ -85,13 +86,13 @@ fn with_ends<T: Clone, V: Variants<T>>(
         ends.extend([(good.clone(), true), (bad.clone(), true)]);
     }
     let mut lab = Lab {
-        bench: &bench,
+        bench,
         emulator: &emulator,
         search: way.search,
         host: way.host,
         measure,
         folder: &folder,
-        variants,
+        variants: make(&folder)?,
         limit: None,
         about: about + ends.len(),
     };
@@ -166,7 +167,7 @@ pub(super) fn among_changes<V: Variants<Vec<usize>>>(
     way: &Way<'_>,
     base: &Request,
     what: &str,
-    variants: V,
+    make: &mut dyn FnMut(&Path) -> Result<V, Failure>,
     n: usize,
     name: impl Fn(&V, usize) -> String,
 ) -> Result<ExitCode, Failure> {
@@ -174,7 +175,7 @@ pub(super) fn among_changes<V: Variants<Vec<usize>>>(
     let halves = usize::try_from(Span::new(0, n).about()).unwrap_or(0);
     // The change alone, and the rest without it.
     let about = if n > 1 { halves + 2 } else { 0 };
-    with_ends(way, base, what, variants, (Vec::new(), all, about), &mut |lab, journal, limit| {
+    with_ends(way, base, what, make, (Vec::new(), all, about), &mut |lab, journal, limit| {
         let mut culprits = Culprits::new(n);
         let ended = culprits.search(&mut Judged { meter: lab, journal, limit });
         let names = |of: &[usize]| -> Vec<String> {
@@ -222,12 +223,12 @@ pub(super) fn in_order<V: Variants<usize>>(
     way: &Way<'_>,
     base: &Request,
     what: &str,
-    variants: V,
+    make: &mut dyn FnMut(&Path) -> Result<V, Failure>,
     last: usize,
     plural: &str,
 ) -> Result<ExitCode, Failure> {
     let about = usize::try_from(Span::new(0, last).about()).unwrap_or(0);
-    with_ends(way, base, what, variants, (0, last, about), &mut |lab, journal, limit| {
+    with_ends(way, base, what, make, (0, last, about), &mut |lab, journal, limit| {
         let mut span = Span::new(0, last);
         let ended = span.narrow(&mut Judged { meter: lab, journal, limit });
         let title = |at: usize| lab.variants.title(&at, false);

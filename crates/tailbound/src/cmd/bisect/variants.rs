@@ -44,6 +44,21 @@ pub(super) trait Variants<T> {
 
     /// What the lab is asked for; it may have to be built first.
     fn request(&mut self, at: &T, is_control: bool) -> Result<Request, Unmade>;
+
+    /// What is worth knowing about the last one.
+    fn note(&mut self) -> Option<String> {
+        None
+    }
+}
+
+/// A title for some of `all` changes.
+pub(super) fn several(names: &[String], all: usize) -> String {
+    match names {
+        [] => "none of them".to_owned(),
+        few if few.len() <= NAMED => few.join(" and "),
+        [first, .., last] => format!("{} of {all}: {first} … {last}", names.len()),
+        [one] => one.clone(),
+    }
 }
 
 /// Behind a title.
@@ -136,14 +151,7 @@ impl Variants<Vec<usize>> for Options {
 
     fn title(&self, at: &Vec<usize>, is_control: bool) -> String {
         let names: Vec<String> = at.iter().map(|i| self.name(*i)).collect();
-        let title = match names.as_slice() {
-            [] => "none of them".to_owned(),
-            few if few.len() <= NAMED => few.join(" and "),
-            [first, .., last] => {
-                format!("{} of {}: {first} … {last}", names.len(), self.count())
-            }
-            [one] => one.clone(),
-        };
+        let title = several(&names, self.count());
         controlled(title, is_control)
     }
 
