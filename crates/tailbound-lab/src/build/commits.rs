@@ -188,6 +188,7 @@ mod tests {
             let e = commits.between(good, bad).unwrap_err();
             assert!(e.to_string().contains(says) && e.exit_status() == 2, "{e}");
         }
-        assert!(Commits::open(room.path()).unwrap_err().to_string().contains("no git tree"));
+        let none = Commits::open(none.path()).unwrap_err();
+        assert!(none.to_string().contains("no git tree"), "{none}");
     }
 }

@@ -9,6 +9,7 @@
 //! When the archive has moved on to other kernels, that is said and counted as skipped, and
 //! everything else is still checked.
 
+mod bisected;
 mod blamed;
 mod paths;
 mod tuned;
@@ -108,6 +109,12 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("an experiment keeps the change that helps", lab.experiment());
     tally.absorb(lab.culprits());
     tally.add("paths of a run are exact", lab.paths());
+    tally.add("the boot option that made it later is found among 17", lab.option_found());
+    if exec::exists("git") {
+        tally.add("the commit that made it later is found among 64", lab.commit_found());
+    } else {
+        tally.skip("lab", "commits", "there is no git");
+    }
     tally.absorb(lab.golden(project)?);
     tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
     tally.absorb(lab.provers()?);

@@ -27,6 +27,7 @@ use crate::cli_bisect::{
 use crate::cli_lab::{HostArgs, SubjectArgs};
 use crate::cmd::lab::cells::Bench;
 use crate::cmd::lab::request;
+use crate::cmd::tune;
 use crate::say::Failure;
 
 /// `tailbound bisect`
@@ -41,7 +42,8 @@ pub(crate) fn bisect(what: &Bisect) -> Result<ExitCode, Failure> {
 
 fn append(args: &BisectAppendArgs) -> Result<ExitCode, Failure> {
     let base = request::of(&args.subject, &args.host)?;
-    if !base.tune.is_empty() && !(args.good_set.is_empty() && args.bad_set.is_empty()) {
+    let sets = !args.good_set.is_empty() || !args.bad_set.is_empty();
+    if sets && !base.tune.is_empty() {
         return Err(Failure::usage("--tune and --good-set or --bad-set: give one of them"));
     }
     if base.kernels.len() != 1 {
@@ -57,7 +59,13 @@ fn append(args: &BisectAppendArgs) -> Result<ExitCode, Failure> {
             [&bad, &args.bad_load, &args.bad_set],
         )
     };
-    let n = options()?.count();
+    let made = options()?;
+    let n = made.count();
+    if !made.set.differences.is_empty() {
+        // A setting that is none is told before anything boots.
+        tune::profile_of("bisect", &[&args.good_set[..], &args.bad_set].concat())?;
+    }
+    search::readable(&args.search, &base)?;
     let bench = Bench::open(&args.host)?;
     let way = Way { bench: &bench, kind: "append", search: &args.search, host: &args.host };
     let what = format!("{good:?} {bad:?} {:?} {:?}", args.good_load, args.bad_load);
@@ -77,6 +85,7 @@ fn kernels(args: &BisectKernelsArgs) -> Result<ExitCode, Failure> {
     let why = "the kernels of `bisect kernels` are given in their order, without a flag";
     let mut base = without_kernel(&args.subject, &args.host, why)?;
     base.kernels.clone_from(&args.kernels);
+    search::readable(&args.search, &base)?;
     let bench = Bench::open(&args.host)?;
     let way = Way { bench: &bench, kind: "kernels", search: &args.search, host: &args.host };
     let last = args.kernels.len().saturating_sub(1);
@@ -99,6 +108,7 @@ fn commits(args: &BisectCommitsArgs) -> Result<ExitCode, Failure> {
     let config = args.kernel_config.as_deref().map(hash::of_file).transpose()?;
     let ids: Vec<&str> = all.iter().map(|c| c.id.as_str()).collect();
     let what = format!("{ids:?} {config:?} {:?} {:?}", args.fragment, args.build);
+    search::readable(&args.search, &base)?;
     let bench = Bench::open(&args.host)?;
     let way = Way { bench: &bench, kind: "commits", search: &args.search, host: &args.host };
     let arch = base.arch()?;
@@ -149,6 +159,7 @@ fn config(args: &BisectConfigArgs) -> Result<ExitCode, Failure> {
         )));
     }
     let what = format!("{} {good:?} {differences:?}", args.source.display());
+    search::readable(&args.search, &base)?;
     let bench = Bench::open(&args.host)?;
     let way = Way { bench: &bench, kind: "config", search: &args.search, host: &args.host };
     let arch = base.arch()?;

@@ -35,6 +35,9 @@ pub(super) struct Measurements {
     pub(super) controls: Vec<Step>,
 }
 
+/// What was found, and why it ended before its end.
+type Searched<T> = (Found<T>, Result<(), Failure>);
+
 /// Everything that a figure depends on, so that a journal is never gone on with by another search.
 fn subject(
     way: &Way<'_>,
@@ -56,6 +59,25 @@ fn subject(
     Ok(format!("{} {}", way.kind, hash.get(..16).unwrap_or(&hash)))
 }
 
+/// The measure and the limit; refuses what cannot be searched before anything boots.
+pub(super) fn readable(
+    search: &SearchArgs,
+    base: &Request,
+) -> Result<(Measure, Option<i64>), Failure> {
+    let measure: Measure = search.measure.parse()?;
+    let asked = search.limit.as_deref().map(units::parse_ns).transpose();
+    let asked = asked.map_err(|e| Failure::usage(format!("--limit: {e}")))?;
+    if base.kvm {
+        return Err(Failure::usage(
+            "bisect --kvm: in real time of a shared host one run answers nothing; leave it out",
+        ));
+    }
+    if measure == Measure::Section {
+        tailbound_lab::paths::possible(base.arch()?, base.kvm, base.smp.unwrap_or(1))?;
+    }
+    Ok((measure, asked))
+}
+
 /// What is the same for every kind: the lab, the folder, the ends; then `go` searches and answers.
 fn with_ends<T: Clone, V: Variants<T>>(
     way: &Way<'_>,
@@ -63,19 +85,9 @@ fn with_ends<T: Clone, V: Variants<T>>(
     what: &str,
     make: &mut dyn FnMut(&Path) -> Result<V, Failure>,
     (good, bad, about): (T, T, usize),
-    go: &mut dyn FnMut(&mut Lab<'_, V>, &mut Journal, Limit) -> (Found<T>, Result<(), Failure>),
+    go: &mut dyn FnMut(&mut Lab<'_, V>, &mut Journal, Limit) -> Searched<T>,
 ) -> Result<ExitCode, Failure> {
-    let measure: Measure = way.search.measure.parse()?;
-    let asked = way.search.limit.as_deref().map(units::parse_ns).transpose();
-    let asked = asked.map_err(|e| Failure::usage(format!("--limit: {e}")))?;
-    if measure == Measure::Section {
-        tailbound_lab::paths::possible(base.arch()?, base.kvm, base.smp.unwrap_or(1))?;
-    }
-    if base.kvm {
-        return Err(Failure::usage(
-            "bisect --kvm: in real time of a shared host one run answers nothing; leave it out",
-        ));
-    }
+    let (measure, asked) = readable(way.search, base)?;
     let bench = way.bench;
     let emulator = bench.ready(base)?;
     let subject = subject(way, base, what, bench, &emulator)?;
