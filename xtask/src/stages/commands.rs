@@ -90,6 +90,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound watch ", "a program of the reader's: tests/cli/watch.rs, tests/rules"),
     ("tailbound tasks ", "a run of such a program: tests/cli/tasks.rs"),
     ("tailbound lab ", "real kernels: the stage `lab`"),
+    ("tailbound bisect ", "real kernels: the stage `lab`; tests/cli/bisect.rs"),
     ("tailbound decide lab/", "runs of real kernels: the stage `lab`"),
     ("tailbound decide rt-6.12.jsonl ", "runs of two systems: tests/cli/decide.rs"),
     ("tailbound decide rt.jsonl ", "runs of two systems: tests/cli/decide.rs"),
