@@ -85,7 +85,7 @@ fn with_ends<T: Clone, V: Variants<T>>(
     what: &str,
     make: &mut dyn FnMut(&Path) -> Result<V, Failure>,
     (good, bad, about): (T, T, usize),
-    go: &mut dyn FnMut(&mut Lab<'_, V>, &mut Journal, Limit) -> Searched<T>,
+    go: impl FnOnce(&mut Lab<'_, V>, &mut Journal, Limit) -> Searched<T>,
 ) -> Result<ExitCode, Failure> {
     let (measure, asked) = readable(way.search, base)?;
     let bench = way.bench;
@@ -187,7 +187,7 @@ pub(super) fn among_changes<V: Variants<Vec<usize>>>(
     let halves = usize::try_from(Span::new(0, n).about()).unwrap_or(0);
     // The change alone, and the rest without it.
     let about = if n > 1 { halves + 2 } else { 0 };
-    with_ends(way, base, what, make, (Vec::new(), all, about), &mut |lab, journal, limit| {
+    with_ends(way, base, what, make, (Vec::new(), all, about), |lab, journal, limit| {
         let mut culprits = Culprits::new(n);
         let ended = culprits.search(&mut Judged { meter: lab, journal, limit });
         let names = |of: &[usize]| -> Vec<String> {
@@ -240,7 +240,7 @@ pub(super) fn in_order<V: Variants<usize>>(
     plural: &str,
 ) -> Result<ExitCode, Failure> {
     let about = usize::try_from(Span::new(0, last).about()).unwrap_or(0);
-    with_ends(way, base, what, make, (0, last, about), &mut |lab, journal, limit| {
+    with_ends(way, base, what, make, (0, last, about), |lab, journal, limit| {
         let mut span = Span::new(0, last);
         let ended = span.narrow(&mut Judged { meter: lab, journal, limit });
         let title = |at: usize| lab.variants.title(&at, false);
