@@ -185,7 +185,10 @@ mod tests {
         Record { t_ns, state, kind, value }
     }
 
-    fn run(records: &[Record]) -> (Vec<(u64, i64, i64, i64)>, u64, u64) {
+    /// Vector, begin, time taken, and time with what it called.
+    type One = (u64, i64, i64, i64);
+
+    fn run(records: &[Record]) -> (Vec<One>, u64, u64) {
         // Entries below 0x100 are exceptions.
         let mut all = Interrupts::new(0x5, |entry| entry >= 0x100);
         let mut seen = Vec::new();

@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 pub mod bins;
+pub mod bisect;
 pub mod blame;
 pub mod bound;
 pub mod brief;

@@ -73,6 +73,9 @@ pub(crate) enum Command {
     Lab(crate::cli_lab::Lab),
     /// Search for the worst workload of a kernel in the lab, and shrink it to a command that anybody can repeat
     Hunt(Lazy<crate::cli_hunt::HuntArgs>),
+    /// Find what made a kernel later, in the lab: boot options, loads, settings, kernels, commits, configuration options
+    #[command(subcommand)]
+    Bisect(crate::cli_bisect::Bisect),
     /// Find what is wrong with this machine for real-time work, and the exact fix; changes nothing
     Check(Lazy<crate::cli_check::CheckArgs>),
     /// Capture what the checks read into one file, to check a board from a desk

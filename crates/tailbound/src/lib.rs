@@ -8,6 +8,7 @@
 
 mod caller;
 mod cli;
+mod cli_bisect;
 mod cli_blame;
 mod cli_bound;
 mod cli_campaign;

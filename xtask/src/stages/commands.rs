@@ -91,6 +91,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound tasks ", "a run of such a program: tests/cli/tasks.rs"),
     ("tailbound lab ", "real kernels: the stage `lab`"),
     ("tailbound hunt ", "half an hour with real kernels: the stage `lab` makes a short one"),
+    ("tailbound bisect ", "real kernels: the stage `lab`; tests/cli/bisect.rs"),
     ("tailbound decide lab/", "runs of real kernels: the stage `lab`"),
     ("tailbound decide rt-6.12.jsonl ", "runs of two systems: tests/cli/decide.rs"),
     ("tailbound decide rt.jsonl ", "runs of two systems: tests/cli/decide.rs"),

@@ -30,6 +30,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-trace", &["core"]),
     ("tailbound-paths", &["core", "trace"]),
     ("tailbound-hunt", &["core"]),
+    // Searches over any oracle: no kernel, file or process is known there, so that synthetic ones test it.
+    ("tailbound-bisect", &[]),
     ("tailbound-testing", &[]),
     ("tailbound-lab", &["sys", "core", "host", "import", "paths"]),
     ("tailbound-guest", &["sys", "core"]),
@@ -40,7 +42,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "tailbound",
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
-            "series", "trace", "paths", "hunt", "lab", "guest", "tune", "rules",
+            "series", "trace", "paths", "bisect", "hunt", "lab", "guest", "tune", "rules",
         ],
     ),
 ];

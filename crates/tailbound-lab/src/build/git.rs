@@ -28,7 +28,7 @@ pub(crate) struct Worktree {
     tip_file: PathBuf,
 }
 
-fn git(folder: &Path) -> Tool {
+pub(super) fn git(folder: &Path) -> Tool {
     Tool::new("env")
         .args(["-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE"])
         .args([

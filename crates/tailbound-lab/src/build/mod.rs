@@ -3,6 +3,7 @@
 //!
 //! Context: COLD. Not here: booting them.
 
+mod commits;
 mod configure;
 mod fragment;
 mod git;
@@ -10,12 +11,14 @@ mod kconfig;
 mod make;
 mod product;
 mod request;
+pub mod script;
 mod series;
 mod source;
 mod suite;
 mod toolchain;
 mod work;
 
+pub use self::commits::{Commit, Commits};
 pub use self::fragment::{FRAGMENTS, Fragment};
 pub use self::make::Compiling;
 pub use self::product::{BuildManifest, builds, kernel};

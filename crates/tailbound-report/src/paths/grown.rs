@@ -38,6 +38,16 @@ pub struct Compared {
     pub functions: Vec<Grown>,
 }
 
+impl Compared {
+    /// Sections that are longer than before, or are among the longest now and were not.
+    #[must_use]
+    pub fn longer(self) -> Vec<Grown> {
+        let mut all = self.sections;
+        all.retain(|g| g.now_ns > g.before_ns);
+        all
+    }
+}
+
 fn changed<K: Ord>(
     before: BTreeMap<K, i64>,
     mut now: BTreeMap<K, i64>,

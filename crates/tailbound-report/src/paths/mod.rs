@@ -25,7 +25,7 @@ use tailbound_core::units::{format_ns_i64, grouped};
 /// Version of the JSON answer.
 pub const SCHEMA: &str = "tailbound-paths/1";
 
-fn title(kind: SectionKind) -> &'static str {
+pub(crate) fn title(kind: SectionKind) -> &'static str {
     match kind {
         SectionKind::InterruptsOff => "Interrupts disabled",
         SectionKind::PreemptionOff => "Preemption disabled",
@@ -70,7 +70,7 @@ pub fn sentence(paths: &PathsRecord) -> String {
     )
 }
 
-fn place(from: &str, to: &str) -> String {
+pub(crate) fn place(from: &str, to: &str) -> String {
     if from == to { from.to_owned() } else { format!("{from} to {to}") }
 }
 

@@ -4,6 +4,7 @@
 //! Context: COLD.
 
 mod benchmark;
+mod bisect;
 mod blame;
 mod blame_trace;
 mod bound;
@@ -81,6 +82,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Plan(args) => plan::plan(&args),
         Command::Hunt(args) => hunt::hunt(&args),
         Command::Lab(lab) => lab::lab(&lab),
+        Command::Bisect(what) => bisect::bisect(&what),
         Command::Tune(what) => tune::tune(&what),
         Command::Campaign(what) => campaign::campaign(&what),
         Command::Completions { shell } => {

@@ -31,6 +31,7 @@
 #[path = "../../../tailbound-import/tests/import/altered.rs"]
 mod altered;
 mod apart;
+mod bisect;
 mod blame;
 mod blame_trace;
 mod bounds;

@@ -9,6 +9,7 @@
 //! When the archive has moved on to other kernels, that is said and counted as skipped, and
 //! everything else is still checked.
 
+mod bisected;
 mod blamed;
 mod hunted;
 mod paths;
@@ -112,6 +113,12 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("paths of a run are exact", lab.paths());
     tally.add("a hunt repeats, goes on, and leaves a command that shows the same", lab.hunted());
     tally.add("the theoretical bound of a stock kernel holds", lab.theory());
+    tally.add("the boot option that made it later is found among 17", lab.option_found());
+    if exec::exists("git") {
+        tally.add("the commit that made it later is found among 64", lab.commit_found());
+    } else {
+        tally.skip("lab", "commits", "there is no git");
+    }
     tally.absorb(lab.golden(project)?);
     tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
     tally.absorb(lab.provers()?);

@@ -103,6 +103,11 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Did Ctrl-C come?
+    pub(in crate::cmd) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     /// Ends the guests if Ctrl-C came.
     pub(in crate::cmd) fn hear(&self) {
         if self.signals.wait(0).is_some() {

@@ -8,9 +8,9 @@ pub(super) mod cells;
 mod kernel;
 mod matrix;
 mod paths;
-mod progress;
+pub(super) mod progress;
 mod repeat;
-mod request;
+pub(super) mod request;
 pub(super) mod run;
 pub(super) mod watching;
 

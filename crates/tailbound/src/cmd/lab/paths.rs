@@ -10,7 +10,8 @@ use tailbound_lab::paths;
 
 use super::cells::Bench;
 use super::progress::Shown;
-use super::{request, watching};
+use super::request;
+use super::watching::{self, Depth};
 use crate::cli_lab::LabPathsArgs;
 use crate::say::{self, Failure};
 
@@ -27,12 +28,9 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
             "lab paths looks at one kernel with one load at a time; lab run --paths takes several",
         ));
     };
-    let means = bench.means(&emulator);
     let mut shown = Shown::new(args.host.quiet, watching::RUNS);
-    let watched = watching::watch(&one.cell, &means, args.theory, &mut |p| {
-        shown.progress(0, p);
-        bench.hear();
-    })?;
+    let depth = if args.theory { Depth::Bound } else { Depth::Trees };
+    let watched = watching::watch(&bench, &emulator, &one.cell, depth, &mut shown)?;
     watched.plain.notes.iter().for_each(|mended| shown.note(mended));
     shown.clear();
     if args.host.json {

@@ -13,7 +13,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// The line.
-pub(super) struct Shown {
+pub(in crate::cmd) struct Shown {
     quiet: bool,
     terminal: bool,
     last: Instant,
@@ -23,7 +23,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn new(quiet: bool, total: usize) -> Self {
+    pub(in crate::cmd) fn new(quiet: bool, total: usize) -> Self {
         let terminal = io::stderr().is_terminal();
         Self { quiet, terminal, last: Instant::now(), total, done: 0, at: Vec::new() }
     }
@@ -42,7 +42,7 @@ impl Shown {
     }
 
     /// Says something on a line of its own.
-    pub(super) fn note(&mut self, text: &str) {
+    pub(in crate::cmd) fn note(&mut self, text: &str) {
         if !self.quiet {
             self.clear();
             crate::say::note(text);
@@ -50,7 +50,7 @@ impl Shown {
     }
 
     /// Takes the redrawn line away.
-    pub(super) fn clear(&self) {
+    pub(in crate::cmd) fn clear(&self) {
         if self.terminal && !self.quiet {
             crate::say::redraw("");
         }

@@ -15,7 +15,7 @@ use crate::names;
 use crate::say::Failure;
 
 /// What the flags alone ask for.
-pub(super) fn of(subject: &SubjectArgs, host: &HostArgs) -> Result<Request, Failure> {
+pub(in crate::cmd) fn of(subject: &SubjectArgs, host: &HostArgs) -> Result<Request, Failure> {
     let mut request = Request { kernels: subject.kernel.clone(), ..Request::default() };
     request.append.extend(subject.append.clone());
     if !subject.load.is_empty() {

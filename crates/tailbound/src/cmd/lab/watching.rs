@@ -8,7 +8,7 @@ use std::io::BufReader;
 use serde_json::{Value, json};
 use tailbound_core::paths::PathsRecord;
 use tailbound_core::{Run, runfile};
-use tailbound_lab::{Cell, Emulator, LabError, Made, Means, Progress, paths};
+use tailbound_lab::{Cell, Emulator, LabError, Made, Progress, paths};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_stats::theory;
@@ -21,26 +21,43 @@ use crate::say::Failure;
 /// Runs of a cell that is watched, with the one that tells the kernel's symbols.
 pub(super) const RUNS: usize = 4;
 
+/// How much of a run is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cmd) enum Depth {
+    /// Sections and wake-ups.
+    Sections,
+    /// Also what the longest and the latest of them executed.
+    Trees,
+    /// All that, and the theoretical bound.
+    Bound,
+}
+
 /// What came of it.
-pub(super) struct Watched {
+pub(in crate::cmd) struct Watched {
     /// The run as always.
-    pub(super) plain: Made,
+    pub(in crate::cmd) plain: Made,
     /// What was watched.
-    pub(super) record: PathsRecord,
+    pub(in crate::cmd) record: PathsRecord,
     /// The theoretical bound from it, where it was asked for.
     pub(super) bound: Option<theory::Answer>,
     /// What each of the three runs cost the host.
     pub(super) costs: Value,
 }
 
-/// Watches the run of `cell`, which keeps its raw samples; `with_bound`, the theoretical bound is taken from it too.
-pub(super) fn watch(
+/// Watches the run of `cell`, which keeps its raw samples.
+pub(in crate::cmd) fn watch(
+    bench: &Bench<'_>,
+    emulator: &Emulator,
     cell: &Cell,
-    means: &Means<'_>,
-    with_bound: bool,
-    progress: &mut dyn FnMut(Progress),
+    depth: Depth,
+    shown: &mut Shown,
 ) -> Result<Watched, Failure> {
-    paths::plugin(means.emulator)?;
+    paths::plugin(emulator)?;
+    let means = &bench.means(emulator);
+    let progress: &mut dyn FnMut(Progress) = &mut |p| {
+        shown.progress(0, p);
+        bench.hear();
+    };
     let symbols = paths::symbols(cell, means, progress)?;
     let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
     let plain = tailbound_lab::run(cell, means, progress)?;
@@ -61,7 +78,7 @@ pub(super) fn watch(
     let mut found =
         Sparse::of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
     let mut bound = None;
-    if with_bound {
+    if depth == Depth::Bound {
         let evidence = found.theory(&mut log, &plan, &names).map_err(Failure::cannot)?;
         let record = theory::condense(&evidence);
         let answer = theory::answer(&record);
@@ -70,13 +87,18 @@ pub(super) fn watch(
         bound = Some(answer);
     }
     drop(log);
-    let plan = plan.full(&found.windows());
-    let (full, log) = paths::watched(cell, means, &plan, progress)?;
-    let record = found.full(BufReader::new(log), &names).map_err(Failure::cannot)?;
+    let (record, full) = if depth == Depth::Sections {
+        (found.record().clone(), Value::Null)
+    } else {
+        let plan = plan.full(&found.windows());
+        let (full, log) = paths::watched(cell, means, &plan, progress)?;
+        let record = found.full(BufReader::new(log), &names).map_err(Failure::cannot)?;
+        (record, cells::cost(&full.cost))
+    };
     let costs = json!({
         "plain": cells::cost(&plain.cost),
         "sparse": cells::cost(&sparse.cost),
-        "full": cells::cost(&full.cost),
+        "full": full,
     });
     Ok(Watched { plain, record, bound, costs })
 }
@@ -89,13 +111,9 @@ pub(super) fn all(
     quiet: bool,
     done: &mut dyn FnMut(usize, Result<Made, LabError>) -> String,
 ) -> Result<(), Failure> {
-    let means = bench.means(emulator);
     let mut shown = Shown::new(quiet, cells.len());
     for (at, cell) in cells.iter().enumerate() {
-        let watched = watch(cell, &means, false, &mut |p| {
-            shown.progress(at, p);
-            bench.hear();
-        });
+        let watched = watch(bench, emulator, cell, Depth::Trees, &mut shown);
         bench.went_on()?;
         let made = watched.map_err(|failure| LabError::cannot(failure.text)).map(|watched| {
             let mut made = watched.plain;
@@ -104,7 +122,7 @@ pub(super) fn all(
             made
         });
         let note = done(at, made);
-        shown.done(at, &note);
+        shown.done(0, &note);
     }
     shown.clear();
     Ok(())

@@ -52,3 +52,11 @@ pub(crate) fn tune(what: &Tune) -> Result<ExitCode, Failure> {
 pub(crate) fn profile_text(name: &str) -> Result<String, Failure> {
     Ok(tailbound_tune::Recipe::of(&recipe::profile(name)?).profile)
 }
+
+/// The text of a profile of these `SETTING=VALUE`.
+pub(crate) fn profile_of(name: &str, settings: &[String]) -> Result<String, Failure> {
+    let mut written = tailbound_tune::Written { name: name.to_owned(), ..Default::default() };
+    recipe::add(&mut written, settings.iter().map(String::as_str))?;
+    tailbound_tune::Profile::of(written.clone()).map_err(Failure::usage)?;
+    Ok(tailbound_tune::Recipe::of(&written).profile)
+}

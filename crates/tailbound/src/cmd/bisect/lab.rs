@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Variants measured in the lab, all seeds of all of them side by side, and kept in the journal as each is done.
+//!
+//! Context: COLD.
+
+use std::path::Path;
+
+use tailbound_bisect::{Journal, Limit, Measured, Meter, Step};
+use tailbound_core::Run;
+use tailbound_core::units::format_ns_i64;
+use tailbound_lab::{Emulator, LabError, Labelled, Request};
+
+use super::folder;
+use super::measure::Measure;
+use super::variants::{Unmade, Variants};
+use crate::cli_bisect::SearchArgs;
+use crate::cli_lab::HostArgs;
+use crate::cmd::lab::cells::Bench;
+use crate::cmd::lab::progress::Shown;
+use crate::cmd::lab::run;
+use crate::cmd::lab::watching::{self, Depth};
+use crate::say::{self, Failure};
+
+/// The lab, as a search asks it.
+pub(super) struct Lab<'a, V> {
+    pub(super) bench: &'a Bench<'a>,
+    pub(super) emulator: &'a Emulator,
+    pub(super) search: &'a SearchArgs,
+    pub(super) host: &'a HostArgs,
+    pub(super) measure: Measure,
+    pub(super) folder: &'a Path,
+    pub(super) variants: V,
+    /// Once both ends are known.
+    pub(super) limit: Option<Limit>,
+    /// Variants that it takes, as far as can be told.
+    pub(super) about: usize,
+}
+
+/// A variant while its seeds are measured.
+struct Open {
+    key: String,
+    title: String,
+    /// Seeds that are not done.
+    left: u32,
+    /// The latest so far.
+    worst: Option<(i64, Run, Vec<u8>)>,
+    unfit: Option<String>,
+    note: Option<String>,
+}
+
+/// The one cell that a request comes to.
+pub(super) fn single(mut all: Vec<Labelled>) -> Result<Labelled, Failure> {
+    match (all.pop(), all.is_empty()) {
+        (Some(one), true) => Ok(one),
+        _ => Err(Failure::usage(
+            "bisect looks at one kernel with one load at a time: give one --kernel, and several loads with commas",
+        )),
+    }
+}
+
+impl<V> Lab<'_, V> {
+    /// The cell of a request with a seed `more` behind the first.
+    pub(super) fn cell(&self, request: &Request, more: u32) -> Result<Labelled, Failure> {
+        let mut request = request.clone();
+        request.seed = Some(request.seed.unwrap_or(1).saturating_add(more));
+        single(request.cells(&mut |name, arch| self.bench.obtain(name, arch))?)
+    }
+
+    /// Adds a step to the journal and its file, and says it.
+    fn keep(&self, step: Step, journal: &mut Journal) -> Result<String, Failure> {
+        let answer = match (&step.measured, self.limit) {
+            (Measured::ValueNs(ns), Some(limit)) => {
+                let word = if limit.is_bad(*ns) { "bad" } else { "good" };
+                format!("{}, {word}", format_ns_i64(*ns))
+            }
+            (Measured::ValueNs(ns), None) => format_ns_i64(*ns),
+            (Measured::Unfit(why), _) => {
+                format!("passed over: {}", why.lines().next().unwrap_or_default())
+            }
+        };
+        let title = step.title.clone().unwrap_or_else(|| step.key.clone());
+        journal.add(step);
+        folder::keep(self.folder, journal)?;
+        let n = journal.steps().len();
+        Ok(format!("{n} of about {}: {title}: {answer}", self.about.max(n)))
+    }
+
+    /// A variant with all its seeds; its run file is that of the worst one.
+    fn done(&self, open: Open, journal: &mut Journal) -> Result<String, Failure> {
+        let mut step = Step {
+            key: open.key,
+            title: Some(open.title),
+            measured: Measured::Unfit("it did not measure".to_owned()),
+            run: None,
+            note: open.note,
+        };
+        match (open.unfit, open.worst) {
+            (Some(why), _) => step.measured = Measured::Unfit(why),
+            (None, Some((ns, made, console))) => {
+                let name = folder::run_name(journal.steps().len() + 1);
+                run::keep(&self.folder.join(&name), &made, &console, true)?;
+                step.measured = Measured::ValueNs(ns);
+                step.run = Some(name);
+            }
+            (None, None) => {}
+        }
+        self.keep(step, journal)
+    }
+
+    /// All cells side by side. What takes part in the answer is the greatest figure of the seeds.
+    fn runs(
+        &self,
+        mut open: Vec<Open>,
+        cells: &[(usize, Labelled)],
+        journal: &mut Journal,
+    ) -> Result<(), Failure> {
+        let all: Vec<_> = cells.iter().map(|(_, l)| l.cell.clone()).collect();
+        let mut broken = None;
+        let made = self.bench.make(&all, self.emulator, &mut |nth, made| {
+            let Some(at) = cells.get(nth).map(|(at, _)| *at) else { return String::new() };
+            let Some(one) = open.get_mut(at) else { return String::new() };
+            match made {
+                Err(LabError::Interrupted) => return "interrupted".to_owned(),
+                Err(e @ LabError::Usage(_)) => {
+                    broken.get_or_insert_with(|| Failure::from(e));
+                    return format!("{}: failed", one.title);
+                }
+                Err(e) => one.unfit = Some(e.to_string()),
+                Ok(made) => match self.measure.of_run(&made.run) {
+                    Ok(ns) if one.worst.as_ref().is_some_and(|(worst, ..)| *worst >= ns) => {}
+                    Ok(ns) => one.worst = Some((ns, made.run, made.console)),
+                    Err(why) => {
+                        broken.get_or_insert_with(|| Failure::usage(why));
+                    }
+                },
+            }
+            one.left = one.left.saturating_sub(1);
+            if one.left > 0 {
+                return format!("{}: {} more seeds", one.title, one.left);
+            }
+            let whole = Open {
+                key: one.key.clone(),
+                title: one.title.clone(),
+                left: 0,
+                worst: one.worst.take(),
+                unfit: one.unfit.take(),
+                note: one.note.take(),
+            };
+            // A signal ends guests as a failure of theirs would look.
+            if self.bench.is_stopped() {
+                return "interrupted".to_owned();
+            }
+            self.done(whole, journal).unwrap_or_else(|e| {
+                let text = e.text.clone();
+                broken.get_or_insert(e);
+                text
+            })
+        });
+        broken.map_or(made, Err)
+    }
+
+    /// One after the other, watched from within QEMU.
+    fn sections(
+        &self,
+        open: Vec<Open>,
+        cells: &[(usize, Labelled)],
+        journal: &mut Journal,
+    ) -> Result<(), Failure> {
+        let mut shown = Shown::new(self.host.quiet, 1);
+        for (at, mut one) in open.into_iter().enumerate() {
+            for (_, labelled) in cells.iter().filter(|(of, _)| *of == at) {
+                let looked = watching::watch(
+                    self.bench,
+                    self.emulator,
+                    &labelled.cell,
+                    Depth::Sections,
+                    &mut shown,
+                );
+                if self.bench.is_stopped() {
+                    return Err(Failure { status: 5, text: "interrupted".to_owned() });
+                }
+                match looked.and_then(|l| {
+                    Measure::of_paths(&l.record)
+                        .map(|ns| (ns, l.plain.run))
+                        .map_err(Failure::cannot)
+                }) {
+                    Ok((ns, _)) if one.worst.as_ref().is_some_and(|(worst, ..)| *worst >= ns) => {}
+                    Ok((ns, made)) => one.worst = Some((ns, made, Vec::new())),
+                    Err(e) if e.status == 2 => return Err(e),
+                    Err(e) => one.unfit = Some(e.text),
+                }
+            }
+            let note = self.done(one, journal)?;
+            shown.note(&note);
+        }
+        shown.clear();
+        Ok(())
+    }
+}
+
+impl<T, V: Variants<T>> Meter<T> for Lab<'_, V> {
+    type Error = Failure;
+
+    fn key(&self, at: &T, is_control: bool) -> String {
+        self.variants.key(at, is_control)
+    }
+
+    fn measure(&mut self, variants: &[(T, bool)], journal: &mut Journal) -> Result<(), Failure> {
+        let (mut open, mut cells) = (Vec::new(), Vec::new());
+        for (at, is_control) in variants {
+            let key = self.variants.key(at, *is_control);
+            let title = self.variants.title(at, *is_control);
+            let mut request = match self.variants.request(at, *is_control) {
+                Ok(request) => request,
+                Err(Unmade::Failed(failure)) => return Err(failure),
+                Err(Unmade::Unfit(why)) => {
+                    let measured = Measured::Unfit(why);
+                    let step = Step { key, title: Some(title), measured, run: None, note: None };
+                    let note = self.keep(step, journal)?;
+                    if !self.host.quiet {
+                        say::note(&note);
+                    }
+                    continue;
+                }
+            };
+            if self.measure == Measure::Section {
+                request.campaign.raw = Some(true);
+            }
+            for more in 0..self.search.seeds {
+                cells.push((open.len(), self.cell(&request, more)?));
+            }
+            let left = self.search.seeds;
+            open.push(Open {
+                key,
+                title,
+                left,
+                worst: None,
+                unfit: None,
+                note: self.variants.note(),
+            });
+        }
+        if open.is_empty() {
+            return Ok(());
+        }
+        match self.measure {
+            Measure::Section => self.sections(open, &cells, journal),
+            Measure::Max | Measure::Quantile(_) => self.runs(open, &cells, journal),
+        }
+    }
+
+    fn at_once(&self) -> usize {
+        if self.measure == Measure::Section {
+            return 1;
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = self.host.jobs.unwrap_or(cores);
+        (jobs / usize::try_from(self.search.seeds).unwrap_or(1).max(1)).max(1)
+    }
+}
