@@ -185,7 +185,7 @@ mod tests {
         Record { t_ns, state, kind, value }
     }
 
-    /// Vector, begin, time taken, and time with what it called.
+    /// Entry, begin, end, and execution time.
     type One = (u64, i64, i64, i64);
 
     fn run(records: &[Record]) -> (Vec<One>, u64, u64) {
