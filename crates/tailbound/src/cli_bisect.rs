@@ -83,10 +83,10 @@ pub(crate) struct BisectAppendArgs {
         help_heading = "Search"
     )]
     pub(crate) bad: String,
-    /// Loads of the good end besides --load, separated by commas
+    /// Loads of the good end besides --load, separated by commas: see `tailbound load --help`
     #[arg(long, value_name = "LOADS", value_delimiter = ',', help_heading = "Search")]
     pub(crate) good_load: Vec<String>,
-    /// Loads of the bad end besides --load
+    /// Loads of the bad end besides --load, separated by commas: see `tailbound load --help`
     #[arg(long, value_name = "LOADS", value_delimiter = ',', help_heading = "Search")]
     pub(crate) bad_load: Vec<String>,
     /// A setting of the good end, applied in the guest; may be repeated (`tailbound tune settings` lists them)
