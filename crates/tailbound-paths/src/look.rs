@@ -34,6 +34,9 @@ const EARLIER_NS: u64 = 5_000;
 /// An interrupt that is later than this waited for something.
 const DELAYED_NS: i64 = 1_000;
 
+/// Both clocks are rounded.
+const EARLY_NS: u64 = 16;
+
 /// Why nothing is told of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum LookError {
@@ -56,6 +59,9 @@ pub enum LookError {
         /// Of how many.
         all: usize,
     },
+    /// A timer's function was called before the timer was due.
+    #[error("{0} timers were served before they were due: nothing can be said of this run")]
+    Early(usize),
 }
 
 /// What the run says by itself.
@@ -140,10 +146,14 @@ impl Sparse {
     ) -> Result<Self, LookError> {
         let wakeups = judged(log, marks, samples)?;
         let fit = wakeups::fit(&wakeups, samples.latencies_ns)?;
-        // Due times by QEMU's clock: no interrupt is early, and the earliest was in time.
+        // Due times by QEMU's clock.
         let apart = |w: &WakeUp| w.taken_ns.cast_signed() - fit.on_line(w);
-        let apart_ns = wakeups.iter().map(apart).min().unwrap_or(0);
+        let apart_ns = wakeups::in_time(wakeups.iter().map(apart).collect());
         let due = |w: &WakeUp| fit.on_line(w).saturating_add(apart_ns).max(0).cast_unsigned();
+        let early = wakeups.iter().filter(|w| w.woken_ns + EARLY_NS < due(w)).count();
+        if early > 0 {
+            return Err(LookError::Early(early));
+        }
         let window = (wakeups.first().map_or(0, due), wakeups.last().map_or(0, |w| w.user_ns));
         let dues: Vec<u64> = wakeups.iter().map(due).collect();
         let seen = read(log, window, &wakeups, &dues, samples.step_ns)?;
