@@ -6,18 +6,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is not possible in a section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SectionKind {
-    /// Interrupts are disabled.
-    InterruptsOff,
-    /// Preemption is disabled.
-    PreemptionOff,
-    /// Either.
-    NotPreemptible,
-    /// A thread is to be rescheduled, and is not yet.
-    ReschedPending,
+use crate::words::open_words;
+
+open_words! {
+    /// What is not possible in a section.
+    SectionKind {
+        /// Interrupts are disabled.
+        InterruptsOff = "interrupts-off",
+        /// Preemption is disabled.
+        PreemptionOff = "preemption-off",
+        /// Either.
+        NotPreemptible = "not-preemptible",
+        /// A thread is to be rescheduled, and is not yet.
+        ReschedPending = "resched-pending",
+    }
 }
 
 impl SectionKind {

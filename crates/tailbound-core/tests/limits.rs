@@ -139,6 +139,7 @@ fn the_page_names_the_limits() {
         ("STACK_FRAMES_MAX", limits::STACK_FRAMES_MAX as u64),
         ("BLAME_SPANS_MAX", limits::BLAME_SPANS_MAX as u64),
         ("TASK_LIST_MAX", limits::TASK_LIST_MAX as u64),
+        ("PATHS_LIST_MAX", limits::PATHS_LIST_MAX as u64),
         ("RAW_SAMPLES_MAX", limits::RAW_SAMPLES_MAX),
         ("TEXT_BYTES_MAX", limits::TEXT_BYTES_MAX),
         ("RESULT_BYTES_MAX", limits::RESULT_BYTES_MAX),

@@ -19,8 +19,14 @@ pub const fn is_in(kind: SectionKind, bits: u8) -> bool {
         SectionKind::PreemptionOff => state::PREEMPTION_OFF,
         SectionKind::NotPreemptible => state::INTERRUPTS_OFF | state::PREEMPTION_OFF,
         SectionKind::ReschedPending => state::RESCHED,
+        SectionKind::Unknown(_) => 0,
     };
     bits & mask != 0
+}
+
+/// Its place among those that are watched.
+fn place(kind: SectionKind) -> usize {
+    SectionKind::ALL.iter().position(|k| *k == kind).unwrap_or(SectionKind::ALL.len())
 }
 
 /// All sections between the same two instructions.
@@ -72,7 +78,7 @@ impl Sections {
             kind::HALT => self.open = [None; 4],
             kind::STATE => {
                 for kind in SectionKind::ALL {
-                    let Some(open) = self.open.get_mut(kind as usize) else { continue };
+                    let Some(open) = self.open.get_mut(place(kind)) else { continue };
                     match (*open, is_in(kind, r.state)) {
                         (None, true) => *open = Some((r.t_ns, r.value)),
                         (Some((from_ns, first)), false) => {
@@ -96,7 +102,7 @@ impl Sections {
         if kind == SectionKind::NotPreemptible {
             *self.lengths.entry(ns).or_default() += 1;
         }
-        let Some(table) = self.tables.get_mut(kind as usize) else { return };
+        let Some(table) = self.tables.get_mut(place(kind)) else { return };
         let between = table.entry((one.first, one.last)).or_default();
         between.n += 1;
         between.sum_ns += ns;
@@ -108,7 +114,7 @@ impl Sections {
     /// Between which two instructions, the longest first; equal ones by address, so that the order is one.
     #[must_use]
     pub fn table(&self, kind: SectionKind) -> Vec<((u64, u64), Between)> {
-        let table = self.tables.get(kind as usize);
+        let table = self.tables.get(place(kind));
         let mut all: Vec<_> = table.into_iter().flatten().map(|(k, v)| (*k, *v)).collect();
         all.sort_by_key(|(key, b)| (std::cmp::Reverse(b.longest_ns), *key));
         all

@@ -31,6 +31,7 @@ pub(crate) fn title(kind: SectionKind) -> &'static str {
         SectionKind::PreemptionOff => "Preemption disabled",
         SectionKind::NotPreemptible => "Not preemptible (either)",
         SectionKind::ReschedPending => "To be rescheduled, and not yet",
+        SectionKind::Unknown(_) => "Of a kind that this version does not know",
     }
 }
 
@@ -57,7 +58,7 @@ pub fn sentence(paths: &PathsRecord) -> String {
             SectionKind::InterruptsOff => "interrupts disabled",
             SectionKind::PreemptionOff => "preemption disabled",
             SectionKind::ReschedPending => "a thread to be rescheduled",
-            SectionKind::NotPreemptible => return None,
+            SectionKind::NotPreemptible | SectionKind::Unknown(_) => return None,
         };
         let s = longest(paths, *kind)?;
         Some(format!("{} with {what} ({})", format_ns_i64(s.longest_ns), place(&s.from, &s.to)))

@@ -62,6 +62,8 @@ fn is_counter(name: &str) -> bool {
     COUNTERS.contains(&last)
         || ["pressure/", "cpuidle/state", "random/", "kmsg", "/time", "thermal"].iter().any(|w| name.contains(w))
         || ["scaling_cur_freq", "cpuinfo_cur_freq"].contains(&last)
+        // Which of the allowed CPUs has an interrupt is the kernel's choice of the moment.
+        || last.starts_with("effective_affinity")
         // The process that looks has mounts of its own, numbered anew each time.
         || name.starts_with("proc/self/")
         // Folders and links of threads that came or went.
