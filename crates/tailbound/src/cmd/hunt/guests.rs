@@ -181,7 +181,7 @@ fn figures(
                 SectionKind::InterruptsOff => Some("interrupts"),
                 SectionKind::PreemptionOff => Some("preemption"),
                 // They lie where one of the two others lies.
-                SectionKind::NotPreemptible => None,
+                SectionKind::NotPreemptible | SectionKind::Unknown(_) => None,
                 SectionKind::ReschedPending => Some("pending"),
             };
             let pairs = found.pairs(&watch.symbols).into_iter();
