@@ -239,6 +239,8 @@ fn beyond_a_schema(pointer: &str, was: &Value, to: &Value) -> bool {
         "/model",
         "/pace/kind",
         "/stack/method",
+        "/totals/0/kind",
+        "/sections/0/kind",
     ];
     let word = words.iter().any(|end| pointer.ends_with(end)) && to.is_string();
     let fact = ["/machine/", "/facts/"].iter().any(|within| pointer.contains(within))
