@@ -69,21 +69,7 @@ pub fn symbols(
     text.ok_or_else(|| LabError::cannot(format!("the guest sent no {SYMBOLS}")))
 }
 
-/// The run of `cell`, watched by `plan`.
-///
-/// # Errors
-/// As [`run::run`].
-pub fn watched(
-    cell: &Cell,
-    means: &Means<'_>,
-    plan: &Plan,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(Made, File), LabError> {
-    possible(cell.kernel.arch, cell.kvm, cell.smp)?;
-    prepared_watched(&cell.prepare(means.emulator)?, means, plan, progress)
-}
-
-/// As [`watched`], of what is prepared and can be watched.
+/// The run of what is prepared and can be watched ([`possible`]), watched by `plan`; second value: the log.
 ///
 /// # Errors
 /// As [`run::run`].

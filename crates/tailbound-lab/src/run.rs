@@ -106,23 +106,10 @@ pub fn prepared(
     to_its_end(prepared, means, None, progress)?.made(prepared)
 }
 
-/// Makes one run while a plugin watches it; second value: its log.
+/// As [`prepared`], while a plugin watches the run; second value: its log.
 ///
 /// # Errors
 /// As [`run`]; and what the plugin complained of.
-pub fn watched(
-    cell: &Cell,
-    means: &Means<'_>,
-    watched: Watched<'_>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(Made, File), LabError> {
-    prepared_watched(&cell.prepare(means.emulator)?, means, watched, progress)
-}
-
-/// As [`watched`], of what is prepared.
-///
-/// # Errors
-/// As [`watched`].
 pub fn prepared_watched(
     prepared: &Prepared,
     means: &Means<'_>,

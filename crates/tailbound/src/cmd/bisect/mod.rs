@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use tailbound_lab::build::Commits;
 use tailbound_lab::kernel::Config;
-use tailbound_lab::{Request, Store, hash};
+use tailbound_lab::{Arch, Request, Store, hash};
 
 use self::commits::{Builder, History, How};
 use self::search::Way;
@@ -120,18 +120,21 @@ fn commits(args: &BisectCommitsArgs) -> Result<ExitCode, Failure> {
                 How::Kernel { config: args.kernel_config.clone(), fragments: args.fragment.clone() }
             }
         };
-        let builder = Builder {
-            bench: &bench,
-            store: Store::of_user()?,
-            arch,
-            jobs: compilers(&args.host),
-            quiet: args.host.quiet,
-            name: name(&what),
-        };
+        let builder = builder(&bench, arch, &args.host, &what)?;
         let (base, commits, all) = (base.clone(), commits.clone(), all.clone());
         Ok(History { base, builder, commits, all, how, folder: absolute(folder)? })
     };
     search::in_order(&way, &base, &what, &mut make, last, "commits")
+}
+
+fn builder<'a>(
+    bench: &'a Bench<'a>,
+    arch: Arch,
+    host: &HostArgs,
+    what: &str,
+) -> Result<Builder<'a>, Failure> {
+    let (store, jobs) = (Store::of_user()?, compilers(host));
+    Ok(Builder { bench, store, arch, jobs, quiet: host.quiet, name: name(what) })
 }
 
 /// The name of the builds of a search.
@@ -165,14 +168,7 @@ fn config(args: &BisectConfigArgs) -> Result<ExitCode, Failure> {
     let arch = base.arch()?;
     let n = differences.len();
     let mut make = |folder: &std::path::Path| {
-        let builder = Builder {
-            bench: &bench,
-            store: Store::of_user()?,
-            arch,
-            jobs: compilers(&args.host),
-            quiet: args.host.quiet,
-            name: name(&what),
-        };
+        let builder = builder(&bench, arch, &args.host, &what)?;
         Ok(commits::Options {
             base: base.clone(),
             builder,

@@ -126,9 +126,7 @@ impl<'a> Guests<'a> {
         let means = self.bench.means(self.emulator);
         let mut made =
             run::prepared(&self.base.with_job(cell)?, &means, &mut |_| self.bench.hear())?;
-        // The guest's verdict knew nothing of what its machine cannot tell.
-        made.run.verdict = None;
-        tailbound_stats::judge(&mut made.run);
+        cells::judge_here(&mut made.run);
         Ok(made)
     }
 }
@@ -141,7 +139,11 @@ fn one(request: Request, kernel: &Kernel) -> Result<Cell, LabError> {
 
 /// The latest wake-up of a run.
 pub(super) fn latest_ns(run: &tailbound_core::Run) -> Result<i64, Failure> {
-    let latest = latencies(run)?.into_iter().max();
+    latest_of(&latencies(run)?)
+}
+
+fn latest_of(latencies_ns: &[i64]) -> Result<i64, Failure> {
+    let latest = latencies_ns.iter().copied().max();
     latest.ok_or_else(|| Failure::cannot("the run has no samples"))
 }
 
@@ -162,7 +164,7 @@ fn figures(
     let (made, mut log) = paths::prepared_watched(prepared, means, &watch.plan, &mut |_| {})?;
     let latencies_ns = latencies(&made.run).map_err(cannot)?;
     let mut figures =
-        Figures { latest_ns: latest_ns(&made.run).map_err(cannot)?, ..Figures::default() };
+        Figures { latest_ns: latest_of(&latencies_ns).map_err(cannot)?, ..Figures::default() };
     let samples = Samples {
         start_ns: start(&made.run).map_err(cannot)?,
         latencies_ns: &latencies_ns,

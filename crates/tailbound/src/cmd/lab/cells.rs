@@ -163,9 +163,13 @@ impl<'a> Bench<'a> {
 /// The verdict of a run that is here now; what was mended on the way is told.
 pub(super) fn judge(made: &mut Made, shown: &mut Shown) {
     made.notes.iter().for_each(|mended| shown.note(mended));
-    // The guest's verdict knew nothing of what its machine cannot tell.
-    made.run.verdict = None;
-    tailbound_stats::judge(&mut made.run);
+    judge_here(&mut made.run);
+}
+
+/// The guest's verdict knew nothing of what its machine cannot tell.
+pub(in crate::cmd) fn judge_here(run: &mut Run) {
+    run.verdict = None;
+    tailbound_stats::judge(run);
 }
 
 /// The bytes of a run's file.

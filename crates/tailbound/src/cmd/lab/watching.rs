@@ -8,7 +8,7 @@ use std::io::BufReader;
 use serde_json::{Value, json};
 use tailbound_core::paths::PathsRecord;
 use tailbound_core::{Run, runfile};
-use tailbound_lab::{Cell, Emulator, LabError, Made, Progress, paths};
+use tailbound_lab::{Cell, Emulator, LabError, Made, Progress, paths, run};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_stats::theory;
@@ -53,6 +53,7 @@ pub(in crate::cmd) fn watch(
     shown: &mut Shown,
 ) -> Result<Watched, Failure> {
     paths::plugin(emulator)?;
+    paths::possible(cell.kernel.arch, cell.kvm, cell.smp)?;
     let means = &bench.means(emulator);
     let progress: &mut dyn FnMut(Progress) = &mut |p| {
         shown.progress(0, p);
@@ -60,8 +61,9 @@ pub(in crate::cmd) fn watch(
     };
     let symbols = paths::symbols(cell, means, progress)?;
     let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
-    let plain = tailbound_lab::run(cell, means, progress)?;
-    let (sparse, mut log) = paths::watched(cell, means, &plan, progress)?;
+    let prepared = cell.prepare(emulator)?;
+    let plain = run::prepared(&prepared, means, progress)?;
+    let (sparse, mut log) = paths::prepared_watched(&prepared, means, &plan, progress)?;
     let same = cells::bytes(&plain.run)? == cells::bytes(&sparse.run)?;
     if !same {
         return Err(Failure::cannot(
@@ -91,7 +93,7 @@ pub(in crate::cmd) fn watch(
         (found.record().clone(), Value::Null)
     } else {
         let plan = plan.full(&found.windows());
-        let (full, log) = paths::watched(cell, means, &plan, progress)?;
+        let (full, log) = paths::prepared_watched(&prepared, means, &plan, progress)?;
         let record = found.full(BufReader::new(log), &names).map_err(Failure::cannot)?;
         (record, cells::cost(&full.cost))
     };
