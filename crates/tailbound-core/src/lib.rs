@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 pub mod blame;
+pub mod calls;
 pub mod campaign;
 pub mod collect;
 pub mod context;

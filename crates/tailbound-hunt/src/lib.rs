@@ -13,13 +13,16 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod c_program;
 mod candidate;
 mod random;
 mod search;
+mod sequence;
 mod shrink;
 mod space;
 mod vary;
 
+pub use c_program::c_program;
 pub use candidate::{Candidate, Entry, Figures, Origin, Outcome};
 pub use random::Random;
 pub use search::{End, Evaluator, GENERATION, Proposal, Search, hunt};

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use crate::candidate::{Candidate, Outcome};
 use crate::search::{End, Evaluator};
+use crate::sequence;
 use crate::space::{Space, Values};
 use crate::vary;
 
@@ -136,6 +137,10 @@ fn plainer(it: &Candidate, at: usize, space: &Space) -> Vec<Candidate> {
         let Some(old) = load.option(parameter.name) else { continue };
         let others = || load.options.iter().filter(|(name, _)| name != parameter.name).cloned();
         all.push(with(others().collect()));
+        let less = old.parse().map_or_else(|_| Vec::new(), |calls| sequence::smaller(&calls));
+        all.extend(less.into_iter().map(|calls| {
+            with(others().chain([(parameter.name.to_owned(), calls.to_string())]).collect())
+        }));
         let (Values::Count(least, _) | Values::Kib(least, _) | Values::Us(least, _)) =
             parameter.values
         else {

@@ -15,6 +15,8 @@ pub enum Values {
     Kib(u64, u64),
     /// A time in µs, from and to.
     Us(u64, u64),
+    /// A sequence of system calls, at most so many.
+    Calls(usize),
 }
 
 /// An option of a load.
@@ -135,6 +137,7 @@ const KINDS: &[Kind] = &[
             Values::Words(&["getppid", "read", "write", "lseek", "dup", "futex", "yield"]),
         )],
     ),
+    kind("calls", &[parameter("do", Values::Calls(16)), parameter("tasks", Values::Count(2, 8))]),
     kind(
         "ping-pong",
         &[

@@ -5,9 +5,11 @@
 //! moved the same mixture from 604 to 880 µs, because another path lies in the timer's way.
 
 use tailbound_core::Spec;
+use tailbound_core::calls::Calls;
 
 use crate::candidate::Candidate;
 use crate::random::Random;
+use crate::sequence;
 use crate::space::{Kind, Parameter, Space, Values};
 
 /// Percent of an option's chances to be given at all in a load that is drawn.
@@ -147,12 +149,16 @@ fn value(values: Values, random: &mut Random) -> String {
         Values::Count(least, most) | Values::Kib(least, most) | Values::Us(least, most) => {
             written(values, random.scaled(least, most))
         }
+        Values::Calls(most) => sequence::draw(most, random).to_string(),
     }
 }
 
 /// Another value, often one that is not far away.
 fn near(old: &str, parameter: &Parameter, random: &mut Random) -> String {
     let values = parameter.values;
+    if let (Values::Calls(most), Ok(calls)) = (values, old.parse::<Calls>()) {
+        return sequence::change(&calls, most, random).to_string();
+    }
     let (Some(n), Values::Count(least, most) | Values::Kib(least, most) | Values::Us(least, most)) =
         (number(values, old), values)
     else {
@@ -172,7 +178,7 @@ fn near(old: &str, parameter: &Parameter, random: &mut Random) -> String {
 /// The number in an option's text.
 pub(crate) fn number(values: Values, text: &str) -> Option<u64> {
     match values {
-        Values::Words(_) => None,
+        Values::Words(_) | Values::Calls(_) => None,
         Values::Count(..) => text.parse().ok(),
         Values::Kib(..) => text.strip_suffix('K')?.parse().ok(),
         Values::Us(..) => text.strip_suffix("us")?.parse().ok(),
@@ -182,7 +188,7 @@ pub(crate) fn number(values: Values, text: &str) -> Option<u64> {
 /// The text of a number.
 pub(crate) fn written(values: Values, n: u64) -> String {
     match values {
-        Values::Words(_) | Values::Count(..) => n.to_string(),
+        Values::Words(_) | Values::Calls(_) | Values::Count(..) => n.to_string(),
         Values::Kib(..) => format!("{n}K"),
         Values::Us(..) => format!("{n}us"),
     }

@@ -26,6 +26,7 @@ pub static CATALOGUE: &[&LoadKind] = &[
     &crate::timers::KIND,
     &crate::interrupts::KIND,
     &crate::syscalls::KIND,
+    &crate::calls::KIND,
     &crate::ping_pong::KIND,
     &crate::culprit::KIND,
     &crate::command::KIND,

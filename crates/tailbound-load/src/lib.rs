@@ -29,6 +29,7 @@
 mod archive;
 mod benchmark;
 mod benchmarks;
+mod calls;
 mod catalogue;
 mod child;
 mod command;

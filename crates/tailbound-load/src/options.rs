@@ -223,6 +223,7 @@ mod tests {
         assert!(message("timers:interval=1us").contains("at least 10us"));
         assert!(message("interrupts:kind=nmi").contains("ipi or moves"));
         assert!(message("syscalls:call=fork").contains("getppid"));
+        assert!(message("calls:do=map.m0.4K+touch.m1").contains("call 2"));
         assert!(message("ping-pong:ipc=doves").contains("futex"));
         assert!(message("stress-ng").contains("--stressors"));
         assert!(message("stress-ng:stressor=--x").contains("--stressors"));

@@ -23,7 +23,7 @@ const MARK: &str = "TAILBOUND_LOAD_TEST";
 /// Nobody's user and group.
 const NOBODY: u32 = 65_534;
 /// One of each load, and the variants that start in their own way.
-const SPECS: [&str; 40] = [
+const SPECS: [&str; 42] = [
     "hackbench:groups=1",
     "hackbench:groups=1,ipc=pipe,mode=thread",
     "hackbench:groups=1,ipc=inet,fds=5",
@@ -44,6 +44,8 @@ const SPECS: [&str; 40] = [
     "interrupts",
     "syscalls",
     "syscalls:call=getppid,cpus=0",
+    "calls",
+    "calls:tasks=2,do=map.m0.64K+touch.m0+fork+sleep.100us",
     "ping-pong:pairs=1",
     "ping-pong:ipc=inet,pairs=1",
     "ping-pong:ipc=futex,mode=thread,place=same",

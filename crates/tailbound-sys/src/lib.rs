@@ -38,6 +38,7 @@ pub mod mem;
 pub mod membarrier;
 pub mod netns;
 pub mod new_file;
+pub mod objects;
 pub mod only_reads;
 pub mod owner;
 pub mod paging;

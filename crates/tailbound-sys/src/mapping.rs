@@ -3,11 +3,12 @@
 //! faults and empties TLBs.
 //!
 //! Context: HOT of a load, never of a measured loop. Units: bytes, pages.
-//! Huge pages are refused: whether a kernel hands them out would decide how much work
+//! Huge pages are refused by [`Mapping::new`]: whether a kernel hands them out would decide how much work
 //! touching is, and runs on two kernels could not be compared.
 //! Not here: memory that must be there before it is needed (`mem`).
-//! Source: mmap(2), mprotect(2), madvise(2) MADV_NOHUGEPAGE, sysconf(3).
+//! Source: mmap(2), mprotect(2), madvise(2), mlock(2), mremap(2), sysconf(3).
 
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
 use crate::error::{SysError, check};
@@ -22,7 +23,16 @@ pub fn page_bytes() -> usize {
         .unwrap_or(4096)
 }
 
-/// Private anonymous memory of its owner; dropping it unmaps it.
+/// What [`Mapping::advise`] asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// MADV_DONTNEED.
+    Drop,
+    /// MADV_HUGEPAGE.
+    Huge,
+}
+
+/// Memory that its owner mapped; dropping it unmaps it.
 #[derive(Debug)]
 pub struct Mapping {
     at: NonNull<u8>,
@@ -34,29 +44,44 @@ pub struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` (at least one page), readable and writable, none of it there yet.
+    /// Maps `bytes` (at least one page), readable and writable, none of it there yet, without huge pages.
     ///
     /// # Errors
     /// ENOMEM, or EAGAIN where it would be locked beyond the limit.
     pub fn new(bytes: usize) -> Result<Self, SysError> {
-        let bytes = bytes.max(page_bytes());
-        // SAFETY: an anonymous private mapping at no particular address.
-        let at = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        let (Some(at), true) = (NonNull::new(at.cast::<u8>()), at != libc::MAP_FAILED) else {
-            return Err(SysError::last("mmap", format!("{bytes} bytes")));
-        };
+        let it = Self::plain(bytes)?;
         // SAFETY: exactly the mapping just made. EINVAL: a kernel without huge pages, as wanted.
-        unsafe { libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
-        Ok(Self { at, bytes, writable: true })
+        unsafe { libc::madvise(it.at.as_ptr().cast(), it.bytes, libc::MADV_NOHUGEPAGE) };
+        Ok(it)
+    }
+
+    /// As [`Mapping::new`], with huge pages where the kernel gives them by itself.
+    ///
+    /// # Errors
+    /// Those of [`Mapping::new`].
+    pub fn plain(bytes: usize) -> Result<Self, SysError> {
+        Self::map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    /// Maps the first `bytes` of `file`, shared. Who touches what lies beyond its end is ended by SIGBUS.
+    ///
+    /// # Errors
+    /// Those of [`Mapping::new`]; EACCES where the file is not open for both.
+    pub fn of_file(file: BorrowedFd<'_>, bytes: usize) -> Result<Self, SysError> {
+        Self::map(bytes, libc::MAP_SHARED, file.as_raw_fd())
+    }
+
+    fn map(bytes: usize, flags: libc::c_int, file: libc::c_int) -> Result<Self, SysError> {
+        let bytes = bytes.max(page_bytes());
+        let both = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a mapping at no particular address.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, both, flags, file, 0) };
+        match NonNull::new(at.cast::<u8>()) {
+            Some(at) if at.as_ptr().cast() != libc::MAP_FAILED => {
+                Ok(Self { at, bytes, writable: true })
+            }
+            _ => Err(SysError::last("mmap", format!("{bytes} bytes"))),
+        }
     }
 
     /// Takes the permission to write away, or gives it back: every CPU that runs a thread of
@@ -129,6 +154,60 @@ impl Mapping {
     }
 }
 
+impl Mapping {
+    /// Reads a byte of every page, in order.
+    pub fn look(&self) {
+        for offset in (0..self.bytes).step_by(page_bytes()) {
+            // SAFETY: a byte inside the mapping, which is readable always; volatile, so that it happens.
+            unsafe { self.at.as_ptr().add(offset).read_volatile() };
+        }
+    }
+
+    /// Gives the pages back (MADV_DONTNEED) or asks for huge ones (MADV_HUGEPAGE).
+    ///
+    /// # Errors
+    /// EINVAL: locked pages; a kernel without huge pages.
+    pub fn advise(&mut self, advice: Advice) -> Result<(), SysError> {
+        let (value, word) = match advice {
+            Advice::Drop => (libc::MADV_DONTNEED, "MADV_DONTNEED"),
+            Advice::Huge => (libc::MADV_HUGEPAGE, "MADV_HUGEPAGE"),
+        };
+        // SAFETY: exactly the mapping made before, which nobody else knows.
+        let done = unsafe { libc::madvise(self.at.as_ptr().cast(), self.bytes, value) };
+        check(done, "madvise", word).map(drop)
+    }
+
+    /// Locks the pages, or unlocks them.
+    ///
+    /// # Errors
+    /// ENOMEM, EPERM beyond the limit of locked memory.
+    pub fn lock(&mut self, lock: bool) -> Result<(), SysError> {
+        let (at, bytes) = (self.at.as_ptr().cast(), self.bytes);
+        // SAFETY: exactly the mapping made before.
+        let done = unsafe { if lock { libc::mlock(at, bytes) } else { libc::munlock(at, bytes) } };
+        check(done, if lock { "mlock" } else { "munlock" }, "").map(drop)
+    }
+
+    /// Makes it `bytes` long (at least one page), at another place where there is no room.
+    ///
+    /// # Errors
+    /// ENOMEM; EAGAIN where it would be locked beyond the limit.
+    pub fn resize(&mut self, bytes: usize) -> Result<(), SysError> {
+        let bytes = bytes.max(page_bytes());
+        let old = self.at.as_ptr().cast();
+        // SAFETY: exactly the mapping made before, to which no reference exists.
+        let at = unsafe { libc::mremap(old, self.bytes, bytes, libc::MREMAP_MAYMOVE) };
+        match NonNull::new(at.cast::<u8>()) {
+            Some(at) if at.as_ptr().cast() != libc::MAP_FAILED => {
+                self.at = at;
+                self.bytes = bytes;
+                Ok(())
+            }
+            _ => Err(SysError::last("mremap", format!("{bytes} bytes"))),
+        }
+    }
+}
+
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: exactly the mapping made in `new`; no reference to it exists.
@@ -165,6 +244,21 @@ mod tests {
             mapping.walk(&|n| seen.set(seen.get() + n));
             assert_eq!(seen.get(), pages as u64);
         }
+    }
+
+    #[test]
+    fn a_mapping_grows_shrinks_is_locked_and_given_back() {
+        let Ok(mut it) = Mapping::plain(4 * page_bytes()) else { panic!("mmap") };
+        it.touch(3, &|_| {});
+        for pages in [8, 2] {
+            assert_eq!(it.resize(pages * page_bytes()), Ok(()));
+            it.look();
+        }
+        assert_eq!(it.lock(true), Ok(()));
+        // Locked pages are not given back.
+        assert!(it.advise(Advice::Drop).is_err_and(|e| e.errno == libc::EINVAL));
+        assert_eq!(it.lock(false), Ok(()));
+        assert_eq!(it.advise(Advice::Drop), Ok(()));
     }
 
     #[test]

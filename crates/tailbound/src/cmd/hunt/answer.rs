@@ -174,6 +174,9 @@ fn remains(f: &Found<'_>, lines: &mut Vec<String>) {
             grouped(r.campaign_ns.unsigned_abs())
         ));
         lines.push(format!("  {}", shell(&r.campaign)));
+        if let Some(program) = &r.program {
+            lines.push(format!("Its system calls as a C program: {}", program.display()));
+        }
     }
     lines.push(String::new());
 }
@@ -225,6 +228,7 @@ pub(super) fn json(f: &Found<'_>) -> Value {
             "latest_ns": r.latest_ns,
             "campaign_latest_ns": r.campaign_ns,
             "campaign": r.campaign,
+            "c_program": r.program,
         })),
         "command": f.command,
         "runs": f.runs,

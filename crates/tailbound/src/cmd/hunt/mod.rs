@@ -299,6 +299,7 @@ fn watchable(
 #[cfg(test)]
 mod tests {
     use tailbound_core::Spec;
+    use tailbound_core::calls::Calls;
     use tailbound_hunt::{LEFT_OUT, Random, Values, lab};
     use tailbound_load::{CATALOGUE, check};
 
@@ -309,6 +310,7 @@ mod tests {
             Values::Count(least, most) => vec![least.to_string(), most.to_string()],
             Values::Kib(least, most) => vec![format!("{least}K"), format!("{most}K")],
             Values::Us(least, most) => vec![format!("{least}us"), format!("{most}us")],
+            Values::Calls(_) => vec![Calls::sample().to_string()],
         }
     }
 

@@ -5,13 +5,14 @@
 //! compared with the one that the search saw. A campaign's job bears its name, and a longer job is read for longer
 //! before the loads begin: so what the campaign shows is measured by itself and said.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tailbound_core::Run;
+use tailbound_core::calls::Calls;
 use tailbound_core::campaign::{CampaignFile, Kind, Step, Text, TextSystem, Variant};
 use tailbound_core::plan::RunConfig;
 use tailbound_core::units::format_ns_i64;
-use tailbound_hunt::Shrunk;
+use tailbound_hunt::{Candidate, Shrunk, c_program};
 use tailbound_lab::Request;
 use tailbound_report::escape::shell;
 
@@ -23,6 +24,9 @@ use crate::say::Failure;
 
 const RUN: &str = "worst.tailbound.jsonl";
 const CAMPAIGN: &str = "worst.campaign.toml";
+const PROGRAM: &str = "worst.calls.c";
+/// The load that is a sequence of system calls.
+const CALLS: &str = "calls";
 /// Of the campaign and its only step.
 const NAME: &str = "hunt-worst";
 const STEP: &str = "worst";
@@ -40,6 +44,8 @@ pub(super) struct Remains {
     pub(super) campaign_ns: i64,
     /// The command for the campaign.
     pub(super) campaign: Vec<String>,
+    /// The C program of its system calls, where it has some.
+    pub(super) program: Option<PathBuf>,
 }
 
 impl Remains {
@@ -73,11 +79,36 @@ pub(super) fn make(
         latest_ns: guests::latest_ns(&made.run)?,
         campaign_ns,
         campaign: campaign_command(header, candidate.seed, folder),
+        program: program(candidate, &command, folder)?,
     };
     let config = RunConfig { name: None, load: Some(vec![candidate.load()]), ..asked.campaign };
     let text = campaign(&config, header, &remains, &command, &of_campaign)?;
     input::write(&folder.join(CAMPAIGN), &text, true)?;
     Ok(remains)
+}
+
+/// Writes the C program of the system calls, if the workload has some.
+fn program(
+    candidate: &Candidate,
+    command: &str,
+    folder: &Path,
+) -> Result<Option<PathBuf>, Failure> {
+    let Some(load) = candidate.loads.iter().find(|load| load.name == CALLS) else {
+        return Ok(None);
+    };
+    let calls = match load.option("do") {
+        None => Calls::sample(),
+        Some(text) => text.parse().map_err(Failure::cannot)?,
+    };
+    let tasks = load.option("tasks").and_then(|n| n.parse().ok());
+    let told = [
+        "System calls found and made smaller by `tailbound hunt`, of this workload:".to_owned(),
+        format!("  {command}"),
+        format!("Build and run it: cc -O2 -pthread -o worst {PROGRAM} && ./worst [PASSES]"),
+    ];
+    let path = folder.join(PROGRAM);
+    input::write(&path, &c_program(&calls, tasks, &told), true)?;
+    Ok(Some(path))
 }
 
 fn campaign_command(header: &Header, seed: u32, folder: &Path) -> Vec<String> {
