@@ -27,7 +27,7 @@ pub use candidate::{Candidate, Entry, Figures, Origin, Outcome};
 pub use random::Random;
 pub use search::{End, Evaluator, GENERATION, Proposal, Search, hunt};
 pub use shrink::{Shrunk, Step, shrink};
-pub use space::{Kind, LEFT_OUT, Parameter, Space, Values, lab};
+pub use space::{Kind, LEFT_OUT, Parameter, Space, Values, lab, machine};
 
 #[cfg(test)]
 mod tests;

@@ -149,6 +149,12 @@ const KINDS: &[Kind] = &[
     ),
 ];
 
+/// A machine has one, a guest has not.
+const DISK: Kind = kind(
+    "disk",
+    &[parameter("size", Values::Kib(64, 65_536)), parameter("tasks", Values::Count(1, 8))],
+);
+
 /// Loads that no hunt in the lab uses, and why.
 pub const LEFT_OUT: &[(&str, &str)] = &[
     ("disk", "a guest has no disk"),
@@ -167,5 +173,17 @@ pub fn lab() -> Space {
         interval_ns: (100_000, 500_000),
         base_interval_ns: 250_000,
         seed_max: 1_000_000,
+    }
+}
+
+/// What can be varied on a machine. The seed means nothing there, and disks are where they are.
+#[must_use]
+pub fn machine() -> Space {
+    Space {
+        kinds: KINDS.iter().copied().chain([DISK]).collect(),
+        interval_ns: (200_000, 2_000_000),
+        base_interval_ns: 1_000_000,
+        seed_max: 1,
+        ..lab()
     }
 }

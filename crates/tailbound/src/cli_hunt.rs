@@ -24,9 +24,27 @@ pub(crate) struct HuntArgs {
         long,
         value_name = "KERNEL",
         help_heading = "Guest",
-        required_unless_present = "resume"
+        required_unless_present_any = ["resume", "here"]
     )]
     pub(crate) kernel: Option<String>,
+    /// Hunt on this machine instead of in the lab: every candidate is run some times, in rounds of random order, and what is found is measured again beside the worst single load
+    #[arg(long, conflicts_with_all = ["kernel", "append", "arch", "loops", "no_paths"], help_heading = "This machine")]
+    pub(crate) here: bool,
+    /// Length of each run on this machine [default: 2s]
+    #[arg(long, value_name = "TIME", requires = "here", help_heading = "This machine")]
+    pub(crate) each: Option<String>,
+    /// Runs of each candidate on this machine; it counts for the least of its latest wake-ups [default: 2]
+    #[arg(long, value_name = "N", requires = "here", help_heading = "This machine")]
+    pub(crate) rounds: Option<u32>,
+    /// CPUs to measure on this machine, for example 0-1,3 [default: all]
+    #[arg(
+        short = 'c',
+        long,
+        value_name = "LIST",
+        requires = "here",
+        help_heading = "This machine"
+    )]
+    pub(crate) cpus: Option<String>,
     /// Append to the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true, help_heading = "Guest")]
     pub(crate) append: Option<String>,
@@ -55,7 +73,7 @@ pub(crate) struct HuntArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, help_heading = "Search")]
     pub(crate) within: f64,
     /// Go on with the hunt in this folder; kernel and options of the search are those it was begun with
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernel", "append", "arch", "loops", "seed", "random", "no_paths", "out"], help_heading = "Search")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernel", "here", "append", "arch", "loops", "seed", "random", "no_paths", "out"], help_heading = "Search")]
     pub(crate) resume: Option<PathBuf>,
     /// The folder [default: hunt]
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]

@@ -45,6 +45,7 @@ mod export;
 mod files;
 mod hostile;
 mod hot;
+mod hunt;
 mod integrity;
 mod interruptions;
 mod journals;

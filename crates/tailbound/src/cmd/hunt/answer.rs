@@ -16,17 +16,17 @@ use super::Found;
 /// Version of the JSON answer.
 const SCHEMA: &str = "tailbound-hunt/1";
 /// Rows of the table of finds.
-const ROWS: usize = 8;
+pub(super) const ROWS: usize = 8;
 
 fn ratio(ns: i64, of_ns: i64) -> Option<f64> {
     (of_ns > 0).then(|| ns.real() / of_ns.real())
 }
 
-fn times(ns: i64, of_ns: i64) -> String {
+pub(super) fn times(ns: i64, of_ns: i64) -> String {
     ratio(ns, of_ns).map_or_else(String::new, |r| format!("{r:.2}"))
 }
 
-fn latest(entry: Option<&Entry>) -> i64 {
+pub(super) fn latest(entry: Option<&Entry>) -> i64 {
     entry.and_then(Entry::latest_ns).unwrap_or(0)
 }
 
@@ -62,7 +62,7 @@ fn sentence(f: &Found<'_>) -> String {
     )
 }
 
-fn row(e: &Entry, base_ns: i64, watched: bool) -> Vec<String> {
+pub(super) fn row(e: &Entry, base_ns: i64, watched: bool) -> Vec<String> {
     let latest = e.latest_ns().unwrap_or(0);
     let mut cells = vec![e.nr.to_string(), format_ns_i64(latest), times(latest, base_ns)];
     if watched {
@@ -75,7 +75,7 @@ fn row(e: &Entry, base_ns: i64, watched: bool) -> Vec<String> {
     cells
 }
 
-fn head(watched: bool) -> Vec<&'static str> {
+pub(super) fn head(watched: bool) -> Vec<&'static str> {
     let mut head = vec!["candidate", "latest", "times"];
     if watched {
         head.extend(["not preemptible", "pending"]);
@@ -181,7 +181,7 @@ fn remains(f: &Found<'_>, lines: &mut Vec<String>) {
     lines.push(String::new());
 }
 
-fn entry(e: &Entry, base_ns: i64) -> Value {
+pub(super) fn entry(e: &Entry, base_ns: i64) -> Value {
     json!({
         "nr": e.nr,
         "origin": e.origin,

@@ -34,6 +34,9 @@ pub(super) struct Header {
     pub(super) random: bool,
     /// Were sections watched?
     pub(super) watched: bool,
+    /// How candidates are measured, where that is on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) here: Option<HereHow>,
     /// The kernel's image, the guest's program and QEMU; empty in a question that has not looked yet.
     #[serde(default)]
     pub(super) kernel_sha256: String,
@@ -41,6 +44,18 @@ pub(super) struct Header {
     pub(super) guest_sha256: String,
     #[serde(default)]
     pub(super) qemu: String,
+}
+
+/// How candidates are measured on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct HereHow {
+    /// Length of each run.
+    pub(super) run_ns: i64,
+    /// Runs of each candidate.
+    pub(super) rounds: u32,
+    /// CPUs that are measured; none: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cpus: Option<String>,
 }
 
 impl Header {
@@ -189,6 +204,7 @@ mod tests {
             seed: 1,
             random: false,
             watched: true,
+            here: None,
             kernel_sha256: "k".to_owned(),
             guest_sha256: "g".to_owned(),
             qemu: "7.2".to_owned(),

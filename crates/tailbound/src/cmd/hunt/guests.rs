@@ -57,7 +57,7 @@ pub(super) fn request(words: &Request, candidate: &Candidate) -> Request {
     request
 }
 
-fn interval(candidate: &Candidate) -> String {
+pub(super) fn interval(candidate: &Candidate) -> String {
     units::exact(i64::try_from(candidate.interval_ns).unwrap_or(i64::MAX))
 }
 
@@ -258,7 +258,7 @@ impl Evaluator for Guests<'_> {
 }
 
 /// A console may follow.
-fn first_line(text: &str) -> String {
+pub(super) fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 

@@ -7,6 +7,7 @@
 mod answer;
 mod corpus;
 mod guests;
+mod here;
 mod progress;
 mod remains;
 
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tailbound_core::units;
-use tailbound_hunt::{Candidate, End, Evaluator, Outcome, Search, Shrunk, lab, shrink};
+use tailbound_hunt::{Candidate, End, Evaluator, Outcome, Search, Shrunk, Space, lab, shrink};
 use tailbound_lab::{LabError, Request, paths};
 
 use self::corpus::{Folder, Header, SCHEMA, Tried};
@@ -55,6 +56,9 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
     }
     let length = length(args)?;
     let (folder, mut header) = asked(args)?;
+    if header.here.is_some() {
+        return here::hunt(args, length, &folder, &header);
+    }
     let words = words(&header, args);
     let bench = Bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
@@ -81,18 +85,22 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
     let begin = Instant::now();
     guests.until = length.map(|length| begin + length);
     let mut search = Search::new(lab(), header.seed, header.random);
-    let end = searched(args, &mut search, &mut folder, &mut guests)?;
+    let line = Line::new(args.host.quiet);
+    guests.shown = line.shown(guests.until);
+    let end = searched(args, &mut search, &mut folder, &mut guests, &line)?;
     let interrupted = bench.stopped() && end == End::Early;
     let Some(worst) = search.worst() else {
         return Err(nothing(&search, interrupted));
     };
     guests.until = None;
+    guests.shown = line.shrinking();
     let (worst, latest_ns) = (worst.candidate.clone(), worst.latest_ns().unwrap_or(0));
     let mut shrunk = None;
     let mut remains = None;
     if !interrupted {
         let within = args.within / 100.0;
-        let less = smaller(args, &worst, latest_ns, within, &mut folder, &mut guests)?;
+        let less = smaller((&worst, latest_ns), within, &lab(), &mut folder, &mut guests)?;
+        line.clear();
         if less.end == End::Done {
             remains = Some(remains::make(&guests, &words, &header, &less, &folder.path)?);
         }
@@ -130,25 +138,23 @@ fn searched(
     args: &HuntArgs,
     search: &mut Search,
     folder: &mut Folder,
-    guests: &mut Guests<'_>,
+    evaluator: &mut dyn Evaluator,
+    line: &Line,
 ) -> Result<End, Failure> {
     let known = std::mem::take(&mut folder.entries);
     let count = known.len();
     if count > 0 && !args.host.quiet {
         say::note(&format!("{count} candidates were run before"));
     }
-    let line = Line::new(args.host.quiet);
-    guests.shown = line.shown(guests.until);
     let mut broken = None;
     let most = args.evaluations.unwrap_or(u64::MAX);
-    let end = tailbound_hunt::hunt(search, known, most, guests, &mut |search, entry| {
+    let end = tailbound_hunt::hunt(search, known, most, evaluator, &mut |search, entry| {
         line.set(search);
         if let Err(e) = folder.keep(entry) {
             broken.get_or_insert(e);
         }
     });
     line.clear();
-    guests.shown = Box::new(|_| {});
     if let Some(failure) = broken {
         return Err(failure);
     }
@@ -161,13 +167,13 @@ fn searched(
 }
 
 /// An evaluator that runs nothing twice.
-struct Remembered<'a, 'b> {
+struct Remembered<'a> {
     folder: &'a mut Folder,
-    guests: &'a mut Guests<'b>,
+    evaluator: &'a mut dyn Evaluator,
     broken: Option<Failure>,
 }
 
-impl Evaluator for Remembered<'_, '_> {
+impl Evaluator for Remembered<'_> {
     fn evaluate(&mut self, batch: &[Candidate], told: &mut dyn FnMut(Outcome)) -> End {
         let known = |folder: &Folder, it: &Candidate| {
             let tried = folder.tried.iter().find(|t| t.candidate == *it);
@@ -177,7 +183,7 @@ impl Evaluator for Remembered<'_, '_> {
             batch.iter().filter(|c| known(self.folder, c).is_none()).cloned().collect();
         let mut next = open.iter();
         let (folder, broken) = (&mut *self.folder, &mut self.broken);
-        let _all_or_early = self.guests.evaluate(&open, &mut |outcome| {
+        let _all_or_early = self.evaluator.evaluate(&open, &mut |outcome| {
             let Some(candidate) = next.next() else { return };
             let tried = Tried { candidate: candidate.clone(), outcome };
             if let Err(e) = folder.keep_tried(&tried) {
@@ -194,22 +200,17 @@ impl Evaluator for Remembered<'_, '_> {
     }
 }
 
+/// Makes the worst, which was so late, smaller.
 fn smaller(
-    args: &HuntArgs,
-    worst: &Candidate,
-    latest_ns: i64,
+    (worst, latest_ns): (&Candidate, i64),
     within: f64,
+    space: &Space,
     folder: &mut Folder,
-    guests: &mut Guests<'_>,
+    evaluator: &mut dyn Evaluator,
 ) -> Result<Shrunk, Failure> {
-    let line = Line::new(args.host.quiet);
-    guests.shown = line.shrinking();
-    let mut remembered = Remembered { folder, guests, broken: None };
-    let shrunk = shrink(worst, latest_ns, within, &lab(), &mut remembered);
-    let broken = remembered.broken.take();
-    guests.shown = Box::new(|_| {});
-    line.clear();
-    broken.map_or(Ok(shrunk), Err)
+    let mut remembered = Remembered { folder, evaluator, broken: None };
+    let shrunk = shrink(worst, latest_ns, within, space, &mut remembered);
+    remembered.broken.take().map_or(Ok(shrunk), Err)
 }
 
 /// Why there is no worst one.
@@ -248,13 +249,14 @@ fn asked(args: &HuntArgs) -> Result<(PathBuf, Header), Failure> {
     }
     let header = Header {
         schema: SCHEMA.to_owned(),
-        kernel: args.kernel.clone().unwrap_or_default(),
+        kernel: if args.here { here::kernel() } else { args.kernel.clone().unwrap_or_default() },
         append: args.append.clone().unwrap_or_default(),
         arch: args.arch.clone().unwrap_or_else(|| "x86_64".to_owned()),
         loops,
         seed: args.seed.unwrap_or(1),
         random: args.random,
-        watched: !args.no_paths,
+        watched: !args.no_paths && !args.here,
+        here: args.here.then(|| here::how(args)).transpose()?,
         kernel_sha256: String::new(),
         guest_sha256: String::new(),
         qemu: String::new(),
