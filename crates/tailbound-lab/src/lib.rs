@@ -32,6 +32,7 @@ pub mod request;
 pub mod run;
 mod snapshot;
 pub mod store;
+mod symbols;
 pub mod target;
 
 pub use arch::Arch;

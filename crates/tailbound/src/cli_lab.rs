@@ -249,6 +249,9 @@ pub(crate) struct LabMatrixArgs {
     pub(crate) probe: ProbeArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
+    /// Watch each run from within the emulator too: longest sections of the kernel of each cell; see docs/paths.md
+    #[arg(long, help_heading = "Measurement")]
+    pub(crate) paths: bool,
     /// Folder of the run files and the report [default: matrix; if that was made with other options, matrix-2 and so on]
     #[arg(short, long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
