@@ -223,6 +223,8 @@ struct Reader {
 
 impl Reader {
     fn add(&mut self, r: &Record) {
+        let last = self.events.all.last();
+        let interrupted = last.is_some_and(|(t, e)| *t == r.t_ns && matches!(e, Event::Interrupt(_)));
         let mut push = |event| self.events.all.push((r.t_ns, event));
         match r.kind {
             kind::ENTER => push(Event::Interrupt(r.value)),
@@ -240,7 +242,11 @@ impl Reader {
                 if self.begun && now & state::USER != 0 && before & state::USER == 0 {
                     push(Event::User);
                 } else if self.begun && before & state::USER != 0 && now & state::USER == 0 {
-                    // Interrupts record their entry too, at the same time, before this.
+                    // Interrupts recorded their entry, at the same time, before this.
+                    if interrupted {
+                        (self.state, self.begun) = (now, true);
+                        return;
+                    }
                     push(Event::Call(r.value));
                 } else if before & OFF == 0 && now & OFF != 0 {
                     push(Event::Section(r.value));
@@ -272,16 +278,19 @@ impl Reader {
 }
 
 impl Event {
-    /// In words.
+    /// In words; `thread` is the measured one.
     #[must_use]
-    pub fn words(&self, symbols: &Symbols) -> String {
+    pub fn words(&self, symbols: &Symbols, thread: u64) -> String {
         match self {
             Self::Call(at) => format!("enters the kernel ({})", named(symbols, *at)),
             Self::Interrupt(at) => format!("interrupt ({})", named(symbols, *at)),
             Self::User => "user mode".to_owned(),
             Self::Switch(_, name) if name.is_empty() => "another thread".to_owned(),
             Self::Switch(_, name) => format!("switch to {name}"),
-            Self::Woken(_) => "the timer wakes the thread".to_owned(),
+            Self::Woken(woken) if *woken == thread => {
+                "its timer wakes the measured thread".to_owned()
+            }
+            Self::Woken(_) => "a timer wakes another thread".to_owned(),
             Self::Resched => "the thread on the CPU is to be rescheduled".to_owned(),
             Self::Section(at) => format!("not preemptible from {} on", named(symbols, *at)),
             Self::Halt => "the CPU halts".to_owned(),

@@ -43,6 +43,7 @@ pub mod tasks;
 pub mod text;
 pub mod theory;
 pub mod worst;
+pub mod why;
 
 pub use brief::brief;
 pub use html::html;

@@ -20,6 +20,8 @@ pub(crate) enum Lab {
     Repeat(Lazy<LabRepeatArgs>),
     /// Name the kernel's longest sections and the way of the latest wake-ups, instruction by instruction
     Paths(Lazy<LabPathsArgs>),
+    /// Find the instant from which a late sample of a run was inevitable, and name what happened there
+    Why(Lazy<crate::cli_lab_why::LabWhyArgs>),
     /// Measure every kernel with every load: a run file each, one table, one report; resumes an interrupted matrix
     Matrix(Lazy<LabMatrixArgs>),
     /// List, verify or remove the contents of the lab's folder
