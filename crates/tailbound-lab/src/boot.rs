@@ -98,8 +98,9 @@ pub struct Booted {
     pub not_in_turn: Option<String>,
 }
 
-struct Watch<'a> {
-    qmp: Qmp,
+/// A boot that is watched.
+pub(crate) struct Watch<'a> {
+    pub(crate) qmp: Qmp,
     running: &'a Running,
     boot_folder: &'a BootFolder,
     state_bytes_max: u64,
@@ -172,9 +173,8 @@ pub(crate) struct Begin<'a> {
     pub(crate) stop: &'a AtomicBool,
 }
 
-/// What is done with a guest that stands still: its control line, and a look at the signals.
-pub(crate) type OnStop<'a> =
-    dyn FnMut(&mut Qmp, &mut dyn FnMut() -> Result<(), LabError>) -> Result<(), LabError> + 'a;
+/// What is done with a guest that stands still.
+pub(crate) type OnStop<'a> = dyn FnMut(&mut Watch<'_>) -> Result<(), LabError> + 'a;
 
 /// Goes on from a snapshot until the guest is stopped from within; what `then` does is done there, and QEMU ended.
 ///
@@ -209,22 +209,15 @@ pub(crate) fn until_stopped(
             }
             _ => {
                 if let Some(ended) = watch.look()? {
-                    return Err(LabError::cannot(format!("the guest did not come there: {ended:?}")));
+                    return Err(LabError::cannot(format!(
+                        "the guest did not come there: {ended:?}"
+                    )));
                 }
             }
         }
     }
     running.at_will();
-    let interrupted = || match stop.load(Ordering::Relaxed) {
-        true => Err(LabError::Interrupted),
-        false => Ok(()),
-    };
-    let Watch { qmp, progress, .. } = &mut watch;
-    let cpu = running.cpu().unwrap_or_default();
-    then(qmp, &mut || {
-        (progress)(Progress { at_work: true, cpu, host: begun.elapsed() });
-        interrupted()
-    })?;
+    then(&mut watch)?;
     running.end();
     Ok(())
 }
@@ -376,6 +369,11 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Was the work ended?
+    pub(crate) fn interrupted(&self) -> Result<(), LabError> {
+        if self.stop.load(Ordering::Relaxed) { Err(LabError::Interrupted) } else { Ok(()) }
+    }
+
     /// The watchdogs' look, from outside.
     fn look(&mut self) -> Result<Option<Ended>, LabError> {
         if self.stop.load(Ordering::Relaxed) {
@@ -419,7 +417,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Has QEMU send its state, to be written to `file` or to be forgotten.
-    fn migrate(&mut self, file: Option<&File>) -> Result<Received, LabError> {
+    pub(crate) fn migrate(&mut self, file: Option<&File>) -> Result<Received, LabError> {
         let listener = self.boot_folder.listen()?;
         let (over, most) = (AtomicBool::new(false), self.state_bytes_max);
         std::thread::scope(|scope| {

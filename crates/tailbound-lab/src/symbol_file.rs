@@ -175,14 +175,19 @@ mod tests {
         let text = "ffffffff81000100 T b\nffffffff82000000 D data\nffffffff81000000 t a\n0000000000000000 A zero\nffffffffc0000000 t m\t[veth]\n";
         assert_eq!(
             functions(text),
-            [(0xffff_ffff_8100_0000, "a"), (0xffff_ffff_8100_0100, "b"), (0xffff_ffff_c000_0000, "m")]
+            [
+                (0xffff_ffff_8100_0000, "a"),
+                (0xffff_ffff_8100_0100, "b"),
+                (0xffff_ffff_c000_0000, "m")
+            ]
         );
         let file = elf(text);
         assert!(file.starts_with(b"\x7fELF"));
         let at = usize::try_from(u64::from_le_bytes(file[40..48].try_into().unwrap())).unwrap();
         assert_eq!(file.len(), at + 5 * SECTION);
         // The symbols' section has one more than there are functions.
-        let bytes = u64::from_le_bytes(file[at + 2 * 64 + 32..at + 2 * 64 + 40].try_into().unwrap());
+        let bytes =
+            u64::from_le_bytes(file[at + 2 * 64 + 32..at + 2 * 64 + 40].try_into().unwrap());
         assert_eq!(bytes, 4 * 24);
         assert!(elf("").len() > HEADER);
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tailbound_paths::plan::Plan;
 use tailbound_paths::varied::Variation;
 
-use crate::boot::{self, Ended, Progress, Snapshot};
+use crate::boot::{self, Ended, Progress, Snapshot, Watch};
 use crate::boot_folder::BootFolder;
 use crate::cell::Prepared;
 use crate::error::LabError;
@@ -21,9 +21,13 @@ use crate::paths;
 use crate::qmp::{Heard, Qmp};
 use crate::run::{self, Means};
 use crate::snapshot::Place;
+use crate::store::Beside;
 
 /// A log of the last moments may be so long.
 const LOG_BYTES: u64 = 1 << 30;
+/// Where a state in the middle of a run lies, and what it is called.
+const ROOM: &str = "boots";
+const STATE: &str = "state";
 /// How often it is asked whether gdb is there.
 const LOOK: Duration = Duration::from_millis(300);
 
@@ -39,25 +43,32 @@ fn boot_folder(
     Ok(boot_folder)
 }
 
-fn place(prepared: &Prepared, means: &Means<'_>) -> Result<(Option<Place>, Option<File>), LabError> {
+fn place(
+    prepared: &Prepared,
+    means: &Means<'_>,
+) -> Result<(Option<Place>, Option<File>), LabError> {
     let place = run::place(prepared, means)?;
     let there = place.as_ref().and_then(|p| p.open(&mut |_| {}));
     Ok((place, there))
 }
 
-/// Makes the run up to its sample; what the plugin wrote.
+/// Makes the run up to its sample, from `rewound` or from its beginning; what the plugin wrote.
 ///
 /// # Errors
 /// As [`run::run`].
 pub fn prepared(
     prepared: &Prepared,
     means: &Means<'_>,
+    rewound: Option<&Rewound>,
     plan: &Plan,
     variation: &Variation,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<File, LabError> {
     let boot_folder = boot_folder(prepared, means, plan, variation)?;
-    let (place, there) = place(prepared, means)?;
+    let (place, there) = match rewound {
+        Some(rewound) => (None, Some(rewound.open()?)),
+        None => place(prepared, means)?,
+    };
     let snapshot = match (&there, &place) {
         (Some(file), _) => Snapshot::Use(file),
         (None, Some(place)) => Snapshot::Make(means.store, place),
@@ -71,7 +82,65 @@ pub fn prepared(
         Ended::Quit(why) if why.is_empty() => boot_folder.log(),
         Ended::Restarted => boot_folder.log(),
         Ended::Quit(why) => Err(LabError::cannot(format!("QEMU ended: {why}"))),
-        other => Err(LabError::cannot(format!("a varied run did not come to its sample: {other:?}"))),
+        other => {
+            Err(LabError::cannot(format!("a varied run did not come to its sample: {other:?}")))
+        }
+    }
+}
+
+/// The run's state at an instant, to go on from as often as one likes; removed when dropped.
+#[derive(Debug)]
+pub struct Rewound {
+    beside: Beside,
+}
+
+impl Rewound {
+    /// The run up to the instant at which `variation` stops it; nothing where it has no snapshot to begin from.
+    ///
+    /// # Errors
+    /// As [`run::run`].
+    pub fn make(
+        prepared: &Prepared,
+        means: &Means<'_>,
+        plan: &Plan,
+        variation: &Variation,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<Self>, LabError> {
+        let (_, there) = place(prepared, means)?;
+        let Some(there) = there else { return Ok(None) };
+        let rewound = Self { beside: means.store.beside(ROOM)? };
+        let path = rewound.path();
+        let state = File::create_new(&path).map_err(|e| LabError::file(&path, &e))?;
+        let boot_folder = boot_folder(prepared, means, plan, variation)?;
+        let begin = begin(prepared, means, &boot_folder, &there);
+        boot::until_stopped(begin, progress, &mut |watch| watch.migrate(Some(&state)).map(drop))?;
+        Ok(Some(rewound))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.beside.path().join(STATE)
+    }
+
+    /// Each QEMU reads it from its beginning.
+    fn open(&self) -> Result<File, LabError> {
+        let path = self.path();
+        File::open(&path).map_err(|e| LabError::file(&path, &e))
+    }
+}
+
+fn begin<'a>(
+    prepared: &'a Prepared,
+    means: &Means<'a>,
+    boot_folder: &'a BootFolder,
+    incoming: &'a File,
+) -> boot::Begin<'a> {
+    boot::Begin {
+        emulator: means.emulator,
+        setup: &prepared.setup,
+        boot_folder,
+        incoming,
+        host_limit_s: means.host_limit_s,
+        stop: means.stop,
     }
 }
 
@@ -85,7 +154,7 @@ pub struct Held {
 }
 
 /// Makes the run up to the instant at which `variation` stops it, and stays until gdb was there and is gone. `held` is called
-/// once it stands still, with what gdb needs.
+/// once it stands still, with what gdb needs; `hear` again and again meanwhile.
 ///
 /// # Errors
 /// As [`run::run`]; [`LabError::Interrupted`] where Ctrl-C came.
@@ -94,26 +163,21 @@ pub fn debug(
     means: &Means<'_>,
     plan: &Plan,
     variation: &Variation,
-    progress: &mut dyn FnMut(Progress),
+    hear: &mut dyn FnMut(),
     held: &mut dyn FnMut(&Held) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let mut boot_folder = boot_folder(prepared, means, plan, variation)?;
     let socket = boot_folder.debug()?;
     let (_, there) = place(prepared, means)?;
     let there = there.ok_or_else(|| {
-        LabError::cannot("there is no snapshot of this guest to begin from: leave out --no-snapshot")
+        LabError::cannot(
+            "there is no snapshot of this guest to begin from: leave out --no-snapshot",
+        )
     })?;
-    let begin = boot::Begin {
-        emulator: means.emulator,
-        setup: &prepared.setup,
-        boot_folder: &boot_folder,
-        incoming: &there,
-        host_limit_s: means.host_limit_s,
-        stop: means.stop,
-    };
-    boot::until_stopped(begin, progress, &mut |qmp, look| {
-        held(&Held { socket: socket.clone(), at: instruction(qmp)? })?;
-        until_gone(qmp, look)
+    let begin = begin(prepared, means, &boot_folder, &there);
+    boot::until_stopped(begin, &mut |_| {}, &mut |watch| {
+        held(&Held { socket: socket.clone(), at: instruction(&mut watch.qmp)? })?;
+        until_gone(watch, hear)
     })
 }
 
@@ -126,18 +190,16 @@ fn instruction(qmp: &mut Qmp) -> Result<Option<u64>, LabError> {
 }
 
 /// Waits until gdb was connected and is no more, or QEMU is gone.
-fn until_gone(
-    qmp: &mut Qmp,
-    look: &mut dyn FnMut() -> Result<(), LabError>,
-) -> Result<(), LabError> {
+fn until_gone(watch: &mut Watch<'_>, hear: &mut dyn FnMut()) -> Result<(), LabError> {
     let mut was_there = false;
     loop {
-        look()?;
-        if qmp.hear(LOOK) == Heard::Closed {
+        hear();
+        watch.interrupted()?;
+        if watch.qmp.hear(LOOK) == Heard::Closed {
             return Ok(());
         }
         // gdb may end QEMU, whose control line is then gone.
-        let Ok(all) = qmp.ask("query-chardev", &json!({})) else { return Ok(()) };
+        let Ok(all) = watch.qmp.ask("query-chardev", &json!({})) else { return Ok(()) };
         let all = all.as_array().cloned().unwrap_or_default();
         let gdb = all.iter().find(|c| c.get("label").and_then(Value::as_str) == Some("gdb"));
         let name = gdb.and_then(|c| c.get("filename")).and_then(Value::as_str);

@@ -180,10 +180,8 @@ mod tests {
     fn a_system_call_that_decided_is_named_by_the_function_that_it_comes_to() {
         let blocks =
             [(100, 0x1000, 0), (110, ENTRY, 0x4800), (120, CALL, 0x4700), (130, WORK, 0x4600)];
-        let events = Events {
-            all: vec![(110, Event::Call(ENTRY))],
-            thread: Some("hackbench".to_owned()),
-        };
+        let events =
+            Events { all: vec![(110, Event::Call(ENTRY))], thread: Some("hackbench".to_owned()) };
         let instants = Instants { open_ns: Some(104), at_ns: 110, user_ns: 500 };
         let found = decisive(&log(&blocks)[..], instants, &events, &symbols()).unwrap();
         assert_eq!(found.what, What::Called(Some("munmap".to_owned())));
@@ -193,11 +191,14 @@ mod tests {
 
     #[test]
     fn without_an_event_the_function_decided_and_its_call_is_told() {
-        let blocks =
-            [(110, ENTRY, 0x4800), (120, CALL, 0x4700), (130, WORK, 0x4600), (140, WORK + 9, 0x4600)];
+        let blocks = [
+            (110, ENTRY, 0x4800),
+            (120, CALL, 0x4700),
+            (130, WORK, 0x4600),
+            (140, WORK + 9, 0x4600),
+        ];
         let instants = Instants { open_ns: Some(120), at_ns: 140, user_ns: 500 };
-        let found =
-            decisive(&log(&blocks)[..], instants, &Events::default(), &symbols()).unwrap();
+        let found = decisive(&log(&blocks)[..], instants, &Events::default(), &symbols()).unwrap();
         assert_eq!(found.what, What::Executed("free_pages".to_owned()));
         assert_eq!((found.call.as_deref(), found.is_exact), (Some("munmap"), false));
         assert_eq!(found.thread, None);

@@ -62,11 +62,7 @@ impl Sample {
     ///
     /// # Errors
     /// [`LogError`]
-    pub fn outcome(
-        &self,
-        log: &mut (impl Read + Seek),
-        marks: Marks,
-    ) -> Result<Outcome, LogError> {
+    pub fn outcome(&self, log: &mut (impl Read + Seek), marks: Marks) -> Result<Outcome, LogError> {
         let is_it = |w: &&WakeUp| w.thread == self.thread && w.due_ns == self.set_ns;
         let found = wakeups(log, marks)?;
         // What lies between user mode and the reading of the clock is as it was.
@@ -224,7 +220,8 @@ struct Reader {
 impl Reader {
     fn add(&mut self, r: &Record) {
         let last = self.events.all.last();
-        let interrupted = last.is_some_and(|(t, e)| *t == r.t_ns && matches!(e, Event::Interrupt(_)));
+        let interrupted =
+            last.is_some_and(|(t, e)| *t == r.t_ns && matches!(e, Event::Interrupt(_)));
         let mut push = |event| self.events.all.push((r.t_ns, event));
         match r.kind {
             kind::ENTER => push(Event::Interrupt(r.value)),

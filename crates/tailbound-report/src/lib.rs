@@ -42,8 +42,8 @@ pub mod table;
 pub mod tasks;
 pub mod text;
 pub mod theory;
-pub mod worst;
 pub mod why;
+pub mod worst;
 
 pub use brief::brief;
 pub use html::html;

@@ -130,7 +130,8 @@ fn claim(why: &WhyRecord) -> String {
         format_ns_i64(why.longest_ns),
         format_ns_i64(why.late_ns),
         match why.control_ns {
-            Some(ns) if ns == why.latency_ns => "Stopped and let go without a change, the sample was the same to the nanosecond.",
+            Some(ns) if ns == why.latency_ns =>
+                "Stopped and let go without a change, the sample was the same to the nanosecond.",
             _ => "Whether the run is the same when it is stopped was not tried.",
         }
     )

@@ -7,7 +7,8 @@ use std::fs::File;
 use std::path::Path;
 
 use tailbound_core::Run;
-use tailbound_lab::{LabError, Means, Prepared, Target, paths, repeat, vary};
+use tailbound_lab::vary::{self, Rewound};
+use tailbound_lab::{LabError, Means, Prepared, Target, paths, repeat};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_paths::varied::{Sample, Variation, Varies};
@@ -22,6 +23,9 @@ use crate::say::Failure;
 
 /// The log of a varied run begins so much before the due time: the wake-up is in it.
 const LOG_BEFORE_NS: u64 = 1000;
+/// The run is kept so long before the sample, where going there from its beginning takes longer than to load that state.
+const REWOUND_NS: u64 = 50_000_000;
+const REWOUND_LATER_NS: u64 = 100_000;
 
 /// See the module.
 pub(super) struct Base<'a> {
@@ -38,6 +42,8 @@ pub(super) struct Base<'a> {
     pub(super) start_ns: u64,
     /// From one due time to the next, on average.
     pub(super) interval_ns: u64,
+    /// The state of the run at an instant before the sample.
+    rewound: Option<(u64, Rewound)>,
 }
 
 /// The run of a file, and its bytes as they were before anything was watched.
@@ -111,8 +117,8 @@ impl<'a> Base<'a> {
             latencies_ns: &latencies_ns,
             step_ns: 1 << cell.shift,
         };
-        let found = Sparse::of(&mut log, plan.marks(), &symbols, samples, true)
-            .map_err(Failure::cannot)?;
+        let found =
+            Sparse::of(&mut log, plan.marks(), &symbols, samples, true).map_err(Failure::cannot)?;
         let (first, wait) = (found.wait(0), found.wait(activation));
         let (Some(first), Some(wait)) = (first, wait) else { return Err(Failure::bug()) };
         let last = found.wait(latencies_ns.len().saturating_sub(1)).unwrap_or(wait);
@@ -129,6 +135,7 @@ impl<'a> Base<'a> {
             sample: sample.ok_or_else(Failure::bug)?,
             start_ns: first.due_ns,
             interval_ns: last.due_ns.saturating_sub(first.due_ns) / gaps,
+            rewound: None,
         })
     }
 
@@ -157,7 +164,33 @@ impl<'a> Base<'a> {
 
     /// The log of the run varied so.
     pub(super) fn varied(&self, plan: &Plan, variation: &Variation) -> Result<File, LabError> {
-        vary::prepared(&self.prepared, &self.means(), plan, variation, &mut |_| {})
+        // What is asked for from before its instant on begins at the beginning.
+        let earliest = variation.at_ns.min(variation.log_from_ns);
+        let rewound = self.rewound.as_ref().filter(|(at_ns, _)| *at_ns < earliest);
+        let rewound = rewound.map(|(_, rewound)| rewound);
+        vary::prepared(&self.prepared, &self.means(), rewound, plan, variation, &mut |_| {
+            self.bench.hear();
+        })
+    }
+
+    /// Keeps the run's state some time before the sample, if that spares anything.
+    pub(super) fn rewind(&mut self) -> Result<(), LabError> {
+        let at_ns = self.sample.due_ns.saturating_sub(REWOUND_NS);
+        if at_ns > self.start_ns {
+            let variation = self.variation(at_ns, Varies::Stop);
+            let made =
+                Rewound::make(&self.prepared, &self.means(), &self.plan, &variation, &mut |_| {
+                    self.bench.hear();
+                })?;
+            // It is stopped a block of instructions later.
+            self.rewound = made.map(|rewound| (at_ns + REWOUND_LATER_NS, rewound));
+        }
+        Ok(())
+    }
+
+    /// From the beginning each time.
+    pub(super) fn forget_rewound(&mut self) -> bool {
+        self.rewound.take().is_some()
     }
 
     /// An instant since the first activation was due.

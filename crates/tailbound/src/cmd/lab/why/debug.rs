@@ -23,7 +23,7 @@ pub(super) fn at(
     shown: &mut Shown,
 ) -> Result<(), Failure> {
     let variation = base.variation(at_ns, Varies::Stop);
-    let mut hear = |_| base.bench.hear();
+    let mut hear = || base.bench.hear();
     let symbols = symbol_file::elf(&base.kallsyms);
     let mut held = |held: &vary::Held| {
         let file = held.socket.with_file_name(SYMBOLS);

@@ -32,12 +32,12 @@ pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
     let run = base::run(&args.run)?;
     let bench = Bench::open(&args.host)?;
     let mut shown = Shown::new(args.host.quiet, 1);
-    let base = Base::make(&bench, args, run, &mut shown)?;
+    let mut base = Base::make(&bench, args, run, &mut shown)?;
     if let Some(since_start_ns) = args.at {
         debug::at(&base, base.instant(since_start_ns)?, args.host.json, &mut shown)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let found = search::search(&base, args, &mut shown)?;
+    let found = search::search(&mut base, args, &mut shown)?;
     shown.clear();
     answer(args, &base, &found)?;
     if !found.is_whole {

@@ -42,18 +42,25 @@ struct Search<'a> {
 
 /// Searches; the record is not whole where Ctrl-C came.
 pub(super) fn search(
-    base: &Base<'_>,
+    base: &mut Base<'_>,
     args: &LabWhyArgs,
     shown: &mut Shown,
 ) -> Result<WhyRecord, Failure> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let Some(control_ns) = rewound_control(base, shown)? else {
+        return Ok(WhyRecord {
+            activation: base.activation as u64,
+            latency_ns: base.sample.latency_ns,
+            ..WhyRecord::default()
+        });
+    };
+    let base = &*base;
     let latency_ns = base.sample.latency_ns;
     let search = Search {
         base,
         variations: u64::from(args.variations),
         // Rounded up: 100 % of it is no less than it.
         late_ns: (latency_ns.saturating_mul(i64::from(args.late)) + 99) / 100,
-        jobs: args.host.jobs.unwrap_or(cores),
+        jobs: base.bench.jobs(),
     };
     let mut record = WhyRecord {
         activation: base.activation as u64,
@@ -64,7 +71,6 @@ pub(super) fn search(
         longest_ns: base.interval_ns.cast_signed(),
         ..WhyRecord::default()
     };
-    let Some(control_ns) = search.control()? else { return Ok(record) };
     record.control_ns = Some(control_ns);
     let bounds = Bounds {
         from_ns: base.start_ns,
@@ -73,8 +79,7 @@ pub(super) fn search(
         close_ns: CLOSE_NS << base.prepared().record.shift,
         late_ns: search.late_ns,
     };
-    let mut found =
-        inevitable::search(bounds, &mut |at| search.probe(at, false, shown))?;
+    let mut found = inevitable::search(bounds, &mut |at| search.probe(at, false, shown))?;
     let mut is_whole = !base.bench.stopped();
     // All variations of the last instant that was different.
     if let Some(open) = found.open.and_then(|at| found.tried.get_mut(at)).filter(|_| is_whole) {
@@ -92,35 +97,52 @@ pub(super) fn search(
     Ok(record)
 }
 
-impl Search<'_> {
-    /// The run stopped and let go: its sample must be the same.
-    fn control(&self) -> Result<Option<i64>, Failure> {
-        let at = self.base.sample.due_ns.saturating_sub(FIRST_NS);
-        let outcome = match self.one(at, Varies::Not) {
-            Err(LabError::Interrupted) => return Ok(None),
-            outcome => outcome?.0,
-        };
-        match outcome {
-            Outcome::Latency(ns) if ns == self.base.sample.latency_ns => Ok(Some(ns)),
-            Outcome::Latency(ns) => Err(Failure::cannot(format!(
-                "stopped and let go without a change the sample is {} instead of {}: nothing can be said of it",
-                format_ns_i64(ns),
-                format_ns_i64(self.base.sample.latency_ns)
-            ))),
-            Outcome::Missed => Err(Failure::cannot(
-                "stopped and let go without a change the sample does not come: nothing can be said of it",
-            )),
+fn one(base: &Base<'_>, at_ns: u64, varies: Varies) -> Result<Varied, LabError> {
+    let variation = base.variation(at_ns, varies);
+    let mut log = base.varied(&base.plan, &variation)?;
+    let reached = varied::reached(&mut log).map_err(LabError::cannot)?;
+    let outcome = base.sample.outcome(&mut log, base.plan.marks());
+    Ok((outcome.map_err(LabError::cannot)?, reached))
+}
+
+/// The sample of the run that is kept in its middle, stopped again and let go, must be the same; if it is not, that of the run from its
+/// beginning. None: Ctrl-C came.
+fn rewound_control(base: &mut Base<'_>, shown: &mut Shown) -> Result<Option<i64>, Failure> {
+    match base.rewind() {
+        Err(LabError::Interrupted) => return Ok(None),
+        done => done?,
+    }
+    match control(base) {
+        Err(why) if base.forget_rewound() => {
+            shown.note(&format!("each variation begins at the run's beginning: {}", why.text));
+            control(base)
         }
+        found => found,
     }
+}
 
-    fn one(&self, at_ns: u64, varies: Varies) -> Result<Varied, LabError> {
-        let variation = self.base.variation(at_ns, varies);
-        let mut log = self.base.varied(&self.base.plan, &variation)?;
-        let reached = varied::reached(&mut log).map_err(LabError::cannot)?;
-        let outcome = self.base.sample.outcome(&mut log, self.base.plan.marks());
-        Ok((outcome.map_err(LabError::cannot)?, reached))
+/// The run stopped and let go: its sample must be the same.
+fn control(base: &Base<'_>) -> Result<Option<i64>, Failure> {
+    let at = base.sample.due_ns.saturating_sub(FIRST_NS);
+    let outcome = match one(base, at, Varies::Not) {
+        Err(LabError::Interrupted) => return Ok(None),
+        outcome => outcome?.0,
+    };
+    base.bench.hear();
+    match outcome {
+        Outcome::Latency(ns) if ns == base.sample.latency_ns => Ok(Some(ns)),
+        Outcome::Latency(ns) => Err(Failure::cannot(format!(
+            "stopped and let go without a change the sample is {} instead of {}: nothing can be said of it",
+            format_ns_i64(ns),
+            format_ns_i64(base.sample.latency_ns)
+        ))),
+        Outcome::Missed => Err(Failure::cannot(
+            "stopped and let go without a change the sample does not come: nothing can be said of it",
+        )),
     }
+}
 
+impl Search<'_> {
     /// Until when the processor stands still in variation `nth` of an instant: the first one until the due time, or for an
     /// interval.
     fn until(&self, at_ns: u64, nth: u64) -> u64 {
@@ -129,12 +151,7 @@ impl Search<'_> {
     }
 
     /// Tries an instant; `all`: all variations, even where one was early. None: it is to end.
-    fn probe(
-        &self,
-        at_ns: u64,
-        all: bool,
-        shown: &mut Shown,
-    ) -> Result<Option<Tried>, Failure> {
+    fn probe(&self, at_ns: u64, all: bool, shown: &mut Shown) -> Result<Option<Tried>, Failure> {
         let (next, first_early) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
         let count = usize::try_from(self.variations).unwrap_or(1);
         let (send, receive) = mpsc::channel();
@@ -154,7 +171,7 @@ impl Search<'_> {
                             return;
                         }
                         let varies = Varies::Until(self.until(at_ns, nth as u64));
-                        let one = self.one(at_ns, varies);
+                        let one = one(self.base, at_ns, varies);
                         if one.as_ref().is_ok_and(|(o, _)| !o.is_late(self.late_ns)) {
                             first_early.fetch_min(nth, Ordering::Relaxed);
                         }
@@ -186,8 +203,7 @@ impl Search<'_> {
         let made: Vec<Varied> = made.into_iter().flatten().collect();
         let early = made.iter().position(|(o, _)| !o.is_late(self.late_ns));
         let used = early.filter(|_| !all).map_or(made.len(), |at| at + 1);
-        let (when, address) =
-            made.first().and_then(|(_, reached)| *reached).unwrap_or((at_ns, 0));
+        let (when, address) = made.first().and_then(|(_, reached)| *reached).unwrap_or((at_ns, 0));
         let outcomes: Vec<Outcome> = made.into_iter().take(used).map(|(o, _)| o).collect();
         let tried = Tried { at_ns: when, address, outcomes };
         let before = self.base.sample.due_ns.cast_signed() - when.cast_signed();
