@@ -46,6 +46,7 @@ fn happened(d: &DecisiveInstant) -> String {
             format!("{thread}{call} went into a section that is not preemptible, in {name}")
         }
         "idle" => "the CPU was idle".to_owned(),
+        "" => "it was not looked what happened".to_owned(),
         _ => format!("{thread}{call} was in {name}"),
     }
 }

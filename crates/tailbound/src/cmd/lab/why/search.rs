@@ -2,9 +2,8 @@
 //! Tries instants, several variations each, on all cores; and names what happened at the one that was found.
 //!
 //! Context: COLD. Units: ns of the guest's virtual time, by QEMU's clock.
-//! Which outcomes count does not depend on how many guests run at a time: those up to the first early one, in order.
+//! What is tried does not depend on how many guests run at a time.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use tailbound_core::units::format_ns_i64;
 use tailbound_core::why::{DecisiveInstant, TriedInstant, WhyEvent, WhyRecord};
 use tailbound_lab::LabError;
 use tailbound_paths::decisive::{self, Decisive, Instants, What};
-use tailbound_paths::inevitable::{self, Bounds, Found, Outcome, Tried};
+use tailbound_paths::inevitable::{self, Bounds, Depth, Found, Outcome, Tried};
 use tailbound_paths::plan::Plan;
 use tailbound_paths::varied::{self, Event, Events, Varies};
 
@@ -79,11 +78,13 @@ pub(super) fn search(
         close_ns: CLOSE_NS << base.prepared().record.shift,
         late_ns: search.late_ns,
     };
-    let mut found = inevitable::search(bounds, &mut |at| search.probe(at, false, shown))?;
+    let mut probe = |instants: &[u64], depth: Depth| search.probe(instants, depth, shown);
+    let mut found = inevitable::search(bounds, &mut probe)?;
     let mut is_whole = !base.bench.stopped();
     // All variations of the last instant that was different.
-    if let Some(open) = found.open.and_then(|at| found.tried.get_mut(at)).filter(|_| is_whole) {
-        match search.probe(open.at_ns, true, shown)? {
+    let open = found.open.and_then(|at| found.tried.get_mut(at));
+    if let Some(open) = open.filter(|o| is_whole && o.outcomes.len() < search.count()) {
+        match search.probe(&[open.at_ns], Depth::All, shown)?.and_then(|mut all| all.pop()) {
             Some(whole) => *open = whole,
             None => is_whole = false,
         }
@@ -91,7 +92,8 @@ pub(super) fn search(
     record.is_whole = is_whole;
     let name = |address| base.symbols.name(address).filter(|_| address >> 63 == 1);
     record.tried = found.tried.iter().map(|t| search.told(t, name(t.address))).collect();
-    record.tried.sort_by_key(|t| t.at_ns);
+    // Of one that was tried twice the one with all variations stays.
+    record.tried.sort_by_key(|t| (t.at_ns, std::cmp::Reverse(t.tried)));
     record.tried.dedup_by_key(|t| t.at_ns);
     search.decisive(&found, &mut record)?;
     Ok(record)
@@ -150,40 +152,62 @@ impl Search<'_> {
         at_ns + longest * (self.variations - nth) / self.variations
     }
 
-    /// Tries an instant; `all`: all variations, even where one was early. None: it is to end.
-    fn probe(&self, at_ns: u64, all: bool, shown: &mut Shown) -> Result<Option<Tried>, Failure> {
-        let (next, first_early) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
-        let count = usize::try_from(self.variations).unwrap_or(1);
+    fn count(&self) -> usize {
+        usize::try_from(self.variations).unwrap_or(1)
+    }
+
+    /// Tries instants. None: it is to end.
+    fn probe(
+        &self,
+        instants: &[u64],
+        depth: Depth,
+        shown: &mut Shown,
+    ) -> Result<Option<Vec<Tried>>, Failure> {
+        let each = if depth == Depth::All { self.count() } else { 1 };
+        let tasks: Vec<(u64, u64)> =
+            instants.iter().flat_map(|at| (0..each).map(|nth| (*at, nth as u64))).collect();
+        let Some(made) = self.all(&tasks)? else { return Ok(None) };
+        let mut told = Vec::new();
+        for (at_ns, made) in instants.iter().zip(made.chunks(each)) {
+            let reached = made.first().and_then(|(_, reached)| *reached);
+            let (at_ns, address) = reached.unwrap_or((*at_ns, 0));
+            let outcomes = made.iter().map(|(outcome, _)| *outcome).collect();
+            let tried = Tried { at_ns, address, outcomes };
+            let before = self.base.sample.due_ns.cast_signed() - at_ns.cast_signed();
+            shown.note(&format!(
+                "{} before its timer was due: {} of {each} variations late",
+                format_ns_i64(before),
+                tried.late(self.late_ns),
+            ));
+            told.push(tried);
+        }
+        Ok(Some(told))
+    }
+
+    /// Makes variations (of an instant, and which), on all cores.
+    fn all(&self, tasks: &[(u64, u64)]) -> Result<Option<Vec<Varied>>, Failure> {
+        let next = AtomicUsize::new(0);
         let (send, receive) = mpsc::channel();
-        let send = Mutex::new(send);
-        let mut made: Vec<Option<Varied>> = vec![None; count];
+        let mut made: Vec<Option<Varied>> = vec![None; tasks.len()];
         let mut failed = None;
         std::thread::scope(|scope| {
-            for _ in 0..self.jobs.clamp(1, count) {
-                let Ok(own) = send.lock().map(|s| s.clone()) else { continue };
-                let (next, first_early) = (&next, &first_early);
+            for _ in 0..self.jobs.clamp(1, tasks.len().max(1)) {
+                let (own, next) = (send.clone(), &next);
                 // QEMU dies with the thread that started it: this one waits for it.
                 scope.spawn(move || {
-                    loop {
-                        let nth = next.fetch_add(1, Ordering::Relaxed);
-                        let over = !all && nth > first_early.load(Ordering::Relaxed);
-                        if nth >= count || over || self.base.bench.stopped() {
-                            return;
-                        }
-                        let varies = Varies::Until(self.until(at_ns, nth as u64));
-                        let one = one(self.base, at_ns, varies);
-                        if one.as_ref().is_ok_and(|(o, _)| !o.is_late(self.late_ns)) {
-                            first_early.fetch_min(nth, Ordering::Relaxed);
-                        }
-                        drop(own.send((nth, one)));
+                    while !self.base.bench.stopped() {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some((at_ns, nth)) = tasks.get(at) else { return };
+                        let varies = Varies::Until(self.until(*at_ns, *nth));
+                        drop(own.send((at, one(self.base, *at_ns, varies))));
                     }
                 });
             }
-            drop(send.lock().map(|mut s| *s = mpsc::channel().0));
+            drop(send);
             loop {
                 match receive.recv_timeout(TICK) {
-                    Ok((nth, Ok(one))) => {
-                        if let Some(place) = made.get_mut(nth) {
+                    Ok((at, Ok(one))) => {
+                        if let Some(place) = made.get_mut(at) {
                             *place = Some(one);
                         }
                     }
@@ -195,25 +219,9 @@ impl Search<'_> {
             }
         });
         match failed {
-            Some(LabError::Interrupted) => return Ok(None),
-            Some(e) => return Err(e.into()),
-            None if self.base.bench.stopped() => return Ok(None),
-            None => {}
+            None | Some(LabError::Interrupted) => Ok(made.into_iter().collect()),
+            Some(e) => Err(e.into()),
         }
-        let made: Vec<Varied> = made.into_iter().flatten().collect();
-        let early = made.iter().position(|(o, _)| !o.is_late(self.late_ns));
-        let used = early.filter(|_| !all).map_or(made.len(), |at| at + 1);
-        let (when, address) = made.first().and_then(|(_, reached)| *reached).unwrap_or((at_ns, 0));
-        let outcomes: Vec<Outcome> = made.into_iter().take(used).map(|(o, _)| o).collect();
-        let tried = Tried { at_ns: when, address, outcomes };
-        let before = self.base.sample.due_ns.cast_signed() - when.cast_signed();
-        shown.note(&format!(
-            "{} before its timer was due: {} of {} variations late",
-            format_ns_i64(before),
-            tried.late(self.late_ns),
-            tried.outcomes.len()
-        ));
-        Ok(Some(tried))
     }
 
     fn told(&self, tried: &Tried, function: Option<&str>) -> TriedInstant {
@@ -237,9 +245,8 @@ impl Search<'_> {
 
     /// What happened at the instant that was found, and from there to the sample.
     fn decisive(&self, found: &Found, record: &mut WhyRecord) -> Result<(), Failure> {
-        let at = |index: Option<usize>| index.and_then(|at| found.tried.get(at)).map(|t| t.at_ns);
-        let Some(at_ns) = at(found.inevitable) else { return Ok(()) };
-        let open_ns = at(found.open);
+        let Some(at_ns) = found.inevitable_at() else { return Ok(()) };
+        let open_ns = found.open_at();
         let sample = self.base.sample;
         let instants = Instants { open_ns, at_ns, user_ns: sample.user_ns };
         let mut told = DecisiveInstant {
