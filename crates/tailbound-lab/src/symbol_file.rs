@@ -18,6 +18,7 @@ const FUNCTION: u8 = 1 << 4 | 2;
 const SECTIONS: u16 = 5;
 const NAMES: &[u8] = b"\0.text\0.symtab\0.strtab\0.shstrtab\0";
 
+#[derive(Default)]
 struct Section {
     name: u32,
     kind: u32,
@@ -77,19 +78,8 @@ pub fn elf(kallsyms: &str) -> Vec<u8> {
     let names_at = strings_at + strings.len();
     let sections_at = (names_at + NAMES.len()).next_multiple_of(8);
     let word = |n: usize| n as u64;
-    let nothing = Section {
-        name: 0,
-        kind: 0,
-        flags: 0,
-        at: 0,
-        offset: 0,
-        bytes: 0,
-        link: 0,
-        info: 0,
-        entry: 0,
-    };
     let sections = [
-        Section { ..nothing },
+        Section::default(),
         // In memory, and executed.
         Section {
             name: 1,
@@ -98,7 +88,7 @@ pub fn elf(kallsyms: &str) -> Vec<u8> {
             at: first,
             offset: word(HEADER),
             bytes: last - first + 1,
-            ..nothing
+            ..Section::default()
         },
         Section {
             name: 7,
@@ -108,21 +98,21 @@ pub fn elf(kallsyms: &str) -> Vec<u8> {
             link: 3,
             info: 1,
             entry: word(SYMBOL),
-            ..nothing
+            ..Section::default()
         },
         Section {
             name: 15,
             kind: STRINGS,
             offset: word(strings_at),
             bytes: word(strings.len()),
-            ..nothing
+            ..Section::default()
         },
         Section {
             name: 23,
             kind: STRINGS,
             offset: word(names_at),
             bytes: word(NAMES.len()),
-            ..nothing
+            ..Section::default()
         },
     ];
     let mut out = header(sections_at);
@@ -130,21 +120,25 @@ pub fn elf(kallsyms: &str) -> Vec<u8> {
     out.extend(strings);
     out.extend_from_slice(NAMES);
     out.resize(sections_at, 0);
-    for s in sections {
-        for half in [s.name, s.kind] {
-            push(&mut out, half.to_le_bytes());
+    sections.iter().for_each(|s| s.write(&mut out));
+    out
+}
+
+impl Section {
+    fn write(&self, out: &mut Vec<u8>) {
+        for half in [self.name, self.kind] {
+            push(out, half.to_le_bytes());
         }
-        for whole in [s.flags, s.at, s.offset, s.bytes] {
-            push(&mut out, whole.to_le_bytes());
+        for whole in [self.flags, self.at, self.offset, self.bytes] {
+            push(out, whole.to_le_bytes());
         }
-        for half in [s.link, s.info] {
-            push(&mut out, half.to_le_bytes());
+        for half in [self.link, self.info] {
+            push(out, half.to_le_bytes());
         }
-        for whole in [8, s.entry] {
-            push(&mut out, u64::to_le_bytes(whole));
+        for whole in [8, self.entry] {
+            push(out, whole.to_le_bytes());
         }
     }
-    out
 }
 
 /// Of an x86-64 program in the machine's own order that begins nowhere.

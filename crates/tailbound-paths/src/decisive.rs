@@ -15,7 +15,7 @@ use crate::look::{self, Block, named};
 use crate::varied::{Event, Events};
 
 /// Beginnings of the names of functions that a system call is called by.
-const CALLS: [&str; 4] = ["__x64_sys_", "__ia32_sys_", "__do_sys_", "__se_sys_"];
+const CALLS: [&str; 5] = ["__x64_sys_", "__ia32_sys_", "__do_sys_", "__se_sys_", "ksys_"];
 /// A system call has begun by then.
 const CALL_NS: u64 = 5_000;
 /// So much before the instant is looked at, at most.

@@ -3,10 +3,9 @@
 //!
 //! Context: COLD.
 
-use std::fs;
-
 use tailbound_lab::{LabError, symbol_file, vary};
 use tailbound_paths::varied::Varies;
+use tailbound_sys::new_file::{self, Existing};
 
 use super::base::Base;
 use crate::cmd::lab::progress::Shown;
@@ -27,7 +26,7 @@ pub(super) fn at(
     let symbols = symbol_file::elf(&base.kallsyms);
     let mut held = |held: &vary::Held| {
         let file = held.socket.with_file_name(SYMBOLS);
-        fs::write(&file, &symbols).map_err(|e| LabError::file(&file, &e))?;
+        new_file::write(&file, Existing::Keep, &symbols).map_err(|e| LabError::file(&file, &e))?;
         shown.clear();
         let place = held.at.map_or_else(
             || "at that instant".to_owned(),

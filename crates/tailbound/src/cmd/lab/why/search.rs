@@ -23,6 +23,8 @@ use crate::say::Failure;
 
 /// First distance from the due time.
 const FIRST_NS: u64 = 1000;
+/// The processor's timer counts in steps, and comes up to so much behind the time that it was set for.
+const TIMER_NS: u64 = 32;
 /// Two instants need not be closer: a block of instructions is rarely shorter.
 const CLOSE_NS: u64 = 4;
 /// Events so much before the instant are read: the entry into the kernel is among them.
@@ -149,7 +151,7 @@ impl Search<'_> {
     /// interval.
     fn until(&self, at_ns: u64, nth: u64) -> u64 {
         let longest = self.base.sample.due_ns.saturating_sub(at_ns).min(self.base.interval_ns);
-        at_ns + longest * (self.variations - nth) / self.variations
+        at_ns + longest * (self.variations - nth) / self.variations + TIMER_NS
     }
 
     fn count(&self) -> usize {
