@@ -96,9 +96,11 @@ fn tried(why: &WhyRecord) -> Table {
     let mut table = Table::new(&head).with_words(&[5]);
     for t in &why.tried {
         let latency = |ns: Option<i64>| ns.map_or_else(|| "missed".to_owned(), format_ns_i64);
+        // Instants lie close together: a rounded time would not tell them apart.
+        let sign = if t.before_due_ns < 0 { "-" } else { "" };
         table.row(vec![
             instant(t.at_ns),
-            format_ns_i64(t.before_due_ns),
+            format!("{sign}{} ns", grouped(t.before_due_ns.unsigned_abs())),
             format!("{} of {}", t.late, t.tried),
             latency(t.least_ns),
             latency(t.most_ns),
