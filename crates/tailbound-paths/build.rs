@@ -48,4 +48,5 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=plugin");
     println!("cargo:rerun-if-changed=src/record.rs");
+    println!("cargo:rerun-if-changed=src/variation.rs");
 }

@@ -43,6 +43,7 @@ pub mod theory;
 pub mod units;
 pub mod utc;
 pub mod verdict;
+pub mod why;
 pub mod words;
 
 pub use context::Context;

@@ -12,6 +12,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -97,8 +98,9 @@ pub struct Booted {
     pub not_in_turn: Option<String>,
 }
 
-struct Watch<'a> {
-    qmp: Qmp,
+/// A boot that is watched.
+pub(crate) struct Watch<'a> {
+    pub(crate) qmp: Qmp,
     running: &'a Running,
     boot_folder: &'a BootFolder,
     state_bytes_max: u64,
@@ -135,33 +137,9 @@ pub(crate) fn boot(
     };
     let begun = Instant::now();
     let (mut running, stream) = Running::start(emulator, setup, boot_folder, incoming)?;
-    let opened = Qmp::new(stream).map_err(|e| match boot_folder.complaint() {
-        said if said.is_empty() => e,
-        said => LabError::cannot(said),
-    })?;
-    let mut watch = Watch {
-        qmp: opened,
-        running: &running,
-        boot_folder,
-        state_bytes_max: (u64::from(setup.memory_mib) << 20) + STATE_BEYOND_MEMORY,
-        begun,
-        host_limit_s,
-        kvm: setup.kvm,
-        stop,
-        progress,
-        instructions: None,
-        inherited: 0,
-        work: None,
-        cpu: Duration::ZERO,
-        moved: begun,
-        ready: None,
-    };
-    let not_in_turn = if setup.kvm { None } else { watch.take_turns()? };
-    if incoming.is_some() {
-        watch.resume()?;
-    } else {
-        watch.qmp.ask("cont", &json!({}))?;
-    }
+    let mut watch =
+        Watch::open(&running, stream, setup, boot_folder, host_limit_s, stop, progress, begun)?;
+    let not_in_turn = watch.begin(incoming.is_some())?;
     let make = match snapshot {
         Snapshot::Make(store, place) => Some((store, place)),
         _ => None,
@@ -183,7 +161,114 @@ pub(crate) fn boot(
     Ok(booted)
 }
 
-impl Watch<'_> {
+/// What a boot that is to be stopped begins with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begin<'a> {
+    pub(crate) emulator: &'a Emulator,
+    pub(crate) setup: &'a Setup,
+    pub(crate) boot_folder: &'a BootFolder,
+    /// The snapshot.
+    pub(crate) incoming: &'a File,
+    pub(crate) host_limit_s: u64,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// What is done with a guest that stands still.
+pub(crate) type OnStop<'a> = dyn FnMut(&mut Watch<'_>) -> Result<(), LabError> + 'a;
+
+/// Goes on from a snapshot until the guest is stopped from within; what `then` does is done there, and QEMU ended.
+///
+/// # Errors
+/// As [`boot`]; the guest ended before.
+pub(crate) fn until_stopped(
+    begin: Begin<'_>,
+    progress: &mut dyn FnMut(Progress),
+    then: &mut OnStop<'_>,
+) -> Result<(), LabError> {
+    let begun = Instant::now();
+    let (mut running, stream) =
+        Running::start(begin.emulator, begin.setup, begin.boot_folder, Some(begin.incoming))?;
+    let (limit, stop) = (begin.host_limit_s, begin.stop);
+    let mut watch = Watch::open(
+        &running,
+        stream,
+        begin.setup,
+        begin.boot_folder,
+        limit,
+        stop,
+        progress,
+        begun,
+    )?;
+    let _not_in_turn = watch.begin(true)?;
+    loop {
+        match watch.qmp.hear(LOOK) {
+            Heard::Event(event) if event == "STOP" => break,
+            Heard::Closed => return Err(LabError::cannot(begin.boot_folder.complaint())),
+            Heard::Event(event) if event == "SHUTDOWN" => {
+                return Err(LabError::cannot("the run was over before that instant"));
+            }
+            _ => {
+                if let Some(ended) = watch.look()? {
+                    return Err(LabError::cannot(format!(
+                        "the guest did not come there: {ended:?}"
+                    )));
+                }
+            }
+        }
+    }
+    running.at_will();
+    then(&mut watch)?;
+    running.end();
+    Ok(())
+}
+
+impl<'a> Watch<'a> {
+    /// Opens the control line.
+    #[expect(clippy::too_many_arguments, reason = "what a boot is given, once")]
+    fn open(
+        running: &'a Running,
+        stream: UnixStream,
+        setup: &Setup,
+        boot_folder: &'a BootFolder,
+        host_limit_s: u64,
+        stop: &'a AtomicBool,
+        progress: &'a mut dyn FnMut(Progress),
+        begun: Instant,
+    ) -> Result<Self, LabError> {
+        let qmp = Qmp::new(stream).map_err(|e| match boot_folder.complaint() {
+            said if said.is_empty() => e,
+            said => LabError::cannot(said),
+        })?;
+        Ok(Self {
+            qmp,
+            running,
+            boot_folder,
+            state_bytes_max: (u64::from(setup.memory_mib) << 20) + STATE_BEYOND_MEMORY,
+            begun,
+            host_limit_s,
+            kvm: setup.kvm,
+            stop,
+            progress,
+            instructions: None,
+            inherited: 0,
+            work: None,
+            cpu: Duration::ZERO,
+            moved: begun,
+            ready: None,
+        })
+    }
+
+    /// Lets the guest go; says why QEMU's threads are not kept in turn, where they are not.
+    fn begin(&mut self, incoming: bool) -> Result<Option<String>, LabError> {
+        let not_in_turn = if self.kvm { None } else { self.take_turns()? };
+        if incoming {
+            self.resume()?;
+        } else {
+            self.qmp.ask("cont", &json!({}))?;
+        }
+        Ok(not_in_turn)
+    }
+
     /// Has QEMU's main loop run only while its virtual CPUs wait; says why where it does not.
     fn take_turns(&mut self) -> Result<Option<String>, LabError> {
         let cpus = self.qmp.ask("query-cpus-fast", &json!({}))?;
@@ -284,6 +369,11 @@ impl Watch<'_> {
         }
     }
 
+    /// Was the work ended?
+    pub(crate) fn interrupted(&self) -> Result<(), LabError> {
+        if self.stop.load(Ordering::Relaxed) { Err(LabError::Interrupted) } else { Ok(()) }
+    }
+
     /// The watchdogs' look, from outside.
     fn look(&mut self) -> Result<Option<Ended>, LabError> {
         if self.stop.load(Ordering::Relaxed) {
@@ -327,7 +417,7 @@ impl Watch<'_> {
     }
 
     /// Has QEMU send its state, to be written to `file` or to be forgotten.
-    fn migrate(&mut self, file: Option<&File>) -> Result<Received, LabError> {
+    pub(crate) fn migrate(&mut self, file: Option<&File>) -> Result<Received, LabError> {
         let listener = self.boot_folder.listen()?;
         let (over, most) = (AtomicBool::new(false), self.state_bytes_max);
         std::thread::scope(|scope| {

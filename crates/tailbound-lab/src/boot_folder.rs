@@ -34,6 +34,8 @@ pub(crate) const STATE: &str = "state";
 pub(crate) const PLUGIN: &str = "plugin.so";
 const PLAN: &str = "paths.plan";
 const LOG: &str = "paths.log";
+const VARY: &str = "paths.vary";
+const GDB: &str = "gdb";
 const ERRORS: &str = "qemu.err";
 
 /// A file of QEMU's ends here: beyond what is read of one, and what is noticed before that.
@@ -53,6 +55,7 @@ pub(crate) struct BootFolder {
     user: Option<u32>,
     group: Option<u32>,
     watched: bool,
+    gdb: Option<UnixListener>,
 }
 
 impl BootFolder {
@@ -63,7 +66,7 @@ impl BootFolder {
     pub(crate) fn make(store: &Store, setup: &Setup, job: &[u8]) -> Result<Self, LabError> {
         store.sweep("boots");
         let beside = store.beside("boots")?;
-        let mut boot_folder = Self { beside, user: None, group: None, watched: false };
+        let mut boot_folder = Self { beside, user: None, group: None, watched: false, gdb: None };
         let mode = |path: &Path, mode| {
             fs::set_permissions(path, Permissions::from_mode(mode))
                 .map_err(|e| LabError::file(path, &e))
@@ -141,6 +144,32 @@ impl BootFolder {
         Ok(())
     }
 
+    /// What else the plugin is told.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub(crate) fn vary(&self, bytes: &[u8]) -> Result<(), LabError> {
+        let to = self.path(VARY);
+        let failed = |e: io::Error| LabError::file(&to, &e);
+        fs::write(&to, bytes).map_err(failed)?;
+        fs::set_permissions(&to, Permissions::from_mode(0o644)).map_err(failed)
+    }
+
+    /// A debugger may come, by a socket that who started this alone may connect to; where it is.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn debug(&mut self) -> Result<PathBuf, LabError> {
+        let path = self.path(GDB);
+        self.gdb = Some(self.socket(&path, None)?);
+        Ok(path)
+    }
+
+    /// The socket of [`Self::debug`].
+    pub(crate) fn gdb(&self) -> Option<&UnixListener> {
+        self.gdb.as_ref()
+    }
+
     /// Is the guest watched?
     pub(crate) fn watched(&self) -> bool {
         self.watched
@@ -191,19 +220,23 @@ impl BootFolder {
 
     /// A socket in this folder that only this QEMU, and root, may connect to.
     pub(crate) fn listen(&self) -> Result<UnixListener, LabError> {
-        let path = self.path(STATE);
-        let failed = |e: io::Error| LabError::file(&path, &e);
-        match fs::remove_file(&path) {
+        self.socket(&self.path(STATE), self.user)
+    }
+
+    fn socket(&self, path: &Path, user: Option<u32>) -> Result<UnixListener, LabError> {
+        let failed = |e: io::Error| LabError::file(path, &e);
+        match fs::remove_file(path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
             _ => {}
         }
         // A socket's name is short: by the descriptor of its folder it always is.
         let folder = File::open(self.folder()).map_err(failed)?;
-        let short = format!("/proc/self/fd/{}/{STATE}", folder.as_raw_fd());
+        let name = path.file_name().unwrap_or_default();
+        let short = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name);
         let listener = UnixListener::bind(short).map_err(failed)?;
-        fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(failed)?;
-        if let Some(user) = self.user {
-            chown(&path, Some(user), Some(user)).map_err(failed)?;
+        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
+        if let Some(user) = user {
+            chown(path, Some(user), Some(user)).map_err(failed)?;
         }
         Ok(listener)
     }

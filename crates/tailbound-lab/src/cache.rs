@@ -21,6 +21,7 @@ use crate::hash;
 use crate::kernel;
 use crate::snapshot;
 use crate::store::Store;
+use crate::symbols;
 
 /// The most that snapshots and packages may take, where [`SIZE`] does not say.
 const SIZE_MAX: u64 = 8 << 30;
@@ -202,7 +203,8 @@ pub fn damaged(store: &Store) -> Result<Vec<(PathBuf, String)>, LabError> {
         };
         let why = match item.kind {
             "snapshots" if !item.remade || !file.starts_with(crate::store::PART) => {
-                snapshot::usable(&item.path, true).err().map(|why| why.to_string())
+                let state = snapshot::usable(&item.path, true).err().map(|why| why.to_string());
+                state.or_else(|| symbols::damage(&item.path))
             }
             "kernels/debs" => same(&item.path, file.trim_end_matches(".deb")),
             "kernels" => kernel::in_store(store)?

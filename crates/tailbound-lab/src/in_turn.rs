@@ -64,6 +64,8 @@ struct Shared {
     virtual_cpus: OnceLock<VirtualCpus>,
     /// Did the main loop ever come to its ppoll(2)?
     seen: AtomicBool,
+    /// The main loop runs freely again.
+    at_will: AtomicBool,
     over: AtomicBool,
 }
 
@@ -88,6 +90,11 @@ impl InTurn {
             .spawn(move || keep(qemu, &calls, &theirs))
             .map_err(LabError::cannot)?;
         Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// From now on it does not.
+    pub(crate) fn at_will(&self) {
+        self.shared.at_will.store(true, Ordering::Release);
     }
 
     /// From now on, the main loop of `qemu` runs only while this thread of it waits.
@@ -118,7 +125,8 @@ fn keep(qemu: Pid, calls: &HeldCalls, shared: &Shared) {
     let mut main_loop: Option<(Held, Instant)> = None;
     while !shared.over.load(Ordering::Acquire) {
         let next = calls.next(if main_loop.is_some() { LOOK_WAITING } else { LOOK });
-        let virtual_cpus = shared.virtual_cpus.get();
+        let at_will = shared.at_will.load(Ordering::Acquire);
+        let virtual_cpus = shared.virtual_cpus.get().filter(|_| !at_will);
         let its_turn = match next {
             Ok(Some(held)) if held.thread == qemu && held.call == Call::Poll => {
                 shared.seen.store(true, Ordering::Release);

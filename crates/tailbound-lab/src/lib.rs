@@ -32,7 +32,10 @@ pub mod request;
 pub mod run;
 mod snapshot;
 pub mod store;
+pub mod symbol_file;
+mod symbols;
 pub mod target;
+pub mod vary;
 
 pub use arch::Arch;
 pub use boot::Progress;

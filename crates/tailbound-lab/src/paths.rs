@@ -13,6 +13,7 @@ use crate::cell::{Cell, Prepared};
 use crate::error::LabError;
 use crate::qemu::Emulator;
 use crate::run::{self, Made, Means, Watched};
+use crate::symbols;
 
 const SYMBOLS: &str = "/proc/kallsyms";
 /// A log may be so long; it takes no room before it is written.
@@ -55,7 +56,8 @@ pub fn plugin(emulator: &Emulator) -> Result<&'static [u8], LabError> {
     Ok(plugin)
 }
 
-/// The kernel's symbols, as this guest has them: the text of /proc/kallsyms.
+/// The kernel's symbols, as this guest has them: the text of /proc/kallsyms. Once a guest told them they are kept
+/// beside its snapshot.
 ///
 /// # Errors
 /// As [`run::run`].
@@ -64,9 +66,17 @@ pub fn symbols(
     means: &Means<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<String, LabError> {
+    let place = run::place(&cell.prepare(means.emulator)?, means)?;
+    if let Some(text) = place.as_ref().and_then(symbols::read) {
+        return Ok(text);
+    }
     let files = run::collect(cell, means, &[SYMBOLS.to_owned()], progress)?;
     let text = files.get(SYMBOLS).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    text.ok_or_else(|| LabError::cannot(format!("the guest sent no {SYMBOLS}")))
+    let text = text.ok_or_else(|| LabError::cannot(format!("the guest sent no {SYMBOLS}")))?;
+    if let Some(place) = &place {
+        symbols::keep(place, &text);
+    }
+    Ok(text)
 }
 
 /// The run of what is prepared and can be watched ([`possible`]), watched by `plan`; second value: the log.

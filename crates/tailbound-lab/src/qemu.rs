@@ -29,6 +29,8 @@ const SIGKILL: i32 = 9;
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 /// The descriptor that a snapshot comes in by.
 const INCOMING: i32 = 3;
+/// The one that a debugger comes in by.
+const GDB: i32 = 4;
 
 /// The emulator of one architecture on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,6 +220,11 @@ impl Running {
             descriptors.push((state.as_fd(), INCOMING));
             pair("-incoming", format!("fd:{INCOMING}"));
         }
+        if let Some(listener) = boot_folder.gdb() {
+            descriptors.push((listener.as_fd(), GDB));
+            pair("-chardev", format!("socket,id=gdb,fd={GDB},server=on,wait=off"));
+            pair("-gdb", "chardev:gdb".to_owned());
+        }
         pair("-qmp", "stdio".to_owned());
         let spawn = Spawn {
             program: &emulator.program,
@@ -251,6 +258,13 @@ impl Running {
         match &self.in_turn {
             Ok(in_turn) => in_turn.behind(self.pid, virtual_cpus).err().map(|why| why.to_string()),
             Err(why) => Some(why.to_string()),
+        }
+    }
+
+    /// From now on they run as they like.
+    pub(crate) fn at_will(&self) {
+        if let Ok(in_turn) = &self.in_turn {
+            in_turn.at_will();
         }
     }
 

@@ -131,7 +131,13 @@ pub fn collect(
     files: &[String],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<BTreeMap<String, Vec<u8>>, LabError> {
-    let job = Job { collect: files.to_vec(), limit_s: cell.job.limit_s, ..Job::default() };
+    let job = Job {
+        collect: files.to_vec(),
+        limit_s: cell.job.limit_s,
+        // The same guest up to its job, so that one snapshot serves both.
+        begin_after_ns: cell.job.begin_after_ns,
+        ..Job::default()
+    };
     let prepared = Cell { job, ..cell.clone() }.prepare(means.emulator)?;
     let ended = to_its_end(&prepared, means, None, progress)?;
     let envelope = envelope::read(&ended.results);
@@ -235,7 +241,7 @@ fn to_its_end(
 }
 
 /// Where this cell's snapshot is, or will be.
-fn place(prepared: &Prepared, means: &Means<'_>) -> Result<Option<Place>, LabError> {
+pub(crate) fn place(prepared: &Prepared, means: &Means<'_>) -> Result<Option<Place>, LabError> {
     if !means.snapshots || !prepared.setup.machine.stops || prepared.setup.kvm {
         return Ok(None);
     }

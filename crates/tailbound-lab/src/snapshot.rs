@@ -72,6 +72,11 @@ impl Place {
         Ok(Self { folder: store.room(ROOM)?.join(key) })
     }
 
+    /// Its folder, which need not be there.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The snapshot, if there is one and it is what it was. One that is not is removed: `note` says so.
     pub(crate) fn open(&self, note: &mut dyn FnMut(String)) -> Option<File> {
         if !self.folder.exists() {

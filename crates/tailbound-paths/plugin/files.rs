@@ -34,6 +34,13 @@ fn mapped(path: &CStr, write: bool) -> Option<(*mut u64, usize)> {
     }
 }
 
+/// A file of the current folder as words, if it is there.
+pub fn words(path: &CStr) -> Option<&'static [u64]> {
+    let (at, bytes) = mapped(path, false)?;
+    // SAFETY: mapped, that long, and never unmapped.
+    Some(unsafe { core::slice::from_raw_parts(at.cast_const(), bytes / 8) })
+}
+
 /// The plan, read whole.
 #[derive(Clone, Copy)]
 pub struct Plan {
@@ -42,9 +49,7 @@ pub struct Plan {
 
 impl Plan {
     pub fn open(path: &CStr) -> Option<Self> {
-        let (at, bytes) = mapped(path, false)?;
-        // SAFETY: mapped, that long, and never unmapped.
-        let words = unsafe { core::slice::from_raw_parts(at.cast_const(), bytes / 8) };
+        let words = words(path)?;
         let plan = Self { words };
         let whole = plan::WORDS + plan.points_words() + plan.word(plan::WINDOWS) as usize * plan::WINDOW_WORDS;
         (words.first() == Some(&record::MAGIC) && words.len() >= whole).then_some(plan)

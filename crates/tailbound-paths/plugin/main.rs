@@ -14,6 +14,10 @@ mod qemu;
 #[allow(dead_code)]
 mod record;
 mod translate;
+#[path = "../src/variation.rs"]
+#[allow(dead_code)]
+mod variation;
+mod vary;
 mod watch;
 mod x86;
 
@@ -59,10 +63,11 @@ fn begin(id: qemu::Id, info: &qemu::Info, log: Log) -> Result<(), u64> {
     };
     let found = code::inside(update, functions.update as u64, get, functions.time as usize as u64);
     let Some(inside) = found else { return fail(&log, status::UNKNOWN_CODE) };
+    let Ok(vary) = vary::Vary::open() else { return fail(&log, status::LACKING) };
     log.status(status::WHOLE);
     // SAFETY: no other thread is there yet.
     unsafe {
-        WATCH = Some(Watch::new(functions, inside, plan, log));
+        WATCH = Some(Watch::new(functions, inside, plan, log, vary));
         translate::COPIES = info.version >= qemu::COPIES_FROM;
         qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, translate::on_block);
         qemu::qemu_plugin_register_vcpu_resume_cb(id, on_resume);

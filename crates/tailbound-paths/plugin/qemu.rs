@@ -75,6 +75,8 @@ unsafe extern "C" {
         with: *mut c_void,
     );
 
+    /// See exit(2).
+    pub fn _exit(status: c_int) -> !;
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     pub fn lseek(file: c_int, offset: i64, whence: c_int) -> i64;
@@ -87,6 +89,13 @@ unsafe extern "C" {
         offset: i64,
     ) -> *mut c_void;
     pub fn abort() -> !;
+}
+
+/// A function of QEMU by its name.
+pub fn named(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a name that ends with 0; a null handle is the whole process.
+    let found = unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) };
+    (!found.is_null()).then_some(found)
 }
 
 /// Functions that are not of the plugin interface.
@@ -109,11 +118,6 @@ pub struct Functions {
 impl Functions {
     /// Looks them up.
     pub fn find() -> Option<Self> {
-        let named = |name: &CStr| {
-            // SAFETY: a name that ends with 0; a null handle is the whole process.
-            let found = unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) };
-            (!found.is_null()).then_some(found)
-        };
         let (cpu, read) = (named(c"qemu_get_cpu")?, named(c"cpu_memory_rw_debug")?);
         let (physical, map) =
             (named(c"cpu_get_phys_page_attrs_debug")?, named(c"cpu_physical_memory_map")?);

@@ -49,8 +49,11 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
     let (count, pc) =
         unsafe { (qemu::qemu_plugin_tb_n_insns(block), qemu::qemu_plugin_tb_vaddr(block)) };
     let kernel = x86::kernel(pc);
+    if watch.varies() {
+        every(watch, block, count, pc, watch::on_varied);
+    }
     if watch.full() {
-        full(watch, block, count, pc);
+        every(watch, block, count, pc, watch::on_block);
         return;
     }
     if !kernel {
@@ -108,14 +111,15 @@ fn call(watch: &mut Watch, at: *mut Instruction, place: Place, on: OnExecution) 
     unsafe { qemu::qemu_plugin_register_vcpu_insn_exec_cb(at, on, NO_REGISTERS, with) };
 }
 
-fn full(watch: &mut Watch, block: *mut Block, count: usize, pc: u64) {
+/// Something is called whenever the block begins.
+fn every(watch: &mut Watch, block: *mut Block, count: usize, pc: u64, on: OnExecution) {
     #[expect(clippy::cast_possible_truncation, reason = "a block has at most 512")]
     let with = watch.pool.keep(Place { pc, left: count as u32, what: 0 });
     // SAFETY: a place that stays.
     unsafe {
         qemu::qemu_plugin_register_vcpu_tb_exec_cb(
             block,
-            watch::on_block,
+            on,
             NO_REGISTERS,
             with.cast(),
         );

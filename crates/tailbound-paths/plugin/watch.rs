@@ -13,6 +13,8 @@ use crate::code::Inside;
 use crate::files::{Log, Plan, Pool};
 use crate::qemu::Functions;
 use crate::record::{self, kind, mode, plan, point, state, status};
+use crate::variation;
+use crate::vary::Vary;
 use crate::x86;
 
 /// Wake-ups under way at a time.
@@ -53,10 +55,19 @@ pub struct Watch {
     opened: usize,
     window: Option<(usize, u64, u64)>,
     inside_window: bool,
+    vary: Option<Vary>,
+    /// What was before is not recorded.
+    log_from: u64,
 }
 
 impl Watch {
-    pub fn new(functions: Functions, inside: Inside, plan: Plan, log: Log) -> Self {
+    pub fn new(
+        functions: Functions,
+        inside: Inside,
+        plan: Plan,
+        log: Log,
+        vary: Option<Vary>,
+    ) -> Self {
         let window = plan.window(0).map(|(from, to)| (0, from, to));
         Self {
             functions,
@@ -72,6 +83,46 @@ impl Watch {
             opened: 0,
             window,
             inside_window: false,
+            log_from: vary.map_or(0, |v| v.word(variation::LOG_FROM)),
+            vary,
+        }
+    }
+
+    /// Is every block to be looked at, for the instant from which the run is varied?
+    pub fn varies(&self) -> bool {
+        self.vary.is_some()
+    }
+
+    /// A block begins, in a run that is varied.
+    pub fn vary(&mut self, place: Place) {
+        if !self.has_cpu() {
+            return;
+        }
+        // Between this block and the next: where the CPU looks for interrupts.
+        let t = self.time(0);
+        let (cpu, bias) = (self.cpu, self.inside.bias as *mut i64);
+        let Some(vary) = self.vary.as_mut() else { return };
+        if !vary.reached(t) {
+            return;
+        }
+        let still = vary.stands_still(cpu, t);
+        // SAFETY: as in `end_ns`; QEMU's own code moves an idle guest's time on here, by the same word.
+        unsafe { bias.write_volatile(bias.read_volatile() + still.cast_signed()) };
+        if self.ready() {
+            self.log.write(record::head(t, self.state, variation::kind::VARIED), place.pc);
+            self.name(t, self.current());
+        }
+    }
+
+    /// The name of a thread, where it is known how to find it.
+    fn name(&mut self, t: u64, thread: u64) {
+        let Some(mut vary) = self.vary else { return };
+        vary.find_name(|at| self.read::<u64>(at));
+        self.vary = Some(vary);
+        let Some(at) = vary.name_at else { return };
+        for half in [0, 8] {
+            let word = self.read::<u64>(thread.wrapping_add(at + half)).unwrap_or(0);
+            self.write(t, variation::kind::NAME, word);
         }
     }
 
@@ -232,7 +283,9 @@ impl Watch {
 
     #[inline]
     fn write(&mut self, t: u64, kind: u8, value: u64) {
-        self.log.write(record::head(t, self.state, kind), value);
+        if t >= self.log_from {
+            self.log.write(record::head(t, self.state, kind), value);
+        }
     }
 
     /// Before an instruction that changes the interrupt flag.
@@ -272,6 +325,9 @@ impl Watch {
         while at < self.opened {
             if self.open.get(at) == Some(&current) {
                 self.write(t, kind::RETURN, current);
+                if let Some(vary) = &self.vary {
+                    vary.returned(current);
+                }
                 self.opened -= 1;
                 self.open.swap(at, self.opened);
             } else {
@@ -301,7 +357,11 @@ impl Watch {
             let current = self.current();
             if current != self.thread {
                 self.thread = current;
-                self.write(self.time(place.left - 1), kind::SWITCH, current);
+                let t = self.time(place.left - 1);
+                self.write(t, kind::SWITCH, current);
+                if t >= self.log_from {
+                    self.name(t, current);
+                }
             }
         }
     }
@@ -328,6 +388,9 @@ impl Watch {
                 let (Some(due), Some(thread)) = (due, thread) else { return };
                 self.write(t, kind::WAKE, thread);
                 self.write(t, kind::DUE, due);
+                if let Some(vary) = &mut self.vary {
+                    vary.wakes(thread, due);
+                }
                 if let Some(place) = self.open.get_mut(self.opened) {
                     *place = thread;
                     self.opened += 1;
@@ -397,6 +460,7 @@ callback!(on_call_return, |w, place| w.changes(place, x86::Does::ReturnsFromCall
 callback!(on_halt, |w, place| w.changes(place, x86::Does::Halts));
 callback!(on_point, |w, place| w.point(place));
 callback!(on_block, |w, place| w.block(place));
+callback!(on_varied, |w, place| w.vary(place));
 
 pub extern "C" fn on_pop(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
     if let (Some(w), Some(place)) = (watch(), at(with)) {

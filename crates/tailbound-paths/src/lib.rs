@@ -6,6 +6,8 @@
 //! Not here: QEMU (`tailbound-lab`), words and pictures (`tailbound-report`).
 #![deny(missing_docs)]
 
+pub mod decisive;
+pub mod inevitable;
 pub mod interrupts;
 pub mod log;
 pub mod look;
@@ -14,6 +16,8 @@ pub mod record;
 pub mod sections;
 pub mod theory;
 pub mod tree;
+pub mod variation;
+pub mod varied;
 pub mod wakeups;
 
 /// The plugin, for the interface of QEMU up to 8.2; empty where there is none for this machine.

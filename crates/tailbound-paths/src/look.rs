@@ -267,6 +267,12 @@ impl Sparse {
         all.into_iter().collect()
     }
 
+    /// The wake-up of an activation of the run, by its number.
+    #[must_use]
+    pub fn wait(&self, activation: usize) -> Option<WakeAndWait> {
+        self.waits.get(activation).copied()
+    }
+
     /// The evidence of the theoretical bound, from the same log.
     ///
     /// # Errors
@@ -314,15 +320,7 @@ impl Sparse {
     /// # Errors
     /// [`LookError`]
     pub fn full(mut self, log: impl Read, symbols: &Symbols) -> Result<PathsRecord, LookError> {
-        let mut blocks = Vec::new();
-        Log::open(log)?.each(|r| {
-            match r.kind {
-                kind::BLOCK => blocks.push(Some(Block::of(&r))),
-                // What the last one before executed is not known.
-                kind::WINDOW => blocks.push(None),
-                _ => {}
-            }
-        })?;
+        let blocks = blocks(log)?;
         for (from, to, target) in std::mem::take(&mut self.targets) {
             let lines = tree(&blocks, from, to, symbols).lines();
             match target {
@@ -442,9 +440,9 @@ fn share(part: usize, of: usize) -> f64 {
 
 /// A block of instructions.
 #[derive(Clone, Copy, Debug)]
-struct Block {
-    t_ns: u64,
-    address: u64,
+pub(crate) struct Block {
+    pub(crate) t_ns: u64,
+    pub(crate) address: u64,
     stack: u32,
 }
 
@@ -458,7 +456,18 @@ impl Block {
     }
 }
 
-fn tree(blocks: &[Option<Block>], from: u64, to: u64, symbols: &Symbols) -> Tree {
+/// All of a log; none where a window begins: what the last one before executed is not known.
+pub(crate) fn blocks(log: impl Read) -> Result<Vec<Option<Block>>, LogError> {
+    let mut blocks = Vec::new();
+    Log::open(log)?.each(|r| match r.kind {
+        kind::BLOCK => blocks.push(Some(Block::of(&r))),
+        kind::WINDOW => blocks.push(None),
+        _ => {}
+    })?;
+    Ok(blocks)
+}
+
+pub(crate) fn tree(blocks: &[Option<Block>], from: u64, to: u64, symbols: &Symbols) -> Tree {
     let mut tree = Tree::default();
     for pair in blocks.windows(2) {
         let [Some(one), Some(next)] = pair else { continue };

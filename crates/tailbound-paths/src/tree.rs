@@ -184,6 +184,14 @@ impl Tree {
         goes
     }
 
+    /// What is under way, from the outermost function inwards: the last one's last block was the last of all.
+    #[must_use]
+    pub fn under_way(&self) -> Vec<&str> {
+        let stack = self.now.and_then(|now| self.stacks.get(&now));
+        let frames = stack.into_iter().flat_map(|stack| &stack.frames);
+        frames.map(|frame| self.name(frame.node)).collect()
+    }
+
     fn total(&self, at: usize) -> i64 {
         let own = self.nodes.get(at).map_or(0, |n| n.own_ns);
         own + self.below(at).iter().map(|b| self.total(*b)).sum::<i64>()

@@ -42,6 +42,7 @@ pub mod table;
 pub mod tasks;
 pub mod text;
 pub mod theory;
+pub mod why;
 pub mod worst;
 
 pub use brief::brief;

@@ -20,6 +20,8 @@ pub(crate) enum Lab {
     Repeat(Lazy<LabRepeatArgs>),
     /// Name the kernel's longest sections and the way of the latest wake-ups, instruction by instruction
     Paths(Lazy<LabPathsArgs>),
+    /// Find the instant from which a late sample of a run was inevitable, and name what happened there
+    Why(Lazy<crate::cli_lab_why::LabWhyArgs>),
     /// Measure every kernel with every load: a run file each, one table, one report; resumes an interrupted matrix
     Matrix(Lazy<LabMatrixArgs>),
     /// List, verify or remove the contents of the lab's folder
@@ -249,6 +251,9 @@ pub(crate) struct LabMatrixArgs {
     pub(crate) probe: ProbeArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
+    /// Watch each run from within the emulator too: longest sections of the kernel of each cell; see docs/paths.md
+    #[arg(long, help_heading = "Measurement")]
+    pub(crate) paths: bool,
     /// Folder of the run files and the report [default: matrix; if that was made with other options, matrix-2 and so on]
     #[arg(short, long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,

@@ -46,6 +46,10 @@ const MAY: &[(&str, &str)] = &[
         "a folder made for one boot, which QEMU writes into while it runs",
     ),
     (
+        "crates/tailbound-lab/src/vary.rs",
+        "the state of one run in a folder made for it alone: O_EXCL, gone with the program",
+    ),
+    (
         "crates/tailbound-lab/src/snapshot.rs",
         "a folder of a snapshot made beside: O_EXCL, checked whole, exchanged as a whole",
     ),

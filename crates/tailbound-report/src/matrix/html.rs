@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 use super::grid::{Cell, Grid, Measured, Place, Variant, load_name};
-use super::{json, notes, tables};
+use super::{json, notes, sections, tables};
 use crate::escape::xml;
 use crate::html::Page;
 use crate::pictures::{self, Multiple};
@@ -43,6 +43,11 @@ pub fn html(cells: &[Cell]) -> String {
     if !notes.is_empty() {
         page.heading("Note");
         page.list(&notes);
+    }
+    if let Some(table) = sections::table(&grid) {
+        page.heading(sections::TITLE);
+        let table = table.html();
+        let _ = write!(page.body, "<div class=\"cells\">{table}</div>");
     }
     loads(&mut page, &grid);
     page.heading("Every cell");

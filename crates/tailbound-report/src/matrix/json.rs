@@ -10,14 +10,14 @@
 //! | `virtual_time` | what an instruction stands for where all runs are of the lab; else `null` |
 //! | `kernels` | a list: `kernel`, `append` |
 //! | `loads` | a list of names |
-//! | `cells` | a list in the order given: `kernel`, `append`, `load`, `file`, and either `failure` or `outcome`, `totals` (as in a report), `loads`, `doubts`, `id` |
+//! | `cells` | a list in the order given: `kernel`, `append`, `load`, `file`, and either `failure` or `outcome`, `totals` (as in a report), `loads`, `doubts`, `id`; of a watched run also `sections`, the longest of each kind |
 //! | `notes` | a list of sentences |
 
 use serde_json::{Value, json};
 use tailbound_stats::Analysis;
 
 use super::grid::{Cell, Grid};
-use super::notes;
+use super::{notes, sections};
 use crate::{digest, label};
 
 /// Version of the shape.
@@ -60,6 +60,9 @@ fn cell(cell: &Cell) -> Value {
             value["totals"] = json!(crate::json::totals(&analysis));
             value["loads"] = json!(analysis.loads());
             value["doubts"] = json!(doubts);
+            if let Some(paths) = run.paths.as_deref() {
+                value["sections"] = sections::json(paths);
+            }
         }
     }
     value

@@ -8,6 +8,7 @@
 //!
 //! ```text
 //! grid.rs     cells in their places, looks     notes.rs   what a reader must mind
+//! sections.rs the longest sections
 //! tables.rs   the figures as tables            text.rs, html.rs, json.rs, picture.rs   the renderings
 //! ```
 
@@ -16,6 +17,7 @@ mod html;
 mod json;
 mod notes;
 mod picture;
+mod sections;
 mod tables;
 mod text;
 

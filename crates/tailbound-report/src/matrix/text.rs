@@ -4,7 +4,7 @@
 //! Context: COLD.
 
 use super::grid::{Cell, Grid, load_name};
-use super::{notes, tables};
+use super::{notes, sections, tables};
 use crate::text::Style;
 use crate::text::ink::Ink;
 use crate::text::report::Page;
@@ -29,6 +29,10 @@ pub fn text(cells: &[Cell], style: Style) -> String {
         page.heading(&format!("{}, per due activation", load_name(load)));
         let lines = tables::statistics(&grid, i).text(page.width());
         page.raw(lines, Ink::Plain);
+    }
+    if let Some(table) = sections::table(&grid) {
+        page.heading(sections::TITLE);
+        page.raw(crate::blame::hanging(&table, page.width()), Ink::Plain);
     }
     let notes = notes::notes(&grid);
     if !notes.is_empty() {

@@ -35,6 +35,11 @@ pub(crate) fn title(kind: SectionKind) -> &'static str {
     }
 }
 
+/// A tree of calls for a terminal.
+pub(crate) fn tree_table(lines: &[tailbound_core::paths::TreeLine]) -> crate::table::Table {
+    tables::tree(lines, "  ")
+}
+
 fn longest(paths: &PathsRecord, kind: SectionKind) -> Option<&SectionRecord> {
     paths.sections.iter().find(|s| s.kind == kind)
 }

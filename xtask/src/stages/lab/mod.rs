@@ -15,6 +15,7 @@ mod hunted;
 mod paths;
 mod theory;
 mod tuned;
+mod why;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -111,6 +112,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("an experiment keeps the change that helps", lab.experiment());
     tally.absorb(lab.culprits());
     tally.add("paths of a run are exact", lab.paths());
+    tally.add("a planted section is named at its instant", lab.why());
     tally.add("a hunt repeats, goes on, and leaves a command that shows the same", lab.hunted());
     tally.add("the theoretical bound of a stock kernel holds", lab.theory());
     tally.add("the boot option that made it later is found among 17", lab.option_found());

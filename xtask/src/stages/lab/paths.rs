@@ -65,6 +65,19 @@ impl Lab {
             share(pair.first()) >= share(pair.last())
         });
         ensure!(falls && shares.len() > 10, "the curve does not fall");
-        self.answers(&["lab", "repeat", "--quiet", OUT], 0).map(drop)
+        self.answers(&["lab", "repeat", "--quiet", OUT], 0)?;
+        self.matrix_of_paths()
+    }
+
+    /// A matrix keeps them with each cell, and does not make again what has them.
+    fn matrix_of_paths(&self) -> anyhow::Result<()> {
+        let words = ["lab", "matrix", "-k", RT, "-L", "none", "-l", "100", "-o", "matrix-paths"];
+        self.answers(&[&words[..], &["--paths", "--json"]].concat(), 0)?;
+        let said = self.answers(&[&words[..], &["--paths"]].concat(), 0)?;
+        ensure!(said.contains("1 of 1 cells were made before"), "{said}");
+        ensure!(said.contains("Longest sections of the kernel"), "{said}");
+        let page = std::fs::read_to_string(self.folder.join("matrix-paths/matrix.html"))?;
+        ensure!(page.contains("Longest sections of the kernel"), "not in the report");
+        Ok(())
     }
 }

@@ -103,6 +103,12 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Guests at a time.
+    pub(super) fn jobs(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.host.jobs.unwrap_or(cores)
+    }
+
     /// Did Ctrl-C come?
     pub(in crate::cmd) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -128,9 +134,8 @@ impl<'a> Bench<'a> {
         done: &mut dyn FnMut(usize, Result<Made, LabError>) -> String,
     ) -> Result<(), Failure> {
         let means = self.means(emulator);
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut shown = Shown::new(self.host.quiet, cells.len());
-        run_all(cells, &means, self.host.jobs.unwrap_or(cores), &mut |what| {
+        run_all(cells, &means, self.jobs(), &mut |what| {
             match what {
                 Happened::Progress(cell, progress) => shown.progress(cell, progress),
                 Happened::Done(cell, mut made) => {

@@ -12,7 +12,7 @@ use tailbound_lab::{Labelled, Request};
 use tailbound_report::matrix;
 
 use super::cells::{self, Bench};
-use super::{request, run};
+use super::{request, run, watching};
 use crate::cli_lab::LabMatrixArgs;
 use crate::input;
 use crate::names;
@@ -23,7 +23,12 @@ const FOLDER: &str = "matrix";
 
 /// `tailbound lab matrix`
 pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
-    let words = words(args)?;
+    let mut words = words(args)?;
+    if args.paths {
+        words.campaign.raw = Some(true);
+        tailbound_lab::paths::possible(words.arch()?, words.kvm, words.smp.unwrap_or(1))?;
+    }
+    let words = words;
     let bench = Bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     words.draft(&bench.store)?;
@@ -34,7 +39,8 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
         .iter()
         .map(|l| l.cell.prepare(&emulator).map(|prepared| prepared.record))
         .collect::<Result<Vec<_>, _>>()?;
-    let look = |out: &Path| look(out, &labelled, &records, &more);
+    let wanted = Wanted { labelled: &labelled, records: &records, paths: args.paths };
+    let look = |out: &Path| look(out, &wanted, &more);
     let Folder { out, files, mut runs, other } = match &args.out {
         Some(out) => look(out)?,
         // A folder that holds other words is not the one of these.
@@ -63,7 +69,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     let mut broken = None;
     let all: Vec<_> =
         open.iter().filter_map(|at| labelled.get(*at)).map(|l| l.cell.clone()).collect();
-    bench.make(&all, &emulator, &mut |nth, made| {
+    let mut done = |nth: usize, made: Result<tailbound_lab::Made, tailbound_lab::LabError>| {
         let Some(at) = open.get(nth).copied() else { return String::new() };
         let (Some(l), Some(path)) = (labelled.get(at), files.get(at)) else { return String::new() };
         let (run, note) = match made {
@@ -80,7 +86,12 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
             *place = Some(run);
         }
         note
-    })?;
+    };
+    if args.paths {
+        watching::all(&bench, &all, &emulator, args.host.quiet, &mut done)?;
+    } else {
+        bench.make(&all, &emulator, &mut done)?;
+    }
     if let Some(failure) = broken {
         return Err(failure);
     }
@@ -98,22 +109,26 @@ struct Folder {
     other: Option<PathBuf>,
 }
 
-fn look(
-    out: &Path,
-    labelled: &[Labelled],
-    records: &[LabRecord],
-    more: &str,
-) -> Result<Folder, Failure> {
+/// What a folder is to hold.
+struct Wanted<'a> {
+    labelled: &'a [Labelled],
+    records: &'a [LabRecord],
+    /// Each run with what was watched.
+    paths: bool,
+}
+
+fn look(out: &Path, wanted: &Wanted<'_>, more: &str) -> Result<Folder, Failure> {
     let place = |l: &Labelled| out.join(format!("{}{more}.tailbound.jsonl", l.stem()));
-    let files: Vec<PathBuf> = labelled.iter().map(place).collect();
+    let files: Vec<PathBuf> = wanted.labelled.iter().map(place).collect();
     let (mut runs, mut other) = (Vec::new(), None);
-    for (path, record) in files.iter().zip(records) {
+    for (path, record) in files.iter().zip(wanted.records) {
         let there = path.exists().then(|| input::run(path)).transpose()?;
         let same = there.as_ref().is_some_and(|r| r.header.lab.as_deref() == Some(record));
         if there.is_some() && !same {
             other.get_or_insert_with(|| path.clone());
         }
-        runs.push(there.filter(|_| same).map(Ok));
+        let whole = |r: &Run| same && (r.paths.is_some() || !wanted.paths);
+        runs.push(there.filter(whole).map(Ok));
     }
     Ok(Folder { out: out.to_owned(), files, runs, other })
 }

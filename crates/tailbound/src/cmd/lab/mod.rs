@@ -13,6 +13,7 @@ mod repeat;
 pub(super) mod request;
 pub(super) mod run;
 pub(super) mod watching;
+mod why;
 
 use std::process::ExitCode;
 
@@ -25,6 +26,7 @@ pub(crate) fn lab(lab: &Lab) -> Result<ExitCode, Failure> {
         Lab::Run(args) => run::run(args),
         Lab::Repeat(args) => repeat::repeat(args),
         Lab::Paths(args) => paths::paths(args),
+        Lab::Why(args) => why::why(args),
         Lab::Matrix(args) => matrix::matrix(args),
         Lab::Cache(args) => cache::cache(args),
         Lab::Kernel(what) => kernel::kernel(what),

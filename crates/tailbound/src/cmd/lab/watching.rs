@@ -4,6 +4,9 @@
 //! Context: COLD. Not here: what is said of it (`tailbound_report::paths`).
 
 use std::io::BufReader;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tailbound_core::paths::PathsRecord;
@@ -20,6 +23,9 @@ use crate::say::Failure;
 
 /// Runs of a cell that is watched, with the one that tells the kernel's symbols.
 pub(super) const RUNS: usize = 4;
+
+/// How often signals are looked at.
+const TICK: Duration = Duration::from_millis(200);
 
 /// How much of a run is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +58,23 @@ pub(in crate::cmd) fn watch(
     depth: Depth,
     shown: &mut Shown,
 ) -> Result<Watched, Failure> {
+    watch_as(bench, emulator, cell, depth, &mut |p| {
+        shown.progress(0, p);
+        bench.hear();
+    })
+}
+
+/// As [`watch`], among others; who calls this looks at the signals.
+fn watch_as(
+    bench: &Bench<'_>,
+    emulator: &Emulator,
+    cell: &Cell,
+    depth: Depth,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Watched, Failure> {
     paths::plugin(emulator)?;
     paths::possible(cell.kernel.arch, cell.kvm, cell.smp)?;
     let means = &bench.means(emulator);
-    let progress: &mut dyn FnMut(Progress) = &mut |p| {
-        shown.progress(0, p);
-        bench.hear();
-    };
     let symbols = paths::symbols(cell, means, progress)?;
     let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
     let prepared = cell.prepare(emulator)?;
@@ -105,7 +121,8 @@ pub(in crate::cmd) fn watch(
     Ok(Watched { plain, record, bound, costs })
 }
 
-/// Watches the runs of all `cells`, one after the other; `done` is called with each as [`Bench::make`] does.
+/// Watches the runs of all `cells`, as many at a time as there may be guests; `done` is called with each as [`Bench::make`]
+/// does.
 pub(super) fn all(
     bench: &Bench<'_>,
     cells: &[Cell],
@@ -114,20 +131,55 @@ pub(super) fn all(
     done: &mut dyn FnMut(usize, Result<Made, LabError>) -> String,
 ) -> Result<(), Failure> {
     let mut shown = Shown::new(quiet, cells.len());
-    for (at, cell) in cells.iter().enumerate() {
-        let watched = watch(bench, emulator, cell, Depth::Trees, &mut shown);
-        bench.went_on()?;
-        let made = watched.map_err(|failure| LabError::cannot(failure.text)).map(|watched| {
-            let mut made = watched.plain;
-            cells::judge(&mut made, &mut shown);
-            made.run.paths = Some(Box::new(watched.record));
-            made
-        });
-        let note = done(at, made);
-        shown.done(0, &note);
-    }
+    let next = AtomicUsize::new(0);
+    let (send, receive) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..bench.jobs().clamp(1, cells.len().max(1)) {
+            let (own, next) = (send.clone(), &next);
+            // QEMU dies with the thread that started it: this one waits for it.
+            scope.spawn(move || {
+                while !bench.is_stopped() {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(cell) = cells.get(at) else { return };
+                    let watched = watch_as(bench, emulator, cell, Depth::Trees, &mut |p| {
+                        // The receiver lives as long as this scope.
+                        drop(own.send(Happened::Progress(at, p)));
+                    });
+                    drop(own.send(Happened::Done(at, Box::new(watched))));
+                }
+            });
+        }
+        drop(send);
+        loop {
+            match receive.recv_timeout(TICK) {
+                Ok(Happened::Progress(at, p)) => shown.progress(at, p),
+                // What Ctrl-C ended is not a cell that failed.
+                Ok(Happened::Done(_, w)) if w.is_err() && bench.is_stopped() => {}
+                Ok(Happened::Done(at, watched)) => {
+                    let watched = watched.map_err(|failure| LabError::cannot(failure.text));
+                    let made = watched.map(|watched| {
+                        let mut made = watched.plain;
+                        cells::judge(&mut made, &mut shown);
+                        made.run.paths = Some(Box::new(watched.record));
+                        made
+                    });
+                    let note = done(at, made);
+                    shown.done(at, &note);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            }
+            bench.hear();
+        }
+    });
     shown.clear();
-    Ok(())
+    bench.went_on()
+}
+
+/// Of a cell among others.
+enum Happened {
+    Progress(usize, Progress),
+    Done(usize, Box<Result<Watched, Failure>>),
 }
 
 /// All samples of the only thread, as they were measured.

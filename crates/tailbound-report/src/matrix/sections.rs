@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The longest sections of each cell's kernel, where its run was watched.
+//!
+//! Context: COLD. Units: ns in; people's units out.
+
+use serde_json::{Value, json};
+use tailbound_core::paths::{PathsRecord, SectionKind, SectionRecord};
+use tailbound_core::units::format_ns_i64;
+
+use super::grid::{Grid, load_name};
+use crate::paths::place;
+use crate::table::Table;
+
+/// Kinds in the order of columns. The two first make up the third of [`SectionKind::ALL`].
+const KINDS: [(SectionKind, &str); 3] = [
+    (SectionKind::InterruptsOff, "interrupts disabled"),
+    (SectionKind::PreemptionOff, "preemption disabled"),
+    (SectionKind::ReschedPending, "to be rescheduled"),
+];
+/// What it is called wherever it stands.
+pub(super) const TITLE: &str = "Longest sections of the kernel";
+
+/// Those that were looked at are in the order of their lengths.
+fn longest(paths: &PathsRecord, kind: SectionKind) -> Option<&SectionRecord> {
+    paths.sections.iter().find(|s| s.kind == kind)
+}
+
+/// A row for each cell; nothing where no run was watched.
+pub(super) fn table(grid: &Grid) -> Option<Table> {
+    let mut head = vec!["kernel", "load"];
+    head.extend(KINDS.map(|(_, title)| title));
+    let mut table = Table::new(&head).with_words(&[1, 2, 3, 4]);
+    let mut any = false;
+    for (variant, load, found) in grid.places() {
+        let Some(run) = found.measured().and_then(|m| grid.run(m)) else { continue };
+        let mut row = vec![variant.name(), load_name(load).to_owned()];
+        for (kind, _) in KINDS {
+            row.push(match run.paths.as_deref().map(|paths| longest(paths, kind)) {
+                None => "not watched".to_owned(),
+                Some(None) => "none".to_owned(),
+                Some(Some(s)) => {
+                    any = true;
+                    format!("{} ({})", format_ns_i64(s.longest_ns), place(&s.from, &s.to))
+                }
+            });
+        }
+        table.row(row);
+    }
+    any.then_some(table)
+}
+
+/// The longest of each kind, for scripts.
+pub(super) fn json(paths: &PathsRecord) -> Value {
+    let of = |kind: SectionKind| {
+        let s = longest(paths, kind)?;
+        Some(json!({
+            "kind": s.kind, "from": s.from, "to": s.to, "n": s.n, "longest_ns": s.longest_ns,
+        }))
+    };
+    SectionKind::ALL.into_iter().filter_map(of).collect()
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a sample was late, for people and scripts: from when on it was inevitable, and what happened there.
+//!
+//! Context: COLD. Units: ns.
+//! JSON, schema `tailbound-why/1` (members are added, never renamed or removed): `schema`, `kernel`, `sentence`, and the members
+//! of [`WhyRecord`].
+
+use serde_json::{Value, json};
+use tailbound_core::number::Real as _;
+use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_core::why::{DecisiveInstant, TriedInstant, WhyRecord};
+
+use crate::paths::tree_table;
+use crate::table::Table;
+use crate::text::Style;
+use crate::text::ink::Ink;
+use crate::text::report::Page;
+
+/// Version of the JSON answer.
+pub const SCHEMA: &str = "tailbound-why/1";
+/// What happened is told in so many lines.
+const EVENTS: usize = 24;
+
+/// `153.204103 ms`: instants are told apart by ns.
+fn instant(ns: i64) -> String {
+    format!("{:.6} ms", ns.real() / 1e6)
+}
+
+fn of<'a>(name: Option<&'a String>, other: &'a str) -> &'a str {
+    name.map_or(other, String::as_str)
+}
+
+/// `hackbench entered munmap`
+fn happened(d: &DecisiveInstant) -> String {
+    let thread = of(d.thread.as_ref(), "the thread on the CPU");
+    let name = of(d.name.as_ref(), "a function without a name");
+    let call = d.call.as_ref().map_or_else(String::new, |call| format!(", in {call},"));
+    match d.what.as_str() {
+        "switch" => format!("the scheduler went over to {name}"),
+        "interrupt" => format!("the interrupt {name} came while {thread}{call} had the CPU"),
+        "call" => match &d.name {
+            Some(name) => format!("{thread} entered {name}"),
+            None => format!("{thread} entered the kernel"),
+        },
+        "section" => {
+            format!("{thread}{call} went into a section that is not preemptible, in {name}")
+        }
+        "idle" => "the CPU was idle".to_owned(),
+        "" => "it was not looked what happened".to_owned(),
+        _ => format!("{thread}{call} was in {name}"),
+    }
+}
+
+fn tried_at(why: &WhyRecord, at_ns: i64) -> Option<&TriedInstant> {
+    why.tried.iter().find(|t| t.at_ns == at_ns)
+}
+
+/// What a reader wants to know first.
+#[must_use]
+pub fn sentence(why: &WhyRecord) -> String {
+    let sample =
+        format!("Activation {} ({})", grouped(why.activation), format_ns_i64(why.latency_ns));
+    let so_far = if why.is_whole { "" } else { " as far as was searched" };
+    let Some(d) = &why.inevitable else {
+        return match why.tried.iter().max_by_key(|t| t.at_ns) {
+            Some(last) => format!(
+                "{sample} was not inevitable{so_far}: {} before its timer was due some variation still made it early.",
+                format_ns_i64(last.before_due_ns)
+            ),
+            None => format!("{sample}: no instant was tried."),
+        };
+    };
+    let place = format!(
+        "{} ({} before its timer was due)",
+        instant(d.at_ns),
+        format_ns_i64(d.before_due_ns)
+    );
+    let before = match d.open_before_ns {
+        None => "; no earlier instant was tried, or none was different".to_owned(),
+        Some(ns) => {
+            let open = tried_at(why, d.at_ns - ns);
+            let early = open.map_or(0, |t| t.tried - t.late);
+            let of = open.map_or(0, |t| t.tried);
+            format!("; {} before that, {early} of {of} did", format_ns_i64(ns))
+        }
+    };
+    let all = tried_at(why, d.at_ns).map_or(why.variations, |t| t.tried);
+    format!(
+        "{sample} was inevitable{so_far} from {place} on, when {}: none of {all} variations made it early{before}.",
+        happened(d)
+    )
+}
+
+fn tried(why: &WhyRecord) -> Table {
+    let head = ["instant", "before due", "late", "least", "most", "in"];
+    let mut table = Table::new(&head).with_words(&[5]);
+    for t in &why.tried {
+        let latency = |ns: Option<i64>| ns.map_or_else(|| "missed".to_owned(), format_ns_i64);
+        // Instants lie close together: a rounded time would not tell them apart.
+        let sign = if t.before_due_ns < 0 { "-" } else { "" };
+        table.row(vec![
+            instant(t.at_ns),
+            format!("{sign}{} ns", grouped(t.before_due_ns.unsigned_abs())),
+            format!("{} of {}", t.late, t.tried),
+            latency(t.least_ns),
+            latency(t.most_ns),
+            t.function.clone(),
+        ]);
+    }
+    table
+}
+
+fn events(why: &WhyRecord) -> Table {
+    let mut table = Table::new(&["since due", "what happened"]).with_words(&[1]);
+    // The first ones lead into it, the last ones out of it.
+    let left_out = why.events.len().saturating_sub(EVENTS);
+    for (nth, event) in why.events.iter().enumerate() {
+        match (nth < EVENTS / 2, nth >= EVENTS / 2 + left_out, nth == EVENTS / 2) {
+            (false, false, true) => {
+                table.row(vec!["…".to_owned(), format!("({left_out} more)")]);
+            }
+            (false, false, false) => {}
+            _ => table.row(vec![format_ns_i64(event.since_due_ns), event.what.clone()]),
+        }
+    }
+    table
+}
+
+/// What is claimed, and what is not.
+fn claim(why: &WhyRecord) -> String {
+    format!(
+        "A variation lets the same run go on to the instant, and the processor then stands still for a part of the time to the due time, {} at most. Late means {} or more. {} What lies between two instants that were tried was not (docs/why.md).",
+        format_ns_i64(why.longest_ns),
+        format_ns_i64(why.late_ns),
+        match why.control_ns {
+            Some(ns) if ns == why.latency_ns =>
+                "Stopped and let go without a change, the sample was the same to the nanosecond.",
+            _ => "Whether the run is the same when it is stopped was not tried.",
+        }
+    )
+}
+
+/// For a terminal; ends in a newline.
+#[must_use]
+pub fn text(why: &WhyRecord, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.text(&sentence(why), "  ", Ink::Bold);
+    page.heading("Instants that were tried");
+    let lines = crate::blame::hanging(&tried(why), page.width());
+    page.raw(lines, Ink::Plain);
+    if let Some(d) = why.inevitable.as_ref().filter(|d| !d.under_way.is_empty()) {
+        page.heading("Under way at that instant");
+        page.text(&d.under_way.join(" → "), "  ", Ink::Plain);
+    }
+    if !why.events.is_empty() {
+        page.heading("From there to the sample");
+        let lines = crate::blame::hanging(&events(why), page.width());
+        page.raw(lines, Ink::Plain);
+    }
+    if !why.tree.is_empty() {
+        page.heading("What was executed meanwhile");
+        let lines = crate::blame::hanging(&tree_table(&why.tree), page.width());
+        page.raw(lines, Ink::Plain);
+    }
+    page.gap();
+    page.text(&claim(why), "  ", Ink::Dim);
+    page.finish()
+}
+
+/// For scripts.
+#[must_use]
+pub fn json(why: &WhyRecord, kernel: &str) -> Value {
+    let mut value = json!(why);
+    if let Some(members) = value.as_object_mut() {
+        members.insert("schema".to_owned(), json!(SCHEMA));
+        members.insert("kernel".to_owned(), json!(kernel));
+        members.insert("sentence".to_owned(), json!(sentence(why)));
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> WhyRecord {
+        let tried = |at_ns, tried, late| TriedInstant {
+            at_ns,
+            before_due_ns: 1_000_000 - at_ns,
+            function: "user mode".to_owned(),
+            tried,
+            late,
+            least_ns: Some(5_000),
+            most_ns: Some(680_000),
+            ..TriedInstant::default()
+        };
+        WhyRecord {
+            activation: 416,
+            latency_ns: 685_000,
+            due_ns: 1_000_000,
+            late_ns: 616_500,
+            variations: 8,
+            longest_ns: 1_000_000,
+            control_ns: Some(685_000),
+            tried: vec![tried(987_600, 8, 1), tried(987_640, 8, 8)],
+            inevitable: Some(DecisiveInstant {
+                at_ns: 987_640,
+                before_due_ns: 12_360,
+                open_before_ns: Some(40),
+                what: "call".to_owned(),
+                name: Some("munmap".to_owned()),
+                thread: Some("hack\u{1b}[31m".to_owned()),
+                ..DecisiveInstant::default()
+            }),
+            is_whole: true,
+            events: vec![WhyEvent { since_due_ns: -12_360, what: "enters".to_owned() }; 30],
+            ..WhyRecord::default()
+        }
+    }
+
+    use tailbound_core::why::WhyEvent;
+
+    #[test]
+    fn the_sentence_says_when_what_and_how_it_was_before() {
+        let said = sentence(&record());
+        assert!(said.contains("inevitable from 0.987640 ms (12.4 µs before its timer was due) on"));
+        assert!(said.contains("entered munmap: none of 8 variations made it early"), "{said}");
+        assert!(said.contains("40 ns before that, 7 of 8 did."), "{said}");
+        let none = WhyRecord { inevitable: None, is_whole: false, ..record() };
+        assert!(sentence(&none).contains("not inevitable as far as was searched"));
+    }
+
+    #[test]
+    fn a_page_has_instants_and_events_and_no_colour_of_a_name() {
+        let text = text(&record(), Style::default());
+        for part in ["1 of 8", "(6 more)", "-12.4 µs", "616 µs or more"] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+        assert!(!text.contains('\u{1b}'), "{text}");
+        assert_eq!(json(&record(), "debian:6.12")["schema"], SCHEMA);
+    }
+}

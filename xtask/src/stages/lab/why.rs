@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a sample was late: what leads into a planted section is named at its instant, as another way of looking knows it.
+//!
+//! Context: COLD. Units: ns of the guest's virtual time.
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+use super::{Lab, STOCK};
+
+/// A system call, write, that disables interrupts for so long, again and again.
+const PLANTED: &str = "culprit:kind=interrupts-off,busy=500us,interval=7ms";
+const OUT: &str = "why.jsonl";
+/// From the call's entry to the section: a kernel that does not preempt its own code goes on there whatever comes.
+const CALL_NS: i64 = 2_000;
+
+impl Lab {
+    /// The run says by itself which section the latest wake-up waited for, and how long that was.
+    pub(super) fn why(&self) -> anyhow::Result<()> {
+        let words = ["lab", "run", "--paths", "-q", "--json", "--force", "-k", STOCK, "-i", "1ms"];
+        let words = [&words[..], &["-D", "100ms", "-L", PLANTED, "-o", OUT]].concat();
+        let run: Value = serde_json::from_str(&self.answers(&words, 0)?).context("no JSON")?;
+        let latest = run.pointer("/paths/wakeups/0").context("no wake-up")?;
+        let number = |v: &Value, at: &str| v.pointer(at).and_then(Value::as_i64);
+        let section = number(latest, "/behind/ns").context("it waited for no section")?;
+        let waited = number(latest, "/legs/0/ns").context("no leg")?;
+        let activation = number(latest, "/activation").context("no activation")?;
+        let found = self.answers(&["lab", "why", OUT, "-q", "--json"], 0)?;
+        let found: Value = serde_json::from_str(&found).context("no JSON")?;
+        let at = |path: &str| found.pointer(path).cloned().unwrap_or_default();
+        ensure!(at("/schema") == "tailbound-why/1", "{}", at("/schema"));
+        ensure!(
+            at("/activation") == activation && at("/control_ns") == at("/latency_ns"),
+            "another sample, or another run: {found}"
+        );
+        ensure!(
+            at("/is_whole") == true && at("/inevitable/open_before_ns").is_i64(),
+            "nothing was found: {found}"
+        );
+        let before = number(&found, "/inevitable/before_due_ns").context("no instant")?;
+        let began = section - waited;
+        ensure!(
+            (began..began + CALL_NS).contains(&before),
+            "the section began {began} ns before the timer was due, and {before} ns were found: {found}"
+        );
+        ensure!(
+            at("/inevitable/what") == "call"
+                && at("/inevitable/name") == "write"
+                && at("/inevitable/thread") == "load/0",
+            "something else happened there: {}",
+            at("/inevitable")
+        );
+        // The instant before was different.
+        let open = number(&found, "/inevitable/at_ns")
+            .zip(number(&found, "/inevitable/open_before_ns"))
+            .map(|(at, before)| at - before);
+        let tried = at("/tried").as_array().cloned().unwrap_or_default();
+        let open = tried.iter().find(|t| number(t, "/at_ns") == open).context("no row")?;
+        ensure!(number(open, "/late") < number(open, "/tried"), "{open}");
+        self.one_symbol_boot()
+    }
+
+    /// A kernel tells its symbols once.
+    fn one_symbol_boot(&self) -> anyhow::Result<()> {
+        let text = self.answers(&["lab", "cache", "--verify", "--json"], 0)?;
+        let answer: Value = serde_json::from_str(&text).context("no JSON")?;
+        let items = answer.get("items").and_then(Value::as_array).context("no items")?;
+        let kept = items
+            .iter()
+            .filter_map(|i| i.get("path").and_then(Value::as_str))
+            .filter(|path| std::path::Path::new(path).join("symbols").is_file());
+        ensure!(kept.count() > 0, "no snapshot keeps symbols");
+        Ok(())
+    }
+}
