@@ -62,7 +62,7 @@ impl Slice {
     #[must_use]
     pub fn of_ns(ns: u64) -> Option<Self> {
         let us = u32::try_from(ns / 1000).ok().filter(|us| (1..=SLICE_US_MAX).contains(us))?;
-        (ns % 1000 == 0).then_some(Self::Us(us))
+        ns.is_multiple_of(1000).then_some(Self::Us(us))
     }
 
     /// Its length for a counted guest of so many CPUs; 0 where no slice is ended.

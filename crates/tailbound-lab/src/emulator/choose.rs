@@ -73,7 +73,7 @@ fn chosen(
         );
     }
     match system {
-        Ok(system) if asked.slices && asked.says.is_none() && !system.shares_time() => {
+        Ok(system) if asked.slices && !system.shares_time() => {
             match fetched()?.iter().find(|s| stored::numbers(&s.version) >= vec![8, 1]) {
                 Some(one) => taken(
                     one,
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(number(of(slices, "9.0.0")), "9.0.0");
         assert_eq!(number(of(Asked::default(), "7.2.22")), "7.2.22");
         assert_eq!(number(of(Asked::default(), "")), "10.0.13");
-        let again = |says| Asked { says: Some(says), slices: true, ..Asked::default() };
+        let again = |says| Asked { says: Some(says), ..Asked::default() };
         assert_eq!(number(of(again("QEMU emulator version 10.0.13"), "7.2.22")), "10.0.13");
         assert_eq!(number(of(again("QEMU emulator version 7.2.22"), "7.2.22")), "7.2.22");
         let named = |word: &'static str| Asked { qemu: Some(Path::new(word)), ..slices };
