@@ -220,7 +220,8 @@ impl Request {
     /// May there be several CPUs to be run in short slices?
     #[must_use]
     pub fn wants_slices(&self) -> bool {
-        self.smp.unwrap_or(1) > 1 && !self.kvm && self.slice.as_deref() != Some("off")
+        let several = self.smp.unwrap_or(1) > 1 && self.slice.as_deref() != Some("off");
+        several && !self.kvm && self.arch().is_ok_and(|arch| arch == Arch::X86_64)
     }
 
     /// All systems: those one by one, then every kernel with every added line.
