@@ -19,7 +19,7 @@ use crate::error::GuestError;
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Until all threads sleep and wait for the same moment.
-const READY_NS: i64 = 10_000_000;
+const READY_NS: i64 = 2_000_000;
 /// Above everything but the kernel's own threads of the highest priority.
 const PRIORITY: u32 = 90;
 const STACK_BYTES: usize = 64 * 1024;

@@ -142,7 +142,7 @@ impl Cell {
             image: self.kernel.image.clone(),
             image_sha256: self.kernel.record.sha256.clone(),
             initramfs: archive,
-            command_line: self.command_line(),
+            command_line: self.command_line(slice_us),
             device_tree: self.machine.device_tree(&self.kernel)?,
         };
         let record = LabRecord {
@@ -208,12 +208,15 @@ impl Cell {
         Ok(())
     }
 
-    fn command_line(&self) -> String {
+    fn command_line(&self, slice_us: u32) -> String {
         let job = if self.machine.stops { "fw_cfg" } else { "file" };
         let mut line = format!(
             "console={} {PINNED} tailbound.results={} tailbound.job={job}",
             self.machine.console, self.machine.results
         );
+        if slice_us > 0 {
+            line.push_str(slices::WAKES);
+        }
         if !self.append.trim().is_empty() {
             line.push(' ');
             line.push_str(self.append.trim());

@@ -25,6 +25,9 @@ pub const SLICE_US: u32 = 4;
 const SLICE_US_MAX: u32 = 4000;
 /// How long the CPUs count to see their shares.
 const COUNT_NS: u64 = 10_000_000;
+/// The guest is stopped two seconds after it falls asleep for its snapshot. What it sleeps on from there is sliced already,
+/// and each slice costs the host as much as one of the measurement.
+pub(crate) const WAKES: &str = " tailbound.asleep_ms=2050";
 /// The fact of a run that has the shares.
 pub const SHARES: &str = "lab.cpu_shares_permille";
 
