@@ -5,7 +5,7 @@
 #   bench/smp.sh [CYCLES] [LOAD…]       default 2000; none hackbench
 #
 # PROGRAM is the program (default: target/release/tailbound, else target/debug/tailbound), KERNELS the kernels, WORDS further options
-# (`WORDS="--slice 1us"`). QEMU 8.1 or later: `tailbound lab qemu fetch`.
+# (`WORDS="--slice 1us"`), QEMU the emulator of all (default: 10, of `tailbound lab qemu fetch`; 8.1 or later).
 set -eu
 cycles=${1:-2000}
 [ $# -gt 0 ] && shift
@@ -21,7 +21,7 @@ trap 'exit 130' INT TERM
 isolate='isolcpus=1 nohz_full=1 rcu_nocbs=1 irqaffinity=0'
 made() {
     # A deadline is nobody's here: 0 and 1 are answers.
-    "$PROGRAM" lab run -q --json -k "$kernel" -L "$load" -l "$cycles" --force -o "$folder/run.jsonl" "$@" ${WORDS:-} >"$folder/run.json" || [ $? = 1 ]
+    "$PROGRAM" lab run -q --json -k "$kernel" -L "$load" -l "$cycles" --force -o "$folder/run.jsonl" "$@" --qemu "${QEMU:-10}" ${WORDS:-} >"$folder/run.json" || [ $? = 1 ]
     python3 - "$folder/run.json" "$kernel" "$load" "$what" <<'PYTHON'
 import json, sys
 run = json.load(open(sys.argv[1]))
