@@ -35,9 +35,9 @@ pub(crate) fn take(system: &System) -> Result<Job, GuestError> {
         Some("fw_cfg") => {
             boot::allow_ports(boot::WATCHDOG_PORT, 1)?;
             boot::allow_ports(boot::FW_CFG_PORT, 2)?;
+            let asked = system.word(ASLEEP).and_then(|text| text.parse().ok());
             crate::say("ready");
             boot::start_watchdog();
-            let asked = system.word(ASLEEP).and_then(|text| text.parse().ok());
             ipc::wait_readable(&[], asked.unwrap_or(ASLEEP_MS))?;
             from_host()?
         }
