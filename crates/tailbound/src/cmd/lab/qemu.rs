@@ -43,7 +43,11 @@ fn list(args: &QemuListArgs) -> Result<ExitCode, Failure> {
     let mut text = String::new();
     for (arch, e) in of_system {
         let version = e.number().unwrap_or("unknown");
-        text.push_str(&format!("{version:<10} {:<8} system   {}\n", arch.name(), e.program.display()));
+        text.push_str(&format!(
+            "{version:<10} {:<8} system   {}\n",
+            arch.name(),
+            e.program.display()
+        ));
     }
     for one in &stored {
         text.push_str(&format!(
