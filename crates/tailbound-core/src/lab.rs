@@ -95,6 +95,9 @@ pub struct Job {
     /// It follows from the seed; 0 with seed 1.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub begin_after_ns: u64,
+    /// How long all CPUs count at once before anything else, to see which share of virtual time each has; 0: not at all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub count_ns: u64,
     /// Virtual seconds until the guest gives up by itself.
     pub limit_s: u64,
     /// Fields of a later version, kept as they stand: [`LabRecord::unknown_fields`].
@@ -135,6 +138,15 @@ pub struct KernelRecord {
     pub later: Later,
 }
 
+/// What one CPU counted while all counted at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuCount {
+    /// Its number.
+    pub cpu: u32,
+    /// How often its loop went round.
+    pub counted: u64,
+}
+
 /// Everything a lab run is a function of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabRecord {
@@ -150,6 +162,9 @@ pub struct LabRecord {
     pub memory_mib: u32,
     /// One instruction is 2^shift ns.
     pub shift: u8,
+    /// Virtual time between two ends of slices of the CPUs once the guest has its job; 0: slices end where QEMU's next timer is due.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slice_ns: u64,
     /// Seed of everything random in the guest.
     pub seed: u32,
     /// `tcg`: virtual time; `kvm`: the host's time, noisy.

@@ -37,6 +37,9 @@ pub(crate) enum GuestError {
     /// What the device says of itself is in no range.
     #[error("fw_cfg: {0}")]
     Range(#[from] std::num::TryFromIntError),
+    /// The kernel's list of CPUs.
+    #[error("`{0}` is no list of CPUs")]
+    Cpus(String),
     /// Nothing to start.
     #[error("the tester has no command")]
     NoCommand,

@@ -10,6 +10,7 @@
 
 mod error;
 mod job;
+mod shares;
 mod system;
 mod tune;
 mod work;

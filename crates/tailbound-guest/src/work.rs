@@ -21,6 +21,7 @@ use tailbound_sys::sched::{self, Attributes, SCHED_FIFO};
 use tailbound_sys::spawn::Spawn;
 
 use crate::error::GuestError;
+use crate::shares;
 use crate::tune;
 
 /// Ourselves by another name than `/init`: a load that is the first process of a PID
@@ -47,6 +48,13 @@ pub(crate) struct Work {
 
 /// Runs the job.
 pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, GuestError> {
+    let mut before = Vec::new();
+    if job.count_ns > 0 && job.collect.is_empty() {
+        match shares::count(job.count_ns) {
+            Ok(counts) => before.push(("shares".to_owned(), serde_json::to_vec(&counts)?)),
+            Err(e) => words.push(format!("shares of the CPUs: {e}")),
+        }
+    }
     if job.begin_after_ns > 0 {
         std::thread::park_timeout(Duration::from_nanos(job.begin_after_ns));
     }
@@ -71,6 +79,7 @@ pub(crate) fn run(job: &Job, words: &mut Vec<String>) -> Result<Work, GuestError
         None => measure(job, words),
         Some(tester) => with_tester(job, tester, words),
     }?;
+    work.files.append(&mut before);
     if let Some(applied) = tuned {
         work.files.push(("tune".to_owned(), applied));
         work.files.push(("untune".to_owned(), tune::undo(words)?));

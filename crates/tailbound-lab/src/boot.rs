@@ -21,8 +21,9 @@ use tailbound_core::limits;
 use tailbound_sys::process::Pid;
 
 use crate::boot_folder::{self, BootFolder};
+use crate::emulator::Emulator;
 use crate::error::LabError;
-use crate::qemu::{Emulator, Running, Setup};
+use crate::qemu::{Running, Setup};
 use crate::qmp::{Heard, Qmp};
 use crate::snapshot::{self, Place, Received};
 use crate::store::Store;
@@ -46,6 +47,8 @@ const READY: &str = "tailbound guest: ready";
 pub enum Ended {
     /// The guest restarted, as it does when it is done.
     Restarted,
+    /// Its snapshot was made, and nothing more was asked for.
+    Saved,
     /// The kernel panicked.
     Panicked,
     /// The host's patience was over.
@@ -76,6 +79,8 @@ pub(crate) enum Snapshot<'a> {
     None,
     /// Made here on the way, for this place.
     Make(&'a Store, &'a Place),
+    /// Made here for this place, where the boot then ends.
+    Only(&'a Store, &'a Place),
     /// Begin from this one.
     Use(&'a File),
 }
@@ -141,10 +146,11 @@ pub(crate) fn boot(
         Watch::open(&running, stream, setup, boot_folder, host_limit_s, stop, progress, begun)?;
     let not_in_turn = watch.begin(incoming.is_some())?;
     let make = match snapshot {
-        Snapshot::Make(store, place) => Some((store, place)),
+        Snapshot::Make(store, place) | Snapshot::Only(store, place) => Some((store, place)),
         _ => None,
     };
-    let ended = watch.until_end(setup.machine.stops && incoming.is_none(), make)?;
+    let only = matches!(snapshot, Snapshot::Only(..));
+    let ended = watch.until_end(setup.machine.stops && incoming.is_none(), make, only)?;
     let ended = match ended {
         Ended::Quit(_) => Ended::Quit(boot_folder.complaint()),
         other => other,
@@ -303,6 +309,7 @@ impl<'a> Watch<'a> {
         &mut self,
         stops: bool,
         make: Option<(&Store, &Place)>,
+        only: bool,
     ) -> Result<Ended, LabError> {
         loop {
             match self.qmp.hear(LOOK) {
@@ -318,6 +325,9 @@ impl<'a> Watch<'a> {
                             None => {}
                         }
                         self.count();
+                        if only {
+                            return Ok(Ended::Saved);
+                        }
                         while since.elapsed() < EVENT_TIMER {
                             self.look()?;
                             let _ = self.qmp.hear(EVENT_TIMER.saturating_sub(since.elapsed()));
@@ -345,9 +355,9 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Was the guest asleep when it was stopped? Only then was that the same instant as always.
+    /// Were all its CPUs asleep when it was stopped? Only then was that the same instant as always.
     fn asleep(&mut self) -> Result<(), LabError> {
-        let words = json!({"command-line": "info registers"});
+        let words = json!({"command-line": "info registers -a"});
         let answer = self.qmp.ask("human-monitor-command", &words)?;
         let awake = answer.as_str().is_some_and(|text| text.contains("HLT=0"));
         if awake && !self.kvm {

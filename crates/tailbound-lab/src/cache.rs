@@ -16,6 +16,7 @@ use serde::Serialize;
 use tailbound_sys::new_file;
 
 use crate::build;
+use crate::emulator;
 use crate::error::LabError;
 use crate::hash;
 use crate::kernel;
@@ -33,9 +34,10 @@ pub const SIZE: &str = "TAILBOUND_LAB_SIZE";
 pub const AGE: &str = "TAILBOUND_LAB_AGE";
 
 /// Rooms, in the order of listing, and whether what is in them is made again by itself.
-const ROOMS: [(&str, bool); 9] = [
+const ROOMS: [(&str, bool); 10] = [
     ("kernels", false),
     ("kernels/debs", true),
+    ("qemu", false),
     ("builds", false),
     ("sources", false),
     ("work", false),
@@ -211,6 +213,7 @@ pub fn damaged(store: &Store) -> Result<Vec<(PathBuf, String)>, LabError> {
                 .into_iter()
                 .find(|k| k.deb_sha256 == file)
                 .and_then(|k| same(&item.path.join(&k.image), &k.image_sha256)),
+            "qemu" if !item.remade => emulator::damaged(&item.path),
             "builds" => build::builds(store)?
                 .into_iter()
                 .find(|b| b.name == file)

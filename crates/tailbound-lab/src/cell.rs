@@ -11,11 +11,13 @@ use tailbound_core::limits;
 use tailbound_sys::given;
 
 use crate::cpio::Tree;
+use crate::emulator::Emulator;
 use crate::error::LabError;
 use crate::hash;
 use crate::kernel::{Config, Kernel, modules};
 use crate::machine::Machine;
-use crate::qemu::{Emulator, Setup};
+use crate::qemu::Setup;
+use crate::slices::{self, Slice};
 use crate::{elf, program};
 
 /// What randomness, addresses and the console are pinned to on every guest's command line.
@@ -54,6 +56,8 @@ pub struct Cell {
     pub memory_mib: u32,
     /// One instruction is 2^shift ns.
     pub shift: u8,
+    /// How long the slices of several CPUs are.
+    pub slice: Slice,
     /// Seed of everything random.
     pub seed: u32,
     /// The host's time instead of virtual time.
@@ -94,8 +98,8 @@ impl Prepared {
             return Err(LabError::cannot("this guest has its job from the boot on"));
         }
         let mut next = self.clone();
-        next.job = serde_json::to_vec(&cell.job).map_err(LabError::cannot)?;
-        next.record.job = cell.job.clone();
+        next.record.job = slices::counted(&cell.job, self.setup.slice_us);
+        next.job = serde_json::to_vec(&next.record.job).map_err(LabError::cannot)?;
         next.record.seed = cell.seed;
         Ok(next)
     }
@@ -107,15 +111,23 @@ impl Cell {
         if self.job.begin_after_ns > 0 { 1 } else { self.seed }
     }
 
+    /// Between two ends of slices; 0 where none are ended.
+    fn slice_us(&self, emulator: &Emulator) -> Result<u32, LabError> {
+        let cpus = if self.kvm { 0 } else { self.smp };
+        self.slice.us(cpus, &self.machine, emulator)
+    }
+
     /// Brings everything together.
     ///
     /// # Errors
     /// A file is missing, a program does not fit, a module needs what the kernel lacks.
     pub fn prepare(&self, emulator: &Emulator) -> Result<Prepared, LabError> {
         self.check()?;
-        let job = serde_json::to_vec(&self.job).map_err(LabError::cannot)?;
+        let slice_us = self.slice_us(emulator)?;
+        let job = slices::counted(&self.job, slice_us);
+        let job_bytes = serde_json::to_vec(&job).map_err(LabError::cannot)?;
         let guest = program::find(self.kernel.arch, self.guest.as_deref())?;
-        let (tree, guest_sha256, files) = self.tree(&guest, &job)?;
+        let (tree, guest_sha256, files) = self.tree(&guest, &job_bytes)?;
         let archive = tree.archive()?;
         let initramfs_sha256 = hash::of_bytes(&archive);
         let boot_seed = self.boot_seed();
@@ -125,11 +137,12 @@ impl Cell {
             memory_mib: self.memory_mib,
             shift: self.shift,
             seed: boot_seed,
+            slice_us,
             kvm: self.kvm,
             image: self.kernel.image.clone(),
             image_sha256: self.kernel.record.sha256.clone(),
             initramfs: archive,
-            command_line: self.command_line(),
+            command_line: self.command_line(slice_us),
             device_tree: self.machine.device_tree(&self.kernel)?,
         };
         let record = LabRecord {
@@ -139,6 +152,7 @@ impl Cell {
             smp: self.smp,
             memory_mib: self.memory_mib,
             shift: self.shift,
+            slice_ns: u64::from(slice_us) * 1000,
             seed: self.seed,
             accelerator: if self.kvm { "kvm" } else { "tcg" }.to_owned(),
             qemu: emulator.version.clone(),
@@ -148,12 +162,14 @@ impl Cell {
             initramfs_sha256,
             files,
             guest_sha256,
-            job: self.job.clone(),
+            job,
             later: BTreeMap::new(),
         };
-        let without_job = LabRecord { job: Job::default(), seed: boot_seed, ..record.clone() };
+        // Slices are short from the job on.
+        let without_job =
+            LabRecord { job: Job::default(), seed: boot_seed, slice_ns: 0, ..record.clone() };
         let key = serde_json::to_vec(&without_job).map_err(LabError::cannot)?;
-        Ok(Prepared { setup, record, job, key: hash::of_bytes(&key) })
+        Ok(Prepared { setup, record, job: job_bytes, key: hash::of_bytes(&key) })
     }
 
     /// Is every number and word one that QEMU may be given? The same for what a person asks for
@@ -192,12 +208,15 @@ impl Cell {
         Ok(())
     }
 
-    fn command_line(&self) -> String {
+    fn command_line(&self, slice_us: u32) -> String {
         let job = if self.machine.stops { "fw_cfg" } else { "file" };
         let mut line = format!(
             "console={} {PINNED} tailbound.results={} tailbound.job={job}",
             self.machine.console, self.machine.results
         );
+        if slice_us > 0 {
+            line.push_str(slices::WAKES);
+        }
         if !self.append.trim().is_empty() {
             line.push(' ');
             line.push_str(self.append.trim());

@@ -63,6 +63,7 @@ pub fn explain(ended: &Ended, console: &str, words: &[String], ready: bool) -> S
     }
     let what = match ended {
         Ended::Restarted => "the guest ended without a result".to_owned(),
+        Ended::Saved => "its snapshot was made, and cannot be gone on from".to_owned(),
         Ended::Panicked => "the guest's kernel panicked".to_owned(),
         Ended::HostLimit(s) => {
             format!("the guest was not done after {s} s of this host's time (--host-limit)")

@@ -170,13 +170,18 @@ fn head(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Where this system keeps libraries of `arch`, in the order of looking.
-pub(crate) fn system(arch: Arch) -> Vec<PathBuf> {
-    let triple = match arch {
+/// Debian's name of `arch` in paths of libraries.
+pub(crate) fn triple(arch: Arch) -> &'static str {
+    match arch {
         Arch::X86_64 => "x86_64-linux-gnu",
         Arch::Aarch64 => "aarch64-linux-gnu",
         Arch::Arm => "arm-linux-gnueabihf",
-    };
+    }
+}
+
+/// Where this system keeps libraries of `arch`, in the order of looking.
+pub(crate) fn system(arch: Arch) -> Vec<PathBuf> {
+    let triple = triple(arch);
     let mut folders = vec![
         PathBuf::from(format!("/usr/{triple}/lib")),
         PathBuf::from(format!("/lib/{triple}")),

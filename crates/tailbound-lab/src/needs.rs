@@ -4,16 +4,14 @@
 //! Context: COLD. Units: MiB. Everything that is missing is reported at once.
 //! Not here: what a build needs (`build::toolchain`).
 
-use std::path::Path;
-
 use tailbound_core::lab::KernelRecord;
 use tailbound_sys::{program, scratch};
 
 use crate::arch::Arch;
+use crate::emulator::{self, Asked, Emulator};
 use crate::error::LabError;
 use crate::kernel::{self, Kernel, KernelName};
 use crate::program as guest;
-use crate::qemu::Emulator;
 use crate::store::Store;
 
 /// Disk that a kernel of Debian takes while it is unpacked: the package and what is in it.
@@ -36,6 +34,18 @@ pub fn for_fetching(
     refuse_missing("the kernel cannot be fetched", fetching(store, names, fresh)?)
 }
 
+/// Is everything there that fetching a QEMU needs?
+///
+/// # Errors
+/// Cannot: all that is missing.
+pub fn for_fetching_qemu() -> Result<(), LabError> {
+    let missing = FETCHERS.iter().filter_map(|(name, package)| {
+        let e = program::find(name).err()?;
+        Some(format!("{e} (Debian's package {package}): on a machine without apt name a QEMU with --qemu PROGRAM"))
+    });
+    refuse_missing("QEMU cannot be fetched", missing.collect())
+}
+
 /// Is everything there that booting `names` needs? QEMU, if so.
 ///
 /// # Errors
@@ -45,12 +55,18 @@ pub fn for_booting(
     names: &[(KernelName, Arch)],
     arch: Arch,
     fresh: bool,
-    asked: (Option<&Path>, Option<&Path>),
+    asked: Asked<'_>,
 ) -> Result<Emulator, LabError> {
-    let (qemu, program) = asked;
     let mut missing = Vec::new();
-    let emulator = Emulator::find(arch, qemu).map_err(|e| missing.push(e.to_string())).ok();
-    match guest::find(arch, program) {
+    let emulator = match emulator::choose(store, arch, asked) {
+        Ok(emulator) => Some(emulator),
+        Err(LabError::Usage(text)) => return Err(LabError::Usage(text)),
+        Err(e) => {
+            missing.push(e.to_string());
+            None
+        }
+    };
+    match guest::find(arch, asked.guest) {
         Ok(_) => {}
         // A file that was named and is not right.
         Err(LabError::Usage(text)) => return Err(LabError::Usage(text)),
@@ -133,7 +149,14 @@ mod tests {
         let store = Store::at(folder.path());
         let names = [("debian:6.12".parse().unwrap(), Arch::Arm)];
         let nowhere = folder.path().join("no-qemu");
-        let e = for_booting(&store, &names, Arch::Arm, false, (Some(&nowhere), None)).unwrap_err();
+        let e = for_booting(
+            &store,
+            &names,
+            Arch::Arm,
+            false,
+            Asked { qemu: Some(&nowhere), ..Asked::default() },
+        )
+        .unwrap_err();
         let text = e.to_string();
         assert_eq!(e.exit_status(), 3, "{text}");
         assert!(text.contains("no-qemu"), "{text}");
@@ -144,7 +167,7 @@ mod tests {
         assert!(!folder.path().join("apt").exists(), "apt was asked");
         let script = folder.path().join("script");
         std::fs::write(&script, "#!/bin/sh\n").unwrap();
-        let asked = (Some(&*nowhere), Some(&*script));
+        let asked = Asked { qemu: Some(&nowhere), guest: Some(&script), ..Asked::default() };
         let e = for_booting(&store, &names, Arch::Arm, false, asked).unwrap_err();
         assert_eq!(e.exit_status(), 2, "{e}");
     }

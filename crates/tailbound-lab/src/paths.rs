@@ -10,8 +10,8 @@ use tailbound_paths::plan::Plan;
 use crate::arch::Arch;
 use crate::boot::Progress;
 use crate::cell::{Cell, Prepared};
+use crate::emulator::Emulator;
 use crate::error::LabError;
-use crate::qemu::Emulator;
 use crate::run::{self, Made, Means, Watched};
 use crate::symbols;
 

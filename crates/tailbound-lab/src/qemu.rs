@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU: found, asked for its version, started so that a guest's time is what it executed.
+//! QEMU started so that a guest's time is what it executed.
 //!
 //! Context: COLD. Units: MiB; one instruction is 2^shift ns.
 //! Source: qemu-system(1), `-icount`, `-rtc`, `-seed`, `-action`; docs/virtual-time.md.
@@ -14,10 +14,10 @@ use std::time::Duration;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::Spawn;
-use tailbound_sys::{hostinfo, owner, program};
+use tailbound_sys::{hostinfo, owner};
 
-use crate::arch::Arch;
 use crate::boot_folder::{self, BootFolder};
+use crate::emulator::Emulator;
 use crate::error::LabError;
 use crate::in_turn::{InTurn, NotInTurn};
 use crate::machine::Machine;
@@ -27,68 +27,8 @@ const SIGKILL: i32 = 9;
 /// What QEMU's own filter of system calls refuses: old calls, new rights, new processes, other
 /// priorities and CPUs. Nothing that a guest's figures depend on.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
-/// The descriptor that a snapshot comes in by.
-const INCOMING: i32 = 3;
-/// The one that a debugger comes in by.
-const GDB: i32 = 4;
-
-/// The emulator of one architecture on this host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Emulator {
-    /// The program.
-    pub program: PathBuf,
-    /// First line of `--version`.
-    pub version: String,
-    /// Does it have a filter of its own system calls?
-    pub sandbox: bool,
-}
-
-impl Emulator {
-    /// The one at `asked`, in `$TAILBOUND_QEMU`, or on the path.
-    ///
-    /// # Errors
-    /// It is missing or does not say its version.
-    pub fn find(arch: Arch, asked: Option<&Path>) -> Result<Self, LabError> {
-        let name = format!("qemu-system-{arch}");
-        let package = if arch == Arch::X86_64 { "qemu-system-x86" } else { "qemu-system-arm" };
-        let named = std::env::var_os("TAILBOUND_QEMU").filter(|v| !v.is_empty()).map(PathBuf::from);
-        let program = match asked.map(Path::to_owned).or(named) {
-            Some(path) => std::path::absolute(&path).map_err(|e| LabError::file(&path, &e))?,
-            None => program::find(&name).map_err(|e| {
-                LabError::cannot(format!("{e}: install Debian's {package}, or give --qemu PROGRAM"))
-            })?,
-        };
-        // Where it has no sandbox, that word is an error.
-        let (output, sandbox) = match output_of(&program, &["-sandbox", "on", "--version"])? {
-            text if text.contains("QEMU emulator") => (text, true),
-            _ => (output_of(&program, &["--version"])?, false),
-        };
-        let version = output.lines().next().unwrap_or_default().trim().to_owned();
-        if !version.contains("QEMU") {
-            return Err(LabError::cannot(format!(
-                "{} --version does not speak of QEMU: is it QEMU?",
-                program.display()
-            )));
-        }
-        Ok(Self { program, version, sandbox })
-    }
-
-    /// Major version, where it can be read.
-    #[must_use]
-    pub fn major(&self) -> Option<u32> {
-        let number = self.version.split("version ").nth(1)?;
-        number.split('.').next()?.parse().ok()
-    }
-}
-
-/// The standard output of QEMU with these words, which end it at once.
-fn output_of(program: &Path, words: &[&str]) -> Result<String, LabError> {
-    #[expect(clippy::disallowed_methods, reason = "prints its version and ends")]
-    let mut command = std::process::Command::new(program);
-    command.args(words).env_clear().envs(Environment::Clean.variables());
-    let out = command.output().map_err(|e| LabError::file(program, &e))?;
-    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
-}
+/// The first descriptor beyond those of the control line: a snapshot, a folder.
+const FIRST: i32 = 3;
 
 /// What to boot.
 #[derive(Clone, Debug)]
@@ -103,6 +43,8 @@ pub struct Setup {
     pub shift: u8,
     /// Of everything random.
     pub seed: u32,
+    /// Between timers of QEMU's that end slices of several CPUs once the guest has its job; 0: no such timer.
+    pub slice_us: u32,
     /// The host's own time instead of virtual time.
     pub kvm: bool,
     /// The kernel image.
@@ -166,6 +108,57 @@ impl Setup {
     }
 }
 
+/// The words for QEMU of one boot, or of one resumed from the state that comes in by a descriptor, and where a debugger
+/// may come in.
+fn all_words(
+    emulator: &Emulator,
+    setup: &Setup,
+    boot_folder: &BootFolder,
+    [incoming, debugger]: [Option<i32>; 2],
+) -> Vec<OsString> {
+    let mut words = setup.words();
+    let mut pair = |flag: &str, value: String| {
+        words.push(OsString::from(flag));
+        words.push(OsString::from(value));
+    };
+    if emulator.sandbox {
+        pair("-sandbox", SANDBOX.to_owned());
+    }
+    for name in [boot_folder::CONSOLE, boot_folder::RESULTS] {
+        pair("-chardev", format!("file,id={name},path={name}"));
+    }
+    pair("-serial", format!("chardev:{}", boot_folder::CONSOLE));
+    if !setup.machine.results_by_device() {
+        pair("-serial", format!("chardev:{}", boot_folder::RESULTS));
+    }
+    if setup.machine.stops {
+        pair("-fw_cfg", format!("name=opt/tailbound/job,file={}", boot_folder::JOB));
+    }
+    if boot_folder.watched() {
+        pair("-plugin", format!("./{}", boot_folder::PLUGIN));
+    }
+    // A resumed machine announces its network cards by timers of the host's clock, and those
+    // would end slices of the guest's time. It has no cards.
+    pair("-global", "migration.announce-rounds=0".to_owned());
+    if let Some(number) = incoming {
+        if setup.slice_us > 0 {
+            // Its timer is of virtual time, interrupts nothing and belongs to no device: all it does is to end
+            // slices. In a boot it would cost a hundred times what it is worth there.
+            pair("-netdev", "hubport,id=slices,hubid=0".to_owned());
+            let object =
+                format!("filter-buffer,id=slice,netdev=slices,interval={}", setup.slice_us);
+            pair("-object", object);
+        }
+        pair("-incoming", format!("fd:{number}"));
+    }
+    if let Some(number) = debugger {
+        pair("-chardev", format!("socket,id=gdb,fd={number},server=on,wait=off"));
+        pair("-gdb", "chardev:gdb".to_owned());
+    }
+    pair("-qmp", "stdio".to_owned());
+    words
+}
+
 /// A running QEMU; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -189,45 +182,31 @@ impl Running {
                 emulator.program.display()
             )));
         }
-        let mut words = setup.words();
-        let mut pair = |flag: &str, value: String| {
-            words.push(OsString::from(flag));
-            words.push(OsString::from(value));
-        };
-        if emulator.sandbox {
-            pair("-sandbox", SANDBOX.to_owned());
-        }
-        for name in [boot_folder::CONSOLE, boot_folder::RESULTS] {
-            pair("-chardev", format!("file,id={name},path={name}"));
-        }
-        pair("-serial", format!("chardev:{}", boot_folder::CONSOLE));
-        if !setup.machine.results_by_device() {
-            pair("-serial", format!("chardev:{}", boot_folder::RESULTS));
-        }
-        if setup.machine.stops {
-            pair("-fw_cfg", format!("name=opt/tailbound/job,file={}", boot_folder::JOB));
-        }
-        if boot_folder.watched() {
-            pair("-plugin", format!("./{}", boot_folder::PLUGIN));
-        }
-        // A resumed machine announces its network cards by timers of the host's clock, and those
-        // would end slices of the guest's time. It has no cards.
-        pair("-global", "migration.announce-rounds=0".to_owned());
         let (ours, theirs) = UnixStream::pair().map_err(LabError::cannot)?;
         let errors = boot_folder.errors()?;
         let mut descriptors = vec![(theirs.as_fd(), 0), (theirs.as_fd(), 1), (errors.as_fd(), 2)];
-        if let Some(state) = incoming {
-            descriptors.push((state.as_fd(), INCOMING));
-            pair("-incoming", format!("fd:{INCOMING}"));
+        let mut next = FIRST;
+        let mut hand = |file| {
+            descriptors.push((file, next));
+            next += 1;
+            next - 1
+        };
+        // Folders above it need not be open to QEMU's user.
+        let (mut program, mut words) = (emulator.program.clone(), Vec::new());
+        let root = emulator
+            .beside
+            .as_ref()
+            .map(|beside| File::open(&beside.root).map_err(|e| LabError::file(&beside.root, &e)));
+        let root = root.transpose()?;
+        if let (Some(beside), Some(root)) = (&emulator.beside, &root) {
+            let number = hand(root.as_fd());
+            (program, words) = beside.words(Path::new(&format!("/proc/self/fd/{number}")));
         }
-        if let Some(listener) = boot_folder.gdb() {
-            descriptors.push((listener.as_fd(), GDB));
-            pair("-chardev", format!("socket,id=gdb,fd={GDB},server=on,wait=off"));
-            pair("-gdb", "chardev:gdb".to_owned());
-        }
-        pair("-qmp", "stdio".to_owned());
+        let incoming = incoming.map(|state| hand(state.as_fd()));
+        let debugger = boot_folder.gdb().map(|listener| hand(listener.as_fd()));
+        words.extend(all_words(emulator, setup, boot_folder, [incoming, debugger]));
         let spawn = Spawn {
-            program: &emulator.program,
+            program: &program,
             arguments: &words,
             descriptors: &descriptors,
             pid_namespace: false,

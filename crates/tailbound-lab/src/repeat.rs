@@ -15,6 +15,7 @@ use crate::error::LabError;
 use crate::hash;
 use crate::kernel::{Kernel, KernelName};
 use crate::machine::Machine;
+use crate::slices::Slice;
 use crate::target::Target;
 
 /// The cell that `record` describes.
@@ -82,6 +83,14 @@ pub fn cell(
         smp: record.smp,
         memory_mib: record.memory_mib,
         shift: record.shift,
+        slice: match record.slice_ns {
+            0 => Slice::Long,
+            ns => Slice::of_ns(ns).ok_or_else(|| {
+                LabError::usage(format!(
+                    "this run cannot be repeated: {ns} ns is no length of a slice"
+                ))
+            })?,
+        },
         seed: record.seed,
         kvm: false,
         append: record.append.clone(),
@@ -208,7 +217,7 @@ mod tests {
         let good = record(folder.path());
         assert_eq!(repeated(&good).unwrap().machine.model, "pc");
         type Change = fn(&mut LabRecord);
-        let hostile: [(&str, Change); 12] = [
+        let hostile: [(&str, Change); 13] = [
             ("dumpdtb", |r| r.machine = "pc,dumpdtb=/etc/passwd".to_owned()),
             ("not known", |r| r.machine = "none".to_owned()),
             ("--smp", |r| r.smp = 4_000_000_000),
@@ -216,6 +225,7 @@ mod tests {
             ("--memory", |r| r.memory_mib = u32::MAX),
             ("--memory", |r| r.memory_mib = 0),
             ("--shift", |r| r.shift = 255),
+            ("slice", |r| r.slice_ns = 1500),
             ("accelerator", |r| r.accelerator = "xen".to_owned()),
             ("KVM", |r| r.accelerator = "kvm".to_owned()),
             ("--append", |r| r.append = "quiet\nmore".to_owned()),

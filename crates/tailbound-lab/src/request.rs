@@ -20,6 +20,7 @@ use crate::error::LabError;
 use crate::kernel::{self, Kernel, KernelName};
 use crate::machine::Machine;
 use crate::needs;
+use crate::slices::Slice;
 use crate::store::Store;
 use crate::target::Target;
 
@@ -112,6 +113,8 @@ pub struct Request {
     pub memory_mib: Option<u32>,
     /// One instruction is 2^shift ns.
     pub shift: Option<u8>,
+    /// Between two ends of slices of several CPUs, or `off`.
+    pub slice: Option<String>,
     /// Seed.
     pub seed: Option<u32>,
     /// KVM instead of virtual time.
@@ -212,6 +215,13 @@ impl Request {
         self.arch.as_deref().map_or(Ok(Arch::X86_64), |text| {
             text.parse().map_err(|e| LabError::usage(format!("--arch: {e}")))
         })
+    }
+
+    /// May there be several CPUs to be run in short slices?
+    #[must_use]
+    pub fn wants_slices(&self) -> bool {
+        let several = self.smp.unwrap_or(1) > 1 && self.slice.as_deref() != Some("off");
+        several && !self.kvm && self.arch().is_ok_and(|arch| arch == Arch::X86_64)
     }
 
     /// All systems: those one by one, then every kernel with every added line.
@@ -430,6 +440,7 @@ impl Request {
             smp: self.smp.unwrap_or(1),
             memory_mib: self.memory_mib.unwrap_or(MEMORY_MIB),
             shift: self.shift.unwrap_or(0),
+            slice: self.slice.as_deref().map_or(Ok(Slice::Usual), str::parse)?,
             seed: self.seed.unwrap_or(1),
             kvm: self.kvm,
             append: append.trim().to_owned(),

@@ -20,9 +20,10 @@ use crate::boot::{self, Booted, Ended, Progress, Snapshot};
 use crate::boot_folder::{self, BootFolder};
 use crate::cell::{Cell, Prepared};
 use crate::diagnose;
+use crate::emulator::Emulator;
 use crate::error::LabError;
 use crate::hash;
-use crate::qemu::Emulator;
+use crate::slices;
 use crate::snapshot::Place;
 use crate::store::Store;
 
@@ -193,51 +194,143 @@ fn to_its_end(
     watched: Option<Watched<'_>>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Over, LabError> {
-    let (emulator, setup, stop) = (means.emulator, &prepared.setup, means.stop);
+    let setup = &prepared.setup;
     let mut boot_folder = BootFolder::make(means.store, setup, &prepared.job)?;
     if let Some(w) = watched {
         boot_folder.watch(w.plugin, w.plan, w.log_bytes)?;
     }
-    let place = place(prepared, means)?;
+    let guest = Guest { prepared, means, boot_folder: &boot_folder };
     let mut notes = Vec::new();
-    let there = place.as_ref().and_then(|p| p.open(&mut |note| notes.push(note)));
-    let patience = means.host_limit_s;
-    let mut boot = |snapshot: Snapshot<'_>| {
-        boot::boot(emulator, setup, &boot_folder, snapshot, patience, stop, progress)
+    let (booted, resumed) = if setup.slice_us > 0 {
+        guest.in_slices(&mut notes, progress)?
+    } else {
+        guest.at_once(&mut notes, progress)?
     };
-    let make = || match &place {
-        Some(place) => Snapshot::Make(means.store, place),
-        None => Snapshot::None,
-    };
-    let mut resumed = there.is_some();
-    let mut booted = match &there {
-        Some(file) => boot(Snapshot::Use(file)),
-        None => boot(make()),
-    };
-    // A snapshot that this QEMU does not take would fail every later run too.
-    let refused = match &booted {
-        Err(LabError::Interrupted) => None,
-        Err(e) => Some(e.to_string()),
-        Ok(Booted { ended: Ended::Quit(why), .. }) => Some(why.clone()),
-        Ok(_) => None,
-    };
-    if let (true, Some(why), Some(place)) = (resumed, refused, &place) {
-        place.forget(&format!("QEMU does not go on from it ({why})"), &mut |n| notes.push(n));
-        resumed = false;
-        booted = boot(make());
-    }
-    let mut booted = booted?;
-    if booted.ended == Ended::Standstill {
-        // An emulator that hangs (seen once in some hundred boots) says nothing about the
-        // guest: what it executes is the same the second time, or it stands still again.
-        resumed = false;
-        booted = boot(Snapshot::None)?;
-    }
     let console = boot_folder.console();
     let results = given::read(&boot_folder.path(boot_folder::RESULTS), limits::RESULT_BYTES_MAX);
     let results = results.unwrap_or_default();
     let log = watched.map(|_| boot_folder.log()).transpose()?;
     Ok(Over { booted, resumed, console, results, notes, log })
+}
+
+/// One guest that is to be brought to its end.
+struct Guest<'a> {
+    prepared: &'a Prepared,
+    means: &'a Means<'a>,
+    boot_folder: &'a BootFolder,
+}
+
+impl Guest<'_> {
+    fn boot(
+        &self,
+        snapshot: Snapshot<'_>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Booted, LabError> {
+        let (means, setup) = (self.means, &self.prepared.setup);
+        let patience = means.host_limit_s;
+        boot::boot(
+            means.emulator,
+            setup,
+            self.boot_folder,
+            snapshot,
+            patience,
+            means.stop,
+            progress,
+        )
+    }
+
+    /// From a snapshot where there is one, else from power-on, and a snapshot is made on the way; second value: was it
+    /// from a snapshot?
+    fn at_once(
+        &self,
+        notes: &mut Vec<String>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Booted, bool), LabError> {
+        let place = place(self.prepared, self.means)?;
+        let there = place.as_ref().and_then(|p| p.open(&mut |note| notes.push(note)));
+        let make = || match &place {
+            Some(place) => Snapshot::Make(self.means.store, place),
+            None => Snapshot::None,
+        };
+        let mut resumed = there.is_some();
+        let mut booted = match &there {
+            Some(file) => self.boot(Snapshot::Use(file), progress),
+            None => self.boot(make(), progress),
+        };
+        if let (true, Some(why), Some(place)) = (resumed, refused(&booted), &place) {
+            place.forget(&not_taken(&why), &mut |n| notes.push(n));
+            resumed = false;
+            booted = self.boot(make(), progress);
+        }
+        let mut booted = booted?;
+        if booted.ended == Ended::Standstill {
+            // An emulator that hangs (seen once in some hundred boots) says nothing about the
+            // guest: what it executes is the same the second time, or it stands still again.
+            resumed = false;
+            booted = self.boot(Snapshot::None, progress)?;
+        }
+        Ok((booted, resumed))
+    }
+
+    /// As [`Self::at_once`], where slices are short from the job on: what made the snapshot ends there, as only a QEMU that
+    /// goes on from one has the timer that ends slices.
+    fn in_slices(
+        &self,
+        notes: &mut Vec<String>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Booted, bool), LabError> {
+        let store = self.means.store;
+        // Without snapshots it is one of this run's own.
+        let own = store.beside("boots")?;
+        let place = match place(self.prepared, self.means)? {
+            Some(place) => place,
+            None => Place::within(own.path()),
+        };
+        let mut resumed = true;
+        // The second time after a snapshot that was not taken, the third after a standstill.
+        for _ in 0..2 {
+            let there = place.open(&mut |note| notes.push(note));
+            let file = match there {
+                Some(file) => file,
+                None => {
+                    resumed = false;
+                    let booted = self.boot(Snapshot::Only(store, &place), progress)?;
+                    match (&booted.ended, place.open(&mut |note| notes.push(note))) {
+                        (Ended::Saved, Some(file)) => file,
+                        _ => return Ok((booted, false)),
+                    }
+                }
+            };
+            let booted = self.boot(Snapshot::Use(&file), progress);
+            let why = refused(&booted);
+            match (booted, why) {
+                (Ok(booted), None) if booted.ended != Ended::Standstill => {
+                    return Ok((booted, resumed));
+                }
+                (_, Some(why)) => place.forget(&not_taken(&why), &mut |n| notes.push(n)),
+                (Err(e), None) => return Err(e),
+                (Ok(_), None) => {}
+            }
+        }
+        let file = place.open(&mut |note| notes.push(note));
+        let file =
+            file.ok_or_else(|| LabError::cannot("QEMU goes on from no snapshot of its own"))?;
+        self.boot(Snapshot::Use(&file), progress).map(|booted| (booted, resumed))
+    }
+}
+
+/// Why QEMU does not take a snapshot, which would fail every later run too.
+fn refused(booted: &Result<Booted, LabError>) -> Option<String> {
+    match booted {
+        Err(LabError::Interrupted) => None,
+        Err(e) => Some(e.to_string()),
+        Ok(Booted { ended: Ended::Quit(why), .. }) => Some(why.clone()),
+        Ok(_) => None,
+    }
+}
+
+fn not_taken(why: &str) -> String {
+    format!("QEMU does not go on from it ({why})")
 }
 
 /// Where this cell's snapshot is, or will be.
@@ -283,6 +376,7 @@ fn read(prepared: &Prepared, envelope: &Envelope<'_>, over: &Over) -> Result<Run
     }
     run.findings.extend(tuned(prepared, envelope));
     run.findings.extend(doubts(prepared));
+    slices::say(&mut run, &record, envelope.file("shares").unwrap_or_default());
     run.findings.extend(over.booted.not_in_turn.as_deref().map(threads_at_will));
     run.header.lab = Some(Box::new(record));
     Ok(run)
@@ -336,12 +430,6 @@ fn doubts(prepared: &Prepared) -> Vec<Finding> {
                 "These latencies come from the host as much as from the guest, and do not repeat.",
             )
             .remedy("Leave out --kvm for figures that repeat."),
-        );
-    } else if record.smp > 1 {
-        found.push(
-            Finding::new("lab-smp", Impact::Doubt, format!("the {} CPUs ran alternately, in slices of virtual time", record.smp))
-                .meaning("QEMU runs the CPUs of a counted guest one after the other: a wake-up waits for other CPUs' slices, as on no real machine.")
-                .remedy("Use --smp 1, or read docs/virtual-time.md for what more CPUs can show."),
         );
     }
     found

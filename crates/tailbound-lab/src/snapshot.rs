@@ -77,6 +77,11 @@ impl Place {
         &self.folder
     }
 
+    /// One in this folder, which is its maker's alone.
+    pub(crate) fn within(folder: &Path) -> Self {
+        Self { folder: folder.join(FILE) }
+    }
+
     /// The snapshot, if there is one and it is what it was. One that is not is removed: `note` says so.
     pub(crate) fn open(&self, note: &mut dyn FnMut(String)) -> Option<File> {
         if !self.folder.exists() {

@@ -29,6 +29,9 @@ pub(crate) enum Lab {
     /// Kernels by name: list, fetch, build from source
     #[command(subcommand)]
     Kernel(crate::cli_lab_kernel::LabKernel),
+    /// QEMU beside the system's: list, fetch, remove
+    #[command(subcommand)]
+    Qemu(crate::cli_lab_qemu::LabQemu),
 }
 
 /// The guest.
@@ -46,6 +49,9 @@ pub(crate) struct GuestArgs {
     /// CPUs of the guest; QEMU runs them alternately, see docs/virtual-time.md [default: 1]
     #[arg(long, value_name = "N", help_heading = "Guest")]
     pub(crate) smp: Option<u32>,
+    /// Virtual time between two ends of the CPUs' slices, or `off`: shorter is nearer to CPUs that run at once, and slower on the host; QEMU 8.1 or later, x86-64 [default: 4us]
+    #[arg(long, value_name = "TIME", help_heading = "Guest")]
+    pub(crate) slice: Option<String>,
     /// Memory of the guest in MiB [default: 768]
     #[arg(long, value_name = "MIB", help_heading = "Guest")]
     pub(crate) memory: Option<u32>,
@@ -104,8 +110,8 @@ pub(crate) struct HostArgs {
     /// Number of guests in parallel [default: one per core]
     #[arg(short, long, value_name = "N", help_heading = "Host")]
     pub(crate) jobs: Option<usize>,
-    /// The QEMU program [default: $TAILBOUND_QEMU, or qemu-system-ARCH on the path]
-    #[arg(long, value_name = "PROGRAM", help_heading = "Host")]
+    /// QEMU: a program, a version that was fetched (`tailbound lab qemu list`), or `system` [default: $TAILBOUND_QEMU, or qemu-system-ARCH on the path; one that was fetched where that one cannot do it]
+    #[arg(long, value_name = "QEMU", help_heading = "Host")]
     pub(crate) qemu: Option<PathBuf>,
     /// The tailbound program for the guest [default: this one, or the one beside it for the guest's architecture]
     #[arg(long, value_name = "FILE", help_heading = "Host")]

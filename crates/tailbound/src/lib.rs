@@ -23,6 +23,7 @@ mod cli_hunt;
 mod cli_interruptions;
 mod cli_lab;
 mod cli_lab_kernel;
+mod cli_lab_qemu;
 mod cli_lab_why;
 mod cli_plan;
 mod cli_probe;

@@ -199,7 +199,13 @@ fn of_debian(name: &str, store: &Store, note: &mut Note<'_>) -> Result<Pristine,
     if let Some(known) = known.filter(|k| room.join(&k.sha256).exists()) {
         return unpacked(&known, &room.join(&known.sha256));
     }
-    let question = Question { what: &what, arch: Arch::of_host(), suite, fresh: false };
+    let question = Question {
+        what: &what,
+        arch: Arch::of_host(),
+        suite,
+        fresh: false,
+        otherwise: lists::OTHER_KERNEL,
+    };
     let found = lists::ask(question, store, note, &mut |apt, note| {
         fetch_source(apt, &what, package, store, note)
     })?;

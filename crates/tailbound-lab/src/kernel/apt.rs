@@ -214,6 +214,61 @@ impl Apt {
             .find(|p| p.extension().is_some_and(|e| e == "deb"))
             .ok_or_else(|| LabError::cannot(format!("apt-get download {what} left no .deb behind")))
     }
+
+    /// `package` and all that it depends on, where nothing is installed: names of files and sizes.
+    ///
+    /// # Errors
+    /// There is no such package, or not all that it needs.
+    pub(crate) fn closure(&self, package: &str) -> Result<Vec<Fetched>, LabError> {
+        let words = ["install", "--no-install-recommends", "--print-uris", package];
+        Ok(uris(&self.tool("apt-get").args(words).succeed()?))
+    }
+
+    /// Downloads `package` and all that it depends on into `folder`; their paths. apt checks them against the signed
+    /// index.
+    ///
+    /// # Errors
+    /// Out of reach, gone from the archive, or not what the index promises.
+    pub(crate) fn download_closure(
+        &self,
+        package: &str,
+        folder: &Path,
+    ) -> Result<Vec<PathBuf>, LabError> {
+        let archives = folder.join("archives");
+        let partial = archives.join("partial");
+        fs::create_dir_all(&partial).map_err(|e| LabError::file(&partial, &e))?;
+        let words = ["install", "--no-install-recommends", "--download-only", package];
+        self.tool("apt-get")
+            .arg("-o")
+            .arg(format!("Dir::Cache::archives={}", archives.display()))
+            .args(words)
+            .succeed()?;
+        let entries = fs::read_dir(&archives).map_err(|e| LabError::file(&archives, &e))?;
+        let paths = entries.flatten().map(|e| e.path());
+        let mut debs: Vec<PathBuf> =
+            paths.filter(|p| p.extension().is_some_and(|e| e == "deb")).collect();
+        debs.sort();
+        Ok(debs)
+    }
+}
+
+/// A package that apt would fetch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fetched {
+    pub(crate) file: String,
+    pub(crate) size: u64,
+}
+
+/// `'URI' file size hash`, a line for each package.
+fn uris(text: &str) -> Vec<Fetched> {
+    let mut all = Vec::new();
+    for line in text.lines().filter(|l| l.starts_with('\'')) {
+        let mut words = line.split_whitespace().skip(1);
+        if let (Some(file), Some(Ok(size))) = (words.next(), words.next().map(str::parse)) {
+            all.push(Fetched { file: file.to_owned(), size });
+        }
+    }
+    all
 }
 
 fn cache_words(cache: &Path) -> String {
@@ -333,5 +388,12 @@ mod tests {
         let [package] = shown.as_slice() else { panic!("{shown:?}") };
         assert_eq!(package.depends, ["linux-image-6.1.0-50-armmp", "kmod"]);
         assert_eq!((package.size, package.sha256.as_str()), (1400, "ab"));
+        let fetched = uris(
+            "Need to get 1 MB.\n'http://archive.example/a%2bb.deb' a+b_1%3a2_amd64.deb 1400 MD5Sum:00\n\
+             'http://archive.example/c.deb' c_1_all.deb 20 SHA256:00\n",
+        );
+        let sizes: Vec<u64> = fetched.iter().map(|f| f.size).collect();
+        assert_eq!(sizes, [1400, 20]);
+        assert_eq!(fetched[0].file, "a+b_1%3a2_amd64.deb");
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Question<'a> {
     pub(crate) suite: Option<&'a str>,
     /// Fetch the lists anew whatever is at hand.
     pub(crate) fresh: bool,
+    /// What to do on a machine without apt.
+    pub(crate) otherwise: &'a str,
 }
 
 /// What is said to people while it takes time.
@@ -40,7 +42,7 @@ pub(crate) fn ask<T>(
     note: &mut Note<'_>,
     through: &mut dyn FnMut(&Apt, &mut Note<'_>) -> Result<T, LabError>,
 ) -> Result<T, LabError> {
-    let Question { what, arch, suite, fresh } = question;
+    let Question { what, arch, suite, fresh, otherwise } = question;
     let folder = store.room("apt")?;
     let mut tried = Vec::new();
     if arch == Arch::of_host() && !fresh && suite.is_none() {
@@ -50,7 +52,8 @@ pub(crate) fn ask<T>(
             Err(e) => tried.push(format!("with the system's package lists: {e}")),
         }
     }
-    let mut apt = Apt::private(&folder, arch, suite).map_err(|e| without_apt(what, store, &e))?;
+    let mut apt =
+        Apt::private(&folder, arch, suite).map_err(|e| without_apt(what, otherwise, store, &e))?;
     let stamp = apt.stamp();
     if !fresh && is_young(&stamp) {
         match through(&apt, note) {
@@ -61,7 +64,7 @@ pub(crate) fn ask<T>(
     }
     let of_suite = suite.map(|s| format!(" of {s}")).unwrap_or_default();
     note(&format!("fetching package lists{of_suite} for {}", arch.debian()));
-    apt.update().map_err(|e| without_apt(what, store, &e))?;
+    apt.update().map_err(|e| without_apt(what, otherwise, store, &e))?;
     for complaint in &apt.complaints {
         note(&format!("apt: {complaint}"));
     }
@@ -82,9 +85,12 @@ pub(crate) fn ask<T>(
     }
 }
 
-fn without_apt(what: &str, store: &Store, e: &LabError) -> LabError {
+/// What a user of kernels does on a machine without apt.
+pub(crate) const OTHER_KERNEL: &str = "use path:VMLINUZ";
+
+fn without_apt(what: &str, otherwise: &str, store: &Store, e: &LabError) -> LabError {
     LabError::cannot(format!(
-        "{what} is not in the store ({}), and {e}: on a machine without apt use path:VMLINUZ",
+        "{what} is not in the store ({}), and {e}: on a machine without apt {otherwise}",
         store.folder().display()
     ))
 }

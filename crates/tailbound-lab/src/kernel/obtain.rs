@@ -101,7 +101,7 @@ fn fetch(
     }
     let (short, suite) = split_suite(name)?;
     let what = format!("debian:{name}");
-    let question = Question { what: &what, arch, suite, fresh };
+    let question = Question { what: &what, arch, suite, fresh, otherwise: lists::OTHER_KERNEL };
     lists::ask(question, store, note, &mut |apt, note| through(apt, name, short, arch, store, note))
 }
 
@@ -133,14 +133,18 @@ pub fn available(
     // The suite has to be a plain word here, too.
     split_suite(&format!("any{at}"))?;
     let what = format!("a kernel of Debian{at}");
-    let known =
-        lists::ask(Question { what: &what, arch, suite, fresh }, store, note, &mut |apt, _| {
+    let known = lists::ask(
+        Question { what: &what, arch, suite, fresh, otherwise: lists::OTHER_KERNEL },
+        store,
+        note,
+        &mut |apt, _| {
             let known = debian::known(apt)?;
             if known.is_empty() {
                 return Err(LabError::usage(format!("apt knows no kernel for {}", arch.debian())));
             }
             Ok(known)
-        })?;
+        },
+    )?;
     let mut all = Vec::new();
     for (short, (package, version)) in debian::short_names(&known, arch) {
         let name = format!("{short}{at}");

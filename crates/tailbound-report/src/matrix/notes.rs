@@ -120,11 +120,18 @@ pub(super) fn notes(grid: &Grid) -> Vec<String> {
 
 /// What a lab run is a function of, besides kernel and load.
 type Pinned = (&'static str, fn(&Run) -> Option<String>);
-const PINNED: [Pinned; 6] = [
+const PINNED: [Pinned; 7] = [
     ("architecture", |r| Some(r.header.lab.as_ref()?.arch.clone())),
     ("machine model", |r| Some(r.header.lab.as_ref()?.machine.clone())),
     ("CPU model", |r| Some(r.header.lab.as_ref()?.cpu.clone())),
     ("number of CPUs", |r| Some(r.header.lab.as_ref()?.smp.to_string())),
+    ("length of the CPUs' slices", |r| {
+        let lab = r.header.lab.as_ref()?;
+        Some(match lab.slice_ns {
+            0 => "QEMU's own".to_owned(),
+            ns => format!("{} us", ns / 1000),
+        })
+    }),
     ("seed", |r| Some(r.header.lab.as_ref()?.seed.to_string())),
     ("QEMU", |r| Some(r.header.lab.as_ref()?.qemu.clone())),
 ];

@@ -25,6 +25,7 @@ mod resample;
 pub mod sentence;
 pub mod settings;
 pub mod shift;
+pub mod slices;
 pub mod stretches;
 pub mod systems;
 pub mod table;

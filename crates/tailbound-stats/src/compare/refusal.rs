@@ -56,6 +56,39 @@ pub enum Refusal {
         /// The variant.
         name: String,
     },
+    /// One guest with CPUs that run in turn, and one without.
+    #[error(
+        "the CPUs of one guest ran in turn and those of the other did not, so that a ratio would be one of shares of virtual time"
+    )]
+    OneInTurn,
+    /// Guests of another number of CPUs.
+    #[error(
+        "the guests had {a} and {b} CPUs, which share virtual time, so that a ratio would be one of shares"
+    )]
+    Cpus {
+        /// Of the reference.
+        a: u32,
+        /// Of the other.
+        b: u32,
+    },
+    /// Slices of another length.
+    #[error("the CPUs of the guests ran in slices of {} and {}: make both with the same --slice", length(*.a_ns), length(*.b_ns))]
+    Slices {
+        /// Of the reference; 0: long ones.
+        a_ns: u64,
+        /// Of the other.
+        b_ns: u64,
+    },
+    /// Other loads beside the measured CPU.
+    #[error(
+        "the guests' CPUs share virtual time, and the loads were {a} and {b}: compare runs of the same load"
+    )]
+    OtherLoad {
+        /// Of the reference.
+        a: String,
+        /// Of the other.
+        b: String,
+    },
     /// Runs under one name.
     #[error("{} of {name} were not made in turn by `run --rounds`, and are one system: name two files or folders", counted(*.runs))]
     OneSystem {
@@ -76,6 +109,10 @@ pub enum Refusal {
         #[source]
         why: Box<Refusal>,
     },
+}
+
+fn length(ns: u64) -> String {
+    if ns == 0 { "QEMU's own length".to_owned() } else { format!("{} us", ns / 1000) }
 }
 
 fn few(have: usize, design: Design) -> String {

@@ -21,6 +21,7 @@ use super::block::Block;
 use super::difference::{Design, Difference, difference};
 use super::refusal::Refusal;
 use super::settings::Settings;
+use super::slices;
 use super::stretches::stretches;
 
 /// One of the systems compared.
@@ -117,6 +118,7 @@ impl Systems {
         for (name, runs) in &groups {
             notes.extend(within(name, runs));
         }
+        notes.extend(slices::doubt(&all().collect::<Vec<_>>()));
         Ok(Self { design, systems, wholes, deadline_ns, context, notes })
     }
 
@@ -130,7 +132,10 @@ impl Systems {
     #[must_use]
     pub fn differences(&self, settings: &Settings) -> Vec<Result<Difference, Refusal>> {
         let Some(first) = self.systems.first() else { return Vec::new() };
-        let one = |other: &System| {
+        let one = |(i, other): (usize, &System)| {
+            if let (Some(a), Some(b)) = (self.wholes.first(), self.wholes.get(i)) {
+                slices::comparable(a, b)?;
+            }
             let units = |s: &System| match &s.units {
                 Ok(units) => Ok(units.clone()),
                 Err(why) => Err(Refusal::Of { name: s.name.clone(), why: Box::new(why.clone()) }),
@@ -138,7 +143,7 @@ impl Systems {
             let (a, b) = (units(first)?, units(other)?);
             difference(&a, &b, self.design, self.deadline_ns, settings)
         };
-        self.systems.iter().skip(1).map(one).collect()
+        self.systems.iter().enumerate().skip(1).map(one).collect()
     }
 }
 

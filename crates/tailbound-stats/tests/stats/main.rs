@@ -13,6 +13,7 @@ mod differences;
 mod pure;
 mod quantiles;
 mod rounds;
+mod slices;
 mod tasks;
 mod theory;
 mod verdicts;

@@ -54,6 +54,40 @@ fn what_cannot_be_watched_is_refused_before_anything_boots() {
 }
 
 #[test]
+fn slices_that_cannot_be_are_refused_before_anything_boots() {
+    let run = ["run", "-k", "debian:6.12-rt", "--slice"];
+    for (words, exit, says) in [
+        (&["1500ns", "--smp", "2"][..], 2, "whole number of microseconds"),
+        (&["soon", "--smp", "2"], 2, "--slice soon"),
+    ] {
+        refused(&[&run, words].concat(), exit, &[says, "off"]);
+    }
+}
+
+#[test]
+fn a_qemu_that_was_not_fetched_is_reported_with_how_to_fetch_it() {
+    let folder = folder();
+    let lab = |words: &[&str]| {
+        let mut command = super::tailbound();
+        command.args(["lab"]).args(words).current_dir(folder.path());
+        command.env("TAILBOUND_LAB", folder.path().join("store"));
+        command.output().unwrap()
+    };
+    let asked = lab(&["run", "-k", "path:/nowhere", "--qemu", "10.0"]);
+    assert_eq!(status(&asked), 2, "{}", stderr(&asked));
+    assert!(stderr(&asked).contains("tailbound lab qemu fetch"), "{}", stderr(&asked));
+    let removed = lab(&["qemu", "rm", "10"]);
+    assert_eq!(status(&removed), 2, "{}", stderr(&removed));
+    let suite = lab(&["qemu", "fetch", "--suite", "../x"]);
+    // On a machine without apt that comes first.
+    assert!([2, 3].contains(&status(&suite)), "{}", stderr(&suite));
+    let listed = lab(&["qemu", "ls", "--json"]);
+    assert_eq!(status(&listed), 0, "{}", stderr(&listed));
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!(listed["fetched"], serde_json::json!([]));
+}
+
+#[test]
 fn options_of_the_measurement_are_those_of_run_and_are_read_before_anything_boots() {
     let wrong = [
         ("--class", "foo"),

@@ -13,6 +13,7 @@ mod bisected;
 mod blamed;
 mod hunted;
 mod paths;
+mod repeated;
 mod theory;
 mod tuned;
 mod why;
@@ -99,6 +100,8 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         lab.same_bytes(),
     );
     tally.add("the same bytes with a main loop that never rests", lab.restless());
+    tally.add("the same bytes each time while all cores are busy", lab.repeated());
+    tally.absorb(lab.in_slices());
     tally.add("a damaged snapshot is noticed and made again", lab.mended());
     tally.add("a running QEMU has no rights", lab.walls());
     tally.add(

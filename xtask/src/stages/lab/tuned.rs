@@ -13,7 +13,9 @@ use super::{Lab, RT, STOCK};
 
 /// The measured CPU is the second of two, which take turns in slices of some ms of virtual time: latencies tell the
 /// slices, and what runs there is told by counts. An ordinary thread, which no guard of real-time threads ends.
-const SECOND_OF_TWO: [&str; 12] = [
+const SECOND_OF_TWO: [&str; 14] = [
+    "--slice",
+    "off",
     "--smp",
     "2",
     "--cpus",

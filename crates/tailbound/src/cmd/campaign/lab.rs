@@ -131,6 +131,7 @@ fn request(args: &CampaignRunArgs, chosen: &Chosen, part: &Part) -> Result<Reque
         arch: guest.arch.clone(),
         machine: guest.machine.clone(),
         smp: guest.smp.max(part.smp),
+        slice: guest.slice.clone(),
         memory_mib: guest.memory,
         shift: guest.shift,
         seed: guest.seed,

@@ -12,6 +12,7 @@ use tailbound_core::lab::LabRecord;
 use tailbound_core::number::Real as _;
 use tailbound_core::runfile;
 use tailbound_lab::cache::{self, Limits, Working};
+use tailbound_lab::emulator::Asked;
 use tailbound_lab::{
     Arch, Cell, Cost, Emulator, Happened, Kernel, KernelName, LabError, Labelled, Made, Means,
     Request, Store, kernel, needs, run_all,
@@ -79,17 +80,38 @@ impl<'a> Bench<'a> {
 
     /// Looks at everything that `words` need before anything is fetched; the emulator.
     pub(in crate::cmd) fn ready(&self, words: &Request) -> Result<Emulator, Failure> {
-        let request = (self.host.qemu.as_deref(), self.host.guest.as_deref());
-        let fresh = self.host.refresh;
-        Ok(needs::for_booting(&self.store, &words.names()?, words.arch()?, fresh, request)?)
+        let asked = Asked { slices: words.wants_slices(), ..self.asked() };
+        self.chosen(&words.names()?, words.arch()?, asked)
     }
 
     /// As [`Self::ready`], for one run that was recorded.
     pub(super) fn ready_again(&self, record: &LabRecord) -> Result<Emulator, Failure> {
         let arch = record.arch.parse().map_err(Failure::usage)?;
         let name: KernelName = record.kernel.name.parse()?;
-        let request = (self.host.qemu.as_deref(), self.host.guest.as_deref());
-        Ok(needs::for_booting(&self.store, &[(name, arch)], arch, self.host.refresh, request)?)
+        let asked = Asked { slices: record.slice_ns > 0, says: Some(&record.qemu), ..self.asked() };
+        self.chosen(&[(name, arch)], arch, asked)
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked {
+            qemu: self.host.qemu.as_deref(),
+            guest: self.host.guest.as_deref(),
+            ..Asked::default()
+        }
+    }
+
+    /// The emulator; that it is not the one anybody would expect is said.
+    fn chosen(
+        &self,
+        names: &[(KernelName, Arch)],
+        arch: Arch,
+        asked: Asked<'_>,
+    ) -> Result<Emulator, Failure> {
+        let emulator = needs::for_booting(&self.store, names, arch, self.host.refresh, asked)?;
+        if let Some(reason) = emulator.reason.as_ref().filter(|_| !self.host.quiet) {
+            say::note(reason);
+        }
+        Ok(emulator)
     }
 
     /// How runs are made.

@@ -9,6 +9,7 @@ mod kernel;
 mod matrix;
 mod paths;
 pub(super) mod progress;
+mod qemu;
 mod repeat;
 pub(super) mod request;
 pub(super) mod run;
@@ -30,6 +31,7 @@ pub(crate) fn lab(lab: &Lab) -> Result<ExitCode, Failure> {
         Lab::Matrix(args) => matrix::matrix(args),
         Lab::Cache(args) => cache::cache(args),
         Lab::Kernel(what) => kernel::kernel(what),
+        Lab::Qemu(what) => qemu::qemu(what),
     }
 }
 

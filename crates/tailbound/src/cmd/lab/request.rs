@@ -41,6 +41,7 @@ pub(super) fn lay(
     over(&mut request.arch, guest.arch.as_ref());
     over(&mut request.machine, guest.machine.as_ref());
     over(&mut request.smp, guest.smp.as_ref());
+    over(&mut request.slice, guest.slice.as_ref());
     over(&mut request.memory_mib, guest.memory.as_ref());
     over(&mut request.shift, guest.shift.as_ref());
     over(&mut request.seed, guest.seed.as_ref());
