@@ -5,7 +5,7 @@
 
 use std::fs::File;
 
-use tailbound_paths::plan::Plan;
+use tailbound_paths::plan::{Guest, Plan};
 
 use crate::arch::Arch;
 use crate::boot::Progress;
@@ -18,15 +18,27 @@ const SYMBOLS: &str = "/proc/kallsyms";
 /// A log may be so long; it takes no room before it is written.
 const LOG_BYTES: u64 = 16 << 30;
 
+/// How such a guest is watched.
+///
+/// # Errors
+/// Usage: it cannot.
+pub fn guest(arch: Arch) -> Result<Guest, LabError> {
+    match arch {
+        Arch::X86_64 => Ok(Guest::X86_64),
+        Arch::Aarch64 => Ok(Guest::Arm64),
+        Arch::Arm => Err(LabError::usage(
+            "lab paths: guests of x86-64 and of 64-bit ARM can be watched, those of 32-bit ARM not yet",
+        )),
+    }
+}
+
 /// Can such a guest be watched?
 ///
 /// # Errors
 /// Usage: why not, and what can.
 pub fn possible(arch: Arch, kvm: bool, smp: u32) -> Result<(), LabError> {
     let no = |why: &str| Err(LabError::usage(format!("lab paths: {why}")));
-    if arch != Arch::X86_64 {
-        return no("guests of x86-64 can be watched, and no others yet");
-    }
+    guest(arch)?;
     if kvm {
         return no(
             "with --kvm the host executes the guest, and nothing can be watched: leave it out",

@@ -3,8 +3,9 @@
 //!
 //! Context: SETUP, once for each block.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 
+use crate::arm64;
 use crate::qemu::{self, Block, Id, Instruction, NO_REGISTERS, OnExecution};
 use crate::record::{point, status};
 use crate::watch::{self, Place, WATCH, Watch};
@@ -69,13 +70,20 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         if let Some((begin, end, kind)) = watch.plan().point(address, address + size as u64) {
             // An entry's range is for blocks that begin there, any other point for its instruction.
             let here = if end - begin == 1 { begin == address } else { at == 0 && begin <= address };
-            #[expect(clippy::cast_possible_truncation, reason = "1 to 4")]
+            #[expect(clippy::cast_possible_truncation, reason = "1 to 5")]
             let place = Place { pc: address, left, what: kind as u32 };
-            if here && kind == point::WAKE && at > 0 {
+            if here && matches!(kind, point::WAKE | point::SWITCH) && at > 0 {
                 watch.status(status::OTHER_RETURN);
-            } else if here && (1..=point::ENTER).contains(&kind) {
+            } else if here && (1..=point::SWITCH).contains(&kind) {
                 call(watch, instruction, place, watch::on_point);
             }
+        }
+        if watch.is_arm64() {
+            of_arm64(watch, instruction, Place { pc: address, left, what: 0 }, arm64::does(code));
+            if at == 0 {
+                behind_arm64(watch, instruction, Place { pc: address, left, what: 0 });
+            }
+            continue;
         }
         let does = x86::does(code);
         // Only the first instruction of a block finds QEMU's registers in memory.
@@ -99,6 +107,37 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
                 );
             }
         }
+    }
+}
+
+fn memory(watch: &mut Watch, at: *mut Instruction, place: Place, on: qemu::OnMemory, which: c_int) {
+    let with: *mut c_void = watch.pool.keep(place).cast();
+    // SAFETY: a place that stays.
+    unsafe { qemu::qemu_plugin_register_vcpu_mem_cb(at, on, NO_REGISTERS, which, with) };
+}
+
+fn of_arm64(watch: &mut Watch, at: *mut Instruction, place: Place, does: arm64::Does) {
+    match does {
+        arm64::Does::Disables => call(watch, at, place, watch::on_disable_arm64),
+        arm64::Does::Enables => call(watch, at, place, watch::on_enable_arm64),
+        arm64::Does::Moves => call(watch, at, place, watch::on_move_arm64),
+        arm64::Does::Returns => call(watch, at, place, watch::on_return_arm64),
+        arm64::Does::Halts => call(watch, at, place, watch::on_halt_arm64),
+        arm64::Does::OwnData => memory(watch, at, place, watch::on_store_arm64, qemu::STORES),
+        arm64::Does::Nothing => {}
+    }
+}
+
+/// A block that begins behind an instruction that changes `daif`: QEMU ends its block there.
+fn behind_arm64(watch: &mut Watch, first: *mut Instruction, place: Place) {
+    if !watch.has_cpu() {
+        return;
+    }
+    let Some(before) = watch.read::<[u8; 4]>(place.pc.wrapping_sub(4)) else { return };
+    match arm64::does(&before) {
+        arm64::Does::Moves => call(watch, first, place, watch::on_moved_arm64),
+        arm64::Does::Enables => call(watch, first, place, watch::on_enabled_arm64),
+        _ => {}
     }
 }
 

@@ -12,8 +12,9 @@ use core::ptr::null_mut;
 use crate::code::Inside;
 use crate::files::{Log, Plan, Pool};
 use crate::qemu::Functions;
-use crate::record::{self, kind, mode, plan, point, state, status};
-use crate::x86;
+use crate::record::{self, guest, kind, mode, plan, point, state, status};
+use crate::watch_arm64::Arm64;
+use crate::{arm64, x86};
 
 /// Wake-ups under way at a time.
 const OPEN_MAX: usize = 64;
@@ -45,9 +46,11 @@ pub struct Watch {
     pub pool: Pool,
     cpu: *mut u8,
     own: Option<Own>,
-    state: u8,
+    pub arm64: Arm64,
+    is_arm64: bool,
+    pub state: u8,
     /// The thread on the CPU.
-    thread: u64,
+    pub thread: u64,
     /// Threads that a timer woke and that are not yet in user mode.
     open: [u64; OPEN_MAX],
     opened: usize,
@@ -66,6 +69,8 @@ impl Watch {
             pool: Pool::new(),
             cpu: null_mut(),
             own: None,
+            arm64: Arm64::new(),
+            is_arm64: plan.word(plan::GUEST) == guest::ARM64,
             state: 0,
             thread: 0,
             open: [0; OPEN_MAX],
@@ -79,8 +84,17 @@ impl Watch {
         &self.plan
     }
 
-    pub fn status(&self, status: u64) {
+    pub fn status(&mut self, status: u64) {
         self.log.status(status);
+    }
+
+    /// All that was looked for is found.
+    pub fn found(&mut self) {
+        self.log.found();
+    }
+
+    pub fn is_arm64(&self) -> bool {
+        self.is_arm64
     }
 
     pub fn full(&self) -> bool {
@@ -94,7 +108,7 @@ impl Watch {
     }
 
     #[inline]
-    fn register(&self, offset: usize) -> u64 {
+    pub fn register(&self, offset: usize) -> u64 {
         self.of_cpu(self.inside.registers + offset)
     }
 
@@ -116,7 +130,7 @@ impl Watch {
 
     /// Virtual time `left` instructions before the end of the block.
     #[inline]
-    fn time(&self, left: u32) -> u64 {
+    pub fn time(&self, left: u32) -> u64 {
         let (end, shift) = self.end_ns();
         // SAFETY: as above.
         let bias = unsafe { (self.inside.bias as *const i64).read_volatile() };
@@ -133,7 +147,7 @@ impl Watch {
         self.time(0) == theirs.cast_unsigned()
     }
 
-    fn has_cpu(&mut self) -> bool {
+    pub fn has_cpu(&mut self) -> bool {
         if self.cpu.is_null() {
             // SAFETY: QEMU's function; there is a CPU 0 once a block was translated.
             self.cpu = unsafe { (self.functions.cpu)(0) };
@@ -141,7 +155,7 @@ impl Watch {
         !self.cpu.is_null()
     }
 
-    fn read<T: Default>(&self, address: u64) -> Option<T> {
+    pub fn read<T: Default>(&self, address: u64) -> Option<T> {
         let mut value = T::default();
         // SAFETY: writes that many bytes to where they fit.
         let failed = unsafe {
@@ -157,7 +171,7 @@ impl Watch {
     }
 
     /// Where the guest's memory at `address` is in ours.
-    fn host(&self, address: u64) -> Option<*const u8> {
+    pub fn host(&self, address: u64) -> Option<*const u8> {
         let mut attributes = [0u32; 4];
         let mut bytes = 4096u64;
         // SAFETY: QEMU's functions with room for their answers; the page is the kernel's own and stays.
@@ -178,6 +192,9 @@ impl Watch {
 
     /// Finds the guest's own data, which is there once its kernel set it up.
     fn ready(&mut self) -> bool {
+        if self.is_arm64 {
+            return self.ready_arm64();
+        }
         if self.own.is_some() {
             return true;
         }
@@ -201,12 +218,20 @@ impl Watch {
 
     #[inline]
     fn count(&self) -> u32 {
+        if self.is_arm64 {
+            let both = self.arm64.count();
+            let not_resched = if both >> 32 == 0 { 0 } else { x86::COUNT_NOT_RESCHED };
+            return both as u32 & !x86::COUNT_NOT_RESCHED | not_resched;
+        }
         // SAFETY: the guest's memory, mapped as long as it lives.
         self.own.as_ref().map_or(0, |own| unsafe { own.count.read_volatile() })
     }
 
     #[inline]
     fn current(&self) -> u64 {
+        if self.is_arm64 {
+            return self.thread;
+        }
         // SAFETY: as above.
         self.own.as_ref().map_or(0, |own| unsafe { own.current.read_volatile() })
     }
@@ -218,7 +243,7 @@ impl Watch {
 
     /// The state from `t` on, by the instruction at `pc`.
     #[inline]
-    fn becomes(&mut self, t: u64, pc: u64, interrupts_off: bool, user: bool) {
+    pub fn becomes(&mut self, t: u64, pc: u64, interrupts_off: bool, user: bool) {
         let count = self.count();
         let now = u8::from(interrupts_off) * state::INTERRUPTS_OFF
             | u8::from(count & !x86::COUNT_NOT_RESCHED != 0) * state::PREEMPTION_OFF
@@ -231,7 +256,7 @@ impl Watch {
     }
 
     #[inline]
-    fn write(&mut self, t: u64, kind: u8, value: u64) {
+    pub fn write(&mut self, t: u64, kind: u8, value: u64) {
         self.log.write(record::head(t, self.state, kind), value);
     }
 
@@ -262,7 +287,7 @@ impl Watch {
         }
     }
 
-    fn leaves(&mut self, t: u64, pc: u64, off: bool, user: bool) {
+    pub fn leaves(&mut self, t: u64, pc: u64, off: bool, user: bool) {
         self.becomes(t, pc, off, user);
         if !user || self.opened == 0 {
             return;
@@ -308,11 +333,15 @@ impl Watch {
 
     /// A point of the plan.
     pub fn point(&mut self, place: Place) {
+        if u64::from(place.what) == point::SWITCH {
+            return self.switches_arm64(place);
+        }
         if !self.ready() {
             return;
         }
         let t = self.time(place.left);
         match u64::from(place.what) {
+            point::ENTER if self.is_arm64 => self.vector_arm64(place),
             point::ENTRY | point::ENTER => {
                 if u64::from(place.what) == point::ENTER {
                     self.write(t, kind::ENTER, place.pc);
@@ -321,7 +350,7 @@ impl Watch {
                 self.becomes(t, place.pc, off, false);
             }
             point::WAKE => {
-                let timer = self.register(x86::RDI);
+                let timer = self.register(if self.is_arm64 { arm64::X0 } else { x86::RDI });
                 let due = self.read::<u64>(timer.wrapping_add(self.plan.word(plan::TIMER_DUE)));
                 let thread =
                     self.read::<u64>(timer.wrapping_add(self.plan.word(plan::TIMER_THREAD)));
@@ -357,7 +386,7 @@ impl Watch {
             self.write(t, kind::WINDOW, nth as u64);
         }
         // At the begin of a block QEMU's registers are in memory.
-        let stack = self.register(x86::RSP);
+        let stack = self.register(if self.is_arm64 { arm64::SP } else { x86::RSP });
         // Stacks lie in several areas: their upper halves tell which one.
         let stack = stack ^ (stack >> 32) << 16;
         let here = if x86::kernel(place.pc) { record::block::KERNEL } else { 0 };
@@ -395,12 +424,25 @@ callback!(on_enable, |w, place| w.changes(place, x86::Does::Enables));
 callback!(on_interrupt_return, |w, place| w.changes(place, x86::Does::ReturnsFromInterrupt));
 callback!(on_call_return, |w, place| w.changes(place, x86::Does::ReturnsFromCall));
 callback!(on_halt, |w, place| w.changes(place, x86::Does::Halts));
+callback!(on_disable_arm64, |w, place| w.changes_arm64(place, arm64::Does::Disables));
+callback!(on_enable_arm64, |w, place| w.changes_arm64(place, arm64::Does::Enables));
+callback!(on_move_arm64, |w, place| w.changes_arm64(place, arm64::Does::Moves));
+callback!(on_return_arm64, |w, place| w.changes_arm64(place, arm64::Does::Returns));
+callback!(on_halt_arm64, |w, place| w.changes_arm64(place, arm64::Does::Halts));
+callback!(on_moved_arm64, |w, place| w.changed_arm64(place, arm64::Does::Moves));
+callback!(on_enabled_arm64, |w, place| w.changed_arm64(place, arm64::Does::Enables));
 callback!(on_point, |w, place| w.point(place));
 callback!(on_block, |w, place| w.block(place));
 
 pub extern "C" fn on_pop(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
     if let (Some(w), Some(place)) = (watch(), at(with)) {
         w.popped(place, address);
+    }
+}
+
+pub extern "C" fn on_store_arm64(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
+    if let (Some(w), Some(place)) = (watch(), at(with)) {
+        w.stored_arm64(place, address);
     }
 }
 

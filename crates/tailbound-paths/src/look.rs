@@ -73,6 +73,8 @@ pub struct Samples<'a> {
     pub latencies_ns: &'a [i64],
     /// One instruction.
     pub step_ns: u64,
+    /// Steps of the guest's clock.
+    pub clock_step_ns: i64,
 }
 
 /// A time within a run of which it is to be known what it executed.
@@ -145,7 +147,7 @@ impl Sparse {
         same_bytes: bool,
     ) -> Result<Self, LookError> {
         let wakeups = judged(log, marks, samples)?;
-        let fit = wakeups::fit(&wakeups, samples.latencies_ns)?;
+        let fit = wakeups::fit(&wakeups, samples.latencies_ns, samples.clock_step_ns)?;
         // Due times by QEMU's clock.
         let apart = |w: &WakeUp| w.taken_ns.cast_signed() - fit.on_line(w);
         let apart_ns = wakeups::in_time(wakeups.iter().map(apart).collect());
@@ -280,6 +282,7 @@ impl Sparse {
         let wanted = Wanted {
             window: self.window,
             wakeups: &self.waits,
+            guest: plan.guest(),
             schedule: plan.marks().schedule,
             idle_thread: plan.idle_thread(),
             outside: plan.outside(),
@@ -313,18 +316,23 @@ impl Sparse {
     ///
     /// # Errors
     /// [`LookError`]
-    pub fn full(mut self, log: impl Read, symbols: &Symbols) -> Result<PathsRecord, LookError> {
+    pub fn full(
+        mut self,
+        log: impl Read,
+        symbols: &Symbols,
+        plan: &Plan,
+    ) -> Result<PathsRecord, LookError> {
         let mut blocks = Vec::new();
         Log::open(log)?.each(|r| {
             match r.kind {
-                kind::BLOCK => blocks.push(Some(Block::of(&r))),
+                kind::BLOCK => blocks.push(Some(Block::of(&r, plan.text()))),
                 // What the last one before executed is not known.
                 kind::WINDOW => blocks.push(None),
                 _ => {}
             }
         })?;
         for (from, to, target) in std::mem::take(&mut self.targets) {
-            let lines = tree(&blocks, from, to, symbols).lines();
+            let lines = tree(&blocks, from, to, symbols, plan).lines();
             match target {
                 Target::Section(at) => {
                     if let Some(section) = self.record.sections.get_mut(at) {
@@ -449,17 +457,19 @@ struct Block {
 }
 
 impl Block {
-    fn of(r: &Record) -> Self {
-        let (stack, low) = ((r.value >> 32) as u32, r.value & u64::from(u32::MAX));
-        // The kernel's code lies in the last 2 GiB.
+    /// The kernel's code lies within 2 GiB of `text`.
+    fn of(r: &Record, text: u64) -> Self {
+        let (stack, low) = ((r.value >> 32) as u32, r.value as u32);
         let kernel = r.state & record::block::KERNEL != 0;
-        let address = if kernel { low | u64::from(u32::MAX) << 32 } else { low };
+        let apart = low.wrapping_sub(text as u32).cast_signed();
+        let address =
+            if kernel { text.wrapping_add_signed(i64::from(apart)) } else { u64::from(low) };
         Self { t_ns: r.t_ns, address, stack }
     }
 }
 
-fn tree(blocks: &[Option<Block>], from: u64, to: u64, symbols: &Symbols) -> Tree {
-    let mut tree = Tree::default();
+fn tree(blocks: &[Option<Block>], from: u64, to: u64, symbols: &Symbols, plan: &Plan) -> Tree {
+    let mut tree = Tree::new(plan.guest().calls_push());
     for pair in blocks.windows(2) {
         let [Some(one), Some(next)] = pair else { continue };
         let (begin, end) = (one.t_ns.max(from), next.t_ns.min(to));
@@ -467,6 +477,7 @@ fn tree(blocks: &[Option<Block>], from: u64, to: u64, symbols: &Symbols) -> Tree
             tree.add(Step {
                 name: named(symbols, one.address),
                 begins: symbols.begins(one.address),
+                enters: plan.enters(one.address),
                 stack: one.stack,
                 ns: (end - begin).cast_signed(),
             });

@@ -6,6 +6,8 @@
 //! that go somewhere by a return, and tables that fill the processor's stack of return addresses are all the same. A thread, an interrupt and
 //! soft interrupts have a stack each; coming back to one finds its functions again. A function that had begun before is
 //! what called all that its stack has seen.
+//! Where a call leaves its return address in a register (ARM), the stack ends where it did when the function that was called begins:
+//! that one is over when another one goes on in its middle.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +21,8 @@ const DEPTH_MAX: u16 = 24;
 const STACK_BYTES: u32 = 1 << 14;
 /// A function that had begun before: no return of the stack ends it but one to another function.
 const BEFORE: u32 = u32::MAX;
-/// Changes from one thread's stack to another's.
-const SWITCH: &str = "__switch_to_asm";
+/// Change from one thread's stack to another's, by architecture.
+const SWITCHES: [&str; 2] = ["__switch_to_asm", "cpu_switch_to"];
 
 /// A function called from one place.
 #[derive(Debug, Default)]
@@ -55,6 +57,8 @@ pub struct Step<'a> {
     pub name: &'a str,
     /// It is where the function begins.
     pub begins: bool,
+    /// An interrupt or exception enters there.
+    pub enters: bool,
     /// Where the stack ends.
     pub stack: u32,
     /// How long it took.
@@ -64,6 +68,7 @@ pub struct Step<'a> {
 /// See the module.
 #[derive(Debug)]
 pub struct Tree {
+    calls_push: bool,
     nodes: Vec<Node>,
     stacks: BTreeMap<u32, Stack>,
     /// Which stack is in use, and the node of the block before.
@@ -72,9 +77,12 @@ pub struct Tree {
     switched: bool,
 }
 
-impl Default for Tree {
-    fn default() -> Self {
+impl Tree {
+    /// Empty. Does a call leave its return address on the stack?
+    #[must_use]
+    pub fn new(calls_push: bool) -> Self {
         Self {
+            calls_push,
             nodes: vec![Node::default()],
             stacks: BTreeMap::new(),
             now: None,
@@ -82,9 +90,7 @@ impl Default for Tree {
             switched: false,
         }
     }
-}
 
-impl Tree {
     fn name(&self, at: usize) -> &str {
         self.nodes.get(at).map_or("", |n| n.name.as_str())
     }
@@ -129,13 +135,19 @@ impl Tree {
             Stack { frames: Vec::new(), above, before: self.below(above).len() }
         });
         self.switched = self.switched && self.now == Some(of);
-        while stack.frames.last().is_some_and(|f| f.stack < step.stack) {
+        while stack.frames.last().is_some_and(|f| self.is_over(*f, step)) {
             stack.frames.pop();
         }
         let on_top = stack.frames.last().copied();
         let named = |tree: &Self, f: Frame| tree.name(f.node) == step.name;
         let node = match on_top {
             Some(top) if named(self, top) && !(step.begins && step.stack < top.stack) => top.node,
+            // Into whatever was there, even before it stored anything.
+            Some(top) if step.enters && top.stack != BEFORE => {
+                let node = self.enter(top.node, step.name);
+                stack.frames.push(Frame { node, stack: step.stack });
+                node
+            }
             // A part of a function that lies elsewhere is over.
             Some(top) if !step.begins && self.goes_back(&mut stack, step.name, top) => {
                 stack.frames.last().map_or(0, |f| f.node)
@@ -167,10 +179,19 @@ impl Tree {
         self.stacks.insert(of, stack);
         self.now = Some(of);
         self.last = node;
-        self.switched |= step.name == SWITCH;
+        self.switched |= SWITCHES.contains(&step.name);
         if let Some(node) = self.nodes.get_mut(node) {
             node.own_ns += step.ns;
         }
+    }
+
+    /// Is the function of the top frame over when this step comes?
+    fn is_over(&self, top: Frame, step: Step<'_>) -> bool {
+        let same = self.name(top.node) == step.name;
+        let returned = !self.calls_push && top.stack == step.stack && top.stack != BEFORE;
+        // Another entry into the same vectors at the same stack: the one before is long over.
+        top.stack < step.stack
+            || (returned && (if step.enters { same } else { !step.begins && !same }))
     }
 
     /// Is `name` the function below the top, and the top a part of it (`.cold`), or a thunk? Then the top is over.
@@ -223,11 +244,48 @@ mod tests {
     use super::*;
 
     fn lines(steps: &[(&str, bool, u32, i64)]) -> Vec<(u16, String, i64, i64)> {
-        let mut tree = Tree::default();
+        told(Tree::new(true), steps)
+    }
+
+    fn told(mut tree: Tree, steps: &[(&str, bool, u32, i64)]) -> Vec<(u16, String, i64, i64)> {
         for &(name, begins, stack, ns) in steps {
-            tree.add(Step { name, begins, stack: 0x4000 + stack, ns });
+            let enters = name == "vectors";
+            tree.add(Step { name, begins, enters, stack: 0x4000 + stack, ns });
         }
         tree.lines().into_iter().map(|l| (l.depth, l.name, l.total_ns, l.own_ns)).collect()
+    }
+
+    #[test]
+    fn where_calls_leave_the_stack_alone_a_return_is_seen_by_the_function() {
+        let found = told(
+            Tree::new(false),
+            &[
+                ("a", true, 800, 10),
+                // The stack of a is 64 bytes longer when it calls b, which calls nothing.
+                ("b", true, 736, 20),
+                ("a", false, 736, 10),
+                // b again, interrupted before it stored anything, and another one goes on in its place.
+                ("b", true, 736, 20),
+                ("vectors", false, 736, 5),
+                ("el1_irq", true, 600, 15),
+                ("b", false, 736, 20),
+                ("c", true, 736, 25),
+                ("a", false, 736, 10),
+                // Of a function that had begun before.
+                ("outer", false, 800, 7),
+            ],
+        );
+        assert_eq!(
+            found,
+            [
+                line(0, "outer", 142, 7),
+                line(1, "a", 135, 30),
+                line(2, "b", 80, 60),
+                line(3, "vectors", 20, 5),
+                line(4, "el1_irq", 15, 15),
+                line(2, "c", 25, 25),
+            ]
+        );
     }
 
     fn line(depth: u16, name: &str, total_ns: i64, own_ns: i64) -> (u16, String, i64, i64) {
@@ -279,7 +337,7 @@ mod tests {
     fn another_thread_has_another_stack_and_an_interrupt_belongs_to_what_it_came_into() {
         let found = lines(&[
             ("schedule", false, 900, 10),
-            (SWITCH, true, 892, 10),
+            (SWITCHES[0], true, 892, 10),
             // The other thread's stack.
             ("finish", true, 0x4000 + 700, 10),
             ("wait", false, 0x4000 + 800, 10),
@@ -294,7 +352,7 @@ mod tests {
                 line(1, "finish", 10, 10),
                 line(1, "irq", 5, 5),
                 line(0, "schedule", 20, 10),
-                line(1, SWITCH, 10, 10),
+                line(1, SWITCHES[0], 10, 10),
             ]
         );
     }
