@@ -14,21 +14,18 @@ use crate::error::LabError;
 use crate::qemu::Emulator;
 use crate::run::{self, Made, Means, Watched};
 
+const ARM32: bool = true;
 const SYMBOLS: &str = "/proc/kallsyms";
 /// A log may be so long; it takes no room before it is written.
 const LOG_BYTES: u64 = 16 << 30;
 
 /// How such a guest is watched.
-///
-/// # Errors
-/// Usage: it cannot.
-pub fn guest(arch: Arch) -> Result<Guest, LabError> {
+#[must_use]
+pub fn guest(arch: Arch) -> Guest {
     match arch {
-        Arch::X86_64 => Ok(Guest::X86_64),
-        Arch::Aarch64 => Ok(Guest::Arm64),
-        Arch::Arm => Err(LabError::usage(
-            "lab paths: guests of x86-64 and of 64-bit ARM can be watched, those of 32-bit ARM not yet",
-        )),
+        Arch::X86_64 => Guest::X86_64,
+        Arch::Aarch64 => Guest::Arm64,
+        Arch::Arm => Guest::Arm32,
     }
 }
 
@@ -38,7 +35,11 @@ pub fn guest(arch: Arch) -> Result<Guest, LabError> {
 /// Usage: why not, and what can.
 pub fn possible(arch: Arch, kvm: bool, smp: u32) -> Result<(), LabError> {
     let no = |why: &str| Err(LabError::usage(format!("lab paths: {why}")));
-    guest(arch)?;
+    if arch == Arch::Arm && !ARM32 {
+        return no(
+            "guests of x86-64 and of 64-bit ARM can be watched, those of 32-bit ARM not yet",
+        );
+    }
     if kvm {
         return no(
             "with --kvm the host executes the guest, and nothing can be watched: leave it out",
@@ -67,7 +68,7 @@ pub fn plugin(emulator: &Emulator) -> Result<&'static [u8], LabError> {
     Ok(plugin)
 }
 
-/// The kernel's symbols, as this guest has them: the text of /proc/kallsyms.
+/// The kernel's symbols, as this guest has them: the text of /proc/kallsyms, with addresses as the plugin tells them.
 ///
 /// # Errors
 /// As [`run::run`].
@@ -77,7 +78,9 @@ pub fn symbols(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<String, LabError> {
     let files = run::collect(cell, means, &[SYMBOLS.to_owned()], progress)?;
-    let text = files.get(SYMBOLS).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let guest = guest(cell.kernel.arch);
+    let text =
+        files.get(SYMBOLS).map(|bytes| guest.told(String::from_utf8_lossy(bytes).into_owned()));
     text.ok_or_else(|| LabError::cannot(format!("the guest sent no {SYMBOLS}")))
 }
 

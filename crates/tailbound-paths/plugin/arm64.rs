@@ -8,10 +8,8 @@
 //! Source: Arm ARM (DDI 0487), C6.2, D1.10; Linux arch/arm64/include/asm/{daifflags,preempt,thread_info}.h,
 //! arch/arm64/kernel/entry.S.
 
-/// Interrupts are masked: the bit in `daif` and in a saved state of the processor.
-pub(crate) const FLAG_INTERRUPTS: u64 = 1 << 7;
-/// All four bits of `daif`, as an exception sets them.
-pub(crate) const FLAGS: u64 = 0xf << 6;
+use crate::arm::Does;
+
 /// Bits of a saved state: 0 where it is of user mode, and what they are in the kernel (EL1, its own stack).
 pub(crate) const LEVEL: u64 = 0xf;
 pub(crate) const LEVEL_KERNEL: u64 = 5;
@@ -20,8 +18,6 @@ pub(crate) const LEVEL_KERNEL: u64 = 5;
 pub(crate) const X0: usize = 64;
 pub(crate) const X1: usize = X0 + 8;
 pub(crate) const SP: usize = X0 + 31 * 8;
-/// Behind them, at multiples of eight bytes, are `daif` and the saved state.
-pub(crate) const BEHIND: usize = SP + 8;
 
 /// Where a thread's preemption count can be, and behind it the need to reschedule: with what an option of the kernel
 /// (`ARM64_SW_TTBR0_PAN`) or a patch (the lazy count of 6.1-rt) puts before it, or without.
@@ -40,24 +36,6 @@ pub(crate) const fn is_vector(address: u64) -> bool {
 /// Is it a vector of exceptions of user mode?
 pub(crate) const fn of_user(vector: u64) -> bool {
     vector & 0x400 != 0
-}
-
-/// What an instruction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Does {
-    Nothing,
-    /// msr daifset with the bit of interrupts
-    Disables,
-    /// msr daifclr with it
-    Enables,
-    /// msr daif, from a register
-    Moves,
-    /// eret
-    Returns,
-    /// wfi
-    Halts,
-    /// str w, [x, #8], #12, #16 or #20: it may store into the thread's own structure
-    OwnData,
 }
 
 /// Of an instruction's bytes.

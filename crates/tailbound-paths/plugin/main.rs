@@ -7,6 +7,8 @@
 //! Source: QEMU docs/devel/tcg-plugins.rst.
 #![no_std]
 
+mod arm;
+mod arm32;
 mod arm64;
 mod code;
 mod files;
@@ -16,7 +18,7 @@ mod qemu;
 mod record;
 mod translate;
 mod watch;
-mod watch_arm64;
+mod watch_arm;
 mod x86;
 
 use core::ffi::{c_char, c_int, c_uint};

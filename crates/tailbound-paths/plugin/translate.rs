@@ -5,10 +5,11 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::arm64;
+use crate::arm;
+use crate::{arm32, arm64};
 use crate::qemu::{self, Block, Id, Instruction, NO_REGISTERS, OnExecution};
 use crate::record::{point, status};
-use crate::watch::{self, Place, WATCH, Watch};
+use crate::watch::{self, Guest, Place, WATCH, Watch};
 use crate::x86::{self, Does};
 
 /// QEMU copies instructions out, instead of pointing to them.
@@ -49,6 +50,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
     // SAFETY: QEMU's block, with that many instructions.
     let (count, pc) =
         unsafe { (qemu::qemu_plugin_tb_n_insns(block), qemu::qemu_plugin_tb_vaddr(block)) };
+    let pc = watch.lifted(pc);
     let kernel = x86::kernel(pc);
     if watch.full() {
         full(watch, block, count, pc);
@@ -61,7 +63,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         // SAFETY: below the number of instructions.
         let (instruction, address) = unsafe {
             let instruction = qemu::qemu_plugin_tb_get_insn(block, at);
-            (instruction, qemu::qemu_plugin_insn_vaddr(instruction))
+            (instruction, watch.lifted(qemu::qemu_plugin_insn_vaddr(instruction)))
         };
         let (code, size) = bytes(instruction);
         let code = code.get(..size).unwrap_or_default();
@@ -78,10 +80,10 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
                 call(watch, instruction, place, watch::on_point);
             }
         }
-        if watch.is_arm64() {
-            of_arm64(watch, instruction, Place { pc: address, left, what: 0 }, arm64::does(code));
+        if watch.is_arm() {
+            of_arm(watch, instruction, Place { pc: address, left, what: 0 }, does_arm(watch, code));
             if at == 0 {
-                behind_arm64(watch, instruction, Place { pc: address, left, what: 0 });
+                behind_arm(watch, instruction, Place { pc: address, left, what: 0 });
             }
             continue;
         }
@@ -110,33 +112,37 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
     }
 }
 
+fn does_arm(watch: &Watch, code: &[u8]) -> arm::Does {
+    if watch.guest == Guest::Arm32 { arm32::does(code) } else { arm64::does(code) }
+}
+
 fn memory(watch: &mut Watch, at: *mut Instruction, place: Place, on: qemu::OnMemory, which: c_int) {
     let with: *mut c_void = watch.pool.keep(place).cast();
     // SAFETY: a place that stays.
     unsafe { qemu::qemu_plugin_register_vcpu_mem_cb(at, on, NO_REGISTERS, which, with) };
 }
 
-fn of_arm64(watch: &mut Watch, at: *mut Instruction, place: Place, does: arm64::Does) {
+fn of_arm(watch: &mut Watch, at: *mut Instruction, place: Place, does: arm::Does) {
     match does {
-        arm64::Does::Disables => call(watch, at, place, watch::on_disable_arm64),
-        arm64::Does::Enables => call(watch, at, place, watch::on_enable_arm64),
-        arm64::Does::Moves => call(watch, at, place, watch::on_move_arm64),
-        arm64::Does::Returns => call(watch, at, place, watch::on_return_arm64),
-        arm64::Does::Halts => call(watch, at, place, watch::on_halt_arm64),
-        arm64::Does::OwnData => memory(watch, at, place, watch::on_store_arm64, qemu::STORES),
-        arm64::Does::Nothing => {}
+        arm::Does::Disables => call(watch, at, place, watch::on_disable_arm),
+        arm::Does::Enables => call(watch, at, place, watch::on_enable_arm),
+        arm::Does::Moves => call(watch, at, place, watch::on_move_arm),
+        arm::Does::Returns => call(watch, at, place, watch::on_return_arm),
+        arm::Does::Halts => call(watch, at, place, watch::on_halt_arm),
+        arm::Does::OwnData => memory(watch, at, place, watch::on_store_arm, qemu::STORES),
+        arm::Does::Nothing => {}
     }
 }
 
 /// A block that begins behind an instruction that changes `daif`: QEMU ends its block there.
-fn behind_arm64(watch: &mut Watch, first: *mut Instruction, place: Place) {
+fn behind_arm(watch: &mut Watch, first: *mut Instruction, place: Place) {
     if !watch.has_cpu() {
         return;
     }
     let Some(before) = watch.read::<[u8; 4]>(place.pc.wrapping_sub(4)) else { return };
-    match arm64::does(&before) {
-        arm64::Does::Moves => call(watch, first, place, watch::on_moved_arm64),
-        arm64::Does::Enables => call(watch, first, place, watch::on_enabled_arm64),
+    match does_arm(watch, &before) {
+        arm::Does::Moves => call(watch, first, place, watch::on_moved_arm),
+        arm::Does::Enables => call(watch, first, place, watch::on_enabled_arm),
         _ => {}
     }
 }

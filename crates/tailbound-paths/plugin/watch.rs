@@ -13,8 +13,8 @@ use crate::code::Inside;
 use crate::files::{Log, Plan, Pool};
 use crate::qemu::Functions;
 use crate::record::{self, guest, kind, mode, plan, point, state, status};
-use crate::watch_arm64::Arm64;
-use crate::{arm64, x86};
+use crate::watch_arm::Arm;
+use crate::{arm, arm32, arm64, x86};
 
 /// Wake-ups under way at a time.
 const OPEN_MAX: usize = 64;
@@ -37,6 +37,14 @@ struct Own {
     current: *const u64,
 }
 
+/// Architecture of the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guest {
+    X86_64,
+    Arm64,
+    Arm32,
+}
+
 /// See the module.
 pub struct Watch {
     functions: Functions,
@@ -46,8 +54,8 @@ pub struct Watch {
     pub pool: Pool,
     cpu: *mut u8,
     own: Option<Own>,
-    pub arm64: Arm64,
-    is_arm64: bool,
+    pub arm: Arm,
+    pub guest: Guest,
     pub state: u8,
     /// The thread on the CPU.
     pub thread: u64,
@@ -61,6 +69,11 @@ pub struct Watch {
 impl Watch {
     pub fn new(functions: Functions, inside: Inside, plan: Plan, log: Log) -> Self {
         let window = plan.window(0).map(|(from, to)| (0, from, to));
+        let guest = match plan.word(plan::GUEST) {
+            guest::ARM64 => Guest::Arm64,
+            guest::ARM32 => Guest::Arm32,
+            _ => Guest::X86_64,
+        };
         Self {
             functions,
             inside,
@@ -69,8 +82,8 @@ impl Watch {
             pool: Pool::new(),
             cpu: null_mut(),
             own: None,
-            arm64: Arm64::new(),
-            is_arm64: plan.word(plan::GUEST) == guest::ARM64,
+            arm: Arm::new(guest == Guest::Arm32),
+            guest,
             state: 0,
             thread: 0,
             open: [0; OPEN_MAX],
@@ -93,8 +106,18 @@ impl Watch {
         self.log.found();
     }
 
-    pub fn is_arm64(&self) -> bool {
-        self.is_arm64
+    pub fn is_arm(&self) -> bool {
+        self.guest != Guest::X86_64
+    }
+
+    /// An address as it is told: see [`arm32::lifted`].
+    pub fn lifted(&self, address: u64) -> u64 {
+        if self.guest == Guest::Arm32 { arm32::lifted(address) } else { address }
+    }
+
+    /// An address as QEMU has it.
+    fn lowered(&self, address: u64) -> u64 {
+        if self.guest == Guest::Arm32 { address & u64::from(u32::MAX) } else { address }
     }
 
     pub fn full(&self) -> bool {
@@ -110,6 +133,27 @@ impl Watch {
     #[inline]
     pub fn register(&self, offset: usize) -> u64 {
         self.of_cpu(self.inside.registers + offset)
+    }
+
+    #[inline]
+    pub fn half_register(&self, offset: usize) -> u32 {
+        self.of_cpu(self.inside.registers + offset)
+    }
+
+    /// A pointer in a register, at the begin of a block.
+    pub fn argument(&self, offset: usize) -> u64 {
+        match self.guest {
+            Guest::Arm32 => self.lifted(u64::from(self.half_register(offset))),
+            Guest::Arm64 | Guest::X86_64 => self.register(offset),
+        }
+    }
+
+    /// A pointer of the kernel in its memory.
+    fn pointer(&self, at: u64) -> Option<u64> {
+        match self.guest {
+            Guest::Arm32 => self.read::<u32>(at).map(|low| self.lifted(u64::from(low))),
+            Guest::Arm64 | Guest::X86_64 => self.read::<u64>(at),
+        }
     }
 
     /// Virtual time at the end of the block under way.
@@ -161,7 +205,7 @@ impl Watch {
         let failed = unsafe {
             (self.functions.read)(
                 self.cpu,
-                address,
+                self.lowered(address),
                 (&raw mut value).cast(),
                 size_of::<T>() as u64,
                 false,
@@ -172,6 +216,7 @@ impl Watch {
 
     /// Where the guest's memory at `address` is in ours.
     pub fn host(&self, address: u64) -> Option<*const u8> {
+        let address = self.lowered(address);
         let mut attributes = [0u32; 4];
         let mut bytes = 4096u64;
         // SAFETY: QEMU's functions with room for their answers; the page is the kernel's own and stays.
@@ -192,8 +237,8 @@ impl Watch {
 
     /// Finds the guest's own data, which is there once its kernel set it up.
     fn ready(&mut self) -> bool {
-        if self.is_arm64 {
-            return self.ready_arm64();
+        if self.is_arm() {
+            return self.ready_arm();
         }
         if self.own.is_some() {
             return true;
@@ -218,10 +263,8 @@ impl Watch {
 
     #[inline]
     fn count(&self) -> u32 {
-        if self.is_arm64 {
-            let both = self.arm64.count();
-            let not_resched = if both >> 32 == 0 { 0 } else { x86::COUNT_NOT_RESCHED };
-            return both as u32 & !x86::COUNT_NOT_RESCHED | not_resched;
+        if self.is_arm() {
+            return self.arm.count();
         }
         // SAFETY: the guest's memory, mapped as long as it lives.
         self.own.as_ref().map_or(0, |own| unsafe { own.count.read_volatile() })
@@ -229,7 +272,7 @@ impl Watch {
 
     #[inline]
     fn current(&self) -> u64 {
-        if self.is_arm64 {
+        if self.is_arm() {
             return self.thread;
         }
         // SAFETY: as above.
@@ -334,14 +377,14 @@ impl Watch {
     /// A point of the plan.
     pub fn point(&mut self, place: Place) {
         if u64::from(place.what) == point::SWITCH {
-            return self.switches_arm64(place);
+            return self.switches_arm(place);
         }
         if !self.ready() {
             return;
         }
         let t = self.time(place.left);
         match u64::from(place.what) {
-            point::ENTER if self.is_arm64 => self.vector_arm64(place),
+            point::ENTER if self.is_arm() => self.vector_arm(place),
             point::ENTRY | point::ENTER => {
                 if u64::from(place.what) == point::ENTER {
                     self.write(t, kind::ENTER, place.pc);
@@ -350,10 +393,14 @@ impl Watch {
                 self.becomes(t, place.pc, off, false);
             }
             point::WAKE => {
-                let timer = self.register(if self.is_arm64 { arm64::X0 } else { x86::RDI });
+                let timer = self.argument(match self.guest {
+                    Guest::X86_64 => x86::RDI,
+                    Guest::Arm64 => arm64::X0,
+                    Guest::Arm32 => arm32::R0,
+                });
                 let due = self.read::<u64>(timer.wrapping_add(self.plan.word(plan::TIMER_DUE)));
                 let thread =
-                    self.read::<u64>(timer.wrapping_add(self.plan.word(plan::TIMER_THREAD)));
+                    self.pointer(timer.wrapping_add(self.plan.word(plan::TIMER_THREAD)));
                 let (Some(due), Some(thread)) = (due, thread) else { return };
                 self.write(t, kind::WAKE, thread);
                 self.write(t, kind::DUE, due);
@@ -386,7 +433,11 @@ impl Watch {
             self.write(t, kind::WINDOW, nth as u64);
         }
         // At the begin of a block QEMU's registers are in memory.
-        let stack = self.register(if self.is_arm64 { arm64::SP } else { x86::RSP });
+        let stack = self.argument(match self.guest {
+            Guest::X86_64 => x86::RSP,
+            Guest::Arm64 => arm64::SP,
+            Guest::Arm32 => arm32::SP,
+        });
         // Stacks lie in several areas: their upper halves tell which one.
         let stack = stack ^ (stack >> 32) << 16;
         let here = if x86::kernel(place.pc) { record::block::KERNEL } else { 0 };
@@ -424,13 +475,13 @@ callback!(on_enable, |w, place| w.changes(place, x86::Does::Enables));
 callback!(on_interrupt_return, |w, place| w.changes(place, x86::Does::ReturnsFromInterrupt));
 callback!(on_call_return, |w, place| w.changes(place, x86::Does::ReturnsFromCall));
 callback!(on_halt, |w, place| w.changes(place, x86::Does::Halts));
-callback!(on_disable_arm64, |w, place| w.changes_arm64(place, arm64::Does::Disables));
-callback!(on_enable_arm64, |w, place| w.changes_arm64(place, arm64::Does::Enables));
-callback!(on_move_arm64, |w, place| w.changes_arm64(place, arm64::Does::Moves));
-callback!(on_return_arm64, |w, place| w.changes_arm64(place, arm64::Does::Returns));
-callback!(on_halt_arm64, |w, place| w.changes_arm64(place, arm64::Does::Halts));
-callback!(on_moved_arm64, |w, place| w.changed_arm64(place, arm64::Does::Moves));
-callback!(on_enabled_arm64, |w, place| w.changed_arm64(place, arm64::Does::Enables));
+callback!(on_disable_arm, |w, place| w.changes_arm(place, arm::Does::Disables));
+callback!(on_enable_arm, |w, place| w.changes_arm(place, arm::Does::Enables));
+callback!(on_move_arm, |w, place| w.changes_arm(place, arm::Does::Moves));
+callback!(on_return_arm, |w, place| w.changes_arm(place, arm::Does::Returns));
+callback!(on_halt_arm, |w, place| w.changes_arm(place, arm::Does::Halts));
+callback!(on_moved_arm, |w, place| w.changed_arm(place, arm::Does::Moves));
+callback!(on_enabled_arm, |w, place| w.changed_arm(place, arm::Does::Enables));
 callback!(on_point, |w, place| w.point(place));
 callback!(on_block, |w, place| w.block(place));
 
@@ -440,9 +491,9 @@ pub extern "C" fn on_pop(_cpu: c_uint, _info: u32, address: u64, with: *mut c_vo
     }
 }
 
-pub extern "C" fn on_store_arm64(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
+pub extern "C" fn on_store_arm(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
     if let (Some(w), Some(place)) = (watch(), at(with)) {
-        w.stored_arm64(place, address);
+        w.stored_arm(place, address);
     }
 }
 

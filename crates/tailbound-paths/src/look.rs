@@ -469,7 +469,7 @@ impl Block {
 }
 
 fn tree(blocks: &[Option<Block>], from: u64, to: u64, symbols: &Symbols, plan: &Plan) -> Tree {
-    let mut tree = Tree::new(plan.guest().calls_push());
+    let mut tree = Tree::new(plan.guest().calls());
     for pair in blocks.windows(2) {
         let [Some(one), Some(next)] = pair else { continue };
         let (begin, end) = (one.t_ns.max(from), next.t_ns.min(to));

@@ -78,7 +78,7 @@ pub mod point {
     pub const WAKE: u64 = 3;
     /// As [`ENTRY`], of an interrupt or exception: is recorded too.
     pub const ENTER: u64 = 4;
-    /// `__switch_to` of 64-bit ARM: the next thread is its second argument.
+    /// `__switch_to` of ARM: the next thread is its second argument, of 32 bits its third.
     pub const SWITCH: u64 = 5;
 }
 
@@ -116,6 +116,8 @@ pub mod guest {
     pub const X86_64: u64 = 0;
     /// 64-bit ARM.
     pub const ARM64: u64 = 1;
+    /// 32-bit ARM.
+    pub const ARM32: u64 = 2;
 }
 
 /// What the plugin does.

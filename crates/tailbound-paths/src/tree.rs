@@ -13,16 +13,14 @@ use std::collections::BTreeMap;
 
 use tailbound_core::paths::TreeLine;
 
+use crate::plan::Calls;
+
 /// Lines that are shorter than this share of the whole are left out.
 const LEAST_SHARE: i64 = 50;
 /// Deepest line.
 const DEPTH_MAX: u16 = 24;
-/// Stacks of the kernel begin at multiples of this, and are no longer.
-const STACK_BYTES: u32 = 1 << 14;
 /// A function that had begun before: no return of the stack ends it but one to another function.
 const BEFORE: u32 = u32::MAX;
-/// Change from one thread's stack to another's, by architecture.
-const SWITCHES: [&str; 2] = ["__switch_to_asm", "cpu_switch_to"];
 
 /// A function called from one place.
 #[derive(Debug, Default)]
@@ -68,7 +66,7 @@ pub struct Step<'a> {
 /// See the module.
 #[derive(Debug)]
 pub struct Tree {
-    calls_push: bool,
+    calls: Calls,
     nodes: Vec<Node>,
     stacks: BTreeMap<u32, Stack>,
     /// Which stack is in use, and the node of the block before.
@@ -78,11 +76,11 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Empty. Does a call leave its return address on the stack?
+    /// Empty.
     #[must_use]
-    pub fn new(calls_push: bool) -> Self {
+    pub fn new(calls: Calls) -> Self {
         Self {
-            calls_push,
+            calls,
             nodes: vec![Node::default()],
             stacks: BTreeMap::new(),
             now: None,
@@ -128,7 +126,7 @@ impl Tree {
 
     /// The next block.
     pub fn add(&mut self, step: Step<'_>) {
-        let of = step.stack / STACK_BYTES;
+        let of = step.stack / self.calls.stack_bytes.max(1);
         let mut stack = self.stacks.remove(&of).unwrap_or_else(|| {
             // An interrupt's or a call's own stack belongs to what went over to it; a thread's to nobody.
             let above = if self.switched || self.now.is_none() { 0 } else { self.last };
@@ -179,7 +177,7 @@ impl Tree {
         self.stacks.insert(of, stack);
         self.now = Some(of);
         self.last = node;
-        self.switched |= SWITCHES.contains(&step.name);
+        self.switched |= step.name == self.calls.switch;
         if let Some(node) = self.nodes.get_mut(node) {
             node.own_ns += step.ns;
         }
@@ -188,7 +186,7 @@ impl Tree {
     /// Is the function of the top frame over when this step comes?
     fn is_over(&self, top: Frame, step: Step<'_>) -> bool {
         let same = self.name(top.node) == step.name;
-        let returned = !self.calls_push && top.stack == step.stack && top.stack != BEFORE;
+        let returned = !self.calls.push && top.stack == step.stack && top.stack != BEFORE;
         // Another entry into the same vectors at the same stack: the one before is long over.
         top.stack < step.stack
             || (returned && (if step.enters { same } else { !step.begins && !same }))
@@ -242,9 +240,12 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Guest;
+
+    const SWITCH: &str = "__switch_to_asm";
 
     fn lines(steps: &[(&str, bool, u32, i64)]) -> Vec<(u16, String, i64, i64)> {
-        told(Tree::new(true), steps)
+        told(Tree::new(Guest::X86_64.calls()), steps)
     }
 
     fn told(mut tree: Tree, steps: &[(&str, bool, u32, i64)]) -> Vec<(u16, String, i64, i64)> {
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn where_calls_leave_the_stack_alone_a_return_is_seen_by_the_function() {
         let found = told(
-            Tree::new(false),
+            Tree::new(Guest::Arm64.calls()),
             &[
                 ("a", true, 800, 10),
                 // The stack of a is 64 bytes longer when it calls b, which calls nothing.
@@ -337,7 +338,7 @@ mod tests {
     fn another_thread_has_another_stack_and_an_interrupt_belongs_to_what_it_came_into() {
         let found = lines(&[
             ("schedule", false, 900, 10),
-            (SWITCHES[0], true, 892, 10),
+            (SWITCH, true, 892, 10),
             // The other thread's stack.
             ("finish", true, 0x4000 + 700, 10),
             ("wait", false, 0x4000 + 800, 10),
@@ -352,7 +353,7 @@ mod tests {
                 line(1, "finish", 10, 10),
                 line(1, "irq", 5, 5),
                 line(0, "schedule", 20, 10),
-                line(1, SWITCHES[0], 10, 10),
+                line(1, SWITCH, 10, 10),
             ]
         );
     }

@@ -78,7 +78,7 @@ ffff80000a000000 D init_task
 
     #[test]
     fn calls_and_faults_are_no_interrupts() {
-        let of = |at| Guest::Arm64.is_interrupt(0xffff_8000_0801_1000 + at, "vectors");
+        let of = |at: u64| Guest::Arm64.is_interrupt(0xffff_8000_0801_1000 + at, "vectors");
         assert!(of(0x280) && of(0x480) && of(0x500) && of(0x580));
         assert!(!of(0x200) && !of(0x400) && !of(0x600));
     }

@@ -4,6 +4,7 @@
 //! Context: SETUP. Units: bytes, addresses of the guest.
 //! Source: Linux kernel/time/hrtimer.c, include/linux/hrtimer.h; proc_kallsyms(5).
 
+mod arm32;
 mod arm64;
 mod x86_64;
 
@@ -26,6 +27,19 @@ pub enum Guest {
     X86_64,
     /// 64-bit ARM.
     Arm64,
+    /// 32-bit ARM.
+    Arm32,
+}
+
+/// How calls and stacks are.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls {
+    /// A call leaves where it returns to on the stack. Else in a register, and only what is called may store it.
+    pub push: bool,
+    /// Stacks begin at multiples of this, and are no longer.
+    pub stack_bytes: u32,
+    /// Changes from one thread's stack to another's.
+    pub switch: &'static str,
 }
 
 impl Guest {
@@ -34,7 +48,7 @@ impl Guest {
     pub fn clock_step_ns(self) -> i64 {
         match self {
             Self::X86_64 => 1,
-            Self::Arm64 => 16,
+            Self::Arm64 | Self::Arm32 => 16,
         }
     }
 
@@ -44,19 +58,39 @@ impl Guest {
         match self {
             Self::X86_64 => !name.starts_with("asm_exc_") || name == "asm_exc_nmi",
             Self::Arm64 => arm64::is_interrupt(entry),
+            Self::Arm32 => arm32::is_interrupt(entry),
         }
     }
 
-    /// Does a call leave where it returns to on the stack? Else in a register, and only what is called may store it.
+    /// How its calls and stacks are.
     #[must_use]
-    pub fn calls_push(self) -> bool {
-        self == Self::X86_64
+    pub fn calls(self) -> Calls {
+        match self {
+            Self::X86_64 => Calls { push: true, stack_bytes: 1 << 14, switch: "__switch_to_asm" },
+            Self::Arm64 => Calls { push: false, stack_bytes: 1 << 14, switch: "cpu_switch_to" },
+            Self::Arm32 => Calls { push: false, stack_bytes: 1 << 13, switch: "__switch_to" },
+        }
+    }
+
+    /// The text of /proc/kallsyms with addresses as the plugin tells them: those of a kernel have their upper bit set.
+    #[must_use]
+    pub fn told(self, kallsyms: String) -> String {
+        if self == Self::Arm32 { arm32::lifted(&kallsyms) } else { kallsyms }
+    }
+
+    /// Bytes from a timer to its time, and to its thread.
+    fn timer(self) -> (u64, u64) {
+        match self {
+            Self::X86_64 | Self::Arm64 => (24, 64),
+            Self::Arm32 => (16, 48),
+        }
     }
 
     fn word(self) -> u64 {
         match self {
             Self::X86_64 => guest::X86_64,
             Self::Arm64 => guest::ARM64,
+            Self::Arm32 => guest::ARM32,
         }
     }
 }
@@ -68,9 +102,6 @@ struct Symbol<'a> {
     name: &'a str,
 }
 
-/// Bytes from a timer to its time, and to its thread.
-const TIMER_DUE: u64 = 24;
-const TIMER_THREAD: u64 = 64;
 const WAKE: &str = "hrtimer_wakeup";
 
 /// See the module.
@@ -110,6 +141,7 @@ impl Plan {
         let own = match guest {
             Guest::X86_64 => x86_64::own(&symbols)?,
             Guest::Arm64 => arm64::own(&symbols)?,
+            Guest::Arm32 => arm32::own(&symbols)?,
         };
         let mut marks = Marks {
             interrupt: symbols.needed("hrtimer_interrupt")?,
@@ -154,10 +186,12 @@ impl Plan {
     /// Does an interrupt or exception enter at this address, where no function begins?
     #[must_use]
     pub fn enters(&self, address: u64) -> bool {
-        let within = |p: &&(u64, u64, u64)| p.2 == point::ENTER && (p.0..p.1).contains(&address);
-        self.guest == Guest::Arm64
-            && arm64::is_vector(address)
-            && self.points.iter().any(|p| within(&p))
+        let within = |p: &(u64, u64, u64)| p.2 == point::ENTER && (p.0..p.1).contains(&address);
+        match self.guest {
+            Guest::X86_64 => false,
+            Guest::Arm64 => arm64::is_vector(address) && self.points.iter().any(within),
+            Guest::Arm32 => arm32::is_vector(address),
+        }
     }
 
     /// What the chains of wake-ups are told by.
@@ -188,14 +222,15 @@ impl Plan {
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut words = vec![0; plan::WORDS];
+        let (due, thread) = self.guest.timer();
         let head = [
             (0, MAGIC),
             (plan::MODE, self.mode),
             (plan::OFFSET_AT, self.offset_at),
             (plan::COUNT, self.count),
             (plan::CURRENT, self.current),
-            (plan::TIMER_DUE, TIMER_DUE),
-            (plan::TIMER_THREAD, TIMER_THREAD),
+            (plan::TIMER_DUE, due),
+            (plan::TIMER_THREAD, thread),
             (plan::POINTS, self.points.len() as u64),
             (plan::WINDOWS, self.windows.len() as u64),
             (plan::GUEST, self.guest.word()),

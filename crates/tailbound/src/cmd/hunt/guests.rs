@@ -110,7 +110,7 @@ impl<'a> Guests<'a> {
         let none = Candidate { loads: Vec::new(), interval_ns: 250_000, seed: 1 };
         let cell = self.cell(&none)?;
         let symbols = paths::symbols(&cell, &means, &mut hear)?;
-        let guest = paths::guest(cell.kernel.arch)?;
+        let guest = paths::guest(cell.kernel.arch);
         let plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?;
         let prepared = self.base.with_job(&cell)?;
         let plain = run::prepared(&prepared, &means, &mut hear)?;

@@ -60,7 +60,7 @@ pub(in crate::cmd) fn watch(
         bench.hear();
     };
     let symbols = paths::symbols(cell, means, progress)?;
-    let guest = paths::guest(cell.kernel.arch)?;
+    let guest = paths::guest(cell.kernel.arch);
     let plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?;
     let prepared = cell.prepare(emulator)?;
     let plain = run::prepared(&prepared, means, progress)?;
