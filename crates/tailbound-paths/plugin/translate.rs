@@ -142,6 +142,7 @@ fn behind_arm(watch: &mut Watch, first: *mut Instruction, place: Place) {
     let Some(before) = watch.read::<[u8; 4]>(place.pc.wrapping_sub(4)) else { return };
     match does_arm(watch, &before) {
         arm::Does::Moves => call(watch, first, place, watch::on_moved_arm),
+        arm::Does::Halts => call(watch, first, place, watch::on_waited_arm),
         arm::Does::Enables => call(watch, first, place, watch::on_enabled_arm),
         _ => {}
     }

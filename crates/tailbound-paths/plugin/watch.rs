@@ -481,6 +481,7 @@ callback!(on_move_arm, |w, place| w.changes_arm(place, arm::Does::Moves));
 callback!(on_return_arm, |w, place| w.changes_arm(place, arm::Does::Returns));
 callback!(on_halt_arm, |w, place| w.changes_arm(place, arm::Does::Halts));
 callback!(on_moved_arm, |w, place| w.changed_arm(place, arm::Does::Moves));
+callback!(on_waited_arm, |w, place| w.changed_arm(place, arm::Does::Halts));
 callback!(on_enabled_arm, |w, place| w.changed_arm(place, arm::Does::Enables));
 callback!(on_point, |w, place| w.point(place));
 callback!(on_block, |w, place| w.block(place));

@@ -56,6 +56,8 @@ pub struct Arm {
     moved: Option<(u64, u64)>,
     /// Where interrupts have just been enabled.
     enabled: u64,
+    /// When a wfi that has just been executed was over, if it did not halt.
+    waited: Option<u64>,
     /// From a thread to its count, once it is known.
     count_at: u64,
     /// By the thread's address: where it is in our memory.
@@ -73,6 +75,7 @@ impl Arm {
             saved: Search::new(),
             moved: None,
             enabled: 0,
+            waited: None,
             count_at: if is_32 { arm32::COUNT } else { 0 },
             threads: [(0, null()); THREADS],
             thread: null(),
@@ -157,7 +160,7 @@ impl Watch {
             }
             Does::Moves => self.arm.moved = Some((after, place.pc)),
             Does::Returns => self.returns_arm(after, place.pc),
-            Does::Halts => self.write(self.time(place.left), kind::HALT, place.pc),
+            Does::Halts => self.arm.waited = Some(after),
             Does::OwnData | Does::Nothing => {}
         }
     }
@@ -189,6 +192,7 @@ impl Watch {
         if !self.ready_arm() {
             return;
         }
+        self.wakes_arm(place);
         self.arm.moved = None;
         let enabled = core::mem::take(&mut self.arm.enabled);
         match (does, self.arm.flags.found) {
@@ -208,11 +212,21 @@ impl Watch {
         }
     }
 
+    /// The first block behind a wfi begins. It halts only where no interrupt is waiting, though they are disabled; then
+    /// time has gone on.
+    fn wakes_arm(&mut self, place: Place) {
+        let t = self.time(place.left);
+        if self.arm.waited.take().is_some_and(|after| t > after) {
+            self.write(t, kind::HALT, place.pc);
+        }
+    }
+
     /// A block begins within the range of vectors.
     pub fn vector_arm(&mut self, place: Place) {
         if !self.arm.is_32 && !arm64::is_vector(place.pc) {
             return;
         }
+        self.wakes_arm(place);
         self.arm.enabled = 0;
         if !self.arm.whole {
             self.look_around(place.pc);
