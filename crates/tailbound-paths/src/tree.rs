@@ -26,6 +26,8 @@ const BEFORE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 struct Node {
     name: String,
+    /// The stack that it was called on.
+    stack: u32,
     calls: u64,
     own_ns: i64,
     below: Vec<usize>,
@@ -43,9 +45,10 @@ struct Frame {
 #[derive(Clone, Debug, Default)]
 struct Stack {
     frames: Vec<Frame>,
-    /// What its first function belongs to, and how many others did before.
+    /// Which one.
+    of: u32,
+    /// What its first function belongs to.
     above: usize,
-    before: usize,
 }
 
 /// A block as a tree sees it.
@@ -97,12 +100,12 @@ impl Tree {
         self.nodes.get(at).map_or(&[], |n| &n.below)
     }
 
-    /// A call of `name` in `above`: its node.
-    fn enter(&mut self, above: usize, name: &str) -> usize {
+    /// A call of `name` in `above`, on this stack: its node.
+    fn enter(&mut self, above: usize, stack: u32, name: &str) -> usize {
         let there = self.below(above).iter().copied().find(|at| self.name(*at) == name);
         let at = there.unwrap_or_else(|| {
             let at = self.nodes.len();
-            self.nodes.push(Node { name: name.to_owned(), ..Node::default() });
+            self.nodes.push(Node { name: name.to_owned(), stack, ..Node::default() });
             if let Some(node) = self.nodes.get_mut(above) {
                 node.below.push(at);
             }
@@ -117,21 +120,32 @@ impl Tree {
     /// `name` called all that the stack has seen: its node.
     fn around(&mut self, stack: &Stack, name: &str) -> usize {
         let at = self.nodes.len();
-        let Some(above) = self.nodes.get_mut(stack.above) else { return 0 };
-        let below = above.below.split_off(stack.before.min(above.below.len()));
-        above.below.push(at);
-        self.nodes.push(Node { name: name.to_owned(), calls: 1, own_ns: 0, below });
+        // What other threads did meanwhile stays where it is.
+        let all = self.below(stack.above).to_vec();
+        let own = |at: &usize| self.nodes.get(*at).is_some_and(|n| n.stack == stack.of);
+        let (below, mut rest): (Vec<usize>, Vec<usize>) = all.into_iter().partition(own);
+        rest.push(at);
+        if let Some(above) = self.nodes.get_mut(stack.above) {
+            above.below = rest;
+        }
+        let name = name.to_owned();
+        self.nodes.push(Node { name, stack: stack.of, calls: 1, own_ns: 0, below });
         at
     }
 
     /// The next block.
     pub fn add(&mut self, step: Step<'_>) {
-        let of = step.stack / self.calls.stack_bytes.max(1);
+        // Nothing lies on an empty stack: it ends where the next one begins.
+        let of = step.stack.wrapping_sub(1) / self.calls.stack_bytes.max(1);
         let mut stack = self.stacks.remove(&of).unwrap_or_else(|| {
             // An interrupt's or a call's own stack belongs to what went over to it; a thread's to nobody.
             let above = if self.switched || self.now.is_none() { 0 } else { self.last };
-            Stack { frames: Vec::new(), above, before: self.below(above).len() }
+            Stack { frames: Vec::new(), of, above }
         });
+        if step.enters && self.now != Some(of) {
+            // From user mode: what the stack has seen is over.
+            stack.frames.clear();
+        }
         self.switched = self.switched && self.now == Some(of);
         while stack.frames.last().is_some_and(|f| self.is_over(*f, step)) {
             stack.frames.pop();
@@ -141,8 +155,8 @@ impl Tree {
         let node = match on_top {
             Some(top) if named(self, top) && !(step.begins && step.stack < top.stack) => top.node,
             // Into whatever was there, even before it stored anything.
-            Some(top) if step.enters && top.stack != BEFORE => {
-                let node = self.enter(top.node, step.name);
+            Some(top) if step.enters => {
+                let node = self.enter(top.node, of, step.name);
                 stack.frames.push(Frame { node, stack: step.stack });
                 node
             }
@@ -151,7 +165,7 @@ impl Tree {
                 stack.frames.last().map_or(0, |f| f.node)
             }
             Some(top) if step.stack < top.stack && (top.stack != BEFORE || step.begins) => {
-                let node = self.enter(top.node, step.name);
+                let node = self.enter(top.node, of, step.name);
                 stack.frames.push(Frame { node, stack: step.stack });
                 node
             }
@@ -159,12 +173,12 @@ impl Tree {
             Some(top) if top.stack != BEFORE => {
                 stack.frames.pop();
                 let above = stack.frames.last().map_or(stack.above, |f| f.node);
-                let node = self.enter(above, step.name);
+                let node = self.enter(above, of, step.name);
                 stack.frames.push(Frame { node, stack: top.stack });
                 node
             }
-            _ if step.begins => {
-                let node = self.enter(stack.above, step.name);
+            _ if step.begins || step.enters => {
+                let node = self.enter(stack.above, of, step.name);
                 stack.frames = vec![Frame { node, stack: step.stack }];
                 node
             }
@@ -177,7 +191,8 @@ impl Tree {
         self.stacks.insert(of, stack);
         self.now = Some(of);
         self.last = node;
-        self.switched |= step.name == self.calls.switch;
+        // It goes on behind its middle with the other thread's.
+        self.switched |= step.begins && step.name == self.calls.switch;
         if let Some(node) = self.nodes.get_mut(node) {
             node.own_ns += step.ns;
         }
@@ -332,6 +347,45 @@ mod tests {
             ("a", false, 800, 10),
         ]);
         assert_eq!(found, [line(0, "a", 54, 20), line(1, "b", 30, 30), line(1, "thunk", 4, 4)]);
+    }
+
+    #[test]
+    fn what_another_thread_did_meanwhile_is_its_own() {
+        let found = told(
+            Tree::new(Guest::Arm64.calls()),
+            &[
+                ("holds_lock", false, 800, 10),
+                ("__schedule", true, 700, 10),
+                ("cpu_switch_to", true, 650, 5),
+                // The other thread's stack; its first functions had begun before.
+                ("cpu_switch_to", false, 0x4000 + 650, 5),
+                ("__schedule", false, 0x4000 + 700, 10),
+                // A stack of interrupts, empty: its end is the next one's begin.
+                ("vectors", false, 0x4000 + 690, 1),
+                ("irq", true, 0x8000 + 0x4000, 7),
+                ("waits", false, 0x4000 + 900, 20),
+                ("__schedule", true, 0x4000 + 700, 10),
+                ("cpu_switch_to", true, 0x4000 + 650, 5),
+                ("cpu_switch_to", false, 650, 5),
+                ("__schedule", false, 690, 5),
+                // It goes back to what had begun before.
+                ("outer", false, 900, 7),
+            ],
+        );
+        assert_eq!(
+            found,
+            [
+                line(0, "waits", 58, 20),
+                line(1, "__schedule", 38, 20),
+                line(2, "cpu_switch_to", 10, 10),
+                line(2, "vectors", 8, 1),
+                line(3, "irq", 7, 7),
+                line(0, "outer", 42, 7),
+                line(1, "holds_lock", 35, 10),
+                line(2, "__schedule", 25, 15),
+                line(3, "cpu_switch_to", 10, 10),
+            ]
+        );
     }
 
     #[test]
