@@ -16,7 +16,7 @@ use tailbound_trace::symbols::Symbols;
 
 use crate::log::{Log, LogError, Record};
 use crate::plan::Plan;
-use crate::record::{self, kind};
+use crate::record::{self, kind, state};
 use crate::sections::{self, Section, Sections};
 use crate::theory::{self, Wanted};
 use crate::tree::{Step, Tree};
@@ -59,6 +59,11 @@ pub enum LookError {
         /// Of how many.
         all: usize,
     },
+    /// An interrupt came where it could not.
+    #[error(
+        "{0} timer interrupts were taken where interrupts were seen as disabled: this kernel enables them in a way that is not followed, and nothing can be said of it"
+    )]
+    Disabled(u64),
     /// A timer's function was called before the timer was due.
     #[error("{0} timers were served before they were due: nothing can be said of this run")]
     Early(usize),
@@ -117,6 +122,8 @@ struct Seen {
     before: HashMap<u64, Section>,
     /// Of each wake-up: how long the section lasted that it fell into.
     residual: Vec<u64>,
+    /// Timer interrupts that were taken where interrupts were disabled.
+    disabled: u64,
 }
 
 /// The wake-ups of the measured thread: that one of all threads whose timers were due when the run's were.
@@ -158,7 +165,10 @@ impl Sparse {
         }
         let window = (wakeups.first().map_or(0, due), wakeups.last().map_or(0, |w| w.user_ns));
         let dues: Vec<u64> = wakeups.iter().map(due).collect();
-        let seen = read(log, window, &wakeups, &dues, samples.step_ns)?;
+        let seen = read(log, window, &wakeups, &dues, samples.step_ns, marks)?;
+        if seen.disabled > 0 {
+            return Err(LookError::Disabled(seen.disabled));
+        }
         let mut late = wakeups.iter().filter(|w| apart(w) - apart_ns > DELAYED_NS);
         let all = late.clone().count();
         let elsewhere = late.clone().filter(|w| !seen.before.contains_key(&w.taken_ns)).count();
@@ -372,13 +382,17 @@ fn read(
     wakeups: &[WakeUp],
     dues: &[u64],
     step_ns: u64,
+    marks: Marks,
 ) -> Result<Seen, LookError> {
     log.seek(SeekFrom::Start(0))?;
     let mut sections = Sections::new(window);
     let (mut before, mut residual) = (HashMap::new(), vec![0; dues.len()]);
     let mut taken = wakeups.iter().map(|w| w.taken_ns).peekable();
-    let mut next = 0;
+    let (mut next, mut disabled) = (0, 0);
     Log::open(&mut *log)?.each(|r| {
+        let timer = r.kind == kind::ENTER && marks.entries.contains(&r.value);
+        let within = r.t_ns >= window.0 && r.t_ns <= window.1;
+        disabled += u64::from(timer && within && r.state & state::INTERRUPTS_OFF != 0);
         sections.add(&r, |kind, s| match kind {
             SectionKind::InterruptsOff => {
                 while taken.next_if(|t| *t < s.to_ns).is_some() {}
@@ -399,7 +413,7 @@ fn read(
             _ => {}
         });
     })?;
-    Ok(Seen { sections, before, residual })
+    Ok(Seen { sections, before, residual, disabled })
 }
 
 /// P(later than x), of the samples and of all instants: what a wake-up takes that fell into no section is as the
