@@ -5,7 +5,7 @@
 
 use std::fs::File;
 
-use tailbound_paths::plan::Plan;
+use tailbound_paths::plan::{Guest, Plan};
 
 use crate::arch::Arch;
 use crate::boot::Progress;
@@ -19,14 +19,27 @@ const SYMBOLS: &str = "/proc/kallsyms";
 /// A log may be so long; it takes no room before it is written.
 const LOG_BYTES: u64 = 16 << 30;
 
+/// How such a guest is watched.
+#[must_use]
+pub fn guest(arch: Arch) -> Guest {
+    match arch {
+        Arch::X86_64 => Guest::X86_64,
+        Arch::Aarch64 => Guest::Arm64,
+        Arch::Arm => Guest::Arm32,
+    }
+}
+
 /// Can such a guest be watched?
 ///
 /// # Errors
 /// Usage: why not, and what can.
 pub fn possible(arch: Arch, kvm: bool, smp: u32) -> Result<(), LabError> {
     let no = |why: &str| Err(LabError::usage(format!("lab paths: {why}")));
-    if arch != Arch::X86_64 {
-        return no("guests of x86-64 can be watched, and no others yet");
+    // Its plan and its instructions are known, but no such run has passed the checks yet.
+    if arch == Arch::Arm {
+        return no(
+            "guests of x86-64 and of 64-bit ARM can be watched, those of 32-bit ARM not yet",
+        );
     }
     if kvm {
         return no(
@@ -56,8 +69,8 @@ pub fn plugin(emulator: &Emulator) -> Result<&'static [u8], LabError> {
     Ok(plugin)
 }
 
-/// The kernel's symbols, as this guest has them: the text of /proc/kallsyms. Once a guest told them they are kept
-/// beside its snapshot.
+/// The kernel's symbols, as this guest has them: the text of /proc/kallsyms, with addresses as the plugin tells them. Once
+/// a guest told them they are kept beside its snapshot.
 ///
 /// # Errors
 /// As [`run::run`].
@@ -71,7 +84,9 @@ pub fn symbols(
         return Ok(text);
     }
     let files = run::collect(cell, means, &[SYMBOLS.to_owned()], progress)?;
-    let text = files.get(SYMBOLS).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let guest = guest(cell.kernel.arch);
+    let text =
+        files.get(SYMBOLS).map(|bytes| guest.told(String::from_utf8_lossy(bytes).into_owned()));
     let text = text.ok_or_else(|| LabError::cannot(format!("the guest sent no {SYMBOLS}")))?;
     if let Some(place) = &place {
         symbols::keep(place, &text);

@@ -116,6 +116,14 @@ impl Log {
         self.word(LOG_STATUS, status);
     }
 
+    /// What is wrong besides stays.
+    pub fn found(&self) {
+        // SAFETY: within the head's page.
+        if unsafe { self.head.add(LOG_STATUS).read_volatile() } == status::UNKNOWN_GUEST {
+            self.status(status::WHOLE);
+        }
+    }
+
     #[inline]
     pub fn write(&mut self, head: u64, value: u64) {
         if self.next >= self.end {

@@ -7,6 +7,9 @@
 //! Source: QEMU docs/devel/tcg-plugins.rst.
 #![no_std]
 
+mod arm;
+mod arm32;
+mod arm64;
 mod code;
 mod files;
 mod qemu;
@@ -19,13 +22,14 @@ mod translate;
 mod variation;
 mod vary;
 mod watch;
+mod watch_arm;
 mod x86;
 
 use core::ffi::{c_char, c_int, c_uint};
 use core::panic::PanicInfo;
 
 use files::{Log, Plan};
-use record::status;
+use record::{guest, mode, plan, status};
 use watch::{WATCH, Watch};
 
 /// Files of the current folder.
@@ -64,7 +68,9 @@ fn begin(id: qemu::Id, info: &qemu::Info, log: Log) -> Result<(), u64> {
     let found = code::inside(update, functions.update as u64, get, functions.time as usize as u64);
     let Some(inside) = found else { return fail(&log, status::UNKNOWN_CODE) };
     let Ok(vary) = vary::Vary::open() else { return fail(&log, status::LACKING) };
-    log.status(status::WHOLE);
+    // Blocks, and an x86-64 guest, are watched without looking for anything.
+    let known = plan.word(plan::MODE) == mode::FULL || plan.word(plan::GUEST) == guest::X86_64;
+    log.status(if known { status::WHOLE } else { status::UNKNOWN_GUEST });
     // SAFETY: no other thread is there yet.
     unsafe {
         WATCH = Some(Watch::new(functions, inside, plan, log, vary));

@@ -3,11 +3,13 @@
 //!
 //! Context: SETUP, once for each block.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 
+use crate::arm;
+use crate::{arm32, arm64};
 use crate::qemu::{self, Block, Id, Instruction, NO_REGISTERS, OnExecution};
 use crate::record::{point, status};
-use crate::watch::{self, Place, WATCH, Watch};
+use crate::watch::{self, Guest, Place, WATCH, Watch};
 use crate::x86::{self, Does};
 
 /// QEMU copies instructions out, instead of pointing to them.
@@ -48,6 +50,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
     // SAFETY: QEMU's block, with that many instructions.
     let (count, pc) =
         unsafe { (qemu::qemu_plugin_tb_n_insns(block), qemu::qemu_plugin_tb_vaddr(block)) };
+    let pc = watch.lifted(pc);
     let kernel = x86::kernel(pc);
     if watch.varies() {
         every(watch, block, count, pc, watch::on_varied);
@@ -63,7 +66,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         // SAFETY: below the number of instructions.
         let (instruction, address) = unsafe {
             let instruction = qemu::qemu_plugin_tb_get_insn(block, at);
-            (instruction, qemu::qemu_plugin_insn_vaddr(instruction))
+            (instruction, watch.lifted(qemu::qemu_plugin_insn_vaddr(instruction)))
         };
         let (code, size) = bytes(instruction);
         let code = code.get(..size).unwrap_or_default();
@@ -72,13 +75,20 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         if let Some((begin, end, kind)) = watch.plan().point(address, address + size as u64) {
             // An entry's range is for blocks that begin there, any other point for its instruction.
             let here = if end - begin == 1 { begin == address } else { at == 0 && begin <= address };
-            #[expect(clippy::cast_possible_truncation, reason = "1 to 4")]
+            #[expect(clippy::cast_possible_truncation, reason = "1 to 5")]
             let place = Place { pc: address, left, what: kind as u32 };
-            if here && kind == point::WAKE && at > 0 {
+            if here && matches!(kind, point::WAKE | point::SWITCH) && at > 0 {
                 watch.status(status::OTHER_RETURN);
-            } else if here && (1..=point::ENTER).contains(&kind) {
+            } else if here && (1..=point::SWITCH).contains(&kind) {
                 call(watch, instruction, place, watch::on_point);
             }
+        }
+        if watch.is_arm() {
+            of_arm(watch, instruction, Place { pc: address, left, what: 0 }, does_arm(watch, code));
+            if at == 0 {
+                behind_arm(watch, instruction, Place { pc: address, left, what: 0 });
+            }
+            continue;
         }
         let does = x86::does(code);
         // Only the first instruction of a block finds QEMU's registers in memory.
@@ -102,6 +112,42 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
                 );
             }
         }
+    }
+}
+
+fn does_arm(watch: &Watch, code: &[u8]) -> arm::Does {
+    if watch.guest == Guest::Arm32 { arm32::does(code) } else { arm64::does(code) }
+}
+
+fn memory(watch: &mut Watch, at: *mut Instruction, place: Place, on: qemu::OnMemory, which: c_int) {
+    let with: *mut c_void = watch.pool.keep(place).cast();
+    // SAFETY: a place that stays.
+    unsafe { qemu::qemu_plugin_register_vcpu_mem_cb(at, on, NO_REGISTERS, which, with) };
+}
+
+fn of_arm(watch: &mut Watch, at: *mut Instruction, place: Place, does: arm::Does) {
+    match does {
+        arm::Does::Disables => call(watch, at, place, watch::on_disable_arm),
+        arm::Does::Enables => call(watch, at, place, watch::on_enable_arm),
+        arm::Does::Moves => call(watch, at, place, watch::on_move_arm),
+        arm::Does::Returns => call(watch, at, place, watch::on_return_arm),
+        arm::Does::Halts => call(watch, at, place, watch::on_halt_arm),
+        arm::Does::OwnData => memory(watch, at, place, watch::on_store_arm, qemu::STORES),
+        arm::Does::Nothing => {}
+    }
+}
+
+/// A block that begins behind an instruction that changes `daif`: QEMU ends its block there.
+fn behind_arm(watch: &mut Watch, first: *mut Instruction, place: Place) {
+    if !watch.has_cpu() {
+        return;
+    }
+    let Some(before) = watch.read::<[u8; 4]>(place.pc.wrapping_sub(4)) else { return };
+    match does_arm(watch, &before) {
+        arm::Does::Moves => call(watch, first, place, watch::on_moved_arm),
+        arm::Does::Halts => call(watch, first, place, watch::on_waited_arm),
+        arm::Does::Enables => call(watch, first, place, watch::on_enabled_arm),
+        _ => {}
     }
 }
 

@@ -12,10 +12,11 @@ use core::ptr::null_mut;
 use crate::code::Inside;
 use crate::files::{Log, Plan, Pool};
 use crate::qemu::Functions;
-use crate::record::{self, kind, mode, plan, point, state, status};
+use crate::record::{self, guest, kind, mode, plan, point, state, status};
 use crate::variation;
 use crate::vary::Vary;
-use crate::x86;
+use crate::watch_arm::Arm;
+use crate::{arm, arm32, arm64, x86};
 
 /// Wake-ups under way at a time.
 const OPEN_MAX: usize = 64;
@@ -38,6 +39,14 @@ struct Own {
     current: *const u64,
 }
 
+/// Architecture of the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guest {
+    X86_64,
+    Arm64,
+    Arm32,
+}
+
 /// See the module.
 pub struct Watch {
     functions: Functions,
@@ -47,9 +56,11 @@ pub struct Watch {
     pub pool: Pool,
     cpu: *mut u8,
     own: Option<Own>,
-    state: u8,
+    pub arm: Arm,
+    pub guest: Guest,
+    pub state: u8,
     /// The thread on the CPU.
-    thread: u64,
+    pub thread: u64,
     /// Threads that a timer woke and that are not yet in user mode.
     open: [u64; OPEN_MAX],
     opened: usize,
@@ -69,6 +80,11 @@ impl Watch {
         vary: Option<Vary>,
     ) -> Self {
         let window = plan.window(0).map(|(from, to)| (0, from, to));
+        let guest = match plan.word(plan::GUEST) {
+            guest::ARM64 => Guest::Arm64,
+            guest::ARM32 => Guest::Arm32,
+            _ => Guest::X86_64,
+        };
         Self {
             functions,
             inside,
@@ -77,6 +93,8 @@ impl Watch {
             pool: Pool::new(),
             cpu: null_mut(),
             own: None,
+            arm: Arm::new(guest == Guest::Arm32),
+            guest,
             state: 0,
             thread: 0,
             open: [0; OPEN_MAX],
@@ -130,8 +148,27 @@ impl Watch {
         &self.plan
     }
 
-    pub fn status(&self, status: u64) {
+    pub fn status(&mut self, status: u64) {
         self.log.status(status);
+    }
+
+    /// All that was looked for is found.
+    pub fn found(&mut self) {
+        self.log.found();
+    }
+
+    pub fn is_arm(&self) -> bool {
+        self.guest != Guest::X86_64
+    }
+
+    /// An address as it is told: see [`arm32::lifted`].
+    pub fn lifted(&self, address: u64) -> u64 {
+        if self.guest == Guest::Arm32 { arm32::lifted(address) } else { address }
+    }
+
+    /// An address as QEMU has it.
+    fn lowered(&self, address: u64) -> u64 {
+        if self.guest == Guest::Arm32 { address & u64::from(u32::MAX) } else { address }
     }
 
     pub fn full(&self) -> bool {
@@ -145,8 +182,29 @@ impl Watch {
     }
 
     #[inline]
-    fn register(&self, offset: usize) -> u64 {
+    pub fn register(&self, offset: usize) -> u64 {
         self.of_cpu(self.inside.registers + offset)
+    }
+
+    #[inline]
+    pub fn half_register(&self, offset: usize) -> u32 {
+        self.of_cpu(self.inside.registers + offset)
+    }
+
+    /// A pointer in a register, at the begin of a block.
+    pub fn argument(&self, offset: usize) -> u64 {
+        match self.guest {
+            Guest::Arm32 => self.lifted(u64::from(self.half_register(offset))),
+            Guest::Arm64 | Guest::X86_64 => self.register(offset),
+        }
+    }
+
+    /// A pointer of the kernel in its memory.
+    fn pointer(&self, at: u64) -> Option<u64> {
+        match self.guest {
+            Guest::Arm32 => self.read::<u32>(at).map(|low| self.lifted(u64::from(low))),
+            Guest::Arm64 | Guest::X86_64 => self.read::<u64>(at),
+        }
     }
 
     /// Virtual time at the end of the block under way.
@@ -167,7 +225,7 @@ impl Watch {
 
     /// Virtual time `left` instructions before the end of the block.
     #[inline]
-    fn time(&self, left: u32) -> u64 {
+    pub fn time(&self, left: u32) -> u64 {
         let (end, shift) = self.end_ns();
         // SAFETY: as above.
         let bias = unsafe { (self.inside.bias as *const i64).read_volatile() };
@@ -184,7 +242,7 @@ impl Watch {
         self.time(0) == theirs.cast_unsigned()
     }
 
-    fn has_cpu(&mut self) -> bool {
+    pub fn has_cpu(&mut self) -> bool {
         if self.cpu.is_null() {
             // SAFETY: QEMU's function; there is a CPU 0 once a block was translated.
             self.cpu = unsafe { (self.functions.cpu)(0) };
@@ -192,13 +250,13 @@ impl Watch {
         !self.cpu.is_null()
     }
 
-    fn read<T: Default>(&self, address: u64) -> Option<T> {
+    pub fn read<T: Default>(&self, address: u64) -> Option<T> {
         let mut value = T::default();
         // SAFETY: writes that many bytes to where they fit.
         let failed = unsafe {
             (self.functions.read)(
                 self.cpu,
-                address,
+                self.lowered(address),
                 (&raw mut value).cast(),
                 size_of::<T>() as u64,
                 false,
@@ -208,7 +266,8 @@ impl Watch {
     }
 
     /// Where the guest's memory at `address` is in ours.
-    fn host(&self, address: u64) -> Option<*const u8> {
+    pub fn host(&self, address: u64) -> Option<*const u8> {
+        let address = self.lowered(address);
         let mut attributes = [0u32; 4];
         let mut bytes = 4096u64;
         // SAFETY: QEMU's functions with room for their answers; the page is the kernel's own and stays.
@@ -229,6 +288,9 @@ impl Watch {
 
     /// Finds the guest's own data, which is there once its kernel set it up.
     fn ready(&mut self) -> bool {
+        if self.is_arm() {
+            return self.ready_arm();
+        }
         if self.own.is_some() {
             return true;
         }
@@ -252,12 +314,18 @@ impl Watch {
 
     #[inline]
     fn count(&self) -> u32 {
+        if self.is_arm() {
+            return self.arm.count();
+        }
         // SAFETY: the guest's memory, mapped as long as it lives.
         self.own.as_ref().map_or(0, |own| unsafe { own.count.read_volatile() })
     }
 
     #[inline]
     fn current(&self) -> u64 {
+        if self.is_arm() {
+            return self.thread;
+        }
         // SAFETY: as above.
         self.own.as_ref().map_or(0, |own| unsafe { own.current.read_volatile() })
     }
@@ -269,7 +337,7 @@ impl Watch {
 
     /// The state from `t` on, by the instruction at `pc`.
     #[inline]
-    fn becomes(&mut self, t: u64, pc: u64, interrupts_off: bool, user: bool) {
+    pub fn becomes(&mut self, t: u64, pc: u64, interrupts_off: bool, user: bool) {
         let count = self.count();
         let now = u8::from(interrupts_off) * state::INTERRUPTS_OFF
             | u8::from(count & !x86::COUNT_NOT_RESCHED != 0) * state::PREEMPTION_OFF
@@ -282,7 +350,7 @@ impl Watch {
     }
 
     #[inline]
-    fn write(&mut self, t: u64, kind: u8, value: u64) {
+    pub fn write(&mut self, t: u64, kind: u8, value: u64) {
         if t >= self.log_from {
             self.log.write(record::head(t, self.state, kind), value);
         }
@@ -315,7 +383,7 @@ impl Watch {
         }
     }
 
-    fn leaves(&mut self, t: u64, pc: u64, off: bool, user: bool) {
+    pub fn leaves(&mut self, t: u64, pc: u64, off: bool, user: bool) {
         self.becomes(t, pc, off, user);
         if !user || self.opened == 0 {
             return;
@@ -368,11 +436,15 @@ impl Watch {
 
     /// A point of the plan.
     pub fn point(&mut self, place: Place) {
+        if u64::from(place.what) == point::SWITCH {
+            return self.switches_arm(place);
+        }
         if !self.ready() {
             return;
         }
         let t = self.time(place.left);
         match u64::from(place.what) {
+            point::ENTER if self.is_arm() => self.vector_arm(place),
             point::ENTRY | point::ENTER => {
                 if u64::from(place.what) == point::ENTER {
                     self.write(t, kind::ENTER, place.pc);
@@ -381,10 +453,14 @@ impl Watch {
                 self.becomes(t, place.pc, off, false);
             }
             point::WAKE => {
-                let timer = self.register(x86::RDI);
+                let timer = self.argument(match self.guest {
+                    Guest::X86_64 => x86::RDI,
+                    Guest::Arm64 => arm64::X0,
+                    Guest::Arm32 => arm32::R0,
+                });
                 let due = self.read::<u64>(timer.wrapping_add(self.plan.word(plan::TIMER_DUE)));
                 let thread =
-                    self.read::<u64>(timer.wrapping_add(self.plan.word(plan::TIMER_THREAD)));
+                    self.pointer(timer.wrapping_add(self.plan.word(plan::TIMER_THREAD)));
                 let (Some(due), Some(thread)) = (due, thread) else { return };
                 self.write(t, kind::WAKE, thread);
                 self.write(t, kind::DUE, due);
@@ -420,7 +496,11 @@ impl Watch {
             self.write(t, kind::WINDOW, nth as u64);
         }
         // At the begin of a block QEMU's registers are in memory.
-        let stack = self.register(x86::RSP);
+        let stack = self.argument(match self.guest {
+            Guest::X86_64 => x86::RSP,
+            Guest::Arm64 => arm64::SP,
+            Guest::Arm32 => arm32::SP,
+        });
         // Stacks lie in several areas: their upper halves tell which one.
         let stack = stack ^ (stack >> 32) << 16;
         let here = if x86::kernel(place.pc) { record::block::KERNEL } else { 0 };
@@ -458,6 +538,14 @@ callback!(on_enable, |w, place| w.changes(place, x86::Does::Enables));
 callback!(on_interrupt_return, |w, place| w.changes(place, x86::Does::ReturnsFromInterrupt));
 callback!(on_call_return, |w, place| w.changes(place, x86::Does::ReturnsFromCall));
 callback!(on_halt, |w, place| w.changes(place, x86::Does::Halts));
+callback!(on_disable_arm, |w, place| w.changes_arm(place, arm::Does::Disables));
+callback!(on_enable_arm, |w, place| w.changes_arm(place, arm::Does::Enables));
+callback!(on_move_arm, |w, place| w.changes_arm(place, arm::Does::Moves));
+callback!(on_return_arm, |w, place| w.changes_arm(place, arm::Does::Returns));
+callback!(on_halt_arm, |w, place| w.changes_arm(place, arm::Does::Halts));
+callback!(on_moved_arm, |w, place| w.changed_arm(place, arm::Does::Moves));
+callback!(on_waited_arm, |w, place| w.changed_arm(place, arm::Does::Halts));
+callback!(on_enabled_arm, |w, place| w.changed_arm(place, arm::Does::Enables));
 callback!(on_point, |w, place| w.point(place));
 callback!(on_block, |w, place| w.block(place));
 callback!(on_varied, |w, place| w.vary(place));
@@ -465,6 +553,12 @@ callback!(on_varied, |w, place| w.vary(place));
 pub extern "C" fn on_pop(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
     if let (Some(w), Some(place)) = (watch(), at(with)) {
         w.popped(place, address);
+    }
+}
+
+pub extern "C" fn on_store_arm(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
+    if let (Some(w), Some(place)) = (watch(), at(with)) {
+        w.stored_arm(place, address);
     }
 }
 

@@ -12,6 +12,7 @@ use tailbound_trace::symbols::Symbols;
 
 use crate::log::LogError;
 use crate::look::{self, Block, named};
+use crate::plan::Plan;
 use crate::varied::{Event, Events};
 
 /// Beginnings of the names of functions that a system call is called by.
@@ -90,13 +91,14 @@ pub fn decisive(
     instants: Instants,
     events: &Events,
     symbols: &Symbols,
+    plan: &Plan,
 ) -> Result<Decisive, LogError> {
-    let blocks = look::blocks(log)?;
+    let blocks = look::blocks(log, plan)?;
     let all = || blocks.iter().flatten();
     let at_ns = instants.at_ns;
     let name = |b: &Block| named(symbols, b.address).to_owned();
     let next = all().find(|b| b.t_ns >= at_ns);
-    let before = look::tree(&blocks, 0, next.map_or(at_ns, |b| b.t_ns + 1), symbols);
+    let before = look::tree(&blocks, 0, next.map_or(at_ns, |b| b.t_ns + 1), symbols, plan);
     let under_way: Vec<String> = before.under_way().into_iter().map(str::to_owned).collect();
     let call = under_way.iter().find_map(|f| system_call(f));
     let from = instants.open_ns.unwrap_or(at_ns);
@@ -133,7 +135,7 @@ pub fn decisive(
         function: next.map_or_else(|| "unknown".to_owned(), name),
         under_way,
         is_exact,
-        tree: look::tree(&blocks, at_ns, instants.user_ns, symbols).lines(),
+        tree: look::tree(&blocks, at_ns, instants.user_ns, symbols, plan).lines(),
     })
 }
 
@@ -145,6 +147,7 @@ fn system_call(function: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Guest, X86_64_SYMBOLS as SYMBOLS};
     use crate::record::{self, LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, kind, status};
 
     const ENTRY: u64 = 0xffff_ffff_8100_0000;
@@ -170,6 +173,10 @@ mod tests {
         bytes
     }
 
+    fn plan() -> Plan {
+        Plan::of(SYMBOLS, Guest::X86_64).unwrap()
+    }
+
     fn symbols() -> Symbols {
         Symbols::parse(&format!(
             "{ENTRY:x} T entry_SYSCALL_64\n{CALL:x} T __x64_sys_munmap\n{WORK:x} t free_pages\n"
@@ -183,7 +190,7 @@ mod tests {
         let events =
             Events { all: vec![(110, Event::Call(ENTRY))], thread: Some("hackbench".to_owned()) };
         let instants = Instants { open_ns: Some(104), at_ns: 110, user_ns: 500 };
-        let found = decisive(&log(&blocks)[..], instants, &events, &symbols()).unwrap();
+        let found = decisive(&log(&blocks)[..], instants, &events, &symbols(), &plan()).unwrap();
         assert_eq!(found.what, What::Called(Some("munmap".to_owned())));
         assert_eq!((found.function.as_str(), found.is_exact), ("entry_SYSCALL_64", true));
         assert_eq!(found.call, None);
@@ -198,7 +205,8 @@ mod tests {
             (140, WORK + 9, 0x4600),
         ];
         let instants = Instants { open_ns: Some(120), at_ns: 140, user_ns: 500 };
-        let found = decisive(&log(&blocks)[..], instants, &Events::default(), &symbols()).unwrap();
+        let found =
+            decisive(&log(&blocks)[..], instants, &Events::default(), &symbols(), &plan()).unwrap();
         assert_eq!(found.what, What::Executed("free_pages".to_owned()));
         assert_eq!((found.call.as_deref(), found.is_exact), (Some("munmap"), false));
         assert_eq!(found.thread, None);

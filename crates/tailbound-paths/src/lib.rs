@@ -27,6 +27,18 @@ pub const PLUGIN_2: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin-2.s
 
 /// The plugin's own parts that can be tested without QEMU.
 #[cfg(test)]
+#[path = "../plugin/arm.rs"]
+#[expect(dead_code, reason = "the plugin uses it")]
+mod arm;
+#[cfg(test)]
+#[path = "../plugin/arm32.rs"]
+#[expect(dead_code, reason = "the plugin uses it")]
+mod arm32;
+#[cfg(test)]
+#[path = "../plugin/arm64.rs"]
+#[expect(dead_code, reason = "the plugin uses it")]
+mod arm64;
+#[cfg(test)]
 #[path = "../plugin/code.rs"]
 #[expect(dead_code, reason = "the plugin uses it")]
 mod code;

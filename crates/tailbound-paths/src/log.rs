@@ -79,6 +79,12 @@ impl<R: Read> Log<R> {
             status::OTHER_RETURN => Err(LogError::Refused(
                 "this kernel returns from interrupts, or wakes threads, in the middle of a block of instructions, where the plugin does not know the registers",
             )),
+            status::UNKNOWN_GUEST => Err(LogError::Refused(
+                "where this kernel keeps its preemption count, or QEMU the processor's state, was not found",
+            )),
+            status::OTHER_ENTRY => Err(LogError::Refused(
+                "this kernel is entered from user mode by vectors whose addresses are not known, as with page tables of its own (kpti=1)",
+            )),
             status::NOT_COUNTED => {
                 Err(LogError::Refused("the plugin watches one CPU, and a whole system"))
             }

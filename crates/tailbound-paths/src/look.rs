@@ -16,7 +16,7 @@ use tailbound_trace::symbols::Symbols;
 
 use crate::log::{Log, LogError, Record};
 use crate::plan::Plan;
-use crate::record::{self, kind};
+use crate::record::{self, kind, state};
 use crate::sections::{self, Section, Sections};
 use crate::theory::{self, Wanted};
 use crate::tree::{Step, Tree};
@@ -59,6 +59,11 @@ pub enum LookError {
         /// Of how many.
         all: usize,
     },
+    /// An interrupt came where it could not.
+    #[error(
+        "{0} timer interrupts were taken where interrupts were seen as disabled: this kernel enables them in a way that is not followed, and nothing can be said of it"
+    )]
+    Disabled(u64),
     /// A timer's function was called before the timer was due.
     #[error("{0} timers were served before they were due: nothing can be said of this run")]
     Early(usize),
@@ -73,6 +78,8 @@ pub struct Samples<'a> {
     pub latencies_ns: &'a [i64],
     /// One instruction.
     pub step_ns: u64,
+    /// Steps of the guest's clock.
+    pub clock_step_ns: i64,
 }
 
 /// A time within a run of which it is to be known what it executed.
@@ -115,6 +122,8 @@ struct Seen {
     before: HashMap<u64, Section>,
     /// Of each wake-up: how long the section lasted that it fell into.
     residual: Vec<u64>,
+    /// Timer interrupts that were taken where interrupts were disabled.
+    disabled: u64,
 }
 
 /// The wake-ups of the measured thread: that one of all threads whose timers were due when the run's were.
@@ -145,7 +154,7 @@ impl Sparse {
         same_bytes: bool,
     ) -> Result<Self, LookError> {
         let wakeups = judged(log, marks, samples)?;
-        let fit = wakeups::fit(&wakeups, samples.latencies_ns)?;
+        let fit = wakeups::fit(&wakeups, samples.latencies_ns, samples.clock_step_ns)?;
         // Due times by QEMU's clock.
         let apart = |w: &WakeUp| w.taken_ns.cast_signed() - fit.on_line(w);
         let apart_ns = wakeups::in_time(wakeups.iter().map(apart).collect());
@@ -156,7 +165,10 @@ impl Sparse {
         }
         let window = (wakeups.first().map_or(0, due), wakeups.last().map_or(0, |w| w.user_ns));
         let dues: Vec<u64> = wakeups.iter().map(due).collect();
-        let seen = read(log, window, &wakeups, &dues, samples.step_ns)?;
+        let seen = read(log, window, &wakeups, &dues, samples.step_ns, marks)?;
+        if seen.disabled > 0 {
+            return Err(LookError::Disabled(seen.disabled));
+        }
         let mut late = wakeups.iter().filter(|w| apart(w) - apart_ns > DELAYED_NS);
         let all = late.clone().count();
         let elsewhere = late.clone().filter(|w| !seen.before.contains_key(&w.taken_ns)).count();
@@ -286,6 +298,7 @@ impl Sparse {
         let wanted = Wanted {
             window: self.window,
             wakeups: &self.waits,
+            guest: plan.guest(),
             schedule: plan.marks().schedule,
             idle_thread: plan.idle_thread(),
             outside: plan.outside(),
@@ -319,10 +332,15 @@ impl Sparse {
     ///
     /// # Errors
     /// [`LookError`]
-    pub fn full(mut self, log: impl Read, symbols: &Symbols) -> Result<PathsRecord, LookError> {
-        let blocks = blocks(log)?;
+    pub fn full(
+        mut self,
+        log: impl Read,
+        symbols: &Symbols,
+        plan: &Plan,
+    ) -> Result<PathsRecord, LookError> {
+        let blocks = blocks(log, plan)?;
         for (from, to, target) in std::mem::take(&mut self.targets) {
-            let lines = tree(&blocks, from, to, symbols).lines();
+            let lines = tree(&blocks, from, to, symbols, plan).lines();
             match target {
                 Target::Section(at) => {
                     if let Some(section) = self.record.sections.get_mut(at) {
@@ -362,13 +380,17 @@ fn read(
     wakeups: &[WakeUp],
     dues: &[u64],
     step_ns: u64,
+    marks: Marks,
 ) -> Result<Seen, LookError> {
     log.seek(SeekFrom::Start(0))?;
     let mut sections = Sections::new(window);
     let (mut before, mut residual) = (HashMap::new(), vec![0; dues.len()]);
     let mut taken = wakeups.iter().map(|w| w.taken_ns).peekable();
-    let mut next = 0;
+    let (mut next, mut disabled) = (0, 0);
     Log::open(&mut *log)?.each(|r| {
+        let timer = r.kind == kind::ENTER && marks.entries.contains(&r.value);
+        let within = r.t_ns >= window.0 && r.t_ns <= window.1;
+        disabled += u64::from(timer && within && r.state & state::INTERRUPTS_OFF != 0);
         sections.add(&r, |kind, s| match kind {
             SectionKind::InterruptsOff => {
                 while taken.next_if(|t| *t < s.to_ns).is_some() {}
@@ -389,7 +411,7 @@ fn read(
             _ => {}
         });
     })?;
-    Ok(Seen { sections, before, residual })
+    Ok(Seen { sections, before, residual, disabled })
 }
 
 /// P(later than x), of the samples and of all instants: what a wake-up takes that fell into no section is as the
@@ -447,28 +469,36 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    fn of(r: &Record) -> Self {
-        let (stack, low) = ((r.value >> 32) as u32, r.value & u64::from(u32::MAX));
-        // The kernel's code lies in the last 2 GiB.
+    /// The kernel's code lies within 2 GiB of `text`.
+    fn of(r: &Record, text: u64) -> Self {
+        let (stack, low) = ((r.value >> 32) as u32, r.value as u32);
         let kernel = r.state & record::block::KERNEL != 0;
-        let address = if kernel { low | u64::from(u32::MAX) << 32 } else { low };
+        let apart = low.wrapping_sub(text as u32).cast_signed();
+        let address =
+            if kernel { text.wrapping_add_signed(i64::from(apart)) } else { u64::from(low) };
         Self { t_ns: r.t_ns, address, stack }
     }
 }
 
 /// All of a log; none where a window begins: what the last one before executed is not known.
-pub(crate) fn blocks(log: impl Read) -> Result<Vec<Option<Block>>, LogError> {
+pub(crate) fn blocks(log: impl Read, plan: &Plan) -> Result<Vec<Option<Block>>, LogError> {
     let mut blocks = Vec::new();
     Log::open(log)?.each(|r| match r.kind {
-        kind::BLOCK => blocks.push(Some(Block::of(&r))),
+        kind::BLOCK => blocks.push(Some(Block::of(&r, plan.text()))),
         kind::WINDOW => blocks.push(None),
         _ => {}
     })?;
     Ok(blocks)
 }
 
-pub(crate) fn tree(blocks: &[Option<Block>], from: u64, to: u64, symbols: &Symbols) -> Tree {
-    let mut tree = Tree::default();
+pub(crate) fn tree(
+    blocks: &[Option<Block>],
+    from: u64,
+    to: u64,
+    symbols: &Symbols,
+    plan: &Plan,
+) -> Tree {
+    let mut tree = Tree::new(plan.guest().calls());
     for pair in blocks.windows(2) {
         let [Some(one), Some(next)] = pair else { continue };
         let (begin, end) = (one.t_ns.max(from), next.t_ns.min(to));
@@ -476,6 +506,7 @@ pub(crate) fn tree(blocks: &[Option<Block>], from: u64, to: u64, symbols: &Symbo
             tree.add(Step {
                 name: named(symbols, one.address),
                 begins: symbols.begins(one.address),
+                enters: plan.enters(one.address),
                 stack: one.stack,
                 ns: (end - begin).cast_signed(),
             });

@@ -11,7 +11,7 @@
 //! ```
 
 /// First word of both files.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"tbpaths1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"tbpaths2");
 
 /// Where the log's records begin.
 pub const LOG_HEAD_BYTES: usize = 4096;
@@ -78,6 +78,8 @@ pub mod point {
     pub const WAKE: u64 = 3;
     /// As [`ENTRY`], of an interrupt or exception: is recorded too.
     pub const ENTER: u64 = 4;
+    /// `__switch_to` of ARM: the next thread is its second argument, of 32 bits its third.
+    pub const SWITCH: u64 = 5;
 }
 
 /// Words of the plan behind MAGIC.
@@ -98,12 +100,24 @@ pub mod plan {
     pub const POINTS: usize = 7;
     /// Number of windows.
     pub const WINDOWS: usize = 8;
+    /// See [`super::guest`].
+    pub const GUEST: usize = 9;
     /// Words before the points.
-    pub const WORDS: usize = 9;
+    pub const WORDS: usize = 10;
     /// Words of a point: begin, end, kind.
     pub const POINT_WORDS: usize = 3;
     /// Words of a window: from, to.
     pub const WINDOW_WORDS: usize = 2;
+}
+
+/// Architecture of the guest.
+pub mod guest {
+    /// 64-bit x86.
+    pub const X86_64: u64 = 0;
+    /// 64-bit ARM.
+    pub const ARM64: u64 = 1;
+    /// 32-bit ARM.
+    pub const ARM32: u64 = 2;
 }
 
 /// What the plugin does.
@@ -134,6 +148,10 @@ pub mod status {
     pub const OTHER_RETURN: u64 = 8;
     /// QEMU does not count instructions, or has several processors.
     pub const NOT_COUNTED: u64 = 7;
+    /// Where QEMU or the kernel keeps what is watched has not been found.
+    pub const UNKNOWN_GUEST: u64 = 9;
+    /// The kernel was entered where the plugin does not look.
+    pub const OTHER_ENTRY: u64 = 10;
 }
 
 /// The first word of a record.

@@ -28,6 +28,7 @@ use tailbound_trace::symbols::Symbols;
 use crate::interrupts::Interrupts;
 use crate::log::{Log, LogError, Record};
 use crate::look::{WakeAndWait, named};
+use crate::plan::Guest;
 use crate::record::{kind, state};
 
 const OFF: u8 = state::INTERRUPTS_OFF | state::PREEMPTION_OFF;
@@ -281,6 +282,8 @@ pub struct Wanted<'a> {
     pub window: (u64, u64),
     /// The measured wake-ups.
     pub wakeups: &'a [WakeAndWait],
+    /// Whose kernel.
+    pub guest: Guest,
     /// The scheduler's address.
     pub schedule: u64,
     /// The idle thread, if its name is known.
@@ -301,10 +304,7 @@ pub fn evidence(
     symbols: &Symbols,
 ) -> Result<Evidence, LogError> {
     log.seek(SeekFrom::Start(0))?;
-    let interrupt = |entry: u64| {
-        let name = named(symbols, entry);
-        !name.starts_with("asm_exc_") || name == "asm_exc_nmi"
-    };
+    let interrupt = |entry: u64| wanted.guest.is_interrupt(entry, named(symbols, entry));
     let mut all = Stretches {
         interrupts: Interrupts::new(wanted.schedule, interrupt),
         schedule: wanted.schedule,
@@ -517,6 +517,7 @@ mod tests {
         let wanted = Wanted {
             window: (50, 1000),
             wakeups: &[wakeup],
+            guest: Guest::X86_64,
             schedule: SCHEDULE,
             idle_thread: IDLE,
             outside: [Some(DEADLINE), None, None],

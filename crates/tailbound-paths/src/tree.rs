@@ -6,26 +6,28 @@
 //! that go somewhere by a return, and tables that fill the processor's stack of return addresses are all the same. A thread, an interrupt and
 //! soft interrupts have a stack each; coming back to one finds its functions again. A function that had begun before is
 //! what called all that its stack has seen.
+//! Where a call leaves its return address in a register (ARM), the stack ends where it did when the function that was called begins:
+//! that one is over when another one goes on in its middle.
 
 use std::collections::BTreeMap;
 
 use tailbound_core::paths::TreeLine;
 
+use crate::plan::Calls;
+
 /// Lines that are shorter than this share of the whole are left out.
 const LEAST_SHARE: i64 = 50;
 /// Deepest line.
 const DEPTH_MAX: u16 = 24;
-/// Stacks of the kernel begin at multiples of this, and are no longer.
-const STACK_BYTES: u32 = 1 << 14;
 /// A function that had begun before: no return of the stack ends it but one to another function.
 const BEFORE: u32 = u32::MAX;
-/// Changes from one thread's stack to another's.
-const SWITCH: &str = "__switch_to_asm";
 
 /// A function called from one place.
 #[derive(Debug, Default)]
 struct Node {
     name: String,
+    /// The stack that it was called on.
+    stack: u32,
     calls: u64,
     own_ns: i64,
     below: Vec<usize>,
@@ -43,9 +45,10 @@ struct Frame {
 #[derive(Clone, Debug, Default)]
 struct Stack {
     frames: Vec<Frame>,
-    /// What its first function belongs to, and how many others did before.
+    /// Which one.
+    of: u32,
+    /// What its first function belongs to.
     above: usize,
-    before: usize,
 }
 
 /// A block as a tree sees it.
@@ -55,6 +58,8 @@ pub struct Step<'a> {
     pub name: &'a str,
     /// It is where the function begins.
     pub begins: bool,
+    /// An interrupt or exception enters there.
+    pub enters: bool,
     /// Where the stack ends.
     pub stack: u32,
     /// How long it took.
@@ -64,6 +69,7 @@ pub struct Step<'a> {
 /// See the module.
 #[derive(Debug)]
 pub struct Tree {
+    calls: Calls,
     nodes: Vec<Node>,
     stacks: BTreeMap<u32, Stack>,
     /// Which stack is in use, and the node of the block before.
@@ -72,9 +78,12 @@ pub struct Tree {
     switched: bool,
 }
 
-impl Default for Tree {
-    fn default() -> Self {
+impl Tree {
+    /// Empty.
+    #[must_use]
+    pub fn new(calls: Calls) -> Self {
         Self {
+            calls,
             nodes: vec![Node::default()],
             stacks: BTreeMap::new(),
             now: None,
@@ -82,9 +91,7 @@ impl Default for Tree {
             switched: false,
         }
     }
-}
 
-impl Tree {
     fn name(&self, at: usize) -> &str {
         self.nodes.get(at).map_or("", |n| n.name.as_str())
     }
@@ -93,12 +100,12 @@ impl Tree {
         self.nodes.get(at).map_or(&[], |n| &n.below)
     }
 
-    /// A call of `name` in `above`: its node.
-    fn enter(&mut self, above: usize, name: &str) -> usize {
+    /// A call of `name` in `above`, on this stack: its node.
+    fn enter(&mut self, above: usize, stack: u32, name: &str) -> usize {
         let there = self.below(above).iter().copied().find(|at| self.name(*at) == name);
         let at = there.unwrap_or_else(|| {
             let at = self.nodes.len();
-            self.nodes.push(Node { name: name.to_owned(), ..Node::default() });
+            self.nodes.push(Node { name: name.to_owned(), stack, ..Node::default() });
             if let Some(node) = self.nodes.get_mut(above) {
                 node.below.push(at);
             }
@@ -113,35 +120,52 @@ impl Tree {
     /// `name` called all that the stack has seen: its node.
     fn around(&mut self, stack: &Stack, name: &str) -> usize {
         let at = self.nodes.len();
-        let Some(above) = self.nodes.get_mut(stack.above) else { return 0 };
-        let below = above.below.split_off(stack.before.min(above.below.len()));
-        above.below.push(at);
-        self.nodes.push(Node { name: name.to_owned(), calls: 1, own_ns: 0, below });
+        // What other threads did meanwhile stays where it is.
+        let all = self.below(stack.above).to_vec();
+        let own = |at: &usize| self.nodes.get(*at).is_some_and(|n| n.stack == stack.of);
+        let (below, mut rest): (Vec<usize>, Vec<usize>) = all.into_iter().partition(own);
+        rest.push(at);
+        if let Some(above) = self.nodes.get_mut(stack.above) {
+            above.below = rest;
+        }
+        let name = name.to_owned();
+        self.nodes.push(Node { name, stack: stack.of, calls: 1, own_ns: 0, below });
         at
     }
 
     /// The next block.
     pub fn add(&mut self, step: Step<'_>) {
-        let of = step.stack / STACK_BYTES;
+        // Nothing lies on an empty stack: it ends where the next one begins.
+        let of = step.stack.wrapping_sub(1) / self.calls.stack_bytes.max(1);
         let mut stack = self.stacks.remove(&of).unwrap_or_else(|| {
             // An interrupt's or a call's own stack belongs to what went over to it; a thread's to nobody.
             let above = if self.switched || self.now.is_none() { 0 } else { self.last };
-            Stack { frames: Vec::new(), above, before: self.below(above).len() }
+            Stack { frames: Vec::new(), of, above }
         });
+        if step.enters && self.now != Some(of) {
+            // From user mode: what the stack has seen is over.
+            stack.frames.clear();
+        }
         self.switched = self.switched && self.now == Some(of);
-        while stack.frames.last().is_some_and(|f| f.stack < step.stack) {
+        while stack.frames.last().is_some_and(|f| self.is_over(*f, step)) {
             stack.frames.pop();
         }
         let on_top = stack.frames.last().copied();
         let named = |tree: &Self, f: Frame| tree.name(f.node) == step.name;
         let node = match on_top {
             Some(top) if named(self, top) && !(step.begins && step.stack < top.stack) => top.node,
+            // Into whatever was there, even before it stored anything.
+            Some(top) if step.enters => {
+                let node = self.enter(top.node, of, step.name);
+                stack.frames.push(Frame { node, stack: step.stack });
+                node
+            }
             // A part of a function that lies elsewhere is over.
             Some(top) if !step.begins && self.goes_back(&mut stack, step.name, top) => {
                 stack.frames.last().map_or(0, |f| f.node)
             }
             Some(top) if step.stack < top.stack && (top.stack != BEFORE || step.begins) => {
-                let node = self.enter(top.node, step.name);
+                let node = self.enter(top.node, of, step.name);
                 stack.frames.push(Frame { node, stack: step.stack });
                 node
             }
@@ -149,12 +173,12 @@ impl Tree {
             Some(top) if top.stack != BEFORE => {
                 stack.frames.pop();
                 let above = stack.frames.last().map_or(stack.above, |f| f.node);
-                let node = self.enter(above, step.name);
+                let node = self.enter(above, of, step.name);
                 stack.frames.push(Frame { node, stack: top.stack });
                 node
             }
-            _ if step.begins => {
-                let node = self.enter(stack.above, step.name);
+            _ if step.begins || step.enters => {
+                let node = self.enter(stack.above, of, step.name);
                 stack.frames = vec![Frame { node, stack: step.stack }];
                 node
             }
@@ -167,10 +191,20 @@ impl Tree {
         self.stacks.insert(of, stack);
         self.now = Some(of);
         self.last = node;
-        self.switched |= step.name == SWITCH;
+        // It goes on behind its middle with the other thread's.
+        self.switched |= step.begins && step.name == self.calls.switch;
         if let Some(node) = self.nodes.get_mut(node) {
             node.own_ns += step.ns;
         }
+    }
+
+    /// Is the function of the top frame over when this step comes?
+    fn is_over(&self, top: Frame, step: Step<'_>) -> bool {
+        let same = self.name(top.node) == step.name;
+        let returned = !self.calls.push && top.stack == step.stack && top.stack != BEFORE;
+        // Another entry into the same vectors at the same stack: the one before is long over.
+        top.stack < step.stack
+            || (returned && (if step.enters { same } else { !step.begins && !same }))
     }
 
     /// Is `name` the function below the top, and the top a part of it (`.cold`), or a thunk? Then the top is over.
@@ -229,13 +263,53 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Guest;
+
+    const SWITCH: &str = "__switch_to_asm";
 
     fn lines(steps: &[(&str, bool, u32, i64)]) -> Vec<(u16, String, i64, i64)> {
-        let mut tree = Tree::default();
+        told(Tree::new(Guest::X86_64.calls()), steps)
+    }
+
+    fn told(mut tree: Tree, steps: &[(&str, bool, u32, i64)]) -> Vec<(u16, String, i64, i64)> {
         for &(name, begins, stack, ns) in steps {
-            tree.add(Step { name, begins, stack: 0x4000 + stack, ns });
+            let enters = name == "vectors";
+            tree.add(Step { name, begins, enters, stack: 0x4000 + stack, ns });
         }
         tree.lines().into_iter().map(|l| (l.depth, l.name, l.total_ns, l.own_ns)).collect()
+    }
+
+    #[test]
+    fn where_calls_leave_the_stack_alone_a_return_is_seen_by_the_function() {
+        let found = told(
+            Tree::new(Guest::Arm64.calls()),
+            &[
+                ("a", true, 800, 10),
+                // The stack of a is 64 bytes longer when it calls b, which calls nothing.
+                ("b", true, 736, 20),
+                ("a", false, 736, 10),
+                // b again, interrupted before it stored anything, and another one goes on in its place.
+                ("b", true, 736, 20),
+                ("vectors", false, 736, 5),
+                ("el1_irq", true, 600, 15),
+                ("b", false, 736, 20),
+                ("c", true, 736, 25),
+                ("a", false, 736, 10),
+                // Of a function that had begun before.
+                ("outer", false, 800, 7),
+            ],
+        );
+        assert_eq!(
+            found,
+            [
+                line(0, "outer", 142, 7),
+                line(1, "a", 135, 30),
+                line(2, "b", 80, 60),
+                line(3, "vectors", 20, 5),
+                line(4, "el1_irq", 15, 15),
+                line(2, "c", 25, 25),
+            ]
+        );
     }
 
     fn line(depth: u16, name: &str, total_ns: i64, own_ns: i64) -> (u16, String, i64, i64) {
@@ -281,6 +355,45 @@ mod tests {
             ("a", false, 800, 10),
         ]);
         assert_eq!(found, [line(0, "a", 54, 20), line(1, "b", 30, 30), line(1, "thunk", 4, 4)]);
+    }
+
+    #[test]
+    fn what_another_thread_did_meanwhile_is_its_own() {
+        let found = told(
+            Tree::new(Guest::Arm64.calls()),
+            &[
+                ("holds_lock", false, 800, 10),
+                ("__schedule", true, 700, 10),
+                ("cpu_switch_to", true, 650, 5),
+                // The other thread's stack; its first functions had begun before.
+                ("cpu_switch_to", false, 0x4000 + 650, 5),
+                ("__schedule", false, 0x4000 + 700, 10),
+                // A stack of interrupts, empty: its end is the next one's begin.
+                ("vectors", false, 0x4000 + 690, 1),
+                ("irq", true, 0x8000 + 0x4000, 7),
+                ("waits", false, 0x4000 + 900, 20),
+                ("__schedule", true, 0x4000 + 700, 10),
+                ("cpu_switch_to", true, 0x4000 + 650, 5),
+                ("cpu_switch_to", false, 650, 5),
+                ("__schedule", false, 690, 5),
+                // It goes back to what had begun before.
+                ("outer", false, 900, 7),
+            ],
+        );
+        assert_eq!(
+            found,
+            [
+                line(0, "waits", 58, 20),
+                line(1, "__schedule", 38, 20),
+                line(2, "cpu_switch_to", 10, 10),
+                line(2, "vectors", 8, 1),
+                line(3, "irq", 7, 7),
+                line(0, "outer", 42, 7),
+                line(1, "holds_lock", 35, 10),
+                line(2, "__schedule", 25, 15),
+                line(3, "cpu_switch_to", 10, 10),
+            ]
+        );
     }
 
     #[test]

@@ -11,11 +11,14 @@
 use crate::log::Record;
 use crate::record::{kind, state};
 
+/// Most entries by which a timer's interrupt may come.
+pub const ENTRIES: usize = 16;
+
 /// Addresses that a chain is told by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Entry of the timer's interrupt.
-    pub entry: u64,
+    /// Entries of the timer's interrupt; unused places are 0.
+    pub entries: [u64; ENTRIES],
     /// `hrtimer_interrupt`
     pub interrupt: u64,
     /// `__schedule`
@@ -111,7 +114,7 @@ impl WakeUps {
     pub fn add(&mut self, r: &Record) {
         match r.kind {
             kind::STATE => {
-                if r.value == self.marks.entry {
+                if self.marks.entries.contains(&r.value) {
                     self.taken_ns = r.t_ns;
                     self.interrupt_ns = r.t_ns;
                 }
@@ -248,11 +251,12 @@ pub enum FitError {
 }
 
 /// Is every sample the time from due to user mode, by one line? An interrupt that came before the thread had read its
-/// clock is in the sample, with its whole length. Both clocks tell whole ns: 1 ns more or less is the same.
+/// clock is in the sample, with its whole length. The guest's clock advances in steps of `step_ns`: as much more or less
+/// is the same.
 ///
 /// # Errors
 /// [`FitError`]
-pub fn fit(wakeups: &[WakeUp], samples_ns: &[i64]) -> Result<Fit, FitError> {
+pub fn fit(wakeups: &[WakeUp], samples_ns: &[i64], step_ns: i64) -> Result<Fit, FitError> {
     let (Some(first), true) = (wakeups.first(), wakeups.len() == samples_ns.len()) else {
         return Err(FitError::Numbers(wakeups.len(), samples_ns.len()));
     };
@@ -270,7 +274,7 @@ pub fn fit(wakeups: &[WakeUp], samples_ns: &[i64]) -> Result<Fit, FitError> {
     let constant_ns = level.get(level.len() / 2).copied().unwrap_or(0);
     let other = |(w, (x, y)): &(&WakeUp, &(i64, i64))| {
         let off = y - drifted(drift, *x) - constant_ns;
-        off.abs() > 1 && off.saturating_add_unsigned(w.away_ns).abs() > 1
+        off.abs() > step_ns && off.saturating_add_unsigned(w.away_ns).abs() > step_ns
     };
     match wakeups.iter().zip(&points).filter(other).count() {
         0 => Ok(Fit { constant_ns, drift, first_ns: first.due_ns, samples: samples_ns.len() }),
@@ -299,7 +303,9 @@ mod tests {
 
     /// One wake-up of thread 7, due at 100 by a clock that is 1000 behind.
     fn chain() -> WakeUps {
-        let marks = Marks { entry: 0xe, interrupt: 0x1, schedule: 0x5 };
+        let mut entries = [0; ENTRIES];
+        entries[0] = 0xe;
+        let marks = Marks { entries, interrupt: 0x1, schedule: 0x5 };
         let mut all = WakeUps::new(marks);
         for r in [
             record(1105, kind::STATE, state::INTERRUPTS_OFF, 0xe),
@@ -353,7 +359,7 @@ mod tests {
             ..one
         };
         let all: Vec<WakeUp> = (0..100).map(later).collect();
-        let fit = fit(&all, &[70; 100]).unwrap();
+        let fit = fit(&all, &[70; 100], 1).unwrap();
         assert_eq!((fit.constant_ns, fit.drift_ppb()), (990, -1000));
         assert_eq!(fit.on_line(&all[50]), 100 + 50 * 999_999);
     }
@@ -361,10 +367,10 @@ mod tests {
     #[test]
     fn a_sample_has_the_constant_with_or_without_an_interrupt() {
         let w = chain().all.pop().unwrap();
-        assert_eq!(fit(&[w, w], &[70, 70]).unwrap().constant_ns, 990);
+        assert_eq!(fit(&[w, w], &[70, 70], 1).unwrap().constant_ns, 990);
         // Two of three were interrupted later than they read their clock.
-        assert_eq!(fit(&[w, w, w], &[70, 70, 100]).unwrap().constant_ns, 990);
-        assert_eq!(fit(&[w, w, w], &[70, 70, 90]), Err(FitError::NotConstant(1, 3)));
-        assert_eq!(fit(&[w], &[]), Err(FitError::Numbers(1, 0)));
+        assert_eq!(fit(&[w, w, w], &[70, 70, 100], 1).unwrap().constant_ns, 990);
+        assert_eq!(fit(&[w, w, w], &[70, 70, 90], 1), Err(FitError::NotConstant(1, 3)));
+        assert_eq!(fit(&[w], &[], 1), Err(FitError::Numbers(1, 0)));
     }
 }

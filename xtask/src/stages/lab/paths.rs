@@ -12,59 +12,13 @@ use super::{Lab, RT};
 /// A mean section is shorter than the longest, which is far below this.
 const LONGEST_NS: i64 = 100_000;
 const OUT: &str = "paths.jsonl";
+/// The boot option that an ARM kernel's paths ask for.
+const STACK_OFFSET: &str = "randomize_kstack_offset=off";
 
 impl Lab {
     /// Stock kernels take longer to say the same.
     pub(super) fn paths(&self) -> anyhow::Result<()> {
-        let words = [
-            "lab", "run", "--paths", "--quiet", "--json", "-k", RT, "-i", "1ms", "-D", "300ms",
-            "--force", "-o", OUT,
-        ];
-        let text = self.answers(&words, 0)?;
-        let whole: Value = serde_json::from_str(&text).context("no JSON")?;
-        let answer = whole.get("paths").context("no paths in the answer")?;
-        let at = |path: &str| answer.pointer(path).cloned().unwrap_or_default();
-        ensure!(at("/schema") == "tailbound-paths/1", "{}", at("/schema"));
-        ensure!(
-            at("/checks/same_bytes") == true && at("/checks/samples") == 300,
-            "{}",
-            at("/checks")
-        );
-        let array = |path: &str| at(path).as_array().cloned().unwrap_or_default();
-        let number =
-            |v: &Value, name: &str| v.get(name).and_then(Value::as_i64).unwrap_or(i64::MIN);
-        let wakeups = array("/wakeups");
-        ensure!(wakeups.len() == 5, "{} wake-ups", wakeups.len());
-        for w in &wakeups {
-            let legs = w.get("legs").and_then(Value::as_array).context("no legs")?;
-            let sum: i64 = legs.iter().map(|leg| number(leg, "ns")).sum();
-            ensure!(sum == number(w, "latency_ns"), "the legs are not the latency: {w}");
-            ensure!(legs.iter().all(|leg| number(leg, "ns") >= 0), "a negative leg: {w}");
-            // What it executed lies between due time and user mode: all but the last leg.
-            let tree = w.get("tree").and_then(Value::as_array).context("no tree")?;
-            let outer = tree.iter().filter(|l| number(l, "depth") == 0);
-            let told: i64 = outer.map(|l| number(l, "total_ns")).sum();
-            let whole = sum - legs.last().map_or(0, |leg| number(leg, "ns"));
-            ensure!(
-                told <= whole && told * 10 >= whole * 9,
-                "{told} of {whole} ns in the tree: {w}"
-            );
-        }
-        for s in array("/sections") {
-            let (mean, longest) = (number(&s, "mean_ns"), number(&s, "longest_ns"));
-            ensure!(mean <= longest && longest < LONGEST_NS, "{s}");
-            let named = |name: &str| {
-                s.get(name).and_then(Value::as_str).is_some_and(|n| !n.starts_with("a function"))
-            };
-            ensure!(named("from") && named("to"), "{s}");
-        }
-        let shares = array("/curve");
-        let falls = shares.windows(2).all(|pair| {
-            let share =
-                |v: Option<&Value>| v.and_then(|p| p.get("instants")).and_then(Value::as_f64);
-            share(pair.first()) >= share(pair.last())
-        });
-        ensure!(falls && shares.len() > 10, "the curve does not fall");
+        self.paths_of(RT, OUT, &[])?;
         self.answers(&["lab", "repeat", "--quiet", OUT], 0)?;
         self.matrix_of_paths()
     }
@@ -80,4 +34,80 @@ impl Lab {
         ensure!(page.contains("Longest sections of the kernel"), "not in the report");
         Ok(())
     }
+
+    /// The same of a 64-bit ARM kernel; what it tells of its latest wake-ups helps against them.
+    pub(super) fn paths_on_board(
+        &self,
+        arch: &str,
+        kernel: &str,
+        program: &str,
+    ) -> anyhow::Result<()> {
+        let board = ["--arch", arch, "--guest", program];
+        let with = self.paths_of(kernel, "paths-arm64.jsonl", &board)?;
+        let remedies = with.pointer("/remedies").cloned().unwrap_or_default();
+        ensure!(remedies.to_string().contains(STACK_OFFSET), "no remedy: {remedies}");
+        let off = [&board[..], &["--append", STACK_OFFSET]].concat();
+        let without = self.paths_of(kernel, "paths-arm64-off.jsonl", &off)?;
+        let latest = |of: &Value| of.pointer("/wakeups/0/latency_ns").and_then(Value::as_i64);
+        let (with, without) = (latest(&with).context("none")?, latest(&without).context("none")?);
+        ensure!(without * 3 < with * 2, "{with} ns, without the offset {without} ns");
+        Ok(())
+    }
+
+    /// One watched run that is kept in `out`; what is told of it, once it adds up.
+    fn paths_of(&self, kernel: &str, out: &str, more: &[&str]) -> anyhow::Result<Value> {
+        let words = [
+            "lab", "run", "--paths", "--quiet", "--json", "-k", kernel, "-i", "1ms", "-D", "300ms",
+            "--force", "-o", out,
+        ];
+        let text = self.answers(&[&words, more].concat(), 0)?;
+        let whole: Value = serde_json::from_str(&text).context("no JSON")?;
+        let answer = whole.get("paths").context("no paths in the answer")?;
+        adds_up(answer)?;
+        Ok(answer.clone())
+    }
+}
+
+/// What is told must be whole, and its parts what they are parts of.
+fn adds_up(answer: &Value) -> anyhow::Result<()> {
+    let at = |path: &str| answer.pointer(path).cloned().unwrap_or_default();
+    let array = |path: &str| at(path).as_array().cloned().unwrap_or_default();
+    ensure!(at("/schema") == "tailbound-paths/1", "{}", at("/schema"));
+    ensure!(at("/checks/same_bytes") == true && at("/checks/samples") == 300, "{}", at("/checks"));
+    let wakeups = array("/wakeups");
+    ensure!(wakeups.len() == 5, "{} wake-ups", wakeups.len());
+    wakeups.iter().try_for_each(wakeup)?;
+    for s in array("/sections") {
+        let (mean, longest) = (number(&s, "mean_ns"), number(&s, "longest_ns"));
+        ensure!(mean <= longest && longest < LONGEST_NS, "{s}");
+        let named = |name: &str| {
+            s.get(name).and_then(Value::as_str).is_some_and(|n| !n.starts_with("a function"))
+        };
+        ensure!(named("from") && named("to"), "{s}");
+    }
+    let shares = array("/curve");
+    let falls = shares.windows(2).all(|pair| {
+        let share = |v: Option<&Value>| v.and_then(|p| p.get("instants")).and_then(Value::as_f64);
+        share(pair.first()) >= share(pair.last())
+    });
+    ensure!(falls && shares.len() > 10, "the curve does not fall");
+    Ok(())
+}
+
+fn number(v: &Value, name: &str) -> i64 {
+    v.get(name).and_then(Value::as_i64).unwrap_or(i64::MIN)
+}
+
+fn wakeup(w: &Value) -> anyhow::Result<()> {
+    let legs = w.get("legs").and_then(Value::as_array).context("no legs")?;
+    let sum: i64 = legs.iter().map(|leg| number(leg, "ns")).sum();
+    ensure!(sum == number(w, "latency_ns"), "the legs are not the latency: {w}");
+    ensure!(legs.iter().all(|leg| number(leg, "ns") >= 0), "a negative leg: {w}");
+    // What it executed lies between due time and user mode: all but the last leg.
+    let tree = w.get("tree").and_then(Value::as_array).context("no tree")?;
+    let outer = tree.iter().filter(|l| number(l, "depth") == 0);
+    let told: i64 = outer.map(|l| number(l, "total_ns")).sum();
+    let whole = sum - legs.last().map_or(0, |leg| number(leg, "ns"));
+    ensure!(told <= whole && told * 10 >= whole * 9, "{told} of {whole} ns in the tree: {w}");
+    Ok(())
 }

@@ -110,7 +110,8 @@ impl<'a> Guests<'a> {
         let none = Candidate { loads: Vec::new(), interval_ns: 250_000, seed: 1 };
         let cell = self.cell(&none)?;
         let symbols = paths::symbols(&cell, &means, &mut hear)?;
-        let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
+        let guest = paths::guest(cell.kernel.arch);
+        let plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?;
         let prepared = self.base.with_job(&cell)?;
         let plain = run::prepared(&prepared, &means, &mut hear)?;
         let (watched, _log) = paths::prepared_watched(&prepared, &means, &plan, &mut hear)?;
@@ -169,6 +170,7 @@ fn figures(
         start_ns: start(&made.run).map_err(cannot)?,
         latencies_ns: &latencies_ns,
         step_ns: 1 << prepared.record.shift,
+        clock_step_ns: watch.plan.guest().clock_step_ns(),
     };
     match Sparse::of(&mut log, watch.plan.marks(), &watch.symbols, samples, true) {
         Err(e) => figures.unwatched = Some(e.to_string()),

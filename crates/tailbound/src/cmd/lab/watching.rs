@@ -76,7 +76,8 @@ fn watch_as(
     paths::possible(cell.kernel.arch, cell.kvm, cell.smp)?;
     let means = &bench.means(emulator);
     let symbols = paths::symbols(cell, means, progress)?;
-    let plan = Plan::of(&symbols).map_err(Failure::cannot)?;
+    let guest = paths::guest(cell.kernel.arch);
+    let plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?;
     let prepared = cell.prepare(emulator)?;
     let plain = run::prepared(&prepared, means, progress)?;
     let (sparse, mut log) = paths::prepared_watched(&prepared, means, &plan, progress)?;
@@ -92,6 +93,7 @@ fn watch_as(
         start_ns: start(&plain.run)?,
         latencies_ns: &latencies_ns,
         step_ns: 1 << cell.shift,
+        clock_step_ns: guest.clock_step_ns(),
     };
     let mut found =
         Sparse::of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
@@ -110,7 +112,7 @@ fn watch_as(
     } else {
         let plan = plan.full(&found.windows());
         let (full, log) = paths::prepared_watched(&prepared, means, &plan, progress)?;
-        let record = found.full(BufReader::new(log), &names).map_err(Failure::cannot)?;
+        let record = found.full(BufReader::new(log), &names, &plan).map_err(Failure::cannot)?;
         (record, cells::cost(&full.cost))
     };
     let costs = json!({

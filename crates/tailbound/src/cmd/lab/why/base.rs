@@ -8,7 +8,7 @@ use std::path::Path;
 
 use tailbound_core::Run;
 use tailbound_lab::vary::{self, Rewound};
-use tailbound_lab::{LabError, Means, Prepared, Target, paths, repeat};
+use tailbound_lab::{Arch, LabError, Means, Prepared, Target, paths, repeat};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_paths::varied::{Sample, Variation, Varies};
@@ -60,6 +60,11 @@ pub(super) fn run(path: &Path) -> Result<Given, Failure> {
         return Err(Failure::usage(format!("{shown} was not made in the lab")));
     };
     let arch = record.arch.parse().map_err(Failure::usage)?;
+    if arch != Arch::X86_64 {
+        return Err(Failure::cannot(format!(
+            "{shown} is of {arch}: only runs of x86-64 guests can be varied from an instant on"
+        )));
+    }
     paths::possible(arch, record.accelerator == "kvm", record.smp)?;
     if run.raw.is_empty() {
         return Err(Failure::usage(format!(
@@ -97,7 +102,8 @@ impl<'a> Base<'a> {
                 bench.hear();
             };
             let kallsyms = paths::symbols(&cell, &means, progress)?;
-            let plan = Plan::of(&kallsyms).map_err(Failure::cannot)?;
+            let plan =
+                Plan::of(&kallsyms, paths::guest(cell.kernel.arch)).map_err(Failure::cannot)?;
             let (made, log) = paths::prepared_watched(&prepared, &means, &plan, progress)?;
             (kallsyms, plan, made, log)
         };
@@ -116,6 +122,7 @@ impl<'a> Base<'a> {
             start_ns: start(&now)?,
             latencies_ns: &latencies_ns,
             step_ns: 1 << cell.shift,
+            clock_step_ns: plan.guest().clock_step_ns(),
         };
         let found =
             Sparse::of(&mut log, plan.marks(), &symbols, samples, true).map_err(Failure::cannot)?;

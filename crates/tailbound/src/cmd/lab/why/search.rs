@@ -281,7 +281,7 @@ impl Search<'_> {
         variation.log_from_ns = 0;
         let log = base.varied(&full, &variation)?;
         let log = std::io::BufReader::new(log);
-        let decisive = decisive::decisive(log, instants, &events, &base.symbols);
+        let decisive = decisive::decisive(log, instants, &events, &base.symbols, &base.plan);
         Ok((events, decisive.map_err(failed)?))
     }
 

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The plan: what the plugin is to watch in one kernel, from the kernel's symbols.
+//!
+//! Context: SETUP. Units: bytes, addresses of the guest.
+//! Source: Linux kernel/time/hrtimer.c, include/linux/hrtimer.h; proc_kallsyms(5).
+
+mod arm32;
+mod arm64;
+mod x86_64;
+
+#[cfg(test)]
+pub(crate) use x86_64::tests::OLD as X86_64_SYMBOLS;
+
+use crate::record::{MAGIC, guest, mode, plan, point};
+use crate::theory::OUTSIDE;
+use crate::wakeups::Marks;
+
+/// Why a kernel cannot be watched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A symbol is missing.
+    #[error("the kernel's symbols (/proc/kallsyms) have no {0}")]
+    Lacking(&'static str),
+    /// It restores the flag of interrupts by popf.
+    #[error(
+        "this kernel restores the flag of interrupts by popf, as x86-64 kernels before 5.12 do, and where it is restored was not followed reliably: use a later one"
+    )]
+    RestoresByPopf,
+}
+
+/// Whose kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guest {
+    /// 64-bit x86.
+    X86_64,
+    /// 64-bit ARM.
+    Arm64,
+    /// 32-bit ARM.
+    Arm32,
+}
+
+/// How calls and stacks are.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls {
+    /// A call leaves where it returns to on the stack. Else in a register, and only what is called may store it.
+    pub push: bool,
+    /// Stacks begin at multiples of this, and are no longer.
+    pub stack_bytes: u32,
+    /// Changes from one thread's stack to another's.
+    pub switch: &'static str,
+}
+
+impl Guest {
+    /// Steps in which its clock advances under QEMU: on ARM a counter of 62.5 MHz.
+    #[must_use]
+    pub fn clock_step_ns(self) -> i64 {
+        match self {
+            Self::X86_64 => 1,
+            Self::Arm64 | Self::Arm32 => 16,
+        }
+    }
+
+    /// Is what enters at `entry`, in the function of this name, an interrupt? Else it is an exception or a call.
+    #[must_use]
+    pub fn is_interrupt(self, entry: u64, name: &str) -> bool {
+        match self {
+            Self::X86_64 => !name.starts_with("asm_exc_") || name == "asm_exc_nmi",
+            Self::Arm64 => arm64::is_interrupt(entry),
+            Self::Arm32 => arm32::is_interrupt(entry),
+        }
+    }
+
+    /// How its calls and stacks are.
+    #[must_use]
+    pub fn calls(self) -> Calls {
+        match self {
+            Self::X86_64 => Calls { push: true, stack_bytes: 1 << 14, switch: "__switch_to_asm" },
+            Self::Arm64 => Calls { push: false, stack_bytes: 1 << 14, switch: "cpu_switch_to" },
+            Self::Arm32 => Calls { push: false, stack_bytes: 1 << 13, switch: "__switch_to" },
+        }
+    }
+
+    /// The text of /proc/kallsyms with addresses as the plugin tells them: those of a kernel have their upper bit set.
+    #[must_use]
+    pub fn told(self, kallsyms: String) -> String {
+        if self == Self::Arm32 { arm32::lifted(&kallsyms) } else { kallsyms }
+    }
+
+    /// Bytes from a timer to its time, and to its thread.
+    fn timer(self) -> (u64, u64) {
+        match self {
+            Self::X86_64 | Self::Arm64 => (24, 64),
+            Self::Arm32 => (16, 48),
+        }
+    }
+
+    fn word(self) -> u64 {
+        match self {
+            Self::X86_64 => guest::X86_64,
+            Self::Arm64 => guest::ARM64,
+            Self::Arm32 => guest::ARM32,
+        }
+    }
+}
+
+/// One symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Symbol<'a> {
+    address: u64,
+    name: &'a str,
+}
+
+const WAKE: &str = "hrtimer_wakeup";
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    guest: Guest,
+    mode: u64,
+    offset_at: u64,
+    count: u64,
+    current: u64,
+    marks: Marks,
+    idle_thread: u64,
+    outside: [Option<u64>; OUTSIDE.len()],
+    points: Vec<(u64, u64, u64)>,
+    windows: Vec<(u64, u64)>,
+}
+
+/// What architectures differ in.
+struct Own {
+    /// Entries of the timer's interrupt.
+    entries: Vec<u64>,
+    /// See [`plan`].
+    offset_at: u64,
+    count: u64,
+    current: u64,
+    /// Entries into the kernel, and others.
+    points: Vec<(u64, u64, u64)>,
+}
+
+impl Plan {
+    /// From the text of /proc/kallsyms.
+    ///
+    /// # Errors
+    /// [`PlanError`]
+    pub fn of(kallsyms: &str, guest: Guest) -> Result<Self, PlanError> {
+        let symbols = Symbols::of(kallsyms);
+        let own = match guest {
+            Guest::X86_64 => x86_64::own(&symbols)?,
+            Guest::Arm64 => arm64::own(&symbols)?,
+            Guest::Arm32 => arm32::own(&symbols)?,
+        };
+        let mut marks = Marks {
+            interrupt: symbols.needed("hrtimer_interrupt")?,
+            schedule: symbols.needed("__schedule")?,
+            ..Marks::default()
+        };
+        marks.entries.iter_mut().zip(own.entries).for_each(|(place, entry)| *place = entry);
+        let outside = OUTSIDE.map(|(_, function, _)| symbols.named(function));
+        let mut points = own.points;
+        points.push(one(symbols.needed(WAKE)?, point::WAKE));
+        points.extend([marks.interrupt, marks.schedule].map(|at| one(at, point::MARK)));
+        points.extend(outside.iter().flatten().map(|at| one(*at, point::MARK)));
+        points.sort_unstable();
+        points.dedup_by_key(|p| p.0);
+        Ok(Self {
+            guest,
+            mode: mode::SPARSE,
+            offset_at: own.offset_at,
+            count: own.count,
+            current: own.current,
+            marks,
+            // That of the first CPU.
+            idle_thread: symbols.named("init_task").unwrap_or(0),
+            outside,
+            points,
+            windows: Vec::new(),
+        })
+    }
+
+    /// Whose kernel it is.
+    #[must_use]
+    pub fn guest(&self) -> Guest {
+        self.guest
+    }
+
+    /// An address of the kernel's code: all of it lies within 2 GiB.
+    #[must_use]
+    pub fn text(&self) -> u64 {
+        self.marks.schedule
+    }
+
+    /// Does an interrupt or exception enter at this address, where no function begins?
+    #[must_use]
+    pub fn enters(&self, address: u64) -> bool {
+        let within = |p: &(u64, u64, u64)| p.2 == point::ENTER && (p.0..p.1).contains(&address);
+        match self.guest {
+            Guest::X86_64 => false,
+            Guest::Arm64 => arm64::is_vector(address) && self.points.iter().any(within),
+            Guest::Arm32 => arm32::is_vector(address),
+        }
+    }
+
+    /// What the chains of wake-ups are told by.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    /// The idle thread of the only CPU; 0: not known before it halts.
+    #[must_use]
+    pub fn idle_thread(&self) -> u64 {
+        self.idle_thread
+    }
+
+    /// Where [`OUTSIDE`] are.
+    #[must_use]
+    pub fn outside(&self) -> [Option<u64>; OUTSIDE.len()] {
+        self.outside
+    }
+
+    /// The same kernel, every block within these times (ns, apart and in order).
+    #[must_use]
+    pub fn full(&self, windows: &[(u64, u64)]) -> Self {
+        Self { mode: mode::FULL, windows: windows.to_vec(), ..self.clone() }
+    }
+
+    /// As the plugin reads it.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut words = vec![0; plan::WORDS];
+        let (due, thread) = self.guest.timer();
+        let head = [
+            (0, MAGIC),
+            (plan::MODE, self.mode),
+            (plan::OFFSET_AT, self.offset_at),
+            (plan::COUNT, self.count),
+            (plan::CURRENT, self.current),
+            (plan::TIMER_DUE, due),
+            (plan::TIMER_THREAD, thread),
+            (plan::POINTS, self.points.len() as u64),
+            (plan::WINDOWS, self.windows.len() as u64),
+            (plan::GUEST, self.guest.word()),
+        ];
+        for (at, value) in head {
+            words.iter_mut().skip(at).take(1).for_each(|w| *w = value);
+        }
+        words.extend(self.points.iter().flat_map(|(begin, end, kind)| [*begin, *end, *kind]));
+        words.extend(self.windows.iter().flat_map(|(from, to)| [*from, *to]));
+        let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        // A file of less than a page cannot be told from a broken one.
+        bytes.resize(bytes.len().next_multiple_of(4096), 0);
+        bytes
+    }
+}
+
+/// In the order of their addresses.
+struct Symbols<'a>(Vec<Symbol<'a>>);
+
+impl<'a> Symbols<'a> {
+    fn of(kallsyms: &'a str) -> Self {
+        let mut all: Vec<Symbol<'_>> = kallsyms.lines().filter_map(symbol).collect();
+        all.sort_by_key(|s| s.address);
+        Self(all)
+    }
+
+    fn named(&self, name: &str) -> Option<u64> {
+        self.0.iter().find(|s| s.name == name).map(|s| s.address)
+    }
+
+    fn needed(&self, name: &'static str) -> Result<u64, PlanError> {
+        self.named(name).ok_or(PlanError::Lacking(name))
+    }
+
+    /// The kernel's own, and not those of the CPUs' data.
+    fn upper(&self) -> impl Iterator<Item = &Symbol<'a>> + Clone {
+        self.0.iter().filter(|s| s.address >> 63 == 1)
+    }
+
+    /// Where the next symbol of the kernel begins.
+    fn end(&self, address: u64) -> Option<u64> {
+        self.upper().map(|s| s.address).find(|a| *a > address)
+    }
+}
+
+fn one(address: u64, kind: u64) -> (u64, u64, u64) {
+    (address, address + 1, kind)
+}
+
+fn symbol(line: &str) -> Option<Symbol<'_>> {
+    let mut words = line.split_ascii_whitespace();
+    let address = u64::from_str_radix(words.next()?, 16).ok()?;
+    let _type = words.next()?;
+    Some(Symbol { address, name: words.next()? })
+}
