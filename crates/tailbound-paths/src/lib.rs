@@ -9,9 +9,11 @@
 pub mod interrupts;
 pub mod log;
 pub mod look;
+pub mod machine;
 pub mod plan;
 pub mod record;
 pub mod sections;
+mod stretches;
 pub mod theory;
 pub mod tree;
 pub mod wakeups;

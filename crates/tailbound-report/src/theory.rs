@@ -173,6 +173,7 @@ mod tests {
             variable,
             ns,
             n: 3,
+            tracing_ns: None,
             at_ns: 0,
             from: "lock\u{1b}[31m".to_owned(),
             to: "unlock".to_owned(),
