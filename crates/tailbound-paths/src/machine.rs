@@ -23,9 +23,9 @@ use tailbound_trace::event::{Entry, Event, Vector as Kind};
 use tailbound_trace::symbols::Symbols;
 
 use crate::interrupts::Interrupts;
+use crate::log::Record;
 use crate::look::named;
 use crate::record::{kind, state};
-use crate::log::Record;
 use crate::stretches::{Seen, Stretches};
 
 /// In the place of the scheduler's address.

@@ -95,7 +95,9 @@ fn events() -> Vec<Entry> {
 fn evidence(events: &[Entry]) -> Evidence {
     let mut cpu = CpuEvents::new(0, 900);
     events.iter().for_each(|e| cpu.add(e));
-    let symbols = Symbols::parse("ffffffff81000000 T begin\nffffffff81000010 T off\nffffffff81000020 T count\n");
+    let symbols = Symbols::parse(
+        "ffffffff81000000 T begin\nffffffff81000010 T off\nffffffff81000020 T count\n",
+    );
     cpu.finish(&Names { symbols: &symbols, begin: symbols.address("begin"), event_ns: Some(1) })
 }
 

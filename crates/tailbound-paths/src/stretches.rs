@@ -314,4 +314,3 @@ impl<F: Fn(u64) -> bool> Stretches<F> {
         }
     }
 }
-

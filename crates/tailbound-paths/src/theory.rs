@@ -214,8 +214,8 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::record::{kind, state};
     use crate::record::{LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, head, status};
+    use crate::record::{kind, state};
 
     const I: u8 = state::INTERRUPTS_OFF;
     const P: u8 = state::PREEMPTION_OFF;

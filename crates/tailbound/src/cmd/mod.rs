@@ -8,6 +8,7 @@ mod bisect;
 mod blame;
 mod blame_trace;
 mod bound;
+mod bound_here;
 mod bound_theory;
 mod campaign;
 mod capture;
