@@ -22,6 +22,7 @@ mod hunt;
 mod import;
 mod interruptions;
 mod lab;
+mod latency_bound;
 mod load;
 mod peer;
 mod plan;
