@@ -7,7 +7,7 @@
 #
 # KERNEL is a kernel of the lab that has the events (default build:preemptirq; tailbound lab kernel build --source debian:linux-source-6.12 --fragment
 # full,preemptirq --name preemptirq), PROGRAM the program (default target/debug/tailbound), SECONDS_EACH how long it is
-# recorded in the guest's time (default 1), OUT keeps both answers. The table is on standard output as Markdown, all else on standard error.
+# recorded in the guest's time (default 1), LENGTH how long it is watched (default the same), OUT keeps both answers. The table is on standard output as Markdown, all else on standard error.
 # The two runs are not the same one: recording changes it. Each maximum of the recorded ones holds the tracing, and is told beside it.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -44,7 +44,7 @@ for load; do
         continue
     fi
     sed -n 's/^J//p' "$work/answer" | tr -d '\r' >"$OUT/$load.here.json"
-    "$PROGRAM" lab paths -q --json --theory -k "$KERNEL" -L "$load" -i 1ms -D "${SECONDS_EACH}s" >"$OUT/$load.lab.json"
+    "$PROGRAM" lab paths -q --json --theory -k "$KERNEL" -L "$load" -i 1ms -D "${LENGTH:-${SECONDS_EACH}s}" >"$OUT/$load.lab.json"
 done
 exec python3 - "$OUT" "$@" <<'PYTHON'
 import json, os, sys
