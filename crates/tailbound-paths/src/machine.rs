@@ -384,8 +384,8 @@ impl CpuEvents {
                 .event_ns
                 .map(|ns| ns.saturating_mul(l.records.cast_signed()).min(l.ns.cast_signed())),
             at_ns: l.begin_ns.saturating_sub(self.begin_ns).cast_signed(),
-            from: names.of(l.from),
-            to: names.of(l.to),
+            from: self.place(l.from, names),
+            to: self.place(l.to, names),
         };
         let all = Variable::ALL.into_iter().zip(&self.stretches.longest);
         let variables = all.filter(|(_, l)| l.n > 0).map(variable).collect();
@@ -408,6 +408,15 @@ impl CpuEvents {
             step_ns: 0,
             preconditions,
             observed: self.observed,
+        }
+    }
+
+    /// A stretch that an interrupt ended or began has that one's name.
+    fn place(&self, value: u64, names: &Names<'_>) -> String {
+        let at = value.checked_sub(SCHEDULE + 1).and_then(|at| usize::try_from(at).ok());
+        match at.and_then(|at| self.names.get(at)) {
+            Some(name) => name.clone(),
+            None => names.of(value),
         }
     }
 

@@ -121,6 +121,8 @@ fn every_stretch_is_in_its_variable_and_interrupts_are_out_of_them() {
     );
     let poid = &found.variables[0];
     assert_eq!((poid.from.as_str(), poid.to.as_str(), poid.at_ns), ("count", "count", 200));
+    let out = found.variables.last().map(|v| v.from.as_str());
+    assert_eq!(out, Some("local timer"));
     assert_eq!(poid.tracing_ns, Some(11), "events from 1150 to 1300");
     let executed: Vec<(&str, Vec<i64>)> = found
         .vectors
