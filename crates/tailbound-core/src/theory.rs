@@ -59,6 +59,9 @@ pub struct VariableRecord {
     pub ns: i64,
     /// Of how many.
     pub n: u64,
+    /// Recording it took about so long of that, where the kernel's own events told; it is not taken out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracing_ns: Option<i64>,
     /// When that one began, after the window's begin.
     pub at_ns: i64,
     /// Function in which it began.

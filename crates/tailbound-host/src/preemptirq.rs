@@ -26,28 +26,25 @@ fn missing(root: &Root) -> Found<Vec<String>> {
     Ok(NEEDED.iter().filter_map(of).collect())
 }
 
+/// Does this kernel have them? Where tracefs is not mounted, what it was built with decides.
+///
+/// # Errors
 /// Why no theoretical bound can be given for the machine itself.
-#[must_use]
-pub fn refusal(root: &Root) -> String {
+pub fn needed(root: &Root) -> Result<(), String> {
     let lab = "In the lab it can be given for a kernel: tailbound lab paths --theory";
-    if EVENTS.iter().any(|path| root.exists(path)) {
-        return format!(
-            "this kernel has the events preemptirq, and reading them is not built yet. {lab}"
-        );
+    let event = |name: &str| EVENTS.iter().any(|path| root.exists(&format!("{path}/{name}")));
+    if event("irq_disable") && event("preempt_disable") {
+        return Ok(());
     }
     match missing(root) {
-        Ok(missing) if missing.is_empty() => {
-            format!(
-                "this kernel was built with the events preemptirq, and reading them is not built yet. {lab}"
-            )
-        }
-        Ok(missing) => format!(
+        Ok(missing) if missing.is_empty() => Ok(()),
+        Ok(missing) => Err(format!(
             "this kernel does not tell where interrupts and preemption are disabled: it was built without {}. {lab}",
             missing.join(" and ")
-        ),
-        Err(why) => format!(
+        )),
+        Err(why) => Err(format!(
             "there are no events preemptirq in tracefs, and what the kernel was built with is {why}. {lab}"
-        ),
+        )),
     }
 }
 
@@ -65,14 +62,19 @@ mod tests {
         let config = folder.join("boot/config-6.1.0-test");
         std::fs::write(&config, "CONFIG_PREEMPTIRQ_TRACEPOINTS=y\nCONFIG_IRQSOFF_TRACER=y\n")
             .unwrap();
-        let said = refusal(&Root::at(&folder));
+        let said = needed(&Root::at(&folder)).unwrap_err();
         assert!(
             said.contains("CONFIG_PREEMPT_TRACER") && !said.contains("CONFIG_IRQSOFF"),
             "{said}"
         );
         std::fs::remove_file(&config).unwrap();
-        let said = refusal(&Root::at(&folder));
+        let said = needed(&Root::at(&folder)).unwrap_err();
         assert!(said.contains("no events preemptirq") && said.contains("unknown"), "{said}");
+        let events = folder.join("sys/kernel/tracing/events/preemptirq");
+        std::fs::create_dir_all(events.join("irq_disable")).unwrap();
+        assert!(needed(&Root::at(&folder)).is_err(), "one half of them");
+        std::fs::create_dir_all(events.join("preempt_disable")).unwrap();
+        assert_eq!(needed(&Root::at(&folder)), Ok(()));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -74,6 +74,12 @@ impl<F: Fn(u64) -> bool> Interrupts<F> {
         self.thread
     }
 
+    /// Records are missing: none is under way any more.
+    pub fn lose(&mut self) {
+        self.frames.clear();
+        self.depth = 0;
+    }
+
     /// Is one under way?
     pub fn under_way(&self) -> bool {
         self.depth > 0

@@ -21,17 +21,15 @@ use std::collections::HashMap;
 use std::io::{Read, Seek, SeekFrom};
 
 use tailbound_core::theory::{
-    Evidence, Execution, Holds, Observed, Precondition, Variable, VariableRecord, Vector,
+    Evidence, Holds, Observed, Precondition, Variable, VariableRecord, Vector,
 };
 use tailbound_trace::symbols::Symbols;
 
 use crate::interrupts::Interrupts;
-use crate::log::{Log, LogError, Record};
+use crate::log::{Log, LogError};
 use crate::look::{WakeAndWait, named};
 use crate::plan::Guest;
-use crate::record::{kind, state};
-
-const OFF: u8 = state::INTERRUPTS_OFF | state::PREEMPTION_OFF;
+use crate::stretches::{Mark, Seen, Stretches};
 
 /// Functions whose call means that something outside of the model happened, and what.
 pub const OUTSIDE: [(&str, &str, &str); 3] = [
@@ -51,229 +49,6 @@ pub const OUTSIDE: [(&str, &str, &str); 3] = [
         "the fair server let other threads go before those of a fixed priority, as it does when they wait for too long",
     ),
 ];
-
-/// Where a stretch began: when, what interrupts had taken until then, and by which instruction.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    t_ns: u64,
-    interrupts_ns: u64,
-    at: u64,
-}
-
-/// The longest of a variable.
-#[derive(Clone, Copy, Debug, Default)]
-struct Longest {
-    n: u64,
-    ns: u64,
-    begin_ns: u64,
-    from: u64,
-    to: u64,
-}
-
-/// What the idle thread does.
-#[derive(Clone, Copy, Debug)]
-enum Idle {
-    Since(Mark, Variable),
-    Halted,
-}
-
-/// The scheduler is under way.
-#[derive(Clone, Copy, Debug)]
-struct Scheduling {
-    begin: Mark,
-    /// Interrupts are disabled since.
-    switch: Option<Mark>,
-    /// Preemption is counted.
-    counted: bool,
-}
-
-/// See the module.
-struct Stretches<F> {
-    interrupts: Interrupts<F>,
-    schedule: u64,
-    idle_thread: u64,
-    own: u64,
-    window: (u64, u64),
-    state: u8,
-    off: Option<Mark>,
-    preemption: Option<Mark>,
-    pending: Option<Mark>,
-    scheduling: Option<Scheduling>,
-    idle: Option<Idle>,
-    longest: [Longest; Variable::ALL.len()],
-    vectors: HashMap<u64, Vec<Execution>>,
-    outside: HashMap<u64, u64>,
-    /// The measured thread was woken, and the scheduler has not returned to it.
-    woken: bool,
-    returned: Option<Mark>,
-    /// When the scheduler returned to it, by the time at which it was in user mode.
-    returns: HashMap<u64, u64>,
-}
-
-impl<F: Fn(u64) -> bool> Stretches<F> {
-    fn mark(&self, t_ns: u64, at: u64) -> Mark {
-        Mark { t_ns, interrupts_ns: self.interrupts.until(t_ns), at }
-    }
-
-    /// A stretch is over, at the time of `end`.
-    fn ended(&mut self, variable: Variable, from: Mark, end: Mark) {
-        if end.t_ns < self.window.0 || from.t_ns > self.window.1 || end.t_ns < from.t_ns {
-            return;
-        }
-        let all = end.t_ns - from.t_ns;
-        let ns = all.saturating_sub(end.interrupts_ns.saturating_sub(from.interrupts_ns));
-        let Some(longest) = self.longest.get_mut(variable as usize) else { return };
-        longest.n += 1;
-        if ns > longest.ns || longest.n == 1 {
-            let n = longest.n;
-            *longest = Longest { n, ns, begin_ns: from.t_ns, from: from.at, to: end.at };
-        }
-    }
-
-    fn is_idle(&self) -> bool {
-        self.interrupts.thread() == self.idle_thread
-    }
-
-    fn add(&mut self, r: &Record) {
-        let (window, vectors) = (self.window, &mut self.vectors);
-        self.interrupts.add(r, |e| {
-            let (at, end) = (e.execution.at_ns, e.execution.end_ns);
-            if end >= window.0.cast_signed() && at <= window.1.cast_signed() {
-                vectors.entry(e.entry).or_default().push(e.execution);
-            }
-        });
-        match r.kind {
-            kind::HALT => self.halts(r),
-            kind::POINT if r.value == self.schedule => self.schedules(r),
-            kind::POINT if (self.window.0..=self.window.1).contains(&r.t_ns) => {
-                *self.outside.entry(r.value).or_default() += 1;
-            }
-            kind::WAKE => self.woken |= r.value == self.own,
-            kind::RETURN if r.value == self.own => {
-                if let Some(from) = self.returned.take() {
-                    self.returns.insert(r.t_ns, from.t_ns);
-                    self.ended(Variable::Return, from, self.mark(r.t_ns, r.value));
-                }
-            }
-            kind::ENTER | kind::STATE => {
-                if matches!(self.idle, Some(Idle::Halted)) {
-                    self.idle = Some(Idle::Since(self.mark(r.t_ns, r.value), Variable::IdleOut));
-                }
-                if r.kind == kind::STATE {
-                    self.changes(r);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn halts(&mut self, r: &Record) {
-        let end = self.mark(r.t_ns, r.value);
-        if let Some(Idle::Since(from, _)) = self.idle {
-            self.ended(Variable::IdleIn, from, end);
-        }
-        // Which thread halts, that one is the idle one.
-        self.idle_thread = self.interrupts.thread();
-        self.idle = Some(Idle::Halted);
-        (self.off, self.pending, self.scheduling) = (None, None, None);
-    }
-
-    /// The scheduler is called.
-    fn schedules(&mut self, r: &Record) {
-        let here = self.mark(r.t_ns, r.value);
-        if self.scheduling.is_some() {
-            return;
-        }
-        let counted = self.state & state::PREEMPTION_OFF != 0;
-        let begin = match self.preemption.filter(|_| counted && !self.is_idle()) {
-            Some(since) => since,
-            None => here,
-        };
-        if let Some(Idle::Since(from, variable)) = self.idle.take() {
-            self.ended(variable, from, begin);
-        }
-        if let Some(from) = self.off.take().filter(|from| from.t_ns < begin.t_ns && !self.is_idle())
-        {
-            self.ended(Variable::Poid, from, begin);
-        }
-        if let Some(from) = self.pending.take() {
-            self.ended(Variable::Paie, from, begin);
-        }
-        let disabled = self.state & state::INTERRUPTS_OFF != 0;
-        let switch = disabled.then_some(here);
-        self.scheduling = Some(Scheduling { begin, switch, counted });
-    }
-
-    fn changes(&mut self, r: &Record) {
-        let here = self.mark(r.t_ns, r.value);
-        let was = std::mem::replace(&mut self.state, r.state);
-        if r.state & state::PREEMPTION_OFF == 0 {
-            self.preemption = None;
-        } else if was & state::PREEMPTION_OFF == 0 || self.preemption.is_none() {
-            self.preemption = Some(here);
-        }
-        if let Some(mut now) = self.scheduling {
-            let disabled = r.state & state::INTERRUPTS_OFF != 0;
-            if disabled && now.switch.is_none() && !self.interrupts.under_way() {
-                now.switch = Some(here);
-            }
-            let over = if now.counted {
-                // The idle thread has preemption disabled for good.
-                r.state & state::PREEMPTION_OFF == 0
-                    || (self.is_idle() && !disabled && now.switch.is_some())
-            } else {
-                now.switch.is_some() && !disabled
-            };
-            self.scheduling = Some(now);
-            if over {
-                self.returns_from_scheduler(now, here);
-            }
-            return;
-        }
-        self.follow(here);
-    }
-
-    fn returns_from_scheduler(&mut self, now: Scheduling, here: Mark) {
-        self.scheduling = None;
-        self.ended(Variable::Psd, now.begin, here);
-        if let Some(from) = now.switch {
-            self.ended(Variable::St, from, here);
-        }
-        if std::mem::take(&mut self.woken) {
-            if self.interrupts.thread() == self.own {
-                self.returned = Some(here);
-            } else {
-                self.woken = true;
-            }
-        }
-        if self.is_idle() {
-            self.idle = Some(Idle::Since(here, Variable::IdleThrough));
-        } else if self.state & state::RESCHED != 0 {
-            self.pending = Some(here);
-        }
-        self.follow(here);
-    }
-
-    /// Outside of the scheduler: what begins and what ends here.
-    fn follow(&mut self, here: Mark) {
-        if self.is_idle() {
-            (self.off, self.pending) = (None, None);
-            return;
-        }
-        if self.state & OFF != 0 {
-            self.off.get_or_insert(here);
-        } else if let Some(from) = self.off.take() {
-            self.ended(Variable::Poid, from, here);
-        }
-        if self.state & state::RESCHED == 0 {
-            if let Some(from) = self.pending.take() {
-                self.ended(Variable::Paie, from, here);
-            }
-        } else if self.state & OFF == 0 {
-            self.pending.get_or_insert(here);
-        }
-    }
-}
 
 /// What the evidence is looked for by.
 #[derive(Clone, Debug)]
@@ -305,25 +80,14 @@ pub fn evidence(
 ) -> Result<Evidence, LogError> {
     log.seek(SeekFrom::Start(0))?;
     let interrupt = |entry: u64| wanted.guest.is_interrupt(entry, named(symbols, entry));
-    let mut all = Stretches {
-        interrupts: Interrupts::new(wanted.schedule, interrupt),
-        schedule: wanted.schedule,
-        idle_thread: wanted.idle_thread,
-        own: wanted.wakeups.first().map_or(0, |w| w.thread),
-        window: wanted.window,
-        state: 0,
-        off: None,
-        preemption: None,
-        pending: None,
-        scheduling: None,
-        idle: None,
-        longest: Default::default(),
-        vectors: HashMap::new(),
-        outside: HashMap::new(),
-        woken: false,
-        returned: None,
-        returns: HashMap::new(),
-    };
+    let mut all = Stretches::new(
+        Interrupts::new(wanted.schedule, interrupt),
+        wanted.schedule,
+        Seen::AtEntry,
+        wanted.idle_thread,
+        wanted.wakeups.first().map_or(0, |w| w.thread),
+        wanted.window,
+    );
     Log::open(&mut *log)?.each(|r| all.add(&r))?;
     Ok(told(&mut all, wanted, symbols))
 }
@@ -337,7 +101,7 @@ fn told<F: Fn(u64) -> bool>(
     for w in wanted.wakeups {
         // A wake-up during the way in from a timer that was late by itself begins where it could have been taken.
         let (timer, begin) = (w.free_ns.saturating_sub(w.due_ns), w.free_ns);
-        let mark = |t_ns| Mark { t_ns, interrupts_ns: 0, at: 0 };
+        let mark = |t_ns| Mark { t_ns, interrupts_ns: 0, at: 0, records: 0 };
         all.ended(Variable::Timer, mark(w.due_ns), mark(w.due_ns + timer));
         observed.n += 1;
         observed.sample_ns = observed.sample_ns.max(w.latency_ns);
@@ -357,6 +121,7 @@ fn told<F: Fn(u64) -> bool>(
                 variable,
                 ns: l.ns.cast_signed(),
                 n: l.n,
+                tracing_ns: None,
                 at_ns: l.begin_ns.saturating_sub(wanted.window.0).cast_signed(),
                 from: name(l.from),
                 to: if variable == Variable::Return { "user mode".to_owned() } else { name(l.to) },
@@ -389,6 +154,7 @@ fn reading(wanted: &Wanted<'_>) -> Option<VariableRecord> {
         variable: Variable::Reading,
         ns: shortest.saturating_add(2).max(0),
         n: wanted.wakeups.len() as u64,
+        tracing_ns: None,
         at_ns: 0,
         from: "user mode".to_owned(),
         to: "user mode".to_owned(),
@@ -449,6 +215,7 @@ mod tests {
 
     use super::*;
     use crate::record::{LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, head, status};
+    use crate::record::{kind, state};
 
     const I: u8 = state::INTERRUPTS_OFF;
     const P: u8 = state::PREEMPTION_OFF;

@@ -14,9 +14,16 @@ const SMI_COUNT: u64 = 0x34;
 
 /// Why a CPU's count of system management interrupts is unknown.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoSmiCount {
+pub enum NoSmiCount {
+    /// No device for the registers.
     #[error("/dev/cpu/{cpu}/msr: {why}")]
-    Device { cpu: u32, why: std::io::Error },
+    Device {
+        /// Of this CPU.
+        cpu: u32,
+        /// Why.
+        why: std::io::Error,
+    },
+    /// This CPU has no such register.
     #[error("MSR 0x34: {0}")]
     Register(std::io::Error),
 }
@@ -25,7 +32,7 @@ pub(crate) enum NoSmiCount {
 ///
 /// # Errors
 /// [`NoSmiCount`].
-pub(crate) fn count(root: &Root, cpu: u32) -> Result<u64, NoSmiCount> {
+pub fn count(root: &Root, cpu: u32) -> Result<u64, NoSmiCount> {
     let path = root.path(&format!("/dev/cpu/{cpu}/msr"));
     let file = std::fs::File::open(&path).map_err(|why| NoSmiCount::Device { cpu, why })?;
     let mut value = [0u8; 8];

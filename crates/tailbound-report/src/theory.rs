@@ -7,7 +7,7 @@
 //! Not here: the bound (`tailbound_stats::theory`).
 
 use serde_json::{Value, json};
-use tailbound_core::theory::{Holds, TheoryRecord};
+use tailbound_core::theory::{Holds, TheoryRecord, Variable};
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_stats::theory::{Answer, Model, remedies};
 
@@ -33,6 +33,21 @@ pub fn sentence(record: &TheoryRecord, answer: &Answer) -> String {
         });
         format!(" Most of it is {}: {}{without}.", t.name, format_ns_i64(t.ns))
     });
+    if !as_measured(record) {
+        let seen = match record.observed.n {
+            0 => "No thread of a fixed priority was woken meanwhile that would have shown it"
+                .to_owned(),
+            n => format!(
+                "the latest of {} took {} from its being woken",
+                grouped(n),
+                format_ns_i64(record.observed.scheduling_ns)
+            ),
+        };
+        return format!(
+            "By theory, on paths that were taken while it was recorded, no wake-up is later than {} to the scheduler's return; {seen}.{most}",
+            format_ns_i64(latency)
+        );
+    }
     format!(
         "By theory, on paths that this load took, no wake-up is later than {} to the scheduler's return and {} as it is measured; the latest of {} took {} and {}.{most}",
         format_ns_i64(latency),
@@ -43,13 +58,28 @@ pub fn sentence(record: &TheoryRecord, answer: &Answer) -> String {
     )
 }
 
+/// Was it seen what a measuring thread has beyond the scheduler's return?
+fn as_measured(record: &TheoryRecord) -> bool {
+    record.variables.iter().any(|v| v.variable == Variable::Return)
+}
+
 fn variables(record: &TheoryRecord) -> Table {
-    let mut table = Table::new(&["longest", "observed", "variable", "from", "to"]);
-    table = table.with_words(&[2, 3, 4]);
+    let recorded = record.variables.iter().any(|v| v.tracing_ns.is_some());
+    let mut table = if recorded {
+        let head = ["longest", "of that recording", "observed", "variable", "from", "to"];
+        Table::new(&head).with_words(&[3, 4, 5])
+    } else {
+        Table::new(&["longest", "observed", "variable", "from", "to"]).with_words(&[2, 3, 4])
+    };
     for v in &record.variables {
         let name = json!(v.variable).as_str().unwrap_or_default().to_owned();
-        let cells = [format_ns_i64(v.ns), grouped(v.n), name, v.from.clone(), v.to.clone()];
-        table.row(cells.to_vec());
+        let mut cells = vec![format_ns_i64(v.ns)];
+        if recorded {
+            let most = |ns| format!("up to {}", format_ns_i64(ns));
+            cells.push(v.tracing_ns.map_or_else(|| "-".to_owned(), most));
+        }
+        cells.extend([grouped(v.n), name, v.from.clone(), v.to.clone()]);
+        table.row(cells);
     }
     table
 }
@@ -76,18 +106,23 @@ fn times(bound: i64, observed: i64) -> String {
 
 fn models(record: &TheoryRecord, answer: &Answer) -> Table {
     let head = ["interrupts", "latency", "× observed", "sample", "× latest sample"];
-    let mut table = Table::new(&head).with_words(&[0]);
+    let columns = if as_measured(record) { head.len() } else { 3 };
+    let mut table = Table::new(head.get(..columns).unwrap_or(&head)).with_words(&[0]);
     for m in &answer.models {
         let mark = if m.model.holds_for_run() { "" } else { " *" };
         let cell = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), format_ns_i64);
-        let ratio = |ns: Option<i64>, seen| ns.map_or_else(|| "-".to_owned(), |ns| times(ns, seen));
-        table.row(vec![
+        let ratio = |ns: Option<i64>, seen| {
+            ns.filter(|_| seen > 0).map_or_else(|| "-".to_owned(), |ns| times(ns, seen))
+        };
+        let mut cells = vec![
             format!("{}{mark}", m.model.name()),
             cell(m.latency_ns),
             ratio(m.latency_ns, record.observed.scheduling_ns),
             cell(m.sample_ns),
             ratio(m.sample_ns, record.observed.sample_ns),
-        ]);
+        ];
+        cells.truncate(columns);
+        table.row(cells);
     }
     table
 }
@@ -154,6 +189,48 @@ pub fn text(record: &TheoryRecord, answer: &Answer, name: &str, style: Style) ->
     page.finish()
 }
 
+/// One CPU's.
+#[derive(Clone, Copy, Debug)]
+pub struct OfCpu<'a> {
+    /// Which.
+    pub cpu: u32,
+    /// What its bound is computed from.
+    pub record: &'a TheoryRecord,
+    /// It.
+    pub answer: &'a Answer,
+}
+
+/// CPUs side by side where there are several, and what is to be said of the recording.
+#[must_use]
+pub fn of_cpus(cpus: &[OfCpu<'_>], notes: &[String], style: Style) -> String {
+    let mut page = Page::new(style);
+    if cpus.len() > 1 {
+        page.heading("Each CPU");
+        let mut table = Table::new(&["CPU", "bound", "observed", "most of it"]).with_words(&[3]);
+        for one in cpus {
+            let bound = one.answer.of(Model::Window).and_then(|m| m.latency_ns);
+            let most = match one.answer.terms.first() {
+                Some(term) => format!("{} {}", format_ns_i64(term.ns), term.name),
+                None => one.answer.refused.join("; "),
+            };
+            table.row(vec![
+                one.cpu.to_string(),
+                bound.map_or_else(|| "none".to_owned(), format_ns_i64),
+                match one.record.observed.n {
+                    0 => "-".to_owned(),
+                    _ => format_ns_i64(one.record.observed.scheduling_ns),
+                },
+                most,
+            ]);
+        }
+        let lines = crate::blame::hanging(&table, page.width());
+        page.raw(lines, Ink::Plain);
+    }
+    page.heading("Recording");
+    notes.iter().for_each(|n| page.text(&format!("- {n}."), "  ", Ink::Plain));
+    page.finish()
+}
+
 /// For scripts.
 #[must_use]
 pub fn json(record: &TheoryRecord, answer: &Answer) -> Value {
@@ -162,7 +239,7 @@ pub fn json(record: &TheoryRecord, answer: &Answer) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use tailbound_core::theory::{Variable, VariableRecord};
+    use tailbound_core::theory::VariableRecord;
     use tailbound_stats::theory;
 
     use super::*;
@@ -173,6 +250,7 @@ mod tests {
             variable,
             ns,
             n: 3,
+            tracing_ns: None,
             at_ns: 0,
             from: "lock\u{1b}[31m".to_owned(),
             to: "unlock".to_owned(),

@@ -25,6 +25,11 @@ impl Flags {
     const SOFTIRQ: u8 = 0x10;
     const NMI: u8 = 0x40;
 
+    /// The scheduler had been asked for another thread at once, not only at the next tick.
+    #[must_use]
+    pub fn need_resched_now(self) -> bool {
+        self.0 & Self::NEED_RESCHED != 0
+    }
     /// Interrupts were disabled (in an interrupt's handler they are anyway).
     #[must_use]
     pub fn irqs_off(self) -> bool {
@@ -140,6 +145,10 @@ pub enum Event {
     SysExit { id: i64, ret: i64 },
     /// A thread or a process is begun.
     Fork { child: i32, comm: Word },
+    /// Interrupts are disabled, or about to be enabled: where, and what called that, from the begin of the kernel's code on.
+    Interrupts { off: bool, caller: i64, parent: i64 },
+    /// The same of preemption.
+    Preemption { off: bool, caller: i64, parent: i64 },
 }
 
 /// One record with its time and place.
@@ -227,6 +236,10 @@ const ALSO: &[Wanted] = &[
     wanted("raw_syscalls", "sys_enter"),
     wanted("raw_syscalls", "sys_exit"),
     wanted("sched", "sched_process_fork"),
+    wanted("preemptirq", "irq_disable"),
+    wanted("preemptirq", "irq_enable"),
+    wanted("preemptirq", "preempt_disable"),
+    wanted("preemptirq", "preempt_enable"),
 ];
 
 /// The system and name of an event that is understood, by what a file says.
@@ -276,6 +289,8 @@ enum Kind {
     SysEnter,
     SysExit,
     Fork,
+    Interrupts(bool),
+    Preemption(bool),
 }
 
 fn kind(name: &str) -> Option<(Kind, &'static [&'static str])> {
@@ -334,6 +349,10 @@ fn kind(name: &str) -> Option<(Kind, &'static [&'static str])> {
         "console" => (Kind::Console, &[]),
         "sys_enter" => (Kind::SysEnter, &["id", "args"]),
         "sys_exit" => (Kind::SysExit, &["id", "ret"]),
+        "irq_disable" => (Kind::Interrupts(true), &["caller_offs", "parent_offs"]),
+        "irq_enable" => (Kind::Interrupts(false), &["caller_offs", "parent_offs"]),
+        "preempt_disable" => (Kind::Preemption(true), &["caller_offs", "parent_offs"]),
+        "preempt_enable" => (Kind::Preemption(false), &["caller_offs", "parent_offs"]),
         "sched_process_fork" => (Kind::Fork, &["child_pid", "child_comm"]),
         _ => return None,
     })
@@ -473,6 +492,8 @@ fn make(layout: &Layout, bytes: &[u8]) -> Option<Event> {
             Event::SysEnter { id: int(0)?, args: arguments(layout.fields.get(1).copied()?, bytes)? }
         }
         Kind::SysExit => Event::SysExit { id: int(0)?, ret: int(1)? },
+        Kind::Interrupts(off) => Event::Interrupts { off, caller: int(0)?, parent: int(1)? },
+        Kind::Preemption(off) => Event::Preemption { off, caller: int(0)?, parent: int(1)? },
         Kind::Fork => Event::Fork { child: small(0)?, comm: words(1)? },
     })
 }

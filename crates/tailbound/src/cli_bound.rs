@@ -13,7 +13,8 @@ use clap::Args;
     after_help = "What a bound claims and what it does not: docs/bound.md. Exit status: 0 no deadline was given, or the \
 deadline is shown to hold; 1 it was exceeded; 5 not shown, or no bound can be given. Examples:\n  \
 tailbound bound run.tailbound.jsonl --above 100us --deadline 200us\n  \
-tailbound bound --interval 1ms --unit us - < column.txt"
+tailbound bound --interval 1ms --unit us - < column.txt\n  \
+tailbound bound --theory here -D 60s -c 2,3"
 )]
 pub(crate) struct BoundArgs {
     /// Run files, files of other tools, or plain columns of numbers; `-` is standard input
@@ -40,9 +41,19 @@ pub(crate) struct BoundArgs {
     /// The unit of plain numbers: `ns`, `us`, `ms`
     #[arg(long, value_name = "UNIT", value_parser = ["ns", "us", "ms"])]
     pub(crate) unit: Option<String>,
-    /// State the theoretical bound beside it: an answer of `lab paths --theory --json`; `here` is this machine. See docs/theory.md
+    /// State the theoretical bound beside it: an answer of `lab paths --theory --json`; `here` records this machine's own events,
+    /// where its kernel has them. See docs/theory.md
     #[arg(long, value_name = "FILE")]
     pub(crate) theory: Option<PathBuf>,
+    /// With --theory here: record for this long [default: 10s]
+    #[arg(short = 'D', long, value_name = "TIME", requires = "theory")]
+    pub(crate) duration: Option<String>,
+    /// With --theory here: record on these CPUs: a list as `0,2-3`, `all` or `isolated` [default: isolated ones, else all]
+    #[arg(short = 'c', long, value_name = "LIST", requires = "theory")]
+    pub(crate) cpus: Option<String>,
+    /// With --theory here: no progress
+    #[arg(short, long, requires = "theory")]
+    pub(crate) quiet: bool,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -26,6 +26,9 @@ pub(crate) struct TasksArgs {
     /// When jobs of a thread must be done, since they fell due; may be given more than once
     #[arg(long, value_name = "NAME=TIME")]
     pub(crate) deadline: Vec<String>,
+    /// Take this bound on the scheduling latency for each wait of a job: a time, or a file of `bound --theory here --json`
+    #[arg(long, value_name = "TIME|FILE")]
+    pub(crate) latency_bound: Option<String>,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

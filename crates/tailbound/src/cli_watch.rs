@@ -20,6 +20,7 @@ Examples:\n  \
 tailbound watch -- ./controller --config plant.toml\n  \
 tailbound watch --pid $(pidof controller) -D 1min --deadline 2ms -o controller.tailbound.jsonl\n  \
 tailbound watch --rules --pid $(pidof controller) -D 10s\n  \
+tailbound watch --pid $(pidof controller) -D 1min --latency-bound 45us\n  \
 tailbound watch --comm ctl --html ctl.html -- ./robot"
 )]
 pub(crate) struct WatchArgs {
@@ -57,6 +58,10 @@ pub(crate) struct WatchArgs {
     /// Load no programs into the kernel: neither stacks of those who keep a thread off its CPU nor owners of locks
     #[arg(long)]
     pub(crate) plain: bool,
+    /// Also bound each thread's response time, with this bound on the scheduling latency: a time as `45us`, or a file of
+    /// `bound --theory here --json` (docs/tasks.md)
+    #[arg(long, value_name = "TIME|FILE")]
+    pub(crate) latency_bound: Option<String>,
     /// Show the N longest cycles of each thread one by one
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) worst: usize,

@@ -170,4 +170,44 @@ impl Model {
         };
         Self { tasks: records.iter().map(named).collect(), watched_ns }
     }
+
+    /// The same with a bound on the scheduling latency: each wait of a job for its CPU, at its release and after each
+    /// sleep, takes as long as the bound, or as was seen where that is more. Tasks without a fixed priority stay as they are.
+    #[must_use]
+    pub fn with_latency_bound(mut self, bound_ns: i64) -> Self {
+        for task in self.tasks.iter_mut().filter(|t| t.fixed_priority().is_some()) {
+            let waits = i64::from(task.suspensions).saturating_add(1);
+            let each = bound_ns.max(0).saturating_mul(waits);
+            let jobs = task.execution_ns.len().max(task.latency_ns.len());
+            let mut sum = 0i64;
+            let mut seen = task.latency_ns.iter();
+            let mut latency = Vec::with_capacity(jobs);
+            for _ in 0..jobs {
+                sum = sum.saturating_add(each);
+                latency.push(seen.next().map_or(sum, |seen| sum.max(*seen)));
+            }
+            task.latency_ns = latency;
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wait_takes_the_bound_or_what_was_seen() {
+        let sporadic = Arrivals::Periodic { period_ns: 1000, jitter_ns: 0 };
+        let task = |policy| Task {
+            suspensions: 1,
+            execution_ns: vec![10, 20, 30],
+            latency_ns: vec![100, 110],
+            ..Task::new("a", policy, 0, sporadic.clone(), 10)
+        };
+        let tasks = vec![task(Policy::Fifo(10)), task(Policy::Other)];
+        let model = Model { tasks, watched_ns: None }.with_latency_bound(40);
+        let latencies: Vec<&[i64]> = model.tasks.iter().map(|t| t.latency_ns.as_slice()).collect();
+        assert_eq!(latencies, [&[100, 160, 240][..], &[100, 110][..]]);
+    }
 }

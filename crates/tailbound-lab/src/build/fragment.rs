@@ -49,6 +49,11 @@ pub const FRAGMENTS: &[Fragment] = &[
         text: include_str!("fragments/trace.config"),
     },
     Fragment {
+        name: "preemptirq",
+        about: "events where interrupts and preemption are disabled, for bound --theory here; with full or rt",
+        text: include_str!("fragments/preemptirq.config"),
+    },
+    Fragment {
         name: "gpio-sim",
         about: "simulated GPIO lines (5.17 and later)",
         text: include_str!("fragments/gpio-sim.config"),

@@ -3,7 +3,8 @@
 //!
 //! Context: COLD. Units: ns. Shape, schema `tailbound-tasks/1` (members are added, never renamed or
 //! removed): `schema`, `name`, `watched_ns` (`null`: written by hand), `condition`, `outcome`, `threads`,
-//! `what_if` (`null`, or `changes`, `outcome`, `threads`), `records` (lines `task` as in the run file).
+//! `what_if` (`null`, or `changes`, `outcome`, `threads`), `records` (lines `task` as in the run file),
+//! `latency_bound` (`null`, or `ns` and `from`: it is in the model).
 //! A thread has `name`, `policy`, `cpus`, `load`, `jitter_ns`, `observed_ns`, `deadline_ns`, `slack_ns`,
 //! `outcome`, `bound_ns` (`null` where there is none), `no_bound` (the reason, or `null`) and `terms`: a list
 //! of `kind`, `who`, `jobs`, `ns` whose sum is the bound.
@@ -35,6 +36,7 @@ pub fn json(told: &Told<'_>) -> Value {
         "threads": threads(told.answer),
         "what_if": what_if,
         "records": told.records,
+        "latency_bound": told.latency.as_ref().map(|l| json!({ "ns": l.ns, "from": l.from })),
     })
 }
 

@@ -28,4 +28,15 @@ pub struct Told<'a> {
     pub records: &'a [TaskRecord],
     /// What would be otherwise, in words, and the bounds then.
     pub what_if: Option<(Vec<String>, &'a Answer)>,
+    /// The bound on the scheduling latency that the model was given.
+    pub latency: Option<LatencyBound>,
+}
+
+/// A bound on the scheduling latency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LatencyBound {
+    /// It.
+    pub ns: i64,
+    /// Where it is from, in words.
+    pub from: String,
 }

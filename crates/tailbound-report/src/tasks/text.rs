@@ -4,7 +4,7 @@
 //! Context: COLD.
 
 use tailbound_core::Outcome;
-use tailbound_core::units::{format_span, grouped};
+use tailbound_core::units::{format_ns_i64, format_span, grouped};
 use tailbound_stats::tasks::{Answer, Bound};
 
 use super::{Told, rows};
@@ -50,6 +50,14 @@ pub fn text(told: &Told<'_>, style: Style) -> String {
             grouped(lost)
         );
         page.text(&words, "  ", Ink::Warn);
+    }
+    if let Some(latency) = &told.latency {
+        let words = format!(
+            "Latency: each wait of a job for its CPU takes {}, the bound on the scheduling latency ({}), or as long as was seen where that is more.",
+            format_ns_i64(latency.ns),
+            latency.from
+        );
+        page.text(&words, "  ", Ink::Dim);
     }
     page.text(&told.answer.condition(), "  ", Ink::Dim);
     page.finish()

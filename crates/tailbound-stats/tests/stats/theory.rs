@@ -10,7 +10,15 @@ use tailbound_core::theory::{
 use tailbound_stats::theory::{Answer, Model, answer, at, condense, greatest, steps};
 
 fn variable(variable: Variable, ns: i64) -> VariableRecord {
-    VariableRecord { variable, ns, n: 1, at_ns: 0, from: "a".to_owned(), to: "b".to_owned() }
+    VariableRecord {
+        variable,
+        ns,
+        n: 1,
+        tracing_ns: None,
+        at_ns: 0,
+        from: "a".to_owned(),
+        to: "b".to_owned(),
+    }
 }
 
 fn vector(name: &str, executions: &[(i64, i64)]) -> Vector {

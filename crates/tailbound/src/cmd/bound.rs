@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use serde_json::json;
 use tailbound_core::requirement::Rate;
 use tailbound_core::units::parse_ns;
 use tailbound_core::{Outcome, Run};
@@ -14,7 +15,9 @@ use tailbound_report::{bound as words, pictures};
 use tailbound_stats::bound::{BlockMaxima, Settings, Statement, bound as state, outcome};
 
 use crate::cli_bound::BoundArgs;
-use crate::cmd::{bound_theory, plan};
+use crate::cmd::bound_here::{self, Here};
+use crate::cmd::bound_theory::{self, Theory};
+use crate::cmd::plan;
 use crate::input;
 use crate::say::{self, Failure};
 
@@ -26,7 +29,7 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
             "--deadline: a run shows whether it holds, and a theoretical bound of observed sections does not: give a run",
         ));
     }
-    let theory = args.theory.as_deref().map(bound_theory::read).transpose()?;
+    let theory = theory(args)?;
     if args.svg.is_some() && args.runs.len() != 1 {
         return Err(Failure::usage("--svg: one picture shows one run; give one"));
     }
@@ -51,6 +54,13 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
         let mut answer = words::json(&statements);
         if let Some(t) = &theory {
             answer["theory"] = tailbound_report::theory::json(&t.record, &t.answer);
+            if let Some(kernel) = &t.kernel {
+                answer["kernel"] = json!(kernel);
+            }
+            answer["machine"] = json!(t.machine);
+            if let Some(here) = &t.here {
+                answer["here"] = here.json();
+            }
         }
         say::answer_json(&answer)?;
     } else {
@@ -59,7 +69,9 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
             statements.iter().map(|(n, rate, s)| words::text(s, n, *rate, style)).collect();
         if let (Some(t), Some(file)) = (&theory, &args.theory) {
             let name = input::name(file);
+            let name = t.here.as_ref().map_or(name, Here::name);
             texts.push(tailbound_report::theory::text(&t.record, &t.answer, &name, style));
+            texts.extend(t.here.as_ref().map(|here| here.text(style)));
         }
         say::answer_in(&texts.join("\n"), style)?;
     }
@@ -76,6 +88,18 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(Outcome::Undecided.exit_status()));
     }
     Ok(ExitCode::from(worst.exit_status()))
+}
+
+/// From a file, or recorded now.
+fn theory(args: &BoundArgs) -> Result<Option<Theory>, Failure> {
+    let Some(file) = args.theory.as_deref() else { return Ok(None) };
+    if file == Path::new(bound_theory::HERE) {
+        return bound_here::record(args).map(Some);
+    }
+    if args.duration.is_some() || args.cpus.is_some() {
+        return Err(Failure::usage("-D and -c are of --theory here: a file is read as it is"));
+    }
+    bound_theory::read(file).map(Some)
 }
 
 fn time(text: &str, flag: &str) -> Result<i64, Failure> {

@@ -11,6 +11,7 @@ use tailbound_core::units::parse_ns;
 use tailbound_report::tasks::{self as words, Told};
 use tailbound_stats::tasks::{Change, analyse, named};
 
+use super::latency_bound;
 use crate::cli_tasks::TasksArgs;
 use crate::input;
 use crate::say::{self, Failure};
@@ -23,7 +24,12 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
     let changes: Vec<Change> = (args.what_if.iter())
         .map(|text| text.parse().map_err(|e| Failure::usage(format!("--what-if: {e}"))))
         .collect::<Result<_, _>>()?;
+    let latency = args.latency_bound.as_deref().map(|text| latency_bound::read(text, None));
+    let latency = latency.transpose()?;
     let (mut model, records) = read(&args.file)?;
+    if let Some(latency) = &latency {
+        model = model.with_latency_bound(latency.ns);
+    }
     let mut then = model.clone();
     for change in &changes {
         change.apply(&mut then).map_err(|e| Failure::usage(format!("--what-if: {e}")))?;
@@ -39,6 +45,7 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
         answer: &answer,
         records: &records,
         what_if: after.as_ref().map(|a| (changes.iter().map(ToString::to_string).collect(), a)),
+        latency,
     };
     if args.json {
         say::answer_json(&words::json(&told))?;

@@ -19,6 +19,7 @@ use tailbound_probe::recording::Recording;
 use tailbound_probe::rules::{RuleCheck, RulesFound, WithRules};
 use tailbound_probe::watch::{Known, Target, WatchEnd, Watching};
 use tailbound_probe::watched::Watched;
+use tailbound_report::tasks::LatencyBound;
 use tailbound_report::{cycles as words, rules as rule_words};
 use tailbound_run::watched::{About, run_of};
 use tailbound_run::watched_tasks::TaskModels;
@@ -31,6 +32,7 @@ use tailbound_trace::blame::Ground;
 use tailbound_trace::cycle::{Calls, Cycles, Wish};
 
 use super::blame::virtual_machine;
+use super::latency_bound;
 use crate::cli_watch::WatchArgs;
 use crate::input;
 use crate::looking::{self, Looking, Next};
@@ -101,6 +103,9 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     {
         return Err(Failure::usage(format!("--pid: there is no process {pid}")));
     }
+    let release = root.text("/proc/sys/kernel/osrelease").map(|r| r.trim().to_owned()).ok();
+    let latency = args.latency_bound.as_deref();
+    let latency = latency.map(|text| latency_bound::read(text, release.as_deref())).transpose()?;
     let looking = Looking::begin(duration)?;
     let machine = tailbound_host::inventory(&root);
     let virtual_machine = virtual_machine(&machine);
@@ -159,7 +164,8 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     };
     notes.extend(without_cycles(&watched));
     let run = run_of(watched, about, tasks);
-    tell(args, &run, &notes, events, event_ns, ended.status)?;
+    let told = ToldOf { run: &run, notes: &notes, events, event_ns, latency };
+    tell(args, &told, ended.status)?;
     let is_judged = wish.deadline_ns.is_some() || !run.violations.is_empty();
     let judged = run.verdict.as_ref().filter(|_| is_judged);
     Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
@@ -345,14 +351,18 @@ fn progress(watching: &Watching<WithRules<Cycles>>) -> String {
     threads.join("; ")
 }
 
-fn tell(
-    args: &WatchArgs,
-    run: &Run,
-    notes: &[String],
+/// All that is told.
+struct ToldOf<'a> {
+    run: &'a Run,
+    notes: &'a [String],
     events: u64,
     event_ns: Option<i64>,
-    status: Option<ExitStatus>,
-) -> Result<(), Failure> {
+    latency: Option<LatencyBound>,
+}
+
+fn tell(args: &WatchArgs, told: &ToldOf<'_>, status: Option<ExitStatus>) -> Result<(), Failure> {
+    let ToldOf { run, notes, events, event_ns, .. } = *told;
+    let deadline_ns = time("--deadline", args.deadline.as_ref())?;
     if let Some(out) = &args.out {
         let mut text = Vec::new();
         runfile::write_run(run, &mut text).map_err(Failure::cannot)?;
@@ -362,7 +372,18 @@ fn tell(
         input::write(page, &words::html(&run.cycles, &run.violations, &name(args)), args.force)?;
     }
     if args.json {
-        return say::answer_json(&answer(run, notes, events, event_ns, status));
+        let mut value = answer(run, notes, events, event_ns, status);
+        if let Some(latency) = &told.latency {
+            let tasks = latency_bound::tell(
+                name(args),
+                &run.tasks,
+                deadline_ns,
+                latency,
+                tailbound_report::tasks::json,
+            );
+            value["tasks"] = tasks;
+        }
+        return say::answer_json(&value);
     }
     let style = say::style(&args.color.when);
     let mut text = String::new();
@@ -373,6 +394,12 @@ fn tell(
     text.push_str(&words::text(&run.cycles, args.worst, style));
     if let Some(verdict) = run.verdict.as_ref().filter(|_| args.deadline.is_some()) {
         text.push_str(&format!("\n{}\n", verdict.sentence));
+    }
+    if let Some(latency) = &told.latency {
+        let tasks = latency_bound::tell(name(args), &run.tasks, deadline_ns, latency, |told| {
+            tailbound_report::tasks::text(told, style)
+        });
+        text.push_str(&format!("\n{tasks}"));
     }
     let span = tailbound_core::units::format_span(run.measured_ns());
     let cost = event_ns.map_or_else(

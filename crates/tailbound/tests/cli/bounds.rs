@@ -52,3 +52,80 @@ fn a_histogram_says_why_it_has_no_bound() {
     assert_eq!(status(&out), 0, "{}", stderr(&out));
     assert!(stdout(&out).contains("neither order nor time"), "{}", stdout(&out));
 }
+
+/// An answer of `bound --theory here --json`, as far as it is read.
+fn recorded(machine: bool) -> String {
+    let variable = |name: &str, ns: i64| {
+        serde_json::json!({
+            "variable": name, "ns": ns, "n": 9, "tracing_ns": ns / 4, "at_ns": 0, "from": "a", "to": "b",
+        })
+    };
+    let record = serde_json::json!({
+        "variables": [variable("poid", 9000), variable("paie", 500), variable("psd", 3000), variable("st", 1000)],
+        "interrupts": [{
+            "vector": "local timer", "n": 9, "longest_ns": 2000, "nested_ns": 0, "apart_ns": 1_000_000,
+            "curve": [{ "within_ns": 0, "n": 1, "sum_ns": 2000 }],
+        }],
+        "span_ns": 10_000_000,
+        "curves_to_ns": 1_000_000,
+        "step_ns": 0,
+        "preconditions": [],
+        "observed": { "n": 3, "scheduling_ns": 7000, "sample_ns": 7000 },
+    });
+    serde_json::json!({ "kernel": "6.0.0-x", "machine": machine, "theory": { "record": record } })
+        .to_string()
+}
+
+#[test]
+fn a_recorded_theory_is_read_again_and_bounds_tasks() {
+    let folder = folder();
+    std::fs::write(folder.path().join("here.json"), recorded(true)).unwrap();
+    std::fs::write(folder.path().join("lab.json"), recorded(false)).unwrap();
+    let out = call(folder.path(), &["bound", "--theory", "here.json"]);
+    let text = stdout(&out);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    // 9 + 0.5 + 3 of the variables, and one interrupt of 2 µs.
+    for part in ["14.5 µs", "of that recording", "up to 2.25 µs", "took 7.00 µs from"] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+    assert!(!text.contains("latest sample"), "nothing was measured: {text}");
+    let model = "task = [{ name = \"a\", priority = 3, period = \"7ms\", wcet = \"1ms\" }]";
+    std::fs::write(folder.path().join("m.toml"), model).unwrap();
+    let tasks =
+        |bound: &str| call(folder.path(), &["tasks", "m.toml", "--json", "--latency-bound", bound]);
+    for bound in ["here.json", "14.5us"] {
+        let out = tasks(bound);
+        let json: serde_json::Value = serde_json::from_str(&stdout(&out)).unwrap();
+        assert_eq!(json["threads"][0]["bound_ns"], 1_014_500, "{json:#}");
+        assert_eq!(json["latency_bound"]["ns"], 14_500);
+    }
+    for (bound, why) in
+        [("lab.json", "lab"), ("no.json", "there is no file"), ("0us", "above zero")]
+    {
+        let out = tasks(bound);
+        assert_eq!(status(&out), 2, "{bound}");
+        assert!(stderr(&out).contains(why), "{}", stderr(&out));
+    }
+    // A time and CPUs are of a recording.
+    let out = call(folder.path(), &["bound", "--theory", "here.json", "-D", "3s"]);
+    assert_eq!(status(&out), 2, "{}", stdout(&out));
+}
+
+#[test]
+fn a_kernel_without_the_events_is_refused_by_the_name_of_the_option() {
+    if !tailbound_sys::process::is_root() {
+        tailbound_testing::skip("root", "tracefs needs it");
+        return;
+    }
+    let folder = folder();
+    let out = call(folder.path(), &["bound", "--theory", "here", "-D", "200ms", "-q"]);
+    match status(&out) {
+        3 => {
+            let why = stderr(&out);
+            assert!(why.contains("CONFIG_") || why.contains("tracefs"), "{why}");
+        }
+        // This one has them.
+        0 | 5 => assert!(stdout(&out).contains("Recording"), "{}", stdout(&out)),
+        other => panic!("{other}: {}", stderr(&out)),
+    }
+}

@@ -117,7 +117,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     tally.add("paths of a run are exact", lab.paths());
     tally.add("a planted section is named at its instant", lab.why());
     tally.add("a hunt repeats, goes on, and leaves a command that shows the same", lab.hunted());
-    tally.add("the theoretical bound of a stock kernel holds", lab.theory());
+    tally.add("the theoretical bound holds", lab.theory());
     tally.add("the boot option that made it later is found among 17", lab.option_found());
     if exec::exists("git") {
         tally.add("the commit that made it later is found among 64", lab.commit_found());

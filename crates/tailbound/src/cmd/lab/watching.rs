@@ -10,10 +10,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tailbound_core::paths::PathsRecord;
-use tailbound_core::{Run, runfile};
+use tailbound_core::record::Fact;
+use tailbound_core::theory::{Holds, Precondition};
+use tailbound_core::{Finding, Impact, Run, runfile};
 use tailbound_lab::{Cell, Emulator, LabError, Made, Progress, paths, run};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
+use tailbound_rules::PREFIX;
 use tailbound_stats::theory;
 use tailbound_trace::symbols::Symbols;
 
@@ -99,7 +102,8 @@ fn watch_as(
         Sparse::of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
     let mut bound = None;
     if depth == Depth::Bound {
-        let evidence = found.theory(&mut log, &plan, &names).map_err(Failure::cannot)?;
+        let mut evidence = found.theory(&mut log, &plan, &names).map_err(Failure::cannot)?;
+        evidence.preconditions.push(throttling(&plain.run));
         let record = theory::condense(&evidence);
         let answer = theory::answer(&record);
         answer.holds(&record).map_err(Failure::cannot)?;
@@ -198,4 +202,48 @@ pub(in crate::cmd) fn start(run: &Run) -> Result<i64, Failure> {
     let event = run.events.iter().find(|e| e.event == "clock-start");
     let time = event.and_then(|e| e.text.parse().ok());
     time.ok_or_else(|| Failure::cannot("the run does not say when it began"))
+}
+
+/// The throttling of real-time threads, by what the guest's own run saw of it.
+fn throttling(run: &Run) -> Precondition {
+    let fact = run.header.machine.get(&format!("{PREFIX}no-throttling"));
+    throttled(fact, run.findings.iter().find(|f| f.id == "rt-throttling"))
+}
+
+/// By its setting, and by the disturbance that the run watches for.
+fn throttled(fact: Option<&Fact>, seen: Option<&Finding>) -> Precondition {
+    let (holds, why) = match (seen, fact) {
+        (Some(f), _) if f.impact == Impact::Unfit => (Holds::No, f.title.clone()),
+        (Some(f), _) => (Holds::Unknown, f.title.clone()),
+        (None, Some(Fact::Value(v))) => {
+            let evidence = v.get("evidence").and_then(Value::as_str).unwrap_or_default();
+            let off = v.get("holds").and_then(Value::as_bool) == Some(true);
+            let watched = if off { "" } else { "; the run watched for it and saw none" };
+            (Holds::Yes, format!("{evidence}{watched}"))
+        }
+        (None, Some(Fact::Unknown(why))) => (Holds::Unknown, why.clone()),
+        (None, _) => (Holds::Unknown, "the run does not tell of it".to_owned()),
+    };
+    Precondition { name: "throttling of real-time threads".to_owned(), holds, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn throttling_is_told_by_setting_and_disturbance() {
+        let armed = Fact::of(json!({ "holds": false, "evidence": "on: 95 %" }));
+        let unread = Fact::Unknown("no file".to_owned());
+        let finding = |impact| Finding::new("rt-throttling", impact, "it was throttled");
+        let holds = |fact, impact: Option<Impact>| {
+            let finding = impact.map(finding);
+            throttled(fact, finding.as_ref()).holds
+        };
+        assert_eq!(holds(Some(&armed), None), Holds::Yes);
+        assert_eq!(holds(Some(&armed), Some(Impact::Unfit)), Holds::No);
+        assert_eq!(holds(Some(&armed), Some(Impact::Doubt)), Holds::Unknown);
+        assert_eq!(holds(Some(&unread), None), Holds::Unknown);
+        assert_eq!(holds(None, None), Holds::Unknown);
+    }
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `--latency-bound`: a bound on the scheduling latency for task models, from a time or from a file of `bound --theory here`.
+//!
+//! Context: COLD. Not here: what a model does with it (`tailbound_core::tasks`).
+
+use std::path::Path;
+
+use tailbound_core::tasks::{Model, TaskRecord};
+use tailbound_core::units::{format_ns_i64, parse_ns};
+use tailbound_report::tasks::{LatencyBound, Told};
+use tailbound_stats::tasks::analyse;
+use tailbound_stats::theory::Model as Interference;
+
+use super::bound_theory;
+use crate::say::Failure;
+
+/// What was typed. A file of another kernel than `release` is refused, where that is known.
+///
+/// # Errors
+/// Neither a time nor a file with a bound of a machine.
+pub(super) fn read(text: &str, release: Option<&str>) -> Result<LatencyBound, Failure> {
+    let usage = |why: String| Failure::usage(format!("--latency-bound: {why}"));
+    let path = Path::new(text);
+    if !path.exists() {
+        let ns = parse_ns(text)
+            .map_err(|e| usage(format!("there is no file `{text}`, and as a time: {e}")))?;
+        if ns <= 0 {
+            return Err(usage(format!("{text} is not above zero")));
+        }
+        return Ok(LatencyBound { ns, from: "given".to_owned() });
+    }
+    let theory = bound_theory::read(path)?;
+    if !theory.machine {
+        return Err(usage(format!(
+            "{text} was made in the lab, where an instruction is the unit of time: it says nothing of a machine's. \
+             Make one here with tailbound bound --theory here --json, or give a time"
+        )));
+    }
+    if let (Some(of), Some(release)) = (&theory.kernel, release)
+        && of != release
+    {
+        return Err(usage(format!("{text} is of the kernel {of}, and this one is {release}")));
+    }
+    if !theory.answer.refused.is_empty() {
+        return Err(usage(format!("{text} has no bound: {}", theory.answer.refused.join("; "))));
+    }
+    // The greatest of the models that hold for every wake-up, as far as they have an answer.
+    let bound = |model| theory.answer.of(model).and_then(|by| by.latency_ns);
+    let all = [Interference::Window, Interference::WindowCounts, Interference::Sporadic];
+    let ns = all.into_iter().filter_map(bound).max();
+    let ns = ns.ok_or_else(|| usage(format!("{text} has no bound with interrupts as seen")))?;
+    Ok(LatencyBound { ns, from: format!("{} from {text}", format_ns_i64(ns)) })
+}
+
+/// Watched threads as tasks, each wait of theirs as long as the bound.
+pub(super) fn tell<T>(
+    name: String,
+    records: &[TaskRecord],
+    deadline_ns: Option<i64>,
+    latency: &LatencyBound,
+    say: impl FnOnce(&Told<'_>) -> T,
+) -> T {
+    let mut model = Model::of(records).with_latency_bound(latency.ns);
+    model.tasks.iter_mut().for_each(|t| t.deadline_ns = deadline_ns);
+    let answer = analyse(&model);
+    let latency = Some(latency.clone());
+    say(&Told { name, model: &model, answer: &answer, records, what_if: None, latency })
+}
