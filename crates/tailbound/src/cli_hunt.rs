@@ -31,10 +31,10 @@ pub(crate) struct HuntArgs {
     #[arg(long, conflicts_with_all = ["kernel", "append", "arch", "loops", "no_paths"], help_heading = "This machine")]
     pub(crate) here: bool,
     /// Length of each run on this machine [default: 2s]
-    #[arg(long, value_name = "TIME", requires = "here", help_heading = "This machine")]
+    #[arg(long, value_name = "TIME", help_heading = "This machine")]
     pub(crate) each: Option<String>,
     /// Runs of each candidate on this machine; it counts for the least of its latest wake-ups [default: 2]
-    #[arg(long, value_name = "N", requires = "here", help_heading = "This machine")]
+    #[arg(long, value_name = "N", help_heading = "This machine")]
     pub(crate) rounds: Option<u32>,
     /// CPUs to measure on this machine, for example 0-1,3 [default: all]
     #[arg(

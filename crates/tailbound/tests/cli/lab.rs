@@ -45,7 +45,7 @@ fn words_that_cannot_be_are_refused_with_what_can() {
 fn what_cannot_be_watched_is_refused_before_anything_boots() {
     let paths = ["paths", "-k", "debian:6.12-rt"];
     for (words, says) in [
-        (&["--arch", "aarch64"][..], "x86-64"),
+        (&["--arch", "arm"][..], "32-bit ARM"),
         (&["--kvm"], "--kvm"),
         (&["--smp", "2"], "--smp 1"),
     ] {

@@ -54,6 +54,12 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
     if !(0.0..100.0).contains(&args.within) {
         return Err(Failure::usage("--within: write percent from 0 to 100, such as 5"));
     }
+    // Clap waives what an option requires where that conflicts with another one that is there: `--kernel`.
+    let own = [("--each", args.each.is_some()), ("--rounds", args.rounds.is_some())];
+    let own = own.into_iter().chain([("--cpus", args.cpus.is_some())]);
+    if let (false, Some((flag, _))) = (args.here, own.into_iter().find(|(_, given)| *given)) {
+        return Err(Failure::usage(format!("{flag} is of a hunt on this machine: add --here")));
+    }
     let length = length(args)?;
     let (folder, mut header) = asked(args)?;
     if header.here.is_some() {
