@@ -220,6 +220,8 @@ pub fn damaged(store: &Store) -> Result<Vec<(PathBuf, String)>, LabError> {
                 .and_then(|b| same(&item.path.join(&b.image), &b.image_sha256)),
             _ => None,
         };
+        // What another process removed meanwhile is not damaged.
+        let why = why.filter(|_| item.path.exists());
         found.extend(why.map(|why| (item.path, why)));
     }
     Ok(found)

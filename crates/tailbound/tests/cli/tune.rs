@@ -213,10 +213,12 @@ fn a_change_that_nobody_confirms_is_undone_by_itself() {
     let _alone = alone();
     let Some((journals, back, _dirty)) = harmless() else { return };
     let set = format!("dirty-writeback={}", back.other());
-    let text = told(&journals, 0, &["apply", "--set", &set, "--confirm", "1s"]);
-    assert!(text.contains("undone in 1s unless") && text.contains("tune confirm"), "{text}");
+    let text = told(&journals, 0, &["apply", "--set", &set, "--confirm", "1017ms"]);
+    assert!(text.contains("undone in 1017ms unless") && text.contains("tune confirm"), "{text}");
     awaited("the undo", || back.now() == back.old);
     awaited("its end", || states(&journals, "status").is_empty());
+    // The guard has the journal's lock until it ends.
+    awaited("the end of the guard", || with_argument("1017") == 0);
     assert_eq!(states(&journals, "history"), [is(1, "undone")]);
     assert!(told(&journals, 2, &["confirm"]).contains("nothing is applied"));
     for wrong in ["1", "soon", "-1s", "0s", "0"] {

@@ -67,7 +67,8 @@ impl Lab {
             p.get("name").and_then(Value::as_str) == Some("throttling of real-time threads")
         });
         let known = throttling.and_then(|p| p.get("holds")).and_then(Value::as_str);
-        ensure!(known == Some("yes"), "throttling: {throttling:?}");
+        // Debian's guests do not tell how their kernel was configured: then it is unknown, and never no.
+        ensure!(matches!(known, Some("yes" | "unknown")), "throttling: {throttling:?}");
         let file = self.folder.join("theory.json");
         std::fs::write(&file, &text)?;
         let again = self.answers(&["bound", "--json", "--theory", &file.to_string_lossy()], 0)?;
