@@ -51,15 +51,7 @@ struct Found<'a> {
 
 /// `tailbound hunt`
 pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
-    if !(0.0..100.0).contains(&args.within) {
-        return Err(Failure::usage("--within: write percent from 0 to 100, such as 5"));
-    }
-    // Clap waives what an option requires where that conflicts with another one that is there: `--kernel`.
-    let own = [("--each", args.each.is_some()), ("--rounds", args.rounds.is_some())];
-    let own = own.into_iter().chain([("--cpus", args.cpus.is_some())]);
-    if let (false, Some((flag, _))) = (args.here, own.into_iter().find(|(_, given)| *given)) {
-        return Err(Failure::usage(format!("{flag} is of a hunt on this machine: add --here")));
-    }
+    asked_well(args)?;
     let length = length(args)?;
     let (folder, mut header) = asked(args)?;
     if header.here.is_some() {
@@ -229,6 +221,20 @@ fn nothing(search: &Search, interrupted: bool) -> Failure {
         Outcome::Ran(_) => None,
     });
     Failure::cannot(format!("no candidate ran: {}", why.unwrap_or("none was tried")))
+}
+
+/// What clap cannot know: a share's limits, and options of a hunt on this machine without it.
+fn asked_well(args: &HuntArgs) -> Result<(), Failure> {
+    if !(0.0..100.0).contains(&args.within) {
+        return Err(Failure::usage("--within: write percent from 0 to 100, such as 5"));
+    }
+    // Clap waives what an option requires where that conflicts with another one that is there: `--kernel`.
+    let own = [("--each", args.each.is_some()), ("--rounds", args.rounds.is_some())];
+    let own = own.into_iter().chain([("--cpus", args.cpus.is_some())]);
+    if let (false, Some((flag, _))) = (args.here, own.into_iter().find(|(_, given)| *given)) {
+        return Err(Failure::usage(format!("{flag} is of a hunt on this machine: add --here")));
+    }
+    Ok(())
 }
 
 /// How long to search; none: as long as the number takes.
