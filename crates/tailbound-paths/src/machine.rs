@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. Units: ns of the trace's clock. One [`CpuEvents`] for each CPU, in the order of time.
 //!
-//! The events become the records that the plugin would have made, and [`crate::stretches`] does the rest. What they do not tell:
+//! The events become the records that the plugin would have made, and `stretches` does the rest. What they do not tell:
 //! - **That an interrupt was taken**: interrupts' being disabled is told first, and of whom only by the next event. So the
 //!   former is held until then. It is over where interrupts are enabled again outside of it and of soft interrupts.
 //! - **Where the scheduler begins**: known from the switch, afterwards: where preemption was disabled for it. One that
