@@ -46,7 +46,7 @@ pub use emulator::Emulator;
 pub use error::LabError;
 pub use kernel::{Kernel, KernelName};
 pub use machine::Machine;
-pub use pool::{Happened, run_all};
+pub use pool::{Happened, on_cores, run_all};
 pub use request::{Labelled, Request, System};
 pub use run::{Cost, Made, Means, run};
 pub use slices::Slice;

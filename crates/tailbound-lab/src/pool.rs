@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many cells on the host's cores, one guest per core.
+//! Many guests on the host's cores, one guest per core.
 //!
 //! Context: COLD. What a guest does depends on nothing here: its time is what it executed.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -16,38 +15,44 @@ use crate::run::{Made, Means, run};
 /// How often the caller hears something even when nothing happened.
 const TICK: Duration = Duration::from_millis(200);
 
-/// What happened.
+/// What happened to a task of type `R`, which tells `P` while it works.
 #[derive(Debug)]
-pub enum Happened {
-    /// A cell moved on.
-    Progress(usize, Progress),
-    /// A cell is done.
-    Done(usize, Box<Result<Made, LabError>>),
+pub enum Happened<P, R> {
+    /// A task moved on.
+    Progress(usize, P),
+    /// A task is done.
+    Done(usize, R),
     /// Nothing: a chance to look at signals.
     Tick,
 }
 
-/// Makes all `cells`, at most `jobs` at a time, in their order as far as that goes.
+/// What is done with one task; it tells how it goes.
+pub type Work<'a, T, P, R> = dyn Fn(&T, &mut dyn FnMut(P)) -> R + Sync + 'a;
+
+/// Works on all `tasks`, at most `jobs` at a time, in their order as far as that goes; begins none once `stopped`.
 /// `happened` is called in the calling thread.
-pub fn run_all(cells: &[Cell], means: &Means<'_>, jobs: usize, happened: &mut dyn FnMut(Happened)) {
+pub fn on_cores<T: Sync, P: Send, R: Send>(
+    tasks: &[T],
+    jobs: usize,
+    stopped: &(dyn Fn() -> bool + Sync),
+    work: &Work<'_, T, P, R>,
+    happened: &mut dyn FnMut(Happened<P, R>),
+) {
     let next = AtomicUsize::new(0);
     let (send, receive) = mpsc::channel();
-    let send = Mutex::new(send);
     std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, cells.len().max(1)) {
-            let own = send.lock().map(|s| s.clone());
-            let Ok(own) = own else { continue };
-            let next = &next;
+        for _ in 0..jobs.clamp(1, tasks.len().max(1)) {
+            let (own, next) = (send.clone(), &next);
             // QEMU dies with the thread that started it: this one waits for it.
             scope.spawn(move || {
-                while !means.stop.load(Ordering::Relaxed) {
+                while !stopped() {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(cell) = cells.get(at) else { return };
-                    let made = run(cell, means, &mut |p| {
+                    let Some(task) = tasks.get(at) else { return };
+                    let done = work(task, &mut |p| {
                         // The receiver lives as long as this scope.
                         drop(own.send(Happened::Progress(at, p)));
                     });
-                    drop(own.send(Happened::Done(at, Box::new(made))));
+                    drop(own.send(Happened::Done(at, done)));
                 }
             });
         }
@@ -60,4 +65,15 @@ pub fn run_all(cells: &[Cell], means: &Means<'_>, jobs: usize, happened: &mut dy
             }
         }
     });
+}
+
+/// Makes all `cells` so.
+pub fn run_all(
+    cells: &[Cell],
+    means: &Means<'_>,
+    jobs: usize,
+    happened: &mut dyn FnMut(Happened<Progress, Result<Made, LabError>>),
+) {
+    let stopped = || means.stop.load(Ordering::Relaxed);
+    on_cores(cells, jobs, &stopped, &|cell, progress| run(cell, means, progress), happened);
 }

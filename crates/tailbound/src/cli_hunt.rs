@@ -37,13 +37,7 @@ pub(crate) struct HuntArgs {
     #[arg(long, value_name = "N", help_heading = "This machine")]
     pub(crate) rounds: Option<u32>,
     /// CPUs to measure on this machine, for example 0-1,3 [default: all]
-    #[arg(
-        short = 'c',
-        long,
-        value_name = "LIST",
-        requires = "here",
-        help_heading = "This machine"
-    )]
+    #[arg(short = 'c', long, value_name = "LIST", help_heading = "This machine")]
     pub(crate) cpus: Option<String>,
     /// Append to the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true, help_heading = "Guest")]

@@ -18,7 +18,7 @@ use tailbound_probe::section_trace::{SectionEvent, SectionTrace};
 use tailbound_probe::smi;
 use tailbound_report::text::Style;
 use tailbound_report::theory::{self as words, OfCpu};
-use tailbound_rules::{Machine, Wanted};
+use tailbound_rules::{Machine, Precondition as Checked, Wanted};
 use tailbound_stats::theory::{self, Answer, Model};
 use tailbound_sys::{clock, sched};
 
@@ -94,7 +94,8 @@ pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
     let after = Counts::read(&root, first);
     let names =
         Names { symbols: trace.symbols(), begin: trace.code_begin(), event_ns: trace.event_ns() };
-    let settings = settings(&facts);
+    let found = tailbound_rules::preconditions(&facts);
+    let settings = settings(&found);
     let events = all.iter().map(CpuEvents::events).sum();
     let span_ns = all.iter().map(CpuEvents::span_ns).max().unwrap_or(0);
     let mut cpus = Vec::new();
@@ -102,7 +103,7 @@ pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
         let cpu = one.cpu();
         let mut evidence = one.finish(&names);
         evidence.preconditions.extend(settings.iter().cloned());
-        evidence.preconditions.extend(counted(&before, &after, cpu, &facts));
+        evidence.preconditions.extend(counted(&before, &after, cpu, &found));
         evidence.preconditions.extend(always(trace.event_ns()));
         let record = theory::condense(&evidence);
         let answer = theory::answer(&record);
@@ -164,13 +165,12 @@ fn named(name: &str, holds: Holds, why: String) -> Precondition {
 
 /// What `check` says of settings. One that lets something happen which did not happen is an assumption: the trace
 /// tells what did.
-fn settings(machine: &Machine) -> Vec<Precondition> {
+fn settings(found: &[Checked]) -> Vec<Precondition> {
     let wanted = [
         ("no-fair-server", "fair server"),
         ("no-throttling", "throttling of real-time threads"),
         ("no-deadline-task", "deadline tasks later"),
     ];
-    let found = tailbound_rules::preconditions(machine);
     let one = |(id, name): (&str, &str)| {
         let p = found.iter().find(|p| p.name == id)?;
         Some(match p.holds {
@@ -190,8 +190,7 @@ fn settings(machine: &Machine) -> Vec<Precondition> {
 }
 
 /// What counts tell of the time in between.
-fn counted(before: &Counts, after: &Counts, cpu: u32, machine: &Machine) -> Vec<Precondition> {
-    let found = tailbound_rules::preconditions(machine);
+fn counted(before: &Counts, after: &Counts, cpu: u32, found: &[Checked]) -> Vec<Precondition> {
     let by_check = |id: &str| found.iter().find(|p| p.name == id);
     let ticks = |c: &Counts| c.ticks.as_ref().and_then(|t| t.get(&cpu)).and_then(|t| t.steal);
     let steal = match (ticks(before), ticks(after)) {

@@ -53,7 +53,7 @@ fn unmade(e: LabError) -> Unmade {
 impl Builder<'_> {
     fn is_stopped(&self) -> bool {
         self.bench.hear();
-        self.bench.is_stopped()
+        self.bench.stopped()
     }
 
     /// Builds a source, and copies the image to where the next build does not replace it.

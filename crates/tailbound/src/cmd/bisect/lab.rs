@@ -147,7 +147,7 @@ impl<V> Lab<'_, V> {
                 note: one.note.take(),
             };
             // A signal ends guests as a failure of theirs would look.
-            if self.bench.is_stopped() {
+            if self.bench.stopped() {
                 return "interrupted".to_owned();
             }
             self.done(whole, journal).unwrap_or_else(|e| {
@@ -176,7 +176,7 @@ impl<V> Lab<'_, V> {
                     Depth::Sections,
                     &mut shown,
                 );
-                if self.bench.is_stopped() {
+                if self.bench.stopped() {
                     return Err(Failure { status: 5, text: "interrupted".to_owned() });
                 }
                 match looked.and_then(|l| {

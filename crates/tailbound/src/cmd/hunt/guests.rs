@@ -5,15 +5,15 @@
 //! candidate shows depends on nothing here.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use tailbound_core::paths::SectionKind;
 use tailbound_core::units;
 use tailbound_hunt::{Candidate, End, Evaluator, Figures, Outcome};
-use tailbound_lab::{Cell, Emulator, Kernel, LabError, Made, Prepared, Request, paths, run};
+use tailbound_lab::{
+    Cell, Emulator, Happened, Kernel, LabError, Made, Prepared, Request, on_cores, paths, run,
+};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_trace::symbols::Symbols;
@@ -21,9 +21,6 @@ use tailbound_trace::symbols::Symbols;
 use crate::cmd::lab::cells::{self, Bench};
 use crate::cmd::lab::watching::{latencies, start};
 use crate::say::Failure;
-
-/// How often it is looked whether all is over.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// What the plugin is told, and what addresses are called.
 pub(super) struct Watch {
@@ -199,61 +196,41 @@ fn figures(
 
 impl Evaluator for Guests<'_> {
     fn evaluate(&mut self, batch: &[Candidate], told: &mut dyn FnMut(Outcome)) -> End {
-        let next = AtomicUsize::new(0);
         let over = AtomicBool::new(false);
-        let (send, receive) = mpsc::channel::<(usize, Result<Figures, LabError>)>();
-        let send = Mutex::new(send);
         let mut nth = 0;
         let (bench, emulator, base) = (self.bench, self.emulator, &self.base);
         let (words, kernel, watch) = (&self.request, &self.kernel, self.watch.as_ref());
         let late = || self.until.is_some_and(|until| Instant::now() >= until);
         let (shown, runs) = (&mut self.shown, &mut self.runs);
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.min(batch.len()) {
-                let Ok(own) = send.lock().map(|s| s.clone()) else { continue };
-                let (next, over) = (&next, &over);
-                // QEMU dies with the thread that started it: this one waits for it.
-                scope.spawn(move || {
-                    let means = bench.means(emulator);
-                    while !over.load(Ordering::Relaxed) {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(candidate) = batch.get(at) else { return };
-                        let made = one(request(words, candidate), kernel)
-                            .and_then(|cell| base.with_job(&cell))
-                            .and_then(|prepared| figures(&prepared, &means, watch));
-                        drop(own.send((at, made)));
-                    }
-                });
+        let stopped = || over.load(Ordering::Relaxed);
+        let work = |candidate: &Candidate, _: &mut dyn FnMut(())| {
+            one(request(words, candidate), kernel)
+                .and_then(|cell| base.with_job(&cell))
+                .and_then(|prepared| figures(&prepared, &bench.means(emulator), watch))
+        };
+        let mut early: BTreeMap<usize, Result<Figures, LabError>> = BTreeMap::new();
+        let mut broken = false;
+        on_cores(batch, self.jobs, &stopped, &work, &mut |what| {
+            if let Happened::Done(at, made) = what {
+                *runs += 1;
+                early.insert(at, made);
             }
-            drop(send);
-            let mut early: BTreeMap<usize, Result<Figures, LabError>> = BTreeMap::new();
-            let mut broken = false;
-            loop {
-                match receive.recv_timeout(LOOK) {
-                    Ok((at, made)) => {
-                        *runs += 1;
-                        early.insert(at, made);
+            while let Some(made) = early.remove(&nth).filter(|_| !broken) {
+                match made {
+                    Ok(figures) => told(Outcome::Ran(figures)),
+                    Err(LabError::Interrupted) => {
+                        broken = true;
+                        continue;
                     }
-                    Err(mpsc::RecvTimeoutError::Timeout) => {}
-                    Err(mpsc::RecvTimeoutError::Disconnected) => return,
+                    Err(e) => told(Outcome::Failed(first_line(&e.to_string()))),
                 }
-                while let Some(made) = early.remove(&nth).filter(|_| !broken) {
-                    match made {
-                        Ok(figures) => told(Outcome::Ran(figures)),
-                        Err(LabError::Interrupted) => {
-                            broken = true;
-                            continue;
-                        }
-                        Err(e) => told(Outcome::Failed(first_line(&e.to_string()))),
-                    }
-                    nth += 1;
-                }
-                bench.hear();
-                if bench.stopped() || late() {
-                    over.store(true, Ordering::Relaxed);
-                }
-                shown(*runs);
+                nth += 1;
             }
+            bench.hear();
+            if bench.stopped() || late() {
+                over.store(true, Ordering::Relaxed);
+            }
+            shown(*runs);
         });
         if nth < batch.len() { End::Early } else { End::Done }
     }

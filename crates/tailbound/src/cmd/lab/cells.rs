@@ -131,11 +131,6 @@ impl<'a> Bench<'a> {
         self.host.jobs.unwrap_or(cores)
     }
 
-    /// Did Ctrl-C come?
-    pub(in crate::cmd) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
     /// Ends the guests if Ctrl-C came.
     pub(in crate::cmd) fn hear(&self) {
         if self.signals.wait(0).is_some() {
@@ -143,7 +138,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Did it?
+    /// Did Ctrl-C come?
     pub(in crate::cmd) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -164,7 +159,7 @@ impl<'a> Bench<'a> {
                     if let Ok(made) = made.as_mut() {
                         judge(made, &mut shown);
                     }
-                    let note = done(cell, *made);
+                    let note = done(cell, made);
                     shown.done(cell, &note);
                 }
                 Happened::Tick => {}

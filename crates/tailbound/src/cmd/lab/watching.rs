@@ -4,16 +4,13 @@
 //! Context: COLD. Not here: what is said of it (`tailbound_report::paths`).
 
 use std::io::BufReader;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tailbound_core::paths::PathsRecord;
 use tailbound_core::record::Fact;
 use tailbound_core::theory::{Holds, Precondition};
 use tailbound_core::{Finding, Impact, Run, runfile};
-use tailbound_lab::{Cell, Emulator, LabError, Made, Progress, paths, run};
+use tailbound_lab::{Cell, Emulator, Happened, LabError, Made, Progress, on_cores, paths, run};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_rules::PREFIX;
@@ -26,9 +23,6 @@ use crate::say::Failure;
 
 /// Runs of a cell that is watched, with the one that tells the kernel's symbols.
 pub(super) const RUNS: usize = 4;
-
-/// How often signals are looked at.
-const TICK: Duration = Duration::from_millis(200);
 
 /// How much of a run is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,55 +131,32 @@ pub(super) fn all(
     done: &mut dyn FnMut(usize, Result<Made, LabError>) -> String,
 ) -> Result<(), Failure> {
     let mut shown = Shown::new(quiet, cells.len());
-    let next = AtomicUsize::new(0);
-    let (send, receive) = mpsc::channel();
-    std::thread::scope(|scope| {
-        for _ in 0..bench.jobs().clamp(1, cells.len().max(1)) {
-            let (own, next) = (send.clone(), &next);
-            // QEMU dies with the thread that started it: this one waits for it.
-            scope.spawn(move || {
-                while !bench.is_stopped() {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(cell) = cells.get(at) else { return };
-                    let watched = watch_as(bench, emulator, cell, Depth::Trees, &mut |p| {
-                        // The receiver lives as long as this scope.
-                        drop(own.send(Happened::Progress(at, p)));
-                    });
-                    drop(own.send(Happened::Done(at, Box::new(watched))));
-                }
-            });
-        }
-        drop(send);
-        loop {
-            match receive.recv_timeout(TICK) {
-                Ok(Happened::Progress(at, p)) => shown.progress(at, p),
-                // What Ctrl-C ended is not a cell that failed.
-                Ok(Happened::Done(_, w)) if w.is_err() && bench.is_stopped() => {}
-                Ok(Happened::Done(at, watched)) => {
-                    let watched = watched.map_err(|failure| LabError::cannot(failure.text));
-                    let made = watched.map(|watched| {
-                        let mut made = watched.plain;
-                        cells::judge(&mut made, &mut shown);
-                        made.run.paths = Some(Box::new(watched.record));
-                        made
-                    });
-                    let note = done(at, made);
-                    shown.done(at, &note);
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+    let stopped = || bench.stopped();
+    let work = |cell: &Cell, progress: &mut dyn FnMut(Progress)| {
+        watch_as(bench, emulator, cell, Depth::Trees, progress)
+    };
+    on_cores(cells, bench.jobs(), &stopped, &work, &mut |what| {
+        match what {
+            Happened::Progress(at, p) => shown.progress(at, p),
+            // What Ctrl-C ended is not a cell that failed.
+            Happened::Done(_, watched) if watched.is_err() && bench.stopped() => {}
+            Happened::Done(at, watched) => {
+                let watched = watched.map_err(|failure| LabError::cannot(failure.text));
+                let made = watched.map(|watched| {
+                    let mut made = watched.plain;
+                    cells::judge(&mut made, &mut shown);
+                    made.run.paths = Some(Box::new(watched.record));
+                    made
+                });
+                let note = done(at, made);
+                shown.done(at, &note);
             }
-            bench.hear();
+            Happened::Tick => {}
         }
+        bench.hear();
     });
     shown.clear();
     bench.went_on()
-}
-
-/// Of a cell among others.
-enum Happened {
-    Progress(usize, Progress),
-    Done(usize, Box<Result<Watched, Failure>>),
 }
 
 /// All samples of the only thread, as they were measured.

@@ -9,8 +9,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-use tailbound_hunt::{Candidate, End, Evaluator, Figures, Outcome, Random};
+use tailbound_hunt::{Candidate, End, Evaluator, Figures, Outcome};
 use tailbound_series::Caller as _;
+use tailbound_stats::random::Random;
 
 use super::super::guests::{first_line, interval};
 use crate::caller::Machine;
@@ -92,10 +93,7 @@ impl Here<'_> {
         let mut found: Vec<Result<i64, String>> = vec![Ok(i64::MAX); batch.len()];
         for _ in 0..self.rounds {
             let mut order: Vec<usize> = (0..batch.len()).collect();
-            for last in (1..order.len()).rev() {
-                let other = self.order.below(last + 1);
-                order.swap(last, other);
-            }
+            self.order.shuffle(&mut order);
             for at in order {
                 let (Some(candidate), Some(place)) = (batch.get(at), found.get_mut(at)) else {
                     continue;

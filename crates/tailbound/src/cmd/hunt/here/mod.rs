@@ -16,11 +16,12 @@ use tailbound_core::Run;
 use tailbound_core::plan::RunConfig;
 use tailbound_core::units::{exact, parse_ns};
 use tailbound_host::Root;
-use tailbound_hunt::{Candidate, End, Entry, Origin, Random, Search, Shrunk, machine as space};
+use tailbound_hunt::{Candidate, End, Entry, Origin, Search, Shrunk, machine as space};
 use tailbound_report::compare::Answer;
 use tailbound_run::{Request, resolve};
 use tailbound_series::rounds::{self as series, Series, Variant};
 use tailbound_stats::compare::{Settings, Systems};
+use tailbound_stats::random::Random;
 
 use self::machine::Here;
 use super::corpus::{Folder, Header, HereHow};

@@ -4,13 +4,9 @@
 //! Context: COLD. Units: ns of the guest's virtual time, by QEMU's clock.
 //! What is tried does not depend on how many guests run at a time.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
-
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::why::{DecisiveInstant, TriedInstant, WhyEvent, WhyRecord};
-use tailbound_lab::LabError;
+use tailbound_lab::{Happened, LabError, on_cores};
 use tailbound_paths::decisive::{self, Decisive, Instants, What};
 use tailbound_paths::inevitable::{self, Bounds, Depth, Found, Outcome, Tried};
 use tailbound_paths::plan::Plan;
@@ -29,7 +25,6 @@ const TIMER_NS: u64 = 32;
 const CLOSE_NS: u64 = 4;
 /// Events so much before the instant are read: the entry into the kernel is among them.
 const EVENTS_BEFORE_NS: u64 = 20_000_000;
-const TICK: Duration = Duration::from_millis(200);
 
 /// One outcome, and when and where its instant was.
 type Varied = (Outcome, Option<(u64, u64)>);
@@ -188,37 +183,24 @@ impl Search<'_> {
 
     /// Makes variations (of an instant, and which), on all cores.
     fn all(&self, tasks: &[(u64, u64)]) -> Result<Option<Vec<Varied>>, Failure> {
-        let next = AtomicUsize::new(0);
-        let (send, receive) = mpsc::channel();
         let mut made: Vec<Option<Varied>> = vec![None; tasks.len()];
         let mut failed = None;
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.clamp(1, tasks.len().max(1)) {
-                let (own, next) = (send.clone(), &next);
-                // QEMU dies with the thread that started it: this one waits for it.
-                scope.spawn(move || {
-                    while !self.base.bench.stopped() {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some((at_ns, nth)) = tasks.get(at) else { return };
-                        let varies = Varies::Until(self.until(*at_ns, *nth));
-                        drop(own.send((at, one(self.base, *at_ns, varies))));
+        let bench = self.base.bench;
+        let stopped = || bench.stopped();
+        let work = |(at_ns, nth): &(u64, u64), _: &mut dyn FnMut(())| {
+            one(self.base, *at_ns, Varies::Until(self.until(*at_ns, *nth)))
+        };
+        on_cores(tasks, self.jobs, &stopped, &work, &mut |what| {
+            match what {
+                Happened::Done(at, Ok(one)) => {
+                    if let Some(place) = made.get_mut(at) {
+                        *place = Some(one);
                     }
-                });
-            }
-            drop(send);
-            loop {
-                match receive.recv_timeout(TICK) {
-                    Ok((at, Ok(one))) => {
-                        if let Some(place) = made.get_mut(at) {
-                            *place = Some(one);
-                        }
-                    }
-                    Ok((_, Err(e))) => failed = Some(e),
-                    Err(mpsc::RecvTimeoutError::Timeout) => {}
-                    Err(mpsc::RecvTimeoutError::Disconnected) => return,
                 }
-                self.base.bench.hear();
+                Happened::Done(_, Err(e)) => failed = Some(e),
+                Happened::Progress(..) | Happened::Tick => {}
             }
+            bench.hear();
         });
         match failed {
             None | Some(LabError::Interrupted) => Ok(made.into_iter().collect()),
