@@ -49,14 +49,13 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
 }
 
 /// A sanitizer, more words of cargo, and tests that it cannot run: lists of system calls hold the
-/// sanitizer's own, and ThreadSanitizer does not know processes that share their parent's memory.
+/// sanitizer's own, its mlock(2) does nothing, and ThreadSanitizer does not know processes that
+/// share their parent's memory.
 type Sanitizer = (&'static str, &'static [&'static str], &'static [&'static str]);
-const ADDRESS: Sanitizer = ("address", &[], &["--skip", "the_list_of_system_calls_holds"]);
-const THREAD: Sanitizer = (
-    "thread",
-    &["-Zbuild-std"],
-    &["--skip", "the_list_of_system_calls_holds", "--skip", "a_confined_child"],
-);
+const ADDRESS: Sanitizer = ("address", &[], &[LISTS, LOCKED]);
+const THREAD: Sanitizer = ("thread", &["-Zbuild-std"], &[LISTS, LOCKED, "--skip=a_confined_child"]);
+const LISTS: &str = "--skip=the_list_of_system_calls_holds";
+const LOCKED: &str = "--skip=locked_pages_are_not_given_back";
 
 /// Stage `sanitizers`.
 pub(crate) fn sanitizers(project: &Path) -> anyhow::Result<Tally> {
