@@ -13,6 +13,7 @@ mod bisected;
 mod blamed;
 mod hunted;
 mod paths;
+mod queue;
 mod repeated;
 mod theory;
 mod tuned;
@@ -22,11 +23,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
+use self::queue::Check;
 use super::tally::Tally;
 use super::ways;
 use crate::cross::Target;
@@ -98,49 +101,87 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         tally.skip("lab", "kernels", &format!("Debian's kernels cannot be had: {e:#}"));
         return Ok(tally);
     }
-    tally.add(
-        "the same bytes from power-on, and from a snapshot on a loaded host",
-        lab.same_bytes(),
-    );
-    tally.add("the same bytes with a main loop that never rests", lab.restless());
-    tally.add("the same bytes each time while all cores are busy", lab.repeated());
-    tally.absorb(lab.in_slices());
-    tally.add("a damaged snapshot is noticed and made again", lab.mended());
-    tally.add("a running QEMU has no rights", lab.walls());
-    tally.add(
-        "repeated from its own record",
-        lab.answers(&["lab", "repeat", "a.jsonl"], 0).map(drop),
-    );
-    tally.add("its run file", schema::check_run(project, &lab.folder.join("a.jsonl")).map(drop));
-    tally.add("an altered record is another run", lab.altered());
-    tally.add("a seed is another run, the same each time", lab.seeds());
-    tally.add("a CPU that is isolated is left alone, and all is undone", lab.isolated());
-    tally.add("an experiment keeps the change that helps", lab.experiment());
-    tally.absorb(lab.culprits());
-    tally.add("paths of a run are exact", lab.paths());
-    tally.add("a planted section is named at its instant", lab.why());
-    tally.add("a hunt repeats, goes on, and leaves a command that shows the same", lab.hunted());
-    tally.add("the theoretical bound holds", lab.theory());
-    tally.add("the boot option that made it later is found among 17", lab.option_found());
-    if exec::exists("git") {
-        tally.add("the commit that made it later is found among 64", lab.commit_found());
-    } else {
-        tally.skip("lab", "commits", "there is no git");
+    for check in lab.alone() {
+        tally.absorb(queue::side_by_side(&[check]));
     }
-    tally.absorb(lab.golden(project)?);
-    tally.add("timerlat and tracepoints agree within what they cost", lab.ways());
-    tally.absorb(lab.provers()?);
-    tally.add("a matrix goes on where it was", lab.matrix());
-    tally.add("a guest that dies says why", lab.deaths());
-    tally.add("a guest that does not end is ended", lab.hang());
-    tally.absorb(lab.ordinary_user());
-    for board in BOARDS {
-        tally.absorb(lab.board(project, board)?);
-    }
+    tally.absorb(queue::side_by_side(&lab.checks(project)));
     Ok(tally)
 }
 
+/// A check that passes or fails as a whole.
+type Whole = fn(&Lab) -> anyhow::Result<()>;
+
+fn one<'a>(name: &'static str, lab: &'a Lab, check: Whole) -> Check<'a> {
+    (name, Box::new(move || Tally::one(name, check(lab))))
+}
+
 impl Lab {
+    /// What wants the host's cores, or damages something that all use.
+    fn alone(&self) -> Vec<Check<'_>> {
+        let one = |name, check| one(name, self, check);
+        vec![
+            one(
+                "the same bytes from power-on, and from a snapshot on a loaded host",
+                Lab::same_bytes,
+            ),
+            one("the same bytes with a main loop that never rests", Lab::restless),
+            one("the same bytes each time while all cores are busy", Lab::repeated),
+            ("two CPUs in short slices", Box::new(|| self.in_slices())),
+            one("a damaged snapshot is noticed and made again", Lab::mended),
+        ]
+    }
+
+    /// What can be done side by side, what takes longest first.
+    fn checks<'a>(&'a self, project: &'a Path) -> Vec<Check<'a>> {
+        let one = |name, check| one(name, self, check);
+        let some = |r: anyhow::Result<Tally>| r.unwrap_or_else(|e| Tally::one("lab", Err(e)));
+        let mut all: Vec<Check<'a>> = vec![
+            one("an experiment keeps the change that helps", Lab::experiment),
+            ("culprits are named", Box::new(|| self.culprits())),
+            one("a planted section is named at its instant", Lab::why),
+            one("paths of a run are exact", Lab::paths),
+            one("a hunt repeats, goes on, and leaves a command that shows the same", Lab::hunted),
+            one("the theoretical bound holds", Lab::theory),
+            one("the boot option that made it later is found among 17", Lab::option_found),
+            ("the commit that made it later", Box::new(|| self.commits())),
+            ("golden figures", Box::new(move || some(self.golden(project)))),
+            ("probes that prove a property", Box::new(move || some(self.provers()))),
+            one("a CPU that is isolated is left alone, and all is undone", Lab::isolated),
+            one("timerlat and tracepoints agree within what they cost", Lab::ways),
+            one("a matrix goes on where it was", Lab::matrix),
+            one("a seed is another run, the same each time", Lab::seeds),
+            one("a guest that dies says why", Lab::deaths),
+            one("a guest that does not end is ended", Lab::hang),
+            ("an ordinary user without network", Box::new(|| self.ordinary_user())),
+            one("a running QEMU has no rights", Lab::walls),
+            one("repeated from its own record", Lab::recorded),
+            ("its run file", Box::new(move || Tally::one("its run file", self.checked(project)))),
+            one("an altered record is another run", Lab::altered),
+        ];
+        for board in BOARDS {
+            all.insert(0, (board.0, Box::new(move || some(self.board(project, board)))));
+        }
+        all
+    }
+
+    fn recorded(&self) -> anyhow::Result<()> {
+        self.answers(&["lab", "repeat", "a.jsonl"], 0).map(drop)
+    }
+
+    fn checked(&self, project: &Path) -> anyhow::Result<()> {
+        schema::check_run(project, &self.folder.join("a.jsonl")).map(drop)
+    }
+
+    fn commits(&self) -> Tally {
+        let name = "the commit that made it later is found among 64";
+        if exec::exists("git") {
+            return Tally::one(name, self.commit_found());
+        }
+        let mut tally = Tally::default();
+        tally.skip(name, "git", "there is no git");
+        tally
+    }
+
     fn command(&self, words: &[&str]) -> Command {
         let mut c = exec::command(&self.program);
         c.args(words).current_dir(&self.folder);
@@ -153,10 +194,13 @@ impl Lab {
     }
 
     fn ends(&self, c: &mut Command, status: i32) -> anyhow::Result<String> {
-        let log = self.folder.join("output.txt");
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
+        let nth = CALLS.fetch_add(1, Ordering::Relaxed);
+        let log = self.folder.join(format!("output-{nth}.txt"));
         let line = exec::shown(c);
         let ended = exec::limited(c, &log, LIMIT)?;
         let said = fs::read_to_string(&log).unwrap_or_default();
+        fs::remove_file(&log)?;
         match ended {
             Some(s) if s.code() == Some(status) => Ok(said),
             Some(s) => bail!("`{line}`: {s}, expected {status}:\n{said}"),
