@@ -11,8 +11,9 @@ use crate::cli_lab::HostArgs;
 
 const HELP: &str = "Exit status: 0 the worst workload was found and its command gives the same figure again; 2 usage or input error; \
 3 this machine or user cannot; 5 interrupted: the same command goes on.\n\nThe folder holds corpus.jsonl (every candidate with its \
-result), shrunk.jsonl (what was tried to make the worst smaller), worst.tailbound.jsonl (a run of what is left of it) and \
-worst.campaign.toml. The same command goes on where it was.";
+result), shrunk.jsonl (what was tried to make the worst smaller), worst.tailbound.jsonl (a run of what is left of it), \
+worst.campaign.toml, and worst.calls.c where system calls are left. The same command goes on where it was.\n\n\
+With --here what is left is measured afresh beside the worst single load: the answer begins with whether it is later.";
 
 /// Arguments of `hunt`.
 #[derive(Debug, Args)]
