@@ -273,8 +273,10 @@ fn prepare(child: &mut Child) -> Result<(), (&'static str, i32)> {
         if libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const normal) < 0 {
             return Err(("sched_setscheduler", last_errno()));
         }
-        // From a positive nice value this may be refused; the load is then as nice as asked for.
-        libc::setpriority(libc::PRIO_PROCESS, 0, 0);
+        // Ours may be urgent. A user who asked to be nice asked it of all that is started. (-1 may be an error: 0 then.)
+        if libc::getpriority(libc::PRIO_PROCESS, 0) < 0 {
+            libc::setpriority(libc::PRIO_PROCESS, 0, 0);
+        }
         libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
         if let Some(cpus) = &child.cpus
             && libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(cpus), cpus.as_ptr()) < 0
