@@ -7,7 +7,9 @@
 use core::ffi::{CStr, c_int};
 
 use crate::qemu;
-use crate::record::{self, LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, RECORD_BYTES, plan, status};
+use crate::record::{
+    self, LOG_COMPARED, LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, RECORD_BYTES, plan, status,
+};
 
 const O_RDWR: c_int = 2;
 const O_CLOEXEC: c_int = 0o2_000_000;
@@ -94,6 +96,7 @@ pub struct Log {
     next: *mut u64,
     end: *mut u64,
     count: u64,
+    compared: u64,
 }
 
 impl Log {
@@ -101,9 +104,10 @@ impl Log {
         let (head, bytes) = mapped(path, true)?;
         // SAFETY: within the mapping.
         let (next, end) = unsafe { (head.add(LOG_HEAD_BYTES / 8), head.add(bytes / RECORD_BYTES * 2)) };
-        let log = Self { head, next, end, count: 0 };
+        let log = Self { head, next, end, count: 0, compared: 0 };
         log.word(0, record::MAGIC);
         log.word(LOG_COUNT, 0);
+        log.word(LOG_COMPARED, 0);
         Some(log)
     }
 
@@ -122,6 +126,12 @@ impl Log {
         if unsafe { self.head.add(LOG_STATUS).read_volatile() } == status::UNKNOWN_GUEST {
             self.status(status::WHOLE);
         }
+    }
+
+    /// The plugin's time was compared with QEMU's once more.
+    pub fn compared(&mut self) {
+        self.compared += 1;
+        self.word(LOG_COMPARED, self.compared);
     }
 
     #[inline]

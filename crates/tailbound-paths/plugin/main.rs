@@ -25,7 +25,7 @@ mod watch;
 mod watch_arm;
 mod x86;
 
-use core::ffi::{c_char, c_int, c_uint};
+use core::ffi::{c_char, c_int};
 use core::panic::PanicInfo;
 
 use files::{Log, Plan};
@@ -76,19 +76,8 @@ fn begin(id: qemu::Id, info: &qemu::Info, log: Log) -> Result<(), u64> {
         WATCH = Some(Watch::new(functions, inside, plan, log, vary));
         translate::COPIES = info.version >= qemu::COPIES_FROM;
         qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, translate::on_block);
-        qemu::qemu_plugin_register_vcpu_resume_cb(id, on_resume);
     }
     Ok(())
-}
-
-/// The CPU goes on after a halt: no block executes, so that QEMU may be asked for its time.
-extern "C" fn on_resume(_id: qemu::Id, _cpu: c_uint) {
-    // SAFETY: the thread of the one virtual CPU.
-    if let Some(watch) = unsafe { (*(&raw mut WATCH)).as_mut() }
-        && !watch.compare()
-    {
-        watch.status(status::OTHER_TIME);
-    }
 }
 
 /// QEMU calls this when it loads the plugin; not 0: the plugin does not work, and QEMU ends.

@@ -35,10 +35,10 @@ pub struct Info {
 
 /// A callback touches no registers.
 pub const NO_REGISTERS: c_int = 0;
-/// Loads only.
-pub const LOADS: c_int = 1;
-/// Stores only.
+/// Stores; in 7.2 loads too.
 pub const STORES: c_int = 2;
+/// Loads and stores: 7.2 calls for no load where loads alone are asked for.
+pub const BOTH: c_int = 3;
 /// From this version of the interface on instructions are copied out.
 pub const COPIES_FROM: c_int = 3;
 
@@ -47,7 +47,6 @@ pub type OnMemory = extern "C" fn(c_uint, u32, u64, *mut c_void);
 
 unsafe extern "C" {
     pub fn qemu_plugin_register_vcpu_tb_trans_cb(id: Id, on: extern "C" fn(Id, *mut Block));
-    pub fn qemu_plugin_register_vcpu_resume_cb(id: Id, on: extern "C" fn(Id, c_uint));
     pub fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
     pub fn qemu_plugin_tb_vaddr(block: *const Block) -> u64;
     pub fn qemu_plugin_tb_get_insn(block: *const Block, at: usize) -> *mut Instruction;

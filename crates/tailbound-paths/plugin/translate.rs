@@ -50,6 +50,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
     // SAFETY: QEMU's block, with that many instructions.
     let (count, pc) =
         unsafe { (qemu::qemu_plugin_tb_n_insns(block), qemu::qemu_plugin_tb_vaddr(block)) };
+    watch.compare();
     let pc = watch.lifted(pc);
     let kernel = x86::kernel(pc);
     if watch.varies() {
@@ -98,7 +99,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         } else if does == Does::OwnData || does == Does::PopsFlags {
             let with = watch.pool.keep(place);
             let (on, which): (qemu::OnMemory, _) = match does {
-                Does::PopsFlags => (watch::on_pop, qemu::LOADS),
+                Does::PopsFlags => (watch::on_pop, qemu::BOTH),
                 _ => (watch::on_store, qemu::STORES),
             };
             // SAFETY: a place that stays.

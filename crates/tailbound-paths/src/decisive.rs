@@ -147,8 +147,9 @@ fn system_call(function: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::tests::made;
     use crate::plan::{Guest, X86_64_SYMBOLS as SYMBOLS};
-    use crate::record::{self, LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, kind, status};
+    use crate::record::{self, kind};
 
     const ENTRY: u64 = 0xffff_ffff_8100_0000;
     const CALL: u64 = ENTRY + 0x100;
@@ -156,21 +157,11 @@ mod tests {
 
     /// A log with these blocks: when and where, one stack.
     fn log(blocks: &[(u64, u64, u64)]) -> Vec<u8> {
-        let mut bytes = vec![0; LOG_HEAD_BYTES];
-        let mut word = |at: usize, value: u64| {
-            bytes[at * 8..at * 8 + 8].copy_from_slice(&value.to_ne_bytes());
-        };
-        word(0, MAGIC);
-        word(LOG_COUNT, blocks.len() as u64);
-        word(LOG_STATUS, status::WHOLE);
-        for (t, address, stack) in blocks {
+        let one = |(t, address, stack): &(u64, u64, u64)| {
             let state = if address >> 63 == 1 { record::block::KERNEL } else { 0 };
-            let value = stack << 32 | address & u64::from(u32::MAX);
-            for word in [record::head(*t, state, kind::BLOCK), value] {
-                bytes.extend(word.to_ne_bytes());
-            }
-        }
-        bytes
+            (*t, kind::BLOCK, state, stack << 32 | address & u64::from(u32::MAX))
+        };
+        made(&blocks.iter().map(one).collect::<Vec<_>>())
     }
 
     fn plan() -> Plan {

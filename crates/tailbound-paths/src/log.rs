@@ -5,7 +5,9 @@
 
 use std::io::{self, Read};
 
-use crate::record::{LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, RECORD_BYTES, status};
+use crate::record::{
+    LOG_COMPARED, LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, RECORD_BYTES, status,
+};
 
 /// Bytes read at a time.
 const PART: usize = 1 << 20;
@@ -62,6 +64,10 @@ impl<R: Read> Log<R> {
         }
         let count = word(LOG_COUNT);
         match word(LOG_STATUS) {
+            // A check that compared nothing is none.
+            status::WHOLE if word(LOG_COMPARED) == 0 => Err(LogError::Refused(
+                "the plugin's time was never compared with QEMU's: nothing that it wrote can be relied on",
+            )),
             status::WHOLE => Ok(Self { from, left: count, count }),
             status::FULL => Err(LogError::Refused(
                 "more happened than the plugin's log holds: measure for a shorter time (-D)",
@@ -118,5 +124,36 @@ impl<R: Read> Log<R> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A log of records: time, kind, state, value.
+    pub(crate) fn made(records: &[(u64, u8, u8, u64)]) -> Vec<u8> {
+        with(records, status::WHOLE, 1)
+    }
+
+    fn with(records: &[(u64, u8, u8, u64)], status: u64, compared: u64) -> Vec<u8> {
+        let mut words = vec![0; LOG_HEAD_BYTES / 8];
+        (words[0], words[LOG_COUNT]) = (MAGIC, records.len() as u64);
+        (words[LOG_STATUS], words[LOG_COMPARED]) = (status, compared);
+        let head = crate::record::head;
+        words.extend(records.iter().flat_map(|(t, k, s, v)| [head(*t, *s, *k), *v]));
+        words.iter().flat_map(|w| w.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn a_log_whose_clock_was_compared_with_nothing_is_refused() {
+        let refused =
+            |status| Log::open(&with(&[], status, 0)[..]).map(|_| ()).unwrap_err().to_string();
+        assert!(refused(status::WHOLE).contains("never compared"));
+        // What is wrong besides is said first.
+        assert!(refused(status::UNKNOWN_CODE).contains("machine code"));
+        let mut all = Vec::new();
+        Log::open(&made(&[(7, 1, 3, 9)])[..]).unwrap().each(|r| all.push(r)).unwrap();
+        assert_eq!(all, [Record { t_ns: 7, state: 3, kind: 1, value: 9 }]);
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! the plan   MAGIC, Plan's words, then points (begin, end, kind), then windows (from, to)
-//! the log    MAGIC, number of records, status; from LOG_HEAD_BYTES on records of two words:
+//! the log    MAGIC, number of records, status, comparisons; from LOG_HEAD_BYTES on records of two words:
 //!            time << 16 | state << 8 | kind, and a value
 //! ```
 
@@ -15,10 +15,12 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"tbpaths2");
 
 /// Where the log's records begin.
 pub const LOG_HEAD_BYTES: usize = 4096;
-/// Words of the log's head: MAGIC, number of records, [`status`].
+/// Words of the log's head: MAGIC, number of records, [`status`], how often the plugin's time was compared with QEMU's.
 pub const LOG_COUNT: usize = 1;
 /// See [`LOG_COUNT`].
 pub const LOG_STATUS: usize = 2;
+/// See [`LOG_COUNT`].
+pub const LOG_COMPARED: usize = 3;
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 16;
 

@@ -214,7 +214,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::record::{LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, head, status};
+    use crate::log::tests::made;
     use crate::record::{kind, state};
 
     const I: u8 = state::INTERRUPTS_OFF;
@@ -228,11 +228,7 @@ mod tests {
     const SYMBOLS: &str = "ffffffff81001000 T asm_sysvec_timer\nffffffff81002000 T __schedule\nffffffff81003000 T enqueue_task_dl\n";
 
     fn log(records: &[(u64, u8, u8, u64)]) -> Cursor<Vec<u8>> {
-        let mut words = vec![0; LOG_HEAD_BYTES / 8];
-        (words[0], words[LOG_COUNT], words[LOG_STATUS]) =
-            (MAGIC, records.len() as u64, status::WHOLE);
-        words.extend(records.iter().flat_map(|(t, k, s, v)| [head(*t, *s, *k), *v]));
-        Cursor::new(words.iter().flat_map(|w| w.to_ne_bytes()).collect())
+        Cursor::new(made(records))
     }
 
     /// An interrupt wakes the thread within a section; then the thread sleeps, and the idle thread is woken.

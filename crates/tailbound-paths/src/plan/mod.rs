@@ -21,11 +21,6 @@ pub enum PlanError {
     /// A symbol is missing.
     #[error("the kernel's symbols (/proc/kallsyms) have no {0}")]
     Lacking(&'static str),
-    /// It restores the flag of interrupts by popf.
-    #[error(
-        "this kernel restores the flag of interrupts by popf, as x86-64 kernels before 5.12 do, and where it is restored was not followed reliably: use a later one"
-    )]
-    RestoresByPopf,
 }
 
 /// Whose kernel.

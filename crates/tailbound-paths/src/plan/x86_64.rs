@@ -15,9 +15,6 @@ const TAKEN: [&str; 2] = ["asm_sysvec_", "asm_exc_"];
 const TABLES: [&str; 2] = ["irq_entries_start", "spurious_entries_start"];
 
 pub(super) fn own(symbols: &Symbols<'_>) -> Result<Own, PlanError> {
-    if symbols.named("native_restore_fl").is_some() {
-        return Err(PlanError::RestoresByPopf);
-    }
     // One structure since 6.2, variables of their own before and since 6.15.
     let (count, current) = match symbols.named("pcpu_hot") {
         Some(hot) => (hot + 8, hot),
@@ -79,8 +76,6 @@ ffffffff82000100 D __per_cpu_offset
         let text = OLD.replace("A __preempt_count", "A pcpu_hot");
         let found = own(&Symbols::of(&text)).unwrap();
         assert_eq!((found.count, found.current), (0x14d08, 0x14d00));
-        let text = format!("{OLD}ffffffff81000300 T native_restore_fl\n");
-        assert_eq!(Plan::of(&text, Guest::X86_64), Err(PlanError::RestoresByPopf));
         let text = OLD.replace("__preempt_count", "other");
         assert_eq!(Plan::of(&text, Guest::X86_64), Err(PlanError::Lacking("__preempt_count")));
     }
