@@ -37,8 +37,6 @@ pub struct Info {
 pub const NO_REGISTERS: c_int = 0;
 /// Stores; in 7.2 loads too.
 pub const STORES: c_int = 2;
-/// Loads and stores: 7.2 calls for no load where loads alone are asked for.
-pub const BOTH: c_int = 3;
 /// From this version of the interface on instructions are copied out.
 pub const COPIES_FROM: c_int = 3;
 

@@ -39,7 +39,8 @@ fn callback(does: Does) -> Option<OnExecution> {
         Does::ReturnsFromInterrupt => watch::on_interrupt_return,
         Does::ReturnsFromCall => watch::on_call_return,
         Does::Halts => watch::on_halt,
-        Does::PopsFlags | Does::OwnData | Does::Nothing => return None,
+        Does::PopsFlags => watch::on_pop,
+        Does::OwnData | Does::Nothing => return None,
     })
 }
 
@@ -73,6 +74,15 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         let code = code.get(..size).unwrap_or_default();
         #[expect(clippy::cast_possible_truncation, reason = "a block has at most 512")]
         let left = (count - at) as u32;
+        // What the block before did is known before anything here is done.
+        if at == 0 && watch.has_cpu() {
+            let place = Place { pc: address, left, what: 0 };
+            if watch.is_arm() {
+                behind_arm(watch, instruction, place);
+            } else {
+                behind(watch, instruction, place);
+            }
+        }
         if let Some((begin, end, kind)) = watch.plan().point(address, address + size as u64) {
             // An entry's range is for blocks that begin there, any other point for its instruction.
             let here = if end - begin == 1 { begin == address } else { at == 0 && begin <= address };
@@ -86,9 +96,6 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         }
         if watch.is_arm() {
             of_arm(watch, instruction, Place { pc: address, left, what: 0 }, does_arm(watch, code));
-            if at == 0 {
-                behind_arm(watch, instruction, Place { pc: address, left, what: 0 });
-            }
             continue;
         }
         let does = x86::does(code);
@@ -96,23 +103,17 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         let place = Place { pc: address, left, what: u32::from(at > 0) };
         if let Some(on) = callback(does) {
             call(watch, instruction, place, on);
-        } else if does == Does::OwnData || does == Does::PopsFlags {
-            let with = watch.pool.keep(place);
-            let (on, which): (qemu::OnMemory, _) = match does {
-                Does::PopsFlags => (watch::on_pop, qemu::BOTH),
-                _ => (watch::on_store, qemu::STORES),
-            };
-            // SAFETY: a place that stays.
-            unsafe {
-                qemu::qemu_plugin_register_vcpu_mem_cb(
-                    instruction,
-                    on,
-                    NO_REGISTERS,
-                    which,
-                    with.cast(),
-                );
-            }
+        } else if does == Does::OwnData {
+            memory(watch, instruction, place, watch::on_store, qemu::STORES);
         }
+    }
+}
+
+/// A block that begins behind popf: QEMU ends its block there.
+fn behind(watch: &mut Watch, first: *mut Instruction, place: Place) {
+    let before = watch.read::<[u8; 1]>(place.pc.wrapping_sub(1));
+    if before.is_some_and(|code| x86::does(&code) == Does::PopsFlags) {
+        call(watch, first, place, watch::on_popped);
     }
 }
 
@@ -140,9 +141,6 @@ fn of_arm(watch: &mut Watch, at: *mut Instruction, place: Place, does: arm::Does
 
 /// A block that begins behind an instruction that changes `daif`: QEMU ends its block there.
 fn behind_arm(watch: &mut Watch, first: *mut Instruction, place: Place) {
-    if !watch.has_cpu() {
-        return;
-    }
     let Some(before) = watch.read::<[u8; 4]>(place.pc.wrapping_sub(4)) else { return };
     match does_arm(watch, &before) {
         arm::Does::Moves => call(watch, first, place, watch::on_moved_arm),

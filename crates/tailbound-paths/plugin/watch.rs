@@ -59,6 +59,8 @@ pub struct Watch {
     pub arm: Arm,
     pub guest: Guest,
     pub state: u8,
+    /// An instruction that changes the flag of interrupts to what is not known before it is over: when that is, and where.
+    pub moved: Option<(u64, u64)>,
     /// The thread on the CPU.
     pub thread: u64,
     /// Threads that a timer woke and that are not yet in user mode.
@@ -96,6 +98,7 @@ impl Watch {
             arm: Arm::new(guest == Guest::Arm32),
             guest,
             state: 0,
+            moved: None,
             thread: 0,
             open: [0; OPEN_MAX],
             opened: 0,
@@ -385,7 +388,8 @@ impl Watch {
             }
             x86::Does::ReturnsFromCall => self.leaves(self.time(after), place.pc, false, true),
             x86::Does::Halts => self.write(self.time(place.left), kind::HALT, place.pc),
-            x86::Does::PopsFlags | x86::Does::OwnData | x86::Does::Nothing => {}
+            x86::Does::PopsFlags => self.moved = Some((self.time(after), place.pc)),
+            x86::Does::OwnData | x86::Does::Nothing => {}
         }
     }
 
@@ -410,14 +414,22 @@ impl Watch {
         }
     }
 
-    /// popf has read the flags at this address.
-    pub fn popped(&mut self, place: Place, address: u64) {
-        if !self.ready() {
-            return;
+    /// A block begins behind popf, which others may reach by a jump.
+    pub fn popped(&mut self, place: Place) {
+        let before = place.pc.wrapping_sub(1);
+        if let Some((t, pc)) = self.moved.take_if(|(_, pc)| *pc == before) {
+            let off = self.interrupts_off();
+            self.becomes(t, pc, off, false);
         }
-        let Some(flags) = self.read::<u64>(address) else { return };
-        let off = flags & x86::FLAG_INTERRUPTS == 0;
-        self.becomes(self.time(place.left - 1), place.pc, off, false);
+    }
+
+    /// An interrupt is taken: the instruction just before it, if it may have enabled interrupts, has.
+    pub fn taken(&mut self) {
+        if let Some((t, pc)) = self.moved.take()
+            && self.state & state::INTERRUPTS_OFF != 0
+        {
+            self.becomes(t, pc, false, false);
+        }
     }
 
     /// Behind a store with the prefix gs.
@@ -453,6 +465,7 @@ impl Watch {
             point::ENTER if self.is_arm() => self.vector_arm(place),
             point::ENTRY | point::ENTER => {
                 if u64::from(place.what) == point::ENTER {
+                    self.taken();
                     self.write(t, kind::ENTER, place.pc);
                 }
                 let off = self.interrupts_off();
@@ -543,6 +556,8 @@ callback!(on_disable, |w, place| w.changes(place, x86::Does::Disables));
 callback!(on_enable, |w, place| w.changes(place, x86::Does::Enables));
 callback!(on_interrupt_return, |w, place| w.changes(place, x86::Does::ReturnsFromInterrupt));
 callback!(on_call_return, |w, place| w.changes(place, x86::Does::ReturnsFromCall));
+callback!(on_pop, |w, place| w.changes(place, x86::Does::PopsFlags));
+callback!(on_popped, |w, place| w.popped(place));
 callback!(on_halt, |w, place| w.changes(place, x86::Does::Halts));
 callback!(on_disable_arm, |w, place| w.changes_arm(place, arm::Does::Disables));
 callback!(on_enable_arm, |w, place| w.changes_arm(place, arm::Does::Enables));
@@ -555,12 +570,6 @@ callback!(on_enabled_arm, |w, place| w.changed_arm(place, arm::Does::Enables));
 callback!(on_point, |w, place| w.point(place));
 callback!(on_block, |w, place| w.block(place));
 callback!(on_varied, |w, place| w.vary(place));
-
-pub extern "C" fn on_pop(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
-    if let (Some(w), Some(place)) = (watch(), at(with)) {
-        w.popped(place, address);
-    }
-}
 
 pub extern "C" fn on_store_arm(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
     if let (Some(w), Some(place)) = (watch(), at(with)) {

@@ -52,8 +52,6 @@ impl Search {
 pub struct Arm {
     flags: Search,
     saved: Search,
-    /// A move to the flags that has just been executed: when it was over, and where.
-    moved: Option<(u64, u64)>,
     /// Where interrupts have just been enabled.
     enabled: u64,
     /// When a wfi that has just been executed was over, if it did not halt.
@@ -73,7 +71,6 @@ impl Arm {
         Self {
             flags: Search::new(),
             saved: Search::new(),
-            moved: None,
             enabled: 0,
             waited: None,
             count_at: if is_32 { arm32::COUNT } else { 0 },
@@ -158,7 +155,7 @@ impl Watch {
                 self.arm.enabled = place.pc;
                 self.becomes(after, place.pc, false, false);
             }
-            Does::Moves => self.arm.moved = Some((after, place.pc)),
+            Does::Moves => self.moved = Some((after, place.pc)),
             Does::Returns => self.returns_arm(after, place.pc),
             Does::Halts => self.arm.waited = Some(after),
             Does::OwnData | Does::Nothing => {}
@@ -193,7 +190,7 @@ impl Watch {
             return;
         }
         self.wakes_arm(place);
-        self.arm.moved = None;
+        self.moved = None;
         let enabled = core::mem::take(&mut self.arm.enabled);
         match (does, self.arm.flags.found) {
             (Does::Moves, Some(at)) => {
@@ -231,11 +228,7 @@ impl Watch {
         if !self.arm.whole {
             self.look_around(place.pc);
         }
-        if let Some((t, pc)) = self.arm.moved.take()
-            && self.state & state::INTERRUPTS_OFF != 0
-        {
-            self.becomes(t, pc, false, false);
-        }
+        self.taken();
         let t = self.time(place.left);
         self.write(t, kind::ENTER, place.pc);
         self.becomes(t, place.pc, true, false);
