@@ -264,8 +264,9 @@ pub fn fit(wakeups: &[WakeUp], samples_ns: &[i64], step_ns: i64) -> Result<Fit, 
         .iter()
         .zip(samples_ns)
         .map(|(w, sample)| {
-            let due = w.due_ns.cast_signed();
-            (due - first.due_ns.cast_signed(), w.user_ns.cast_signed() - due - sample)
+            // When the thread read its clock, by that clock: a late sample drifts as long as it is.
+            let read = w.due_ns.cast_signed() + sample;
+            (read - first.due_ns.cast_signed(), w.user_ns.cast_signed() - read)
         })
         .collect();
     let drift = slope(&points);
@@ -362,6 +363,22 @@ mod tests {
         let fit = fit(&all, &[70; 100], 1).unwrap();
         assert_eq!((fit.constant_ns, fit.drift_ppb()), (990, -1000));
         assert_eq!(fit.on_line(&all[50]), 100 + 50 * 999_999);
+    }
+
+    #[test]
+    fn a_late_sample_drifts_until_the_clock_is_read() {
+        let one = chain().all.pop().unwrap();
+        // Each of 1 ms, but one of 8 ms, by a clock that a second takes a microsecond longer on.
+        let late = |n: u64| if n == 50 { 8_000_000 } else { 70 };
+        let of = |n: u64| {
+            let read_ns = n * 1_000_000 + late(n);
+            let user_ns = one.user_ns + read_ns - 70 - (read_ns - 70) / 1_000_000;
+            WakeUp { due_ns: one.due_ns + n * 1_000_000, user_ns, ..one }
+        };
+        let all: Vec<WakeUp> = (0..100).map(of).collect();
+        let samples: Vec<i64> = (0..100).map(|n| late(n).cast_signed()).collect();
+        let fit = fit(&all, &samples, 1).unwrap();
+        assert_eq!((fit.constant_ns, fit.drift_ppb()), (990, -1000));
     }
 
     #[test]
