@@ -4,7 +4,8 @@
 //! Context: SETUP. Pure: bytes in.
 //! Kernels enter by gates that disable interrupts; they change the flag by cli, sti, popf, iretq and sysret; they keep
 //! the preemption count, the need to reschedule (its bit 31, inverted) and the current thread in the CPU's own data,
-//! which instructions with the prefix gs reach.
+//! which instructions with the prefix gs reach. Kernels before 5.12 restore the flag by popf, whose value is not in memory
+//! within a block. QEMU ends its block there, and the flags are in memory when the next one begins.
 //! Source: Intel SDM volume 2; Linux arch/x86/include/asm/{irqflags,preempt,current}.h, arch/x86/entry.
 
 /// Bits of the flags and of the count.
@@ -24,7 +25,7 @@ pub(crate) enum Does {
     Disables,
     /// sti
     Enables,
-    /// popf: the flags are at the stack's end.
+    /// popf
     PopsFlags,
     /// iretq: address, segment and flags are at the stack's end.
     ReturnsFromInterrupt,
