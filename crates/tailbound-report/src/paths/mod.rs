@@ -19,7 +19,7 @@ pub(crate) use text::short;
 pub use text::text;
 
 use serde_json::{Value, json};
-use tailbound_core::paths::{PathsRecord, SectionKind, SectionRecord, WakeUpRecord};
+use tailbound_core::paths::{PathsRecord, SENDERS_CALL, SectionKind, SectionRecord, WakeUpRecord};
 use tailbound_core::units::{format_ns_i64, grouped};
 
 /// Version of the JSON answer.
@@ -92,6 +92,12 @@ fn checks(paths: &PathsRecord) -> String {
 
 /// What the curve is, and is not.
 const ESTIMATE: &str = "Any instant: had the timer fallen due at any instant of the window, estimated from the sections. No bound.";
+
+/// Where its wake-ups begin.
+fn begin(paths: &PathsRecord) -> &'static str {
+    let first = paths.wakeups.first().and_then(|w| w.legs.first());
+    if first.is_some_and(|leg| leg.name == SENDERS_CALL) { SENDERS_CALL } else { "its due time" }
+}
 
 fn behind(w: &WakeUpRecord) -> Option<String> {
     let b = w.behind.as_ref()?;
