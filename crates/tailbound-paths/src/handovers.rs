@@ -2,8 +2,8 @@
 //! Each hand-over on one CPU: from the sender's call to the receiver's user mode, by who had the CPU.
 //!
 //! Context: COLD. Units: ns of QEMU's clock.
-//! The sender is woken by a timer ([`crate::wakeups`]), and then leaves user mode for its call. The receiver is the first
-//! other thread that is in user mode after the first of these calls.
+//! The sender is woken by a timer ([`crate::wakeups`]), and then leaves user mode for its call: the first time that it does so
+//! by no interrupt or exception. The receiver is the first other thread that is in user mode after the first of these calls.
 //!
 //! ```text
 //! sender in user mode ─► its call ─► another thread has the CPU ─► perhaps the sender again ─► the receiver in user mode
@@ -31,7 +31,7 @@ pub struct HandOver {
     pub user_ns: u64,
     /// How long the sender was out of user mode before, perhaps behind its first stamp.
     pub away_ns: u64,
-    /// Time on the CPU from the call on: the sender's up to the first switch, the receiver's, the sender's behind that,
+    /// Time on the CPU from the call on: the sender's up to the first switch, in user mode again or not, the receiver's, the sender's behind that,
     /// and that of others.
     pub turns_ns: [u64; 4],
 }
@@ -58,6 +58,14 @@ impl HandOver {
     }
 }
 
+/// Before a call.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    /// Since when an interrupt has the CPU, if one has it.
+    since_ns: Option<u64>,
+    away_ns: u64,
+}
+
 /// One that is under way.
 #[derive(Debug)]
 struct Open {
@@ -78,8 +86,11 @@ pub struct HandOvers {
     woken: Peekable<IntoIter<u64>>,
     state: u8,
     current: u64,
-    /// The sender was woken: it was out of user mode since then, and so long before.
-    left: Option<(u64, u64)>,
+    /// When the last interrupt or exception was taken.
+    taken_ns: u64,
+    /// The sender was woken, and has not called yet.
+    before: Option<Before>,
+    /// It called, and still has the CPU; or the hand-over is under way.
     open: Option<Open>,
     /// Whole ones, in their order.
     pub all: Vec<HandOver>,
@@ -96,7 +107,8 @@ impl HandOvers {
             woken: woken.into_iter().peekable(),
             state: 0,
             current: 0,
-            left: None,
+            taken_ns: 0,
+            before: None,
             open: None,
             all: Vec::new(),
         }
@@ -107,32 +119,37 @@ impl HandOvers {
         match r.kind {
             kind::RETURN if r.value == self.sender => {
                 if self.woken.next_if_eq(&r.t_ns).is_some() {
-                    self.left = Some((r.t_ns, 0));
+                    self.before = Some(Before::default());
                 }
             }
+            kind::ENTER => self.taken_ns = r.t_ns,
             kind::STATE => {
                 let (was, is) = (self.state & state::USER != 0, r.state & state::USER != 0);
                 self.state = r.state;
                 match (was, is) {
-                    (true, false) if self.current == self.sender => {
-                        self.left = self.left.map(|(_, away_ns)| (r.t_ns, away_ns));
-                    }
+                    (true, false) if self.current == self.sender => self.leaves(r.t_ns),
                     (false, true) => self.in_user(r.t_ns),
                     _ => {}
                 }
             }
             kind::SWITCH => {
-                if self.current == self.sender
-                    && let Some((call_ns, away_ns)) = self.left.take()
-                {
-                    let since_ns = call_ns;
-                    self.open = Some(Open { call_ns, away_ns, since_ns, turns: Vec::new() });
-                }
                 self.turn(r.t_ns);
                 self.current = r.value;
             }
             _ => {}
         }
+    }
+
+    /// The sender is out of user mode: by an interrupt, or by its call.
+    fn leaves(&mut self, t_ns: u64) {
+        let Some(before) = &mut self.before else { return };
+        if self.taken_ns == t_ns {
+            before.since_ns = Some(t_ns);
+            return;
+        }
+        let (call_ns, away_ns) = (t_ns, before.away_ns);
+        self.open = Some(Open { call_ns, away_ns, since_ns: t_ns, turns: Vec::new() });
+        self.before = None;
     }
 
     /// The thread that has the CPU has had it until now.
@@ -145,9 +162,10 @@ impl HandOvers {
 
     fn in_user(&mut self, t_ns: u64) {
         if self.current == self.sender {
-            // An interrupt, and no call.
-            if let (Some((since_ns, away_ns)), None) = (&mut self.left, &self.open) {
-                *away_ns += t_ns - *since_ns;
+            if let Some(before) = &mut self.before
+                && let Some(since_ns) = before.since_ns.take()
+            {
+                before.away_ns += t_ns - since_ns;
             }
             return;
         }
@@ -204,6 +222,7 @@ mod tests {
             record(90, kind::SWITCH, 0, S),
             record(100, kind::STATE, state::USER, 0xb),
             record(100, kind::RETURN, state::USER, S),
+            record(110, kind::ENTER, state::USER, 0xa),
             record(110, kind::STATE, state::INTERRUPTS_OFF, 0xa),
             record(115, kind::STATE, state::USER, 0xb),
             record(120, kind::STATE, state::INTERRUPTS_OFF, 0xe),

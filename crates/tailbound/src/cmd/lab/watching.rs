@@ -12,7 +12,7 @@ use tailbound_core::theory::{Holds, Precondition};
 use tailbound_core::{Context, Finding, Impact, Run, runfile};
 use tailbound_lab::{Cell, Emulator, Happened, LabError, Made, Progress, on_cores, paths, run};
 use tailbound_paths::look::{Samples, Sparse};
-use tailbound_paths::plan::Plan;
+use tailbound_paths::plan::{Guest, Plan};
 use tailbound_rules::PREFIX;
 use tailbound_stats::theory;
 use tailbound_trace::symbols::Symbols;
@@ -96,6 +96,11 @@ fn watch_as(
     if hands_over && depth == Depth::Bound {
         return Err(Failure::usage(
             "the theoretical bound is one of wake-ups by a timer: leave out --theory, or --probe",
+        ));
+    }
+    if hands_over && guest != Guest::X86_64 {
+        return Err(Failure::cannot(
+            "lab paths: hand-overs are followed in guests of x86-64, where a call is told from an interrupt by its entry",
         ));
     }
     let of = if hands_over { Sparse::of_handovers } else { Sparse::of };
