@@ -117,10 +117,8 @@ impl HandOvers {
     /// The next record.
     pub fn add(&mut self, r: &Record) {
         match r.kind {
-            kind::RETURN if r.value == self.sender => {
-                if self.woken.next_if_eq(&r.t_ns).is_some() {
-                    self.before = Some(Before::default());
-                }
+            kind::RETURN if r.value == self.sender && self.woken.next_if_eq(&r.t_ns).is_some() => {
+                self.before = Some(Before::default());
             }
             kind::ENTER => self.taken_ns = r.t_ns,
             kind::STATE => {

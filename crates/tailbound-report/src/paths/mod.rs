@@ -179,6 +179,33 @@ mod tests {
     }
 
     #[test]
+    fn a_hand_over_begins_with_the_call_and_has_no_curve() {
+        let mut record = record();
+        record.curve.clear();
+        for leg in record.wakeups.iter_mut().flat_map(|w| w.legs.iter_mut().take(1)) {
+            leg.name = SENDERS_CALL.to_owned();
+        }
+        let text = text(&record, None, "debian:6.12", Style::default());
+        assert!(text.contains("executed from the sender's call on"), "{text}");
+        assert!(!text.contains("How likely a wake-up is later"), "{text}");
+    }
+
+    #[test]
+    fn page_lists_are_named_where_they_are_most_of_the_latest() {
+        let mut record = record();
+        let advised = |record: &PathsRecord| {
+            let all = remedy::all(record, "debian:6.12");
+            all.iter().any(|r| r.contains("percpu_pagelist_high_fraction"))
+        };
+        let lines = record.wakeups.iter_mut().flat_map(|w| w.tree.iter_mut().take(1));
+        lines.for_each(|line| line.name = "free_pcppages_bulk".to_owned());
+        assert!(!advised(&record));
+        let lines = record.wakeups.iter_mut().flat_map(|w| w.tree.iter_mut().take(1));
+        lines.for_each(|line| line.total_ns = 4_500);
+        assert!(advised(&record));
+    }
+
+    #[test]
     fn a_page_has_legs_tree_curve_and_remedy_and_no_colour_of_a_name() {
         let text = text(&record(), None, "debian:6.12", Style::default());
         for part in [
