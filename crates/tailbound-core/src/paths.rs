@@ -28,6 +28,9 @@ impl SectionKind {
         [Self::InterruptsOff, Self::PreemptionOff, Self::NotPreemptible, Self::ReschedPending];
 }
 
+/// The first leg of a hand-over; a wake-up by a timer has none of this name.
+pub const SENDERS_CALL: &str = "the sender's call";
+
 /// What was watched in one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathsRecord {
@@ -41,7 +44,7 @@ pub struct PathsRecord {
     pub sections: Vec<SectionRecord>,
     /// The latest wake-ups, the latest first.
     pub wakeups: Vec<WakeUpRecord>,
-    /// How likely a wake-up is later than each time.
+    /// How likely a wake-up is later than each time; empty of hand-overs, which have no due time of their own.
     pub curve: Vec<CurvePoint>,
     /// What the theoretical bound is computed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]

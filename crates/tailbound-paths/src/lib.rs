@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 pub mod decisive;
+pub mod handovers;
 pub mod inevitable;
 pub mod interrupts;
 pub mod log;

@@ -14,6 +14,7 @@ use tailbound_core::paths::{
 use tailbound_core::theory::{Evidence, TheoryRecord};
 use tailbound_trace::symbols::Symbols;
 
+use crate::handovers::{self, HandOver, HandOvers};
 use crate::log::{Log, LogError, Record};
 use crate::plan::Plan;
 use crate::record::{self, kind, state};
@@ -197,6 +198,61 @@ impl Sparse {
         Ok(sparse)
     }
 
+    /// From the log of the sparse run of a probe that hands over: what is told of each begins with the sender's call.
+    ///
+    /// # Errors
+    /// [`LookError`]: also where a check failed, after which nothing is told.
+    pub fn of_handovers(
+        log: &mut (impl Read + Seek),
+        marks: Marks,
+        symbols: &Symbols,
+        samples: Samples<'_>,
+        same_bytes: bool,
+    ) -> Result<Self, LookError> {
+        let woken = judged(log, marks, samples)?;
+        let sender = woken.first().map_or(0, |w| w.thread);
+        let mut found = HandOvers::new(sender, &woken);
+        log.seek(SeekFrom::Start(0))?;
+        Log::open(&mut *log)?.each(|r| found.add(&r))?;
+        let calls: Vec<WakeUp> = found.all.iter().map(HandOver::as_wake_up).collect();
+        let fit = wakeups::fit(&calls, samples.latencies_ns, samples.clock_step_ns)?;
+        let of = |w: Option<&WakeUp>| w.copied().unwrap_or_default();
+        let window = (of(calls.first()).due_ns, of(calls.last()).user_ns);
+        let seen = read(log, window, &[], &[], samples.step_ns, marks)?;
+        if seen.disabled > 0 {
+            return Err(LookError::Disabled(seen.disabled));
+        }
+        let checks = PathsChecks {
+            same_bytes,
+            samples: fit.samples as u64,
+            constant_ns: fit.constant_ns,
+            drift_ppb: fit.drift_ppb(),
+            delayed: 0,
+        };
+        let window_ns = seen.sections.window_ns().cast_signed();
+        let mut sparse = Self {
+            record: PathsRecord { checks, window_ns, ..PathsRecord::default() },
+            pairs: Vec::new(),
+            targets: Vec::new(),
+            waits: Vec::new(),
+            window,
+            step_ns: samples.step_ns,
+        };
+        sparse.sections(&seen.sections, symbols, window.0);
+        for (at, latency_ns) in latest(samples.latencies_ns) {
+            let Some(one) = found.all.get(at) else { continue };
+            let target = Target::WakeUp(sparse.record.wakeups.len());
+            sparse.targets.push((one.call_ns, one.user_ns, target));
+            sparse.record.wakeups.push(WakeUpRecord {
+                activation: at as u64,
+                latency_ns,
+                legs: legs(&handovers::LEGS, &one.legs(latency_ns)),
+                ..WakeUpRecord::default()
+            });
+        }
+        Ok(sparse)
+    }
+
     fn sections(&mut self, all: &Sections, symbols: &Symbols, begin_ns: u64) {
         let name = |at: u64| named(symbols, at).to_owned();
         for kind in SectionKind::ALL {
@@ -235,24 +291,17 @@ impl Sparse {
         seen: &Seen,
         symbols: &Symbols,
     ) {
-        let mut latest: Vec<usize> = (0..wakeups.len()).collect();
-        let latency = |at: &usize| samples.latencies_ns.get(*at).copied().unwrap_or(0);
-        latest.sort_by_key(|at| (std::cmp::Reverse(latency(at)), *at));
-        for at in latest.into_iter().take(WAKEUPS) {
+        for (at, latency_ns) in latest(samples.latencies_ns) {
             let (Some(w), Some(due_ns)) = (wakeups.get(at), dues.get(at)) else { continue };
             let to_user = w.user_ns.saturating_sub(*due_ns).cast_signed();
-            let legs = w.legs(*due_ns, latency(&at) - to_user);
-            let delayed = legs.first().is_some_and(|first| *first > 0);
+            let all = w.legs(*due_ns, latency_ns - to_user);
+            let delayed = all.first().is_some_and(|first| *first > 0);
             let before = seen.before.get(&w.taken_ns).filter(|_| delayed);
             self.targets.push((*due_ns, w.user_ns, Target::WakeUp(self.record.wakeups.len())));
             self.record.wakeups.push(WakeUpRecord {
                 activation: at as u64,
-                latency_ns: latency(&at),
-                legs: LEGS
-                    .iter()
-                    .zip(legs)
-                    .map(|(name, ns)| Leg { name: (*name).to_owned(), ns })
-                    .collect(),
+                latency_ns,
+                legs: legs(&LEGS, &all),
                 behind: before.map(|s| Behind {
                     from: named(symbols, s.first).to_owned(),
                     to: named(symbols, s.last).to_owned(),
@@ -356,6 +405,19 @@ impl Sparse {
         }
         Ok(self.record)
     }
+}
+
+/// Numbers of the latest samples, and what they are.
+fn latest(latencies_ns: &[i64]) -> Vec<(usize, i64)> {
+    let mut all: Vec<(usize, i64)> = latencies_ns.iter().copied().enumerate().collect();
+    all.sort_by_key(|(at, ns)| (std::cmp::Reverse(*ns), *at));
+    all.truncate(WAKEUPS);
+    all
+}
+
+fn legs(names: &[&str], lengths_ns: &[i64]) -> Vec<Leg> {
+    let leg = |(name, ns): (&&str, &i64)| Leg { name: (*name).to_owned(), ns: *ns };
+    names.iter().zip(lengths_ns).map(leg).collect()
 }
 
 /// From when on nothing but the kernel was in the way of each wake-up.

@@ -6,7 +6,7 @@
 use tailbound_core::paths::{PathsRecord, SectionKind};
 use tailbound_core::units::grouped;
 
-use super::{behind, checks, longest, picture, remedy, sentence, tables, title};
+use super::{begin, behind, checks, longest, picture, remedy, sentence, tables, title};
 use crate::html::Page;
 
 /// Browsers draw several spaces as one.
@@ -24,7 +24,7 @@ pub(crate) fn section(page: &mut Page, paths: Option<&PathsRecord>, kernel: &str
     page.list(&behind);
     if let Some(latest) = paths.wakeups.first().filter(|w| !w.tree.is_empty()) {
         let n = grouped(latest.activation);
-        page.text("soft", &format!("What activation {n} executed from its due time on:"));
+        page.text("soft", &format!("What activation {n} executed from {} on:", begin(paths)));
         let table = tables::tree(&latest.tree, INDENT).html();
         page.push(&table);
     }

@@ -19,7 +19,7 @@ pub(crate) use text::short;
 pub use text::text;
 
 use serde_json::{Value, json};
-use tailbound_core::paths::{PathsRecord, SectionKind, SectionRecord, WakeUpRecord};
+use tailbound_core::paths::{PathsRecord, SENDERS_CALL, SectionKind, SectionRecord, WakeUpRecord};
 use tailbound_core::units::{format_ns_i64, grouped};
 
 /// Version of the JSON answer.
@@ -92,6 +92,12 @@ fn checks(paths: &PathsRecord) -> String {
 
 /// What the curve is, and is not.
 const ESTIMATE: &str = "Any instant: had the timer fallen due at any instant of the window, estimated from the sections. No bound.";
+
+/// Where its wake-ups begin.
+fn begin(paths: &PathsRecord) -> &'static str {
+    let first = paths.wakeups.first().and_then(|w| w.legs.first());
+    if first.is_some_and(|leg| leg.name == SENDERS_CALL) { SENDERS_CALL } else { "its due time" }
+}
 
 fn behind(w: &WakeUpRecord) -> Option<String> {
     let b = w.behind.as_ref()?;
@@ -170,6 +176,33 @@ mod tests {
             "{said}"
         );
         assert!(said.contains("4.00 µs with interrupts disabled"), "{said}");
+    }
+
+    #[test]
+    fn a_hand_over_begins_with_the_call_and_has_no_curve() {
+        let mut record = record();
+        record.curve.clear();
+        for leg in record.wakeups.iter_mut().flat_map(|w| w.legs.iter_mut().take(1)) {
+            leg.name = SENDERS_CALL.to_owned();
+        }
+        let text = text(&record, None, "debian:6.12", Style::default());
+        assert!(text.contains("executed from the sender's call on"), "{text}");
+        assert!(!text.contains("How likely a wake-up is later"), "{text}");
+    }
+
+    #[test]
+    fn page_lists_are_named_where_they_are_most_of_the_latest() {
+        let mut record = record();
+        let advised = |record: &PathsRecord| {
+            let all = remedy::all(record, "debian:6.12");
+            all.iter().any(|r| r.contains("percpu_pagelist_high_fraction"))
+        };
+        let lines = record.wakeups.iter_mut().flat_map(|w| w.tree.iter_mut().take(1));
+        lines.for_each(|line| line.name = "free_pcppages_bulk".to_owned());
+        assert!(!advised(&record));
+        let lines = record.wakeups.iter_mut().flat_map(|w| w.tree.iter_mut().take(1));
+        lines.for_each(|line| line.total_ns = 4_500);
+        assert!(advised(&record));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::paths::{PathsRecord, WakeUpRecord};
 use tailbound_core::units::{format_ns_i64, grouped};
 
-use super::{ESTIMATE, tables};
+use super::{ESTIMATE, begin, tables};
 use crate::escape::xml;
 use crate::pictures::{Figure, points_json};
 use crate::svg::plot::{Look, number};
@@ -30,7 +30,10 @@ pub(super) fn legs(paths: &PathsRecord) -> Option<Figure> {
     Some(Figure {
         id: "paths-legs",
         title: "Latest wake-ups, leg by leg".to_owned(),
-        caption: "Each begins when its timer was due. The legs adjoin: their sum is the latency, to the ns.".to_owned(),
+        caption: format!(
+            "Each begins with {}. The legs adjoin: their sum is the latency, to the ns.",
+            begin(paths)
+        ),
         wide: draw(paths, latest, Layout::WIDE),
         narrow: draw(paths, latest, Layout::NARROW),
         table: tables::wakeups(paths),
@@ -91,9 +94,10 @@ fn draw(paths: &PathsRecord, latest: &WakeUpRecord, layout: Layout) -> String {
     }
     let _ = write!(
         out,
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">time since the timer was due; a bar for each activation</text></svg>",
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">time from {} on; a bar for each activation</text></svg>",
         number(left + width / 2.0),
         number(bottom + 32.0),
+        begin(paths),
     );
     out
 }

@@ -11,6 +11,9 @@ const PENDING: &str = "to the scheduler";
 /// Functions of the kernel that belong to one cause.
 const STACK_OFFSET: [&str; 2] = ["get_random_u16", "choose_random_kstack_offset"];
 
+/// Pages between the CPU's list and the zone's, many at a time under the zone's lock.
+const PAGE_LISTS: [&str; 2] = ["free_pcppages_bulk", "__rmqueue_pcplist"];
+
 fn has(lines: &[TreeLine], names: &[&str]) -> bool {
     lines.iter().any(|l| names.contains(&l.name.as_str()))
 }
@@ -25,6 +28,16 @@ pub(super) fn all(paths: &PathsRecord, kernel: &str) -> Vec<String> {
     if let Some(ns) = paths.wakeups.first().and_then(pending) {
         all.push(format!(
             "The kernel went on for {} with a thread to be rescheduled: it does not preempt its own code. With preempt=full it does: tailbound lab run -k {kernel} --append preempt=full, beside the same without (check kern.preempt-model)",
+            format_ns_i64(ns)
+        ));
+    }
+    let lists = |w: &WakeUpRecord| {
+        let of = |l: &&TreeLine| PAGE_LISTS.contains(&l.name.as_str());
+        w.tree.iter().filter(of).map(|l| l.total_ns).find(|ns| *ns > w.latency_ns / 2)
+    };
+    if let Some(ns) = paths.wakeups.first().and_then(lists) {
+        all.push(format!(
+            "Pages went between the CPU's list and the memory zone's for {}, all under one lock. Shorter lists take fewer at a time: tailbound lab run -k {kernel} --append sysctl.vm.percpu_pagelist_high_fraction=1000, beside the same without (docs/page-lists.md)",
             format_ns_i64(ns)
         ));
     }

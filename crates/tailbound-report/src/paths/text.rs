@@ -7,7 +7,7 @@ use tailbound_core::paths::{PathsRecord, SectionKind, TreeLine};
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_stats::theory::Answer;
 
-use super::{ESTIMATE, behind, checks, longest, place, remedy, sentence, tables, title};
+use super::{ESTIMATE, begin, behind, checks, longest, place, remedy, sentence, tables, title};
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
@@ -55,7 +55,7 @@ pub fn text(paths: &PathsRecord, bound: Option<&Answer>, kernel: &str, style: St
     wakeups(&mut page, paths);
     if let Some(latest) = paths.wakeups.first().filter(|w| !w.tree.is_empty()) {
         let n = grouped(latest.activation);
-        let heading = format!("What activation {n} executed from its due time on");
+        let heading = format!("What activation {n} executed from {} on", begin(paths));
         tree(&mut page, &heading, &latest.tree);
     }
     for kind in SectionKind::ALL {
@@ -69,9 +69,11 @@ pub fn text(paths: &PathsRecord, bound: Option<&Answer>, kernel: &str, style: St
         let (place, ns) = (place(&s.from, &s.to), format_ns_i64(s.longest_ns));
         tree(&mut page, &format!("What the longest one executed ({place}, {ns})"), &s.tree);
     }
-    page.heading("How likely a wake-up is later");
-    table(&mut page, &tables::curve(paths));
-    page.text(ESTIMATE, "  ", Ink::Dim);
+    if !paths.curve.is_empty() {
+        page.heading("How likely a wake-up is later");
+        table(&mut page, &tables::curve(paths));
+        page.text(ESTIMATE, "  ", Ink::Dim);
+    }
     advice(&mut page, paths, kernel);
     if let (Some(record), Some(answer)) = (&paths.theory, bound) {
         crate::theory::section(&mut page, record, answer);

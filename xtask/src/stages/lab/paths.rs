@@ -20,7 +20,24 @@ impl Lab {
     pub(super) fn paths(&self) -> anyhow::Result<()> {
         self.paths_of(RT, OUT, &[])?;
         self.answers(&["lab", "repeat", "--quiet", OUT], 0)?;
+        self.hand_over()?;
         self.matrix_of_paths()
+    }
+
+    /// On the real-time kernel the receiver runs into the lock in which it was woken, so that the sender comes twice.
+    fn hand_over(&self) -> anyhow::Result<()> {
+        let words = [
+            "lab", "paths", "--quiet", "--json", "-k", RT, "--probe", "eventfd", "-L", "none",
+            "-l", "50",
+        ];
+        let text = self.answers(&words, 0)?;
+        let answer: Value = serde_json::from_str(&text).context("no JSON")?;
+        let wakeups = answer.pointer("/wakeups").and_then(Value::as_array).context("none")?;
+        ensure!(wakeups.len() == 5, "{} hand-overs", wakeups.len());
+        wakeups.iter().try_for_each(wakeup)?;
+        let again = |w: &Value| w.pointer("/legs/2").map_or(0, |leg| number(leg, "ns"));
+        ensure!(wakeups.iter().all(|w| again(w) > 0), "the sender came once: {answer}");
+        Ok(())
     }
 
     /// A matrix keeps them with each cell, and does not make again what has them.

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use tailbound_core::paths::PathsRecord;
 use tailbound_core::record::Fact;
 use tailbound_core::theory::{Holds, Precondition};
-use tailbound_core::{Finding, Impact, Run, runfile};
+use tailbound_core::{Context, Finding, Impact, Run, runfile};
 use tailbound_lab::{Cell, Emulator, Happened, LabError, Made, Progress, on_cores, paths, run};
 use tailbound_paths::look::{Samples, Sparse};
-use tailbound_paths::plan::Plan;
+use tailbound_paths::plan::{Guest, Plan};
 use tailbound_rules::PREFIX;
 use tailbound_stats::theory;
 use tailbound_trace::symbols::Symbols;
@@ -92,8 +92,19 @@ fn watch_as(
         step_ns: 1 << cell.shift,
         clock_step_ns: guest.clock_step_ns(),
     };
-    let mut found =
-        Sparse::of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
+    let hands_over = hands_over(&plain.run);
+    if hands_over && depth == Depth::Bound {
+        return Err(Failure::usage(
+            "the theoretical bound is one of wake-ups by a timer: leave out --theory, or --probe",
+        ));
+    }
+    if hands_over && guest != Guest::X86_64 {
+        return Err(Failure::cannot(
+            "lab paths: hand-overs are followed in guests of x86-64, where a call is told from an interrupt by its entry",
+        ));
+    }
+    let of = if hands_over { Sparse::of_handovers } else { Sparse::of };
+    let mut found = of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
     let mut bound = None;
     if depth == Depth::Bound {
         let mut evidence = found.theory(&mut log, &plan, &names).map_err(Failure::cannot)?;
@@ -166,6 +177,11 @@ pub(in crate::cmd) fn latencies(run: &Run) -> Result<Vec<i64>, Failure> {
         all.extend(runfile::unpack_raw(raw).map_err(Failure::cannot)?);
     }
     Ok(all)
+}
+
+/// Are the samples those of hand-overs? Only these have a sender.
+fn hands_over(run: &Run) -> bool {
+    run.threads.iter().any(|t| t.context == Context::Send)
 }
 
 /// When the first judged activation was due, by the guest's clock.
