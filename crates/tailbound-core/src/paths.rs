@@ -44,6 +44,9 @@ pub struct PathsRecord {
     pub sections: Vec<SectionRecord>,
     /// The latest wake-ups, the latest first.
     pub wakeups: Vec<WakeUpRecord>,
+    /// The measured thread is a second kernel's (Cobalt, EVL): it waits where interrupts are disabled, and nowhere else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub second_kernel: bool,
     /// How likely a wake-up is later than each time; empty of hand-overs, which have no due time of their own.
     pub curve: Vec<CurvePoint>,
     /// What the theoretical bound is computed from.

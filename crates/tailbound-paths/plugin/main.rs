@@ -16,6 +16,7 @@ mod qemu;
 #[path = "../src/record.rs"]
 #[allow(dead_code)]
 mod record;
+mod second;
 mod translate;
 #[path = "../src/variation.rs"]
 #[allow(dead_code)]

@@ -86,11 +86,11 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         if let Some((begin, end, kind)) = watch.plan().point(address, address + size as u64) {
             // An entry's range is for blocks that begin there, any other point for its instruction.
             let here = if end - begin == 1 { begin == address } else { at == 0 && begin <= address };
-            #[expect(clippy::cast_possible_truncation, reason = "1 to 5")]
+            #[expect(clippy::cast_possible_truncation, reason = "1 to 6")]
             let place = Place { pc: address, left, what: kind as u32 };
-            if here && matches!(kind, point::WAKE | point::SWITCH) && at > 0 {
+            if here && matches!(kind, point::WAKE | point::WAKE_SECOND | point::SWITCH) && at > 0 {
                 watch.status(status::OTHER_RETURN);
-            } else if here && (1..=point::SWITCH).contains(&kind) {
+            } else if here && (1..=point::WAKE_SECOND).contains(&kind) {
                 call(watch, instruction, place, watch::on_point);
             }
         }

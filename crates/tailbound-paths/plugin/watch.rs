@@ -13,6 +13,7 @@ use crate::code::Inside;
 use crate::files::{Log, Plan, Pool};
 use crate::qemu::Functions;
 use crate::record::{self, guest, kind, mode, plan, point, state, status};
+use crate::second::Second;
 use crate::variation;
 use crate::vary::Vary;
 use crate::watch_arm::Arm;
@@ -69,6 +70,7 @@ pub struct Watch {
     window: Option<(usize, u64, u64)>,
     inside_window: bool,
     vary: Option<Vary>,
+    second: Second,
     /// What was before is not recorded.
     log_from: u64,
 }
@@ -106,6 +108,7 @@ impl Watch {
             inside_window: false,
             log_from: vary.map_or(0, |v| v.word(variation::LOG_FROM)),
             vary,
+            second: Second::default(),
         }
     }
 
@@ -443,6 +446,9 @@ impl Watch {
             let current = self.current();
             if current != self.thread {
                 self.thread = current;
+                let mut second = self.second;
+                second.switched(current, |at| self.read::<u64>(at));
+                self.second = second;
                 let t = self.time(place.left - 1);
                 self.write(t, kind::SWITCH, current);
                 if t >= self.log_from {
@@ -481,17 +487,30 @@ impl Watch {
                 let thread =
                     self.pointer(timer.wrapping_add(self.plan.word(plan::TIMER_THREAD)));
                 let (Some(due), Some(thread)) = (due, thread) else { return };
-                self.write(t, kind::WAKE, thread);
-                self.write(t, kind::DUE, due);
-                if let Some(vary) = &mut self.vary {
-                    vary.wakes(thread, due);
-                }
-                if let Some(place) = self.open.get_mut(self.opened) {
-                    *place = thread;
-                    self.opened += 1;
+                self.wakes(t, thread, due);
+            }
+            point::WAKE_SECOND => {
+                let (timer, mut second) = (self.argument(x86::RDI), self.second);
+                let woken = second.woken(timer, |at| self.read::<u64>(at));
+                self.second = second;
+                if let Some((thread, due)) = woken {
+                    self.wakes(t, thread, due);
                 }
             }
             _ => self.write(t, kind::POINT, place.pc),
+        }
+    }
+
+    /// A timer wakes a thread.
+    fn wakes(&mut self, t: u64, thread: u64, due: u64) {
+        self.write(t, kind::WAKE, thread);
+        self.write(t, kind::DUE, due);
+        if let Some(vary) = &mut self.vary {
+            vary.wakes(thread, due);
+        }
+        if let Some(place) = self.open.get_mut(self.opened) {
+            *place = thread;
+            self.opened += 1;
         }
     }
 

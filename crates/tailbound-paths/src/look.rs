@@ -65,6 +65,11 @@ pub enum LookError {
         "{0} timer interrupts were taken where interrupts were seen as disabled: this kernel enables them in a way that is not followed, and nothing can be said of it"
     )]
     Disabled(u64),
+    /// The theorem is of Linux's scheduler.
+    #[error(
+        "the theoretical bound is of Linux's scheduler, and the thread that was measured is a second kernel's: leave --theory out"
+    )]
+    SecondKernel,
     /// A timer's function was called before the timer was due.
     #[error("{0} timers were served before they were due: nothing can be said of this run")]
     Early(usize),
@@ -191,6 +196,7 @@ impl Sparse {
             window,
             step_ns: samples.step_ns,
         };
+        sparse.record.second_kernel = wakeups.first().is_some_and(|w| w.second);
         sparse.record.window_ns = seen.sections.window_ns().cast_signed();
         sparse.sections(&seen.sections, symbols, window.0);
         sparse.wakeups(&wakeups, samples, &dues, &seen, symbols);
@@ -344,6 +350,9 @@ impl Sparse {
         plan: &Plan,
         symbols: &Symbols,
     ) -> Result<Evidence, LookError> {
+        if self.record.second_kernel {
+            return Err(LookError::SecondKernel);
+        }
         let wanted = Wanted {
             window: self.window,
             wakeups: &self.waits,
@@ -445,7 +454,12 @@ fn read(
     marks: Marks,
 ) -> Result<Seen, LookError> {
     log.seek(SeekFrom::Start(0))?;
-    let mut sections = Sections::new(window);
+    // A second kernel preempts Linux wherever interrupts are enabled.
+    let waits = match wakeups.first() {
+        Some(w) if w.second => SectionKind::InterruptsOff,
+        _ => SectionKind::NotPreemptible,
+    };
+    let mut sections = Sections::new(window, waits);
     let (mut before, mut residual) = (HashMap::new(), vec![0; dues.len()]);
     let mut taken = wakeups.iter().map(|w| w.taken_ns).peekable();
     let (mut next, mut disabled) = (0, 0);
@@ -453,14 +467,14 @@ fn read(
         let timer = r.kind == kind::ENTER && marks.entries.contains(&r.value);
         let within = r.t_ns >= window.0 && r.t_ns <= window.1;
         disabled += u64::from(timer && within && r.state & state::INTERRUPTS_OFF != 0);
-        sections.add(&r, |kind, s| match kind {
-            SectionKind::InterruptsOff => {
+        sections.add(&r, |kind, s| {
+            if kind == SectionKind::InterruptsOff {
                 while taken.next_if(|t| *t < s.to_ns).is_some() {}
                 if let Some(t) = taken.peek().filter(|t| **t <= s.to_ns + step_ns) {
                     before.insert(*t, s);
                 }
             }
-            SectionKind::NotPreemptible => {
+            if kind == waits {
                 while let Some(due) = dues.get(next).filter(|due| **due < s.to_ns) {
                     if *due >= s.from_ns
                         && let Some(residual) = residual.get_mut(next)
@@ -470,7 +484,6 @@ fn read(
                     next += 1;
                 }
             }
-            _ => {}
         });
     })?;
     Ok(Seen { sections, before, residual, disabled })

@@ -80,6 +80,8 @@ pub mod point {
     pub const WAKE: u64 = 3;
     /// As [`ENTRY`], of an interrupt or exception: is recorded too.
     pub const ENTER: u64 = 4;
+    /// What a second kernel calls when a timer of its own wakes a thread: its timer is recorded too.
+    pub const WAKE_SECOND: u64 = 6;
     /// `__switch_to` of ARM: the next thread is its second argument, of 32 bits its third.
     pub const SWITCH: u64 = 5;
 }

@@ -61,15 +61,18 @@ pub struct Sections {
     window: (u64, u64),
     open: [Option<(u64, u64)>; 4],
     tables: [HashMap<(u64, u64), Between>; 4],
-    /// Lengths of sections that are not preemptible, and how many had each.
+    /// In which a wake-up waits.
+    waits: SectionKind,
+    /// Lengths of those, and how many had each.
     lengths: HashMap<u64, u64>,
 }
 
 impl Sections {
-    /// Of sections that lie within this window.
+    /// Of sections that lie within this window; a wake-up waits in those of the kind `waits`.
     #[must_use]
-    pub fn new(window: (u64, u64)) -> Self {
-        Self { window, open: [None; 4], tables: Default::default(), lengths: HashMap::new() }
+    pub fn new(window: (u64, u64), waits: SectionKind) -> Self {
+        let lengths = HashMap::new();
+        Self { window, open: [None; 4], tables: Default::default(), waits, lengths }
     }
 
     /// The next record; each section that ends within the window is handed over. One that the window begins in does not count:
@@ -103,7 +106,7 @@ impl Sections {
 
     fn count(&mut self, kind: SectionKind, one: Section) {
         let ns = one.to_ns - one.from_ns;
-        if kind == SectionKind::NotPreemptible {
+        if kind == self.waits {
             *self.lengths.entry(ns).or_default() += 1;
         }
         let Some(table) = self.tables.get_mut(place(kind)) else { return };
@@ -124,7 +127,7 @@ impl Sections {
         all
     }
 
-    /// Lengths of sections that are not preemptible, ascending, and how many had each.
+    /// Lengths of the sections in which a wake-up waits, ascending, and how many had each.
     #[must_use]
     pub fn lengths(&self) -> Vec<(u64, u64)> {
         let mut all: Vec<_> = self.lengths.iter().map(|(k, v)| (*k, *v)).collect();
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn overlapping_sections_are_each_and_both() {
-        let mut sections = Sections::new((0, 1000));
+        let mut sections = Sections::new((0, 1000), SectionKind::NotPreemptible);
         let mut all = Vec::new();
         for r in [state(10, 1, 0xa), state(20, 3, 0xb), state(30, 2, 0xc), state(50, 0, 0xd)] {
             sections.add(&r, |kind, s| all.push((kind, s.from_ns, s.to_ns, s.first, s.last)));
@@ -183,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_halt_and_the_window_cut_sections_out() {
-        let mut sections = Sections::new((100, 200));
+        let mut sections = Sections::new((100, 200), SectionKind::NotPreemptible);
         let halt = Record { t_ns: 150, state: 1, kind: kind::HALT, value: 0 };
         let mut all = Vec::new();
         for r in [

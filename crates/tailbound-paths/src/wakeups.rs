@@ -23,6 +23,23 @@ pub struct Marks {
     pub interrupt: u64,
     /// `__schedule`
     pub schedule: u64,
+    /// Those of a second kernel below Linux, which takes the timer's interrupt first.
+    pub second: Option<Second>,
+}
+
+/// What [`Marks`] has of a second kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Second {
+    /// Its handler of timers.
+    pub interrupt: u64,
+    /// Its scheduler.
+    pub schedule: u64,
+}
+
+impl Marks {
+    fn schedules(&self, at: u64) -> bool {
+        at == self.schedule || self.second.is_some_and(|s| s.schedule == at)
+    }
 }
 
 /// One wake-up. A step that was not seen has the time of the one before.
@@ -46,6 +63,8 @@ pub struct WakeUp {
     pub switched_ns: u64,
     /// The thread was in user mode.
     pub user_ns: u64,
+    /// A second kernel below Linux woke it.
+    pub second: bool,
     /// How long it was out of user mode again, the first time: by an interrupt, perhaps before it read its clock.
     pub away_ns: u64,
 }
@@ -93,6 +112,7 @@ pub struct WakeUps {
     marks: Marks,
     taken_ns: u64,
     interrupt_ns: u64,
+    second: bool,
     state: u8,
     open: Vec<WakeUp>,
     waking: Option<u64>,
@@ -126,8 +146,13 @@ impl WakeUps {
                 self.last = self.away(r);
                 self.state = r.state;
             }
-            kind::POINT if r.value == self.marks.interrupt => self.interrupt_ns = r.t_ns,
-            kind::POINT if r.value == self.marks.schedule => {
+            kind::POINT if r.value == self.marks.interrupt => {
+                (self.interrupt_ns, self.second) = (r.t_ns, false);
+            }
+            kind::POINT if self.marks.second.is_some_and(|s| s.interrupt == r.value) => {
+                (self.interrupt_ns, self.second) = (r.t_ns, true);
+            }
+            kind::POINT if self.marks.schedules(r.value) => {
                 for w in self.open.iter_mut().filter(|w| w.switched_ns == 0) {
                     w.schedule_ns = r.t_ns;
                 }
@@ -140,6 +165,7 @@ impl WakeUps {
                     due_ns: r.value,
                     taken_ns: self.taken_ns,
                     interrupt_ns: self.interrupt_ns,
+                    second: self.second,
                     woken_ns: r.t_ns,
                     // Another one woke before it, and nothing was done about it yet.
                     resched_ns: if self.state & state::RESCHED == 0 { 0 } else { r.t_ns },
@@ -306,7 +332,7 @@ mod tests {
     fn chain() -> WakeUps {
         let mut entries = [0; ENTRIES];
         entries[0] = 0xe;
-        let marks = Marks { entries, interrupt: 0x1, schedule: 0x5 };
+        let marks = Marks { entries, interrupt: 0x1, schedule: 0x5, second: None };
         let mut all = WakeUps::new(marks);
         for r in [
             record(1105, kind::STATE, state::INTERRUPTS_OFF, 0xe),

@@ -6,6 +6,7 @@
 
 mod arm32;
 mod arm64;
+mod second;
 mod x86_64;
 
 #[cfg(test)]
@@ -152,10 +153,16 @@ impl Plan {
             ..Marks::default()
         };
         marks.entries.iter_mut().zip(own.entries).for_each(|(place, entry)| *place = entry);
+        let second = second::found(&symbols);
+        marks.second = second.map(|(second, _)| second);
         let outside = OUTSIDE.map(|(_, function, _)| symbols.named(function));
         let mut points = own.points;
         points.push(one(symbols.needed(WAKE)?, point::WAKE));
         points.extend([marks.interrupt, marks.schedule].map(|at| one(at, point::MARK)));
+        if let Some((second, wake)) = second {
+            points.push(one(wake, point::WAKE_SECOND));
+            points.extend([second.interrupt, second.schedule].map(|at| one(at, point::MARK)));
+        }
         points.extend(outside.iter().flatten().map(|at| one(*at, point::MARK)));
         points.sort_unstable();
         points.dedup_by_key(|p| p.0);

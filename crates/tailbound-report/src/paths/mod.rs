@@ -68,8 +68,13 @@ pub fn sentence(paths: &PathsRecord) -> String {
         let s = longest(paths, *kind)?;
         Some(format!("{} with {what} ({})", format_ns_i64(s.longest_ns), place(&s.from, &s.to)))
     });
+    let second = if paths.second_kernel {
+        " The thread is a second kernel's: it waits where interrupts are disabled, and nowhere else."
+    } else {
+        ""
+    };
     format!(
-        "The latest of {} wake-ups took {}{most}. The longest sections: {}.",
+        "The latest of {} wake-ups took {}{most}. The longest sections: {}.{second}",
         grouped(paths.checks.samples),
         format_ns_i64(latest.latency_ns),
         sections.collect::<Vec<_>>().join(", ")
@@ -139,6 +144,7 @@ mod tests {
         let leg = |name: &str, ns| Leg { name: name.to_owned(), ns };
         PathsRecord {
             window_ns: 999_000_000,
+            second_kernel: false,
             checks: PathsChecks {
                 same_bytes: true,
                 samples: 1000,
