@@ -142,7 +142,10 @@ fn judged(
     let mut wakeups = WakeUps::new(marks);
     Log::open(&mut *log)?.each(|r| wakeups.add(&r))?;
     let start = samples.start_ns.max(0).cast_unsigned();
-    let own = wakeups.all.iter().find(|w| w.due_ns == start).map(|w| w.thread);
+    // Cobalt's timers are due one ns later than was asked for: it counts from the end of the ns.
+    let begins =
+        |w: &&WakeUp| w.due_ns.checked_sub(start).is_some_and(|d| d <= u64::from(w.second));
+    let own = wakeups.all.iter().find(begins).map(|w| w.thread);
     let all = wakeups.all.iter().filter(|w| Some(w.thread) == own && w.due_ns >= start);
     Ok(all.copied().take(samples.latencies_ns.len()).collect())
 }
