@@ -410,10 +410,21 @@ mod tests {
     #[test]
     fn a_sample_has_the_constant_with_or_without_an_interrupt() {
         let w = chain().all.pop().unwrap();
-        assert_eq!(fit(&[w, w], &[70, 70], 1).unwrap().constant_ns, 990);
-        // Two of three were interrupted later than they read their clock.
-        assert_eq!(fit(&[w, w, w], &[70, 70, 100], 1).unwrap().constant_ns, 990);
-        assert_eq!(fit(&[w, w, w], &[70, 70, 90], 1), Err(FitError::NotConstant(1, 3)));
+        let after = |n: u64| WakeUp {
+            due_ns: w.due_ns + n * 1_000_000,
+            user_ns: w.user_ns + n * 1_000_000,
+            ..w
+        };
+        let all: Vec<WakeUp> = (0..10).map(after).collect();
+        let last = |ns| {
+            let mut samples = [70; 10];
+            samples[9] = ns;
+            fit(&all, &samples, 1)
+        };
+        assert_eq!(last(70).unwrap().constant_ns, 990);
+        // Interrupted later than it read its clock.
+        assert_eq!(last(100).unwrap().constant_ns, 990);
+        assert_eq!(last(90), Err(FitError::NotConstant(1, 10)));
         assert_eq!(fit(&[w], &[], 1), Err(FitError::Numbers(1, 0)));
     }
 }
