@@ -263,9 +263,11 @@ fn violation(v: &ViolationRecord) -> Result<(), LimitError> {
 }
 
 fn paths(p: &PathsRecord) -> Result<(), LimitError> {
+    let handed_over = p.wakeups.iter().filter_map(|w| w.handed_over.as_ref());
     let trees = p.sections.iter().map(|s| &s.tree).chain(p.wakeups.iter().map(|w| &w.tree));
+    let trees = trees.chain(handed_over.map(|h| &h.tree));
     let legs = p.wakeups.iter().map(|w| w.legs.len());
-    let lists = [p.totals.len(), p.sections.len(), p.wakeups.len(), p.curve.len()];
+    let lists = [p.cpus.len(), p.totals.len(), p.sections.len(), p.wakeups.len(), p.curve.len()];
     if lists.into_iter().chain(legs).chain(trees.clone().map(Vec::len)).any(|n| n > PATHS_LIST_MAX)
     {
         return Err(beyond("entries of a list of exact paths", PATHS_LIST_MAX));
@@ -275,13 +277,23 @@ fn paths(p: &PathsRecord) -> Result<(), LimitError> {
     ns("time in a function", lines.flat_map(|line| [line.total_ns, line.own_ns]))?;
     count("sections", p.totals.iter().map(|t| t.n).chain(p.sections.iter().map(|s| s.n)))?;
     count("samples or delayed", [p.checks.samples, p.checks.delayed])?;
+    let several = p.checks.several.unwrap_or_default();
+    count("turns", [several.turns, several.out_of_turn])?;
+    count("wake-ups handed over", [several.handed_over, several.unexplained])?;
+    count("a share", p.cpus.iter().filter_map(|c| c.share_permille))?;
+    ns("what a CPU executed", p.cpus.iter().map(|c| c.executed_ns))?;
     ns("the window", [p.window_ns, p.checks.constant_ns, p.checks.drift_ppb])?;
     ns("a total of sections", p.totals.iter().flat_map(|t| [t.sum_ns, t.longest_ns]))?;
     ns("a section", p.sections.iter().flat_map(|s| [s.mean_ns, s.longest_ns, s.at_ns]))?;
+    let own = p.totals.iter().map(|t| t.own_ns).chain(p.sections.iter().map(|s| s.own_ns));
+    ns("what a CPU executed of a section", own.flatten())?;
     count("activation", p.wakeups.iter().map(|w| w.activation))?;
     ns("a wake-up", p.wakeups.iter().map(|w| w.latency_ns))?;
-    ns("a leg", p.wakeups.iter().flat_map(|w| w.legs.iter().map(|leg| leg.ns)))?;
-    ns("a section in the way", p.wakeups.iter().filter_map(|w| Some(w.behind.as_ref()?.ns)))?;
+    let legs = p.wakeups.iter().flat_map(|w| &w.legs);
+    ns("a leg", legs.clone().map(|leg| leg.ns).chain(legs.filter_map(|leg| leg.own_ns)))?;
+    let behind = p.wakeups.iter().filter_map(|w| w.behind.as_ref());
+    let own = behind.clone().filter_map(|b| b.own_ns);
+    ns("a section in the way", behind.map(|b| b.ns).chain(own))?;
     ns("a point of the curve", p.curve.iter().map(|point| point.ns))
 }
 

@@ -2,6 +2,8 @@
 //! Exact paths of a run in the lab: the longest sections of its kernel, and the way of its latest wake-ups.
 //!
 //! Context: COLD. Units: ns of the guest's virtual time, in which one instruction is 2^shift ns.
+//! CPUs of one guest execute one after the other, and time goes on for all. So with several of them a time has a part in
+//! which its CPU executed itself: `own_ns`. With one CPU the two are the same, and there is no `own_ns`.
 //! Not here: how they are found (`tailbound-paths`).
 
 use serde::{Deserialize, Serialize};
@@ -38,11 +40,14 @@ pub struct PathsRecord {
     pub window_ns: i64,
     /// What was checked before anything of this was believed.
     pub checks: PathsChecks,
+    /// The CPUs, where there are several: that of the measured thread first, as in all lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<PathsCpu>,
     /// Sections of each kind in all.
     pub totals: Vec<SectionTotal>,
     /// The longest of each kind, by the two instructions that they lie between.
     pub sections: Vec<SectionRecord>,
-    /// The latest wake-ups, the latest first.
+    /// The latest wake-ups, the latest first; of several CPUs, also the latest that another CPU handed over.
     pub wakeups: Vec<WakeUpRecord>,
     /// The measured thread is a second kernel's (Cobalt, EVL): it waits where interrupts are disabled, and nowhere else.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -67,6 +72,35 @@ pub struct PathsChecks {
     pub drift_ppb: i64,
     /// Interrupts that came late, each taken one instruction after the section that was in the way.
     pub delayed: u64,
+    /// What was checked besides, where there are several CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub several: Option<SeveralChecks>,
+}
+
+/// See [`PathsChecks::several`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeveralChecks {
+    /// Turns of CPUs. Each begins where the one before ended, or time went on while all halted.
+    pub turns: u64,
+    /// Interrupts that came late because it was not their CPU's turn, when they were due or when their timer was set: it
+    /// executed next to nothing since.
+    pub out_of_turn: u64,
+    /// Wake-ups whose timer another CPU served.
+    pub handed_over: u64,
+    /// Of these, those of which it was not seen how the thread's CPU was told.
+    pub unexplained: u64,
+}
+
+/// One of several CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathsCpu {
+    /// Its number.
+    pub cpu: u32,
+    /// How much of the window it executed.
+    pub executed_ns: i64,
+    /// Its share of time while all are busy, in parts of a thousand, as the guest counted at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_permille: Option<u64>,
 }
 
 /// See [`PathsRecord::totals`].
@@ -74,12 +108,18 @@ pub struct PathsChecks {
 pub struct SectionTotal {
     /// Of what kind.
     pub kind: SectionKind,
+    /// Of which CPU, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
     /// How many.
     pub n: u64,
     /// Their lengths together.
     pub sum_ns: i64,
     /// The longest.
     pub longest_ns: i64,
+    /// The most of one that its CPU executed itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_ns: Option<i64>,
 }
 
 /// Sections between the same two instructions.
@@ -87,6 +127,9 @@ pub struct SectionTotal {
 pub struct SectionRecord {
     /// Of what kind.
     pub kind: SectionKind,
+    /// Of which CPU, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
     /// Function of the first instruction.
     pub from: String,
     /// Function of the last.
@@ -97,9 +140,12 @@ pub struct SectionRecord {
     pub mean_ns: i64,
     /// The longest.
     pub longest_ns: i64,
-    /// When that one began, after the window's begin.
+    /// The most of one that its CPU executed itself: of the longest, or of another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_ns: Option<i64>,
+    /// When that one began, after the window's begin; with one CPU the longest.
     pub at_ns: i64,
-    /// What the longest executed.
+    /// What that one executed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tree: Vec<TreeLine>,
 }
@@ -116,7 +162,23 @@ pub struct WakeUpRecord {
     /// The section that the timer's interrupt had to wait for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
-    /// What was executed from the due time on.
+    /// Another CPU served the timer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<HandedOver>,
+    /// What was executed from the due time on; of several CPUs, by that of the thread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tree: Vec<TreeLine>,
+}
+
+/// A wake-up whose timer another CPU served.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandedOver {
+    /// That CPU.
+    pub cpu: u32,
+    /// The entry by which the thread's CPU was told; absent: that was not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What the other CPU executed from the due time until then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tree: Vec<TreeLine>,
 }
@@ -128,6 +190,9 @@ pub struct Leg {
     pub name: String,
     /// How long.
     pub ns: i64,
+    /// How much of it its CPU executed itself; absent where it lies on two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_ns: Option<i64>,
 }
 
 /// A section with interrupts disabled.
@@ -139,6 +204,9 @@ pub struct Behind {
     pub to: String,
     /// Its whole length.
     pub ns: i64,
+    /// How much of it its CPU executed itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_ns: Option<i64>,
 }
 
 /// A function in a tree of calls.

@@ -18,6 +18,8 @@ use crate::symbols;
 const SYMBOLS: &str = "/proc/kallsyms";
 /// A log may be so long; it takes no room before it is written.
 const LOG_BYTES: u64 = 16 << 30;
+/// A log has room for so many CPUs.
+const CPUS: u32 = tailbound_paths::record::CPUS as u32;
 
 /// How such a guest is watched.
 #[must_use]
@@ -46,10 +48,42 @@ pub fn possible(arch: Arch, kvm: bool, smp: u32) -> Result<(), LabError> {
             "with --kvm the host executes the guest, and nothing can be watched: leave it out",
         );
     }
-    if smp != 1 {
-        return no("a guest with one CPU can be watched, and no other: use --smp 1");
+    if smp != 1 && arch != Arch::X86_64 {
+        return no("guests of several CPUs can be watched of x86-64, others with --smp 1");
+    }
+    if smp > CPUS {
+        return Err(LabError::usage(format!(
+            "lab paths: a guest of up to {CPUS} CPUs can be watched, not --smp {smp}"
+        )));
     }
     Ok(())
+}
+
+/// For what is known of one CPU only: `who` does it.
+///
+/// # Errors
+/// Usage: there are several.
+pub fn one_cpu(who: &str, smp: u32) -> Result<(), LabError> {
+    if smp == 1 {
+        return Ok(());
+    }
+    Err(LabError::usage(format!(
+        "{who} looks into guests of one CPU: use --smp 1 (`lab paths` watches several)"
+    )))
+}
+
+/// Several CPUs are watched while they execute in short slices.
+///
+/// # Errors
+/// They are not short.
+pub fn in_slices(prepared: &Prepared) -> Result<(), LabError> {
+    let record = &prepared.record;
+    if record.smp == 1 || record.slice_ns > 0 {
+        return Ok(());
+    }
+    Err(LabError::cannot(
+        "lab paths: several CPUs are watched in short slices alone: use QEMU 8.1 or later (`tailbound lab qemu fetch`), and no --slice off",
+    ))
 }
 
 /// The plugin for this QEMU.

@@ -18,6 +18,7 @@ mod qemu;
 mod record;
 mod second;
 mod translate;
+mod turns;
 #[path = "../src/variation.rs"]
 #[allow(dead_code)]
 mod variation;
@@ -49,15 +50,16 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 }
 
 fn begin(id: qemu::Id, info: &qemu::Info, log: Log) -> Result<(), u64> {
-    if !info.whole_system || info.cpus != 1 {
-        log.status(status::NOT_COUNTED);
-        return Err(status::NOT_COUNTED);
-    }
     let fail = |log: &Log, status| {
         log.status(status);
         Err(status)
     };
     let Some(plan) = Plan::open(PLAN) else { return fail(&log, status::NO_PLAN) };
+    let most = if plan.word(plan::GUEST) == guest::X86_64 { record::CPUS } else { 1 };
+    let cpus = usize::try_from(info.cpus).unwrap_or(0);
+    if !info.whole_system || !(1..=most).contains(&cpus) {
+        return fail(&log, status::NOT_COUNTED);
+    }
     let Some(functions) = qemu::Functions::find() else { return fail(&log, status::LACKING) };
     // SAFETY: code of QEMU's functions, which are longer, or followed by others.
     let (update, get) = unsafe {
@@ -74,7 +76,7 @@ fn begin(id: qemu::Id, info: &qemu::Info, log: Log) -> Result<(), u64> {
     log.status(if known { status::WHOLE } else { status::UNKNOWN_GUEST });
     // SAFETY: no other thread is there yet.
     unsafe {
-        WATCH = Some(Watch::new(functions, inside, plan, log, vary));
+        WATCH = Some(Watch::new(functions, inside, plan, log, vary, cpus));
         translate::COPIES = info.version >= qemu::COPIES_FROM;
         qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, translate::on_block);
     }

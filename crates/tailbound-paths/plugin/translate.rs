@@ -40,20 +40,25 @@ fn callback(does: Does) -> Option<OnExecution> {
         Does::ReturnsFromCall => watch::on_call_return,
         Does::Halts => watch::on_halt,
         Does::PopsFlags => watch::on_pop,
-        Does::OwnData | Does::Nothing => return None,
+        Does::OwnData | Does::ReadsCounter | Does::Nothing => return None,
     })
 }
 
 /// Registers what is to be called.
 pub extern "C" fn on_block(_id: Id, block: *mut Block) {
-    // SAFETY: translation happens in the thread of the one virtual CPU, and between its blocks.
+    // SAFETY: translation happens in the one thread of the virtual CPUs, and between their blocks.
     let Some(watch) = (unsafe { (*(&raw mut WATCH)).as_mut() }) else { return };
     // SAFETY: QEMU's block, with that many instructions.
     let (count, pc) =
         unsafe { (qemu::qemu_plugin_tb_n_insns(block), qemu::qemu_plugin_tb_vaddr(block)) };
+    // A CPU whose turn is not known yet has executed nothing of it.
     watch.compare();
     let pc = watch.lifted(pc);
     let kernel = x86::kernel(pc);
+    if watch.several {
+        watch.find_executing();
+        every(watch, block, count, pc, watch::on_turn);
+    }
     if watch.varies() {
         every(watch, block, count, pc, watch::on_varied);
     }
@@ -61,7 +66,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         every(watch, block, count, pc, watch::on_block);
         return;
     }
-    if !kernel {
+    if !kernel && !watch.several {
         return;
     }
     for at in 0..count {
@@ -74,6 +79,12 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         let code = code.get(..size).unwrap_or_default();
         #[expect(clippy::cast_possible_truncation, reason = "a block has at most 512")]
         let left = (count - at) as u32;
+        if !kernel {
+            if x86::does(code) == Does::ReadsCounter {
+                call(watch, instruction, Place { pc: address, left, what: 0 }, watch::on_read);
+            }
+            continue;
+        }
         // What the block before did is known before anything here is done.
         if at == 0 && watch.has_cpu() {
             let place = Place { pc: address, left, what: 0 };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watches one virtual CPU: its state, its wake-ups, and in full mode its blocks of instructions.
+//! Watches the virtual CPUs: their state, their wake-ups, and in full mode their blocks of instructions.
 //!
-//! Context: HOT. Units: ns of the guest's virtual time. Everything runs in the thread of the only virtual CPU.
+//! Context: HOT. Units: ns of the guest's virtual time. Everything runs in the one thread of all virtual CPUs, which
+//! execute one after the other: what is known of one is put away while another executes.
 //! Nothing of the guest is written, and no function of QEMU is called that could end a slice of its time, so that the guest
 //! is the same with and without. A callback before instruction k of a block of n knows the time: QEMU takes
 //! all n off its counter when the block begins.
 
-use core::ffi::{c_uint, c_void};
+use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::null_mut;
 
 use crate::code::Inside;
@@ -14,6 +15,7 @@ use crate::files::{Log, Plan, Pool};
 use crate::qemu::Functions;
 use crate::record::{self, guest, kind, mode, plan, point, state, status};
 use crate::second::Second;
+use crate::turns::{Away, Own};
 use crate::variation;
 use crate::vary::Vary;
 use crate::watch_arm::Arm;
@@ -32,14 +34,6 @@ pub struct Place {
     pub what: u32,
 }
 
-/// The guest's own data of the CPU.
-struct Own {
-    count_at: u64,
-    current_at: u64,
-    count: *const u32,
-    current: *const u64,
-}
-
 /// Architecture of the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guest {
@@ -50,13 +44,24 @@ pub enum Guest {
 
 /// See the module.
 pub struct Watch {
-    functions: Functions,
+    pub functions: Functions,
     inside: Inside,
     plan: Plan,
     log: Log,
     pub pool: Pool,
-    cpu: *mut u8,
-    own: Option<Own>,
+    /// The CPU that executes: its number, and its mark in records' states.
+    pub number: usize,
+    pub mark: u8,
+    pub cpu: *mut u8,
+    pub own: Option<Own>,
+    /// By their numbers; that of the one that executes is empty.
+    pub away: [Away; record::CPUS],
+    /// The guest has several CPUs.
+    pub several: bool,
+    /// Where the one that executes is: `current_cpu`.
+    pub executing: *const *mut u8,
+    /// The one that executed last halted, or none has begun.
+    pub halted: bool,
     pub arm: Arm,
     pub guest: Guest,
     pub state: u8,
@@ -82,6 +87,7 @@ impl Watch {
         plan: Plan,
         log: Log,
         vary: Option<Vary>,
+        cpus: usize,
     ) -> Self {
         let window = plan.window(0).map(|(from, to)| (0, from, to));
         let guest = match plan.word(plan::GUEST) {
@@ -95,8 +101,14 @@ impl Watch {
             plan,
             log,
             pool: Pool::new(),
+            number: 0,
+            mark: 0,
             cpu: null_mut(),
             own: None,
+            away: [Away::NOTHING; record::CPUS],
+            several: cpus > 1,
+            executing: core::ptr::null(),
+            halted: true,
             arm: Arm::new(guest == Guest::Arm32),
             guest,
             state: 0,
@@ -133,7 +145,7 @@ impl Watch {
         // SAFETY: as in `end_ns`; QEMU's own code moves an idle guest's time on here, by the same word.
         unsafe { bias.write_volatile(bias.read_volatile() + still.cast_signed()) };
         if self.ready() {
-            self.log.write(record::head(t, self.state, variation::kind::VARIED), place.pc);
+            self.log.write(record::head(t, self.state | self.mark, variation::kind::VARIED), place.pc);
             self.name(t, self.current());
         }
     }
@@ -215,7 +227,7 @@ impl Watch {
 
     /// Virtual time at the end of the block under way.
     #[inline]
-    fn end_ns(&self) -> (i64, u32) {
+    pub fn end_ns(&self) -> (i64, u32) {
         // SAFETY: addresses that QEMU's own code uses with these types.
         let (counted, shift) = unsafe {
             (
@@ -256,8 +268,8 @@ impl Watch {
 
     pub fn has_cpu(&mut self) -> bool {
         if self.cpu.is_null() {
-            // SAFETY: QEMU's function; there is a CPU 0 once a block was translated.
-            self.cpu = unsafe { (self.functions.cpu)(0) };
+            // SAFETY: QEMU's function; there is this CPU once a block was translated for it.
+            self.cpu = unsafe { (self.functions.cpu)(self.number as c_int) };
         }
         !self.cpu.is_null()
     }
@@ -310,7 +322,7 @@ impl Watch {
             return false;
         }
         let at = self.plan.word(plan::OFFSET_AT);
-        let offset = if at == 0 { Some(0) } else { self.read::<u64>(at) };
+        let offset = if at == 0 { Some(0) } else { self.read::<u64>(at + self.number as u64 * 8) };
         let Some(offset) = offset else { return false };
         let count_at = offset.wrapping_add(self.plan.word(plan::COUNT));
         let current_at = offset.wrapping_add(self.plan.word(plan::CURRENT));
@@ -334,7 +346,7 @@ impl Watch {
     }
 
     #[inline]
-    fn current(&self) -> u64 {
+    pub fn current(&self) -> u64 {
         if self.is_arm() {
             return self.thread;
         }
@@ -364,7 +376,7 @@ impl Watch {
     #[inline]
     pub fn write(&mut self, t: u64, kind: u8, value: u64) {
         if t >= self.log_from {
-            self.log.write(record::head(t, self.state, kind), value);
+            self.log.write(record::head(t, self.state | self.mark, kind), value);
         }
     }
 
@@ -390,9 +402,12 @@ impl Watch {
                 self.write(t, kind::LEAVE, place.pc);
             }
             x86::Does::ReturnsFromCall => self.leaves(self.time(after), place.pc, false, true),
-            x86::Does::Halts => self.write(self.time(place.left), kind::HALT, place.pc),
+            x86::Does::Halts => {
+                self.write(self.time(place.left), kind::HALT, place.pc);
+                self.halted = true;
+            }
             x86::Does::PopsFlags => self.moved = Some((self.time(after), place.pc)),
-            x86::Does::OwnData | x86::Does::Nothing => {}
+            x86::Does::OwnData | x86::Does::ReadsCounter | x86::Does::Nothing => {}
         }
     }
 
@@ -455,6 +470,10 @@ impl Watch {
                     self.name(t, current);
                 }
             }
+        } else if self.several
+            && self.away.iter().filter_map(|away| away.own.as_ref()).any(|own| own.has(address))
+        {
+            self.status(status::OTHER_CPU);
         }
     }
 
@@ -543,7 +562,7 @@ impl Watch {
         let stack = stack ^ (stack >> 32) << 16;
         let here = if x86::kernel(place.pc) { record::block::KERNEL } else { 0 };
         let value = stack << 32 | place.pc & u64::from(u32::MAX);
-        self.log.write(record::head(t, here, kind::BLOCK), value);
+        self.log.write(record::head(t, here | self.mark, kind::BLOCK), value);
     }
 }
 
@@ -552,7 +571,7 @@ pub static mut WATCH: Option<Watch> = None;
 
 /// It, once it is there. Callbacks come from one thread, one after the other.
 fn watch() -> Option<&'static mut Watch> {
-    // SAFETY: only the thread of the one virtual CPU comes here, and no callback calls another.
+    // SAFETY: only the one thread of the virtual CPUs comes here, and no callback calls another.
     unsafe { (*(&raw mut WATCH)).as_mut() }
 }
 
@@ -589,6 +608,8 @@ callback!(on_enabled_arm, |w, place| w.changed_arm(place, arm::Does::Enables));
 callback!(on_point, |w, place| w.point(place));
 callback!(on_block, |w, place| w.block(place));
 callback!(on_varied, |w, place| w.vary(place));
+callback!(on_read, |w, place| w.reads(place));
+callback!(on_turn, |w, place| w.turn(place));
 
 pub extern "C" fn on_store_arm(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
     if let (Some(w), Some(place)) = (watch(), at(with)) {

@@ -5,7 +5,8 @@
 //! Kernels enter by gates that disable interrupts; they change the flag by cli, sti, popf, iretq and sysret; they keep
 //! the preemption count, the need to reschedule (its bit 31, inverted) and the current thread in the CPU's own data,
 //! which instructions with the prefix gs reach. Kernels before 5.12 restore the flag by popf, whose value is not in memory
-//! within a block. QEMU ends its block there, and the flags are in memory when the next one begins.
+//! within a block. QEMU ends its block there, and the flags are in memory when the next one begins. Threads read their clock by
+//! rdtsc or rdtscp, in user mode.
 //! Source: Intel SDM volume 2; Linux arch/x86/include/asm/{irqflags,preempt,current}.h, arch/x86/entry.
 
 /// Bits of the flags and of the count.
@@ -35,6 +36,8 @@ pub(crate) enum Does {
     Halts,
     /// With the prefix gs: it may store into the CPU's own data.
     OwnData,
+    /// rdtsc, rdtscp
+    ReadsCounter,
 }
 
 /// Of an instruction's bytes.
@@ -45,6 +48,7 @@ pub(crate) fn does(code: &[u8]) -> Does {
         [0x9d, ..] => Does::PopsFlags,
         [0xf4, ..] => Does::Halts,
         [0x48, 0xcf, ..] => Does::ReturnsFromInterrupt,
+        [0x0f, 0x31, ..] | [0x0f, 0x01, 0xf9, ..] => Does::ReadsCounter,
         [0x48, 0x0f, 0x07, ..] | [0x0f, 0x07, ..] => Does::ReturnsFromCall,
         [0x65, ..] | [0xf0, 0x65, ..] if !only_loads(code) => Does::OwnData,
         _ => Does::Nothing,
@@ -76,6 +80,9 @@ mod tests {
         assert_eq!(does(&[0xfa]), Does::Disables);
         assert_eq!(does(&[0x48, 0xcf]), Does::ReturnsFromInterrupt);
         assert_eq!(does(&[0xcf]), Does::Nothing);
+        assert_eq!(does(&[0x0f, 0x31]), Does::ReadsCounter);
+        assert_eq!(does(&[0x0f, 0x01, 0xf9]), Does::ReadsCounter);
+        assert_eq!(does(&[0x0f, 0x01, 0xca]), Does::Nothing);
         // decl %gs:count
         assert_eq!(does(&[0x65, 0xff, 0x0d, 0, 0, 0, 0]), Does::OwnData);
         // mov %gs:current,%rax; mov %rax,%gs:current

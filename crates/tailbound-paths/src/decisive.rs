@@ -10,8 +10,9 @@ use std::io::Read;
 use tailbound_core::paths::TreeLine;
 use tailbound_trace::symbols::Symbols;
 
+use crate::blocks::{self, Block};
 use crate::log::LogError;
-use crate::look::{self, Block, named};
+use crate::look::named;
 use crate::plan::Plan;
 use crate::varied::{Event, Events};
 
@@ -93,12 +94,12 @@ pub fn decisive(
     symbols: &Symbols,
     plan: &Plan,
 ) -> Result<Decisive, LogError> {
-    let blocks = look::blocks(log, plan)?;
+    let blocks = blocks::blocks(log, plan)?;
     let all = || blocks.iter().flatten();
     let at_ns = instants.at_ns;
     let name = |b: &Block| named(symbols, b.address).to_owned();
     let next = all().find(|b| b.t_ns >= at_ns);
-    let before = look::tree(&blocks, 0, next.map_or(at_ns, |b| b.t_ns + 1), symbols, plan);
+    let before = blocks::tree(&blocks, 0, (0, next.map_or(at_ns, |b| b.t_ns + 1)), symbols, plan);
     let under_way: Vec<String> = before.under_way().into_iter().map(str::to_owned).collect();
     let call = under_way.iter().find_map(|f| system_call(f));
     let from = instants.open_ns.unwrap_or(at_ns);
@@ -135,7 +136,7 @@ pub fn decisive(
         function: next.map_or_else(|| "unknown".to_owned(), name),
         under_way,
         is_exact,
-        tree: look::tree(&blocks, at_ns, instants.user_ns, symbols, plan).lines(),
+        tree: blocks::tree(&blocks, 0, (at_ns, instants.user_ns), symbols, plan).lines(),
     })
 }
 

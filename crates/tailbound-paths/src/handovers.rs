@@ -200,7 +200,7 @@ mod tests {
     const R: u64 = 8;
 
     fn record(t_ns: u64, kind: u8, state: u8, value: u64) -> Record {
-        Record { t_ns, state, kind, value }
+        Record { t_ns, cpu: 0, state, kind, value }
     }
 
     /// Thread 7 is woken at 100, is interrupted from 110 to 115, and calls at 120; 8 blocks at a lock that 7 still holds, and

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     fn record(t_ns: u64, kind: u8, state: u8, value: u64) -> Record {
-        Record { t_ns, state, kind, value }
+        Record { t_ns, cpu: 0, state, kind, value }
     }
 
     /// Entry, begin, end, and execution time.

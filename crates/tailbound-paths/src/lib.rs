@@ -6,6 +6,8 @@
 //! Not here: QEMU (`tailbound-lab`), words and pictures (`tailbound-report`).
 #![deny(missing_docs)]
 
+mod blocks;
+mod curve;
 pub mod decisive;
 pub mod handovers;
 pub mod inevitable;
@@ -19,6 +21,7 @@ pub mod sections;
 mod stretches;
 pub mod theory;
 pub mod tree;
+pub mod turns;
 pub mod variation;
 pub mod varied;
 pub mod wakeups;

@@ -17,6 +17,8 @@ const PART: usize = 1 << 20;
 pub struct Record {
     /// When.
     pub t_ns: u64,
+    /// Which CPU.
+    pub cpu: u8,
     /// Bits of [`crate::record::state`], from then on.
     pub state: u8,
     /// [`crate::record::kind`]
@@ -91,9 +93,12 @@ impl<R: Read> Log<R> {
             status::OTHER_ENTRY => Err(LogError::Refused(
                 "this kernel is entered from user mode by vectors whose addresses are not known, as with page tables of its own (kpti=1)",
             )),
-            status::NOT_COUNTED => {
-                Err(LogError::Refused("the plugin watches one CPU, and a whole system"))
-            }
+            status::NOT_COUNTED => Err(LogError::Refused(
+                "the plugin watches a whole system of one CPU, of x86-64 up to 16",
+            )),
+            status::OTHER_CPU => Err(LogError::Refused(
+                "a CPU has its own data where another CPU's was expected: the kernel numbers its CPUs otherwise than QEMU",
+            )),
             _ => Err(LogError::Refused("the plugin did not begin")),
         }
     }
@@ -120,7 +125,8 @@ impl<R: Read> Log<R> {
                 let Some(value) = value.first_chunk::<8>() else { continue };
                 let head = u64::from_ne_bytes(*head);
                 let [kind, state, ..] = head.to_le_bytes();
-                each(Record { t_ns: head >> 16, state, kind, value: u64::from_ne_bytes(*value) });
+                let (t_ns, value) = (head >> 16, u64::from_ne_bytes(*value));
+                each(Record { t_ns, cpu: state >> 4, state: state & 0xf, kind, value });
             }
         }
         Ok(())
@@ -154,6 +160,6 @@ pub(crate) mod tests {
         assert!(refused(status::UNKNOWN_CODE).contains("machine code"));
         let mut all = Vec::new();
         Log::open(&made(&[(7, 1, 3, 9)])[..]).unwrap().each(|r| all.push(r)).unwrap();
-        assert_eq!(all, [Record { t_ns: 7, state: 3, kind: 1, value: 9 }]);
+        assert_eq!(all, [Record { t_ns: 7, cpu: 0, state: 3, kind: 1, value: 9 }]);
     }
 }

@@ -4,37 +4,39 @@
 //! Context: COLD. Units: ns; of the guest's clock (due), or of QEMU's, which is a constant ahead.
 //! The log is read twice: for the wake-ups, which give the window, and for the sections within it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{Read, Seek, SeekFrom};
 
 use tailbound_core::paths::{
-    Behind, CurvePoint, Leg, PathsChecks, PathsRecord, SectionKind, SectionRecord, SectionTotal,
-    WakeUpRecord,
+    Behind, HandedOver, Leg, PathsChecks, PathsCpu, PathsRecord, SectionKind, SectionRecord,
+    SectionTotal, SeveralChecks, WakeUpRecord,
 };
 use tailbound_core::theory::{Evidence, TheoryRecord};
 use tailbound_trace::symbols::Symbols;
 
+use crate::blocks::{blocks, tree};
+use crate::curve;
 use crate::handovers::{self, HandOver, HandOvers};
-use crate::log::{Log, LogError, Record};
-use crate::plan::Plan;
-use crate::record::{self, kind, state};
-use crate::sections::{self, Section, Sections};
+use crate::log::{Log, LogError};
+use crate::plan::{Guest, Plan};
+use crate::record::{kind, state};
+use crate::sections::{Section, Sections};
 use crate::theory::{self, Wanted};
-use crate::tree::{Step, Tree};
-use crate::wakeups::{self, FitError, LEGS, Marks, WakeUp, WakeUps};
+use crate::turns::Turns;
+use crate::wakeups::{self, Fit, FitError, Marks, WakeUp, WakeUps};
 
 /// Latest wake-ups that are told.
 const WAKEUPS: usize = 5;
 /// Sections of each kind that are told, and of how many it is told what they executed.
 const SECTIONS: usize = 10;
 const TREES: usize = 2;
-/// Points of the curve.
-const POINTS: i64 = 40;
 /// A block that is under way when a window begins began at most so much before it.
 const EARLIER_NS: u64 = 5_000;
 /// An interrupt that is later than this waited for something.
 const DELAYED_NS: i64 = 1_000;
 
+/// From where a CPU begins to set its timer to where it is set, of its own time.
+const SETTING_OWN_NS: u64 = 200;
 /// Both clocks are rounded.
 const EARLY_NS: u64 = 16;
 
@@ -70,6 +72,24 @@ pub enum LookError {
         "the theoretical bound is of Linux's scheduler, and the thread that was measured is a second kernel's: leave --theory out"
     )]
     SecondKernel,
+    /// A hand-over is followed on one CPU.
+    #[error("lab paths follows hand-overs in guests of one CPU: use --smp 1")]
+    HandOversOfSeveral,
+    /// CPUs did not execute one after the other.
+    #[error(
+        "{wrong} of {all} turns of CPUs are not where the one before ended: nothing can be said of this run"
+    )]
+    Turns {
+        /// How many.
+        wrong: u64,
+        /// Of how many.
+        all: u64,
+    },
+    /// With several CPUs it is the reading of the clock that a sample ends with.
+    #[error(
+        "of {0} wake-ups it was not seen that the thread read its clock by rdtsc in user mode: nothing can be said of them"
+    )]
+    Unread(usize),
     /// A timer's function was called before the timer was due.
     #[error("{0} timers were served before they were due: nothing can be said of this run")]
     Early(usize),
@@ -84,8 +104,8 @@ pub struct Samples<'a> {
     pub latencies_ns: &'a [i64],
     /// One instruction.
     pub step_ns: u64,
-    /// Steps of the guest's clock.
-    pub clock_step_ns: i64,
+    /// Whose kernel it is.
+    pub guest: Guest,
 }
 
 /// A time within a run of which it is to be known what it executed.
@@ -93,7 +113,12 @@ pub struct Samples<'a> {
 enum Target {
     Section(usize),
     WakeUp(usize),
+    /// The other CPU's part of a wake-up.
+    Timer(usize),
 }
+
+/// From when to when, on which CPU, for what.
+type Targeted = (u64, u64, u8, Target);
 
 /// A wake-up of the measured thread, by QEMU's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,21 +140,38 @@ pub struct WakeAndWait {
 pub struct Sparse {
     record: PathsRecord,
     pairs: Vec<(SectionKind, u64, u64)>,
-    targets: Vec<(u64, u64, Target)>,
+    targets: Vec<Targeted>,
     waits: Vec<WakeAndWait>,
     window: (u64, u64),
     step_ns: u64,
+    guest: Guest,
 }
 
 /// What one reading of the log found.
 struct Seen {
-    sections: Sections,
-    /// By the time at which an interrupt was taken: the section before.
-    before: HashMap<u64, Section>,
+    /// Of each CPU: that of the measured thread first.
+    sections: Vec<(u8, Sections)>,
+    /// By the CPU's own time at which an interrupt was taken: the section before.
+    before: HashMap<(u8, u64), Section>,
     /// Of each wake-up: how long the section lasted that it fell into.
     residual: Vec<u64>,
     /// Timer interrupts that were taken where interrupts were disabled.
     disabled: u64,
+    turns: Turns,
+}
+
+impl Seen {
+    /// The section that an interrupt waited for. With several CPUs, one that ended where its CPU halted before the timer was
+    /// due is no such: a halted CPU has no time of its own.
+    fn behind(&self, w: &WakeUp, due_ns: u64) -> Option<&Section> {
+        let (timer, _) = w.cpus;
+        let found = self.before.get(&(timer, self.turns.own(timer, w.taken_ns)));
+        found.filter(|s| !self.several() || self.turns.own(timer, due_ns) < s.own.1)
+    }
+
+    fn several(&self) -> bool {
+        self.turns.several()
+    }
 }
 
 /// The wake-ups of the measured thread: that one of all threads whose timers were due when the run's were.
@@ -137,17 +179,37 @@ fn judged(
     log: &mut (impl Read + Seek),
     marks: Marks,
     samples: Samples<'_>,
-) -> Result<Vec<WakeUp>, LookError> {
+) -> Result<(Vec<WakeUp>, Turns), LookError> {
     log.seek(SeekFrom::Start(0))?;
-    let mut wakeups = WakeUps::new(marks);
-    Log::open(&mut *log)?.each(|r| wakeups.add(&r))?;
+    let (mut wakeups, mut turns) = (WakeUps::new(marks), Turns::default());
+    Log::open(&mut *log)?.each(|r| {
+        turns.add(&r);
+        wakeups.add(&r);
+    })?;
+    if turns.wrong > 0 {
+        return Err(LookError::Turns { wrong: turns.wrong, all: turns.n });
+    }
     let start = samples.start_ns.max(0).cast_unsigned();
     // Cobalt's timers are due one ns later than was asked for: it counts from the end of the ns.
     let begins =
         |w: &&WakeUp| w.due_ns.checked_sub(start).is_some_and(|d| d <= u64::from(w.second));
     let own = wakeups.all.iter().find(begins).map(|w| w.thread);
     let all = wakeups.all.iter().filter(|w| Some(w.thread) == own && w.due_ns >= start);
-    Ok(all.copied().take(samples.latencies_ns.len()).collect())
+    Ok((all.copied().take(samples.latencies_ns.len()).collect(), turns))
+}
+
+/// From the due time by the samples' line to that by QEMU's clock.
+fn apart_ns(wakeups: &[WakeUp], turns: &Turns, fit: &Fit) -> i64 {
+    if turns.several() {
+        // The readings of the clock were seen: that is what the line is.
+        return fit.constant_ns;
+    }
+    wakeups::in_time(wakeups.iter().map(|w| apart(w, fit)).collect())
+}
+
+/// From the due time by the samples' line to the interrupt.
+fn apart(w: &WakeUp, fit: &Fit) -> i64 {
+    w.taken_ns.cast_signed() - fit.on_line(w)
 }
 
 impl Sparse {
@@ -162,11 +224,14 @@ impl Sparse {
         samples: Samples<'_>,
         same_bytes: bool,
     ) -> Result<Self, LookError> {
-        let wakeups = judged(log, marks, samples)?;
-        let fit = wakeups::fit(&wakeups, samples.latencies_ns, samples.clock_step_ns)?;
+        let (wakeups, turns) = judged(log, marks, samples)?;
+        let unread = wakeups.iter().filter(|w| w.is_unread()).count();
+        if turns.several() && unread > 0 {
+            return Err(LookError::Unread(unread));
+        }
+        let fit = wakeups::fit(&wakeups, samples.latencies_ns, samples.guest.clock_step_ns())?;
         // Due times by QEMU's clock.
-        let apart = |w: &WakeUp| w.taken_ns.cast_signed() - fit.on_line(w);
-        let apart_ns = wakeups::in_time(wakeups.iter().map(apart).collect());
+        let apart_ns = apart_ns(&wakeups, &turns, &fit);
         let due = |w: &WakeUp| fit.on_line(w).saturating_add(apart_ns).max(0).cast_unsigned();
         let early = wakeups.iter().filter(|w| w.woken_ns + EARLY_NS < due(w)).count();
         if early > 0 {
@@ -174,22 +239,38 @@ impl Sparse {
         }
         let window = (wakeups.first().map_or(0, due), wakeups.last().map_or(0, |w| w.user_ns));
         let dues: Vec<u64> = wakeups.iter().map(due).collect();
-        let seen = read(log, window, &wakeups, &dues, samples.step_ns, marks)?;
+        let seen = read(log, window, &wakeups, &dues, samples.step_ns, marks, turns)?;
         if seen.disabled > 0 {
             return Err(LookError::Disabled(seen.disabled));
         }
-        let mut late = wakeups.iter().filter(|w| apart(w) - apart_ns > DELAYED_NS);
-        let all = late.clone().count();
-        let elsewhere = late.clone().filter(|w| !seen.before.contains_key(&w.taken_ns)).count();
+        // With several CPUs: late though it was its CPU's turn. A timer is set as a time from now on: a CPU that loses its turn
+        // between reading the clock and that sets it so much late.
+        let own = |w: &WakeUp| {
+            let (timer, _) = w.cpus;
+            let lost = seen.turns.lost(timer, w.set_ns, SETTING_OWN_NS);
+            let waited = |from| seen.turns.within(timer, from, w.taken_ns).cast_signed();
+            if seen.behind(w, due(w)).is_some() { waited(due(w)) } else { waited(due(w) + lost) }
+        };
+        let is_late = |w: &&WakeUp| apart(w, &fit) - apart_ns > DELAYED_NS;
+        let late = wakeups.iter().filter(is_late);
+        let (late, out_of_turn): (Vec<&WakeUp>, Vec<&WakeUp>) =
+            late.partition(|w| !seen.several() || own(w) > DELAYED_NS);
+        let elsewhere = late.iter().filter(|w| seen.behind(w, due(w)).is_none()).count();
         if elsewhere > 0 {
-            return Err(LookError::Elsewhere { late: elsewhere, all });
+            return Err(LookError::Elsewhere { late: elsewhere, all: late.len() });
         }
         let checks = PathsChecks {
             same_bytes,
             samples: fit.samples as u64,
             constant_ns: fit.constant_ns,
             drift_ppb: fit.drift_ppb(),
-            delayed: late.by_ref().count() as u64,
+            delayed: late.len() as u64,
+            several: seen.several().then(|| SeveralChecks {
+                turns: seen.turns.n,
+                out_of_turn: out_of_turn.len() as u64,
+                handed_over: wakeups.iter().filter(|w| w.handed_over()).count() as u64,
+                unexplained: 0,
+            }),
         };
         let mut sparse = Self {
             record: PathsRecord { checks, ..PathsRecord::default() },
@@ -198,12 +279,23 @@ impl Sparse {
             waits: waits(&wakeups, samples, &dues, &seen),
             window,
             step_ns: samples.step_ns,
+            guest: samples.guest,
         };
         sparse.record.second_kernel = wakeups.first().is_some_and(|w| w.second);
-        sparse.record.window_ns = seen.sections.window_ns().cast_signed();
-        sparse.sections(&seen.sections, symbols, window.0);
+        sparse.record.window_ns = (window.1 - window.0).cast_signed();
+        for kind in SectionKind::ALL {
+            for (cpu, all) in &seen.sections {
+                sparse.sections(kind, (*cpu, seen.several()), all, symbols);
+            }
+        }
         sparse.wakeups(&wakeups, samples, &dues, &seen, symbols);
-        sparse.record.curve = curve(&seen, samples.latencies_ns);
+        sparse.several(&wakeups, &seen, symbols);
+        // The estimate is of timers that the thread's own CPU serves.
+        let cpu = wakeups.first().map_or(0, |w| w.cpus.1);
+        let local = wakeups.iter().all(|w| w.cpus == (cpu, cpu));
+        if let (true, Some((_, own))) = (local, seen.sections.first()) {
+            sparse.record.curve = curve::of(own, &seen.residual, samples.latencies_ns);
+        }
         Ok(sparse)
     }
 
@@ -218,16 +310,19 @@ impl Sparse {
         samples: Samples<'_>,
         same_bytes: bool,
     ) -> Result<Self, LookError> {
-        let woken = judged(log, marks, samples)?;
+        let (woken, turns) = judged(log, marks, samples)?;
+        if turns.several() {
+            return Err(LookError::HandOversOfSeveral);
+        }
         let sender = woken.first().map_or(0, |w| w.thread);
         let mut found = HandOvers::new(sender, &woken);
         log.seek(SeekFrom::Start(0))?;
         Log::open(&mut *log)?.each(|r| found.add(&r))?;
         let calls: Vec<WakeUp> = found.all.iter().map(HandOver::as_wake_up).collect();
-        let fit = wakeups::fit(&calls, samples.latencies_ns, samples.clock_step_ns)?;
+        let fit = wakeups::fit(&calls, samples.latencies_ns, samples.guest.clock_step_ns())?;
         let of = |w: Option<&WakeUp>| w.copied().unwrap_or_default();
         let window = (of(calls.first()).due_ns, of(calls.last()).user_ns);
-        let seen = read(log, window, &[], &[], samples.step_ns, marks)?;
+        let seen = read(log, window, &[], &[], samples.step_ns, marks, turns)?;
         if seen.disabled > 0 {
             return Err(LookError::Disabled(seen.disabled));
         }
@@ -237,8 +332,9 @@ impl Sparse {
             constant_ns: fit.constant_ns,
             drift_ppb: fit.drift_ppb(),
             delayed: 0,
+            several: None,
         };
-        let window_ns = seen.sections.window_ns().cast_signed();
+        let window_ns = (window.1 - window.0).cast_signed();
         let mut sparse = Self {
             record: PathsRecord { checks, window_ns, ..PathsRecord::default() },
             pairs: Vec::new(),
@@ -246,12 +342,17 @@ impl Sparse {
             waits: Vec::new(),
             window,
             step_ns: samples.step_ns,
+            guest: samples.guest,
         };
-        sparse.sections(&seen.sections, symbols, window.0);
+        for kind in SectionKind::ALL {
+            for (cpu, all) in &seen.sections {
+                sparse.sections(kind, (*cpu, false), all, symbols);
+            }
+        }
         for (at, latency_ns) in latest(samples.latencies_ns) {
             let Some(one) = found.all.get(at) else { continue };
             let target = Target::WakeUp(sparse.record.wakeups.len());
-            sparse.targets.push((one.call_ns, one.user_ns, target));
+            sparse.targets.push((one.call_ns, one.user_ns, 0, target));
             sparse.record.wakeups.push(WakeUpRecord {
                 activation: at as u64,
                 latency_ns,
@@ -262,33 +363,43 @@ impl Sparse {
         Ok(sparse)
     }
 
-    fn sections(&mut self, all: &Sections, symbols: &Symbols, begin_ns: u64) {
+    /// Those of one kind and CPU.
+    fn sections(
+        &mut self,
+        kind: SectionKind,
+        (cpu, several): (u8, bool),
+        all: &Sections,
+        symbols: &Symbols,
+    ) {
         let name = |at: u64| named(symbols, at).to_owned();
-        for kind in SectionKind::ALL {
-            let table = all.table(kind);
-            self.pairs.extend(table.iter().map(|((first, last), _)| (kind, *first, *last)));
-            self.record.totals.push(SectionTotal {
-                kind,
-                n: table.iter().map(|(_, b)| b.n).sum(),
-                sum_ns: table.iter().map(|(_, b)| b.sum_ns).sum::<u64>().cast_signed(),
-                longest_ns: table.first().map_or(0, |(_, b)| b.longest_ns.cast_signed()),
-            });
-            for (nth, ((first, last), b)) in table.into_iter().take(SECTIONS).enumerate() {
-                if nth < TREES {
-                    let target = Target::Section(self.record.sections.len());
-                    self.targets.push((b.at_ns, b.at_ns + b.longest_ns, target));
-                }
-                self.record.sections.push(SectionRecord {
-                    kind,
-                    from: name(first),
-                    to: name(last),
-                    n: b.n,
-                    mean_ns: (b.sum_ns / b.n.max(1)).cast_signed(),
-                    longest_ns: b.longest_ns.cast_signed(),
-                    at_ns: b.at_ns.saturating_sub(begin_ns).cast_signed(),
-                    tree: Vec::new(),
-                });
+        let number = several.then(|| u32::from(cpu));
+        let table = all.table(kind);
+        self.pairs.extend(table.iter().map(|((first, last), _)| (kind, *first, *last)));
+        self.record.totals.push(SectionTotal {
+            kind,
+            cpu: number,
+            n: table.iter().map(|(_, b)| b.n).sum(),
+            sum_ns: table.iter().map(|(_, b)| b.sum_ns).sum::<u64>().cast_signed(),
+            longest_ns: table.iter().map(|(_, b)| b.longest_ns).max().unwrap_or(0).cast_signed(),
+            own_ns: several.then(|| table.first().map_or(0, |(_, b)| b.own_ns.cast_signed())),
+        });
+        for (nth, ((first, last), b)) in table.into_iter().take(SECTIONS).enumerate() {
+            if nth < TREES {
+                let target = Target::Section(self.record.sections.len());
+                self.targets.push((b.at_ns, b.at_ns + b.at_length_ns, cpu, target));
             }
+            self.record.sections.push(SectionRecord {
+                kind,
+                cpu: number,
+                from: name(first),
+                to: name(last),
+                n: b.n,
+                mean_ns: (b.sum_ns / b.n.max(1)).cast_signed(),
+                longest_ns: b.longest_ns.cast_signed(),
+                own_ns: several.then(|| b.own_ns.cast_signed()),
+                at_ns: b.at_ns.saturating_sub(self.window.0).cast_signed(),
+                tree: Vec::new(),
+            });
         }
     }
 
@@ -300,24 +411,80 @@ impl Sparse {
         seen: &Seen,
         symbols: &Symbols,
     ) {
-        for (at, latency_ns) in latest(samples.latencies_ns) {
+        let mut latest: Vec<usize> = (0..wakeups.len()).collect();
+        let latency = |at: &usize| samples.latencies_ns.get(*at).copied().unwrap_or(0);
+        latest.sort_by_key(|at| (std::cmp::Reverse(latency(at)), *at));
+        // Of those that another CPU handed over the latest is told, too.
+        let over = |at: &usize| wakeups.get(*at).is_some_and(WakeUp::handed_over);
+        let over = latest
+            .iter()
+            .skip(WAKEUPS)
+            .copied()
+            .find(over)
+            .filter(|_| !latest.iter().take(WAKEUPS).any(over));
+        for at in latest.into_iter().take(WAKEUPS).chain(over) {
             let (Some(w), Some(due_ns)) = (wakeups.get(at), dues.get(at)) else { continue };
             let to_user = w.user_ns.saturating_sub(*due_ns).cast_signed();
-            let all = w.legs(*due_ns, latency_ns - to_user);
-            let delayed = all.first().is_some_and(|first| *first > 0);
-            let before = seen.before.get(&w.taken_ns).filter(|_| delayed);
-            self.targets.push((*due_ns, w.user_ns, Target::WakeUp(self.record.wakeups.len())));
+            let legs = wakeups::legs(w, *due_ns, latency(&at) - to_user, &seen.turns);
+            let delayed = legs.first().is_some_and(|first| first.ns > 0);
+            let before = seen.behind(w, *due_ns).filter(|_| delayed);
+            let nth = self.record.wakeups.len();
+            self.targets.push((*due_ns, w.user_ns, w.cpus.1, Target::WakeUp(nth)));
+            if w.handed_over() {
+                self.targets.push((*due_ns, w.told_ns, w.cpus.0, Target::Timer(nth)));
+            }
             self.record.wakeups.push(WakeUpRecord {
                 activation: at as u64,
-                latency_ns,
-                legs: legs(&LEGS, &all),
+                latency_ns: latency(&at),
+                legs,
                 behind: before.map(|s| Behind {
                     from: named(symbols, s.first).to_owned(),
                     to: named(symbols, s.last).to_owned(),
                     ns: (s.to_ns - s.from_ns).cast_signed(),
+                    own_ns: seen.several().then(|| (s.own.1 - s.own.0).cast_signed()),
+                }),
+                handed_over: w.handed_over().then(|| HandedOver {
+                    cpu: u32::from(w.cpus.0),
+                    by: self.told_by(w, symbols),
+                    tree: Vec::new(),
                 }),
                 tree: Vec::new(),
             });
+        }
+    }
+
+    /// The interrupt by which the thread's CPU was told.
+    fn told_by(&self, w: &WakeUp, symbols: &Symbols) -> Option<String> {
+        let name = named(symbols, w.told_by);
+        let seen = w.told_by != 0 && self.guest.is_interrupt(w.told_by, name);
+        (seen && !w.moved).then(|| name.to_owned())
+    }
+
+    /// What there is to say of several CPUs.
+    fn several(&mut self, wakeups: &[WakeUp], seen: &Seen, symbols: &Symbols) {
+        if !seen.several() {
+            return;
+        }
+        let unexplained =
+            |w: &&WakeUp| w.moved || (w.handed_over() && self.told_by(w, symbols).is_none());
+        let unexplained = wakeups.iter().filter(unexplained).count() as u64;
+        if let Some(checks) = &mut self.record.checks.several {
+            checks.unexplained = unexplained;
+        }
+        let (from, to) = self.window;
+        let one = |(cpu, _): &(u8, Sections)| PathsCpu {
+            cpu: u32::from(*cpu),
+            executed_ns: seen.turns.within(*cpu, from, to).cast_signed(),
+            share_permille: None,
+        };
+        self.record.cpus = seen.sections.iter().map(one).collect();
+    }
+
+    /// Keeps the shares of the CPUs, by their numbers.
+    pub fn keep_shares(&mut self, permille: &[u64]) {
+        for cpu in &mut self.record.cpus {
+            let at = usize::try_from(cpu.cpu).unwrap_or(usize::MAX);
+            cpu.share_permille = permille.get(at).copied();
         }
     }
 
@@ -376,7 +543,7 @@ impl Sparse {
     /// Times of which the blocks are wanted, apart and in order.
     #[must_use]
     pub fn windows(&self) -> Vec<(u64, u64)> {
-        let early = |(from, to, _): &(u64, u64, Target)| (from.saturating_sub(EARLIER_NS), *to);
+        let early = |(from, to, ..): &Targeted| (from.saturating_sub(EARLIER_NS), *to);
         let mut all: Vec<(u64, u64)> = self.targets.iter().map(early).collect();
         all.sort_unstable();
         let mut windows: Vec<(u64, u64)> = Vec::new();
@@ -400,8 +567,8 @@ impl Sparse {
         plan: &Plan,
     ) -> Result<PathsRecord, LookError> {
         let blocks = blocks(log, plan)?;
-        for (from, to, target) in std::mem::take(&mut self.targets) {
-            let lines = tree(&blocks, from, to, symbols, plan).lines();
+        for (from, to, cpu, target) in std::mem::take(&mut self.targets) {
+            let lines = tree(&blocks, cpu, (from, to), symbols, plan).lines();
             match target {
                 Target::Section(at) => {
                     if let Some(section) = self.record.sections.get_mut(at) {
@@ -411,6 +578,12 @@ impl Sparse {
                 Target::WakeUp(at) => {
                     if let Some(wakeup) = self.record.wakeups.get_mut(at) {
                         wakeup.tree = lines;
+                    }
+                }
+                Target::Timer(at) => {
+                    let wakeup = self.record.wakeups.get_mut(at);
+                    if let Some(over) = wakeup.and_then(|w| w.handed_over.as_mut()) {
+                        over.tree = lines;
                     }
                 }
             }
@@ -428,7 +601,7 @@ fn latest(latencies_ns: &[i64]) -> Vec<(usize, i64)> {
 }
 
 fn legs(names: &[&str], lengths_ns: &[i64]) -> Vec<Leg> {
-    let leg = |(name, ns): (&&str, &i64)| Leg { name: (*name).to_owned(), ns: *ns };
+    let leg = |(name, ns): (&&str, &i64)| Leg { name: (*name).to_owned(), ns: *ns, own_ns: None };
     names.iter().zip(lengths_ns).map(leg).collect()
 }
 
@@ -436,7 +609,7 @@ fn legs(names: &[&str], lengths_ns: &[i64]) -> Vec<Leg> {
 fn waits(wakeups: &[WakeUp], samples: Samples<'_>, dues: &[u64], seen: &Seen) -> Vec<WakeAndWait> {
     let one = |((w, due_ns), latency_ns): ((&WakeUp, &u64), &i64)| {
         // Interrupts were disabled when it was due, or were before the timer came.
-        let free = seen.before.get(&w.taken_ns).map_or(w.taken_ns, |s| s.from_ns.max(*due_ns));
+        let free = seen.behind(w, *due_ns).map_or(w.taken_ns, |s| s.from_ns.max(*due_ns));
         WakeAndWait {
             thread: w.thread,
             due_ns: *due_ns,
@@ -455,6 +628,7 @@ fn read(
     dues: &[u64],
     step_ns: u64,
     marks: Marks,
+    turns: Turns,
 ) -> Result<Seen, LookError> {
     log.seek(SeekFrom::Start(0))?;
     // A second kernel preempts Linux wherever interrupts are enabled.
@@ -462,22 +636,34 @@ fn read(
         Some(w) if w.second => SectionKind::InterruptsOff,
         _ => SectionKind::NotPreemptible,
     };
-    let mut sections = Sections::new(window, waits);
+    let measured = wakeups.first().map_or(0, |w| w.cpus.1);
+    let mut sections: BTreeMap<u8, Sections> =
+        turns.cpus().into_iter().map(|cpu| (cpu, Sections::new(window, waits))).collect();
     let (mut before, mut residual) = (HashMap::new(), vec![0; dues.len()]);
-    let mut taken = wakeups.iter().map(|w| w.taken_ns).peekable();
+    // By CPU, in its own time: what another one executed meanwhile is in nobody's way.
+    let mut taken: BTreeMap<u8, VecDeque<u64>> = BTreeMap::new();
+    for w in wakeups {
+        let own_ns = turns.own(w.cpus.0, w.taken_ns);
+        taken.entry(w.cpus.0).or_default().push_back(own_ns);
+    }
     let (mut next, mut disabled) = (0, 0);
     Log::open(&mut *log)?.each(|r| {
         let timer = r.kind == kind::ENTER && marks.entries.contains(&r.value);
         let within = r.t_ns >= window.0 && r.t_ns <= window.1;
         disabled += u64::from(timer && within && r.state & state::INTERRUPTS_OFF != 0);
-        sections.add(&r, |kind, s| {
-            if kind == SectionKind::InterruptsOff {
-                while taken.next_if(|t| *t < s.to_ns).is_some() {}
-                if let Some(t) = taken.peek().filter(|t| **t <= s.to_ns + step_ns) {
-                    before.insert(*t, s);
+        let Some(sections) = sections.get_mut(&r.cpu) else { return };
+        sections.add(&r, turns.own(r.cpu, r.t_ns), |kind, s| {
+            if kind == SectionKind::InterruptsOff
+                && let Some(taken) = taken.get_mut(&r.cpu)
+            {
+                while taken.front().is_some_and(|t| *t < s.own.1) {
+                    taken.pop_front();
+                }
+                if let Some(t) = taken.front().filter(|t| **t <= s.own.1 + step_ns) {
+                    before.insert((r.cpu, *t), s);
                 }
             }
-            if kind == waits {
+            if kind == waits && r.cpu == measured {
                 while let Some(due) = dues.get(next).filter(|due| **due < s.to_ns) {
                     if *due >= s.from_ns
                         && let Some(residual) = residual.get_mut(next)
@@ -489,108 +675,9 @@ fn read(
             }
         });
     })?;
-    Ok(Seen { sections, before, residual, disabled })
-}
-
-/// P(later than x), of the samples and of all instants: what a wake-up takes that fell into no section is as the
-/// samples have it, and what it waits for is as the sections have it.
-fn curve(seen: &Seen, latencies_ns: &[i64]) -> Vec<CurvePoint> {
-    let lengths = seen.sections.lengths();
-    let window = seen.sections.window_ns();
-    let mut rest: Vec<u64> = latencies_ns
-        .iter()
-        .zip(&seen.residual)
-        .filter(|(_, residual)| **residual == 0)
-        .map(|(latency, _)| (*latency).max(0).cast_unsigned())
-        .collect();
-    if rest.is_empty() {
-        rest.extend(latencies_ns.iter().min().map(|l| (*l).max(0).cast_unsigned()));
-    }
-    rest.sort_unstable();
-    // A hundred of them stand for all.
-    let some: Vec<u64> = rest.iter().copied().step_by((rest.len() / 100).max(1)).collect();
-    let longest = lengths.last().map_or(0, |l| l.0.cast_signed());
-    let most = latencies_ns.iter().copied().max().unwrap_or(0);
-    let end = most.max(longest + some.first().map_or(0, |r| r.cast_signed()));
-    let begin = latencies_ns.iter().copied().min().unwrap_or(0);
-    let step = ((end - begin) / POINTS).max(1);
-    let mut points = Vec::new();
-    for n in 0..=POINTS {
-        let ns = begin + n * step;
-        let later = latencies_ns.iter().filter(|l| **l > ns).count();
-        let of = |r: &u64| sections::later_than(&lengths, window, *r, ns.max(0).cast_unsigned());
-        let instants: f64 = some.iter().map(of).sum();
-        points.push(CurvePoint {
-            ns,
-            samples: share(later, latencies_ns.len()),
-            instants: if some.is_empty() { 0.0 } else { instants / real(some.len()) },
-        });
-    }
-    points
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
-fn real(n: usize) -> f64 {
-    n as f64
-}
-
-fn share(part: usize, of: usize) -> f64 {
-    if of == 0 { 0.0 } else { real(part) / real(of) }
-}
-
-/// A block of instructions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Block {
-    pub(crate) t_ns: u64,
-    pub(crate) address: u64,
-    stack: u32,
-}
-
-impl Block {
-    /// The kernel's code lies within 2 GiB of `text`.
-    fn of(r: &Record, text: u64) -> Self {
-        let (stack, low) = ((r.value >> 32) as u32, r.value as u32);
-        let kernel = r.state & record::block::KERNEL != 0;
-        let apart = low.wrapping_sub(text as u32).cast_signed();
-        let address =
-            if kernel { text.wrapping_add_signed(i64::from(apart)) } else { u64::from(low) };
-        Self { t_ns: r.t_ns, address, stack }
-    }
-}
-
-/// All of a log; none where a window begins: what the last one before executed is not known.
-pub(crate) fn blocks(log: impl Read, plan: &Plan) -> Result<Vec<Option<Block>>, LogError> {
-    let mut blocks = Vec::new();
-    Log::open(log)?.each(|r| match r.kind {
-        kind::BLOCK => blocks.push(Some(Block::of(&r, plan.text()))),
-        kind::WINDOW => blocks.push(None),
-        _ => {}
-    })?;
-    Ok(blocks)
-}
-
-pub(crate) fn tree(
-    blocks: &[Option<Block>],
-    from: u64,
-    to: u64,
-    symbols: &Symbols,
-    plan: &Plan,
-) -> Tree {
-    let mut tree = Tree::new(plan.guest().calls());
-    for pair in blocks.windows(2) {
-        let [Some(one), Some(next)] = pair else { continue };
-        let (begin, end) = (one.t_ns.max(from), next.t_ns.min(to));
-        if begin < end {
-            tree.add(Step {
-                name: named(symbols, one.address),
-                begins: symbols.begins(one.address),
-                enters: plan.enters(one.address),
-                stack: one.stack,
-                ns: (end - begin).cast_signed(),
-            });
-        }
-    }
-    tree
+    let mut sections: Vec<(u8, Sections)> = sections.into_iter().collect();
+    sections.sort_by_key(|(cpu, _)| *cpu != measured);
+    Ok(Seen { sections, before, residual, disabled, turns })
 }
 
 pub(crate) fn named(symbols: &Symbols, address: u64) -> &str {
@@ -600,3 +687,7 @@ pub(crate) fn named(symbols: &Symbols, address: u64) -> &str {
         None => "a function without a name",
     }
 }
+
+#[cfg(test)]
+#[path = "look_tests.rs"]
+mod tests;

@@ -222,7 +222,7 @@ impl CpuEvents {
     }
 
     fn emit(&mut self, t_ns: u64, kind: u8, value: u64) {
-        self.stretches.add(&Record { t_ns, state: self.state, kind, value });
+        self.stretches.add(&Record { t_ns, cpu: 0, state: self.state, kind, value });
     }
 
     fn halts(&mut self) {

@@ -7,7 +7,7 @@
 //! ```text
 //! the plan   MAGIC, Plan's words, then points (begin, end, kind), then windows (from, to)
 //! the log    MAGIC, number of records, status, comparisons; from LOG_HEAD_BYTES on records of two words:
-//!            time << 16 | state << 8 | kind, and a value
+//!            time << 16 | CPU << 12 | state << 8 | kind, and a value
 //! ```
 
 /// First word of both files.
@@ -23,6 +23,9 @@ pub const LOG_STATUS: usize = 2;
 pub const LOG_COMPARED: usize = 3;
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 16;
+
+/// CPUs that a record has room for.
+pub const CPUS: usize = 16;
 
 /// State of the processor, as bits.
 pub mod state {
@@ -62,6 +65,11 @@ pub mod kind {
     pub const ENTER: u8 = 10;
     /// iretq; value: its address. The state is that of what goes on.
     pub const LEAVE: u8 = 11;
+    /// Of a guest with several CPUs: from here on this one executes, after another or after a halt; value: ns that all of
+    /// them have executed before, without those in which all halted.
+    pub const TURN: u8 = 12;
+    /// Of a guest with several CPUs: a thread in user mode has read the processor's counter; value: the thread.
+    pub const READ: u8 = 13;
 }
 
 /// Where a block is, in the state's place of its record.
@@ -150,15 +158,17 @@ pub mod status {
     pub const NO_PLAN: u64 = 6;
     /// The kernel returns from interrupts where the plugin cannot see how.
     pub const OTHER_RETURN: u64 = 8;
-    /// QEMU does not count instructions, or has several processors.
+    /// QEMU does not count instructions, or has more processors than are watched.
     pub const NOT_COUNTED: u64 = 7;
     /// Where QEMU or the kernel keeps what is watched has not been found.
     pub const UNKNOWN_GUEST: u64 = 9;
     /// The kernel was entered where the plugin does not look.
     pub const OTHER_ENTRY: u64 = 10;
+    /// A CPU has its own data where another's was expected.
+    pub const OTHER_CPU: u64 = 11;
 }
 
-/// The first word of a record.
+/// The first word of a record; `state` has the CPU's number in its upper half.
 #[must_use]
 pub const fn head(t_ns: u64, state: u8, kind: u8) -> u64 {
     t_ns << 16 | (state as u64) << 8 | kind as u64

@@ -2,7 +2,8 @@
 //! Sections of the kernel in which a wake-up has to wait: how long, between which two instructions, how often.
 //!
 //! Context: COLD. Units: ns.
-//! A section in which the CPU halted is left out. One that is not whole within the window is not counted.
+//! A section in which the CPU halted is left out. One that is not whole within the window is not counted. One [`Sections`] for
+//! each CPU: with several the time of the log goes on while others execute, and a section has a length in its CPU's own time, too.
 
 use std::collections::HashMap;
 
@@ -38,8 +39,12 @@ pub struct Between {
     pub sum_ns: u64,
     /// The longest.
     pub longest_ns: u64,
-    /// When that one began.
+    /// The longest in the CPU's own time.
+    pub own_ns: u64,
+    /// When that one began, and how long it was by the log's time.
     pub at_ns: u64,
+    /// See [`Self::at_ns`].
+    pub at_length_ns: u64,
 }
 
 /// One section.
@@ -53,13 +58,23 @@ pub struct Section {
     pub first: u64,
     /// The instruction that ended it.
     pub last: u64,
+    /// Begin and end in the CPU's own time.
+    pub own: (u64, u64),
+}
+
+/// Where one begins.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    t_ns: u64,
+    own_ns: u64,
+    at: u64,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub struct Sections {
     window: (u64, u64),
-    open: [Option<(u64, u64)>; 4],
+    open: [Option<Begin>; 4],
     tables: [HashMap<(u64, u64), Between>; 4],
     /// In which a wake-up waits.
     waits: SectionKind,
@@ -75,23 +90,31 @@ impl Sections {
         Self { window, open: [None; 4], tables: Default::default(), waits, lengths }
     }
 
-    /// The next record; each section that ends within the window is handed over. One that the window begins in does not count:
-    /// its length is not the window's.
-    pub fn add(&mut self, r: &Record, mut ended: impl FnMut(SectionKind, Section)) {
+    /// The next record of the CPU, at `own_ns` of its own time; each section that ends within the window is handed over. One that
+    /// the window begins in does not count: its length is not the window's.
+    pub fn add(&mut self, r: &Record, own_ns: u64, mut ended: impl FnMut(SectionKind, Section)) {
         match r.kind {
             kind::HALT => self.open = [None; 4],
             kind::STATE => {
                 for kind in SectionKind::ALL {
                     let Some(open) = self.open.get_mut(place(kind)) else { continue };
                     match (*open, is_in(kind, r.state)) {
-                        (None, true) => *open = Some((r.t_ns, r.value)),
-                        (Some((from_ns, first)), false) => {
+                        (None, true) => {
+                            *open = Some(Begin { t_ns: r.t_ns, own_ns, at: r.value });
+                        }
+                        (Some(begin), false) => {
                             *open = None;
-                            let one = Section { from_ns, to_ns: r.t_ns, first, last: r.value };
+                            let one = Section {
+                                from_ns: begin.t_ns,
+                                to_ns: r.t_ns,
+                                first: begin.at,
+                                last: r.value,
+                                own: (begin.own_ns, own_ns),
+                            };
                             if r.t_ns < self.window.0 || r.t_ns > self.window.1 {
                                 continue;
                             }
-                            if from_ns >= self.window.0 {
+                            if one.from_ns >= self.window.0 {
                                 self.count(kind, one);
                             }
                             ended(kind, one);
@@ -113,17 +136,20 @@ impl Sections {
         let between = table.entry((one.first, one.last)).or_default();
         between.n += 1;
         between.sum_ns += ns;
-        if ns > between.longest_ns {
-            (between.longest_ns, between.at_ns) = (ns, one.from_ns);
+        between.longest_ns = between.longest_ns.max(ns);
+        let own_ns = one.own.1 - one.own.0;
+        if own_ns > between.own_ns {
+            (between.own_ns, between.at_ns, between.at_length_ns) = (own_ns, one.from_ns, ns);
         }
     }
 
-    /// Between which two instructions, the longest first; equal ones by address, so that the order is one.
+    /// Between which two instructions, the longest of the CPU's own time first; equal ones by address, so that the order is
+    /// one.
     #[must_use]
     pub fn table(&self, kind: SectionKind) -> Vec<((u64, u64), Between)> {
         let table = self.tables.get(place(kind));
         let mut all: Vec<_> = table.into_iter().flatten().map(|(k, v)| (*k, *v)).collect();
-        all.sort_by_key(|(key, b)| (std::cmp::Reverse(b.longest_ns), *key));
+        all.sort_by_key(|(key, b)| (std::cmp::Reverse(b.own_ns), *key));
         all
     }
 
@@ -163,7 +189,7 @@ mod tests {
     use super::*;
 
     fn state(t_ns: u64, state: u8, value: u64) -> Record {
-        Record { t_ns, state, kind: kind::STATE, value }
+        Record { t_ns, cpu: 0, state, kind: kind::STATE, value }
     }
 
     #[test]
@@ -171,7 +197,9 @@ mod tests {
         let mut sections = Sections::new((0, 1000), SectionKind::NotPreemptible);
         let mut all = Vec::new();
         for r in [state(10, 1, 0xa), state(20, 3, 0xb), state(30, 2, 0xc), state(50, 0, 0xd)] {
-            sections.add(&r, |kind, s| all.push((kind, s.from_ns, s.to_ns, s.first, s.last)));
+            sections.add(&r, r.t_ns, |kind, s| {
+                all.push((kind, s.from_ns, s.to_ns, s.first, s.last));
+            });
         }
         assert_eq!(
             all,
@@ -187,7 +215,7 @@ mod tests {
     #[test]
     fn a_halt_and_the_window_cut_sections_out() {
         let mut sections = Sections::new((100, 200), SectionKind::NotPreemptible);
-        let halt = Record { t_ns: 150, state: 1, kind: kind::HALT, value: 0 };
+        let halt = Record { t_ns: 150, cpu: 0, state: 1, kind: kind::HALT, value: 0 };
         let mut all = Vec::new();
         for r in [
             state(90, 1, 1),
@@ -198,12 +226,29 @@ mod tests {
             state(190, 1, 1),
             state(210, 0, 2),
         ] {
-            sections.add(&r, |kind, s| all.push((kind, s.from_ns, s.to_ns)));
+            sections.add(&r, r.t_ns, |kind, s| all.push((kind, s.from_ns, s.to_ns)));
         }
         // The first interrupt of a window may have waited for a section that had begun before.
         let both = [SectionKind::InterruptsOff, SectionKind::NotPreemptible];
         assert_eq!(all, both.map(|kind| (kind, 90, 110)));
         assert!(SectionKind::ALL.iter().all(|kind| sections.table(*kind).is_empty()));
+    }
+
+    #[test]
+    fn the_longest_by_the_clock_need_not_be_the_longest_of_the_cpu() {
+        let mut sections = Sections::new((0, 1000), SectionKind::NotPreemptible);
+        // 90 ns, 20 of them its own; then 50, all its own.
+        for (r, own) in [
+            (state(10, 1, 0xa), 0),
+            (state(100, 0, 0xb), 20),
+            (state(200, 1, 0xa), 20),
+            (state(250, 0, 0xb), 70),
+        ] {
+            sections.add(&r, own, |_, _| {});
+        }
+        let (_, b) = sections.table(SectionKind::InterruptsOff)[0];
+        assert_eq!((b.n, b.longest_ns, b.own_ns), (2, 90, 50));
+        assert_eq!((b.at_ns, b.at_length_ns), (200, 50));
     }
 
     #[test]

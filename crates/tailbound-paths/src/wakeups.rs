@@ -5,11 +5,17 @@
 //!
 //! ```text
 //! due ─► interrupt taken ─► hrtimer_interrupt ─► hrtimer_wakeup ─► to be rescheduled ─► __schedule ─► switched ─► user mode
+//!                                                     └─► the other CPU is told ─┘
 //! ```
-//! Times of the guest's clock (due) and of QEMU's (all others) are a constant apart, which is found in the samples.
+//! Times of the guest's clock (due) and of QEMU's (all others) are a constant apart, which is found in the samples. With
+//! several CPUs each has steps of its own: the timer's are those of the CPU that served it, the others those of the CPU that
+//! the thread came to, which is known from the switch.
+
+use tailbound_core::paths::Leg;
 
 use crate::log::Record;
-use crate::record::{kind, state};
+use crate::record::{CPUS, kind, state};
+use crate::turns::Turns;
 
 /// Most entries by which a timer's interrupt may come.
 pub const ENTRIES: usize = 16;
@@ -23,6 +29,8 @@ pub struct Marks {
     pub interrupt: u64,
     /// `__schedule`
     pub schedule: u64,
+    /// `clockevents_program_event`, with several CPUs; else 0.
+    pub sets: u64,
     /// Those of a second kernel below Linux, which takes the timer's interrupt first.
     pub second: Option<Second>,
 }
@@ -67,7 +75,24 @@ pub struct WakeUp {
     pub second: bool,
     /// How long it was out of user mode again, the first time: by an interrupt, perhaps before it read its clock.
     pub away_ns: u64,
+    /// The CPU that served the timer, and the one that the thread came to.
+    pub cpus: (u8, u8),
+    /// With several CPUs: the timer of the CPU began to be set for it.
+    pub set_ns: u64,
+    /// The thread's CPU was told, where another one served the timer.
+    pub told_ns: u64,
+    /// The entry by which it was told; 0: none was seen.
+    pub told_by: u64,
+    /// It went on to another CPU before it was in user mode.
+    pub moved: bool,
+    /// The first times after it at which the thread read the processor's counter; 0: none. With one CPU none is recorded.
+    pub reads_ns: Reads,
 }
+
+/// A thread reads its clock before so many others come to user mode.
+const LOOKED_BACK: usize = 64;
+/// A clock is read again where another CPU changes its parameters meanwhile.
+pub type Reads = [u64; 3];
 
 /// What lies between two steps, in their order.
 pub const LEGS: [&str; 8] = [
@@ -81,7 +106,68 @@ pub const LEGS: [&str; 8] = [
     "reading the clock",
 ];
 
+/// With several CPUs: where it stands among [`LEGS`].
+const TELLING_AT: usize = 3;
+/// From the timer's function to the other CPU.
+pub const TELLING: &str = "to the other CPU";
+
+/// A leg of a wake-up in a guest with several CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnLeg {
+    /// [`LEGS`], [`TELLING`]
+    pub name: &'static str,
+    /// How long.
+    pub ns: i64,
+    /// How much of it its CPU executed; none where it lies on two.
+    pub own_ns: Option<i64>,
+}
+
 impl WakeUp {
+    /// Did another CPU serve the timer?
+    #[must_use]
+    pub fn handed_over(&self) -> bool {
+        self.cpus.0 != self.cpus.1
+    }
+
+    /// As [`Self::legs`], with several CPUs.
+    #[must_use]
+    pub fn own_legs(&self, due_ns: u64, reading_ns: i64, turns: &Turns) -> Vec<OwnLeg> {
+        let read_ns = self.user_ns.saturating_add_signed(reading_ns);
+        let (timer, thread) = self.cpus;
+        let mut steps = vec![
+            (timer, due_ns),
+            (timer, self.taken_ns.max(due_ns)),
+            (timer, self.interrupt_ns.max(due_ns)),
+            (timer, self.woken_ns),
+            (thread, self.told_ns),
+            (thread, self.resched_ns),
+            (thread, self.schedule_ns),
+            (thread, self.switched_ns),
+            (thread, self.user_ns),
+        ];
+        steps.push((thread, read_ns));
+        let mut names = LEGS.to_vec();
+        names.insert(TELLING_AT, TELLING);
+        let one = |(name, pair): (&'static str, &[(u8, u64)])| {
+            let [(from, a), (to, b)] = pair else { return None };
+            let own_ns = (from == to).then(|| turns.within(*from, *a, *b).cast_signed());
+            Some(OwnLeg { name, ns: b.cast_signed() - a.cast_signed(), own_ns })
+        };
+        names.into_iter().zip(steps.windows(2)).filter_map(one).collect()
+    }
+
+    /// Was no reading of the clock seen?
+    #[must_use]
+    pub fn is_unread(&self) -> bool {
+        self.reads_ns == Reads::default()
+    }
+
+    /// When the sample may have been taken: at one of these, less a constant.
+    fn ends(&self) -> impl Iterator<Item = u64> {
+        let reads = self.reads_ns.into_iter().filter(|t| *t > 0);
+        reads.chain(self.is_unread().then_some(self.user_ns))
+    }
+
     /// Lengths of [`LEGS`]: `due_ns` is by QEMU's clock, `reading_ns` the last. A timer that falls due while the interrupt
     /// of another one is handled is served by that interrupt: what was before its due time is no part of its way.
     #[must_use]
@@ -106,17 +192,53 @@ impl WakeUp {
     }
 }
 
+/// The legs of a wake-up; with several CPUs also in their own time.
+pub(crate) fn legs(w: &WakeUp, due_ns: u64, reading_ns: i64, turns: &Turns) -> Vec<Leg> {
+    let leg = |name: &str, ns, own_ns| Leg { name: name.to_owned(), ns, own_ns };
+    if turns.several() {
+        let all = w.own_legs(due_ns, reading_ns, turns);
+        return all.into_iter().map(|l| leg(l.name, l.ns, l.own_ns)).collect();
+    }
+    LEGS.iter().zip(w.legs(due_ns, reading_ns)).map(|(name, ns)| leg(name, ns, None)).collect()
+}
+
+/// What one CPU does.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    taken_ns: u64,
+    interrupt_ns: u64,
+    set_ns: u64,
+    /// A second kernel serves the timer.
+    second: bool,
+    state: u8,
+    current: u64,
+    /// The last interrupt or exception, and its entry.
+    entered: (u64, u64),
+}
+
+/// What one CPU did for a wake-up since it was woken; 0: nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Since {
+    resched_ns: u64,
+    schedule_ns: u64,
+    /// Entry and time of the interrupt in which it was told.
+    told: (u64, u64),
+}
+
+/// One that is not in user mode.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    wakeup: WakeUp,
+    cpus: [Since; CPUS],
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct WakeUps {
     marks: Marks,
-    taken_ns: u64,
-    interrupt_ns: u64,
-    second: bool,
-    state: u8,
-    open: Vec<WakeUp>,
+    cpus: [Cpu; CPUS],
+    open: Vec<Open>,
     waking: Option<u64>,
-    current: u64,
     /// The last that is in user mode, and since when it is out of it again.
     last: Option<(usize, Option<u64>)>,
     /// Whole ones, in the order of their ends.
@@ -132,62 +254,59 @@ impl WakeUps {
 
     /// The next record.
     pub fn add(&mut self, r: &Record) {
+        let at = usize::from(r.cpu);
+        let Some(cpu) = self.cpus.get_mut(at) else { return };
         match r.kind {
             kind::STATE => {
                 if self.marks.entries.contains(&r.value) {
-                    self.taken_ns = r.t_ns;
-                    self.interrupt_ns = r.t_ns;
+                    cpu.taken_ns = r.t_ns;
+                    cpu.interrupt_ns = r.t_ns;
                 }
-                if r.state & !self.state & state::RESCHED != 0 {
-                    for w in self.open.iter_mut().filter(|w| w.resched_ns == 0) {
-                        w.resched_ns = r.t_ns;
-                    }
+                let (rises, entered) = (r.state & !cpu.state & state::RESCHED != 0, cpu.entered);
+                if rises {
+                    self.since(at, |since, _| {
+                        if since.resched_ns == 0 {
+                            (since.resched_ns, since.told) = (r.t_ns, entered);
+                        }
+                    });
                 }
                 self.last = self.away(r);
-                self.state = r.state;
+                if let Some(cpu) = self.cpus.get_mut(at) {
+                    cpu.state = r.state;
+                }
             }
+            kind::ENTER => cpu.entered = (r.value, r.t_ns),
             kind::POINT if r.value == self.marks.interrupt => {
-                (self.interrupt_ns, self.second) = (r.t_ns, false);
+                (cpu.interrupt_ns, cpu.second) = (r.t_ns, false);
             }
             kind::POINT if self.marks.second.is_some_and(|s| s.interrupt == r.value) => {
-                (self.interrupt_ns, self.second) = (r.t_ns, true);
+                (cpu.interrupt_ns, cpu.second) = (r.t_ns, true);
             }
+            kind::POINT if r.value == self.marks.sets => cpu.set_ns = r.t_ns,
             kind::POINT if self.marks.schedules(r.value) => {
-                for w in self.open.iter_mut().filter(|w| w.switched_ns == 0) {
-                    w.schedule_ns = r.t_ns;
-                }
-            }
-            kind::WAKE => self.waking = Some(r.value),
-            kind::DUE => {
-                let Some(thread) = self.waking.take() else { return };
-                self.open.push(WakeUp {
-                    thread,
-                    due_ns: r.value,
-                    taken_ns: self.taken_ns,
-                    interrupt_ns: self.interrupt_ns,
-                    second: self.second,
-                    woken_ns: r.t_ns,
-                    // Another one woke before it, and nothing was done about it yet.
-                    resched_ns: if self.state & state::RESCHED == 0 { 0 } else { r.t_ns },
-                    ..WakeUp::default()
+                let entered = cpu.entered;
+                self.since(at, |since, _| {
+                    since.schedule_ns = r.t_ns;
+                    if since.resched_ns == 0 {
+                        since.told = entered;
+                    }
                 });
             }
+            kind::WAKE => self.waking = Some(r.value),
+            kind::DUE => self.wakes(r, at),
             kind::SWITCH => {
-                self.current = r.value;
-                for w in self.open.iter_mut().filter(|w| w.thread == r.value && w.switched_ns == 0)
-                {
-                    w.switched_ns = r.t_ns;
+                cpu.current = r.value;
+                let cpu = r.cpu;
+                for open in self.open.iter_mut().filter(|o| o.wakeup.thread == r.value) {
+                    open.comes_to(cpu, r.t_ns);
                 }
             }
+            kind::READ => self.reads(r),
             kind::RETURN => {
-                let ended = |w: &mut WakeUp| w.thread == r.value && w.switched_ns != 0;
-                for mut w in self.open.extract_if(.., ended) {
+                let ended = |o: &mut Open| o.wakeup.thread == r.value && o.wakeup.switched_ns != 0;
+                for Open { wakeup: mut w, .. } in self.open.extract_if(.., ended) {
                     w.user_ns = r.t_ns;
-                    for (before, step) in
-                        [(w.woken_ns, &mut w.resched_ns), (w.woken_ns, &mut w.schedule_ns)]
-                    {
-                        *step = (*step).max(before);
-                    }
+                    w.moved |= w.cpus.1 != r.cpu;
                     self.last = Some((self.all.len(), None));
                     self.all.push(w);
                 }
@@ -196,20 +315,91 @@ impl WakeUps {
         }
     }
 
+    /// What this CPU did for all that do not have it yet.
+    fn since(&mut self, cpu: usize, mut does: impl FnMut(&mut Since, &WakeUp)) {
+        for open in self.open.iter_mut().filter(|o| o.wakeup.switched_ns == 0) {
+            if let Some(since) = open.cpus.get_mut(cpu) {
+                does(since, &open.wakeup);
+            }
+        }
+    }
+
+    /// A timer's function wakes a thread.
+    fn wakes(&mut self, r: &Record, at: usize) {
+        let (Some(thread), Some(cpu)) = (self.waking.take(), self.cpus.get(at)) else { return };
+        let mut open = Open {
+            wakeup: WakeUp {
+                thread,
+                due_ns: r.value,
+                taken_ns: cpu.taken_ns,
+                interrupt_ns: cpu.interrupt_ns,
+                woken_ns: r.t_ns,
+                set_ns: cpu.set_ns,
+                second: cpu.second,
+                cpus: (r.cpu, r.cpu),
+                ..WakeUp::default()
+            },
+            ..Open::default()
+        };
+        for (since, cpu) in open.cpus.iter_mut().zip(&self.cpus) {
+            // Another one woke before it, and nothing was done about it yet.
+            if cpu.state & state::RESCHED != 0 {
+                since.resched_ns = r.t_ns;
+            }
+        }
+        self.open.push(open);
+    }
+
+    /// A thread reads its clock: that of the last that came to user mode.
+    fn reads(&mut self, r: &Record) {
+        let last = self.all.iter_mut().rev().take(LOOKED_BACK).find(|w| w.thread == r.value);
+        let free = last.and_then(|w| w.reads_ns.iter_mut().find(|t| **t == 0));
+        if let Some(free) = free {
+            *free = r.t_ns;
+        }
+    }
+
     /// The state is another while the last one is in user mode, or out of it.
     fn away(&mut self, r: &Record) -> Option<(usize, Option<u64>)> {
         let (at, since) = self.last?;
         let w = self.all.get_mut(at)?;
+        if w.cpus.1 != r.cpu {
+            return self.last;
+        }
+        let current = self.cpus.get(usize::from(r.cpu))?.current;
         let user = r.state & state::USER != 0;
         match since {
             None if user => self.last,
             None => Some((at, Some(r.t_ns))),
-            Some(_) if !user || self.current != w.thread => self.last,
+            Some(_) if !user || current != w.thread => self.last,
             Some(from) => {
                 w.away_ns = r.t_ns - from;
                 None
             }
         }
+    }
+}
+
+impl Open {
+    /// The scheduler of a CPU goes over to its thread.
+    fn comes_to(&mut self, cpu: u8, t_ns: u64) {
+        let w = &mut self.wakeup;
+        if w.switched_ns != 0 {
+            w.moved |= w.cpus.1 != cpu;
+            return;
+        }
+        let since = self.cpus.get(usize::from(cpu)).copied().unwrap_or_default();
+        (w.cpus.1, w.switched_ns) = (cpu, t_ns);
+        w.told_ns = w.woken_ns;
+        if w.handed_over() && since.resched_ns != w.woken_ns {
+            let (entry, entered_ns) = since.told;
+            let first = if since.resched_ns == 0 { since.schedule_ns } else { since.resched_ns };
+            (w.told_by, w.told_ns) =
+                if entered_ns >= w.woken_ns { (entry, entered_ns) } else { (0, first) };
+            w.told_ns = w.told_ns.max(w.woken_ns);
+        }
+        w.resched_ns = since.resched_ns.max(w.told_ns);
+        w.schedule_ns = since.schedule_ns.max(w.woken_ns);
     }
 }
 
@@ -276,7 +466,8 @@ pub enum FitError {
     NotConstant(usize, usize),
 }
 
-/// Is every sample the time from due to user mode, by one line? An interrupt that came before the thread had read its
+/// Is every sample the time from due to user mode, by one line? With several CPUs, to the reading of the clock: between user
+/// mode and that it may be another CPU's turn. An interrupt that came before the thread had read its
 /// clock is in the sample, with its whole length. The guest's clock advances in steps of `step_ns`: as much more or less
 /// is the same.
 ///
@@ -292,7 +483,8 @@ pub fn fit(wakeups: &[WakeUp], samples_ns: &[i64], step_ns: i64) -> Result<Fit, 
         .map(|(w, sample)| {
             // When the thread read its clock, by that clock: a late sample drifts as long as it is.
             let read = w.due_ns.cast_signed() + sample;
-            (read - first.due_ns.cast_signed(), w.user_ns.cast_signed() - read)
+            let end = w.ends().next().unwrap_or(w.user_ns);
+            (read - first.due_ns.cast_signed(), end.cast_signed() - read)
         })
         .collect();
     let drift = slope(&points);
@@ -301,7 +493,13 @@ pub fn fit(wakeups: &[WakeUp], samples_ns: &[i64], step_ns: i64) -> Result<Fit, 
     let constant_ns = level.get(level.len() / 2).copied().unwrap_or(0);
     let other = |(w, (x, y)): &(&WakeUp, &(i64, i64))| {
         let off = y - drifted(drift, *x) - constant_ns;
-        off.abs() > step_ns && off.saturating_add_unsigned(w.away_ns).abs() > step_ns
+        let first = w.ends().next().unwrap_or(0).cast_signed();
+        // Where its clock's reading was seen that is the end, and no interrupt before it matters.
+        let away_ns = if w.is_unread() { w.away_ns } else { 0 };
+        let fits = |off: i64| {
+            off.abs() <= step_ns || off.saturating_add_unsigned(away_ns).abs() <= step_ns
+        };
+        !w.ends().any(|end| fits(off + end.cast_signed() - first))
     };
     match wakeups.iter().zip(&points).filter(other).count() {
         0 => Ok(Fit { constant_ns, drift, first_ns: first.due_ns, samples: samples_ns.len() }),
@@ -325,14 +523,14 @@ mod tests {
     use super::*;
 
     fn record(t_ns: u64, kind: u8, state: u8, value: u64) -> Record {
-        Record { t_ns, state, kind, value }
+        Record { t_ns, cpu: 0, state, kind, value }
     }
 
     /// One wake-up of thread 7, due at 100 by a clock that is 1000 behind.
     fn chain() -> WakeUps {
         let mut entries = [0; ENTRIES];
         entries[0] = 0xe;
-        let marks = Marks { entries, interrupt: 0x1, schedule: 0x5, second: None };
+        let marks = Marks { entries, interrupt: 0x1, schedule: 0x5, sets: 0, second: None };
         let mut all = WakeUps::new(marks);
         for r in [
             record(1105, kind::STATE, state::INTERRUPTS_OFF, 0xe),

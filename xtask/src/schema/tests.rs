@@ -88,12 +88,17 @@ fn cycle(distribution: &Value) -> Value {
 fn of_paths() -> Value {
     let tree = json!([{"depth": 0, "name": "f", "calls": 1, "total_ns": 2, "own_ns": 1}]);
     json!({"type": "paths", "window_ns": 9,
-           "checks": {"same_bytes": true, "samples": 1, "constant_ns": 2, "drift_ppb": 3, "delayed": 1},
-           "totals": [{"kind": "interrupts-off", "n": 1, "sum_ns": 2, "longest_ns": 2}],
-           "sections": [{"kind": "preemption-off", "from": "f", "to": "g", "n": 1, "mean_ns": 2,
-                         "longest_ns": 2, "at_ns": 1, "tree": tree}],
-           "wakeups": [{"activation": 1, "latency_ns": 2, "legs": [{"name": "entry", "ns": 2}],
-                        "behind": {"from": "f", "to": "g", "ns": 3}, "tree": tree}],
+           "checks": {"same_bytes": true, "samples": 1, "constant_ns": 2, "drift_ppb": 3, "delayed": 1,
+                      "several": {"turns": 9, "out_of_turn": 1, "handed_over": 1, "unexplained": 1}},
+           "cpus": [{"cpu": 1, "executed_ns": 4, "share_permille": 375}],
+           "totals": [{"kind": "interrupts-off", "cpu": 1, "n": 1, "sum_ns": 2, "longest_ns": 2,
+                       "own_ns": 1}],
+           "sections": [{"kind": "preemption-off", "cpu": 1, "from": "f", "to": "g", "n": 1,
+                         "mean_ns": 2, "longest_ns": 2, "own_ns": 1, "at_ns": 1, "tree": tree}],
+           "wakeups": [{"activation": 1, "latency_ns": 2,
+                        "legs": [{"name": "entry", "ns": 2, "own_ns": 1}],
+                        "behind": {"from": "f", "to": "g", "ns": 3, "own_ns": 2},
+                        "handed_over": {"cpu": 0, "by": "f", "tree": tree}, "tree": tree}],
            "curve": [{"ns": 1, "samples": 0.5, "instants": 0.25}]})
 }
 

@@ -107,6 +107,7 @@ struct Symbol<'a> {
 }
 
 const WAKE: &str = "hrtimer_wakeup";
+const SETS: &str = "clockevents_program_event";
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +120,8 @@ pub struct Plan {
     marks: Marks,
     idle_thread: u64,
     outside: [Option<u64>; OUTSIDE.len()],
+    /// Sets a CPU's timer.
+    sets: Option<u64>,
     points: Vec<(u64, u64, u64)>,
     windows: Vec<(u64, u64)>,
 }
@@ -176,6 +179,7 @@ impl Plan {
             // That of the first CPU.
             idle_thread: symbols.named("init_task").unwrap_or(0),
             outside,
+            sets: symbols.named(SETS),
             points,
             windows: Vec::new(),
         })
@@ -220,6 +224,20 @@ impl Plan {
     #[must_use]
     pub fn outside(&self) -> [Option<u64>; OUTSIDE.len()] {
         self.outside
+    }
+
+    /// The same kernel of a guest with several CPUs: where a CPU loses its turn while it sets its timer is to be known.
+    ///
+    /// # Errors
+    /// [`PlanError::Lacking`]
+    pub fn of_several(&self) -> Result<Self, PlanError> {
+        let sets = self.sets.ok_or(PlanError::Lacking(SETS))?;
+        let mut several = self.clone();
+        several.marks.sets = sets;
+        several.points.push(one(sets, point::MARK));
+        several.points.sort_unstable();
+        several.points.dedup_by_key(|p| p.0);
+        Ok(several)
     }
 
     /// The same kernel, every block within these times (ns, apart and in order).

@@ -5,10 +5,9 @@
 
 use serde_json::{Value, json};
 use tailbound_core::paths::{PathsRecord, SectionKind, SectionRecord};
-use tailbound_core::units::format_ns_i64;
 
 use super::grid::{Grid, load_name};
-use crate::paths::place;
+use crate::paths::{length, place};
 use crate::table::Table;
 
 /// Kinds in the order of columns. The two first make up the third of [`SectionKind::ALL`].
@@ -40,7 +39,7 @@ pub(super) fn table(grid: &Grid) -> Option<Table> {
                 Some(None) => "none".to_owned(),
                 Some(Some(s)) => {
                     any = true;
-                    format!("{} ({})", format_ns_i64(s.longest_ns), place(&s.from, &s.to))
+                    format!("{} ({})", length(s.longest_ns, s.own_ns), place(&s.from, &s.to))
                 }
             });
         }
@@ -49,13 +48,18 @@ pub(super) fn table(grid: &Grid) -> Option<Table> {
     any.then_some(table)
 }
 
-/// The longest of each kind, for scripts.
+/// The longest of each kind, for scripts; of several CPUs, on that of the measured thread.
 pub(super) fn json(paths: &PathsRecord) -> Value {
     let of = |kind: SectionKind| {
         let s = longest(paths, kind)?;
-        Some(json!({
+        let mut one = json!({
             "kind": s.kind, "from": s.from, "to": s.to, "n": s.n, "longest_ns": s.longest_ns,
-        }))
+        });
+        if let (Some(cpu), Some(own_ns)) = (s.cpu, s.own_ns) {
+            one["cpu"] = json!(cpu);
+            one["own_ns"] = json!(own_ns);
+        }
+        Some(one)
     };
     SectionKind::ALL.into_iter().filter_map(of).collect()
 }

@@ -65,10 +65,13 @@ fn changed<K: Ord>(
     all
 }
 
-fn sections(paths: &PathsRecord) -> BTreeMap<(SectionKind, String), i64> {
+/// By kind, place and, of several CPUs, which one.
+type Places = BTreeMap<(SectionKind, String, Option<u32>), i64>;
+
+fn sections(paths: &PathsRecord) -> Places {
     let mut all = BTreeMap::new();
     for s in &paths.sections {
-        let longest = all.entry((s.kind, place(&s.from, &s.to))).or_insert(0);
+        let longest = all.entry((s.kind, place(&s.from, &s.to), s.cpu)).or_insert(0);
         *longest = s.longest_ns.max(*longest);
     }
     all
@@ -84,8 +87,9 @@ fn functions(paths: &PathsRecord) -> BTreeMap<String, i64> {
 /// What `now` has that `before` had not, or had shorter or longer.
 #[must_use]
 pub fn grown(before: &PathsRecord, now: &PathsRecord) -> Compared {
-    let name = |(kind, place): &(SectionKind, String)| {
-        format!("{place} ({})", title(*kind).to_lowercase())
+    let name = |(kind, place, cpu): &(SectionKind, String, Option<u32>)| {
+        let cpu = cpu.map_or_else(String::new, |cpu| format!(", CPU {cpu}"));
+        format!("{place} ({}{cpu})", title(*kind).to_lowercase())
     };
     Compared {
         sections: changed(sections(before), sections(now), name),
@@ -145,11 +149,13 @@ mod tests {
     fn record(longest_ns: i64, name: &str, own_ns: i64) -> PathsRecord {
         let section = |kind, longest_ns| SectionRecord {
             kind,
+            cpu: None,
             from: "spin_lock".to_owned(),
             to: "spin_unlock".to_owned(),
             n: 1,
             mean_ns: 1,
             longest_ns,
+            own_ns: None,
             at_ns: 0,
             tree: Vec::new(),
         };

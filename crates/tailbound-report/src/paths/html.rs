@@ -6,7 +6,10 @@
 use tailbound_core::paths::{PathsRecord, SectionKind};
 use tailbound_core::units::grouped;
 
-use super::{begin, behind, checks, longest, picture, remedy, sentence, tables, title};
+use super::{
+    begin, behind, checks, cpus, elsewhere, handed_over, heading, longest, picture, remedy,
+    sentence, several, tables, title,
+};
 use crate::html::Page;
 
 /// Browsers draw several spaces as one.
@@ -20,19 +23,28 @@ pub(crate) fn section(page: &mut Page, paths: Option<&PathsRecord>, kernel: &str
     if let Some(legs) = picture::legs(paths) {
         page.figure(&legs, prefix);
     }
-    let behind: Vec<String> = paths.wakeups.iter().filter_map(behind).collect();
-    page.list(&behind);
+    let lines = paths.wakeups.iter().flat_map(|w| behind(w).into_iter().chain(handed_over(w)));
+    let lines: Vec<String> = lines.chain(several(paths)).collect();
+    page.list(&lines);
     if let Some(latest) = paths.wakeups.first().filter(|w| !w.tree.is_empty()) {
         let n = grouped(latest.activation);
         page.text("soft", &format!("What activation {n} executed from {} on:", begin(paths)));
         let table = tables::tree(&latest.tree, INDENT).html();
         page.push(&table);
     }
+    if let Some((heading, lines)) = elsewhere(paths) {
+        page.text("soft", &format!("{heading}:"));
+        let table = tables::tree(lines, INDENT).html();
+        page.push(&table);
+    }
     for kind in SectionKind::ALL {
         let Some(first) = longest(paths, kind) else { continue };
-        page.text("soft", &format!("{}, the longest sections:", title(kind)));
-        let table = tables::sections(paths, kind).html();
-        page.push(&table);
+        for cpu in cpus(paths) {
+            let title = heading(paths, title(kind), cpu);
+            page.text("soft", &format!("{title}, the longest sections:"));
+            let table = tables::sections(paths, kind, cpu).html();
+            page.push(&table);
+        }
         if kind == SectionKind::NotPreemptible && !first.tree.is_empty() {
             page.text("soft", "What the longest of them executed:");
             let table = tables::tree(&first.tree, INDENT).html();

@@ -19,7 +19,9 @@ pub(crate) use text::short;
 pub use text::text;
 
 use serde_json::{Value, json};
-use tailbound_core::paths::{PathsRecord, SENDERS_CALL, SectionKind, SectionRecord, WakeUpRecord};
+use tailbound_core::paths::{
+    PathsCpu, PathsRecord, SENDERS_CALL, SectionKind, SectionRecord, TreeLine, WakeUpRecord,
+};
 use tailbound_core::units::{format_ns_i64, grouped};
 
 /// Version of the JSON answer.
@@ -44,6 +46,74 @@ fn longest(paths: &PathsRecord, kind: SectionKind) -> Option<&SectionRecord> {
     paths.sections.iter().find(|s| s.kind == kind)
 }
 
+/// The CPUs that tables are told of: none where there is one.
+fn cpus(paths: &PathsRecord) -> Vec<Option<u32>> {
+    let all: Vec<Option<u32>> = paths.cpus.iter().map(|c| Some(c.cpu)).collect();
+    if all.is_empty() { vec![None] } else { all }
+}
+
+/// A heading of one of these CPUs, with its share.
+fn heading(paths: &PathsRecord, what: &str, cpu: Option<u32>) -> String {
+    let of = paths.cpus.iter().find(|c| Some(c.cpu) == cpu);
+    of.map_or_else(|| what.to_owned(), |c| format!("{what}, {}", shared(c)))
+}
+
+/// A CPU and its share.
+fn shared(c: &PathsCpu) -> String {
+    let share = c.share_permille.map(|share| format!(" (share {}.{} %)", share / 10, share % 10));
+    format!("CPU {}{}", c.cpu, share.unwrap_or_default())
+}
+
+/// A length, and how much of it the CPU executed itself.
+pub(crate) fn length(ns: i64, own_ns: Option<i64>) -> String {
+    let own = own_ns.filter(|own| *own != ns);
+    let own = own.map(|own| format!(" ({} of its own)", format_ns_i64(own)));
+    format!("{}{}", format_ns_i64(ns), own.unwrap_or_default())
+}
+
+/// What there is to say of the CPUs, where there are several.
+fn several(paths: &PathsRecord) -> Option<String> {
+    let checks = paths.checks.several?;
+    let first = paths.cpus.first()?;
+    let each: Vec<String> = paths
+        .cpus
+        .iter()
+        .map(|c| format!("{} executed {}", shared(c), format_ns_i64(c.executed_ns)))
+        .collect();
+    let unexplained = match checks.unexplained {
+        0 => String::new(),
+        n => format!(" Of {} of these it was not seen how it was told.", grouped(n)),
+    };
+    Some(format!(
+        "CPUs execute one after the other, and time goes on for all. Of the window's {} {}. The thread is on CPU {}; {} of its {} wake-ups had their timer on another CPU, which handed them over.{unexplained}",
+        format_ns_i64(paths.window_ns),
+        each.join(", "),
+        first.cpu,
+        grouped(checks.handed_over),
+        grouped(paths.checks.samples),
+    ))
+}
+
+fn handed_over(w: &WakeUpRecord) -> Option<String> {
+    let over = w.handed_over.as_ref()?;
+    let by = over.by.as_ref().map_or_else(
+        || "how the thread's CPU was told was not seen".to_owned(),
+        |by| format!("the thread's CPU was told by {by}"),
+    );
+    let n = grouped(w.activation);
+    Some(format!("Activation {n}: its timer was on CPU {}; {by}.", over.cpu))
+}
+
+/// What the latest wake-up's timer executed elsewhere.
+fn elsewhere(paths: &PathsRecord) -> Option<(String, &[TreeLine])> {
+    let latest = paths.wakeups.first()?;
+    let over = latest.handed_over.as_ref().filter(|over| !over.tree.is_empty())?;
+    let n = grouped(latest.activation);
+    let heading =
+        format!("What CPU {} executed for activation {n} before it handed over", over.cpu);
+    Some((heading, &over.tree))
+}
+
 /// What a reader wants to know first.
 #[must_use]
 pub fn sentence(paths: &PathsRecord) -> String {
@@ -56,7 +126,7 @@ pub fn sentence(paths: &PathsRecord) -> String {
         let behind = behind.map_or_else(String::new, |b| {
             format!(", behind a section with interrupts disabled in {}", place(&b.from, &b.to))
         });
-        format!(": {} of it from {}{behind}", format_ns_i64(leg.ns), leg.name)
+        format!(": {} of it from {}{behind}", length(leg.ns, leg.own_ns), leg.name)
     });
     let sections = SectionKind::ALL.iter().filter_map(|kind| {
         let what = match kind {
@@ -66,7 +136,7 @@ pub fn sentence(paths: &PathsRecord) -> String {
             SectionKind::NotPreemptible | SectionKind::Unknown(_) => return None,
         };
         let s = longest(paths, *kind)?;
-        Some(format!("{} with {what} ({})", format_ns_i64(s.longest_ns), place(&s.from, &s.to)))
+        Some(format!("{} with {what} ({})", length(s.longest_ns, s.own_ns), place(&s.from, &s.to)))
     });
     let second = if paths.second_kernel {
         " The thread is a second kernel's: it waits where interrupts are disabled, and nowhere else."
@@ -87,14 +157,23 @@ pub(crate) fn place(from: &str, to: &str) -> String {
 
 fn checks(paths: &PathsRecord) -> String {
     let c = &paths.checks;
+    let several = c.several.map_or_else(String::new, |several| {
+        format!(
+            " Each of {} turns of CPUs began where the one before had ended, or when all halted; {} interrupts were late only because it was not their CPU's turn, when they were due or when their timer was set.",
+            grouped(several.turns),
+            grouped(several.out_of_turn)
+        )
+    });
     format!(
-        "Checked: the run has the same bytes without being watched; all {} samples are what was watched, by one constant; each of {} late interrupts was taken where interrupts were enabled again. Window: {}. One instruction is the unit of time: caches and memory take none (docs/virtual-time.md).",
+        "Checked: the run has the same bytes without being watched; all {} samples are what was watched, by one constant; each of {} late interrupts was taken where interrupts were enabled again.{several} Window: {}. One instruction is the unit of time: caches and memory take none (docs/virtual-time.md).",
         grouped(c.samples),
         grouped(c.delayed),
         format_ns_i64(paths.window_ns)
     )
 }
 
+/// Where there is no curve.
+const NOT_ESTIMATED: &str = "Not estimated: another CPU served the timers of some wake-ups, and they waited for sections of both.";
 /// What the curve is, and is not.
 const ESTIMATE: &str = "Any instant: had the timer fallen due at any instant of the window, estimated from the sections. No bound.";
 
@@ -110,7 +189,7 @@ fn behind(w: &WakeUpRecord) -> Option<String> {
         "Activation {}: its interrupt waited for {}, a section of {} with interrupts disabled.",
         grouped(w.activation),
         place(&b.from, &b.to),
-        format_ns_i64(b.ns)
+        length(b.ns, b.own_ns)
     ))
 }
 
@@ -128,7 +207,9 @@ pub fn json(paths: &PathsRecord, kernel: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use tailbound_core::paths::{Behind, CurvePoint, Leg, PathsChecks, TreeLine};
+    use tailbound_core::paths::{
+        Behind, CurvePoint, HandedOver, Leg, PathsChecks, SeveralChecks, TreeLine,
+    };
 
     use super::*;
     use crate::text::Style;
@@ -141,7 +222,7 @@ mod tests {
             total_ns: 300,
             own_ns: 100,
         };
-        let leg = |name: &str, ns| Leg { name: name.to_owned(), ns };
+        let leg = |name: &str, ns| Leg { name: name.to_owned(), ns, own_ns: None };
         PathsRecord {
             window_ns: 999_000_000,
             second_kernel: false,
@@ -151,14 +232,17 @@ mod tests {
                 delayed: 3,
                 ..PathsChecks::default()
             },
+            cpus: Vec::new(),
             totals: Vec::new(),
             sections: vec![SectionRecord {
                 kind: SectionKind::InterruptsOff,
+                cpu: None,
                 from: "spin_lock\u{1b}[31m".to_owned(),
                 to: "spin_unlock".to_owned(),
                 n: 7,
                 mean_ns: 100,
                 longest_ns: 4000,
+                own_ns: None,
                 at_ns: 1,
                 tree: Vec::new(),
             }],
@@ -166,7 +250,13 @@ mod tests {
                 activation: 12,
                 latency_ns: 5000,
                 legs: vec![leg("due to interrupt", 3900), leg("entry", 1100)],
-                behind: Some(Behind { from: "a".to_owned(), to: "b".to_owned(), ns: 4000 }),
+                behind: Some(Behind {
+                    from: "a".to_owned(),
+                    to: "b".to_owned(),
+                    ns: 4000,
+                    own_ns: None,
+                }),
+                handed_over: None,
                 tree: vec![line(0, "schedule"), line(1, "get_random_u16")],
             }],
             curve: vec![CurvePoint { ns: 1000, samples: 0.5, instants: 0.25 }],
@@ -209,6 +299,40 @@ mod tests {
         let lines = record.wakeups.iter_mut().flat_map(|w| w.tree.iter_mut().take(1));
         lines.for_each(|line| line.total_ns = 4_500);
         assert!(advised(&record));
+    }
+
+    #[test]
+    fn of_several_cpus_a_page_has_each_its_share_and_what_it_executed_itself() {
+        let mut several = record();
+        let share = |cpu, executed_ns, permille| PathsCpu {
+            cpu,
+            executed_ns,
+            share_permille: Some(permille),
+        };
+        several.cpus = vec![share(1, 200, 375), share(0, 800, 625)];
+        several.checks.several =
+            Some(SeveralChecks { turns: 90, out_of_turn: 4, handed_over: 2, unexplained: 1 });
+        several.sections[0].cpu = Some(1);
+        several.sections[0].own_ns = Some(1500);
+        several.wakeups[0].legs[0].own_ns = Some(2900);
+        several.wakeups[0].handed_over =
+            Some(HandedOver { cpu: 0, by: Some("ipi".to_owned()), tree: Vec::new() });
+        several.curve.clear();
+        let text = text(&several, None, "debian:6.12", Style::default());
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "Interrupts disabled, CPU 1 (share 37.5 %)",
+            "3.90 µs (2.90 µs)",
+            "4.00 µs (1.50 µs of its own) with interrupts disabled",
+            "its timer was on CPU 0; the thread's CPU was told by ipi",
+            "2 of its 1,000 wake-ups",
+            "Of 1 of these it was not seen",
+            "Not estimated",
+            "timer_migration=0",
+            "90 turns",
+        ] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
     }
 
     #[test]

@@ -41,6 +41,12 @@ pub(super) fn all(paths: &PathsRecord, kernel: &str) -> Vec<String> {
             format_ns_i64(ns)
         ));
     }
+    if let Some(over) = paths.wakeups.first().and_then(|w| w.handed_over.as_ref()) {
+        all.push(format!(
+            "The latest one's timer was on CPU {}, whose sections were in its way: a CPU with nohz_full gives its timers away. With the boot option sysctl.kernel.timer_migration=0 they stay: tailbound lab run -k {kernel} with --append as before and sysctl.kernel.timer_migration=0, beside the same without",
+            over.cpu
+        ));
+    }
     if paths.wakeups.iter().any(|w| has(&w.tree, &STACK_OFFSET)) {
         all.push(format!(
             "Random numbers for the offset of the kernel's stack (randomize_kstack_offset) are in the way of the latest: tailbound lab run -k {kernel} --append randomize_kstack_offset=off, beside the same without"

@@ -17,28 +17,37 @@ fn share(p: f64) -> String {
     if p == 0.0 { "0".to_owned() } else { format!("{p:.1e}") }
 }
 
-pub(super) fn sections(paths: &PathsRecord, kind: SectionKind) -> Table {
-    let mut table = Table::new(&["longest", "mean", "count", "from", "to"]).with_words(&[3, 4]);
-    for s in paths.sections.iter().filter(|s| s.kind == kind).take(ROWS) {
-        table.row(vec![
+/// Of one CPU, where there are several: then the most that it executed of one itself stands first.
+pub(super) fn sections(paths: &PathsRecord, kind: SectionKind, cpu: Option<u32>) -> Table {
+    let own = cpu.map_or(0, |_| 1);
+    let head = ["itself", "longest", "mean", "count", "from", "to"];
+    let head = if own == 1 { &head[..] } else { &head[1..] };
+    let mut table = Table::new(head).with_words(&[3 + own, 4 + own]);
+    for s in paths.sections.iter().filter(|s| s.kind == kind && s.cpu == cpu).take(ROWS) {
+        let mut row: Vec<String> = s.own_ns.map(format_ns_i64).into_iter().collect();
+        row.extend([
             format_ns_i64(s.longest_ns),
             format_ns_i64(s.mean_ns),
             grouped(s.n),
             s.from.clone(),
             s.to.clone(),
         ]);
+        table.row(row);
     }
     table
 }
 
-/// A row for each leg, a column for each wake-up.
+/// A row for each leg, a column for each wake-up; in brackets what the leg's CPU executed of it, where that is less.
 pub(super) fn wakeups(paths: &PathsRecord) -> Table {
     let mut head = vec!["activation", "latency"];
     head.extend(paths.wakeups.iter().take(1).flat_map(|w| w.legs.iter().map(|l| l.name.as_str())));
     let mut table = Table::new(&head);
     for w in &paths.wakeups {
         let mut row = vec![grouped(w.activation), format_ns_i64(w.latency_ns)];
-        row.extend(w.legs.iter().map(|leg| format_ns_i64(leg.ns)));
+        row.extend(w.legs.iter().map(|leg| match leg.own_ns.filter(|own| *own != leg.ns) {
+            Some(own) => format!("{} ({})", format_ns_i64(leg.ns), format_ns_i64(own)),
+            None => format_ns_i64(leg.ns),
+        }));
         table.row(row);
     }
     table.transposed()

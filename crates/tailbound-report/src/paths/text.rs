@@ -4,10 +4,13 @@
 //! Context: COLD.
 
 use tailbound_core::paths::{PathsRecord, SectionKind, TreeLine};
-use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_core::units::grouped;
 use tailbound_stats::theory::Answer;
 
-use super::{ESTIMATE, begin, behind, checks, longest, place, remedy, sentence, tables, title};
+use super::{
+    ESTIMATE, NOT_ESTIMATED, begin, behind, checks, cpus, elsewhere, handed_over, heading, length,
+    longest, place, remedy, sentence, several, tables, title,
+};
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
@@ -25,7 +28,12 @@ fn tree(page: &mut Page, heading: &str, lines: &[TreeLine]) {
 
 fn wakeups(page: &mut Page, paths: &PathsRecord) {
     table(page, &tables::wakeups(paths));
-    paths.wakeups.iter().filter_map(behind).for_each(|line| page.text(&line, "  ", Ink::Plain));
+    for line in paths.wakeups.iter().flat_map(|w| behind(w).into_iter().chain(handed_over(w))) {
+        page.text(&line, "  ", Ink::Plain);
+    }
+    if let Some(line) = several(paths) {
+        page.text(&line, "  ", Ink::Plain);
+    }
 }
 
 fn advice(page: &mut Page, paths: &PathsRecord, kernel: &str) {
@@ -58,18 +66,26 @@ pub fn text(paths: &PathsRecord, bound: Option<&Answer>, kernel: &str, style: St
         let heading = format!("What activation {n} executed from {} on", begin(paths));
         tree(&mut page, &heading, &latest.tree);
     }
+    if let Some((heading, lines)) = elsewhere(paths) {
+        tree(&mut page, &heading, lines);
+    }
     for kind in SectionKind::ALL {
-        if longest(paths, kind).is_some() {
-            page.heading(title(kind));
-            table(&mut page, &tables::sections(paths, kind));
+        let any =
+            |cpu: &Option<u32>| paths.sections.iter().any(|s| s.kind == kind && s.cpu == *cpu);
+        for cpu in cpus(paths).into_iter().filter(any) {
+            page.heading(&heading(paths, title(kind), cpu));
+            table(&mut page, &tables::sections(paths, kind, cpu));
         }
     }
     let whole = longest(paths, SectionKind::NotPreemptible).filter(|s| !s.tree.is_empty());
     if let Some(s) = whole {
-        let (place, ns) = (place(&s.from, &s.to), format_ns_i64(s.longest_ns));
+        let (place, ns) = (place(&s.from, &s.to), length(s.longest_ns, s.own_ns));
         tree(&mut page, &format!("What the longest one executed ({place}, {ns})"), &s.tree);
     }
-    if !paths.curve.is_empty() {
+    if paths.curve.is_empty() && paths.checks.several.is_some() {
+        page.heading("How likely a wake-up is later");
+        page.text(NOT_ESTIMATED, "  ", Ink::Plain);
+    } else if !paths.curve.is_empty() {
         page.heading("How likely a wake-up is later");
         table(&mut page, &tables::curve(paths));
         page.text(ESTIMATE, "  ", Ink::Dim);

@@ -71,17 +71,35 @@ impl Lab {
         Ok(())
     }
 
+    /// The second of two CPUs is isolated and measured, the first has the load; what would be wrong with them is refused.
+    pub(super) fn paths_of_two_cpus(&self, words: &[&str]) -> anyhow::Result<()> {
+        let out = "paths-two-cpus.jsonl";
+        let more = [&["-L", "hackbench:groups=2"][..], words].concat();
+        let answer = self.watched_paths(RT, out, &more)?;
+        of_several(&answer)?;
+        self.answers(&["lab", "repeat", "--quiet", out], 0)?;
+        let refused = ["lab", "paths", "-k", RT, "--smp", "2"];
+        let said = self.answers(&[&refused[..], &["--cpus", "0-1"]].concat(), 2)?;
+        ensure!(said.contains("--cpus 1"), "{said}");
+        let said = self.answers(&[&refused[..], &["--cpus", "1", "--theory"]].concat(), 2)?;
+        ensure!(said.contains("one CPU"), "{said}");
+        Ok(())
+    }
+
     /// One watched run that is kept in `out`; what is told of it, once it adds up.
     fn paths_of(&self, kernel: &str, out: &str, more: &[&str]) -> anyhow::Result<Value> {
-        let words = [
-            "lab", "run", "--paths", "--quiet", "--json", "-k", kernel, "-i", "1ms", "-D", "300ms",
-            "--force", "-o", out,
-        ];
+        let answer =
+            self.watched_paths(kernel, out, &[&["-i", "1ms", "-D", "300ms"], more].concat())?;
+        adds_up(&answer)?;
+        Ok(answer)
+    }
+
+    fn watched_paths(&self, kernel: &str, out: &str, more: &[&str]) -> anyhow::Result<Value> {
+        let words =
+            ["lab", "run", "--paths", "--quiet", "--json", "-k", kernel, "--force", "-o", out];
         let text = self.answers(&[&words, more].concat(), 0)?;
         let whole: Value = serde_json::from_str(&text).context("no JSON")?;
-        let answer = whole.get("paths").context("no paths in the answer")?;
-        adds_up(answer)?;
-        Ok(answer.clone())
+        whole.get("paths").cloned().context("no paths in the answer")
     }
 }
 
@@ -108,6 +126,45 @@ fn adds_up(answer: &Value) -> anyhow::Result<()> {
         share(pair.first()) >= share(pair.last())
     });
     ensure!(falls && shares.len() > 10, "the curve does not fall");
+    Ok(())
+}
+
+/// What is told of two CPUs: each section and leg has a part that its CPU executed, and no more executed than there was time.
+fn of_several(answer: &Value) -> anyhow::Result<()> {
+    let array = |v: &Value, name: &str| v.get(name).and_then(Value::as_array).cloned();
+    let checks = answer.get("checks").context("no checks")?;
+    let several = checks.get("several").context("no checks of several CPUs")?;
+    ensure!(checks.get("same_bytes") == Some(&true.into()), "{checks}");
+    ensure!(number(several, "turns") > 1000 && number(several, "unexplained") == 0, "{checks}");
+    let cpus = array(answer, "cpus").context("no CPUs")?;
+    let order: Vec<i64> = cpus.iter().map(|c| number(c, "cpu")).collect();
+    ensure!(order == [1, 0], "not the measured one first: {order:?}");
+    ensure!(cpus.iter().all(|c| number(c, "share_permille") > 200), "{cpus:?}");
+    let executed: i64 = cpus.iter().map(|c| number(c, "executed_ns")).sum();
+    ensure!(executed > 0 && executed <= number(answer, "window_ns"), "{cpus:?}");
+    for s in array(answer, "sections").context("no sections")? {
+        let (own, longest) = (number(&s, "own_ns"), number(&s, "longest_ns"));
+        ensure!((0..=longest).contains(&own) && own < LONGEST_NS, "{s}");
+    }
+    let wakeups = array(answer, "wakeups").context("no wake-ups")?;
+    ensure!((5..=6).contains(&wakeups.len()), "{} wake-ups", wakeups.len());
+    for w in wakeups {
+        let legs = array(&w, "legs").context("no legs")?;
+        let sum: i64 = legs.iter().map(|leg| number(leg, "ns")).sum();
+        ensure!(sum == number(&w, "latency_ns"), "the legs are not the latency: {w}");
+        let own = |leg: &Value| leg.get("own_ns").and_then(Value::as_i64).unwrap_or(0);
+        ensure!(legs.iter().all(|leg| (0..=number(leg, "ns")).contains(&own(leg))), "{w}");
+        // What its CPU executed until user mode: all but the last leg.
+        let own: i64 = legs.iter().rev().skip(1).map(own).sum();
+        let tree = array(&w, "tree").context("no tree")?;
+        let outer = tree.iter().filter(|l| number(l, "depth") == 0);
+        let told: i64 = outer.map(|l| number(l, "total_ns")).sum();
+        let over = w.get("handed_over").is_some();
+        ensure!(
+            over || (told <= own && told * 10 >= own * 9),
+            "{told} of {own} ns in the tree: {w}"
+        );
+    }
     Ok(())
 }
 

@@ -55,7 +55,12 @@ impl Lab {
     pub(super) fn in_slices(&self) -> Tally {
         let name = "two CPUs in short slices: an isolated one, the same bytes on a loaded host";
         match self.has_slices() {
-            Ok(()) => Tally::one(name, self.sliced()),
+            Ok(()) => {
+                let mut tally = Tally::one(name, self.sliced());
+                let words: Vec<&str> = ISOLATED.split_whitespace().chain([APPENDED]).collect();
+                tally.add("paths of two CPUs are exact", self.paths_of_two_cpus(&words));
+                tally
+            }
             Err(e) => {
                 let mut tally = Tally::default();
                 let why = format!("no QEMU of 8.1 or later is here or can be had: {e:#}");

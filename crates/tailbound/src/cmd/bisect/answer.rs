@@ -165,6 +165,7 @@ fn both<T, V: Variants<T>>(
             Unmade::Unfit(why) => Failure::cannot(why),
         })?;
         tailbound_lab::paths::possible(request.arch()?, request.kvm, request.smp.unwrap_or(1))?;
+        tailbound_lab::paths::one_cpu("bisect", request.smp.unwrap_or(1))?;
         request.campaign.raw = Some(true);
         let cell = lab.cell(&request, 0)?.cell;
         let looked = watching::watch(lab.bench, lab.emulator, &cell, Depth::Sections, &mut shown);

@@ -74,6 +74,7 @@ pub(super) fn readable(
     }
     if measure == Measure::Section {
         tailbound_lab::paths::possible(base.arch()?, base.kvm, base.smp.unwrap_or(1))?;
+        tailbound_lab::paths::one_cpu("bisect", base.smp.unwrap_or(1))?;
     }
     Ok((measure, asked))
 }

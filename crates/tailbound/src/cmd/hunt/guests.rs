@@ -167,7 +167,7 @@ fn figures(
         start_ns: start(&made.run).map_err(cannot)?,
         latencies_ns: &latencies_ns,
         step_ns: 1 << prepared.record.shift,
-        clock_step_ns: watch.plan.guest().clock_step_ns(),
+        guest: watch.plan.guest(),
     };
     match Sparse::of(&mut log, watch.plan.marks(), &watch.symbols, samples, true) {
         Err(e) => figures.unwatched = Some(e.to_string()),

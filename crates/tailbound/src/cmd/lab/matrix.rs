@@ -26,7 +26,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     let mut words = words(args)?;
     if args.paths {
         words.campaign.raw = Some(true);
-        tailbound_lab::paths::possible(words.arch()?, words.kvm, words.smp.unwrap_or(1))?;
+        watching::possible(&words)?;
     }
     let words = words;
     let bench = Bench::open(&args.host)?;

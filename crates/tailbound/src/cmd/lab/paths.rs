@@ -6,7 +6,6 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use tailbound_lab::paths;
 
 use super::cells::Bench;
 use super::progress::Shown;
@@ -19,7 +18,10 @@ use crate::say::{self, Failure};
 pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     let mut words = request::of(&args.subject, &args.host)?;
     words.campaign.raw = Some(true);
-    paths::possible(words.arch()?, words.kvm, words.smp.unwrap_or(1))?;
+    watching::possible(&words)?;
+    if args.theory {
+        watching::theory_possible(words.smp.unwrap_or(1))?;
+    }
     let bench = Bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;

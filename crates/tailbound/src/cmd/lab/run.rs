@@ -23,7 +23,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     let mut words = request::of(&args.subject, &args.host)?;
     if args.paths {
         words.campaign.raw = Some(true);
-        tailbound_lab::paths::possible(words.arch()?, words.kvm, words.smp.unwrap_or(1))?;
+        watching::possible(&words)?;
     }
     let words = words;
     let bench = Bench::open(&args.host)?;

@@ -6,11 +6,15 @@
 use std::io::BufReader;
 
 use serde_json::{Value, json};
+use tailbound_core::cpus::CpuSet;
 use tailbound_core::paths::PathsRecord;
 use tailbound_core::record::Fact;
 use tailbound_core::theory::{Holds, Precondition};
 use tailbound_core::{Context, Finding, Impact, Run, runfile};
-use tailbound_lab::{Cell, Emulator, Happened, LabError, Made, Progress, on_cores, paths, run};
+use tailbound_lab::slices::SHARES;
+use tailbound_lab::{
+    Cell, Emulator, Happened, LabError, Made, Progress, Request, on_cores, paths, run,
+};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::{Guest, Plan};
 use tailbound_rules::PREFIX;
@@ -71,11 +75,18 @@ fn watch_as(
 ) -> Result<Watched, Failure> {
     paths::plugin(emulator)?;
     paths::possible(cell.kernel.arch, cell.kvm, cell.smp)?;
+    if depth == Depth::Bound {
+        theory_possible(cell.smp)?;
+    }
+    let prepared = cell.prepare(emulator)?;
+    paths::in_slices(&prepared)?;
     let means = &bench.means(emulator);
     let symbols = paths::symbols(cell, means, progress)?;
     let guest = paths::guest(cell.kernel.arch);
-    let plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?;
-    let prepared = cell.prepare(emulator)?;
+    let mut plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?;
+    if cell.smp > 1 {
+        plan = plan.of_several().map_err(Failure::cannot)?;
+    }
     let plain = run::prepared(&prepared, means, progress)?;
     let (sparse, mut log) = paths::prepared_watched(&prepared, means, &plan, progress)?;
     let same = cells::bytes(&plain.run)? == cells::bytes(&sparse.run)?;
@@ -90,7 +101,7 @@ fn watch_as(
         start_ns: start(&plain.run)?,
         latencies_ns: &latencies_ns,
         step_ns: 1 << cell.shift,
-        clock_step_ns: guest.clock_step_ns(),
+        guest,
     };
     let hands_over = hands_over(&plain.run);
     if hands_over && depth == Depth::Bound {
@@ -105,6 +116,7 @@ fn watch_as(
     }
     let of = if hands_over { Sparse::of_handovers } else { Sparse::of };
     let mut found = of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
+    found.keep_shares(&shares(&plain.run));
     let mut bound = None;
     if depth == Depth::Bound {
         let mut evidence = found.theory(&mut log, &plan, &names).map_err(Failure::cannot)?;
@@ -168,6 +180,40 @@ pub(super) fn all(
     });
     shown.clear();
     bench.went_on()
+}
+
+/// Can the paths of these runs be watched? Asked before anything boots.
+pub(super) fn possible(words: &Request) -> Result<(), Failure> {
+    let smp = words.smp.unwrap_or(1);
+    paths::possible(words.arch()?, words.kvm, smp)?;
+    let cpus = words.campaign.cpus.as_deref().map(str::parse::<CpuSet>);
+    let one = cpus.is_some_and(|cpus| cpus.is_ok_and(|cpus| cpus.iter().count() == 1));
+    if smp > 1 && !one {
+        return Err(Failure::usage(
+            "lab paths looks at one measured thread: with several CPUs say which one measures, such as --cpus 1",
+        ));
+    }
+    Ok(())
+}
+
+/// Can the theoretical bound be computed?
+pub(super) fn theory_possible(smp: u32) -> Result<(), LabError> {
+    if smp == 1 {
+        return Ok(());
+    }
+    Err(LabError::usage(
+        "--theory takes a guest of one CPU (--smp 1): a CPU that spins for a lock waits for another one's turns, so that the longest stretches of several CPUs would be those of slices and not of the kernel",
+    ))
+}
+
+/// The share of each CPU, in parts of a thousand; empty with one CPU.
+fn shares(run: &Run) -> Vec<u64> {
+    match run.header.machine.get(SHARES) {
+        Some(Fact::Value(shares)) => {
+            shares.as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// All samples of the only thread, as they were measured.

@@ -66,6 +66,7 @@ pub(super) fn run(path: &Path) -> Result<Given, Failure> {
         )));
     }
     paths::possible(arch, record.accelerator == "kvm", record.smp)?;
+    paths::one_cpu("lab why", record.smp)?;
     if run.raw.is_empty() {
         return Err(Failure::usage(format!(
             "{shown} keeps no raw samples, so that no activation has a number: make it with `lab run --paths` or `lab run --raw`"
@@ -122,7 +123,7 @@ impl<'a> Base<'a> {
             start_ns: start(&now)?,
             latencies_ns: &latencies_ns,
             step_ns: 1 << cell.shift,
-            clock_step_ns: plan.guest().clock_step_ns(),
+            guest: plan.guest(),
         };
         let found =
             Sparse::of(&mut log, plan.marks(), &symbols, samples, true).map_err(Failure::cannot)?;
