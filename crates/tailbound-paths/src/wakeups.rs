@@ -385,9 +385,15 @@ mod tests {
     fn a_sample_has_the_constant_with_or_without_an_interrupt() {
         let w = chain().all.pop().unwrap();
         assert_eq!(fit(&[w, w], &[70, 70], 1).unwrap().constant_ns, 990);
-        // Two of three were interrupted later than they read their clock.
-        assert_eq!(fit(&[w, w, w], &[70, 70, 100], 1).unwrap().constant_ns, 990);
-        assert_eq!(fit(&[w, w, w], &[70, 70, 90], 1), Err(FitError::NotConstant(1, 3)));
+        // All but the last were interrupted later than they read their clock.
+        let at = |n: u64| {
+            let later_ns = n * 1_000_000;
+            WakeUp { due_ns: w.due_ns + later_ns, user_ns: w.user_ns + later_ns, ..w }
+        };
+        let all: Vec<WakeUp> = (0..9).map(at).collect();
+        let with = |last| [70, 70, 70, 70, 70, 70, 70, 70, last];
+        assert_eq!(fit(&all, &with(100), 1).unwrap().constant_ns, 990);
+        assert_eq!(fit(&all, &with(90), 1), Err(FitError::NotConstant(1, 9)));
         assert_eq!(fit(&[w], &[], 1), Err(FitError::Numbers(1, 0)));
     }
 }
