@@ -31,10 +31,10 @@ const TREES: usize = 2;
 const POINTS: i64 = 40;
 /// A block that is under way when a window begins began at most so much before it.
 const EARLIER_NS: u64 = 5_000;
-/// An interrupt that is later than this waited for something.
+/// An interrupt that is later than this, and than two steps of the guest's clock, waited for something.
 const DELAYED_NS: i64 = 1_000;
 
-/// Both clocks are rounded.
+/// Both clocks are rounded, to this or to the steps of the guest's.
 const EARLY_NS: u64 = 16;
 
 /// Why nothing is told of a run.
@@ -159,7 +159,8 @@ impl Sparse {
         let apart = |w: &WakeUp| w.taken_ns.cast_signed() - fit.on_line(w);
         let apart_ns = wakeups::in_time(wakeups.iter().map(apart).collect());
         let due = |w: &WakeUp| fit.on_line(w).saturating_add(apart_ns).max(0).cast_unsigned();
-        let early = wakeups.iter().filter(|w| w.woken_ns + EARLY_NS < due(w)).count();
+        let early_ns = EARLY_NS.max(samples.clock_step_ns.unsigned_abs());
+        let early = wakeups.iter().filter(|w| w.woken_ns + early_ns < due(w)).count();
         if early > 0 {
             return Err(LookError::Early(early));
         }
@@ -169,7 +170,8 @@ impl Sparse {
         if seen.disabled > 0 {
             return Err(LookError::Disabled(seen.disabled));
         }
-        let mut late = wakeups.iter().filter(|w| apart(w) - apart_ns > DELAYED_NS);
+        let delayed_ns = DELAYED_NS.max(2 * samples.clock_step_ns);
+        let mut late = wakeups.iter().filter(|w| apart(w) - apart_ns > delayed_ns);
         let all = late.clone().count();
         let elsewhere = late.clone().filter(|w| !seen.before.contains_key(&w.taken_ns)).count();
         if elsewhere > 0 {
