@@ -37,12 +37,6 @@ pub fn guest(arch: Arch) -> Guest {
 /// Usage: why not, and what can.
 pub fn possible(arch: Arch, kvm: bool, smp: u32) -> Result<(), LabError> {
     let no = |why: &str| Err(LabError::usage(format!("lab paths: {why}")));
-    // Its plan and its instructions are known, but no such run has passed the checks yet.
-    if arch == Arch::Arm {
-        return no(
-            "guests of x86-64 and of 64-bit ARM can be watched, those of 32-bit ARM not yet",
-        );
-    }
     if kvm {
         return no(
             "with --kvm the host executes the guest, and nothing can be watched: leave it out",

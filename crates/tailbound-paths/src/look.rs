@@ -32,12 +32,12 @@ const SECTIONS: usize = 10;
 const TREES: usize = 2;
 /// A block that is under way when a window begins began at most so much before it.
 const EARLIER_NS: u64 = 5_000;
-/// An interrupt that is later than this waited for something.
+/// An interrupt that is later than this, and than two steps of the guest's clock, waited for something.
 const DELAYED_NS: i64 = 1_000;
 
 /// From where a CPU begins to set its timer to where it is set, of its own time.
 const SETTING_OWN_NS: u64 = 200;
-/// Both clocks are rounded.
+/// Both clocks are rounded, to this or to the steps of the guest's.
 const EARLY_NS: u64 = 16;
 
 /// Why nothing is told of a run.
@@ -233,7 +233,8 @@ impl Sparse {
         // Due times by QEMU's clock.
         let apart_ns = apart_ns(&wakeups, &turns, &fit);
         let due = |w: &WakeUp| fit.on_line(w).saturating_add(apart_ns).max(0).cast_unsigned();
-        let early = wakeups.iter().filter(|w| w.woken_ns + EARLY_NS < due(w)).count();
+        let early_ns = EARLY_NS.max(samples.guest.clock_step_ns().unsigned_abs());
+        let early = wakeups.iter().filter(|w| w.woken_ns + early_ns < due(w)).count();
         if early > 0 {
             return Err(LookError::Early(early));
         }
@@ -243,6 +244,7 @@ impl Sparse {
         if seen.disabled > 0 {
             return Err(LookError::Disabled(seen.disabled));
         }
+        let delayed_ns = DELAYED_NS.max(2 * samples.guest.clock_step_ns());
         // With several CPUs: late though it was its CPU's turn. A timer is set as a time from now on: a CPU that loses its turn
         // between reading the clock and that sets it so much late.
         let own = |w: &WakeUp| {
@@ -251,10 +253,10 @@ impl Sparse {
             let waited = |from| seen.turns.within(timer, from, w.taken_ns).cast_signed();
             if seen.behind(w, due(w)).is_some() { waited(due(w)) } else { waited(due(w) + lost) }
         };
-        let is_late = |w: &&WakeUp| apart(w, &fit) - apart_ns > DELAYED_NS;
+        let is_late = |w: &&WakeUp| apart(w, &fit) - apart_ns > delayed_ns;
         let late = wakeups.iter().filter(is_late);
         let (late, out_of_turn): (Vec<&WakeUp>, Vec<&WakeUp>) =
-            late.partition(|w| !seen.several() || own(w) > DELAYED_NS);
+            late.partition(|w| !seen.several() || own(w) > delayed_ns);
         let elsewhere = late.iter().filter(|w| seen.behind(w, due(w)).is_none()).count();
         if elsewhere > 0 {
             return Err(LookError::Elsewhere { late: elsewhere, all: late.len() });

@@ -47,12 +47,13 @@ pub struct Calls {
 }
 
 impl Guest {
-    /// Steps in which its clock advances under QEMU: on ARM a counter of 62.5 MHz.
+    /// Steps in which its clock advances under QEMU: on 64-bit ARM a counter of 62.5 MHz, on the 32-bit board of 1 MHz.
     #[must_use]
     pub fn clock_step_ns(self) -> i64 {
         match self {
             Self::X86_64 => 1,
-            Self::Arm64 | Self::Arm32 => 16,
+            Self::Arm64 => 16,
+            Self::Arm32 => 1_000,
         }
     }
 
