@@ -44,7 +44,12 @@ fn words_that_cannot_be_are_refused_with_what_can() {
 #[test]
 fn what_cannot_be_watched_is_refused_before_anything_boots() {
     let paths = ["paths", "-k", "debian:6.12-rt"];
-    for (words, says) in [(&["--kvm"][..], "--kvm"), (&["--smp", "2"], "--smp 1")] {
+    for (words, says) in [
+        (&["--kvm"][..], "--kvm"),
+        (&["--smp", "2"], "--cpus 1"),
+        (&["--smp", "2", "--cpus", "1", "--theory"], "--smp 1"),
+        (&["--smp", "2", "--cpus", "1", "--arch", "aarch64"], "--smp 1"),
+    ] {
         refused(&[&paths, words].concat(), 2, &[says]);
     }
 }
