@@ -37,8 +37,8 @@ impl Second {
             self.asked = Some(timer);
             return None;
         };
-        let words = (0..TIME_WORDS).filter_map(|word| read(timer.wrapping_add(word * 8)));
-        let due = { words }.find(|word| TIMES.contains(word))?;
+        let mut words = (0..TIME_WORDS).filter_map(|word| read(timer.wrapping_add(word * 8)));
+        let due = words.find(|word| TIMES.contains(word))?;
         Some((read(timer.wrapping_add_signed(at))?, due))
     }
 }

@@ -155,8 +155,6 @@ struct Seen {
     before: HashMap<(u8, u64), Section>,
     /// Of each wake-up: how long the section lasted that it fell into.
     residual: Vec<u64>,
-    /// Timer interrupts that were taken where interrupts were disabled.
-    disabled: u64,
     turns: Turns,
 }
 
@@ -241,9 +239,6 @@ impl Sparse {
         let window = (wakeups.first().map_or(0, due), wakeups.last().map_or(0, |w| w.user_ns));
         let dues: Vec<u64> = wakeups.iter().map(due).collect();
         let seen = read(log, window, &wakeups, &dues, samples.step_ns, marks, turns)?;
-        if seen.disabled > 0 {
-            return Err(LookError::Disabled(seen.disabled));
-        }
         let delayed_ns = DELAYED_NS.max(2 * samples.guest.clock_step_ns());
         // With several CPUs: late though it was its CPU's turn. A timer is set as a time from now on: a CPU that loses its turn
         // between reading the clock and that sets it so much late.
@@ -274,22 +269,9 @@ impl Sparse {
                 unexplained: 0,
             }),
         };
-        let mut sparse = Self {
-            record: PathsRecord { checks, ..PathsRecord::default() },
-            pairs: Vec::new(),
-            targets: Vec::new(),
-            waits: waits(&wakeups, samples, &dues, &seen),
-            window,
-            step_ns: samples.step_ns,
-            guest: samples.guest,
-        };
+        let mut sparse = Self::begun(checks, &seen, window, samples, symbols);
+        sparse.waits = waits(&wakeups, samples, &dues, &seen);
         sparse.record.second_kernel = wakeups.first().is_some_and(|w| w.second);
-        sparse.record.window_ns = (window.1 - window.0).cast_signed();
-        for kind in SectionKind::ALL {
-            for (cpu, all) in &seen.sections {
-                sparse.sections(kind, (*cpu, seen.several()), all, symbols);
-            }
-        }
         sparse.wakeups(&wakeups, samples, &dues, &seen, symbols);
         sparse.several(&wakeups, &seen, symbols);
         // The estimate is of timers that the thread's own CPU serves.
@@ -325,9 +307,6 @@ impl Sparse {
         let of = |w: Option<&WakeUp>| w.copied().unwrap_or_default();
         let window = (of(calls.first()).due_ns, of(calls.last()).user_ns);
         let seen = read(log, window, &[], &[], samples.step_ns, marks, turns)?;
-        if seen.disabled > 0 {
-            return Err(LookError::Disabled(seen.disabled));
-        }
         let checks = PathsChecks {
             same_bytes,
             samples: fit.samples as u64,
@@ -336,21 +315,7 @@ impl Sparse {
             delayed: 0,
             several: None,
         };
-        let window_ns = (window.1 - window.0).cast_signed();
-        let mut sparse = Self {
-            record: PathsRecord { checks, window_ns, ..PathsRecord::default() },
-            pairs: Vec::new(),
-            targets: Vec::new(),
-            waits: Vec::new(),
-            window,
-            step_ns: samples.step_ns,
-            guest: samples.guest,
-        };
-        for kind in SectionKind::ALL {
-            for (cpu, all) in &seen.sections {
-                sparse.sections(kind, (*cpu, false), all, symbols);
-            }
-        }
+        let mut sparse = Self::begun(checks, &seen, window, samples, symbols);
         for (at, latency_ns) in latest(samples.latencies_ns) {
             let Some(one) = found.all.get(at) else { continue };
             let target = Target::WakeUp(sparse.record.wakeups.len());
@@ -363,6 +328,32 @@ impl Sparse {
             });
         }
         Ok(sparse)
+    }
+
+    /// What wake-ups and hand-overs have in common: checks, window, sections.
+    fn begun(
+        checks: PathsChecks,
+        seen: &Seen,
+        window: (u64, u64),
+        samples: Samples<'_>,
+        symbols: &Symbols,
+    ) -> Self {
+        let window_ns = (window.1 - window.0).cast_signed();
+        let mut sparse = Self {
+            record: PathsRecord { checks, window_ns, ..PathsRecord::default() },
+            pairs: Vec::new(),
+            targets: Vec::new(),
+            waits: Vec::new(),
+            window,
+            step_ns: samples.step_ns,
+            guest: samples.guest,
+        };
+        for kind in SectionKind::ALL {
+            for (cpu, all) in &seen.sections {
+                sparse.sections(kind, (*cpu, seen.several()), all, symbols);
+            }
+        }
+        sparse
     }
 
     /// Those of one kind and CPU.
@@ -677,9 +668,12 @@ fn read(
             }
         });
     })?;
+    if disabled > 0 {
+        return Err(LookError::Disabled(disabled));
+    }
     let mut sections: Vec<(u8, Sections)> = sections.into_iter().collect();
     sections.sort_by_key(|(cpu, _)| *cpu != measured);
-    Ok(Seen { sections, before, residual, disabled, turns })
+    Ok(Seen { sections, before, residual, turns })
 }
 
 pub(crate) fn named(symbols: &Symbols, address: u64) -> &str {
