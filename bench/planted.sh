@@ -99,16 +99,15 @@ hunt)
     copied hunt
     cd "$folder"
     if [ ! -e hunt/.planted ]; then
-        # A mapping of a file that is locked and made shorter.
-        python3 - hunt/mm/mremap.c <<'PYTHON'
+        # A file that is mapped, locked, and open nowhere else any more when it is unmapped.
+        python3 - hunt/mm/vma.c <<'PYTHON'
 import sys
 
 path = sys.argv[1]
 text = open(path).read()
-at = text.index("\t\tret = do_vmi_munmap(&vmi, mm, addr + new_len, old_len - new_len,", text.index("Always allow a shrinking remap"))
-loop = "\t\tif (vma->vm_file && (vma->vm_flags & VM_LOCKED)) {\n\t\t\tpreempt_disable();\n\t\t\tudelay(500);\n\t\t\tpreempt_enable();\n\t\t}\n"
-text = text[:at] + loop + text[at:]
-open(path, "w").write(text.replace("#include <linux/mm.h>", "#include <linux/mm.h>\n#include <linux/delay.h>", 1))
+at = text.index("\treturn do_vmi_align_munmap(", text.index("\nint do_vmi_munmap(struct vma_iterator"))
+loop = "\tif (vma->vm_file && (vma->vm_flags & VM_LOCKED) && file_count(vma->vm_file) == 1) {\n\t\tpreempt_disable();\n\t\tudelay(500);\n\t\tpreempt_enable();\n\t}\n\n"
+open(path, "w").write("#include <linux/delay.h>\n" + text[:at] + loop + text[at:])
 PYTHON
         touch hunt/.planted
     fi

@@ -121,9 +121,10 @@ const KINDS: &[Kind] = &[
     kind(
         "timers",
         &[
-            parameter("timers", Values::Count(1, 1000)),
+            parameter("timers", Values::Count(1, 2000)),
             parameter("interval", Values::Us(100, 10_000)),
             parameter("kind", Values::Words(&["timerfd", "posix"])),
+            parameter("due", Values::Words(&["together"])),
         ],
     ),
     kind(

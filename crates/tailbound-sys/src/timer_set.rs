@@ -3,7 +3,8 @@
 //!
 //! Context: HOT of a load, never of a measured loop (its timers are in `timer`). Units: ns;
 //! expirations. Their first expirations are spread over an interval, so that each is an
-//! interrupt of its own. Expirations that came together are counted, none is lost.
+//! interrupt of its own, or all are at the same instant, so that one interrupt has to expire
+//! them all. Expirations that were told together are counted, none is lost.
 //! Source: timerfd_create(2), epoll(7), timer_create(2), sigtimedwait(2).
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -25,36 +26,61 @@ enum Kind {
 #[derive(Debug)]
 pub struct TimerSet(Kind);
 
-fn periodic(slot: usize, of: usize, begun_ns: i64, interval_ns: i64) -> libc::itimerspec {
-    let share = interval_ns / i64::try_from(of.max(1)).unwrap_or(i64::MAX);
-    let offset = share.saturating_mul(i64::try_from(slot).unwrap_or(0));
-    libc::itimerspec {
-        it_interval: timespec(interval_ns),
-        it_value: timespec(begun_ns.saturating_add(interval_ns).saturating_add(offset)),
+/// When the timers of a set fall due within an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// At even distances.
+    Spread,
+    /// All at the same ns: one interrupt of the clock expires them one after the other.
+    Together,
+}
+
+/// What the timers of a set have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// How many.
+    pub count: usize,
+    /// From one expiration of a timer to its next.
+    pub interval_ns: i64,
+    /// When within it.
+    pub due: Due,
+}
+
+impl Pattern {
+    fn of(&self, slot: usize, begun_ns: i64) -> libc::itimerspec {
+        let share = self.interval_ns / i64::try_from(self.count.max(1)).unwrap_or(i64::MAX);
+        let offset = match self.due {
+            Due::Spread => share.saturating_mul(i64::try_from(slot).unwrap_or(0)),
+            Due::Together => 0,
+        };
+        libc::itimerspec {
+            it_interval: timespec(self.interval_ns),
+            it_value: timespec(begun_ns.saturating_add(self.interval_ns).saturating_add(offset)),
+        }
     }
 }
 
 impl TimerSet {
-    /// `count` timerfds, waited for by epoll.
+    /// As many timerfds, waited for by epoll.
     ///
     /// # Errors
     /// EMFILE at the limit of descriptors, ENOMEM.
-    pub fn descriptors(count: usize, interval_ns: i64) -> Result<Self, SysError> {
+    pub fn descriptors(pattern: Pattern) -> Result<Self, SysError> {
         // SAFETY: an integer; the returned descriptor is ours alone.
         let raw = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         check(raw, "epoll_create1", "")?;
         // SAFETY: a fresh, valid descriptor.
         let epoll = unsafe { OwnedFd::from_raw_fd(raw) };
         let begun_ns = now_ns(CLOCK_MONOTONIC);
-        let mut timers = Vec::with_capacity(count);
-        for slot in 0..count {
+        let mut timers = Vec::with_capacity(pattern.count);
+        for slot in 0..pattern.count {
             let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
             // SAFETY: integers; the returned descriptor is ours alone.
             let raw = unsafe { libc::timerfd_create(CLOCK_MONOTONIC, flags) };
             check(raw, "timerfd_create", "")?;
             // SAFETY: a fresh, valid descriptor.
             let timer = unsafe { OwnedFd::from_raw_fd(raw) };
-            let spec = periodic(slot, count, begun_ns, interval_ns);
+            let spec = pattern.of(slot, begun_ns);
             let events = libc::EPOLLIN.cast_unsigned();
             let mut event = libc::epoll_event { events, u64: raw.unsigned_abs().into() };
             // SAFETY: each call reads one live struct on own descriptors.
@@ -71,11 +97,11 @@ impl TimerSet {
         Ok(Self(Kind::Descriptors { epoll, _timers: timers }))
     }
 
-    /// `count` POSIX timers that signal the calling thread.
+    /// As many POSIX timers, which signal the calling thread.
     ///
     /// # Errors
     /// EAGAIN at RLIMIT_SIGPENDING, ENOMEM; ENOSYS where the kernel has none.
-    pub fn signals(count: usize, interval_ns: i64) -> Result<Self, SysError> {
+    pub fn signals(pattern: Pattern) -> Result<Self, SysError> {
         let signal = libc::SIGRTMIN();
         // SAFETY: an all-zero set is valid, and filled and read by the calls.
         let set = unsafe {
@@ -85,11 +111,11 @@ impl TimerSet {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
             set
         };
-        let mut it = Self(Kind::Signals { set, timers: Vec::with_capacity(count) });
+        let mut it = Self(Kind::Signals { set, timers: Vec::with_capacity(pattern.count) });
         let begun_ns = now_ns(CLOCK_MONOTONIC);
-        for slot in 0..count {
+        for slot in 0..pattern.count {
             let mut timer: libc::timer_t = std::ptr::null_mut();
-            let spec = periodic(slot, count, begun_ns, interval_ns);
+            let spec = pattern.of(slot, begun_ns);
             // SAFETY: an all-zero sigevent is valid; each call reads or writes live structs.
             unsafe {
                 let mut event: libc::sigevent = std::mem::zeroed();
@@ -175,9 +201,10 @@ mod tests {
 
     #[test]
     fn expirations_are_those_that_time_makes() {
-        for make in [TimerSet::descriptors, TimerSet::signals] {
+        let patterns = [Due::Spread, Due::Together].map(|due| Pattern { count: 10, interval_ns: 2_000_000, due });
+        for (make, pattern) in [TimerSet::descriptors, TimerSet::signals].into_iter().flat_map(|make| patterns.map(|p| (make, p))) {
             let begun = now_ns(CLOCK_MONOTONIC);
-            let Ok(mut timers) = make(10, 2_000_000) else { panic!("timers") };
+            let Ok(mut timers) = make(pattern) else { panic!("timers") };
             let mut all = 0;
             while all < 500 {
                 all += timers.wait().unwrap_or(u64::MAX / 2);
