@@ -35,6 +35,8 @@ pub struct Info {
 
 /// A callback touches no registers.
 pub const NO_REGISTERS: c_int = 0;
+/// Loads.
+pub const LOADS: c_int = 1;
 /// Stores; in 7.2 loads too.
 pub const STORES: c_int = 2;
 /// From this version of the interface on instructions are copied out.

@@ -100,7 +100,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
             #[expect(clippy::cast_possible_truncation, reason = "1 to 6")]
             let place = Place { pc: address, left, what: kind as u32 };
             if here && matches!(kind, point::WAKE | point::WAKE_SECOND | point::SWITCH) && at > 0 {
-                watch.status(status::OTHER_RETURN);
+                watch.status(status::UNKNOWN_REGISTERS);
             } else if here && (1..=point::WAKE_SECOND).contains(&kind) {
                 call(watch, instruction, place, watch::on_point);
             }
@@ -114,6 +114,9 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         let place = Place { pc: address, left, what: u32::from(at > 0) };
         if let Some(on) = callback(does) {
             call(watch, instruction, place, on);
+            if does == Does::ReturnsFromInterrupt && at > 0 {
+                memory(watch, instruction, place, watch::on_frame, qemu::LOADS);
+            }
         } else if does == Does::OwnData {
             memory(watch, instruction, place, watch::on_store, qemu::STORES);
         }

@@ -67,6 +67,8 @@ pub struct Watch {
     pub state: u8,
     /// An instruction that changes the flag of interrupts to what is not known before it is over: when that is, and where.
     pub moved: Option<(u64, u64)>,
+    /// The instruction that executes returns from an interrupt, and where its frame lies is not known yet.
+    pub frame_due: bool,
     /// The thread on the CPU.
     pub thread: u64,
     /// Threads that a timer woke and that are not yet in user mode.
@@ -113,6 +115,7 @@ impl Watch {
             guest,
             state: 0,
             moved: None,
+            frame_due: false,
             thread: 0,
             open: [0; OPEN_MAX],
             opened: 0,
@@ -389,17 +392,10 @@ impl Watch {
         match does {
             x86::Does::Disables => self.becomes(self.time(after), place.pc, true, false),
             x86::Does::Enables => self.becomes(self.time(after), place.pc, false, false),
+            // In the middle of a block the stack pointer is not known: the first load tells where the frame is.
+            x86::Does::ReturnsFromInterrupt if place.what != 0 => self.frame_due = true,
             x86::Does::ReturnsFromInterrupt => {
-                if place.what != 0 {
-                    self.status(status::OTHER_RETURN);
-                    return;
-                }
-                let frame = self.read::<[u64; 3]>(self.register(x86::RSP));
-                let Some([_, segment, flags]) = frame else { return };
-                let off = flags & x86::FLAG_INTERRUPTS == 0;
-                let t = self.time(after);
-                self.leaves(t, place.pc, off, segment & 3 != 0);
-                self.write(t, kind::LEAVE, place.pc);
+                self.leaves_interrupt(place, self.register(x86::RSP));
             }
             x86::Does::ReturnsFromCall => self.leaves(self.time(after), place.pc, false, true),
             x86::Does::Halts => {
@@ -429,6 +425,21 @@ impl Watch {
             } else {
                 at += 1;
             }
+        }
+    }
+
+    /// An interrupt is returned from whose frame lies there.
+    fn leaves_interrupt(&mut self, place: Place, frame: u64) {
+        let Some([_, segment, flags]) = self.read::<[u64; 3]>(frame) else { return };
+        let t = self.time(place.left - 1);
+        self.leaves(t, place.pc, flags & x86::FLAG_INTERRUPTS == 0, segment & 3 != 0);
+        self.write(t, kind::LEAVE, place.pc);
+    }
+
+    /// A return from an interrupt loads from there: of its loads the first is the frame's.
+    pub fn loads_frame(&mut self, place: Place, address: u64) {
+        if core::mem::take(&mut self.frame_due) {
+            self.leaves_interrupt(place, address);
         }
     }
 
@@ -620,5 +631,11 @@ pub extern "C" fn on_store_arm(_cpu: c_uint, _info: u32, address: u64, with: *mu
 pub extern "C" fn on_store(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
     if let (Some(w), Some(place)) = (watch(), at(with)) {
         w.stored(place, address);
+    }
+}
+
+pub extern "C" fn on_frame(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
+    if let (Some(w), Some(place)) = (watch(), at(with)) {
+        w.loads_frame(place, address);
     }
 }

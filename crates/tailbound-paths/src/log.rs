@@ -84,8 +84,8 @@ impl<R: Read> Log<R> {
                 "the plugin's time was not QEMU's: nothing that it wrote can be relied on",
             )),
             status::NO_PLAN => Err(LogError::Refused("the plugin could not read its plan")),
-            status::OTHER_RETURN => Err(LogError::Refused(
-                "this kernel returns from interrupts, or wakes threads, in the middle of a block of instructions, where the plugin does not know the registers",
+            status::UNKNOWN_REGISTERS => Err(LogError::Refused(
+                "this kernel wakes threads, or goes on with another, in the middle of a block of instructions, where the plugin does not know the registers",
             )),
             status::UNKNOWN_GUEST => Err(LogError::Refused(
                 "where this kernel keeps its preemption count, or QEMU the processor's state, was not found",

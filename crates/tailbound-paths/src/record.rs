@@ -156,8 +156,8 @@ pub mod status {
     pub const OTHER_TIME: u64 = 5;
     /// The plan cannot be read.
     pub const NO_PLAN: u64 = 6;
-    /// The kernel returns from interrupts where the plugin cannot see how.
-    pub const OTHER_RETURN: u64 = 8;
+    /// The kernel wakes or switches threads where the plugin does not know the registers.
+    pub const UNKNOWN_REGISTERS: u64 = 8;
     /// QEMU does not count instructions, or has more processors than are watched.
     pub const NOT_COUNTED: u64 = 7;
     /// Where QEMU or the kernel keeps what is watched has not been found.

@@ -201,8 +201,15 @@ mod tests {
 
     #[test]
     fn expirations_are_those_that_time_makes() {
-        let patterns = [Due::Spread, Due::Together].map(|due| Pattern { count: 10, interval_ns: 2_000_000, due });
-        for (make, pattern) in [TimerSet::descriptors, TimerSet::signals].into_iter().flat_map(|make| patterns.map(|p| (make, p))) {
+        let patterns = [Due::Spread, Due::Together].map(|due| Pattern {
+            count: 10,
+            interval_ns: 2_000_000,
+            due,
+        });
+        for (make, pattern) in [TimerSet::descriptors, TimerSet::signals]
+            .into_iter()
+            .flat_map(|make| patterns.map(|p| (make, p)))
+        {
             let begun = now_ns(CLOCK_MONOTONIC);
             let Ok(mut timers) = make(pattern) else { panic!("timers") };
             let mut all = 0;

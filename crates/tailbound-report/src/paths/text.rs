@@ -40,7 +40,7 @@ fn advice(page: &mut Page, paths: &PathsRecord, kernel: &str) {
     let remedies = remedy::all(paths, kernel);
     if !remedies.is_empty() {
         page.heading("What to do");
-        remedies.iter().for_each(|r| page.text(r, "- ", Ink::Plain));
+        remedies.iter().for_each(|r| page.text(&format!("- {r}"), "  ", Ink::Plain));
     }
 }
 
