@@ -10,6 +10,7 @@
 mod arm;
 mod arm32;
 mod arm64;
+mod called;
 mod code;
 mod files;
 mod qemu;
@@ -32,7 +33,8 @@ use core::panic::PanicInfo;
 
 use files::{Log, Plan};
 use record::{guest, mode, plan, status};
-use watch::{WATCH, Watch};
+use called::WATCH;
+use watch::Watch;
 
 /// Files of the current folder.
 const PLAN: &core::ffi::CStr = c"paths.plan";

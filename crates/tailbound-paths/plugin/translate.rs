@@ -5,11 +5,11 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::arm;
-use crate::{arm32, arm64};
+use crate::called::{self, WATCH};
+use crate::{arm, arm32, arm64};
 use crate::qemu::{self, Block, Id, Instruction, NO_REGISTERS, OnExecution};
 use crate::record::{point, status};
-use crate::watch::{self, Guest, Place, WATCH, Watch};
+use crate::watch::{Guest, Place, Watch};
 use crate::x86::{self, Does};
 
 /// QEMU copies instructions out, instead of pointing to them.
@@ -34,12 +34,12 @@ fn bytes(of: *const Instruction) -> ([u8; BYTES], usize) {
 
 fn callback(does: Does) -> Option<OnExecution> {
     Some(match does {
-        Does::Disables => watch::on_disable,
-        Does::Enables => watch::on_enable,
-        Does::ReturnsFromInterrupt => watch::on_interrupt_return,
-        Does::ReturnsFromCall => watch::on_call_return,
-        Does::Halts => watch::on_halt,
-        Does::PopsFlags => watch::on_pop,
+        Does::Disables => called::on_disable,
+        Does::Enables => called::on_enable,
+        Does::ReturnsFromInterrupt => called::on_interrupt_return,
+        Does::ReturnsFromCall => called::on_call_return,
+        Does::Halts => called::on_halt,
+        Does::PopsFlags => called::on_pop,
         Does::OwnData | Does::ReadsCounter | Does::Nothing => return None,
     })
 }
@@ -57,13 +57,13 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
     let kernel = x86::kernel(pc);
     if watch.several {
         watch.find_executing();
-        every(watch, block, count, pc, watch::on_turn);
+        every(watch, block, count, pc, called::on_turn);
     }
     if watch.varies() {
-        every(watch, block, count, pc, watch::on_varied);
+        every(watch, block, count, pc, called::on_varied);
     }
     if watch.full() {
-        every(watch, block, count, pc, watch::on_block);
+        every(watch, block, count, pc, called::on_block);
         return;
     }
     if !kernel && !watch.several {
@@ -81,7 +81,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         let left = (count - at) as u32;
         if !kernel {
             if x86::does(code) == Does::ReadsCounter {
-                call(watch, instruction, Place { pc: address, left, what: 0 }, watch::on_read);
+                call(watch, instruction, Place { pc: address, left, what: 0 }, called::on_read);
             }
             continue;
         }
@@ -102,7 +102,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
             if here && matches!(kind, point::WAKE | point::WAKE_SECOND | point::SWITCH) && at > 0 {
                 watch.status(status::UNKNOWN_REGISTERS);
             } else if here && (1..=point::WAKE_SECOND).contains(&kind) {
-                call(watch, instruction, place, watch::on_point);
+                call(watch, instruction, place, called::on_point);
             }
         }
         if watch.is_arm() {
@@ -115,10 +115,10 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         if let Some(on) = callback(does) {
             call(watch, instruction, place, on);
             if does == Does::ReturnsFromInterrupt && at > 0 {
-                memory(watch, instruction, place, watch::on_frame, qemu::LOADS);
+                memory(watch, instruction, place, called::on_frame, qemu::LOADS);
             }
         } else if does == Does::OwnData {
-            memory(watch, instruction, place, watch::on_store, qemu::STORES);
+            memory(watch, instruction, place, called::on_store, qemu::STORES);
         }
     }
 }
@@ -127,7 +127,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
 fn behind(watch: &mut Watch, first: *mut Instruction, place: Place) {
     let before = watch.read::<[u8; 1]>(place.pc.wrapping_sub(1));
     if before.is_some_and(|code| x86::does(&code) == Does::PopsFlags) {
-        call(watch, first, place, watch::on_popped);
+        call(watch, first, place, called::on_popped);
     }
 }
 
@@ -143,12 +143,12 @@ fn memory(watch: &mut Watch, at: *mut Instruction, place: Place, on: qemu::OnMem
 
 fn of_arm(watch: &mut Watch, at: *mut Instruction, place: Place, does: arm::Does) {
     match does {
-        arm::Does::Disables => call(watch, at, place, watch::on_disable_arm),
-        arm::Does::Enables => call(watch, at, place, watch::on_enable_arm),
-        arm::Does::Moves => call(watch, at, place, watch::on_move_arm),
-        arm::Does::Returns => call(watch, at, place, watch::on_return_arm),
-        arm::Does::Halts => call(watch, at, place, watch::on_halt_arm),
-        arm::Does::OwnData => memory(watch, at, place, watch::on_store_arm, qemu::STORES),
+        arm::Does::Disables => call(watch, at, place, called::on_disable_arm),
+        arm::Does::Enables => call(watch, at, place, called::on_enable_arm),
+        arm::Does::Moves => call(watch, at, place, called::on_move_arm),
+        arm::Does::Returns => call(watch, at, place, called::on_return_arm),
+        arm::Does::Halts => call(watch, at, place, called::on_halt_arm),
+        arm::Does::OwnData => memory(watch, at, place, called::on_store_arm, qemu::STORES),
         arm::Does::Nothing => {}
     }
 }
@@ -157,9 +157,9 @@ fn of_arm(watch: &mut Watch, at: *mut Instruction, place: Place, does: arm::Does
 fn behind_arm(watch: &mut Watch, first: *mut Instruction, place: Place) {
     let Some(before) = watch.read::<[u8; 4]>(place.pc.wrapping_sub(4)) else { return };
     match does_arm(watch, &before) {
-        arm::Does::Moves => call(watch, first, place, watch::on_moved_arm),
-        arm::Does::Halts => call(watch, first, place, watch::on_waited_arm),
-        arm::Does::Enables => call(watch, first, place, watch::on_enabled_arm),
+        arm::Does::Moves => call(watch, first, place, called::on_moved_arm),
+        arm::Does::Halts => call(watch, first, place, called::on_waited_arm),
+        arm::Does::Enables => call(watch, first, place, called::on_enabled_arm),
         _ => {}
     }
 }

@@ -7,7 +7,7 @@
 //! is the same with and without. A callback before instruction k of a block of n knows the time: QEMU takes
 //! all n off its counter when the block begins.
 
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::c_int;
 use core::ptr::null_mut;
 
 use crate::code::Inside;
@@ -19,7 +19,7 @@ use crate::turns::{Away, Own};
 use crate::variation;
 use crate::vary::Vary;
 use crate::watch_arm::Arm;
-use crate::{arm, arm32, arm64, x86};
+use crate::{arm32, arm64, x86};
 
 /// Wake-ups under way at a time.
 const OPEN_MAX: usize = 64;
@@ -574,68 +574,5 @@ impl Watch {
         let here = if x86::kernel(place.pc) { record::block::KERNEL } else { 0 };
         let value = stack << 32 | place.pc & u64::from(u32::MAX);
         self.log.write(record::head(t, here | self.mark, kind::BLOCK), value);
-    }
-}
-
-/// The only one: a plugin has no other place for it than a static.
-pub static mut WATCH: Option<Watch> = None;
-
-/// It, once it is there. Callbacks come from one thread, one after the other.
-fn watch() -> Option<&'static mut Watch> {
-    // SAFETY: only the one thread of the virtual CPUs comes here, and no callback calls another.
-    unsafe { (*(&raw mut WATCH)).as_mut() }
-}
-
-fn at(with: *mut c_void) -> Option<Place> {
-    // SAFETY: what was registered: null, or a place of the pool.
-    unsafe { with.cast::<Place>().as_ref() }.copied()
-}
-
-macro_rules! callback {
-    ($name:ident, |$watch:ident, $place:ident| $body:expr) => {
-        pub extern "C" fn $name(_cpu: c_uint, with: *mut c_void) {
-            if let (Some($watch), Some($place)) = (watch(), at(with)) {
-                $body;
-            }
-        }
-    };
-}
-
-callback!(on_disable, |w, place| w.changes(place, x86::Does::Disables));
-callback!(on_enable, |w, place| w.changes(place, x86::Does::Enables));
-callback!(on_interrupt_return, |w, place| w.changes(place, x86::Does::ReturnsFromInterrupt));
-callback!(on_call_return, |w, place| w.changes(place, x86::Does::ReturnsFromCall));
-callback!(on_pop, |w, place| w.changes(place, x86::Does::PopsFlags));
-callback!(on_popped, |w, place| w.popped(place));
-callback!(on_halt, |w, place| w.changes(place, x86::Does::Halts));
-callback!(on_disable_arm, |w, place| w.changes_arm(place, arm::Does::Disables));
-callback!(on_enable_arm, |w, place| w.changes_arm(place, arm::Does::Enables));
-callback!(on_move_arm, |w, place| w.changes_arm(place, arm::Does::Moves));
-callback!(on_return_arm, |w, place| w.changes_arm(place, arm::Does::Returns));
-callback!(on_halt_arm, |w, place| w.changes_arm(place, arm::Does::Halts));
-callback!(on_moved_arm, |w, place| w.changed_arm(place, arm::Does::Moves));
-callback!(on_waited_arm, |w, place| w.changed_arm(place, arm::Does::Halts));
-callback!(on_enabled_arm, |w, place| w.changed_arm(place, arm::Does::Enables));
-callback!(on_point, |w, place| w.point(place));
-callback!(on_block, |w, place| w.block(place));
-callback!(on_varied, |w, place| w.vary(place));
-callback!(on_read, |w, place| w.reads(place));
-callback!(on_turn, |w, place| w.turn(place));
-
-pub extern "C" fn on_store_arm(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
-    if let (Some(w), Some(place)) = (watch(), at(with)) {
-        w.stored_arm(place, address);
-    }
-}
-
-pub extern "C" fn on_store(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
-    if let (Some(w), Some(place)) = (watch(), at(with)) {
-        w.stored(place, address);
-    }
-}
-
-pub extern "C" fn on_frame(_cpu: c_uint, _info: u32, address: u64, with: *mut c_void) {
-    if let (Some(w), Some(place)) = (watch(), at(with)) {
-        w.loads_frame(place, address);
     }
 }

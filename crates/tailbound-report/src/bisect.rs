@@ -199,10 +199,10 @@ pub fn text(b: &Bisected, style: Style) -> String {
     let lines = crate::blame::hanging(&steps(b), page.width());
     page.raw(lines, Ink::Plain);
     page.text(&limit(b), "  ", Ink::Plain);
-    b.notes.iter().for_each(|n| page.text(n, "- ", Ink::Plain));
+    b.notes.iter().for_each(|n| page.text(&format!("- {n}"), "  ", Ink::Plain));
     for m in b.steps.iter().filter(|m| m.note.is_some()) {
         let note = m.note.as_deref().unwrap_or_default();
-        page.text(&format!("{}: {note}", m.title), "- ", Ink::Dim);
+        page.text(&format!("- {}: {note}", m.title), "  ", Ink::Dim);
     }
     if !b.grown.is_empty() {
         page.heading("Sections of the kernel that are longer with it");
