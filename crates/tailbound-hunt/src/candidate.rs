@@ -27,6 +27,14 @@ impl Candidate {
         if all.is_empty() { "none".to_owned() } else { all.join(",") }
     }
 
+    /// Names of its loads, in their own order.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.loads.iter().map(|l| l.name.as_str()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// What it is where a seed means nothing.
     #[must_use]
     pub fn without_seed(&self) -> String {
@@ -103,6 +111,8 @@ impl Outcome {
 pub enum Origin {
     /// A single built-in load, or none.
     Base,
+    /// A single load with its options at their ends.
+    Corner,
     /// Drawn from everything that there is.
     Drawn,
     /// A change of an earlier one, by its number.

@@ -4,7 +4,7 @@
 //! Context: COLD. Candidates come in generations of a fixed size: each is made when all results of the one before
 //! are known, so that neither the number of cores nor the order in which guests end matters. Parents are the
 //! latest, those with the longest sections, and those that showed sections which no earlier one had: a path that
-//! was never seen may be the way to a late one without being late itself.
+//! was never seen may be the way to a late one without being late itself. Of one set of loads there are few parents.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -19,6 +19,8 @@ pub const GENERATION: usize = 16;
 const LATEST: usize = 12;
 const LONGEST: usize = 6;
 const NEW: usize = 24;
+/// Most parents of one set of loads: the twelve latest would soon be one and the same with another interval.
+const ALIKE: usize = 3;
 /// Of a hundred choices of a parent, those that fall on the latest whatever else there is.
 const FIRST: u64 = 30;
 /// Of a hundred candidates: drawn, and crossed.
@@ -89,6 +91,10 @@ impl Search {
         self.pairs.len()
     }
 
+    fn entry(&self, nr: u64) -> Option<&Entry> {
+        nth(&self.entries, nr)
+    }
+
     /// The latest of all; the first of several.
     #[must_use]
     pub fn worst(&self) -> Option<&Entry> {
@@ -109,6 +115,13 @@ impl Search {
             let of = |candidate| Proposal { origin: Origin::Base, candidate };
             return base.into_iter().map(of).collect();
         }
+        let base = self.entries.iter().filter(|e| e.origin == Origin::Base).count();
+        if self.entries.len() == base && !self.blind {
+            let mut corners = vary::corners(&self.space, &mut self.random);
+            corners.retain(|c| self.tried.insert(c.key()));
+            let of = |candidate| Proposal { origin: Origin::Corner, candidate };
+            return corners.into_iter().map(of).collect();
+        }
         let parents = self.parents();
         (0..GENERATION).map(|_| self.propose(&parents)).collect()
     }
@@ -126,9 +139,8 @@ impl Search {
 
     fn one(&mut self, parents: &[u64]) -> Proposal {
         let random = &mut self.random;
-        let find = |nr: &u64| {
-            self.entries.get(usize::try_from(*nr).unwrap_or(usize::MAX)).map(|e| &e.candidate)
-        };
+        let entries = &self.entries;
+        let find = |nr: &u64| nth(entries, *nr).map(|e| &e.candidate);
         // What stands first is chosen more often, and the latest most of all.
         let mut parent = || {
             let one = random.below(parents.len());
@@ -163,7 +175,15 @@ impl Search {
                 .filter(|(value, _)| *value > 0)
                 .collect();
             all.sort_by_key(|(value, nr)| (std::cmp::Reverse(*value), *nr));
-            all.into_iter().take(most).map(|(_, nr)| nr).collect::<Vec<u64>>()
+            let mut alike: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+            let mut first_of_its_kind = |nr: &u64| {
+                let of = self.entry(*nr).map(|e| e.candidate.names()).unwrap_or_default();
+                let n = alike.entry(of).or_default();
+                *n += 1;
+                *n <= ALIKE
+            };
+            let all = all.into_iter().map(|(_, nr)| nr);
+            all.filter(|nr| first_of_its_kind(nr)).take(most).collect::<Vec<u64>>()
         };
         let latest = by(|f| f.latest_ns, LATEST);
         let longest = by(Figures::longest_ns, LONGEST);
@@ -213,10 +233,7 @@ impl Search {
     pub fn latest_by_loads(&self) -> Vec<&Entry> {
         let mut by: BTreeMap<Vec<&str>, &Entry> = BTreeMap::new();
         for entry in self.entries.iter().filter(|e| e.latest_ns().is_some()) {
-            let mut names: Vec<&str> =
-                entry.candidate.loads.iter().map(|l| l.name.as_str()).collect();
-            names.sort_unstable();
-            let place = by.entry(names).or_insert(entry);
+            let place = by.entry(entry.candidate.names()).or_insert(entry);
             if entry.latest_ns() > place.latest_ns() {
                 *place = entry;
             }
@@ -225,6 +242,10 @@ impl Search {
         all.sort_by_key(|e| (std::cmp::Reverse(e.latest_ns()), e.nr));
         all
     }
+}
+
+fn nth(entries: &[Entry], nr: u64) -> Option<&Entry> {
+    entries.get(usize::try_from(nr).unwrap_or(usize::MAX))
 }
 
 fn latest<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<&'a Entry> {
@@ -280,7 +301,7 @@ pub fn hunt(
         let end = evaluator.evaluate(&batch, &mut |outcome| {
             if let Some(proposal) = left.next() {
                 let nr = search.tell(proposal, outcome).nr;
-                let entry = search.entries.get(usize::try_from(nr).unwrap_or(usize::MAX)).cloned();
+                let entry = search.entry(nr).cloned();
                 entry.iter().for_each(|entry| keep(search, entry));
             }
         });

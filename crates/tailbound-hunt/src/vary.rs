@@ -14,6 +14,14 @@ use crate::space::{Kind, Parameter, Space, Values};
 
 /// Percent of an option's chances to be given at all in a load that is drawn.
 const GIVEN: u64 = 40;
+/// The same in a corner.
+const AT_CORNERS: u64 = 85;
+/// Corners of a load.
+const CORNERS: usize = 2;
+/// Percent of a number's chances to be the upper end.
+const MOST: u64 = 20;
+/// The same in a corner.
+const MOST_AT_CORNERS: u64 = 75;
 
 /// Single built-in loads as they come, and none at all.
 pub(crate) fn base(space: &Space) -> Vec<Candidate> {
@@ -30,6 +38,24 @@ pub(crate) fn base(space: &Space) -> Vec<Candidate> {
 pub(crate) fn plain(kind: &Kind) -> Spec {
     let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     Spec { name: kind.name.to_owned(), options: kind.fixed.iter().map(own).collect() }
+}
+
+/// Single loads, each of whose options is at an end of what it can be, mostly the upper one: two options that
+/// make a load late only together are seldom drawn together.
+pub(crate) fn corners(space: &Space, random: &mut Random) -> Vec<Candidate> {
+    let mut all = Vec::new();
+    for kind in space.kinds.iter().filter(|k| !k.parameters.is_empty()) {
+        for _ in 0..CORNERS {
+            let mut load = plain(kind);
+            for parameter in kind.parameters {
+                if random.happens(AT_CORNERS) {
+                    load.options.push((parameter.name.to_owned(), end(parameter.values, random)));
+                }
+            }
+            all.push(Candidate { loads: vec![load], interval_ns: space.base_interval_ns, seed: 1 });
+        }
+    }
+    all
 }
 
 /// Anything.
@@ -147,9 +173,20 @@ fn value(values: Values, random: &mut Random) -> String {
     match values {
         Values::Words(words) => random.pick(words).map_or_else(String::new, |w| (*w).to_owned()),
         Values::Count(least, most) | Values::Kib(least, most) | Values::Us(least, most) => {
-            written(values, random.scaled(least, most))
+            let n = if random.happens(MOST) { most } else { random.scaled(least, most) };
+            written(values, n)
         }
         Values::Calls(most) => sequence::draw(most, random).to_string(),
+    }
+}
+
+/// One of the two ends of a number; of anything else, any value.
+fn end(values: Values, random: &mut Random) -> String {
+    match values {
+        Values::Count(least, most) | Values::Kib(least, most) | Values::Us(least, most) => {
+            written(values, if random.happens(MOST_AT_CORNERS) { most } else { least })
+        }
+        Values::Words(_) | Values::Calls(_) => value(values, random),
     }
 }
 
