@@ -4,7 +4,7 @@
 //! Context: SETUP. Pure: bytes in.
 //! Exceptions are taken with interrupts disabled, at the vectors, in a mode of their own, which the kernel's code there leaves by
 //! an instruction that returns (to the kernel's own mode); kernels change the flag by cpsid, cpsie, a move to cpsr, and
-//! such returns. They keep the preemption count and the thread's flags side by side in the thread's own structure; those
+//! such returns. They keep the preemption count and the thread's flags in the thread's own structure; those
 //! are changed by strex. Addresses of the kernel are told with their upper half set, as on machines of 64 bits.
 //! Source: Arm ARM (DDI 0406), A8.8, B1.8, B9.3; Linux arch/arm/kernel/{entry-header,entry-armv}.S,
 //! arch/arm/include/asm/{irqflags,thread_info}.h.
@@ -16,9 +16,8 @@ pub(crate) const R0: usize = 0;
 pub(crate) const R2: usize = 2 * 4;
 pub(crate) const SP: usize = 13 * 4;
 
-/// In a thread: its flags, the one that says that it is to be rescheduled, and the preemption count.
+/// In the flags that a thread's own structure begins with: it is to be rescheduled.
 pub(crate) const NEED: u32 = 1 << 1;
-pub(crate) const COUNT: u64 = 4;
 
 /// Mode of a saved state: these bits, and what they are.
 pub(crate) const MODE: u64 = 0x1f;
@@ -52,8 +51,8 @@ pub(crate) const fn of_interrupts(vector: u64) -> bool {
     vector & 0x1f == 0x18
 }
 
-/// Of an instruction's bytes.
-pub(crate) fn does(code: &[u8]) -> Does {
+/// Of an instruction's bytes, where the preemption count lies that many bytes into a thread's own structure.
+pub(crate) fn does(code: &[u8], count_at: u64) -> Does {
     let Some(code) = code.first_chunk::<4>() else { return Does::Nothing };
     let code = u32::from_le_bytes(*code);
     match code {
@@ -66,8 +65,9 @@ pub(crate) fn does(code: &[u8]) -> Does {
         _ if code & 0xffff_fe3f == 0xf108_0000 && code & 0x80 != 0 => Does::Enables,
         // msr cpsr with its low byte, from a register or not.
         _ if code & 0x0ff1_fff0 == 0x0121_f000 || code & 0x0ff1_f000 == 0x0321_f000 => Does::Moves,
-        // str r, [r, #4]; strex
-        _ if code & 0x0ff0_0fff == 0x0580_0004 || code & 0x0ff0_0ff0 == 0x0180_0f90 => {
+        // strex; str r, [r, #count]
+        _ if code & 0x0ff0_0ff0 == 0x0180_0f90 => Does::OwnData,
+        _ if code & 0x0ff0_0000 == 0x0580_0000 && u64::from(code & 0xfff) == count_at => {
             Does::OwnData
         }
         _ => Does::Nothing,
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn instructions_are_told_apart() {
-        let of = |code: u32| does(&code.to_le_bytes());
+        let of = |code: u32| does(&code.to_le_bytes(), 4);
         // cpsid i; cpsie i; cpsid f
         assert_eq!(of(0xf10c_0080), Does::Disables);
         assert_eq!(of(0xf108_0080), Does::Enables);
@@ -99,6 +99,7 @@ mod tests {
         assert_eq!(of(0xe582_3004), Does::OwnData);
         assert_eq!(of(0xe181_0f92), Does::OwnData);
         assert_eq!(of(0xe582_3008), Does::Nothing);
+        assert_eq!(does(&0xe582_3008_u32.to_le_bytes(), 8), Does::OwnData);
         assert_eq!(of(0xe320_f003), Does::Halts);
         assert_eq!(of(0xe320_f000), Does::Nothing);
     }

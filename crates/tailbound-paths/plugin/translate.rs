@@ -132,7 +132,10 @@ fn behind(watch: &mut Watch, first: *mut Instruction, place: Place) {
 }
 
 fn does_arm(watch: &Watch, code: &[u8]) -> arm::Does {
-    if watch.guest == Guest::Arm32 { arm32::does(code) } else { arm64::does(code) }
+    match watch.guest {
+        Guest::Arm32 => arm32::does(code, watch.arm.count_at()),
+        Guest::Arm64 | Guest::X86_64 => arm64::does(code),
+    }
 }
 
 fn memory(watch: &mut Watch, at: *mut Instruction, place: Place, on: qemu::OnMemory, which: c_int) {

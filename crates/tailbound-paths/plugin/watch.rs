@@ -97,6 +97,11 @@ impl Watch {
             guest::ARM32 => Guest::Arm32,
             _ => Guest::X86_64,
         };
+        // Those of 64 bits are in the plan for x86-64 alone, and the count of 64-bit ARM is found.
+        let arm = match guest {
+            Guest::Arm32 => Arm::new(true, plan.word(plan::COUNT), plan.word(plan::CURRENT)),
+            Guest::Arm64 | Guest::X86_64 => Arm::new(false, 0, 0),
+        };
         Self {
             functions,
             inside,
@@ -111,7 +116,7 @@ impl Watch {
             several: cpus > 1,
             executing: core::ptr::null(),
             halted: true,
-            arm: Arm::new(guest == Guest::Arm32),
+            arm,
             guest,
             state: 0,
             moved: None,
@@ -220,8 +225,25 @@ impl Watch {
         }
     }
 
+    /// Of a function that begins, where it is a pointer.
+    fn first_argument(&self) -> u64 {
+        self.argument(match self.guest {
+            Guest::X86_64 => x86::RDI,
+            Guest::Arm64 => arm64::X0,
+            Guest::Arm32 => arm32::R0,
+        })
+    }
+
+    /// A thread is on the CPU: it may be one that a second kernel woke.
+    pub fn switched_second(&mut self, thread: u64) {
+        let bytes = if self.guest == Guest::Arm32 { 4 } else { 8 };
+        let mut second = self.second;
+        second.switched(thread, bytes, |at| self.pointer(at));
+        self.second = second;
+    }
+
     /// A pointer of the kernel in its memory.
-    fn pointer(&self, at: u64) -> Option<u64> {
+    pub fn pointer(&self, at: u64) -> Option<u64> {
         match self.guest {
             Guest::Arm32 => self.read::<u32>(at).map(|low| self.lifted(u64::from(low))),
             Guest::Arm64 | Guest::X86_64 => self.read::<u64>(at),
@@ -472,9 +494,7 @@ impl Watch {
             let current = self.current();
             if current != self.thread {
                 self.thread = current;
-                let mut second = self.second;
-                second.switched(current, |at| self.read::<u64>(at));
-                self.second = second;
+                self.switched_second(current);
                 let t = self.time(place.left - 1);
                 self.write(t, kind::SWITCH, current);
                 if t >= self.log_from {
@@ -508,11 +528,7 @@ impl Watch {
                 self.becomes(t, place.pc, off, false);
             }
             point::WAKE => {
-                let timer = self.argument(match self.guest {
-                    Guest::X86_64 => x86::RDI,
-                    Guest::Arm64 => arm64::X0,
-                    Guest::Arm32 => arm32::R0,
-                });
+                let timer = self.first_argument();
                 let due = self.read::<u64>(timer.wrapping_add(self.plan.word(plan::TIMER_DUE)));
                 let thread =
                     self.pointer(timer.wrapping_add(self.plan.word(plan::TIMER_THREAD)));
@@ -520,8 +536,9 @@ impl Watch {
                 self.wakes(t, thread, due);
             }
             point::WAKE_SECOND => {
-                let (timer, mut second) = (self.argument(x86::RDI), self.second);
-                let woken = second.woken(timer, |at| self.read::<u64>(at));
+                let mut second = self.second;
+                let timer = self.first_argument();
+                let woken = second.woken(timer, |at| self.read::<u64>(at), |at| self.pointer(at));
                 self.second = second;
                 if let Some((thread, due)) = woken {
                     self.wakes(t, thread, due);

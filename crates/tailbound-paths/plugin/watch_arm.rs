@@ -56,8 +56,12 @@ pub struct Arm {
     enabled: u64,
     /// When a wfi that has just been executed was over, if it did not halt.
     waited: Option<u64>,
-    /// From a thread to its count, once it is known.
+    /// From a thread's own structure to its count, once it is known.
     count_at: u64,
+    /// From there to the thread; 0: the structure is the thread's beginning.
+    thread_at: u64,
+    /// That structure of the thread on the CPU.
+    structure: u64,
     /// By the thread's address: where it is in our memory.
     threads: [(u64, *const u8); THREADS],
     thread: *const u8,
@@ -67,13 +71,16 @@ pub struct Arm {
 }
 
 impl Arm {
-    pub const fn new(is_32: bool) -> Self {
+    /// `count_at` is of 32 bits alone, and so is `thread_at`.
+    pub const fn new(is_32: bool, count_at: u64, thread_at: u64) -> Self {
         Self {
             flags: Search::new(),
             saved: Search::new(),
             enabled: 0,
             waited: None,
-            count_at: if is_32 { arm32::COUNT } else { 0 },
+            count_at,
+            thread_at,
+            structure: 0,
             threads: [(0, null()); THREADS],
             thread: null(),
             whole: false,
@@ -81,10 +88,15 @@ impl Arm {
         }
     }
 
-    /// A word of 32 bits of the thread.
+    /// A store whose address is in a register and this many bytes may be into the count of a 32-bit thread.
+    pub const fn count_at(&self) -> u64 {
+        self.count_at
+    }
+
+    /// A word of 32 bits of the thread's own structure.
     #[inline]
     fn own(&self, at: u64) -> u32 {
-        // SAFETY: the guest's memory, mapped as long as it lives; a thread begins at a multiple of 64 bytes.
+        // SAFETY: the guest's memory, mapped as long as it lives; the structure begins at a multiple of 64 bytes.
         unsafe { self.thread.add(at as usize).cast::<u32>().read_volatile() }
     }
 
@@ -270,20 +282,29 @@ impl Watch {
         if !self.has_cpu() {
             return;
         }
-        let thread = self.argument(if self.arm.is_32 { arm32::R2 } else { arm64::X1 });
-        let known = self.arm.threads.iter().find(|(of, _)| *of == thread);
+        let structure = self.argument(if self.arm.is_32 { arm32::R2 } else { arm64::X1 });
+        let thread = match self.arm.thread_at {
+            0 => structure,
+            at => self.pointer(structure.wrapping_add(at)).unwrap_or(0),
+        };
+        if self.arm.thread_at != 0 && !crate::x86::kernel(thread) {
+            return self.status(status::UNKNOWN_CODE);
+        }
+        let known = self.arm.threads.iter().find(|(of, _)| *of == structure);
         let here = match known {
             Some((_, here)) => *here,
             None => {
-                let Some(here) = self.host(thread) else { return };
-                let at = (thread >> 6) as usize % THREADS;
+                let Some(here) = self.host(structure) else { return };
+                // Below a stack it begins at a multiple of 8192.
+                let at = (structure >> 6 ^ structure >> 13) as usize % THREADS;
                 if let Some(place) = self.arm.threads.get_mut(at) {
-                    *place = (thread, here);
+                    *place = (structure, here);
                 }
                 here
             }
         };
-        (self.thread, self.arm.thread) = (thread, here);
+        (self.thread, self.arm.structure, self.arm.thread) = (thread, structure, here);
+        self.switched_second(thread);
         let t = self.time(place.left);
         self.write(t, kind::SWITCH, thread);
         let off = self.state & state::INTERRUPTS_OFF != 0;
@@ -293,7 +314,7 @@ impl Watch {
     /// Behind a store that may be into the thread's structure.
     pub fn stored_arm(&mut self, place: Place, address: u64) {
         let address = if self.guest == Guest::Arm32 { arm32::lifted(address) } else { address };
-        let into = address.wrapping_sub(self.thread);
+        let into = address.wrapping_sub(self.arm.structure);
         if self.thread == 0 || into > OWN_BYTES {
             return;
         }

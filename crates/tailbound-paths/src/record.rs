@@ -100,9 +100,9 @@ pub mod plan {
     pub const MODE: usize = 1;
     /// Where the offset of the CPU's data is; 0: there is none.
     pub const OFFSET_AT: usize = 2;
-    /// Address of the preemption count, without the offset.
+    /// Address of the preemption count, without the offset; on 32-bit ARM from a thread's own structure.
     pub const COUNT: usize = 3;
-    /// Address of the current thread, without the offset.
+    /// Address of the current thread, without the offset; on 32-bit ARM from there, 0: it is the thread's beginning.
     pub const CURRENT: usize = 4;
     /// Bytes from a timer to its time.
     pub const TIMER_DUE: usize = 5;

@@ -11,22 +11,25 @@
 //! Not here: gravity, which lets Cobalt's timers fire early by a calibrated time; set it to 0
 //! (`/proc/xenomai/clock/coreclk`) or latency is hidden.
 //! Source: Xenomai 3 `include/cobalt/uapi` (syscall.h, features.h, sched.h), revisions 17
-//! (3.1) to 20 (3.3): numbers and layouts used here are the same in all of them.
+//! (3.1) to 20 (3.3): numbers and layouts used here are the same in all of them. 32-bit ARM: on
+//! Dovetail (3.2 on), where the marker is in the number as elsewhere.
 
 use std::path::Path;
 
 use libc::clockid_t;
 use tailbound_rt::{Port, Wake};
 
-use crate::clock::{now_ns, timespec};
+use crate::clock::now_ns;
 use crate::error::SysError;
 
 /// Marks a system call as meant for the second kernel.
 const MARK: libc::c_long = 0x1000_0000;
 const BIND: libc::c_long = MARK;
 const THREAD_CREATE: libc::c_long = MARK | 1;
-const CLOCK_GETTIME: libc::c_long = MARK | 23;
-const CLOCK_NANOSLEEP: libc::c_long = MARK | 25;
+/// Calls with times of 64 bits: those that 64-bit kernels have always had, or those that 32-bit ones have since 3.2.
+const CLOCK_GETTIME: libc::c_long = MARK | if cfg!(target_pointer_width = "64") { 23 } else { 103 };
+const CLOCK_NANOSLEEP: libc::c_long =
+    MARK | if cfg!(target_pointer_width = "64") { 25 } else { 105 };
 /// Revisions of the interface whose calls above are known to be laid out as here.
 const REVISIONS: std::ops::RangeInclusive<u32> = 17..=20;
 /// Asked for first; the core names its own when that is another.
@@ -43,6 +46,15 @@ struct Parameters {
     _reserved: i32,
     _of_other_classes: [u64; 8],
 }
+
+/// A time as both calls have it, on every architecture.
+#[repr(C)]
+struct Time {
+    seconds: i64,
+    ns: i64,
+}
+
+const SECOND_NS: i64 = 1_000_000_000;
 
 /// Sleeps in Cobalt until an absolute time, over and over.
 #[derive(Debug)]
@@ -62,10 +74,6 @@ impl Cobalt {
     pub fn new(clock: clockid_t) -> Result<Self, SysError> {
         if !Path::new("/proc/xenomai").is_dir() {
             let what = "no Cobalt core: /proc/xenomai is missing";
-            return Err(SysError::code("means cobalt", what, libc::ENOSYS));
-        }
-        if !cfg!(target_pointer_width = "64") {
-            let what = "written for 64-bit kernels only";
             return Err(SysError::code("means cobalt", what, libc::ENOSYS));
         }
         if clock != libc::CLOCK_MONOTONIC && clock != libc::CLOCK_REALTIME {
@@ -129,9 +137,10 @@ fn attach(priority: i32) -> Result<(), SysError> {
 impl Port for Cobalt {
     #[inline]
     fn sleep_until(&mut self, due_ns: i64) -> Wake {
-        let t = timespec(due_ns);
-        let none = std::ptr::null_mut::<libc::timespec>();
-        // SAFETY: the core reads one live timespec; no remainder is asked for.
+        let due_ns = due_ns.max(0);
+        let t = Time { seconds: due_ns / SECOND_NS, ns: due_ns % SECOND_NS };
+        let none = std::ptr::null_mut::<Time>();
+        // SAFETY: the core reads one live time; no remainder is asked for.
         let result = unsafe {
             libc::syscall(
                 CLOCK_NANOSLEEP,
@@ -145,18 +154,15 @@ impl Port for Cobalt {
     }
 
     #[inline]
-    #[expect(
-        clippy::unnecessary_cast,
-        reason = "time_t and c_long are 32 bits wide on some targets"
-    )]
     fn now_ns(&mut self) -> i64 {
         if self.vdso {
             return now_ns(self.clock);
         }
-        let mut t = timespec(0);
-        // SAFETY: the core writes one live timespec.
-        unsafe { libc::syscall(CLOCK_GETTIME, libc::c_long::from(self.clock), &raw mut t) };
-        (t.tv_sec as i64).wrapping_mul(1_000_000_000).wrapping_add(t.tv_nsec as i64)
+        let mut t = Time { seconds: 0, ns: 0 };
+        let clock = libc::c_long::from(self.clock);
+        // SAFETY: the core writes one live time.
+        unsafe { libc::syscall(CLOCK_GETTIME, clock, &raw mut t) };
+        t.seconds.wrapping_mul(SECOND_NS).wrapping_add(t.ns)
     }
 }
 

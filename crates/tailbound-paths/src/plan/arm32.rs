@@ -2,9 +2,11 @@
 //! The plan of a 32-bit ARM kernel: its vectors, which lie where all such kernels have them.
 //!
 //! Context: SETUP.
-//! Threads keep their own structure at their beginning since 5.16, and the kernel has a function then that it had not before; kernels
-//! before are refused. (What else tells is data, which Debian's 32-bit kernels do not name.)
-//! Source: Arm ARM (DDI 0406), B1.8; Linux arch/arm/kernel/{entry-armv.S,process.c}, arch/arm/include/asm/memory.h.
+//! A thread's own structure, with its flags and its preemption count, is its beginning since 5.16, and the kernel has a function
+//! then that it had not before. Before, the structure is below the stack and has a pointer to the thread. Dovetail has a word
+//! of its own in it. (What else tells is data, which Debian's 32-bit kernels do not name.)
+//! Source: Arm ARM (DDI 0406), B1.8; Linux arch/arm/kernel/{entry-armv.S,process.c}, arch/arm/include/asm/{memory,thread_info}.h;
+//! Dovetail's kernel/irq/pipeline.c.
 
 use std::fmt::Write as _;
 
@@ -44,13 +46,16 @@ pub(super) fn is_interrupt(vector: u64) -> bool {
 }
 
 pub(super) fn own(symbols: &Symbols<'_>) -> Result<Own, PlanError> {
-    symbols.needed("put_task_stack")?;
+    let own_word = if symbols.named("inband_irq_enable").is_some() { 4 } else { 0 };
+    let count = 4 + own_word;
+    // Behind the count and the limit of addresses.
+    let current = if symbols.named("put_task_stack").is_some() { 0 } else { count + 8 };
     let points = vec![
         (VECTORS, VECTORS + VECTORS_BYTES, point::ENTER),
         one(symbols.needed("__switch_to")?, point::SWITCH),
     ];
     let entries = vec![VECTORS + OF_INTERRUPTS];
-    Ok(Own { entries, offset_at: 0, count: 0, current: 0, points })
+    Ok(Own { entries, offset_at: 0, count, current, points })
 }
 
 #[cfg(test)]
@@ -85,8 +90,16 @@ c0106000 T put_task_stack
     }
 
     #[test]
-    fn a_kernel_that_keeps_the_structure_below_the_stack_is_refused() {
-        let text = Guest::Arm32.told(SYMBOLS.replace("put_task_stack", "other"));
-        assert_eq!(Plan::of(&text, Guest::Arm32), Err(PlanError::Lacking("put_task_stack")));
+    fn where_the_structure_of_a_thread_is_and_what_is_in_it() {
+        let of = |symbols: &str| {
+            let plan = Plan::of(&Guest::Arm32.told(symbols.to_owned()), Guest::Arm32).unwrap();
+            (plan.count, plan.current)
+        };
+        let below = SYMBOLS.replace("put_task_stack", "other");
+        let dovetail = "c0107000 T inband_irq_enable\n";
+        assert_eq!(of(SYMBOLS), (4, 0));
+        assert_eq!(of(&below), (4, 12));
+        assert_eq!(of(&format!("{SYMBOLS}{dovetail}")), (8, 0));
+        assert_eq!(of(&format!("{below}{dovetail}")), (8, 16));
     }
 }

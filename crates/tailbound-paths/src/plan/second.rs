@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A dual kernel: what its second kernel below Linux calls when a timer wakes a thread.
 //!
-//! Context: SETUP. x86-64, where Dovetail hands the timer's interrupt to the second kernel first.
+//! Context: SETUP. Dovetail hands the timer's interrupt to the second kernel first.
 //! Source: Xenomai 3 kernel/cobalt/{thread,sched}.c and pipeline/intr.c; EVL kernel/evl/{thread,clock}.c and sched/core.c.
 
 use super::Symbols;
