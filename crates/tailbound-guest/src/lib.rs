@@ -24,6 +24,10 @@ use tailbound_sys::boot;
 
 use crate::error::GuestError;
 
+/// Whether the kernel turns off an interrupt that nobody seems to want. Those of PREEMPT_RT before 6.12 take a serial line's
+/// for one as its thread empties the line, and what is left to send then takes a hundred times as long.
+const NO_SUSPICION: &str = "/sys/module/spurious/parameters/noirqdebug";
+
 /// What the last line on the console begins with.
 pub const SAYS: &str = "tailbound guest: ";
 
@@ -65,6 +69,9 @@ fn say(text: &str) {
 
 fn send(files: &[(String, Vec<u8>)], words: &[String], status: &str) -> Result<(), GuestError> {
     let name = system::word("tailbound.results").unwrap_or_else(|| "/dev/ttyS1".to_owned());
+    // Not with the boot: this is after the measurement. Before the line is opened, which is when an interrupt is looked at. A
+    // kernel without it has no suspicion.
+    drop(File::options().write(true).open(NO_SUSPICION).and_then(|mut f| f.write_all(b"1")));
     let mut line = File::options().write(true).open(&name).map_err(GuestError::file(&name))?;
     boot::make_raw(&line)?;
     let sent = (|| {

@@ -302,7 +302,7 @@ impl<'a> Watch<'a> {
 
     fn go_on(&mut self) -> Result<(), LabError> {
         self.ready = Some(self.begun.elapsed());
-        self.qmp.ask("cont", &json!({})).map(drop)
+        self.qmp.go_on()
     }
 
     fn until_end(

@@ -36,6 +36,8 @@ const PLAN: &str = "paths.plan";
 const LOG: &str = "paths.log";
 const VARY: &str = "paths.vary";
 const GDB: &str = "gdb";
+/// What QEMU 10 says whenever it reads or writes a state, and is no reason for its end.
+const OF_EVERY_STATE: &str = "fd: migration to a file is deprecated";
 const ERRORS: &str = "qemu.err";
 
 /// A file of QEMU's ends here: beyond what is read of one, and what is noticed before that.
@@ -209,7 +211,8 @@ impl BootFolder {
     pub(crate) fn complaint(&self) -> String {
         let text = given::end(&self.path(ERRORS), limits::CONSOLE_BYTES_MAX).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
-        let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+        let told = |line: &&str| !line.trim().is_empty() && !line.contains(OF_EVERY_STATE);
+        let lines: Vec<&str> = text.lines().filter(told).collect();
         lines.iter().rev().take(3).rev().copied().collect::<Vec<_>>().join("; ")
     }
 

@@ -43,28 +43,46 @@ pub(crate) enum Heard {
     Closed,
 }
 
+fn ended(command: &str) -> LabError {
+    LabError::cannot(format!("QEMU ended ({command})"))
+}
+
 impl Qmp {
     /// Greets and is greeted.
     pub(crate) fn new(stream: UnixStream) -> Result<Self, LabError> {
         let clone = stream.try_clone().map_err(LabError::cannot)?;
         let lines = BufReader::new(clone);
         let mut qmp = Self { stream, lines, partial: Vec::new(), events: VecDeque::new() };
-        qmp.answer("greeting", |v| v.get("QMP").is_some())?;
+        qmp.answer("greeting", |v| v.get("QMP").is_some())?.ok_or_else(|| ended("greeting"))?;
         qmp.ask("qmp_capabilities", &json!({}))?;
         Ok(qmp)
     }
 
     /// Gives a command and waits for its answer.
     pub(crate) fn ask(&mut self, command: &str, arguments: &Value) -> Result<Value, LabError> {
+        self.ask_who_may_end(command, arguments)?.ok_or_else(|| ended(command))
+    }
+
+    /// Lets the guest go. What it was to do may be done, and QEMU gone, before there is an answer: [`Self::hear`] tells that.
+    pub(crate) fn go_on(&mut self) -> Result<(), LabError> {
+        self.ask_who_may_end("cont", &json!({})).map(drop)
+    }
+
+    /// None: QEMU is gone.
+    fn ask_who_may_end(
+        &mut self,
+        command: &str,
+        arguments: &Value,
+    ) -> Result<Option<Value>, LabError> {
         let text = json!({"execute": command, "arguments": arguments}).to_string() + "\n";
         self.stream
             .write_all(text.as_bytes())
             .map_err(|e| LabError::cannot(format!("QEMU does not listen ({command}): {e}")))?;
-        let answer =
-            self.answer(command, |v| v.get("return").is_some() || v.get("error").is_some())?;
+        let is_it = |v: &Value| v.get("return").is_some() || v.get("error").is_some();
+        let Some(answer) = self.answer(command, is_it)? else { return Ok(None) };
         match answer.get("error").and_then(|e| e.get("desc")).and_then(Value::as_str) {
             Some(why) => Err(LabError::cannot(format!("QEMU refuses {command}: {why}"))),
-            None => Ok(answer.get("return").cloned().unwrap_or_default()),
+            None => Ok(Some(answer.get("return").cloned().unwrap_or_default())),
         }
     }
 
@@ -87,11 +105,15 @@ impl Qmp {
         }
     }
 
-    fn answer(&mut self, command: &str, is_it: impl Fn(&Value) -> bool) -> Result<Value, LabError> {
+    fn answer(
+        &mut self,
+        command: &str,
+        is_it: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Value>, LabError> {
         let until = Instant::now() + PATIENCE;
         loop {
             match self.read(until) {
-                Ok(Some(value)) if is_it(&value) => return Ok(value),
+                Ok(Some(value)) if is_it(&value) => return Ok(Some(value)),
                 Ok(Some(value)) => {
                     let event = value.get("event").and_then(Value::as_str).map(str::to_owned);
                     self.events.extend(event);
@@ -100,7 +122,7 @@ impl Qmp {
                 Ok(None) => {
                     return Err(LabError::cannot(format!("QEMU does not answer ({command})")));
                 }
-                Err(()) => return Err(LabError::cannot(format!("QEMU ended ({command})"))),
+                Err(()) => return Ok(None),
             }
         }
     }

@@ -200,6 +200,19 @@ fn options_of_a_kernel_are_dashes_of_its_colour() {
 }
 
 #[test]
+fn options_of_all_kernels_are_told_once() {
+    let one = |kernel, id| cell(kernel, "isolcpus=1", "none", Ok(lab_run(kernel, id, 9000.0, 0)));
+    let cells = [one("debian:6.1", 1), one("debian:6.12", 2)];
+    let text = matrix::text(&cells, Style { color: false, width: 1000 });
+    assert!(text.contains("all kernels with isolcpus=1"), "{text}");
+    for said in [text, matrix::html(&cells)] {
+        assert!(!said.contains("6.12 isolcpus=1"), "{said}");
+    }
+    let text = matrix::text(&cells[..1], Style { color: false, width: 1000 });
+    assert!(text.contains("debian:6.1 isolcpus=1"), "{text}");
+}
+
+#[test]
 fn what_must_not_be_compared_is_reported() {
     let wide = Style { color: false, width: 1000 };
     let mut cells = cells();

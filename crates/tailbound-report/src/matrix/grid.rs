@@ -37,19 +37,21 @@ pub struct Cell {
 pub(super) struct Variant {
     pub(super) labels: Labels,
     pub(super) look: Look,
+    /// Several kernels have the same options, which are then told once for all.
+    options_shared: bool,
 }
 
 impl Variant {
     /// `debian:6.12 preempt=none`
     pub(super) fn name(&self) -> String {
-        name(&self.labels)
+        let Labels { kernel, append, .. } = &self.labels;
+        let kernel = if kernel.is_empty() { "unnamed kernel" } else { kernel };
+        if append.is_empty() || self.options_shared {
+            kernel.to_owned()
+        } else {
+            format!("{kernel} {append}")
+        }
     }
-}
-
-/// A kernel with its options in one word or two.
-pub(super) fn name(labels: &Labels) -> String {
-    let kernel = if labels.kernel.is_empty() { "unnamed kernel" } else { &labels.kernel };
-    if labels.append.is_empty() { kernel.to_owned() } else { format!("{kernel} {}", labels.append) }
 }
 
 /// A load for people.
@@ -117,6 +119,7 @@ impl<'a> Grid<'a> {
             (1, _) => Look::Nth(append),
             _ => Look::Pair { colour: kernel, dash: append },
         };
+        let options_shared = kernels.len() > 1 && appends.len() == 1;
         let word = |words: &[&str], i: usize| words.get(i).copied().unwrap_or("").to_owned();
         let variants: Vec<Variant> = pairs
             .iter()
@@ -127,6 +130,7 @@ impl<'a> Grid<'a> {
                     load: String::new(),
                 },
                 look: look((k, a)),
+                options_shared,
             })
             .collect();
         let mut used = 0;
@@ -140,6 +144,12 @@ impl<'a> Grid<'a> {
         let rows =
             variants.iter().map(|v| loads.iter().map(|load| place(v, load)).collect()).collect();
         Self { cells, variants, loads, rows, repeated: cells.len() - used }
+    }
+
+    /// What was added to the command line of all kernels, where there are several.
+    pub(super) fn shared_options(&self) -> Option<&str> {
+        let first = self.variants.first().filter(|v| v.options_shared)?;
+        Some(first.labels.append.as_str()).filter(|append| !append.is_empty())
     }
 
     /// The variants with what stands under load number `load`.

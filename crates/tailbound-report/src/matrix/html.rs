@@ -34,6 +34,9 @@ pub fn html(cells: &[Cell]) -> String {
     if let Some(words) = notes::virtual_time(&grid) {
         page.text("virtual", &words);
     }
+    if let Some(words) = notes::shared_options(&grid) {
+        page.text("soft", &words);
+    }
     page.heading("Maximum latency of each cell");
     overview(&mut page, &grid, |m| m.summary.max_ns.map(|n| n.real()), tables::max);
     page.heading("Standard deviation of each cell");

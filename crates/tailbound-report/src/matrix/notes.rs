@@ -60,6 +60,11 @@ pub(super) fn virtual_time(grid: &Grid) -> Option<String> {
     all.all(|w| w.as_ref() == Some(&first)).then_some(first)
 }
 
+/// The options of all kernels, which stand beside none of their names then.
+pub(super) fn shared_options(grid: &Grid) -> Option<String> {
+    grid.shared_options().map(|options| format!("all kernels with {options}"))
+}
+
 /// A sentence for everything else.
 pub(super) fn notes(grid: &Grid) -> Vec<String> {
     let mut out = Vec::new();

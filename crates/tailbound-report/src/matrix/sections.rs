@@ -26,13 +26,20 @@ fn longest(paths: &PathsRecord, kind: SectionKind) -> Option<&SectionRecord> {
 
 /// A row for each cell; nothing where no run was watched.
 pub(super) fn table(grid: &Grid) -> Option<Table> {
+    // Of several CPUs, those of the measured thread's: which that is.
+    let cpu_of = |paths: &PathsRecord| paths.cpus.first().map(|c| format!("CPU {}", c.cpu));
+    let several = grid.runs().filter_map(|run| run.paths.as_deref()).any(|p| cpu_of(p).is_some());
     let mut head = vec!["kernel", "load"];
+    head.extend(several.then_some("on"));
     head.extend(KINDS.map(|(_, title)| title));
-    let mut table = Table::new(&head).with_words(&[1, 2, 3, 4]);
+    let mut table = Table::new(&head).with_words(&[1, 2, 3, 4, 5]);
     let mut any = false;
     for (variant, load, found) in grid.places() {
         let Some(run) = found.measured().and_then(|m| grid.run(m)) else { continue };
         let mut row = vec![variant.name(), load_name(load).to_owned()];
+        if several {
+            row.push(run.paths.as_deref().and_then(cpu_of).unwrap_or_default());
+        }
         for (kind, _) in KINDS {
             row.push(match run.paths.as_deref().map(|paths| longest(paths, kind)) {
                 None => "not watched".to_owned(),

@@ -22,6 +22,9 @@ pub fn text(cells: &[Cell], style: Style) -> String {
     if let Some(words) = notes::virtual_time(&grid) {
         page.text(&words, "  ", Ink::Bold);
     }
+    if let Some(words) = notes::shared_options(&grid) {
+        page.text(&words, "  ", Ink::Plain);
+    }
     page.gap();
     let lines = tables::overview(&grid, "latest", tables::max).text(page.width());
     page.raw(lines, Ink::Plain);

@@ -65,14 +65,14 @@ fn changed<K: Ord>(
     all
 }
 
-/// By kind, place and, of several CPUs, which one.
+/// By kind, place and, of several CPUs, which one. There it is what the CPU executed itself: the rest are other CPUs' turns.
 type Places = BTreeMap<(SectionKind, String, Option<u32>), i64>;
 
 fn sections(paths: &PathsRecord) -> Places {
     let mut all = BTreeMap::new();
     for s in &paths.sections {
         let longest = all.entry((s.kind, place(&s.from, &s.to), s.cpu)).or_insert(0);
-        *longest = s.longest_ns.max(*longest);
+        *longest = s.own_ns.unwrap_or(s.longest_ns).max(*longest);
     }
     all
 }
@@ -108,8 +108,13 @@ fn tables(name: &str, before: &PathsRecord, now: &PathsRecord) -> [(String, Tabl
         }
         table
     };
+    let several = [before, now].iter().any(|p| !p.cpus.is_empty());
+    let itself = if several { " (what their CPU executed itself)" } else { "" };
     [
-        (format!("{name}: longest sections that changed most"), of(&compared.sections, "section")),
+        (
+            format!("{name}: longest sections that changed most{itself}"),
+            of(&compared.sections, "section"),
+        ),
         (
             format!("{name}: functions in the latest wake-up that changed most"),
             of(&compared.functions, "function"),
@@ -182,5 +187,22 @@ mod tests {
         assert_eq!(compared.sections, [section]);
         let of = |what: &str, before_ns, now_ns| Grown { what: what.to_owned(), before_ns, now_ns };
         assert_eq!(compared.functions, [of("new", None, Some(9)), of("old", Some(5), None)]);
+    }
+
+    #[test]
+    fn of_several_cpus_it_is_what_each_executed_and_no_other_ones_turns() {
+        let of = |own_ns| {
+            let mut record = record(900, "same", 5);
+            record.sections.truncate(1);
+            record.sections.iter_mut().for_each(|s| (s.cpu, s.own_ns) = (Some(1), Some(own_ns)));
+            record
+        };
+        assert_eq!(grown(&of(7), &of(7)).sections, []);
+        let section = Grown {
+            what: "spin_lock to spin_unlock (interrupts disabled, CPU 1)".to_owned(),
+            before_ns: Some(7),
+            now_ns: Some(8),
+        };
+        assert_eq!(grown(&of(7), &of(8)).sections, [section]);
     }
 }

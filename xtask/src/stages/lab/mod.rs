@@ -507,11 +507,8 @@ impl Lab {
             tally.skip(&name, "kernels", &format!("{kernel} for {arch} cannot be had: {e:#}"));
         } else {
             tally.add(&name, self.on_board(arch, kernel, &program));
-            if *arch == "aarch64" {
-                let program = program.display().to_string();
-                let told = self.paths_on_board(arch, kernel, &program);
-                tally.add(&format!("paths of {kernel} on {arch} are exact"), told);
-            }
+            let told = self.paths_on_board(arch, kernel, &program.display().to_string());
+            tally.add(&format!("paths of {kernel} on {arch} are exact"), told);
         }
         Ok(tally)
     }

@@ -25,6 +25,8 @@ const TIMES: u32 = 4;
 /// The second of two CPUs is isolated and measured; the first has the load.
 const ISOLATED: &str = "--smp 2 --cpus 1 --warm-up 20ms -l 200 --append";
 const APPENDED: &str = "isolcpus=1 nohz_full=1 rcu_nocbs=1 irqaffinity=0";
+/// Of the other CPU's hand-over.
+const OTHER: &str = "sliced-other.jsonl";
 /// In QEMU's own slices such a wake-up takes hundreds of microseconds; in short ones it took 15.8 at most.
 const LATEST_NS: i64 = 60_000;
 
@@ -113,6 +115,13 @@ impl Lab {
         ensure!(number("/missed/n") == Some(0), "activations were missed: {thread}");
         let busy = busy()?;
         self.answers(&["lab", "repeat", "--quiet", out], 0)?;
+        // A hand-over from one CPU to the other has both in each sample.
+        let probe = "-q -L none --probe futex:where=other --smp 2 --cpus 1 -l 20 -k";
+        let words: Vec<&str> = probe.split_whitespace().chain([RT, "-o", OTHER]).collect();
+        self.answers(&[&["lab", "run"][..], &words].concat(), 0)?;
+        for _ in 0..2 {
+            self.answers(&["lab", "repeat", "--quiet", OTHER], 0)?;
+        }
         drop(busy);
         // Without the load the other CPU has time to give: no ratio of paths.
         run("none", "sliced-idle.jsonl")?;
