@@ -26,6 +26,9 @@ const FIRST: u64 = 30;
 /// Of a hundred candidates: drawn, and crossed.
 const DRAWN: u64 = 15;
 const CROSSED: u64 = 30;
+/// And sequences of system calls alone. There are more of them than of everything else, each takes little time, and beside a load that
+/// keeps the kernel busy most of what they do is not seen.
+const SEQUENCES: u64 = 25;
 /// How often another one is made where one was tried before.
 const TRIES: usize = 200;
 
@@ -63,6 +66,8 @@ pub struct Search {
     tried: HashSet<String>,
     pairs: BTreeSet<String>,
     entries: Vec<Entry>,
+    /// Sequences of system calls alone that showed a new pair.
+    sequences: Vec<u64>,
 }
 
 impl Search {
@@ -76,6 +81,7 @@ impl Search {
             tried: HashSet::new(),
             pairs: BTreeSet::new(),
             entries: Vec::new(),
+            sequences: Vec::new(),
         }
     }
 
@@ -149,6 +155,14 @@ impl Search {
             parents.get(at).and_then(|nr| Some((*nr, find(nr)?)))
         };
         let (one, other) = (parent(), parent());
+        if !self.blind && random.happens(SEQUENCES) {
+            let parent = random.pick(&self.sequences).copied().filter(|_| random.happens(60));
+            let from = parent.and_then(|nr| Some((nr, find(&nr)?)));
+            if let Some(candidate) = vary::sequence(from.map(|(_, it)| it), &self.space, random) {
+                let origin = from.map_or(Origin::Drawn, |(nr, _)| Origin::Changed(nr));
+                return Proposal { origin, candidate };
+            }
+        }
         if !self.blind && !random.happens(DRAWN) {
             if let (Some((a, one)), Some((b, other))) = (one, other)
                 && a != b
@@ -209,6 +223,10 @@ impl Search {
         }
         let nr = self.entries.len();
         let Proposal { origin, candidate } = proposal;
+        let brought = outcome.figures().is_some_and(|f| !f.pairs.is_empty());
+        if brought && vary::is_sequence(&candidate, &self.space) {
+            self.sequences.push(nr as u64);
+        }
         self.entries.push(Entry { nr: nr as u64, origin, candidate, outcome });
         #[expect(clippy::indexing_slicing, reason = "it was pushed on the line above")]
         &self.entries[nr]

@@ -15,7 +15,8 @@ const FILE_MAX_BYTES: u64 = 8 << 20;
 
 /// Any sequence of at most `most` calls.
 pub(crate) fn draw(most: usize, random: &mut Random) -> Calls {
-    let n = random.scaled(1, most as u64);
+    // Long ones meet more; what a find does not need is taken away later.
+    let n = random.within(1, most as u64);
     let calls = (0..n).filter_map(|_| any(random)).collect();
     whole(calls, most, random)
 }

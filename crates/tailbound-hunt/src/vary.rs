@@ -58,6 +58,35 @@ pub(crate) fn corners(space: &Space, random: &mut Random) -> Vec<Candidate> {
     all
 }
 
+/// The load that makes a sequence of calls, and the option that has it.
+fn of_sequences(space: &Space) -> Option<(&Kind, &Parameter)> {
+    let has = |kind: &&Kind| kind.parameters.iter().any(|p| matches!(p.values, Values::Calls(_)));
+    let kind = space.kinds.iter().find(has)?;
+    Some((kind, kind.parameters.iter().find(|p| matches!(p.values, Values::Calls(_)))?))
+}
+
+/// Is it a sequence of calls and nothing else?
+pub(crate) fn is_sequence(it: &Candidate, space: &Space) -> bool {
+    of_sequences(space).is_some_and(|(kind, _)| it.names() == [kind.name])
+}
+
+/// A sequence of calls alone: `from` changed, or any.
+pub(crate) fn sequence(
+    from: Option<&Candidate>,
+    space: &Space,
+    random: &mut Random,
+) -> Option<Candidate> {
+    let (kind, parameter) = of_sequences(space)?;
+    let old = from.and_then(|it| it.loads.first()).and_then(|l| l.option(parameter.name));
+    let text = match old {
+        Some(old) => near(old, parameter, random),
+        None => value(parameter.values, random),
+    };
+    let mut load = plain(kind);
+    load.options.push((parameter.name.to_owned(), text));
+    Some(Candidate { loads: vec![load], interval_ns: space.base_interval_ns, seed: 1 })
+}
+
 /// Anything.
 pub(crate) fn draw(space: &Space, random: &mut Random) -> Candidate {
     let most = random.within(1, space.loads_max as u64);
