@@ -81,7 +81,10 @@ impl<'a> Bench<'a> {
     /// Looks at everything that `words` need before anything is fetched; the emulator.
     pub(in crate::cmd) fn ready(&self, words: &Request) -> Result<Emulator, Failure> {
         let asked = Asked { slices: words.wants_slices(), ..self.asked() };
-        self.chosen(&words.names()?, words.arch()?, asked)
+        let names = words.names()?;
+        // A target says itself what it is for.
+        let arch = names.first().map_or_else(|| words.arch(), |(_, arch)| Ok(*arch))?;
+        self.chosen(&names, arch, asked)
     }
 
     /// As [`Self::ready`], for one run that was recorded.
