@@ -22,7 +22,9 @@ fn main() -> std::io::Result<()> {
     };
     let mut out = std::io::stdout().lock();
     let begin = Instant::now();
-    let mut watch = Watch::begin(&Root::real(), &plan, tailbound_host::inventory(&Root::real()));
+    let root = Root::real();
+    let switches = tailbound_host::Switches::now(&root);
+    let mut watch = Watch::begin(&root, &plan, tailbound_host::inventory(&root), switches);
     writeln!(out, "# begin took {:?}", begin.elapsed())?;
     let (_keep, never) = mpsc::channel::<()>();
     for _ in 0..seconds {

@@ -31,6 +31,7 @@ pub mod watch;
 
 pub use cpus::{Cpus, CpusError};
 pub use disturbances::given::{not_locked, not_realtime};
+pub use disturbances::traffic::Switches;
 pub use inventory::memory::meminfo;
 pub use inventory::{changed, inventory};
 pub use policy::attributes;

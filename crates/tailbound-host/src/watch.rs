@@ -15,6 +15,7 @@ use tailbound_core::record::{Fact, Facts, ThreadRecord};
 use tailbound_core::{CpuSet, Finding, Policy};
 
 use crate::cpus;
+use crate::disturbances::traffic::Switches;
 use crate::disturbances::{self, Disturbance, Look, faults};
 use crate::inventory::{changed, inventory};
 use crate::kmsg::KernelLog;
@@ -58,10 +59,10 @@ impl std::fmt::Debug for Watch {
 
 impl Watch {
     /// Takes the first look: call it when the measured threads are ready to run, before the
-    /// first activation. `before` are the facts that the run was begun with. What it already notices
-    /// comes with the first [`Watch::tick`].
+    /// first activation. `before` are the facts that the run was begun with, `switches` those of the time before it began
+    /// anything. What it already notices comes with the first [`Watch::tick`].
     #[must_use]
-    pub fn begin(root: &Root, plan: &WatchPlan, before: Facts) -> Self {
+    pub fn begin(root: &Root, plan: &WatchPlan, before: Facts, switches: Switches) -> Self {
         let cpus = if plan.cpus.is_empty() {
             cpus::online(root).unwrap_or_default()
         } else {
@@ -79,7 +80,7 @@ impl Watch {
             looks: 0,
         };
         let first = watch.look(backlog, true, false);
-        watch.disturbances = disturbances::all(&first, &watch.before);
+        watch.disturbances = disturbances::all(&first, &watch.before, switches);
         watch
     }
 

@@ -19,7 +19,7 @@ use tailbound_core::plan::Plan;
 use tailbound_core::record::{End, Fact, Header, Line, Round, SCHEMA, ThreadRecord, WarmUp};
 use tailbound_core::utc;
 use tailbound_core::{Context, EndReason, ThreadEnd};
-use tailbound_host::{Root, Watch, WatchPlan};
+use tailbound_host::{Root, Switches, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{
     Blamer, Finished, ObserveError, Observed, Observer, Prepared, Running, Setup, ThreadResult,
@@ -92,6 +92,8 @@ pub fn run(
     }
     let noticed = session.findings.iter().cloned().chain(tuned.as_ref().map(Tuned::finding));
     noticed.for_each(|finding| journal.finding(finding));
+    // Now, for to read them takes the CPU from everybody where the kernel does not preempt itself.
+    let switches = Switches::now(&session.root);
     let begun = session.observe(&mut journal, signals).and_then(|observer| {
         let blamer = session.blamer(&mut journal)?;
         Ok((observer, blamer, session.start(probe, &mut journal, show)?))
@@ -130,6 +132,7 @@ pub fn run(
             threads: running.own_tids().into_iter().filter_map(|t| u32::try_from(t).ok()).collect(),
         },
         before,
+        switches,
     );
     let subject = Subject::<Machine> { running, watch, loads: &mut loads, stop: &limits::STOP };
     let mut supervisor = Supervisor::new(&session, subject, journal);

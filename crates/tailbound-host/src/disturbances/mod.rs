@@ -60,7 +60,11 @@ pub(crate) trait Disturbance: Send {
 }
 
 /// All of them, after the first look.
-pub(crate) fn all(first: &Look, facts: &Facts) -> Vec<Box<dyn Disturbance>> {
+pub(crate) fn all(
+    first: &Look,
+    facts: &Facts,
+    switches: traffic::Switches,
+) -> Vec<Box<dyn Disturbance>> {
     vec![
         Box::new(clocks::Clocks::begin(first)),
         Box::new(hotplug::Hotplug::begin(first)),
@@ -72,12 +76,12 @@ pub(crate) fn all(first: &Look, facts: &Facts) -> Vec<Box<dyn Disturbance>> {
         Box::new(frequency::Frequency::begin(first)),
         Box::new(higher_priority::HigherPriority::begin(first)),
         Box::new(standing::Standing::begin(first, facts)),
-        Box::new(traffic::Traffic::begin(first)),
+        Box::new(traffic::Traffic::begin(first, switches)),
         Box::new(log::Log::default()),
     ]
 }
 
-/// What the scheduler tells of each run queue; where it stood before Linux 5.13, else.
+/// What the scheduler tells of each run queue; where it stood before Linux 5.13, else. Never while a run is measured.
 pub(crate) fn run_queues(root: &Root) -> Found<String> {
     root.debugfs("sched/debug").or_else(|why| root.text("/proc/sched_debug").map_err(|_| why))
 }

@@ -2,8 +2,9 @@
 //! How busy the measured CPUs were: interrupts that came to each, and switches between threads. No finding:
 //! what is much depends on the work, and what it cost is in the latencies.
 //!
-//! Context: COLD. Units: events since boot, their difference at the end. Read before the first activation and
-//! after the last only: the kernel takes locks of run queues to tell.
+//! Context: COLD. Units: events since boot, their difference at the end. Switches are read before anything of the run is begun and
+//! after its last activation only: to tell of them a kernel that does not preempt its own code prints every thread in
+//! one go (see `throttling`). Those of the loads' start are among them.
 //! Source: proc_interrupts(5), Documentation/scheduler/sched-debug.rst (`nr_switches`).
 
 use std::collections::BTreeMap;
@@ -26,9 +27,20 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    pub(crate) fn begin(first: &Look) -> Self {
-        let (interrupts, switches) = (interrupted(&first.root), switched(&first.root));
-        Self { interrupts, switches, facts: Vec::new() }
+    pub(crate) fn begin(first: &Look, switches: Switches) -> Self {
+        Self { interrupts: interrupted(&first.root), switches: switches.0, facts: Vec::new() }
+    }
+}
+
+/// Switches between threads of each CPU since boot.
+#[derive(Clone, Debug)]
+pub struct Switches(Found<Counts>);
+
+impl Switches {
+    /// As they are now: to be read before a run begins anything.
+    #[must_use]
+    pub fn now(root: &Root) -> Self {
+        Self(switched(root))
     }
 }
 

@@ -7,13 +7,18 @@ use std::collections::BTreeMap;
 
 use tailbound_core::record::{Fact, Facts, ThreadRecord};
 use tailbound_core::{Finding, Impact, Policy};
-use tailbound_host::{Watch, WatchPlan, not_locked, not_realtime};
+use tailbound_host::{Switches, Watch, WatchPlan, not_locked, not_realtime};
 
 use crate::{Host, plan};
 
+fn begun(host: &Host, plan: &WatchPlan) -> Watch {
+    let root = host.root();
+    Watch::begin(&root, plan, tailbound_host::inventory(&root), Switches::now(&root))
+}
+
 /// What a run over `host` tells, when `event` happens in the middle of it.
 fn run(host: &Host, plan: &WatchPlan, event: impl Fn(&Host)) -> (Facts, BTreeMap<String, Finding>) {
-    let mut watch = Watch::begin(&host.root(), plan, tailbound_host::inventory(&host.root()));
+    let mut watch = begun(host, plan);
     let mut told: BTreeMap<String, Finding> = BTreeMap::new();
     let mut hear = |list: Vec<Finding>| told.extend(list.into_iter().map(|f| (f.id.clone(), f)));
     hear(watch.tick());
@@ -167,8 +172,7 @@ fn stolen_time() {
 #[test]
 fn the_last_word_has_the_last_figures() {
     let host = Host::of("vm");
-    let mut watch =
-        Watch::begin(&host.root(), &plan("1", &[501]), tailbound_host::inventory(&host.root()));
+    let mut watch = begun(&host, &plan("1", &[501]));
     let _ = watch.tick();
     host.replace("proc/stat", "5 40", "5 41");
     let first = watch.tick();

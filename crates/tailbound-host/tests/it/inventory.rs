@@ -149,6 +149,7 @@ fn rubbish_in_every_file_stops_nothing() {
             &host.root(),
             &plan,
             tailbound_host::inventory(&host.root()),
+            tailbound_host::Switches::now(&host.root()),
         );
         let _ = watch.tick();
         let _ = watch.end(&[]);

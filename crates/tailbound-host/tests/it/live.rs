@@ -11,12 +11,16 @@ use std::time::{Duration, Instant};
 use tailbound_core::plan::Clock;
 use tailbound_core::record::Fact;
 use tailbound_core::{Impact, Policy};
-use tailbound_host::{Cpus, Root, Watch, WatchPlan, inventory};
+use tailbound_host::{Cpus, Root, Switches, Watch, WatchPlan, inventory};
 use tailbound_sys::sched;
 
 use tailbound_testing::skip;
 
 const GROUP: &str = "TAILBOUND_TEST_GROUP";
+
+fn begun(root: &Root, plan: &WatchPlan) -> Watch {
+    Watch::begin(root, plan, inventory(root), Switches::now(root))
+}
 
 #[test]
 fn this_machine_is_read() {
@@ -58,7 +62,7 @@ fn a_sleeping_thread_of_higher_priority_is_found() {
                 clock: Clock::Monotonic,
                 threads: Vec::new(),
             };
-            let found = Watch::begin(&root, &plan, tailbound_host::inventory(&root)).tick();
+            let found = begun(&root, &plan).tick();
             let found_it = found.iter().find(|f| f.id == "higher-priority").expect("the finding");
             assert_eq!(found_it.impact, Impact::Notice);
             // Others may run on this machine as well, and only some are named.
@@ -144,7 +148,7 @@ fn in_the_group() {
         threads: Vec::new(),
     };
     let root = Root::real();
-    let mut watch = Watch::begin(&root, &plan, tailbound_host::inventory(&root));
+    let mut watch = begun(&root, &plan);
     let deadline = Instant::now() + Duration::from_secs(180);
     loop {
         let burnt = (0..2_000_000u64).fold(0, |a, b| a ^ std::hint::black_box(b));
