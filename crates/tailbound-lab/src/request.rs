@@ -271,6 +271,8 @@ impl Request {
     /// Those of the targets: each with its testers that were asked for.
     fn targets(&self, systems: &[System]) -> Result<Vec<(System, Target)>, LabError> {
         let mut all = Vec::new();
+        let none = [String::new()];
+        let appends = if self.append.is_empty() { &none[..] } else { &self.append };
         for path in &self.targets {
             let target = Target::read(path)?;
             let mut testers: Vec<Option<String>> = Vec::new();
@@ -287,9 +289,16 @@ impl Request {
             if testers.is_empty() {
                 testers.push(None);
             }
-            for tester in testers {
-                let system = System { tester, target: Some(path.clone()), ..System::default() };
-                all.push((system, target.clone()));
+            for append in appends {
+                for tester in &testers {
+                    let system = System {
+                        tester: tester.clone(),
+                        target: Some(path.clone()),
+                        append: append.clone(),
+                        ..System::default()
+                    };
+                    all.push((system, target.clone()));
+                }
             }
         }
         for system in systems {
@@ -505,6 +514,18 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_gets_each_of_the_added_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("target.toml");
+        std::fs::write(&path, "name = \"mine\"\nkernel = \"build:x\"\n").unwrap();
+        let append = vec!["isolcpus=1".to_owned(), String::new()];
+        let asked = Request { targets: vec![path], append, ..Request::default() };
+        let targets = asked.targets(&[]).unwrap();
+        let appends: Vec<&str> = targets.iter().map(|(s, _)| s.append.as_str()).collect();
+        assert_eq!(appends, ["isolcpus=1", ""]);
+    }
 
     #[test]
     fn a_matrix_file_says_where_it_is_wrong_and_crosses_what_it_holds() {
