@@ -26,8 +26,8 @@ pub struct Incoming {
     pub run: Run,
 }
 
-/// Lines that no row needs.
-const UNUSED: [&str; 4] = ["window", "raw", "second", "load"];
+/// Lines that no row needs, and no check of the file against itself.
+const UNUSED: [&str; 3] = ["window", "raw", "load"];
 
 impl Incoming {
     /// Reads a run file to its end, whatever comes behind its last line.
@@ -297,6 +297,16 @@ impl Store {
     /// The connection, for what is built on it within this crate.
     pub(crate) fn db(&mut self) -> &mut dyn Database {
         self.db.as_mut()
+    }
+
+    /// Keeps what a person says of a run.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn note(&mut self, run: &str, at: &str, author: &str, message: &str) -> Result<(), StoreError> {
+        let sql = "INSERT INTO annotation (run, at, author, message) VALUES ($1, $2, $3, $4) \
+            ON CONFLICT (run, at, author) DO UPDATE SET message = $4";
+        self.db.execute(sql, &[run.into(), at.into(), author.into(), message.into()]).map(|_| ())
     }
 
     /// How many runs there are.
