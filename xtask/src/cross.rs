@@ -172,7 +172,8 @@ pub(crate) fn command(names: &[&str]) -> anyhow::Result<()> {
     let project = root::project()?;
     for name in names {
         let known = Target::all().into_iter().find(|t| t.name == *name);
-        let target = known.with_context(|| format!("`{name}` is not static, board, arm64 or arm32"))?;
+        let target =
+            known.with_context(|| format!("`{name}` is not static, board, arm64 or arm32"))?;
         if let Some(why) = target.missing() {
             anyhow::bail!("cannot build {name}: {why}");
         }

@@ -303,7 +303,13 @@ impl Store {
     ///
     /// # Errors
     /// The database refuses.
-    pub fn note(&mut self, run: &str, at: &str, author: &str, message: &str) -> Result<(), StoreError> {
+    pub fn note(
+        &mut self,
+        run: &str,
+        at: &str,
+        author: &str,
+        message: &str,
+    ) -> Result<(), StoreError> {
         let sql = "INSERT INTO annotation (run, at, author, message) VALUES ($1, $2, $3, $4) \
             ON CONFLICT (run, at, author) DO UPDATE SET message = $4";
         self.db.execute(sql, &[run.into(), at.into(), author.into(), message.into()]).map(|_| ())

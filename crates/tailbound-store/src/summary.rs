@@ -71,7 +71,9 @@ pub fn system_name(run: &Run) -> String {
     let what =
         what.or_else(|| known("machine.architecture")).unwrap_or_else(|| "unknown".to_owned());
     match &run.header.lab {
-        Some(lab) => format!("lab, {}, {} CPU{}", lab.machine, lab.smp, if lab.smp == 1 { "" } else { "s" }),
+        Some(lab) => {
+            format!("lab, {}, {} CPU{}", lab.machine, lab.smp, if lab.smp == 1 { "" } else { "s" })
+        }
         None => what,
     }
 }

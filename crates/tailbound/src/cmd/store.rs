@@ -14,8 +14,8 @@ use tailbound_report::table::Table;
 use tailbound_store::{Added, Filter, Incoming, Listed, Place, Store, StoreError, Value};
 
 use crate::cli_store::{
-    StoreAddArgs, StoreArg, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs, StoreQueryArgs,
-    StoreRebuildArgs, StoreVerb,
+    StoreAddArgs, StoreArg, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs,
+    StoreQueryArgs, StoreRebuildArgs, StoreVerb,
 };
 use crate::input;
 use crate::say::{self, Failure};
@@ -32,7 +32,9 @@ const S_PER_DAY: i64 = 86_400;
 impl From<StoreError> for Failure {
     fn from(e: StoreError) -> Self {
         match e {
-            StoreError::Database { .. } | StoreError::Io(_) | StoreError::Damaged { .. } => Self::cannot(e),
+            StoreError::Database { .. } | StoreError::Io(_) | StoreError::Damaged { .. } => {
+                Self::cannot(e)
+            }
             _ => Self::usage(e),
         }
     }
@@ -62,7 +64,10 @@ fn now() -> String {
 
 /// Where the store is, by the words of the command line and the environment.
 fn place(arg: &StoreArg) -> Result<Place, Failure> {
-    let given = arg.place.clone().or_else(|| std::env::var("TAILBOUND_STORE").ok().filter(|v| !v.is_empty()));
+    let given = arg
+        .place
+        .clone()
+        .or_else(|| std::env::var("TAILBOUND_STORE").ok().filter(|v| !v.is_empty()));
     if let Some(text) = given {
         return text.parse().map_err(|e| Failure::usage(format!("--store: {e}")));
     }
@@ -73,7 +78,8 @@ fn place(arg: &StoreArg) -> Result<Place, Failure> {
     } else {
         folder("XDG_STATE_HOME").or_else(of_user)
     };
-    let folder = folder.ok_or_else(|| Failure::usage("--store: there is no $HOME to keep one in: say where"))?;
+    let folder = folder
+        .ok_or_else(|| Failure::usage("--store: there is no $HOME to keep one in: say where"))?;
     Ok(Place::File(folder.join("tailbound/store.sqlite")))
 }
 
@@ -86,7 +92,8 @@ fn made(arg: &StoreArg) -> Result<Store, Failure> {
     if let Place::File(path) = &place
         && let Some(folder) = path.parent().filter(|_| arg.place.is_none())
     {
-        std::fs::create_dir_all(folder).map_err(|e| Failure::cannot(format!("{}: {e}", folder.display())))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Failure::cannot(format!("{}: {e}", folder.display())))?;
     }
     Ok(Store::open_or_make(&place, &now())?)
 }
@@ -131,7 +138,8 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
             match read.and_then(|source| Incoming::read(source).map_err(|e| e.to_string())) {
                 Ok(run) => runs.push(run),
                 Err(e) => {
-                    let reason = e.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&e).to_owned();
+                    let reason =
+                        e.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&e).to_owned();
                     refused.push((path.display().to_string(), reason));
                 }
             }
@@ -147,8 +155,11 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
     }
     let place = store.place().to_string();
     if args.json {
-        let refused: Vec<_> = refused.iter().map(|(file, reason)| json!({"file": file, "reason": reason})).collect();
-        say::answer_json(&json!({"schema": "tailbound-store-add/1", "store": place, "added": new, "already": already, "refused": refused}))?;
+        let refused: Vec<_> =
+            refused.iter().map(|(file, reason)| json!({"file": file, "reason": reason})).collect();
+        say::answer_json(
+            &json!({"schema": "tailbound-store-add/1", "store": place, "added": new, "already": already, "refused": refused}),
+        )?;
     } else {
         let there = match already {
             0 => String::new(),
@@ -175,15 +186,26 @@ fn ls(args: &StoreLsArgs) -> Result<ExitCode, Failure> {
         say::answer_json(&json!({"schema": "tailbound-store-ls/1", "runs": list}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table =
-        Table::new(&["run", "began", "system", "kernel", "loads", "activations", "latest", "verdict"])
-            .with_words(&[0, 1, 2, 3, 4, 7]);
+    let mut table = Table::new(&[
+        "run",
+        "began",
+        "system",
+        "kernel",
+        "loads",
+        "activations",
+        "latest",
+        "verdict",
+    ])
+    .with_words(&[0, 1, 2, 3, 4, 7]);
     list.iter().for_each(|run| table.row(row(run)));
     let style = say::style(&args.color.when);
     let mut text = table.text(style.width).join("\n");
     let all = store.count()?;
     if (list.len() as u64) < all {
-        text.push_str(&format!("\n{} of {all} runs: -n, --since and --system choose others.", list.len()));
+        text.push_str(&format!(
+            "\n{} of {all} runs: -n, --since and --system choose others.",
+            list.len()
+        ));
     }
     say::answer_in(&text, style)?;
     Ok(ExitCode::SUCCESS)
@@ -205,7 +227,10 @@ fn row(run: &Listed) -> Vec<String> {
 fn get(args: &StoreGetArgs) -> Result<ExitCode, Failure> {
     let mut store = opened(&args.store)?;
     let id = store.identify(&args.run)?;
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.tailbound.jsonl", short(&id))));
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("{}.tailbound.jsonl", short(&id))));
     input::may_write(&out, args.force)?;
     let bytes = store.file(&id)?;
     if out.as_os_str() == "-" {
@@ -259,7 +284,11 @@ fn query(args: &StoreQueryArgs) -> Result<ExitCode, Failure> {
 
 /// A field of CSV, in quotes where it needs them.
 fn in_csv(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }
 
 fn note(args: &StoreNoteArgs) -> Result<ExitCode, Failure> {
@@ -272,14 +301,22 @@ fn note(args: &StoreNoteArgs) -> Result<ExitCode, Failure> {
 
 /// A number of days or years, in seconds.
 fn age_s(text: &str) -> Result<i64, Failure> {
-    let wrong = || Failure::usage(format!("--older-than: `{text}` is no age: days or years, for example 90d or 2y"));
+    let wrong = || {
+        Failure::usage(format!(
+            "--older-than: `{text}` is no age: days or years, for example 90d or 2y"
+        ))
+    };
     let (number, days) = match (text.strip_suffix('d'), text.strip_suffix('y')) {
         (Some(number), _) => (number, 1),
         (_, Some(number)) => (number, 365),
         _ => return Err(wrong()),
     };
     let number: i64 = number.parse().map_err(|_| wrong())?;
-    number.checked_mul(days).and_then(|d| d.checked_mul(S_PER_DAY)).filter(|s| *s >= 0).ok_or_else(wrong)
+    number
+        .checked_mul(days)
+        .and_then(|d| d.checked_mul(S_PER_DAY))
+        .filter(|s| *s >= 0)
+        .ok_or_else(wrong)
 }
 
 fn prune(args: &StorePruneArgs) -> Result<ExitCode, Failure> {
@@ -291,7 +328,9 @@ fn prune(args: &StorePruneArgs) -> Result<ExitCode, Failure> {
         store.delete(&go)?;
     }
     if args.json {
-        say::answer_json(&json!({"schema": "tailbound-store-prune/1", "before": before, "runs": all, "go": go, "deleted": args.yes}))?;
+        say::answer_json(
+            &json!({"schema": "tailbound-store-prune/1", "before": before, "runs": all, "go": go, "deleted": args.yes}),
+        )?;
         return Ok(ExitCode::SUCCESS);
     }
     let done = if args.yes { "were deleted" } else { "would be deleted: --yes does it" };
@@ -314,8 +353,14 @@ mod tests {
     #[test]
     fn ages_and_fields_are_read_and_written() {
         let age = |text: &str| age_s(text).ok();
-        assert_eq!((age("90d"), age("2y"), age("0d")), (Some(90 * 86_400), Some(730 * 86_400), Some(0)));
-        assert_eq!((age("90"), age("-1d"), age("d"), age("99999999999999999y")), (None, None, None, None));
+        assert_eq!(
+            (age("90d"), age("2y"), age("0d")),
+            (Some(90 * 86_400), Some(730 * 86_400), Some(0))
+        );
+        assert_eq!(
+            (age("90"), age("-1d"), age("d"), age("99999999999999999y")),
+            (None, None, None, None)
+        );
         assert_eq!(in_csv("a"), "a");
         assert_eq!(in_csv("a,\"b\""), "\"a,\"\"b\"\"\"");
     }
