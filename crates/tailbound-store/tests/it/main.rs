@@ -4,6 +4,7 @@
 //! Context: tests. Run files are written by the run file's own writer.
 #![expect(clippy::disallowed_methods, reason = "the server's programs are started by the test")]
 
+mod page;
 mod server;
 
 use tailbound_core::record::{End, Fact, Header, ThreadRecord};
@@ -250,4 +251,23 @@ fn what_is_no_run_or_no_store_is_refused() {
         "postgresql://tailbound@%2Fno%2Fsuch%2Ffolder/x".parse().unwrap_or_else(|e| panic!("{e}"));
     let error = Store::open(&nowhere, NOW).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(error.contains("no connection") && !error.contains("tailbound@"), "{error}");
+}
+
+#[test]
+fn a_store_of_a_later_version_is_refused_and_two_may_begin_at_once() {
+    on_both(|place| {
+        std::thread::scope(|s| {
+            let begin = || Store::open_or_make(place, NOW).map(|_| ()).map_err(|e| e.to_string());
+            let all: Vec<_> = (0..4).map(|_| s.spawn(begin)).collect();
+            for one in all {
+                assert_eq!(one.join().ok(), Some(Ok(())), "{place}");
+            }
+        });
+        let Place::File(path) = place else { return };
+        let db = rusqlite::Connection::open(path).unwrap_or_else(|e| panic!("{e}"));
+        db.execute("INSERT INTO tailbound_schema VALUES (99, 'of the future', '')", [])
+            .unwrap_or_else(|e| panic!("{e}"));
+        let error = Store::open(place, NOW).err();
+        assert!(matches!(error, Some(StoreError::Later { found: 99, .. })), "{error:?}");
+    });
 }
