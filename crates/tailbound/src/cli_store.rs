@@ -44,7 +44,7 @@ pub(crate) struct StoreArg {
 /// Arguments of `store add`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 all are in the store; 2 some are no run files, which are named: the others were added; 5 the store cannot be written."
+    after_help = "Exit status: 0 all are in the store; 2 some are no run files, which are named: the others were added; 3 the store cannot be written."
 )]
 pub(crate) struct StoreAddArgs {
     /// Run files, also packed (.gz, .zst), or folders of them (*.tailbound.jsonl)
