@@ -17,7 +17,7 @@ DEMO_OUT ?= demo.tailbound.jsonl
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test deps static arm man completions bench install install-lib clean
+.PHONY: help build demo test deps static board arm man completions bench install install-lib clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -38,8 +38,12 @@ deps: ## only install what the tests need
 	@scripts/deps test
 
 static: ## a static program for this architecture, in dist/
-	@scripts/deps build
+	@scripts/deps static
 	@$(CARGO) xtask build static
+
+board: ## the same for boards, without store and without C, in dist/
+	@scripts/deps build
+	@$(CARGO) xtask build board
 
 arm: ## static programs for 64-bit and 32-bit ARM, in dist/
 	@scripts/deps build

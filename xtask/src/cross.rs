@@ -2,7 +2,8 @@
 //! Builds of the tool that need nothing on the machine they run on: static, for this
 //! architecture and for ARM.
 //!
-//! Context: COLD. musl where rustup has a standard library for it, which needs no C compiler;
+//! Context: COLD. musl where rustup has a standard library for it. The whole program has SQLite and Zstandard in it, whose C is
+//! compiled by Debian's musl-gcc; the one for boards (feature `board`, no store and no farm) has no C and needs no C compiler.
 //! 32-bit ARM is linked statically against glibc by Debian's cross compiler, because rustup
 //! has no musl standard library for it that could be had reliably.
 //! Source: the rustc book, "linker flavours" and "static and dynamic C runtimes".
@@ -24,13 +25,32 @@ pub(crate) struct Target {
     /// Programs the build needs, and the Debian package of each.
     programs: &'static [(&'static str, &'static str)],
     file: &'static str,
+    /// With the feature `board` alone.
+    for_boards: bool,
 }
 
 impl Target {
     /// This architecture.
     pub(crate) fn native() -> Self {
-        let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-        Self { name: "static", triple, env: Vec::new(), programs: &[], file: "tailbound" }
+        Self {
+            name: "static",
+            triple: format!("{}-unknown-linux-musl", std::env::consts::ARCH),
+            env: Vec::new(),
+            programs: &[("musl-gcc", "musl-tools")],
+            file: "tailbound",
+            for_boards: false,
+        }
+    }
+
+    /// This architecture, what is copied to a board.
+    pub(crate) fn board() -> Self {
+        Self {
+            name: "board",
+            programs: &[],
+            file: "tailbound-board",
+            for_boards: true,
+            ..Self::native()
+        }
     }
 
     /// 64-bit ARM.
@@ -42,6 +62,7 @@ impl Target {
             env: vec![("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUSTFLAGS".into(), flags)],
             programs: &[],
             file: "tailbound-aarch64",
+            for_boards: true,
         }
     }
 
@@ -58,11 +79,12 @@ impl Target {
             ],
             programs: &[("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf")],
             file: "tailbound-armv7",
+            for_boards: true,
         }
     }
 
-    fn all() -> [Self; 3] {
-        [Self::native(), Self::arm64(), Self::arm32()]
+    fn all() -> [Self; 4] {
+        [Self::native(), Self::board(), Self::arm64(), Self::arm32()]
     }
 
     /// Where the finished program is put.
@@ -120,6 +142,9 @@ impl Target {
         cargo.envs(opt_level.map(|level| ("CARGO_PROFILE_RELEASE_OPT_LEVEL", level)));
         cargo.args(["build", "--quiet", "--profile", profile, "-p", "tailbound"]);
         cargo.args(["--target", &self.triple]);
+        if self.for_boards {
+            cargo.args(["--no-default-features", "--features", "board"]);
+        }
         exec::succeed(cargo.envs(self.env.iter().map(|(k, v)| (k, v))))?;
         let built = root::target(project).join(&self.triple).join(profile).join("tailbound");
         let bytes = std::fs::read(&built).with_context(|| built.display().to_string())?;
@@ -147,7 +172,8 @@ pub(crate) fn command(names: &[&str]) -> anyhow::Result<()> {
     let project = root::project()?;
     for name in names {
         let known = Target::all().into_iter().find(|t| t.name == *name);
-        let target = known.with_context(|| format!("`{name}` is not static, arm64 or arm32"))?;
+        let target =
+            known.with_context(|| format!("`{name}` is not static, board, arm64 or arm32"))?;
         if let Some(why) = target.missing() {
             anyhow::bail!("cannot build {name}: {why}");
         }

@@ -66,6 +66,10 @@ pub(crate) enum Command {
     Verify(Lazy<crate::cli_sign::VerifyArgs>),
     /// Find changes in a series of runs, and what else changed at the same time
     History(Lazy<crate::cli_history::HistoryArgs>),
+    /// Keep runs: in a file, or on a server of PostgreSQL; list them, ask them in SQL, get them back
+    #[cfg(feature = "full")]
+    #[command(subcommand)]
+    Store(crate::cli_store::StoreVerb),
     /// Plan a measurement: how long it takes to show a rate, a share, a quantile or a mean
     Plan(Lazy<crate::cli_plan::PlanVerbArgs>),
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host

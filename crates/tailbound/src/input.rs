@@ -108,6 +108,12 @@ pub(crate) fn import(
 
 type Source = BufReader<Box<dyn Read + Send>>;
 
+/// The plain bytes of a file, unpacked where it is packed.
+#[cfg(feature = "full")]
+pub(crate) fn plain(path: &Path) -> Result<Source, Failure> {
+    open(path).map(|(source, _)| source)
+}
+
 /// What is in the file, unpacked, and how many bytes that is where it is known.
 fn open(path: &Path) -> Result<(Source, Option<u64>), Failure> {
     let source: Box<dyn Read + Send> = if path == Path::new("-") {

@@ -28,6 +28,8 @@ mod cli_lab_why;
 mod cli_plan;
 mod cli_probe;
 mod cli_sign;
+#[cfg(feature = "full")]
+mod cli_store;
 mod cli_sweep;
 mod cli_tasks;
 mod cli_tune;

@@ -95,6 +95,8 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound decide lab/", "runs of real kernels: the stage `lab`"),
     ("tailbound decide rt-6.12.jsonl ", "runs of two systems: tests/cli/decide.rs"),
     ("tailbound decide rt.jsonl ", "runs of two systems: tests/cli/decide.rs"),
+    ("export TAILBOUND_STORE=", "a server of the reader's: crates/tailbound-store/tests/it"),
+    ("tailbound store ls --since ", "the same"),
     ("tailbound campaign run williams-redhat-2008 ", "real kernels: the stage `lab`"),
 ];
 

@@ -31,6 +31,8 @@ mod rounds;
 mod run;
 mod show;
 mod sign;
+#[cfg(feature = "full")]
+mod store;
 mod sweep;
 mod tasks;
 mod tune;
@@ -80,6 +82,8 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Sign(args) => sign::sign(&args),
         Command::Verify(args) => sign::verify(&args),
         Command::History(args) => history::history(&args),
+        #[cfg(feature = "full")]
+        Command::Store(what) => store::store(&what),
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Hunt(args) => hunt::hunt(&args),

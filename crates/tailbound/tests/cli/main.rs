@@ -23,6 +23,7 @@
 //! tune_for_now.rs changes for a while: of a run, an experiment, `--keep`
 //! hot.rs      samples of busy CPUs; stacks.rs programs in the kernel beside --blame
 //! watch.rs    the cycles of another program's threads
+//! store.rs    many runs, kept, asked and pruned
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -66,6 +67,8 @@ mod remains;
 mod rounds;
 mod small;
 mod stacks;
+#[cfg(feature = "full")]
+mod store;
 mod tasks;
 mod tune;
 mod tune_for_now;

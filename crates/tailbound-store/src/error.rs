@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can go wrong with a store, and what to do about it.
+//!
+//! Context: COLD.
+
+/// Why it did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database refused.
+    #[error("{place}: {what}: {reason}")]
+    Database {
+        /// Which.
+        place: String,
+        /// What was to be done.
+        what: &'static str,
+        /// Its own words.
+        reason: String,
+    },
+    /// There is no store.
+    #[error("{place}: there is no store; `tailbound store add` makes one")]
+    Missing {
+        /// Where.
+        place: String,
+    },
+    /// It is something else.
+    #[error("{place}: this is no store of Tailbound: {reason}")]
+    Foreign {
+        /// Where.
+        place: String,
+        /// What is there.
+        reason: String,
+    },
+    /// A later version made it.
+    #[error(
+        "{place}: made by a later version (schema {found}, this one knows up to {known}): use that version"
+    )]
+    Later {
+        /// Where.
+        place: String,
+        /// Its schema.
+        found: i64,
+        /// The newest known here.
+        known: i64,
+    },
+    /// What came is no run file, or a damaged one.
+    #[error("{0}")]
+    Run(#[from] tailbound_core::runfile::ReadError),
+    /// A file is too large for a row.
+    #[error(
+        "the run file has {bytes} bytes when packed; a store takes at most {most}: leave out --raw, or keep the file itself"
+    )]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// No run has this identity.
+    #[error("no run of this store has an identity that begins with `{0}`")]
+    NoSuchRun(String),
+    /// Several runs do.
+    #[error("{n} runs of this store have an identity that begins with `{id}`: give more of it")]
+    Several {
+        /// What was asked for.
+        id: String,
+        /// How many.
+        n: usize,
+    },
+    /// A run that the store holds is not what it was.
+    #[error("the run {id} is damaged in the store: {reason}")]
+    Damaged {
+        /// Which.
+        id: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Reading or writing failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}

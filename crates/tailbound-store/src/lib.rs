@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Many runs, kept: SQLite in a file, or PostgreSQL on a server, with the same tables and the same words.
+//!
+//! Context: COLD. The run file remains the truth: the store keeps it whole and packed, and everything else follows from it.
+//! Not here: what a farm does with it (HTTP, pages, agents).
+
+pub mod buckets;
+mod database;
+mod error;
+mod pack;
+mod place;
+mod postgres;
+mod prune;
+mod schema;
+mod sqlite;
+mod store;
+mod summary;
+mod value;
+
+pub use database::EachRow;
+pub use error::StoreError;
+pub use pack::{PACKED_BYTES_MAX, Packed};
+pub use place::Place;
+pub use prune::{Candidate, may_go};
+pub use schema::{SCHEMA, tables};
+pub use store::{Added, Filter, Incoming, Listed, Store};
+pub use summary::{Rows, rows, sentence, system_name};
+pub use value::Value;

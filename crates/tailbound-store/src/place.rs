@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a store is: a file of SQLite, or a server of PostgreSQL.
+//!
+//! Context: COLD.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Where a store is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A file of SQLite, with its log and its index beside it while it is open.
+    File(PathBuf),
+    /// A server of PostgreSQL, by a connection URI or `key=value` words as libpq takes them.
+    Server(String),
+}
+
+/// How a URI of PostgreSQL begins.
+const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("a store is a file, or postgresql://HOST/DATABASE".to_owned());
+        }
+        if SCHEMES.iter().any(|s| text.starts_with(s)) {
+            return Ok(Self::Server(text.to_owned()));
+        }
+        if let Some((scheme, _)) = text.split_once("://") {
+            return Err(format!("`{scheme}` is no store: a file, or postgresql://HOST/DATABASE"));
+        }
+        Ok(Self::File(PathBuf::from(text.strip_prefix("sqlite:").unwrap_or(text))))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Server(url) => f.write_str(&without_password(url)),
+        }
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The URI as it may be shown: without user, password and parameters.
+fn without_password(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("postgresql", ""));
+    let rest = rest.split('?').next().unwrap_or_default();
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, behind)| behind);
+    format!("{scheme}://{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_and_show_no_password() {
+        let read = |text: &str| text.parse::<Place>();
+        assert_eq!(read("runs.sqlite"), Ok(Place::File("runs.sqlite".into())));
+        assert_eq!(read("sqlite:a/b"), Ok(Place::File("a/b".into())));
+        let server = read("postgresql://me:se:cr@et@db/tailbound?password=x");
+        assert_eq!(
+            server.map(|p| format!("{p} {p:?}")),
+            Ok("postgresql://db/tailbound postgresql://db/tailbound".into())
+        );
+        assert!(read("mysql://x").is_err_and(|e| e.contains("mysql")));
+        assert!(read("").is_err());
+    }
+}

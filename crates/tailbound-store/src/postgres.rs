@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A store on a server: PostgreSQL.
+//!
+//! Context: COLD. The connection is not encrypted by us: a socket of the machine, loopback, or a tunnel; a server that
+//! demands TLS is refused by the library, in its words. What a person's query may read is what the role in the URI may.
+
+use std::error::Error;
+
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::private::BytesMut;
+use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use postgres::{Client, NoTls, Row, SimpleQueryMessage};
+
+use crate::database::{Database, Dialect, EachRow};
+use crate::error::StoreError;
+use crate::value::Value;
+
+/// A connection to a server.
+pub(crate) struct Postgres {
+    client: Client,
+    place: String,
+}
+
+impl Postgres {
+    /// Connects; `place` is the URI as it may be shown.
+    pub(crate) fn open(url: &str, place: String) -> Result<Self, StoreError> {
+        match Client::connect(url, NoTls) {
+            Ok(client) => Ok(Self { client, place }),
+            Err(e) => Err(database(&place, "no connection", &e)),
+        }
+    }
+}
+
+fn database(place: &str, what: &'static str, e: &postgres::Error) -> StoreError {
+    // The library's own text is a class of error; what happened is below it.
+    let reason = match (e.as_db_error(), e.source()) {
+        (Some(db), _) => db.message().to_owned(),
+        (None, Some(below)) => format!("{e}: {below}"),
+        (None, None) => e.to_string(),
+    };
+    StoreError::Database { place: place.to_owned(), what, reason }
+}
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(n) => n.to_sql_checked(ty, out),
+            Self::Real(n) => n.to_sql_checked(ty, out),
+            Self::Text(text) => text.to_sql_checked(ty, out),
+            Self::Bytes(bytes) => bytes.to_sql_checked(ty, out),
+        }
+    }
+
+    // Which value fits which column is looked at when it is written.
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+fn value(row: &Row, at: usize) -> Result<Value, postgres::Error> {
+    let of = row.columns().get(at).map(|c| c.type_().clone()).unwrap_or(Type::TEXT);
+    Ok(match of {
+        Type::INT8 => row.try_get::<_, Option<i64>>(at)?.into(),
+        Type::INT4 => row.try_get::<_, Option<i32>>(at)?.map(i64::from).into(),
+        Type::FLOAT8 => row.try_get::<_, Option<f64>>(at)?.into(),
+        Type::BOOL => row.try_get::<_, Option<bool>>(at)?.into(),
+        Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(at)?.into(),
+        _ => row.try_get::<_, Option<String>>(at)?.into(),
+    })
+}
+
+/// A value from its text, as the server writes it.
+fn from_text(text: Option<&str>, of: &Type) -> Value {
+    let Some(text) = text else { return Value::Null };
+    match *of {
+        Type::INT2 | Type::INT4 | Type::INT8 => {
+            text.parse().map_or_else(|_| text.into(), Value::Int)
+        }
+        Type::FLOAT4 | Type::FLOAT8 => text.parse().map_or_else(|_| text.into(), Value::Real),
+        // A sum of integers is one of these: whole where it can be.
+        Type::NUMERIC => text
+            .parse()
+            .map(Value::Int)
+            .or_else(|_| text.parse().map(Value::Real))
+            .unwrap_or_else(|_| text.into()),
+        Type::BOOL => Value::Int((text == "t").into()),
+        Type::BYTEA => Value::Bytes(vec![0; text.len().saturating_sub(2) / 2]),
+        _ => text.into(),
+    }
+}
+
+impl Database for Postgres {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn script(&mut self, sql: &str) -> Result<(), StoreError> {
+        let place = &self.place;
+        self.client.batch_execute(sql).map_err(|e| database(place, "a statement failed", &e))
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
+        let place = &self.place;
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|v| v as _).collect();
+        self.client.execute(sql, &values).map_err(|e| database(place, "it cannot be written", &e))
+    }
+
+    fn rows(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        each: EachRow<'_>,
+    ) -> Result<Vec<String>, StoreError> {
+        let place = &self.place;
+        let failed = |e| database(place, "it cannot be read", &e);
+        let statement = self.client.prepare(sql).map_err(failed)?;
+        let names: Vec<String> = statement.columns().iter().map(|c| c.name().to_owned()).collect();
+        let values = values.iter().map(|v| v as &(dyn ToSql + Sync));
+        let mut rows = self.client.query_raw(&statement, values).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let one = (0..names.len()).map(|at| value(&row, at)).collect::<Result<Vec<_>, _>>();
+            each(&names, &one.map_err(failed)?)?;
+        }
+        Ok(names)
+    }
+
+    fn only_reading(
+        &mut self,
+        sql: &str,
+        seconds: u32,
+        each: EachRow<'_>,
+    ) -> Result<Vec<String>, StoreError> {
+        self.script(&format!("BEGIN READ ONLY; SET LOCAL statement_timeout = '{seconds}s'"))?;
+        let answer = self.asked(sql, each);
+        let over = self.script("ROLLBACK");
+        answer.and_then(|names| over.map(|()| names))
+    }
+}
+
+impl Postgres {
+    fn asked(&mut self, sql: &str, each: EachRow<'_>) -> Result<Vec<String>, StoreError> {
+        let place = &self.place;
+        let failed = |e| database(place, "the query failed", &e);
+        // Only one statement can be prepared, and COMMIT has no columns.
+        let statement = self.client.prepare(sql).map_err(failed)?;
+        let (names, types): (Vec<String>, Vec<Type>) =
+            statement.columns().iter().map(|c| (c.name().to_owned(), c.type_().clone())).unzip();
+        if names.is_empty() {
+            let reason = "only statements that read are allowed: SELECT, WITH, VALUES".to_owned();
+            return Err(StoreError::Database {
+                place: place.clone(),
+                what: "the query is refused",
+                reason,
+            });
+        }
+        // As text, which every type has: sums are NUMERIC, and people's queries have types that we do not know.
+        for message in self.client.simple_query(sql).map_err(failed)? {
+            if let SimpleQueryMessage::Row(row) = message {
+                let one: Vec<Value> =
+                    types.iter().enumerate().map(|(at, of)| from_text(row.get(at), of)).collect();
+                each(&names, &one)?;
+            }
+        }
+        Ok(names)
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tables, and how a store of an earlier version becomes one of this.
+//!
+//! Context: COLD. Units: in the names of columns. Everything but `run_file` and `annotation` follows from the run files and
+//! can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
+
+use crate::database::{Database, Dialect, one, whole};
+use crate::error::StoreError;
+use crate::value::Value;
+
+/// How a store differs from the one before it: what it is for, and its statements.
+const MIGRATIONS: &[(&str, &str)] = &[(
+    "runs, their files, what they measured and where",
+    "
+CREATE TABLE system (
+    id {text} PRIMARY KEY,
+    name {text} NOT NULL,
+    model {text},
+    cpu_model {text},
+    architecture {text}
+){strict};
+CREATE UNIQUE INDEX system_name ON system (name);
+CREATE TABLE kernel (
+    id {text} PRIMARY KEY,
+    release {text},
+    version {text},
+    preempt {text},
+    command_line {text},
+    config_fingerprint {text}
+){strict};
+CREATE TABLE facts (
+    id {text} PRIMARY KEY,
+    json {text} NOT NULL
+){strict};
+CREATE TABLE workload (
+    id {text} PRIMARY KEY,
+    probe {text} NOT NULL,
+    interval_ns {int},
+    cpus {text} NOT NULL,
+    policy {text} NOT NULL,
+    loads {text} NOT NULL,
+    virtual_time {int} NOT NULL
+){strict};
+CREATE TABLE run (
+    id {text} PRIMARY KEY,
+    name {text} NOT NULL,
+    system {text} NOT NULL REFERENCES system (id),
+    kernel {text} NOT NULL REFERENCES kernel (id),
+    facts {text} NOT NULL REFERENCES facts (id),
+    workload {text} NOT NULL REFERENCES workload (id),
+    started {text} NOT NULL,
+    added {text} NOT NULL,
+    tool {text} NOT NULL,
+    command {text} NOT NULL,
+    measured_ns {int} NOT NULL,
+    ended {text} NOT NULL,
+    outcome {text} NOT NULL,
+    reasons {text} NOT NULL,
+    deadline_ns {int},
+    context {text},
+    activations {int} NOT NULL,
+    missed {int} NOT NULL,
+    over_range {int} NOT NULL,
+    min_ns {int},
+    mean_ns {real},
+    p50_ns {int},
+    p99_ns {int},
+    p999_ns {int},
+    p9999_ns {int},
+    p99999_ns {int},
+    max_ns {int}
+){strict};
+CREATE INDEX run_of_system ON run (system, workload, started);
+CREATE INDEX run_started ON run (started);
+CREATE TABLE run_file (
+    run {text} PRIMARY KEY REFERENCES run (id),
+    bytes {int} NOT NULL,
+    zstd {bytes} NOT NULL
+){strict};
+CREATE TABLE histogram (
+    run {text} NOT NULL REFERENCES run (id),
+    thread {int} NOT NULL,
+    cpu {int},
+    context {text} NOT NULL,
+    n {int} NOT NULL,
+    min_ns {int},
+    max_ns {int},
+    buckets {bytes} NOT NULL,
+    PRIMARY KEY (run, thread, context)
+){strict};
+CREATE TABLE finding (
+    run {text} NOT NULL REFERENCES run (id),
+    id {text} NOT NULL,
+    impact {text} NOT NULL,
+    message {text} NOT NULL,
+    PRIMARY KEY (run, id)
+){strict};
+CREATE TABLE culprit (
+    run {text} NOT NULL REFERENCES run (id),
+    cause {text} NOT NULL,
+    who {text} NOT NULL,
+    wakeups {int} NOT NULL,
+    total_ns {int} NOT NULL,
+    longest_ns {int} NOT NULL,
+    PRIMARY KEY (run, cause, who)
+){strict};
+CREATE TABLE annotation (
+    run {text} NOT NULL,
+    at {text} NOT NULL,
+    author {text} NOT NULL,
+    message {text} NOT NULL,
+    PRIMARY KEY (run, at, author)
+){strict};
+",
+)];
+
+/// The schema of this version.
+pub const SCHEMA: i64 = MIGRATIONS.len() as i64;
+
+/// Tables that follow from the run files, those first that others point to last.
+pub(crate) const DERIVED: [&str; 8] =
+    ["culprit", "finding", "histogram", "run", "system", "kernel", "facts", "workload"];
+
+/// The names of all tables and their columns, in order.
+#[must_use]
+pub fn tables() -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in MIGRATIONS.iter().flat_map(|(_, sql)| sql.lines()) {
+        if let Some(name) = line.strip_prefix("CREATE TABLE ") {
+            all.push((name.trim_end_matches(" ("), Vec::new()));
+        } else if let (Some(column), Some((_, columns))) =
+            (line.strip_prefix("    "), all.last_mut())
+            && let Some((name, _)) = column.split_once(" {")
+        {
+            columns.push(name);
+        }
+    }
+    all
+}
+
+/// The schema of the store behind `db`; `None`: it has none.
+pub(crate) fn found(db: &mut dyn Database) -> Result<Option<i64>, StoreError> {
+    let there = match db.dialect() {
+        Dialect::Sqlite => {
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'tailbound_schema'"
+        }
+        Dialect::Postgres => {
+            "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'tailbound_schema'"
+        }
+    };
+    if one(db, there, &[])?.is_none() {
+        return Ok(None);
+    }
+    Ok(one(db, "SELECT MAX(number) FROM tailbound_schema", &[])?.and_then(|v| v.int()))
+}
+
+/// Makes the tables, or those that are missing. Each step is done whole or not at all.
+pub(crate) fn migrate(db: &mut dyn Database, place: &str, now: &str) -> Result<(), StoreError> {
+    let at = found(db)?.unwrap_or(0);
+    if at > SCHEMA {
+        return Err(StoreError::Later { place: place.to_owned(), found: at, known: SCHEMA });
+    }
+    if at == SCHEMA {
+        return Ok(());
+    }
+    whole(db, |db| {
+        let dialect = db.dialect();
+        if dialect == Dialect::Postgres {
+            // Two that begin at the same time: the second one finds it done.
+            db.script("SELECT pg_advisory_xact_lock(7811887110)")?;
+        }
+        db.script(&dialect.of_types(
+            "CREATE TABLE IF NOT EXISTS tailbound_schema (number {int} PRIMARY KEY, what {text} NOT NULL, applied {text} NOT NULL){strict}",
+        ))?;
+        let at = one(db, "SELECT COALESCE(MAX(number), 0) FROM tailbound_schema", &[])?;
+        let at = at.and_then(|v| v.int()).unwrap_or(0);
+        for (number, (what, sql)) in (1i64..).zip(MIGRATIONS).filter(|(number, _)| *number > at) {
+            db.script(&dialect.of_types(sql))?;
+            let row = [Value::Int(number), (*what).into(), now.into()];
+            db.execute(
+                "INSERT INTO tailbound_schema (number, what, applied) VALUES ($1, $2, $3)",
+                &row,
+            )?;
+        }
+        Ok(())
+    })
+}

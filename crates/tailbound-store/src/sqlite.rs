@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A store in a file: SQLite.
+//!
+//! Context: COLD. Write-ahead log with `synchronous=FULL`: what was answered survives a power failure
+//! (<https://www.sqlite.org/pragma.html#pragma_synchronous>). Others may read meanwhile; a second writer waits.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
+
+use crate::database::{Database, Dialect, EachRow};
+use crate::error::StoreError;
+use crate::value::Value;
+
+/// How long a writer waits for another one.
+const BUSY: Duration = Duration::from_secs(30);
+/// Instructions of SQLite's machine between two looks at the clock.
+const STEPS: i32 = 10_000;
+
+/// A connection to a file.
+pub(crate) struct Sqlite {
+    connection: Connection,
+    place: String,
+}
+
+impl Sqlite {
+    /// Opens the file; where there is none, makes it if `make`.
+    pub(crate) fn open(path: &Path, make: bool) -> Result<Self, StoreError> {
+        let place = path.display().to_string();
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        if make {
+            flags |= OpenFlags::SQLITE_OPEN_CREATE;
+        } else if !path.exists() {
+            return Err(StoreError::Missing { place });
+        }
+        let failed = |e: rusqlite::Error| database(&place, "it cannot be opened", &e);
+        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        connection.busy_timeout(BUSY).map_err(failed)?;
+        connection
+            .execute_batch(
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;",
+            )
+            .map_err(failed)?;
+        Ok(Self { connection, place })
+    }
+}
+
+fn database(place: &str, what: &'static str, e: &rusqlite::Error) -> StoreError {
+    if e.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) {
+        let reason = "it is no database of SQLite".to_owned();
+        return StoreError::Foreign { place: place.to_owned(), reason };
+    }
+    StoreError::Database { place: place.to_owned(), what, reason: e.to_string() }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(n) => ValueRef::Integer(*n),
+            Self::Real(n) => ValueRef::Real(*n),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+fn value(it: ValueRef<'_>) -> Value {
+    match it {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(n) => Value::Int(n),
+        ValueRef::Real(n) => Value::Real(n),
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+    }
+}
+
+impl Database for Sqlite {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn script(&mut self, sql: &str) -> Result<(), StoreError> {
+        let failed = |e| database(&self.place, "a statement failed", &e);
+        self.connection.execute_batch(sql).map_err(failed)
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
+        let failed = |e| database(&self.place, "it cannot be written", &e);
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        statement.execute(params_from_iter(values)).map(|n| n as u64).map_err(failed)
+    }
+
+    fn rows(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        each: EachRow<'_>,
+    ) -> Result<Vec<String>, StoreError> {
+        let failed = |e| database(&self.place, "it cannot be read", &e);
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let names: Vec<String> = statement.column_names().iter().map(|n| (*n).to_owned()).collect();
+        let mut rows = statement.query(params_from_iter(values)).map_err(failed)?;
+        let mut one = Vec::with_capacity(names.len());
+        while let Some(row) = rows.next().map_err(failed)? {
+            one.clear();
+            for at in 0..names.len() {
+                one.push(value(row.get_ref(at).map_err(failed)?));
+            }
+            each(&names, &one)?;
+        }
+        Ok(names)
+    }
+
+    fn only_reading(
+        &mut self,
+        sql: &str,
+        seconds: u32,
+        each: EachRow<'_>,
+    ) -> Result<Vec<String>, StoreError> {
+        self.refuse_writes(sql)?;
+        self.script("PRAGMA query_only=ON")?;
+        let answer = self.guarded(sql, seconds, each);
+        self.script("PRAGMA query_only=OFF")?;
+        answer
+    }
+}
+
+impl Sqlite {
+    fn refuse_writes(&self, sql: &str) -> Result<(), StoreError> {
+        let failed = |e| database(&self.place, "the query failed", &e);
+        let statement = self.connection.prepare(sql).map_err(failed)?;
+        if statement.readonly() && statement.column_count() > 0 {
+            return Ok(());
+        }
+        let reason = "only statements that read are allowed: SELECT, WITH, VALUES".to_owned();
+        Err(StoreError::Database {
+            place: self.place.clone(),
+            what: "the query is refused",
+            reason,
+        })
+    }
+
+    /// ATTACH and PRAGMA count as reading, and reach other files and settings: what a statement may do is named.
+    fn guarded(
+        &mut self,
+        sql: &str,
+        seconds: u32,
+        each: EachRow<'_>,
+    ) -> Result<Vec<String>, StoreError> {
+        let end = Instant::now() + Duration::from_secs(seconds.into());
+        let place = self.place.clone();
+        let failed = |e| database(&place, "the query failed", &e);
+        self.connection.authorizer(Some(only_reads)).map_err(failed)?;
+        self.connection
+            .progress_handler(STEPS, Some(move || Instant::now() > end))
+            .map_err(failed)?;
+        let answer = self.rows(sql, &[], each);
+        self.connection.progress_handler(0, None::<fn() -> bool>).map_err(failed)?;
+        self.connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>).map_err(failed)?;
+        answer
+    }
+}
+
+/// What a person's statement may do.
+fn only_reads(what: AuthContext<'_>) -> Authorization {
+    match what.action {
+        AuthAction::Select
+        | AuthAction::Read { .. }
+        | AuthAction::Function { .. }
+        | AuthAction::Recursive => Authorization::Allow,
+        _ => Authorization::Deny,
+    }
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The store: runs go in whole, and come out as they were.
+//!
+//! Context: COLD. The run file is the truth: everything else is made from it, and can be made again.
+
+use std::io::BufRead;
+
+use tailbound_core::{Run, runfile};
+
+use crate::database::{Database, EachRow, all, one, whole};
+use crate::error::StoreError;
+use crate::pack::{self, Packed, Packing};
+use crate::place::Place;
+use crate::postgres::Postgres;
+use crate::schema;
+use crate::sqlite::Sqlite;
+use crate::summary::{self, Row, Rows};
+use crate::value::Value;
+
+/// A run that is to be added: read, judged and packed.
+#[derive(Debug)]
+pub struct Incoming {
+    /// Its file.
+    pub packed: Packed,
+    /// What it says, without what only the file needs.
+    pub run: Run,
+}
+
+/// Lines that no row needs, and no check of the file against itself.
+const UNUSED: [&str; 3] = ["window", "raw", "load"];
+
+impl Incoming {
+    /// Reads a run file to its end, whatever comes behind its last line.
+    ///
+    /// # Errors
+    /// It is no run file, or too large.
+    pub fn read(source: impl BufRead) -> Result<Self, StoreError> {
+        let mut packing = Packing::new(source)?;
+        let mut run = runfile::read_run_without(&mut packing, &UNUSED)?;
+        tailbound_stats::judge(&mut run);
+        Ok(Self { packed: packing.packed()?, run })
+    }
+}
+
+/// What became of a run that was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is in the store now.
+    New,
+    /// It was there already.
+    Already,
+}
+
+/// What is asked of a list of runs.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Of this system.
+    pub system: Option<String>,
+    /// Begun at or after this, as RFC 3339 or its beginning.
+    pub since: Option<String>,
+    /// Begun before this.
+    pub until: Option<String>,
+    /// At most so many, the newest.
+    pub most: Option<u64>,
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Listed {
+    /// SHA-256 of its file.
+    pub id: String,
+    /// Its own name.
+    pub name: String,
+    /// Which system.
+    pub system: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Kernel's release.
+    pub kernel: Option<String>,
+    /// Loads.
+    pub loads: String,
+    /// Verdict in a word.
+    pub outcome: String,
+    /// Due activations.
+    pub activations: i64,
+    /// The latest.
+    pub max_ns: Option<i64>,
+    /// Bytes of its plain file; `None`: the file is not kept any more.
+    pub bytes: Option<i64>,
+}
+
+/// A store that is open.
+pub struct Store {
+    db: Box<dyn Database>,
+    place: Place,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens a store that is there.
+    ///
+    /// # Errors
+    /// There is none, it is something else, or a later version made it.
+    pub fn open(place: &Place, now: &str) -> Result<Self, StoreError> {
+        let mut it = Self::connect(place, false)?;
+        if schema::found(it.db.as_mut())?.is_none() {
+            return Err(StoreError::Missing { place: place.to_string() });
+        }
+        schema::migrate(it.db.as_mut(), &place.to_string(), now)?;
+        Ok(it)
+    }
+
+    /// Opens a store, and makes it where there is none.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; it cannot be made.
+    pub fn open_or_make(place: &Place, now: &str) -> Result<Self, StoreError> {
+        let mut it = Self::connect(place, true)?;
+        schema::migrate(it.db.as_mut(), &place.to_string(), now)?;
+        Ok(it)
+    }
+
+    fn connect(place: &Place, make: bool) -> Result<Self, StoreError> {
+        let db: Box<dyn Database> = match place {
+            Place::File(path) => Box::new(Sqlite::open(path, make)?),
+            Place::Server(url) => Box::new(Postgres::open(url, place.to_string())?),
+        };
+        Ok(Self { db, place: place.clone() })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Adds runs, all or none of them. Each is measured on `system`, or on what its file says.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add(
+        &mut self,
+        runs: &[Incoming],
+        system: Option<&str>,
+        now: &str,
+    ) -> Result<Vec<Added>, StoreError> {
+        whole(self.db.as_mut(), |db| {
+            let mut told = Vec::with_capacity(runs.len());
+            for incoming in runs {
+                let name =
+                    system.map_or_else(|| summary::system_name(&incoming.run), str::to_owned);
+                let rows = summary::rows(&incoming.run, &incoming.packed.id, &name, now);
+                told.push(put(db, &rows, Some(&incoming.packed))?);
+            }
+            Ok(told)
+        })
+    }
+
+    /// Runs, the newest first.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn list(&mut self, filter: &Filter) -> Result<Vec<Listed>, StoreError> {
+        let sql = "SELECT run.id, run.name, system.name, run.started, kernel.release, workload.loads, run.outcome, run.activations, \
+            run.max_ns, run_file.bytes FROM run JOIN system ON system.id = run.system JOIN kernel ON kernel.id = run.kernel \
+            JOIN workload ON workload.id = run.workload LEFT JOIN run_file ON run_file.run = run.id \
+            WHERE ($1 = '' OR system.name = $1) AND run.started >= $2 AND ($3 = '' OR run.started < $3) \
+            ORDER BY run.started DESC, run.id LIMIT $4";
+        let word = |it: &Option<String>| Value::from(it.as_deref().unwrap_or_default());
+        let most = filter.most.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        let values =
+            [word(&filter.system), word(&filter.since), word(&filter.until), Value::Int(most)];
+        let mut listed = Vec::new();
+        self.db.rows(sql, &values, &mut |_, row| {
+            let text =
+                |at: usize| row.get(at).and_then(|v| v.text()).unwrap_or_default().to_owned();
+            let int = |at: usize| row.get(at).and_then(Value::int);
+            listed.push(Listed {
+                id: text(0),
+                name: text(1),
+                system: text(2),
+                started: text(3),
+                kernel: row.get(4).and_then(|v| v.text()).map(str::to_owned),
+                loads: text(5),
+                outcome: text(6),
+                activations: int(7).unwrap_or(0),
+                max_ns: int(8),
+                bytes: int(9),
+            });
+            Ok(())
+        })?;
+        Ok(listed)
+    }
+
+    /// The identity of the only run whose identity or name begins with `begin`.
+    ///
+    /// # Errors
+    /// None, or several.
+    pub fn identify(&mut self, begin: &str) -> Result<String, StoreError> {
+        let sql = "SELECT id FROM run WHERE substr(id, 1, length($1)) = $1 OR name = $1 ORDER BY id LIMIT 3";
+        let found = all(self.db.as_mut(), sql, &[begin.into()])?;
+        let mut ids = found.into_iter().filter_map(|row| row.first()?.text().map(str::to_owned));
+        match (ids.next(), ids.next(), ids.next()) {
+            (Some(id), None, _) if !begin.is_empty() => Ok(id),
+            (None, ..) => Err(StoreError::NoSuchRun(begin.to_owned())),
+            (.., third) => Err(StoreError::Several {
+                id: begin.to_owned(),
+                n: if third.is_some() { 3 } else { 2 },
+            }),
+        }
+    }
+
+    /// The run file with this identity, byte for byte.
+    ///
+    /// # Errors
+    /// It is not kept any more, or damaged.
+    pub fn file(&mut self, id: &str) -> Result<Vec<u8>, StoreError> {
+        let rows =
+            all(self.db.as_mut(), "SELECT bytes, zstd FROM run_file WHERE run = $1", &[id.into()])?;
+        let found = rows.first().and_then(|row| Some((row.first()?.int()?, row.get(1)?.bytes()?)));
+        let Some((bytes, zstd)) = found else { return Err(StoreError::NoSuchRun(id.to_owned())) };
+        let packed = Packed {
+            id: id.to_owned(),
+            bytes: u64::try_from(bytes).unwrap_or(0),
+            zstd: zstd.to_vec(),
+        };
+        pack::unpacked(&packed)
+    }
+
+    /// A person's query, which cannot change anything, for at most `seconds`.
+    ///
+    /// # Errors
+    /// The database's words; the statement would change something; it took too long.
+    pub fn query(
+        &mut self,
+        sql: &str,
+        seconds: u32,
+        each: EachRow<'_>,
+    ) -> Result<Vec<String>, StoreError> {
+        self.db.only_reading(sql, seconds, each)
+    }
+
+    /// Everything that follows from the run files is made again from them. `told` is given how many are done, of how many.
+    ///
+    /// # Errors
+    /// A run file is damaged; then all is as it was.
+    pub fn rebuild(&mut self, told: &mut dyn FnMut(u64, u64)) -> Result<u64, StoreError> {
+        whole(self.db.as_mut(), |db| {
+            let known = all(
+                db,
+                "SELECT run_file.run, run.added, system.name FROM run_file JOIN run ON run.id = run_file.run \
+                 JOIN system ON system.id = run.system ORDER BY run.added, run_file.run",
+                &[],
+            )?;
+            // The files stay where they are; what points to them is made anew around them.
+            db.script(match db.dialect() {
+                crate::database::Dialect::Sqlite => "PRAGMA defer_foreign_keys=ON",
+                crate::database::Dialect::Postgres => {
+                    "ALTER TABLE run_file DROP CONSTRAINT run_file_run_fkey"
+                }
+            })?;
+            for table in schema::DERIVED {
+                db.execute(&format!("DELETE FROM {table}"), &[])?;
+            }
+            let total = known.len() as u64;
+            for (done, row) in (1u64..).zip(&known) {
+                let word = |at: usize| row.get(at).and_then(|v| v.text()).unwrap_or_default();
+                let (id, added, system) = (word(0), word(1), word(2));
+                let rows =
+                    all(db, "SELECT bytes, zstd FROM run_file WHERE run = $1", &[id.into()])?;
+                let found =
+                    rows.first().and_then(|row| Some((row.first()?.int()?, row.get(1)?.bytes()?)));
+                let (bytes, zstd) = found.ok_or_else(|| StoreError::NoSuchRun(id.to_owned()))?;
+                let packed = Packed {
+                    id: id.to_owned(),
+                    bytes: u64::try_from(bytes).unwrap_or(0),
+                    zstd: zstd.to_vec(),
+                };
+                let plain = pack::unpacked(&packed)?;
+                let mut run = runfile::read_run_without(plain.as_slice(), &UNUSED)?;
+                tailbound_stats::judge(&mut run);
+                put(db, &summary::rows(&run, id, system, added), None)?;
+                told(done, total);
+            }
+            if db.dialect() == crate::database::Dialect::Postgres {
+                db.script("ALTER TABLE run_file ADD CONSTRAINT run_file_run_fkey FOREIGN KEY (run) REFERENCES run (id)")?;
+            }
+            Ok(total)
+        })
+    }
+
+    /// The connection, for what is built on it within this crate.
+    pub(crate) fn db(&mut self) -> &mut dyn Database {
+        self.db.as_mut()
+    }
+
+    /// Keeps what a person says of a run.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn note(
+        &mut self,
+        run: &str,
+        at: &str,
+        author: &str,
+        message: &str,
+    ) -> Result<(), StoreError> {
+        let sql = "INSERT INTO annotation (run, at, author, message) VALUES ($1, $2, $3, $4) \
+            ON CONFLICT (run, at, author) DO UPDATE SET message = $4";
+        self.db.execute(sql, &[run.into(), at.into(), author.into(), message.into()]).map(|_| ())
+    }
+
+    /// How many runs there are.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn count(&mut self) -> Result<u64, StoreError> {
+        let n = one(self.db.as_mut(), "SELECT COUNT(*) FROM run", &[])?
+            .and_then(|v| v.int())
+            .unwrap_or(0);
+        Ok(u64::try_from(n).unwrap_or(0))
+    }
+}
+
+fn insert(db: &mut dyn Database, table: &str, row: &Row, unless: &str) -> Result<u64, StoreError> {
+    let names: Vec<&str> = row.iter().map(|(name, _)| *name).collect();
+    let places: Vec<String> = (1..=row.len()).map(|n| format!("${n}")).collect();
+    let sql = format!(
+        "INSERT INTO {table} ({}) VALUES ({}) {unless}",
+        names.join(", "),
+        places.join(", ")
+    );
+    let values: Vec<Value> = row.iter().map(|(_, value)| value.clone()).collect();
+    db.execute(&sql, &values)
+}
+
+/// The rows of a run, with its file unless that is there already.
+fn put(db: &mut dyn Database, rows: &Rows, file: Option<&Packed>) -> Result<Added, StoreError> {
+    const SAME: &str = "ON CONFLICT DO NOTHING";
+    insert(db, "system", &rows.system, SAME)?;
+    insert(db, "kernel", &rows.kernel, SAME)?;
+    insert(db, "facts", &rows.facts, SAME)?;
+    insert(db, "workload", &rows.workload, SAME)?;
+    if insert(db, "run", &rows.run, SAME)? == 0 {
+        return Ok(Added::Already);
+    }
+    if let Some(file) = file {
+        let row = vec![
+            ("run", Value::from(file.id.as_str())),
+            ("bytes", file.bytes.into()),
+            ("zstd", file.zstd.clone().into()),
+        ];
+        insert(db, "run_file", &row, "")?;
+    }
+    for (table, all) in
+        [("histogram", &rows.histograms), ("finding", &rows.findings), ("culprit", &rows.culprits)]
+    {
+        for row in all {
+            insert(db, table, row, SAME)?;
+        }
+    }
+    Ok(Added::New)
+}

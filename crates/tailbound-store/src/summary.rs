@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the tables say of a run: pure, from the run file alone.
+//!
+//! Context: COLD. Units: ns. Figures are those of the context that the verdict is about, per due activation, as every report has
+//! them. What the run does not know is NULL.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest as _, Sha256};
+use tailbound_core::number::Whole as _;
+use tailbound_core::record::Facts;
+use tailbound_core::{Run, Verdict};
+use tailbound_stats::analysis::Analysis;
+use tailbound_stats::summary::Summary;
+
+use crate::buckets;
+use crate::value::Value;
+
+/// A row: column and value.
+pub(crate) type Row = Vec<(&'static str, Value)>;
+
+/// The rows that follow from a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    pub(crate) system: Row,
+    pub(crate) kernel: Row,
+    pub(crate) facts: Row,
+    pub(crate) workload: Row,
+    pub(crate) run: Row,
+    pub(crate) histograms: Vec<Row>,
+    pub(crate) findings: Vec<Row>,
+    pub(crate) culprits: Vec<Row>,
+}
+
+/// Facts that differ between any two runs of the same machine and say nothing about it.
+const OF_THE_MOMENT: [&str; 10] = [
+    "clock.frequency_ppm",
+    "clock.offset_ns",
+    "kernel.loadavg",
+    "kernel.pressure_cpu",
+    "kernel.pressure_io",
+    "kernel.pressure_memory",
+    "kernel.uptime_s",
+    "mem.available_kb",
+    "mem.swap_free_kb",
+    "kernel.trace_instances",
+];
+
+/// The first half of the SHA-256 of `parts`, in hexadecimal: the identity of what has no name of its own.
+fn identity(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn fact(facts: &Facts, name: &str) -> Option<String> {
+    facts.get(name).and_then(|f| f.as_str()).map(str::to_owned)
+}
+
+/// A name for a machine that nobody named: what it is. Two boards alike have one, unless they are told apart by
+/// `--system`.
+#[must_use]
+pub fn system_name(run: &Run) -> String {
+    let facts = &run.header.machine;
+    let known = |name: &str| fact(facts, name).filter(|s| !s.trim().is_empty());
+    let what =
+        known("machine.model").or_else(|| known("machine.board")).or_else(|| known("cpu.model"));
+    let what =
+        what.or_else(|| known("machine.architecture")).unwrap_or_else(|| "unknown".to_owned());
+    match &run.header.lab {
+        Some(lab) => {
+            format!("lab, {}, {} CPU{}", lab.machine, lab.smp, if lab.smp == 1 { "" } else { "s" })
+        }
+        None => what,
+    }
+}
+
+/// The rows of `run`, judged, on the machine `system`, whose file has the identity `id`.
+#[must_use]
+pub fn rows(run: &Run, id: &str, system: &str, added: &str) -> Rows {
+    let (header, plan) = (&run.header, &run.header.plan);
+    let facts = &header.machine;
+    let text = |name: &str| Value::from(fact(facts, name));
+    let lasting: BTreeMap<_, _> =
+        facts.iter().filter(|(name, _)| !OF_THE_MOMENT.contains(&name.as_str())).collect();
+    let json = serde_json::to_string(&lasting).unwrap_or_default();
+    let facts_id = identity(&[&json]);
+    let of = |name: &str| fact(facts, name).unwrap_or_default();
+    let kernel_id = identity(&[
+        &of("kernel.release"),
+        &of("kernel.version"),
+        &of("kernel.preempt"),
+        &of("kernel.command_line"),
+        &of("kernel.config_fingerprint"),
+    ]);
+    let loads: Vec<String> = plan.loads.iter().map(ToString::to_string).collect();
+    let loads = loads.join(",");
+    let probe = plan.probe_words();
+    let (cpus, policy) =
+        (plan.cpus.to_string(), format!("{}, {}", plan.policy, plan.means_words()));
+    let is_virtual = header.lab.as_ref().is_some_and(|l| l.accelerator == "tcg");
+    let workload_id = identity(&[
+        &probe,
+        &plan.every(),
+        &cpus,
+        &policy,
+        &loads,
+        if is_virtual { "virtual" } else { "" },
+    ]);
+    let system_id = identity(&[system]);
+    Rows {
+        system: vec![
+            ("id", system_id.clone().into()),
+            ("name", system.into()),
+            ("model", text("machine.model")),
+            ("cpu_model", text("cpu.model")),
+            ("architecture", text("machine.architecture")),
+        ],
+        kernel: vec![
+            ("id", kernel_id.clone().into()),
+            ("release", text("kernel.release")),
+            ("version", text("kernel.version")),
+            ("preempt", text("kernel.preempt")),
+            ("command_line", text("kernel.command_line")),
+            ("config_fingerprint", text("kernel.config_fingerprint")),
+        ],
+        facts: vec![("id", facts_id.clone().into()), ("json", json.into())],
+        workload: vec![
+            ("id", workload_id.clone().into()),
+            ("probe", probe.into()),
+            ("interval_ns", plan.interval().into()),
+            ("cpus", cpus.into()),
+            ("policy", policy.into()),
+            ("loads", loads.into()),
+            ("virtual_time", is_virtual.into()),
+        ],
+        run: run_row(run, id, [&system_id, &kernel_id, &facts_id, &workload_id], added),
+        histograms: histograms(run, id),
+        findings: findings(run, id),
+        culprits: culprits(run, id),
+    }
+}
+
+fn run_row(run: &Run, id: &str, [system, kernel, facts, workload]: [&str; 4], added: &str) -> Row {
+    let header = &run.header;
+    let analysis = Analysis::of(run);
+    let due: Option<&Summary> = analysis.judged().map(|f| &f.due);
+    let missed = analysis.judged().map_or(0, |f| f.missed());
+    let quantile = |p: f64| {
+        let ns = due.and_then(|d| d.quantile(p)).and_then(|q| q.ns());
+        Value::from(ns.map(|ns| ns.round().whole_i64()))
+    };
+    let reasons: Vec<&str> = run
+        .findings
+        .iter()
+        .filter(|f| f.impact != tailbound_core::Impact::Notice)
+        .map(|f| f.id.as_str())
+        .collect();
+    vec![
+        ("id", id.into()),
+        ("name", header.id.as_str().into()),
+        ("system", system.into()),
+        ("kernel", kernel.into()),
+        ("facts", facts.into()),
+        ("workload", workload.into()),
+        ("started", header.started.as_str().into()),
+        ("added", added.into()),
+        ("tool", header.tool.as_str().into()),
+        ("command", header.command.join(" ").into()),
+        ("measured_ns", run.measured_ns().into()),
+        ("ended", run.end_reason().as_str().into()),
+        ("outcome", analysis.outcome().as_str().into()),
+        ("reasons", reasons.join(" ").into()),
+        ("deadline_ns", header.plan.requirement.deadline_ns.into()),
+        ("context", run.judged_context().map(|c| c.as_str().to_owned()).into()),
+        ("activations", due.map_or(0, |d| d.n).into()),
+        ("missed", missed.into()),
+        ("over_range", due.map_or(0, |d| d.over_range).into()),
+        ("min_ns", due.and_then(|d| d.min_ns).into()),
+        ("mean_ns", due.and_then(|d| d.mean_ns).filter(|m| m.is_finite()).into()),
+        ("p50_ns", quantile(0.5)),
+        ("p99_ns", quantile(0.99)),
+        ("p999_ns", quantile(0.999)),
+        ("p9999_ns", quantile(0.9999)),
+        ("p99999_ns", quantile(0.99999)),
+        ("max_ns", due.and_then(|d| d.max_ns).into()),
+    ]
+}
+
+fn histograms(run: &Run, id: &str) -> Vec<Row> {
+    let one = |t: &tailbound_core::record::ThreadRecord| {
+        let due = t.due();
+        vec![
+            ("run", id.into()),
+            ("thread", u64::from(t.thread).into()),
+            ("cpu", t.cpu.map(u64::from).into()),
+            ("context", t.context.as_str().into()),
+            ("n", due.n.into()),
+            ("min_ns", due.min_ns.into()),
+            ("max_ns", due.max_ns.into()),
+            ("buckets", buckets::packed(&due.late).into()),
+        ]
+    };
+    run.threads.iter().map(one).collect()
+}
+
+fn findings(run: &Run, id: &str) -> Vec<Row> {
+    let one = |f: &tailbound_core::Finding| {
+        vec![
+            ("run", id.into()),
+            ("id", f.id.as_str().into()),
+            ("impact", f.impact.as_str().into()),
+            ("message", f.title.as_str().into()),
+        ]
+    };
+    // A file may say the same twice; the last word counts, as everywhere.
+    let last: BTreeMap<&str, &tailbound_core::Finding> =
+        run.findings.iter().map(|f| (f.id.as_str(), f)).collect();
+    last.values().map(|f| one(f)).collect()
+}
+
+fn culprits(run: &Run, id: &str) -> Vec<Row> {
+    let mut by: BTreeMap<(String, String), (u64, i64, i64)> = BTreeMap::new();
+    for blame in run.blames.iter().filter(|b| !b.near) {
+        let (cause, who) = blame.culprit();
+        let share_ns = blame.share_ns(cause, who);
+        let it = by.entry((cause.as_str().to_owned(), who.to_owned())).or_default();
+        *it = (it.0 + 1, it.1.saturating_add(share_ns), it.2.max(share_ns));
+    }
+    let one =
+        |((cause, who), (wakeups, total_ns, longest_ns)): ((String, String), (u64, i64, i64))| {
+            vec![
+                ("run", id.into()),
+                ("cause", cause.into()),
+                ("who", who.into()),
+                ("wakeups", wakeups.into()),
+                ("total_ns", total_ns.into()),
+                ("longest_ns", longest_ns.into()),
+            ]
+        };
+    by.into_iter().map(one).collect()
+}
+
+/// The verdict in its sentence, for who only has the rows.
+#[must_use]
+pub fn sentence(run: &Run) -> &str {
+    run.verdict.as_ref().map_or("", |v: &Verdict| v.sentence.as_str())
+}

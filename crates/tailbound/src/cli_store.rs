@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Command-line arguments of `tailbound store`.
+//!
+//! Context: COLD.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::lazy::Lazy;
+
+/// Subcommands about a store of runs.
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "The store is the file or server of --store, else of $TAILBOUND_STORE, else store.sqlite in $XDG_STATE_HOME/tailbound \
+    (~/.local/state/tailbound; /var/lib/tailbound for root). Tables and ten queries: docs/store.md."
+)]
+pub(crate) enum StoreVerb {
+    /// Add run files; one that is there already is not added twice
+    Add(Lazy<StoreAddArgs>),
+    /// List runs, the newest first
+    #[command(visible_alias = "list")]
+    Ls(Lazy<StoreLsArgs>),
+    /// Get a run file back, byte for byte
+    Get(Lazy<StoreGetArgs>),
+    /// Ask the tables in SQL; nothing can be changed
+    Query(Lazy<StoreQueryArgs>),
+    /// Note something about a run, which then is never pruned
+    Note(Lazy<StoreNoteArgs>),
+    /// Delete old runs, never a worst case
+    Prune(Lazy<StorePruneArgs>),
+    /// Make all tables again from the run files that the store keeps
+    Rebuild(Lazy<StoreRebuildArgs>),
+}
+
+/// Which store.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArg {
+    /// The store: a file of SQLite, or postgresql://USER@HOST/DATABASE
+    #[arg(long = "store", value_name = "PLACE")]
+    pub(crate) place: Option<String>,
+}
+
+/// Arguments of `store add`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 all are in the store; 2 some are no run files, which are named: the others were added; 3 the store cannot be written."
+)]
+pub(crate) struct StoreAddArgs {
+    /// Run files, also packed (.gz, .zst), or folders of them (*.tailbound.jsonl)
+    #[arg(required = true, value_name = "RUN|FOLDER")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Name of the machine that they were measured on [default: what it is: model, board or CPU]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) system: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}
+
+/// Arguments of `store ls`.
+#[derive(Debug, Args)]
+pub(crate) struct StoreLsArgs {
+    /// Only runs of this machine
+    #[arg(long, value_name = "NAME")]
+    pub(crate) system: Option<String>,
+    /// Only runs that began at this time or later: `2026-11`, `2026-11-25`, `2026-11-25T06:00:00Z` (UTC)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only runs that began before it
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// At most so many, the newest; 0: all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    pub(crate) number: u64,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    #[command(flatten)]
+    pub(crate) color: crate::cli::ColorArg,
+}
+
+/// Arguments of `store get`.
+#[derive(Debug, Args)]
+pub(crate) struct StoreGetArgs {
+    /// Its identity, or the beginning of it, or its name
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// Where it is written; `-` is standard output [default: NAME.tailbound.jsonl]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}
+
+/// Arguments of `store query`.
+#[derive(Debug, Args)]
+pub(crate) struct StoreQueryArgs {
+    /// One statement that reads; `-`: it is on standard input
+    #[arg(value_name = "SQL")]
+    pub(crate) sql: String,
+    /// Print as JSON, an object a row
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print as CSV (RFC 4180)
+    #[arg(long)]
+    pub(crate) csv: bool,
+    /// End the query after this time
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) timeout: String,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    #[command(flatten)]
+    pub(crate) color: crate::cli::ColorArg,
+}
+
+/// Arguments of `store note`.
+#[derive(Debug, Args)]
+pub(crate) struct StoreNoteArgs {
+    /// Its identity, or the beginning of it, or its name
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// What is to be remembered
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: String,
+    /// Who says so [default: $USER]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) author: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}
+
+/// Arguments of `store prune`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Of each system, workload and kernel these stay whatever their age: the worst run of all and of each month, the first, \
+    the last, those that were not met, and those with a note. Without --yes nothing is deleted."
+)]
+pub(crate) struct StorePruneArgs {
+    /// Delete runs that began longer ago than this: `90d`, `2y`
+    #[arg(long, value_name = "AGE")]
+    pub(crate) older_than: String,
+    /// Delete them; without it they are only counted
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}
+
+/// Arguments of `store rebuild`.
+#[derive(Debug, Args)]
+pub(crate) struct StoreRebuildArgs {
+    /// No progress notes
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}

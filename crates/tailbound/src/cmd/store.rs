@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `store`: many runs, kept and asked.
+//!
+//! Context: COLD.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Map, json};
+use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
+use tailbound_core::utc;
+use tailbound_report::table::Table;
+use tailbound_store::{Added, Filter, Incoming, Listed, Place, Store, StoreError, Value};
+
+use crate::cli_store::{
+    StoreAddArgs, StoreArg, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs,
+    StoreQueryArgs, StoreRebuildArgs, StoreVerb,
+};
+use crate::input;
+use crate::say::{self, Failure};
+
+/// Runs that are added together: one wait for the disk for all of them.
+const TOGETHER: usize = 32;
+/// Letters of an identity that people are shown.
+const SHOWN: usize = 12;
+/// From one word about the progress to the next.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+const NS_PER_S: i64 = 1_000_000_000;
+const S_PER_DAY: i64 = 86_400;
+
+impl From<StoreError> for Failure {
+    fn from(e: StoreError) -> Self {
+        match e {
+            StoreError::Database { .. } | StoreError::Io(_) | StoreError::Damaged { .. } => {
+                Self::cannot(e)
+            }
+            _ => Self::usage(e),
+        }
+    }
+}
+
+/// `tailbound store`
+pub(crate) fn store(what: &StoreVerb) -> Result<ExitCode, Failure> {
+    match what {
+        StoreVerb::Add(args) => add(args),
+        StoreVerb::Ls(args) => ls(args),
+        StoreVerb::Get(args) => get(args),
+        StoreVerb::Query(args) => query(args),
+        StoreVerb::Note(args) => note(args),
+        StoreVerb::Prune(args) => prune(args),
+        StoreVerb::Rebuild(args) => rebuild(args),
+    }
+}
+
+fn now_s() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0)
+}
+
+fn now() -> String {
+    utc::rfc3339(now_s())
+}
+
+/// Where the store is, by the words of the command line and the environment.
+fn place(arg: &StoreArg) -> Result<Place, Failure> {
+    let given = arg
+        .place
+        .clone()
+        .or_else(|| std::env::var("TAILBOUND_STORE").ok().filter(|v| !v.is_empty()));
+    if let Some(text) = given {
+        return text.parse().map_err(|e| Failure::usage(format!("--store: {e}")));
+    }
+    let folder = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let of_user = || folder("HOME").map(|home| home.join(".local/state"));
+    let folder = if tailbound_sys::process::is_root() {
+        Some(PathBuf::from("/var/lib"))
+    } else {
+        folder("XDG_STATE_HOME").or_else(of_user)
+    };
+    let folder = folder
+        .ok_or_else(|| Failure::usage("--store: there is no $HOME to keep one in: say where"))?;
+    Ok(Place::File(folder.join("tailbound/store.sqlite")))
+}
+
+fn opened(arg: &StoreArg) -> Result<Store, Failure> {
+    Ok(Store::open(&place(arg)?, &now())?)
+}
+
+fn made(arg: &StoreArg) -> Result<Store, Failure> {
+    let place = place(arg)?;
+    if let Place::File(path) = &place
+        && let Some(folder) = path.parent().filter(|_| arg.place.is_none())
+    {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Failure::cannot(format!("{}: {e}", folder.display())))?;
+    }
+    Ok(Store::open_or_make(&place, &now())?)
+}
+
+fn short(id: &str) -> &str {
+    id.get(..SHOWN).unwrap_or(id)
+}
+
+/// Says where it is, at most every two seconds.
+struct Progress(Option<Instant>);
+
+impl Progress {
+    fn new(quiet: bool) -> Self {
+        Self((!quiet).then(Instant::now))
+    }
+
+    fn at(&mut self, text: impl FnOnce() -> String) {
+        if self.0.is_some_and(|last| last.elapsed() > PROGRESS_EVERY) {
+            self.0 = Some(Instant::now());
+            say::note(&text());
+        }
+    }
+}
+
+fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
+    let mut paths = Vec::new();
+    for path in &args.runs {
+        if path.is_dir() {
+            paths.extend(input::in_folder(path)?);
+        } else {
+            paths.push(path.clone());
+        }
+    }
+    let mut store = made(&args.store)?;
+    let mut progress = Progress::new(false);
+    let (mut new, mut already) = (Vec::new(), 0usize);
+    let mut refused: Vec<(String, String)> = Vec::new();
+    for (nth, some) in paths.chunks(TOGETHER).enumerate() {
+        let mut runs: Vec<Incoming> = Vec::with_capacity(some.len());
+        for path in some {
+            let read = input::plain(path).map_err(|e| e.to_string());
+            match read.and_then(|source| Incoming::read(source).map_err(|e| e.to_string())) {
+                Ok(run) => runs.push(run),
+                Err(e) => {
+                    let reason =
+                        e.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&e).to_owned();
+                    refused.push((path.display().to_string(), reason));
+                }
+            }
+        }
+        let told = store.add(&runs, args.system.as_deref(), &now())?;
+        for (run, added) in runs.iter().zip(told) {
+            match added {
+                Added::New => new.push(run.packed.id.clone()),
+                Added::Already => already += 1,
+            }
+        }
+        progress.at(|| format!("{} of {} files", nth * TOGETHER + some.len(), paths.len()));
+    }
+    let place = store.place().to_string();
+    if args.json {
+        let refused: Vec<_> =
+            refused.iter().map(|(file, reason)| json!({"file": file, "reason": reason})).collect();
+        say::answer_json(
+            &json!({"schema": "tailbound-store-add/1", "store": place, "added": new, "already": already, "refused": refused}),
+        )?;
+    } else {
+        let there = match already {
+            0 => String::new(),
+            n => format!(", {n} were there already"),
+        };
+        say::answer(&format!("{} of {} runs added to {place}{there}.", new.len(), paths.len()))?;
+        for (file, reason) in &refused {
+            say::note(&format!("not added: {file}: {reason}"));
+        }
+    }
+    Ok(ExitCode::from(if refused.is_empty() { 0 } else { 2 }))
+}
+
+fn ls(args: &StoreLsArgs) -> Result<ExitCode, Failure> {
+    let filter = Filter {
+        system: args.system.clone(),
+        since: args.since.clone(),
+        until: args.until.clone(),
+        most: Some(args.number).filter(|n| *n > 0),
+    };
+    let mut store = opened(&args.store)?;
+    let list = store.list(&filter)?;
+    if args.json {
+        say::answer_json(&json!({"schema": "tailbound-store-ls/1", "runs": list}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(&[
+        "run",
+        "began",
+        "system",
+        "kernel",
+        "loads",
+        "activations",
+        "latest",
+        "verdict",
+    ])
+    .with_words(&[0, 1, 2, 3, 4, 7]);
+    list.iter().for_each(|run| table.row(row(run)));
+    let style = say::style(&args.color.when);
+    let mut text = table.text(style.width).join("\n");
+    let all = store.count()?;
+    if (list.len() as u64) < all {
+        text.push_str(&format!(
+            "\n{} of {all} runs: -n, --since and --system choose others.",
+            list.len()
+        ));
+    }
+    say::answer_in(&text, style)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(run: &Listed) -> Vec<String> {
+    vec![
+        short(&run.id).to_owned(),
+        run.started.get(..16).unwrap_or(&run.started).replace('T', " "),
+        run.system.clone(),
+        run.kernel.clone().unwrap_or_else(|| "unknown".to_owned()),
+        if run.loads.is_empty() { "none".to_owned() } else { run.loads.clone() },
+        grouped(run.activations.unsigned_abs()),
+        run.max_ns.map_or_else(|| "unknown".to_owned(), format_ns_i64),
+        run.outcome.clone(),
+    ]
+}
+
+fn get(args: &StoreGetArgs) -> Result<ExitCode, Failure> {
+    let mut store = opened(&args.store)?;
+    let id = store.identify(&args.run)?;
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("{}.tailbound.jsonl", short(&id))));
+    input::may_write(&out, args.force)?;
+    let bytes = store.file(&id)?;
+    if out.as_os_str() == "-" {
+        say::answer_bytes(&bytes)?;
+    } else {
+        input::write_bytes(&out, &bytes, args.force)?;
+        say::answer(&out.display().to_string())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn query(args: &StoreQueryArgs) -> Result<ExitCode, Failure> {
+    let ns = parse_ns(&args.timeout).map_err(|e| Failure::usage(format!("--timeout: {e}")))?;
+    let seconds = u32::try_from((ns + NS_PER_S - 1) / NS_PER_S).unwrap_or(u32::MAX).max(1);
+    let sql = if args.sql == "-" {
+        String::from_utf8_lossy(&input::bytes("-".as_ref())?).into_owned()
+    } else {
+        args.sql.clone()
+    };
+    let mut store = opened(&args.store)?;
+    let mut rows: Vec<Vec<Value>> = Vec::new();
+    let names = store.query(&sql, seconds, &mut |_, row| {
+        rows.push(row.to_vec());
+        Ok(())
+    })?;
+    if args.json {
+        let of = |row: &Vec<Value>| {
+            let named = names.iter().cloned().zip(row.iter().map(Value::json));
+            serde_json::Value::Object(named.collect::<Map<_, _>>())
+        };
+        say::answer_json(&rows.iter().map(of).collect::<Vec<_>>().into())?;
+    } else if args.csv {
+        let line = |cells: &mut dyn Iterator<Item = String>| {
+            cells.map(|c| in_csv(&c)).collect::<Vec<_>>().join(",") + "\r\n"
+        };
+        let mut text = line(&mut names.iter().cloned());
+        rows.iter().for_each(|row| text.push_str(&line(&mut row.iter().map(Value::shown))));
+        say::answer_bytes(text.as_bytes())?;
+    } else {
+        let heads: Vec<&str> = names.iter().map(String::as_str).collect();
+        let words: Vec<usize> = (0..names.len())
+            .filter(|at| rows.iter().any(|row| matches!(row.get(*at), Some(Value::Text(_)))))
+            .collect();
+        let mut table = Table::new(&heads).with_words(&words);
+        rows.iter().for_each(|row| table.row(row.iter().map(Value::shown).collect()));
+        let style = say::style(&args.color.when);
+        say::answer_in(&table.text(style.width).join("\n"), style)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A field of CSV, in quotes where it needs them.
+fn in_csv(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+fn note(args: &StoreNoteArgs) -> Result<ExitCode, Failure> {
+    let author = args.author.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_default();
+    let mut store = opened(&args.store)?;
+    let id = store.identify(&args.run)?;
+    store.note(&id, &now(), &author, &args.text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A number of days or years, in seconds.
+fn age_s(text: &str) -> Result<i64, Failure> {
+    let wrong = || {
+        Failure::usage(format!(
+            "--older-than: `{text}` is no age: days or years, for example 90d or 2y"
+        ))
+    };
+    let (number, days) = match (text.strip_suffix('d'), text.strip_suffix('y')) {
+        (Some(number), _) => (number, 1),
+        (_, Some(number)) => (number, 365),
+        _ => return Err(wrong()),
+    };
+    let number: i64 = number.parse().map_err(|_| wrong())?;
+    number
+        .checked_mul(days)
+        .and_then(|d| d.checked_mul(S_PER_DAY))
+        .filter(|s| *s >= 0)
+        .ok_or_else(wrong)
+}
+
+fn prune(args: &StorePruneArgs) -> Result<ExitCode, Failure> {
+    let before = utc::rfc3339(now_s().saturating_sub(age_s(&args.older_than)?));
+    let mut store = opened(&args.store)?;
+    let all = store.count()?;
+    let go = store.may_go(&before)?;
+    if args.yes {
+        store.delete(&go)?;
+    }
+    if args.json {
+        say::answer_json(
+            &json!({"schema": "tailbound-store-prune/1", "before": before, "runs": all, "go": go, "deleted": args.yes}),
+        )?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let done = if args.yes { "were deleted" } else { "would be deleted: --yes does it" };
+    say::answer(&format!("{} of {all} runs, all begun before {before}, {done}.", go.len()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rebuild(args: &StoreRebuildArgs) -> Result<ExitCode, Failure> {
+    let mut store = opened(&args.store)?;
+    let mut progress = Progress::new(args.quiet);
+    let done = store.rebuild(&mut |done, of| progress.at(|| format!("{done} of {of} runs")))?;
+    say::answer(&format!("The tables were made again from {done} run files."))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_and_fields_are_read_and_written() {
+        let age = |text: &str| age_s(text).ok();
+        assert_eq!(
+            (age("90d"), age("2y"), age("0d")),
+            (Some(90 * 86_400), Some(730 * 86_400), Some(0))
+        );
+        assert_eq!(
+            (age("90"), age("-1d"), age("d"), age("99999999999999999y")),
+            (None, None, None, None)
+        );
+        assert_eq!(in_csv("a"), "a");
+        assert_eq!(in_csv("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! store: run files go in, are listed and asked, and come out as they were.
+
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+use tailbound_core::runfile::write_run;
+
+use crate::{call, folder, read, status, stderr, stdout, tailbound};
+
+const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile/data/run.tailbound.jsonl");
+
+/// Calls `store` with these words on the store of the folder.
+fn store(folder: &Path, words: &[&str]) -> Output {
+    let mut all = vec!["store"];
+    all.extend(words);
+    all.extend(["--store", "s.sqlite"]);
+    call(folder, &all)
+}
+
+/// What it answers, where it must.
+fn answer(folder: &Path, words: &[&str]) -> String {
+    let out = store(folder, words);
+    assert_eq!(status(&out), 0, "{words:?}: {}", stderr(&out));
+    stdout(&out)
+}
+
+fn json(folder: &Path, words: &[&str]) -> Value {
+    serde_json::from_str(&answer(folder, words)).unwrap()
+}
+
+/// A run that began at `started`, within its deadline; its latest wake-up was 200 µs and `later_ns` late.
+fn a_run(path: &Path, started: &str, later_ns: i64) {
+    let mut run = read(Path::new(RUN));
+    started.clone_into(&mut run.header.started);
+    run.header.id = format!("of-{started}");
+    for thread in &mut run.threads {
+        thread.wakeup.add(200_000 + later_ns);
+    }
+    std::fs::write(path, write_run(&run, Vec::new()).unwrap()).unwrap();
+}
+
+/// A folder with the folder `old`: five runs of a January.
+fn with_old_runs() -> tempfile::TempDir {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("old")).unwrap();
+    for (day, later_ns) in (1..).zip([0, 40, 10, 20, 5]) {
+        let path = folder.path().join(format!("old/{day}.tailbound.jsonl"));
+        a_run(&path, &format!("2020-01-0{day}T00:00:00Z"), later_ns);
+    }
+    folder
+}
+
+#[test]
+fn a_missing_store_is_named_and_not_made() {
+    let folder = folder();
+    for words in [
+        &["ls"][..],
+        &["get", "a"],
+        &["query", "SELECT 1"],
+        &["note", "a", "b"],
+        &["prune", "--older-than", "1d"],
+        &["rebuild"],
+    ] {
+        let out = store(folder.path(), words);
+        assert_eq!(status(&out), 2, "{words:?}");
+        let said = stderr(&out);
+        assert!(said.contains("s.sqlite") && said.contains("store add"), "{words:?}: {said}");
+    }
+    assert!(!folder.path().join("s.sqlite").exists());
+    let out = call(folder.path(), &["store", "ls", "--store", "mysql://x"]);
+    assert_eq!(status(&out), 2);
+    assert!(stderr(&out).contains("mysql"), "{}", stderr(&out));
+}
+
+#[test]
+fn runs_are_added_once_and_what_is_no_run_is_named() {
+    let folder = with_old_runs();
+    let all = json(folder.path(), &["add", "old", RUN, "--json"]);
+    assert_eq!(all["added"].as_array().map(Vec::len), Some(6), "{all}");
+    let again = json(folder.path(), &["add", "old", "--json"]);
+    assert_eq!((again["added"].as_array().map(Vec::len), &again["already"]), (Some(0), &5.into()));
+    a_run(&folder.path().join("new.jsonl"), "2020-02-01T00:00:00Z", 0);
+    std::fs::write(folder.path().join("text"), "no run\n").unwrap();
+    let out = store(folder.path(), &["add", "text", "no-such-file", "new.jsonl"]);
+    assert_eq!(status(&out), 2);
+    assert!(stdout(&out).starts_with("1 of 3 runs added to s.sqlite"), "{}", stdout(&out));
+    let said = stderr(&out);
+    assert!(said.contains("text") && said.contains("no-such-file"), "{said}");
+    assert_eq!(json(folder.path(), &["ls", "--json"])["runs"].as_array().map(Vec::len), Some(7));
+}
+
+#[test]
+fn the_store_is_where_the_environment_says_and_runs_are_listed() {
+    let folder = with_old_runs();
+    answer(folder.path(), &["add", "old", "--system", "press 7"]);
+    answer(folder.path(), &["add", RUN, "--system", "press 8"]);
+    let list =
+        json(folder.path(), &["ls", "--json", "--system", "press 7", "--until", "2020-01-05"]);
+    assert_eq!(list["schema"], "tailbound-store-ls/1");
+    let runs = list["runs"].as_array().unwrap();
+    let began: Vec<_> = runs.iter().filter_map(|r| r["started"].as_str()).collect();
+    assert_eq!(began.len(), 4);
+    assert!(began.is_sorted_by(|a, b| a > b), "{began:?}");
+    let mut command = tailbound();
+    command.args(["store", "list", "-n", "1"]).env("TAILBOUND_STORE", "s.sqlite");
+    let out = command.current_dir(folder.path()).output().unwrap();
+    let text = stdout(&out);
+    assert!(text.contains("press 8") && !text.contains("press 7"), "{text}");
+    assert!(text.contains("1 of 6 runs"), "{text}");
+}
+
+#[test]
+fn a_run_file_comes_back_byte_for_byte() {
+    let folder = folder();
+    answer(folder.path(), &["add", RUN]);
+    let id = json(folder.path(), &["ls", "--json"])["runs"][0]["id"].as_str().unwrap().to_owned();
+    let words = ["get", &id[..10], "-o", "back.jsonl"];
+    assert_eq!(answer(folder.path(), &words).trim(), "back.jsonl");
+    let original = std::fs::read(RUN).unwrap();
+    assert_eq!(std::fs::read(folder.path().join("back.jsonl")).unwrap(), original);
+    assert_eq!(status(&store(folder.path(), &words)), 2, "an existing file is kept");
+    assert_eq!(store(folder.path(), &["get", &id, "-o", "-"]).stdout, original);
+    let none = store(folder.path(), &["get", "no-such-run"]);
+    assert_eq!(status(&none), 2);
+    assert!(stderr(&none).contains("no-such-run"), "{}", stderr(&none));
+}
+
+#[test]
+fn queries_read_and_change_nothing() {
+    let folder = with_old_runs();
+    answer(folder.path(), &["add", "old", "--system", "a, \"b\""]);
+    let sql = "SELECT name, 7 AS seven FROM system";
+    assert_eq!(
+        answer(folder.path(), &["query", sql, "--csv"]),
+        "name,seven\r\n\"a, \"\"b\"\"\",7\r\n"
+    );
+    assert_eq!(
+        json(folder.path(), &["query", sql, "--json"]),
+        serde_json::json!([{"name": "a, \"b\"", "seven": 7}])
+    );
+    assert!(answer(folder.path(), &["query", sql]).contains("seven"));
+    for refused in
+        ["DELETE FROM run", "ATTACH 'x' AS x", "PRAGMA user_version=7", "SELECT nonsense"]
+    {
+        let out = store(folder.path(), &["query", refused]);
+        assert_eq!(status(&out), 3, "{refused}: {}", stderr(&out));
+        assert!(!stderr(&out).is_empty());
+    }
+    let count = json(folder.path(), &["query", "SELECT COUNT(*) AS n FROM run", "--json"]);
+    assert_eq!(count[0]["n"], 5);
+}
+
+#[test]
+fn what_is_pruned_is_told_before_and_a_note_keeps_a_run() {
+    let folder = with_old_runs();
+    answer(folder.path(), &["add", "old"]);
+    // The first, the worst and the last stay.
+    let told = json(folder.path(), &["prune", "--older-than", "1y", "--json"]);
+    let go = |told: &Value| told["go"].as_array().map(Vec::len);
+    assert_eq!((go(&told), &told["deleted"]), (Some(2), &false.into()), "{told}");
+    answer(
+        folder.path(),
+        &["note", "of-2020-01-03T00:00:00Z", "new power supply", "--author", "me"],
+    );
+    let notes = json(folder.path(), &["query", "SELECT author, message FROM annotation", "--json"]);
+    assert_eq!(notes[0], serde_json::json!({"author": "me", "message": "new power supply"}));
+    let text = answer(folder.path(), &["prune", "--older-than", "1y"]);
+    assert!(text.starts_with("1 of 5 runs") && text.contains("--yes"), "{text}");
+    let text = answer(folder.path(), &["prune", "--older-than", "365d", "--yes"]);
+    assert!(text.starts_with("1 of 5 runs") && text.contains("were deleted"), "{text}");
+    let list = answer(folder.path(), &["ls", "--json"]);
+    assert!(!list.contains("2020-01-04") && list.contains("2020-01-02"), "{list}");
+    let text = answer(folder.path(), &["rebuild", "-q"]);
+    assert!(text.contains("from 4 run files"), "{text}");
+    assert_eq!(answer(folder.path(), &["ls", "--json"]), list, "made again, it is the same");
+    let wrong = store(folder.path(), &["prune", "--older-than", "soon"]);
+    assert_eq!(status(&wrong), 2);
+    assert!(stderr(&wrong).contains("90d"), "{}", stderr(&wrong));
+}
