@@ -17,7 +17,11 @@ const FILE_MAX_BYTES: u64 = 8 << 20;
 pub(crate) fn draw(most: usize, random: &mut Random) -> Calls {
     // Long ones meet more; what a find does not need is taken away later.
     let n = random.within(1, most as u64);
-    let calls = (0..n).filter_map(|_| any(random)).collect();
+    let mut calls: Vec<Call> = (0..n).filter_map(|_| any(random)).collect();
+    // Half of them have one slot of each class: there all calls meet on the same things.
+    if random.happens(50) {
+        calls.iter_mut().flat_map(|call| call.slots.iter_mut()).for_each(|slot| *slot = 0);
+    }
     whole(calls, most, random)
 }
 
