@@ -78,3 +78,14 @@ pub enum StoreError {
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
+
+impl StoreError {
+    /// A person's statement would do something else than read.
+    pub(crate) fn no_reading(place: &str) -> Self {
+        Self::Database {
+            place: place.to_owned(),
+            what: "the query is refused",
+            reason: "only statements that read are allowed: SELECT, WITH, VALUES".to_owned(),
+        }
+    }
+}

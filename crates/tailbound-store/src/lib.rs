@@ -24,5 +24,5 @@ pub use place::Place;
 pub use prune::{Candidate, may_go};
 pub use schema::{SCHEMA, tables};
 pub use store::{Added, Filter, Incoming, Listed, Store};
-pub use summary::{Rows, rows, sentence, system_name};
+pub use summary::{Rows, rows, system_name};
 pub use value::Value;

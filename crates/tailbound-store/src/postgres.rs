@@ -153,12 +153,7 @@ impl Postgres {
         let (names, types): (Vec<String>, Vec<Type>) =
             statement.columns().iter().map(|c| (c.name().to_owned(), c.type_().clone())).unzip();
         if names.is_empty() {
-            let reason = "only statements that read are allowed: SELECT, WITH, VALUES".to_owned();
-            return Err(StoreError::Database {
-                place: place.clone(),
-                what: "the query is refused",
-                reason,
-            });
+            return Err(StoreError::no_reading(place));
         }
         // As text, which every type has: sums are NUMERIC, and people's queries have types that we do not know.
         for message in self.client.simple_query(sql).map_err(failed)? {

@@ -136,12 +136,7 @@ impl Sqlite {
         if statement.readonly() && statement.column_count() > 0 {
             return Ok(());
         }
-        let reason = "only statements that read are allowed: SELECT, WITH, VALUES".to_owned();
-        Err(StoreError::Database {
-            place: self.place.clone(),
-            what: "the query is refused",
-            reason,
-        })
+        Err(StoreError::no_reading(&self.place))
     }
 
     /// ATTACH and PRAGMA count as reading, and reach other files and settings: what a statement may do is named.

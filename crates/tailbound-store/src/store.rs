@@ -7,7 +7,7 @@ use std::io::BufRead;
 
 use tailbound_core::{Run, runfile};
 
-use crate::database::{Database, EachRow, all, one, whole};
+use crate::database::{Database, Dialect, EachRow, all, one, whole};
 use crate::error::StoreError;
 use crate::pack::{self, Packed, Packing};
 use crate::place::Place;
@@ -36,10 +36,16 @@ impl Incoming {
     /// It is no run file, or too large.
     pub fn read(source: impl BufRead) -> Result<Self, StoreError> {
         let mut packing = Packing::new(source)?;
-        let mut run = runfile::read_run_without(&mut packing, &UNUSED)?;
-        tailbound_stats::judge(&mut run);
+        let run = judged(&mut packing)?;
         Ok(Self { packed: packing.packed()?, run })
     }
+}
+
+/// What a run file says, judged as everywhere.
+fn judged(source: impl BufRead) -> Result<Run, StoreError> {
+    let mut run = runfile::read_run_without(source, &UNUSED)?;
+    tailbound_stats::judge(&mut run);
+    Ok(run)
 }
 
 /// What became of a run that was added.
@@ -220,16 +226,7 @@ impl Store {
     /// # Errors
     /// It is not kept any more, or damaged.
     pub fn file(&mut self, id: &str) -> Result<Vec<u8>, StoreError> {
-        let rows =
-            all(self.db.as_mut(), "SELECT bytes, zstd FROM run_file WHERE run = $1", &[id.into()])?;
-        let found = rows.first().and_then(|row| Some((row.first()?.int()?, row.get(1)?.bytes()?)));
-        let Some((bytes, zstd)) = found else { return Err(StoreError::NoSuchRun(id.to_owned())) };
-        let packed = Packed {
-            id: id.to_owned(),
-            bytes: u64::try_from(bytes).unwrap_or(0),
-            zstd: zstd.to_vec(),
-        };
-        pack::unpacked(&packed)
+        kept(self.db.as_mut(), id)
     }
 
     /// A person's query, which cannot change anything, for at most `seconds`.
@@ -259,10 +256,8 @@ impl Store {
             )?;
             // The files stay where they are; what points to them is made anew around them.
             db.script(match db.dialect() {
-                crate::database::Dialect::Sqlite => "PRAGMA defer_foreign_keys=ON",
-                crate::database::Dialect::Postgres => {
-                    "ALTER TABLE run_file DROP CONSTRAINT run_file_run_fkey"
-                }
+                Dialect::Sqlite => "PRAGMA defer_foreign_keys=ON",
+                Dialect::Postgres => "ALTER TABLE run_file DROP CONSTRAINT run_file_run_fkey",
             })?;
             for table in schema::DERIVED {
                 db.execute(&format!("DELETE FROM {table}"), &[])?;
@@ -271,23 +266,11 @@ impl Store {
             for (done, row) in (1u64..).zip(&known) {
                 let word = |at: usize| row.get(at).and_then(|v| v.text()).unwrap_or_default();
                 let (id, added, system) = (word(0), word(1), word(2));
-                let rows =
-                    all(db, "SELECT bytes, zstd FROM run_file WHERE run = $1", &[id.into()])?;
-                let found =
-                    rows.first().and_then(|row| Some((row.first()?.int()?, row.get(1)?.bytes()?)));
-                let (bytes, zstd) = found.ok_or_else(|| StoreError::NoSuchRun(id.to_owned()))?;
-                let packed = Packed {
-                    id: id.to_owned(),
-                    bytes: u64::try_from(bytes).unwrap_or(0),
-                    zstd: zstd.to_vec(),
-                };
-                let plain = pack::unpacked(&packed)?;
-                let mut run = runfile::read_run_without(plain.as_slice(), &UNUSED)?;
-                tailbound_stats::judge(&mut run);
+                let run = judged(kept(db, id)?.as_slice())?;
                 put(db, &summary::rows(&run, id, system, added), None)?;
                 told(done, total);
             }
-            if db.dialect() == crate::database::Dialect::Postgres {
+            if db.dialect() == Dialect::Postgres {
                 db.script("ALTER TABLE run_file ADD CONSTRAINT run_file_run_fkey FOREIGN KEY (run) REFERENCES run (id)")?;
             }
             Ok(total)
@@ -325,6 +308,18 @@ impl Store {
             .unwrap_or(0);
         Ok(u64::try_from(n).unwrap_or(0))
     }
+}
+
+/// The run file with this identity, byte for byte.
+fn kept(db: &mut dyn Database, id: &str) -> Result<Vec<u8>, StoreError> {
+    let rows = all(db, "SELECT bytes, zstd FROM run_file WHERE run = $1", &[id.into()])?;
+    let found = rows.first().and_then(|row| Some((row.first()?.int()?, row.get(1)?.bytes()?)));
+    let (bytes, zstd) = found.ok_or_else(|| StoreError::NoSuchRun(id.to_owned()))?;
+    pack::unpacked(&Packed {
+        id: id.to_owned(),
+        bytes: u64::try_from(bytes).unwrap_or(0),
+        zstd: zstd.to_vec(),
+    })
 }
 
 fn insert(db: &mut dyn Database, table: &str, row: &Row, unless: &str) -> Result<u64, StoreError> {

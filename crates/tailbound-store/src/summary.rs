@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
+use tailbound_core::Run;
 use tailbound_core::number::Whole as _;
 use tailbound_core::record::Facts;
-use tailbound_core::{Run, Verdict};
 use tailbound_stats::analysis::Analysis;
 use tailbound_stats::summary::Summary;
 
@@ -242,10 +242,4 @@ fn culprits(run: &Run, id: &str) -> Vec<Row> {
             ]
         };
     by.into_iter().map(one).collect()
-}
-
-/// The verdict in its sentence, for who only has the rows.
-#[must_use]
-pub fn sentence(run: &Run) -> &str {
-    run.verdict.as_ref().map_or("", |v: &Verdict| v.sentence.as_str())
 }
