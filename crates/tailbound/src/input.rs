@@ -217,6 +217,19 @@ fn unwritten(path: &Path, e: &io::Error) -> Failure {
     }
 }
 
+/// Files as they are named, and of folders the runs in them.
+pub(crate) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in named {
+        if path.is_dir() {
+            files.extend(in_folder(path)?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
 /// The runs in a folder, by name.
 pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |e: std::io::Error| Failure::usage(format!("{}: {e}", folder.display()));

@@ -20,14 +20,7 @@ const UNUSED: [&str; 4] = ["window", "block", "raw", "load"];
 /// `tailbound history`
 pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {
     let margin = share(&args.margin, "--margin")?;
-    let mut paths = Vec::new();
-    for path in &args.runs {
-        if path.is_dir() {
-            paths.extend(input::in_folder(path)?);
-        } else {
-            paths.push(path.clone());
-        }
-    }
+    let paths = input::files(&args.runs)?;
     let runs = input::runs_without(&paths, &UNUSED)?;
     let names: Vec<String> = paths.iter().map(|p| input::name(p)).collect();
     let settings = Settings { margin, seed: args.seed, ..Settings::default() };

@@ -119,14 +119,7 @@ impl Progress {
 }
 
 fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
-    let mut paths = Vec::new();
-    for path in &args.runs {
-        if path.is_dir() {
-            paths.extend(input::in_folder(path)?);
-        } else {
-            paths.push(path.clone());
-        }
-    }
+    let paths = input::files(&args.runs)?;
     let mut store = made(&args.store)?;
     let mut progress = Progress::new(false);
     let (mut new, mut already) = (Vec::new(), 0usize);
