@@ -66,8 +66,6 @@ pub struct Search {
     tried: HashSet<String>,
     pairs: BTreeSet<String>,
     entries: Vec<Entry>,
-    /// Sequences of system calls alone that showed a new pair.
-    sequences: Vec<u64>,
 }
 
 impl Search {
@@ -81,7 +79,6 @@ impl Search {
             tried: HashSet::new(),
             pairs: BTreeSet::new(),
             entries: Vec::new(),
-            sequences: Vec::new(),
         }
     }
 
@@ -128,22 +125,22 @@ impl Search {
             let of = |candidate| Proposal { origin: Origin::Corner, candidate };
             return corners.into_iter().map(of).collect();
         }
-        let parents = self.parents();
-        (0..GENERATION).map(|_| self.propose(&parents)).collect()
+        let (parents, sequences) = (self.parents(), self.sequences());
+        (0..GENERATION).map(|_| self.propose(&parents, &sequences)).collect()
     }
 
-    fn propose(&mut self, parents: &[u64]) -> Proposal {
-        let mut proposal = self.one(parents);
+    fn propose(&mut self, parents: &[u64], sequences: &[u64]) -> Proposal {
+        let mut proposal = self.one(parents, sequences);
         for _ in 0..TRIES {
             if self.tried.insert(proposal.candidate.key()) {
                 break;
             }
-            proposal = self.one(parents);
+            proposal = self.one(parents, sequences);
         }
         proposal
     }
 
-    fn one(&mut self, parents: &[u64]) -> Proposal {
+    fn one(&mut self, parents: &[u64], sequences: &[u64]) -> Proposal {
         let random = &mut self.random;
         let entries = &self.entries;
         let find = |nr: &u64| nth(entries, *nr).map(|e| &e.candidate);
@@ -156,7 +153,7 @@ impl Search {
         };
         let (one, other) = (parent(), parent());
         if !self.blind && random.happens(SEQUENCES) {
-            let parent = random.pick(&self.sequences).copied().filter(|_| random.happens(60));
+            let parent = random.pick(sequences).copied().filter(|_| random.happens(60));
             let from = parent.and_then(|nr| Some((nr, find(&nr)?)));
             if let Some(candidate) = vary::sequence(from.map(|(_, it)| it), &self.space, random) {
                 let origin = from.map_or(Origin::Drawn, |(nr, _)| Origin::Changed(nr));
@@ -177,6 +174,12 @@ impl Search {
             }
         }
         Proposal { origin: Origin::Drawn, candidate: vary::draw(&self.space, random) }
+    }
+
+    /// Numbers of the sequences of system calls alone that showed a new pair.
+    fn sequences(&self) -> Vec<u64> {
+        let alone = |e: &&Entry| vary::is_sequence(&e.candidate, &self.space);
+        self.entries.iter().filter(brought).filter(alone).map(|e| e.nr).collect()
     }
 
     /// Numbers of those that others are made of: of each way of being good the best in turn.
@@ -202,7 +205,6 @@ impl Search {
         let latest = by(|f| f.latest_ns, LATEST);
         let longest = by(Figures::longest_ns, LONGEST);
         // The last ones: what the first ones brought was new to a search that knew nothing.
-        let brought = |e: &&Entry| e.outcome.figures().is_some_and(|f| !f.pairs.is_empty());
         let new: Vec<u64> =
             self.entries.iter().rev().filter(brought).take(NEW).map(|e| e.nr).collect();
         let mut parents: Vec<u64> = Vec::new();
@@ -223,10 +225,6 @@ impl Search {
         }
         let nr = self.entries.len();
         let Proposal { origin, candidate } = proposal;
-        let brought = outcome.figures().is_some_and(|f| !f.pairs.is_empty());
-        if brought && vary::is_sequence(&candidate, &self.space) {
-            self.sequences.push(nr as u64);
-        }
         self.entries.push(Entry { nr: nr as u64, origin, candidate, outcome });
         #[expect(clippy::indexing_slicing, reason = "it was pushed on the line above")]
         &self.entries[nr]
@@ -260,6 +258,11 @@ impl Search {
         all.sort_by_key(|e| (std::cmp::Reverse(e.latest_ns()), e.nr));
         all
     }
+}
+
+/// Did it show a pair that no earlier one had?
+fn brought(entry: &&Entry) -> bool {
+    entry.outcome.figures().is_some_and(|f| !f.pairs.is_empty())
 }
 
 fn nth(entries: &[Entry], nr: u64) -> Option<&Entry> {
