@@ -228,8 +228,8 @@ impl Request {
     #[must_use]
     pub fn all_systems(&self) -> Vec<System> {
         let none = [String::new()];
-        let appends = if self.append.is_empty() { &none[..] } else { &self.append };
-        let tunes = if self.tune.is_empty() { &none[..] } else { &self.tune };
+        let appends = or_none(&self.append, &none);
+        let tunes = or_none(&self.tune, &none);
         let crossed = self.kernels.iter().flat_map(|kernel| {
             appends.iter().flat_map(move |append| {
                 tunes.iter().map(move |tune| System {
@@ -272,7 +272,7 @@ impl Request {
     fn targets(&self, systems: &[System]) -> Result<Vec<(System, Target)>, LabError> {
         let mut all = Vec::new();
         let none = [String::new()];
-        let appends = if self.append.is_empty() { &none[..] } else { &self.append };
+        let appends = or_none(&self.append, &none);
         for path in &self.targets {
             let target = Target::read(path)?;
             let mut testers: Vec<Option<String>> = Vec::new();
@@ -509,6 +509,11 @@ impl Request {
             ..base.clone()
         })
     }
+}
+
+/// What is crossed with everything else; where nothing was asked for, `none` of it.
+fn or_none<'a>(asked: &'a [String], none: &'a [String]) -> &'a [String] {
+    if asked.is_empty() { none } else { asked }
 }
 
 #[cfg(test)]
