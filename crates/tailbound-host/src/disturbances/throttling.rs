@@ -40,7 +40,8 @@ pub(crate) struct Throttling {
     mute: Option<String>,
     logged: bool,
     debug: Option<Missing>,
-    throttled: BTreeMap<u32, u32>,
+    /// The measured CPUs whose run queues were found throttled.
+    throttled: Vec<u32>,
     /// Budget and period of the fair server of each measured CPU.
     servers: Vec<(u32, Found<(u64, u64)>)>,
     modern: bool,
@@ -64,7 +65,7 @@ impl Throttling {
             mute: mute(first),
             logged: false,
             debug: None,
-            throttled: BTreeMap::new(),
+            throttled: Vec::new(),
             servers: first
                 .cpus
                 .iter()
@@ -107,9 +108,8 @@ impl Throttling {
         }
         match run_queues(root) {
             Ok(text) => {
-                for cpu in throttled_now(&text).into_iter().filter(|c| cpus.contains(*c)) {
-                    *self.throttled.entry(cpu).or_insert(0) += 1;
-                }
+                let now = throttled_now(&text).into_iter();
+                self.throttled = now.filter(|c| cpus.contains(*c)).collect();
             }
             Err(why) => self.debug = Some(why),
         }
@@ -117,7 +117,7 @@ impl Throttling {
 
     fn throttling(&self, cpus: &CpuSet) -> Option<Finding> {
         let limit = self.limit.unwrap_or(1.0);
-        let seen = self.throttled.iter().next();
+        let seen = self.throttled.iter().min();
         let near = self
             .shares
             .iter()
@@ -129,11 +129,11 @@ impl Throttling {
                 "the kernel throttled real-time threads during the run (its log says so, but not on which CPU)"
                     .to_owned(),
             )
-        } else if let Some((cpu, times)) = seen {
+        } else if let Some(cpu) = seen {
             (
                 Impact::Unfit,
                 format!(
-                    "the real-time run queue of CPU {cpu} was found throttled in {times} of the looks at it"
+                    "the real-time run queue of CPU {cpu} was found throttled at the end of the run"
                 ),
             )
         } else if let Some((cpu, share)) = near {
