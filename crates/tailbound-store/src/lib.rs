@@ -4,6 +4,7 @@
 //! Context: COLD. The run file remains the truth: the store keeps it whole and packed, and everything else follows from it.
 //! Not here: what a farm does with it (HTTP, pages, agents).
 
+mod access;
 pub mod buckets;
 mod database;
 mod error;
@@ -16,13 +17,16 @@ mod sqlite;
 mod store;
 mod summary;
 mod value;
+mod views;
 
+pub use access::{Act, Audited, Role, Token};
 pub use database::EachRow;
 pub use error::StoreError;
 pub use pack::{PACKED_BYTES_MAX, Packed};
 pub use place::Place;
 pub use prune::{Candidate, may_go};
 pub use schema::{SCHEMA, tables};
-pub use store::{Added, Filter, Incoming, Listed, Store};
+pub use store::{Added, Filter, Given, Incoming, Listed, Store, judged};
 pub use summary::{Rows, rows, system_name};
 pub use value::Value;
+pub use views::{DayMax, Histogram, RunRow, SystemRow};

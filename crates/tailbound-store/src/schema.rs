@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables, and how a store of an earlier version becomes one of this.
 //!
-//! Context: COLD. Units: in the names of columns. Everything but `run_file` and `annotation` follows from the run files and
-//! can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
+//! Context: COLD. Units: in the names of columns. Everything but `run_file`, `annotation`, `token` and `audit` follows from
+//! the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
 
 use crate::database::{Database, Dialect, one, whole};
 use crate::error::StoreError;
 use crate::value::Value;
 
 /// How a store differs from the one before it: what it is for, and its statements.
-const MIGRATIONS: &[(&str, &str)] = &[(
-    "runs, their files, what they measured and where",
-    "
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("runs, their files, what they measured and where", RUNS),
+    ("who may hand in and read over the network, and what they did", ACCESS),
+];
+
+const RUNS: &str = "
 CREATE TABLE system (
     id {text} PRIMARY KEY,
     name {text} NOT NULL,
@@ -111,8 +114,27 @@ CREATE TABLE annotation (
     message {text} NOT NULL,
     PRIMARY KEY (run, at, author)
 ){strict};
-",
-)];
+";
+
+const ACCESS: &str = "
+CREATE INDEX run_latest ON run (system, started);
+CREATE TABLE token (
+    id {text} PRIMARY KEY,
+    name {text} NOT NULL,
+    role {text} NOT NULL,
+    system {text},
+    sha256 {text} NOT NULL,
+    created {text} NOT NULL,
+    revoked {text}
+){strict};
+CREATE UNIQUE INDEX token_sha256 ON token (sha256);
+CREATE TABLE audit (
+    at {text} NOT NULL,
+    who {text} NOT NULL,
+    what {text} NOT NULL
+){strict};
+CREATE INDEX audit_at ON audit (at);
+";
 
 /// The schema of this version.
 pub const SCHEMA: i64 = MIGRATIONS.len() as i64;

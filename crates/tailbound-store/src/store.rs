@@ -7,6 +7,7 @@ use std::io::BufRead;
 
 use tailbound_core::{Run, runfile};
 
+use crate::access::{self, Audited};
 use crate::database::{Database, Dialect, EachRow, all, one, whole};
 use crate::error::StoreError;
 use crate::pack::{self, Packed, Packing};
@@ -41,11 +42,25 @@ impl Incoming {
     }
 }
 
-/// What a run file says, judged as everywhere.
-fn judged(source: impl BufRead) -> Result<Run, StoreError> {
+/// What a run file says, judged as everywhere, without what no table and no page needs.
+///
+/// # Errors
+/// It is no run file.
+pub fn judged(source: impl BufRead) -> Result<Run, StoreError> {
     let mut run = runfile::read_run_without(source, &UNUSED)?;
     tailbound_stats::judge(&mut run);
     Ok(run)
+}
+
+/// A run with what is known of it beside its file.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// The run.
+    pub incoming: &'a Incoming,
+    /// The machine it was measured on; `None`: what its file says.
+    pub system: Option<&'a str>,
+    /// Who handed it in over the network.
+    pub who: Option<&'a str>,
 }
 
 /// What became of a run that was added.
@@ -155,13 +170,31 @@ impl Store {
         system: Option<&str>,
         now: &str,
     ) -> Result<Vec<Added>, StoreError> {
+        let given: Vec<Given<'_>> =
+            runs.iter().map(|incoming| Given { incoming, system, who: None }).collect();
+        self.add_given(&given, now)
+    }
+
+    /// The same, each with its own system, and with who handed it in, which the audit log then says.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_given(&mut self, runs: &[Given<'_>], now: &str) -> Result<Vec<Added>, StoreError> {
         whole(self.db.as_mut(), |db| {
             let mut told = Vec::with_capacity(runs.len());
-            for incoming in runs {
+            for Given { incoming, system, who } in runs {
                 let name =
                     system.map_or_else(|| summary::system_name(&incoming.run), str::to_owned);
                 let rows = summary::rows(&incoming.run, &incoming.packed.id, &name, now);
-                told.push(put(db, &rows, Some(&incoming.packed))?);
+                let added = put(db, &rows, Some(&incoming.packed))?;
+                if let (Added::New, Some(who)) = (added, who) {
+                    let what = format!("handed in run {} of {name}", incoming.packed.id);
+                    access::write_down(
+                        db,
+                        &Audited { at: now.to_owned(), who: (*who).to_owned(), what },
+                    )?;
+                }
+                told.push(added);
             }
             Ok(told)
         })

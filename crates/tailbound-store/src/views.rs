@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What pages ask of the store: systems, one system's runs, worst cases by day, histograms.
+//!
+//! Context: COLD. Units: ns; days and times are UTC. Nothing here reads a run file: tables and their indexes answer.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tailbound_core::histogram::Bucket;
+
+use crate::buckets;
+use crate::database::all;
+use crate::error::StoreError;
+use crate::store::Store;
+use crate::value::Value;
+
+/// The worst case of a system on one day.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct DayMax {
+    /// `2026-11-25`.
+    pub day: String,
+    /// The latest activation.
+    pub max_ns: Option<i64>,
+    /// How many runs began on that day.
+    pub runs: i64,
+    /// How many of them were not met.
+    pub not_met: i64,
+}
+
+/// A system in the overview.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct SystemRow {
+    /// Its identity.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Model, where a run told one.
+    pub model: Option<String>,
+    /// CPU, the same.
+    pub cpu_model: Option<String>,
+    /// Its newest run.
+    pub last: Option<RunRow>,
+    /// Days of the time asked for, in order; days without runs are not in it.
+    pub days: Vec<DayMax>,
+}
+
+/// A run as pages show it.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct RunRow {
+    /// SHA-256 of its file.
+    pub id: String,
+    /// Which system.
+    pub system: String,
+    /// When it began.
+    pub started: String,
+    /// Kernel's release.
+    pub kernel: Option<String>,
+    /// What else followed from the kernel: `kernel.id`.
+    pub kernel_id: String,
+    /// `workload.id`: runs of a series have the same.
+    pub workload: String,
+    /// Probe with its options.
+    pub probe: String,
+    /// Loads.
+    pub loads: String,
+    /// Verdict in a word.
+    pub outcome: String,
+    /// Names of the findings that count against it.
+    pub reasons: String,
+    /// How long it measured.
+    pub measured_ns: i64,
+    /// Due activations.
+    pub activations: i64,
+    /// Required; `None`: nothing.
+    pub deadline_ns: Option<i64>,
+    /// Median, 99 %, 99.9 %, 99.99 %, 99.999 % and the latest, where known.
+    pub quantiles_ns: [Option<i64>; 6],
+}
+
+impl RunRow {
+    /// The latest activation.
+    #[must_use]
+    pub fn max_ns(&self) -> Option<i64> {
+        self.quantiles_ns.last().copied().flatten()
+    }
+}
+
+/// A thread's histogram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    /// Which run.
+    pub run: String,
+    /// When it began.
+    pub started: String,
+    /// Number of the thread.
+    pub thread: i64,
+    /// Its CPU; `None`: several.
+    pub cpu: Option<i64>,
+    /// `user`, `irq`, …
+    pub context: String,
+    /// Latest activation.
+    pub max_ns: Option<i64>,
+    /// In the order of values.
+    pub buckets: Vec<Bucket>,
+}
+
+const RUN: &str = "SELECT run.id, run.system, run.started, kernel.release, run.kernel, run.workload, workload.probe, workload.loads, run.outcome, \
+    run.reasons, run.measured_ns, run.activations, run.deadline_ns, run.p50_ns, run.p99_ns, run.p999_ns, run.p9999_ns, run.p99999_ns, run.max_ns \
+    FROM run JOIN kernel ON kernel.id = run.kernel JOIN workload ON workload.id = run.workload";
+
+fn text(row: &[Value], at: usize) -> String {
+    row.get(at).and_then(Value::text).unwrap_or_default().to_owned()
+}
+
+fn int(row: &[Value], at: usize) -> Option<i64> {
+    row.get(at).and_then(Value::int)
+}
+
+fn run_row(row: &[Value]) -> RunRow {
+    RunRow {
+        id: text(row, 0),
+        system: text(row, 1),
+        started: text(row, 2),
+        kernel: row.get(3).and_then(Value::text).map(str::to_owned),
+        kernel_id: text(row, 4),
+        workload: text(row, 5),
+        probe: text(row, 6),
+        loads: text(row, 7),
+        outcome: text(row, 8),
+        reasons: text(row, 9),
+        measured_ns: int(row, 10).unwrap_or(0),
+        activations: int(row, 11).unwrap_or(0),
+        deadline_ns: int(row, 12),
+        quantiles_ns: [13, 14, 15, 16, 17, 18].map(|at| int(row, at)),
+    }
+}
+
+impl Store {
+    /// All systems by name, each with its newest run and its days since `since` (a date).
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn systems(&mut self, since: &str) -> Result<Vec<SystemRow>, StoreError> {
+        // The newest run of each system by the index over systems, not by a walk over all runs.
+        let by_system = format!(
+            "{RUN} JOIN system ON run.id = (SELECT newest.id FROM run AS newest WHERE newest.system = system.id \
+             ORDER BY newest.started DESC, newest.id LIMIT 1)"
+        );
+        let mut last: HashMap<String, RunRow> = all(self.db(), &by_system, &[])?
+            .iter()
+            .map(|row| (text(row, 1), run_row(row)))
+            .collect();
+        let mut days = self.days("", since)?;
+        let rows =
+            all(self.db(), "SELECT id, name, model, cpu_model FROM system ORDER BY name", &[])?;
+        let one = |row: &Vec<Value>| {
+            let id = text(row, 0);
+            let word = |at: usize| row.get(at).and_then(Value::text).map(str::to_owned);
+            SystemRow {
+                name: text(row, 1),
+                model: word(2),
+                cpu_model: word(3),
+                last: last.remove(&id),
+                days: days.remove(&id).unwrap_or_default(),
+                id,
+            }
+        };
+        Ok(rows.iter().map(one).collect())
+    }
+
+    /// Worst cases by day since `since`, by system; of all systems, or of `system` alone.
+    fn days(
+        &mut self,
+        system: &str,
+        since: &str,
+    ) -> Result<BTreeMap<String, Vec<DayMax>>, StoreError> {
+        let sql = format!(
+            "SELECT system, substr(started, 1, 10), MAX(max_ns), COUNT(*), CAST(SUM(CASE WHEN outcome = 'not-met' THEN 1 ELSE 0 END) AS BIGINT) \
+             FROM run WHERE {} started >= $2 GROUP BY system, substr(started, 1, 10) ORDER BY system, substr(started, 1, 10)",
+            if system.is_empty() { "$1 = '' AND" } else { "system = $1 AND" }
+        );
+        let mut by: BTreeMap<String, Vec<DayMax>> = BTreeMap::new();
+        for row in all(self.db(), &sql, &[system.into(), since.into()])? {
+            by.entry(text(&row, 0)).or_default().push(DayMax {
+                day: text(&row, 1),
+                max_ns: int(&row, 2),
+                runs: int(&row, 3).unwrap_or(0),
+                not_met: int(&row, 4).unwrap_or(0),
+            });
+        }
+        Ok(by)
+    }
+
+    /// One system by identity or name, with all its days since `since`.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn system(&mut self, which: &str, since: &str) -> Result<Option<SystemRow>, StoreError> {
+        let sql = "SELECT id, name, model, cpu_model FROM system WHERE id = $1 OR name = $1";
+        let rows = all(self.db(), sql, &[which.into()])?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let id = text(row, 0);
+        let word = |at: usize| row.get(at).and_then(Value::text).map(str::to_owned);
+        Ok(Some(SystemRow {
+            name: text(row, 1),
+            model: word(2),
+            cpu_model: word(3),
+            last: self.runs_of(&id, "", 1)?.into_iter().next(),
+            days: self.days(&id, since)?.remove(&id).unwrap_or_default(),
+            id,
+        }))
+    }
+
+    /// The newest `most` runs of a system, since `since`; the newest first.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn runs_of(
+        &mut self,
+        system: &str,
+        since: &str,
+        most: u32,
+    ) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "{RUN} WHERE run.system = $1 AND run.started >= $2 ORDER BY run.started DESC, run.id LIMIT $3"
+        );
+        let values = [system.into(), since.into(), Value::Int(most.into())];
+        Ok(all(self.db(), &sql, &values)?.iter().map(|row| run_row(row)).collect())
+    }
+
+    /// The run of this identity.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn run(&mut self, id: &str) -> Result<Option<RunRow>, StoreError> {
+        let rows = all(self.db(), &format!("{RUN} WHERE run.id = $1"), &[id.into()])?;
+        Ok(rows.first().map(|row| run_row(row)))
+    }
+
+    /// Histograms of the runs of a system since `since`, in the order of time.
+    ///
+    /// # Errors
+    /// The database refuses, or a row is damaged.
+    pub fn histograms_of(
+        &mut self,
+        system: &str,
+        since: &str,
+    ) -> Result<Vec<Histogram>, StoreError> {
+        let sql = "SELECT run.id, run.started, histogram.thread, histogram.cpu, histogram.context, histogram.max_ns, histogram.buckets \
+            FROM run JOIN histogram ON histogram.run = run.id AND histogram.context = run.context \
+            WHERE run.system = $1 AND run.started >= $2 ORDER BY run.started, run.id, histogram.thread";
+        let mut found = Vec::new();
+        self.db().rows(sql, &[system.into(), since.into()], &mut |_, row| {
+            let bytes = row.get(6).and_then(Value::bytes).unwrap_or_default();
+            let buckets = buckets::unpacked(bytes).ok_or_else(|| StoreError::Damaged {
+                id: text(row, 0),
+                reason: "a histogram cannot be read; `tailbound store rebuild` makes it again"
+                    .to_owned(),
+            })?;
+            found.push(Histogram {
+                run: text(row, 0),
+                started: text(row, 1),
+                thread: int(row, 2).unwrap_or(0),
+                cpu: int(row, 3),
+                context: text(row, 4),
+                max_ns: int(row, 5),
+                buckets,
+            });
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The facts that a run knew of its machine, as JSON.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn facts_of(&mut self, run: &str) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT facts.json FROM run JOIN facts ON facts.id = run.facts WHERE run.id = $1";
+        let rows = all(self.db(), sql, &[run.into()])?;
+        Ok(rows.first().map(|row| text(row, 0)))
+    }
+
+    /// Who made a system late, since `since`: cause, who, late wake-ups, longest share in ns; the longest first.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn culprits_of(
+        &mut self,
+        system: &str,
+        since: &str,
+        most: u32,
+    ) -> Result<Vec<(String, String, i64, i64)>, StoreError> {
+        let sql = "SELECT culprit.cause, culprit.who, CAST(SUM(culprit.wakeups) AS BIGINT), MAX(culprit.longest_ns) FROM culprit \
+            JOIN run ON run.id = culprit.run WHERE ($1 = '' OR run.system = $1) AND run.started >= $2 \
+            GROUP BY culprit.cause, culprit.who ORDER BY MAX(culprit.longest_ns) DESC, culprit.who LIMIT $3";
+        let values = [system.into(), since.into(), Value::Int(most.into())];
+        let rows = all(self.db(), sql, &values)?;
+        Ok(rows
+            .iter()
+            .map(|row| {
+                (text(row, 0), text(row, 1), int(row, 2).unwrap_or(0), int(row, 3).unwrap_or(0))
+            })
+            .collect())
+    }
+}
