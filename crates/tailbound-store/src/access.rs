@@ -163,8 +163,8 @@ impl Store {
     /// # Errors
     /// The database refuses.
     pub fn revoke(&mut self, which: &str, now: &str) -> Result<u64, StoreError> {
-        let sql = "UPDATE token SET revoked = $2 WHERE (id = $1 OR name = $1) AND revoked IS NULL";
-        self.db().execute(sql, &[which.into(), now.into()])
+        let sql = "UPDATE token SET revoked = $1 WHERE (id = $2 OR name = $2) AND revoked IS NULL";
+        self.db().execute(sql, &[now.into(), which.into()])
     }
 
     /// Writes down what was done.

@@ -70,6 +70,9 @@ pub(crate) enum Command {
     #[cfg(feature = "full")]
     #[command(subcommand)]
     Store(crate::cli_store::StoreVerb),
+    /// Serve a store: pages, a JSON API and metrics, and runs taken from other machines
+    #[cfg(feature = "full")]
+    Serve(Lazy<crate::cli_serve::ServeArgs>),
     /// Plan a measurement: how long it takes to show a rate, a share, a quantile or a mean
     Plan(Lazy<crate::cli_plan::PlanVerbArgs>),
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host

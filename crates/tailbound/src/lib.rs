@@ -27,6 +27,8 @@ mod cli_lab_qemu;
 mod cli_lab_why;
 mod cli_plan;
 mod cli_probe;
+#[cfg(feature = "full")]
+mod cli_serve;
 mod cli_sign;
 #[cfg(feature = "full")]
 mod cli_store;

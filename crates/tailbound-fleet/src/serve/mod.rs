@@ -1,4 +1,142 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The server: takes run files of agents, keeps them in a store, and shows them.
+//! The server: takes run files over HTTP, keeps them in a store, and shows them.
 //!
-//! Context: COLD.
+//! Context: COLD. Pages and the JSON API give the same answers, from `tailbound-store`. What is answered to an upload is on
+//! disk. Source: RFC 9110 (HTTP), RFC 6750 (bearer tokens). Not here: words of the command line.
+
+mod api;
+mod app;
+mod connections;
+mod counters;
+mod hosts;
+mod metrics;
+mod overview;
+mod page;
+mod pictures;
+mod regressions;
+mod routes;
+mod runs;
+mod sessions;
+mod system;
+mod tls;
+pub mod tokens;
+mod upload;
+mod who;
+mod writer;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tailbound_store::{Place, StoreError};
+use tokio::net::TcpListener;
+
+pub use app::Clock;
+
+/// How the server is to run.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the runs are kept.
+    pub store: Place,
+    /// Address and port; port 0: any that is free.
+    pub listen: SocketAddr,
+    /// Certificate chain and private key, PEM; `None`: plain HTTP.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Whoever reaches it may read, without a token.
+    pub open: bool,
+    /// Names under which it is reached, besides those of loopback; empty: any, where a token is asked for.
+    pub hosts: Vec<String>,
+    /// Most bytes of an upload as it is sent.
+    pub upload_bytes_max: usize,
+    /// Most bytes of it when unpacked.
+    pub plain_bytes_max: u64,
+    /// How long a request may take.
+    pub request_time: Duration,
+}
+
+impl Config {
+    /// The usual limits.
+    #[must_use]
+    pub fn new(store: Place, listen: SocketAddr) -> Self {
+        Self {
+            store,
+            listen,
+            tls: None,
+            open: listen.ip().is_loopback(),
+            hosts: Vec::new(),
+            upload_bytes_max: 64 << 20,
+            plain_bytes_max: 1 << 30,
+            request_time: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Why it cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The store.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The address.
+    #[error("{listen}: {reason}")]
+    Listen {
+        /// Which.
+        listen: SocketAddr,
+        /// Why not.
+        reason: std::io::Error,
+    },
+    /// Certificate or key.
+    #[error("{path}: {reason}")]
+    Certificate {
+        /// Which file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Without encryption a token could be read on its way.
+    #[error(
+        "{0} is reached from other machines, where tokens could be read on their way: give --cert and --key, or listen on 127.0.0.1 behind a proxy or a tunnel"
+    )]
+    Plain(SocketAddr),
+    /// Something of the operating system.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Serves until `stop` is done. `ready` is given the address once it listens.
+///
+/// # Errors
+/// It cannot begin.
+pub fn serve(
+    config: Config,
+    clock: Clock,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    if config.tls.is_none() && !config.listen.ip().is_loopback() {
+        return Err(ServeError::Plain(config.listen));
+    }
+    let tls = config.tls.as_ref().map(|(cert, key)| tls::acceptor(cert, key)).transpose()?;
+    let app = Arc::new(app::App::open(config.clone(), clock)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async move {
+        let listener = TcpListener::bind(config.listen)
+            .await
+            .map_err(|reason| ServeError::Listen { listen: config.listen, reason })?;
+        ready(listener.local_addr()?);
+        let routes = routes::all(Arc::clone(&app));
+        connections::serve(listener, tls, routes, stop).await;
+        Ok(())
+    })
+}
+
+/// Done when the process is asked to end: SIGINT or SIGTERM.
+pub async fn asked_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}

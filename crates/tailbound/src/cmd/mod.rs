@@ -29,6 +29,8 @@ mod plan;
 mod report;
 mod rounds;
 mod run;
+#[cfg(feature = "full")]
+mod serve;
 mod show;
 mod sign;
 #[cfg(feature = "full")]
@@ -82,6 +84,8 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Sign(args) => sign::sign(&args),
         Command::Verify(args) => sign::verify(&args),
         Command::History(args) => history::history(&args),
+        #[cfg(feature = "full")]
+        Command::Serve(args) => serve::serve(&args),
         #[cfg(feature = "full")]
         Command::Store(what) => store::store(&what),
         Command::Bound(args) => bound::bound(&args),

@@ -53,12 +53,12 @@ pub(crate) fn store(what: &StoreVerb) -> Result<ExitCode, Failure> {
     }
 }
 
-fn now_s() -> i64 {
+pub(super) fn now_s() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0)
 }
 
-fn now() -> String {
+pub(super) fn now() -> String {
     utc::rfc3339(now_s())
 }
 
@@ -83,11 +83,11 @@ fn place(arg: &StoreArg) -> Result<Place, Failure> {
     Ok(Place::File(folder.join("tailbound/store.sqlite")))
 }
 
-fn opened(arg: &StoreArg) -> Result<Store, Failure> {
+pub(super) fn opened(arg: &StoreArg) -> Result<Store, Failure> {
     Ok(Store::open(&place(arg)?, &now())?)
 }
 
-fn made(arg: &StoreArg) -> Result<Store, Failure> {
+pub(super) fn made(arg: &StoreArg) -> Result<Store, Failure> {
     let place = place(arg)?;
     if let Place::File(path) = &place
         && let Some(folder) = path.parent().filter(|_| arg.place.is_none())

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The JSON API: the answers of the pages, for programs. Described by `/api/v1/openapi.json`.
+//!
+//! Context: COLD. Units: ns. Fields are added in later versions; none changes its meaning under `/api/v1`.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+use tailbound_store::Act;
+
+use super::app::App;
+use super::overview::TREND_DAYS;
+use super::page::{self, Problem, json_answer};
+use super::regressions;
+use super::who::{Who, allowed};
+
+const DESCRIPTION: &str = include_str!("openapi.json");
+/// Runs of one answer, unless fewer are asked for.
+const RUNS: u32 = 1000;
+const AUDITED: u32 = 1000;
+
+/// Since when, and how many.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    since: Option<String>,
+    limit: Option<u32>,
+}
+
+/// `GET /api/v1/openapi.json`
+pub(super) async fn description() -> Response {
+    page::plain_answer(DESCRIPTION, "application/json")
+}
+
+/// `GET /api/v1/systems`
+pub(super) async fn systems(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
+    let systems = app.ask(move |store| store.systems(&since)).await?;
+    Ok(json_answer(StatusCode::OK, &json!({"systems": systems})))
+}
+
+/// `GET /api/v1/systems/{id}`
+pub(super) async fn system(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Path(which): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    let since = asked.since.unwrap_or_default();
+    let name = which.clone();
+    let system = app.ask(move |store| store.system(&name, &since)).await?;
+    let system = system.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
+    Ok(json_answer(StatusCode::OK, &json!(system)))
+}
+
+/// `GET /api/v1/systems/{id}/runs`
+pub(super) async fn runs(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Path(which): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    let since = asked.since.unwrap_or_default();
+    let most = asked.limit.unwrap_or(RUNS).min(RUNS);
+    let name = which.clone();
+    let runs = app
+        .ask(move |store| match store.system(&name, "9999")? {
+            Some(system) => store.runs_of(&system.id, &since, most).map(Some),
+            None => Ok(None),
+        })
+        .await?;
+    let runs = runs.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
+    Ok(json_answer(StatusCode::OK, &json!({"runs": runs})))
+}
+
+/// `GET /api/v1/runs/{id}`
+pub(super) async fn run(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    let run = app
+        .ask(move |store| {
+            let id = store.identify(&id)?;
+            store.run(&id)
+        })
+        .await?;
+    let run = run.ok_or_else(|| Problem::Missing("there is no such run".to_owned()))?;
+    Ok(json_answer(StatusCode::OK, &json!(run)))
+}
+
+/// `GET /api/v1/regressions`
+pub(super) async fn regressions(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    Ok(json_answer(StatusCode::OK, &json!(regressions::found(&app).await?)))
+}
+
+/// `GET /api/v1/audit`
+pub(super) async fn audit(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Audit)?;
+    let lines = app.ask(|store| store.audited(AUDITED)).await?;
+    Ok(json_answer(StatusCode::OK, &json!({"audit": lines})))
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What all requests share: connections to the store, the writer, sessions, counters, the clock.
+//!
+//! Context: COLD.
+
+use std::sync::{Arc, Mutex};
+
+use tailbound_core::utc;
+use tailbound_store::{Place, Store, StoreError};
+use tokio::sync::Semaphore;
+
+use super::Config;
+use super::counters::Counters;
+use super::page::Problem;
+use super::sessions::Sessions;
+use super::writer::Writer;
+
+/// Connections that read at the same time.
+const READERS: usize = 4;
+const S_PER_DAY: i64 = 86_400;
+
+/// Seconds since 1970; tests have their own.
+#[derive(Clone)]
+pub struct Clock(pub Arc<dyn Fn() -> i64 + Send + Sync>);
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Clock").finish()
+    }
+}
+
+/// Shared by all requests.
+pub(super) struct App {
+    pub(super) config: Config,
+    pub(super) writer: Writer,
+    pub(super) sessions: Sessions,
+    pub(super) counters: Counters,
+    /// How many uploads are unpacked and judged at the same time.
+    pub(super) judges: Semaphore,
+    clock: Clock,
+    place: Place,
+    idle: Mutex<Vec<Store>>,
+    readers: Semaphore,
+}
+
+impl App {
+    /// Opens the store, and makes it where there is none.
+    pub(super) fn open(config: Config, clock: Clock) -> Result<Self, StoreError> {
+        let now = utc::rfc3339((clock.0)());
+        let store = Store::open_or_make(&config.store, &now)?;
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Ok(Self {
+            writer: Writer::begin(store, clock.clone()),
+            sessions: Sessions::default(),
+            counters: Counters::default(),
+            judges: Semaphore::new(cores),
+            clock,
+            place: config.store.clone(),
+            idle: Mutex::default(),
+            readers: Semaphore::new(READERS),
+            config,
+        })
+    }
+
+    /// Seconds since 1970.
+    pub(super) fn now_s(&self) -> i64 {
+        (self.clock.0)()
+    }
+
+    /// Now, RFC 3339.
+    pub(super) fn now(&self) -> String {
+        utc::rfc3339(self.now_s())
+    }
+
+    /// The date `days` days ago.
+    pub(super) fn days_ago(&self, days: i64) -> String {
+        let mut text = utc::rfc3339(self.now_s() - days * S_PER_DAY);
+        text.truncate(10);
+        text
+    }
+
+    /// Asks the store, on a thread where waiting harms nobody.
+    pub(super) async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let _place = self.readers.acquire().await.map_err(|_| Problem::Ending)?;
+        let app = Arc::clone(self);
+        let answer = tokio::task::spawn_blocking(move || app.asked(question)).await;
+        answer.map_err(|_| Problem::Ours)?.map_err(Problem::from)
+    }
+
+    fn asked<T>(
+        &self,
+        question: impl FnOnce(&mut Store) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let idle = self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
+        let mut store = match idle {
+            Some(store) => store,
+            None => Store::open(&self.place, &self.now())?,
+        };
+        let answer = question(&mut store);
+        // A connection that failed may be broken: the next question opens another one.
+        if !matches!(answer, Err(StoreError::Database { .. } | StoreError::Io(_))) {
+            self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(store);
+        }
+        answer
+    }
+}

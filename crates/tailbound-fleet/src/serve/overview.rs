@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The first page: all systems. And the pages that are about all of them: culprits, and the way in.
+//!
+//! Context: COLD. Units: ns; days are UTC.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Form, State};
+use axum::http::header::{LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+use tailbound_report::escape::xml;
+use tailbound_store::{Act, SystemRow};
+
+use super::app::App;
+use super::page::{self, Problem, ns, verdict};
+use super::who::{Who, allowed, cookie};
+use super::{pictures, sessions, tokens};
+
+/// Days of the trend.
+pub(super) const TREND_DAYS: i64 = 30;
+/// Rows of the page of culprits.
+const CULPRITS: u32 = 50;
+
+/// The worst case on `day`.
+pub(super) fn on(row: &SystemRow, day: &str) -> Option<i64> {
+    row.days.iter().find(|d| d.day == day).and_then(|d| d.max_ns)
+}
+
+/// The worst case of the days that are known.
+pub(super) fn worst(row: &SystemRow) -> Option<i64> {
+    row.days.iter().filter_map(|d| d.max_ns).max()
+}
+
+/// `GET /`
+pub(super) async fn page(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+) -> Result<Response, Problem> {
+    if matches!(who, Who::Anybody) && !app.config.open {
+        return Ok(to("/login"));
+    }
+    allowed(&app, &who, Act::Read)?;
+    let since = app.days_ago(TREND_DAYS - 1);
+    let mut rows = app.ask(move |store| store.systems(&since)).await?;
+    let today = app.days_ago(0);
+    // What needs a look first: not met, then what was seen longest ago.
+    let urgent = |row: &SystemRow| row.last.as_ref().map(|l| l.outcome != "not-met");
+    rows.sort_by(|a, b| (urgent(a), &a.name).cmp(&(urgent(b), &b.name)));
+    if rows.is_empty() {
+        let body = "<p class=\"lead\">There is no run in this store yet.</p>\
+            <p>A machine hands in its run files with a token (<code>tailbound serve token add NAME --role agent --system NAME</code>), \
+            or they are added here with <code>tailbound store add</code>.</p>";
+        return Ok(page::page("Systems", body));
+    }
+    let not_met = rows.iter().filter(|r| urgent(r) == Some(false)).count();
+    let today_n = rows.iter().filter(|r| r.days.iter().any(|d| d.day == today)).count();
+    let mut body = format!(
+        "<p class=\"lead\">{} system{}: {today_n} measured today, {} not met in the newest run.</p>\
+         <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\">Newest run</th>\
+         <th scope=\"col\" class=\"w\">Verdict</th><th scope=\"col\">Worst today</th><th scope=\"col\">Worst of {TREND_DAYS} days</th>\
+         <th scope=\"col\" class=\"w\">Trend</th><th scope=\"col\" class=\"w opt\">Kernel</th><th scope=\"col\" class=\"w opt\">Loads</th></tr></thead><tbody>",
+        rows.len(),
+        if rows.len() == 1 { "" } else { "s" },
+        if not_met == 0 { "none".to_owned() } else { not_met.to_string() },
+    );
+    for row in &rows {
+        one(&mut body, row, &today);
+    }
+    body.push_str(
+        "</tbody></table></div><p class=\"soft\">Worst: the latest activation of all runs that began on a day (UTC), whatever their loads. \
+         Trend: the worst of each day, on a logarithmic scale; a dot marks the worst.</p>",
+    );
+    Ok(page::page("Systems", &body))
+}
+
+fn one(body: &mut String, row: &SystemRow, today: &str) {
+    let Some(last) = &row.last else { return };
+    let loads = if last.loads.is_empty() { "none" } else { last.loads.as_str() };
+    let _ = write!(
+        body,
+        "<tr><th scope=\"row\"><a href=\"/systems/{}\">{}</a></th><td>{}</td><td class=\"w\">{}</td><td>{}</td><td>{}</td>\
+         <td class=\"w\">{}</td><td class=\"w opt\">{}</td><td class=\"w opt\">{}</td></tr>",
+        xml(&row.id),
+        xml(&row.name),
+        xml(&minute(&last.started)),
+        verdict(&last.outcome),
+        ns(on(row, today)),
+        ns(worst(row)),
+        pictures::spark(&row.days),
+        xml(last.kernel.as_deref().unwrap_or("unknown")),
+        xml(loads),
+    );
+}
+
+/// A time without its seconds, for people.
+pub(super) fn minute(rfc3339: &str) -> String {
+    rfc3339.get(..16).unwrap_or(rfc3339).replace('T', " ")
+}
+
+/// `GET /culprits`
+pub(super) async fn culprits(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    let since = app.days_ago(TREND_DAYS - 1);
+    let rows = app.ask(move |store| store.culprits_of("", &since, CULPRITS)).await?;
+    if rows.is_empty() {
+        let body = format!(
+            "<p class=\"lead\">No run of the last {TREND_DAYS} days says who made it late.</p>\
+             <p>Runs with <code>--blame</code> do.</p>"
+        );
+        return Ok(page::page("Culprits", &body));
+    }
+    Ok(page::page("Culprits", &culprit_table(&rows, TREND_DAYS)))
+}
+
+/// Who made it late, as a table.
+pub(super) fn culprit_table(rows: &[(String, String, i64, i64)], days: i64) -> String {
+    let mut body = format!(
+        "<p class=\"soft\">Of the last {days} days, from runs with <code>--blame</code>: who had the greatest share of late wake-ups.</p>\
+         <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">Who</th><th scope=\"col\" class=\"w\">Cause</th>\
+         <th scope=\"col\">Late wake-ups</th><th scope=\"col\">Longest share</th></tr></thead><tbody>"
+    );
+    for (cause, who, wakeups, longest_ns) in rows {
+        let _ = write!(
+            body,
+            "<tr><th scope=\"row\">{}</th><td class=\"w\">{}</td><td>{wakeups}</td><td>{}</td></tr>",
+            xml(who),
+            xml(cause),
+            ns(Some(*longest_ns)),
+        );
+    }
+    body.push_str("</tbody></table></div>");
+    body
+}
+
+fn to(place: &'static str) -> Response {
+    let mut answer = StatusCode::SEE_OTHER.into_response();
+    answer.headers_mut().insert(LOCATION, HeaderValue::from_static(place));
+    answer
+}
+
+const LOGIN: &str = "<form method=\"post\" action=\"/login\"><label>Token \
+    <input type=\"password\" name=\"token\" required=\"\" autocomplete=\"current-password\" size=\"48\"/></label>\
+    <button type=\"submit\">Log in</button></form>\
+    <p class=\"soft\">A token of a reader or an operator, from <code>tailbound serve token add</code>. It is sent once; \
+    a cookie stands for it for twelve hours, and can only read.</p>";
+
+/// `GET /login`
+pub(super) async fn login() -> Response {
+    page::page("Log in", LOGIN)
+}
+
+/// What the form sends.
+#[derive(Debug, Deserialize)]
+pub(super) struct Login {
+    token: String,
+}
+
+/// `POST /login`
+pub(super) async fn log_in(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Form(login): Form<Login>,
+) -> Result<Response, Problem> {
+    // A form of somebody else's page: browsers say so.
+    let site = headers.get("sec-fetch-site").and_then(|v| v.to_str().ok());
+    if site.is_some_and(|site| site != "same-origin" && site != "none") {
+        return Err(Problem::Forbidden);
+    }
+    let sha256 = tokens::hashed(login.token.trim());
+    let known = sha256.clone();
+    let token = app.ask(move |store| store.token_of(&known)).await?;
+    let Some(token) = token.filter(|t| t.may(Act::Read)) else {
+        super::counters::count(&app.counters.forbidden);
+        return Err(Problem::Unknown);
+    };
+    if let Some(old) = cookie(&headers) {
+        app.sessions.end(old);
+    }
+    let value = app.sessions.begin(sha256, app.now_s()).map_err(|_| Problem::Ours)?;
+    let who = Who::Session(token).name();
+    let at = app.now();
+    app.ask(move |store| {
+        store.audit(&tailbound_store::Audited { at, who, what: "logged in".to_owned() })
+    })
+    .await?;
+    let secure = if app.config.tls.is_some() { "; Secure" } else { "" };
+    let cookie = format!("{}={value}; HttpOnly; SameSite=Strict; Path=/{secure}", sessions::COOKIE);
+    let mut answer = to("/");
+    let cookie = HeaderValue::from_str(&cookie).map_err(|_| Problem::Ours)?;
+    answer.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(answer)
+}

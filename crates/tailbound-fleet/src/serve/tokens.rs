@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tokens: made from random bits, shown once, known by their hash.
+//!
+//! Context: COLD. Source: RFC 6750.
+
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
+
+/// How a token begins: whoever finds one in a file knows what it is.
+const BEGIN: &str = "tailbound-";
+
+/// `bytes` random bytes in hexadecimal.
+///
+/// # Errors
+/// The kernel has none.
+pub(super) fn random(bytes: usize) -> Result<String, std::io::Error> {
+    let mut all = vec![0u8; bytes];
+    getrandom::fill(&mut all).map_err(std::io::Error::other)?;
+    Ok(hexadecimal(&all))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing into a String never fails.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// A new token: its identity, and itself, which is shown once.
+///
+/// # Errors
+/// The kernel has no random bytes.
+pub fn made() -> Result<(String, String), std::io::Error> {
+    Ok((random(4)?, format!("{BEGIN}{}", random(32)?)))
+}
+
+/// What is kept of a token.
+#[must_use]
+pub fn hashed(token: &str) -> String {
+    hexadecimal(&Sha256::digest(token.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_long_and_differ() {
+        let (a, b) = (made(), made());
+        let of = |t: std::io::Result<(String, String)>| t.map(|t| t.1).unwrap_or_default();
+        let (a, b) = (of(a), of(b));
+        assert_eq!(a.len(), BEGIN.len() + 64);
+        assert_ne!(a, b);
+        assert_eq!(
+            hashed("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who asks, and whether they may.
+//!
+//! Context: COLD. By a bearer token, or by the session of a browser, which may read and nothing else: so no foreign page can make a
+//! browser write. Who has neither may read where the server is open to all who reach it.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use tailbound_store::{Act, Token};
+
+use super::app::App;
+use super::counters::count;
+use super::hosts;
+use super::page::Problem;
+use super::{sessions, tokens};
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub(super) enum Who {
+    /// Nobody that is known.
+    Anybody,
+    /// A program with a token.
+    Token(Token),
+    /// A browser's session, begun with this token.
+    Session(Token),
+}
+
+impl Who {
+    /// As the audit log names them.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Anybody => "anybody".to_owned(),
+            Self::Token(t) | Self::Session(t) => {
+                format!("{} {} ({})", t.role.as_str(), t.name, t.id)
+            }
+        }
+    }
+
+    /// Of an agent: its machine.
+    pub(super) fn machine(&self) -> Option<&str> {
+        match self {
+            Self::Token(token) => token.system.as_deref(),
+            Self::Anybody | Self::Session(_) => None,
+        }
+    }
+}
+
+/// May they? The answer to those who may not.
+pub(super) fn allowed(app: &App, who: &Who, act: Act<'_>) -> Result<(), Problem> {
+    let may = match who {
+        Who::Anybody => app.config.open && act == Act::Read,
+        Who::Token(token) => token.may(act),
+        Who::Session(token) => matches!(act, Act::Read | Act::Audit) && token.may(act),
+    };
+    if may {
+        return Ok(());
+    }
+    count(&app.counters.forbidden);
+    Err(match who {
+        Who::Anybody => Problem::Unknown,
+        Who::Token(_) | Who::Session(_) => Problem::Forbidden,
+    })
+}
+
+/// The value of the session's cookie.
+pub(super) fn cookie(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|all| all.split(';'))
+        .filter_map(|one| one.trim().split_once('='))
+        .find(|(name, _)| *name == sessions::COOKIE)
+        .map(|(_, value)| value)
+}
+
+/// Finds out who asks, before anything else is done.
+pub(super) async fn find(
+    State(app): State<Arc<App>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let host = request.headers().get(HOST).and_then(|h| h.to_str().ok());
+    if !hosts::known(host, &app.config.hosts, app.config.open) {
+        return Problem::WrongHost.into_response();
+    }
+    match found(&app, request.headers()).await {
+        Ok(who) => {
+            request.extensions_mut().insert(who);
+            next.run(request).await
+        }
+        Err(problem) => {
+            count(&app.counters.forbidden);
+            problem.into_response()
+        }
+    }
+}
+
+async fn found(app: &Arc<App>, headers: &HeaderMap) -> Result<Who, Problem> {
+    if let Some(value) = headers.get(AUTHORIZATION) {
+        let bearer = value.to_str().ok().and_then(|v| v.strip_prefix("Bearer "));
+        let sha256 = tokens::hashed(bearer.ok_or(Problem::Unknown)?.trim());
+        let token = app.ask(move |store| store.token_of(&sha256)).await?;
+        return token.map(Who::Token).ok_or(Problem::Unknown);
+    }
+    let Some(sha256) = cookie(headers).and_then(|it| app.sessions.token(it, app.now_s())) else {
+        return Ok(Who::Anybody);
+    };
+    let token = app.ask(move |store| store.token_of(&sha256)).await?;
+    Ok(token.map_or(Who::Anybody, Who::Session))
+}

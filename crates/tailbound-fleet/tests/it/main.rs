@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The real server on loopback: what goes in is shown, and who may not does not.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod farm;
+mod hostile;
+
+use std::io::Write as _;
+
+use farm::{Farm, NOW_S, run};
+use tailbound_store::{Incoming, Role};
+
+/// Two machines over sixty days; `press` became later 20 days ago, with a new kernel.
+fn filled(farm: &Farm) {
+    let mut store = farm.store();
+    let mut add = |model: &str, day: i64, release: &str, usual_ns: i64| {
+        let incoming = Incoming::read(run(model, day, release, usual_ns).as_slice()).unwrap();
+        store.add(&[incoming], Some(model), "2026-11-25T12:00:00Z").unwrap();
+    };
+    for day in (0..60).rev() {
+        let (release, usual_ns) = if day < 20 { ("6.12.2", 9_000) } else { ("6.12.1", 5_000) };
+        add("press", day, release, usual_ns);
+        add("lathe", day, "6.12.1", 4_000);
+    }
+}
+
+#[test]
+fn an_upload_is_kept_shown_and_audited() {
+    let farm = Farm::start(|_| {});
+    let (agent, operator) = (farm.token(Role::Agent), farm.token(Role::Operator));
+    let plain = run("Board", 0, "6.12.1", 5_000);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(&plain).unwrap();
+    let first = farm.post("/api/v1/runs", Some(&agent), &packed.finish().unwrap());
+    assert_eq!(first.status, 201, "{first:?}");
+    assert_eq!(first.json()["system"], "press");
+    let again =
+        farm.post("/api/v1/runs", Some(&agent), &zstd::encode_all(plain.as_slice(), 3).unwrap());
+    assert_eq!((again.status, again.json()["added"].as_str()), (200, Some("already")));
+    let id = first.json()["run"].as_str().unwrap().to_owned();
+    assert_eq!(farm.get(&format!("/runs/{id}/file"), None).body, plain);
+    let shown = farm.get(&format!("/api/v1/runs/{id}"), None).json();
+    assert_eq!(shown["activations"], 20_000);
+    let audit = farm.get("/api/v1/audit", Some(&operator)).json();
+    assert!(audit["audit"][0]["what"].as_str().unwrap().contains(&id), "{audit}");
+    assert!(audit["audit"][0]["who"].as_str().unwrap().starts_with("agent agent"), "{audit}");
+    assert_eq!(farm.get("/api/v1/audit", None).status, 401);
+    let metrics = farm.get("/metrics", None).text();
+    assert!(metrics.contains("tailbound_uploads_total{result=\"new\"} 1"), "{metrics}");
+}
+
+#[test]
+fn a_regression_is_found_and_pages_are_whole() {
+    let farm = Farm::start(|_| {});
+    filled(&farm);
+    let found = farm.get("/api/v1/regressions", None).json();
+    assert_eq!(found["series"], 2, "{found}");
+    let worse = found["regressions"].as_array().unwrap();
+    assert_eq!(worse.len(), 1, "{found}");
+    assert_eq!(worse[0]["name"], "press");
+    let since = tailbound_core::utc::rfc3339(NOW_S - 19 * 86_400);
+    assert_eq!(worse[0]["since"], since.as_str());
+    assert_eq!(worse[0]["kernel"], serde_json::json!(["6.12.1", "6.12.2"]));
+
+    let runs = farm.get("/api/v1/systems/press/runs?limit=3", None).json();
+    let runs = runs["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 3);
+    let (a, b) =
+        (worse[0]["before_run"].as_str().unwrap(), worse[0]["since_run"].as_str().unwrap());
+    let system = runs[0]["system"].as_str().unwrap();
+    let changed = farm.get(&format!("/changed?a={a}&b={b}"), None).text();
+    assert!(changed.contains("1 fact of the machine differs"), "{changed}");
+    assert!(changed.contains("kernel.release"), "{changed}");
+    for path in [
+        "/".to_owned(),
+        "/systems/press".to_owned(),
+        format!("/systems/{system}?days=30"),
+        "/regressions".to_owned(),
+        "/culprits".to_owned(),
+        "/login".to_owned(),
+        format!("/changed?a={a}&b={b}"),
+    ] {
+        let page = farm.get(&path, None);
+        assert_eq!(page.status, 200, "{path}: {page:?}");
+        assert!(page.head.contains("content-security-policy: default-src 'none'"), "{path}");
+        let text = page.text();
+        // The markup is XML as well, so that nothing of a run can have opened an element.
+        let xml = text.replacen("<!DOCTYPE html>", "", 1);
+        roxmltree::Document::parse(&xml).unwrap_or_else(|e| panic!("{path}: {e}\n{xml}"));
+        assert!(!text.contains("Example <CPU>"), "{path}");
+    }
+    for path in [format!("/runs/{b}"), format!("/compare?a={a}&b={b}")] {
+        let page = farm.get(&path, None);
+        assert_eq!(page.status, 200, "{path}");
+        assert!(page.head.contains("sandbox allow-scripts"), "{path}");
+    }
+}
+
+#[test]
+fn every_path_of_the_description_answers() {
+    let farm = Farm::start(|_| {});
+    filled(&farm);
+    let operator = farm.token(Role::Operator);
+    let description = farm.get("/api/v1/openapi.json", None).json();
+    let runs = farm.get("/api/v1/systems/press/runs?limit=1", None).json();
+    let run = runs["runs"][0]["id"].as_str().unwrap().to_owned();
+    for (path, item) in description["paths"].as_object().unwrap() {
+        let id = if path.contains("/runs/") { run.as_str() } else { "press" };
+        let real = path.replace("{id}", id);
+        if item.get("get").is_some() {
+            assert_eq!(farm.get(&real, Some(&operator)).status, 200, "{path}");
+        }
+        if let Some(post) = item.get("post") {
+            let answer = farm.post(&real, Some(&operator), b"no run");
+            let known = post["responses"].get(answer.status.to_string());
+            assert!(known.is_some(), "{path}: {answer:?}");
+        }
+        if path.contains("{id}") {
+            let none = farm.get(&path.replace("{id}", "0000none"), Some(&operator));
+            assert_eq!(none.status, 404, "{path}");
+            assert!(none.json()["error"].is_string(), "{path}");
+        }
+    }
+}
+
+#[test]
+fn each_role_may_what_it_may() {
+    let farm = Farm::start(|config| config.open = false);
+    let tokens: Vec<String> = Role::ALL.into_iter().map(|role| farm.token(role)).collect();
+    let file = run("Board", 1, "6.12.1", 5_000);
+    let asked = |token: Option<&str>| {
+        [
+            farm.get("/api/v1/systems", token).status,
+            farm.get("/api/v1/audit", token).status,
+            farm.post("/api/v1/runs?system=lathe", token, &file).status,
+            farm.post("/api/v1/runs", token, &file).status,
+        ]
+    };
+    assert_eq!(asked(None), [401; 4]);
+    assert_eq!(asked(Some("tailbound-wrong")), [401; 4]);
+    let [agent, reader, operator] = tokens.as_slice() else { panic!() };
+    assert_eq!(asked(Some(agent)), [403, 403, 403, 201]);
+    assert_eq!(asked(Some(reader)), [200, 403, 403, 403]);
+    assert_eq!(asked(Some(operator)), [200, 200, 200, 200]);
+    assert_eq!(farm.store().revoke("reader", "2026").unwrap(), 1);
+    assert_eq!(asked(Some(reader)), [401; 4]);
+    // Without a token a browser is shown the way in, and nothing else.
+    let page = farm.get("/", None);
+    assert_eq!(page.status, 303);
+    assert!(page.head.contains("location: /login"));
+    assert_eq!(farm.get("/healthz", None).status, 200);
+}
+
+#[test]
+fn a_browser_logs_in_and_can_only_read() {
+    let farm = Farm::start(|config| config.open = false);
+    let operator = farm.token(Role::Operator);
+    let form = |token: &str, site: &str| {
+        let body = format!("token={token}");
+        farm.ask(
+            format!(
+                "POST /login HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: {site}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+                 Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            )
+            .as_bytes(),
+        )
+    };
+    assert_eq!(form("wrong", "same-origin").status, 401);
+    assert_eq!(form(&operator, "cross-site").status, 403);
+    let logged_in = form(&operator, "same-origin");
+    assert_eq!(logged_in.status, 303);
+    assert!(logged_in.head.contains("httponly; samesite=strict"), "{}", logged_in.head);
+    let cookie =
+        logged_in.head.split("set-cookie: ").nth(1).unwrap().split(';').next().unwrap().to_owned();
+    let with = |what: &str, body: &str| {
+        farm.ask(
+            format!(
+                "{what} HTTP/1.1\r\nHost: localhost\r\nCookie: a=b; {cookie}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            )
+            .as_bytes(),
+        )
+        .status
+    };
+    assert_eq!(with("GET /", ""), 200);
+    assert_eq!(with("POST /api/v1/runs", "{}"), 403);
+    farm.store().revoke("operator", "2026").unwrap();
+    assert_eq!(with("GET /api/v1/systems", ""), 401);
+}
