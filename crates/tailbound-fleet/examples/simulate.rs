@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Fills a store with the years of a farm that never was: `simulate STORE SYSTEMS DAYS RUN…`.
+//!
+//! Context: COLD. Every simulated run is drawn from one of the RUNs (run files of the lab, say): each bucket of its histograms is drawn
+//! again around its count, shifted by what is the machine's own. Every twentieth system becomes a quarter later on some day of the last
+//! third. The runs go through the same reading, judging and packing as uploads do. `docs/scale.md` says what it is for.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example")]
+
+use std::fs::File;
+use std::io::BufReader;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use tailbound_core::number::{Real as _, Whole as _};
+use tailbound_core::record::{Fact, ThreadRecord};
+use tailbound_core::{Distribution, Run, runfile, utc};
+use tailbound_stats::random::Random;
+use tailbound_store::{Given, Incoming, Store};
+
+/// The last day: 2026-11-25.
+const LAST_S: i64 = 1_795_564_800;
+const TOGETHER: usize = 64;
+const S_PER_DAY: i64 = 86_400;
+
+/// Normal, by the sum of twelve uniforms (Irwin-Hall): good enough for counts.
+fn normal(random: &mut Random) -> f64 {
+    (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0
+}
+
+/// A distribution drawn anew around `of`, everything `factor` times as late.
+fn drawn(of: &Distribution, factor: f64, random: &mut Random) -> Distribution {
+    let mut new = Distribution::default();
+    for b in of.late.buckets() {
+        let n = b.count.real();
+        let n = (n + n.sqrt() * normal(random)).round().max(0.0).whole_u64();
+        let value = (b.low_ns.real() + b.width_ns.real() * random.uniform()) * factor;
+        if n > 0 {
+            new.add_many(value.whole_i64(), n);
+        }
+    }
+    new
+}
+
+/// One run of a system on a day.
+fn one(base: &Run, system: usize, day: i64, worse: bool, random: &mut Random) -> Run {
+    let mut run = Run::new(base.header.clone());
+    let at = LAST_S - day * S_PER_DAY + 3_600 * 2 + i64::try_from(system % 3_600).unwrap_or(0);
+    run.header.started = utc::rfc3339(at);
+    run.header.id = format!("simulated-{system}-{day}");
+    let release = if worse { "6.12.50" } else { "6.12.40" };
+    run.header.machine.insert("kernel.release".to_owned(), Fact::of(release));
+    run.header.machine.insert("machine.model".to_owned(), Fact::of(format!("Board {}", system % 17).as_str()));
+    let own = 0.7 + (system * 7919 % 100).real() / 100.0;
+    let factor = own * if worse { 1.25 } else { 1.0 } * (1.0 + 0.01 * normal(random));
+    for thread in &base.threads {
+        run.threads.push(ThreadRecord {
+            wakeup: drawn(&thread.wakeup, factor, random),
+            cpu: thread.cpu,
+            context: thread.context.clone(),
+            ended: thread.ended.clone(),
+            thread: thread.thread,
+            ..ThreadRecord::default()
+        });
+    }
+    run.end.clone_from(&base.end);
+    run
+}
+
+fn filled(words: &[String]) -> Result<(), String> {
+    let [place, systems, days, bases @ ..] = words else {
+        return Err("simulate STORE SYSTEMS DAYS RUN…".to_owned());
+    };
+    let number = |text: &String| text.parse::<i64>().map_err(|e| format!("{text}: {e}"));
+    let (systems, days) = (number(systems)?, number(days)?);
+    let read = |path: &String| {
+        let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
+        runfile::read_run(BufReader::new(file)).map_err(|e| format!("{path}: {e}"))
+    };
+    let bases: Vec<Run> = bases.iter().map(read).collect::<Result<_, String>>()?;
+    let now = utc::rfc3339(LAST_S);
+    let mut store = Store::open_or_make(&place.parse()?, &now).map_err(|e| e.to_string())?;
+    let begun = Instant::now();
+    let mut done = 0u64;
+    for day in (0..days).rev() {
+        let all: Vec<usize> = (0..usize::try_from(systems).unwrap_or(0)).collect();
+        for some in all.chunks(TOGETHER) {
+            let runs = together(some, &bases, (day, days))?;
+            let given: Vec<Given<'_>> = runs
+                .iter()
+                .map(|(name, incoming)| Given { incoming, system: Some(name), who: None })
+                .collect();
+            store.add_given(&given, &now).map_err(|e| e.to_string())?;
+            done += given.len() as u64;
+        }
+        if day % 30 == 0 {
+            let rate = done.real() / begun.elapsed().as_secs_f64();
+            eprintln!("{day} days to go, {done} runs, {rate:.0} runs a second");
+        }
+    }
+    println!("{done} runs in {:.0} s", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The runs of some systems on one day, made on all CPUs.
+fn together(some: &[usize], bases: &[Run], (day, days): (i64, i64)) -> Result<Vec<(String, Incoming)>, String> {
+    let make = |system: usize| -> Result<(String, Incoming), String> {
+        let base = bases.get(system % bases.len().max(1)).ok_or("no RUN was given")?;
+        let seed = (system as u64) << 32 | day.unsigned_abs();
+        let mut random = Random::new(seed);
+        let since = days / 3 * i64::try_from(system % 97).unwrap_or(0) / 97;
+        let run = one(base, system, day, system % 20 == 7 && day < since, &mut random);
+        let bytes = runfile::write_run(&run, Vec::new()).map_err(|e| e.to_string())?;
+        let incoming = Incoming::read(bytes.as_slice()).map_err(|e| e.to_string())?;
+        Ok((format!("system {system:04}"), incoming))
+    };
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let parts: Vec<Result<Vec<_>, String>> = std::thread::scope(|scope| {
+        let part = |part: Vec<usize>| scope.spawn(move || part.into_iter().map(make).collect());
+        let threads: Vec<_> =
+            some.chunks(some.len().div_ceil(cores).max(1)).map(|c| part(c.to_vec())).collect();
+        threads
+            .into_iter()
+            .map(|t| t.join().unwrap_or_else(|_| Err("a panic".to_owned())))
+            .collect()
+    });
+    parts.into_iter().collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().flatten().collect())
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match filled(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("simulate: {e}");
+            ExitCode::from(2)
+        }
+    }
+}
