@@ -49,7 +49,9 @@ fn one(base: &Run, system: usize, day: i64, worse: bool, random: &mut Random) ->
     run.header.id = format!("simulated-{system}-{day}");
     let release = if worse { "6.12.50" } else { "6.12.40" };
     run.header.machine.insert("kernel.release".to_owned(), Fact::of(release));
-    run.header.machine.insert("machine.model".to_owned(), Fact::of(format!("Board {}", system % 17).as_str()));
+    run.header
+        .machine
+        .insert("machine.model".to_owned(), Fact::of(format!("Board {}", system % 17).as_str()));
     let own = 0.7 + (system * 7919 % 100).real() / 100.0;
     let factor = own * if worse { 1.25 } else { 1.0 } * (1.0 + 0.01 * normal(random));
     for thread in &base.threads {
@@ -102,7 +104,11 @@ fn filled(words: &[String]) -> Result<(), String> {
 }
 
 /// The runs of some systems on one day, made on all CPUs.
-fn together(some: &[usize], bases: &[Run], (day, days): (i64, i64)) -> Result<Vec<(String, Incoming)>, String> {
+fn together(
+    some: &[usize],
+    bases: &[Run],
+    (day, days): (i64, i64),
+) -> Result<Vec<(String, Incoming)>, String> {
     let make = |system: usize| -> Result<(String, Incoming), String> {
         let base = bases.get(system % bases.len().max(1)).ok_or("no RUN was given")?;
         let seed = (system as u64) << 32 | day.unsigned_abs();

@@ -23,6 +23,7 @@
 //! tune_for_now.rs changes for a while: of a run, an experiment, `--keep`
 //! hot.rs      samples of busy CPUs; stacks.rs programs in the kernel beside --blame
 //! watch.rs    the cycles of another program's threads
+//! serve.rs    a store over HTTP: kills, tokens, refusals
 //! store.rs    many runs, kept, asked and pruned
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
@@ -65,9 +66,10 @@ mod probe_scheduling;
 mod probes;
 mod remains;
 mod rounds;
+#[cfg(feature = "full")]
+mod serve;
 mod small;
 mod stacks;
-#[cfg(feature = "full")]
 mod store;
 mod tasks;
 mod tune;
