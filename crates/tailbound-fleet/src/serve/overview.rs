@@ -59,13 +59,12 @@ pub(super) async fn page(
     let not_met = rows.iter().filter(|r| urgent(r) == Some(false)).count();
     let today_n = rows.iter().filter(|r| r.days.iter().any(|d| d.day == today)).count();
     let mut body = format!(
-        "<p class=\"lead\">{} system{}: {today_n} measured today, {} not met in the newest run.</p>\
+        "<p class=\"lead\">{} system{}: {today_n} measured today, {not_met} not met in the newest run.</p>\
          <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\">Newest run</th>\
          <th scope=\"col\" class=\"w\">Verdict</th><th scope=\"col\">Worst today</th><th scope=\"col\">Worst of {TREND_DAYS} days</th>\
          <th scope=\"col\" class=\"w\">Trend</th><th scope=\"col\" class=\"w opt\">Kernel</th><th scope=\"col\" class=\"w opt\">Loads</th></tr></thead><tbody>",
         rows.len(),
         if rows.len() == 1 { "" } else { "s" },
-        if not_met == 0 { "none".to_owned() } else { not_met.to_string() },
     );
     for row in &rows {
         one(&mut body, row, &today);

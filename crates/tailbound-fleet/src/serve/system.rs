@@ -100,11 +100,10 @@ fn body(told: &Told, days: i64) -> String {
     }
     let _ = write!(
         body,
-        "<p>{} runs in {days} days, {} not met, worst case {}. {}</p>\
+        "<p>{} runs in {days} days, {not_met} not met, worst case {}. {}</p>\
          <form method=\"get\"><label>Days <input type=\"number\" name=\"days\" min=\"1\" max=\"{DAYS_MAX}\" value=\"{days}\"/></label>\
          <button type=\"submit\">Show</button></form>",
         grouped(u64::try_from(runs).unwrap_or(0)),
-        if not_met == 0 { "none".to_owned() } else { not_met.to_string() },
         ns(worst(system)),
         xml(system.model.as_deref().or(system.cpu_model.as_deref()).unwrap_or("")),
     );
