@@ -115,7 +115,7 @@ fn body(told: &Told, days: i64) -> String {
     if let Some(svg) = pictures::surface(&told.histograms, deadline_ns) {
         let _ = write!(
             body,
-            "<h2>All days</h2><figure>{svg}<figcaption>Latency of due activations (upwards, logarithmic) by day; the darker, the more \
+            "<h2>All days</h2><figure><div class=\"across\" tabindex=\"0\">{svg}</div><figcaption>Latency of due activations (upwards, logarithmic) by day; the darker, the more \
              activations. Dots: the latest of a day.{} Days without runs are left out.</figcaption></figure>",
             if deadline_ns.is_some() { " Dashed: the deadline of the newest run." } else { "" },
         );
