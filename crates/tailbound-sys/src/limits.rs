@@ -122,6 +122,19 @@ impl Usage {
     }
 }
 
+/// CPU time of this process so far, in ns, and the most memory that it had resident, in bytes.
+#[must_use]
+pub fn process_cost() -> (u64, u64) {
+    // SAFETY: all-zero bytes are a valid rusage.
+    let mut r: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: getrusage(2) writes one live rusage.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut r) };
+    let cpu_ns = crate::clock::now_ns(libc::CLOCK_PROCESS_CPUTIME_ID);
+    // The kernel counts in KiB.
+    let peak = u64::try_from(r.ru_maxrss).unwrap_or(0).saturating_mul(1024);
+    (u64::try_from(cpu_ns).unwrap_or(0), peak)
+}
+
 /// The highest real-time priority RLIMIT_RTPRIO allows this process; 0 for none.
 #[must_use]
 pub fn realtime_priority() -> Option<u64> {

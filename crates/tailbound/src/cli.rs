@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Tasks(Lazy<crate::cli_tasks::TasksArgs>),
     /// Watch the cycles of a program's own real-time threads, without changing it: period, response times, what each ns went to
     Watch(Lazy<crate::cli_watch::WatchArgs>),
+    /// Count the wake-ups of the machine's own real-time threads, for years: a line for each window, and Prometheus
+    Monitor(Lazy<crate::cli_monitor::MonitorArgs>),
     /// Show what CPUs are busy with, by samples
     Hot(Lazy<crate::cli_hot::HotArgs>),
     /// Compare two or more systems: intervals and verdict per quantile, exit status for CI

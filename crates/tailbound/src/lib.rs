@@ -25,6 +25,7 @@ mod cli_lab;
 mod cli_lab_kernel;
 mod cli_lab_qemu;
 mod cli_lab_why;
+mod cli_monitor;
 mod cli_plan;
 mod cli_probe;
 #[cfg(feature = "full")]

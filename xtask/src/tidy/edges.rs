@@ -29,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-store", &["core", "stats"]),
     ("tailbound-fleet", &["core", "stats", "report", "series", "store", "sys"]),
+    ("tailbound-monitor", &["sys", "core", "host", "trace"]),
     ("tailbound-trace", &["core"]),
     ("tailbound-paths", &["core", "trace"]),
     ("tailbound-hunt", &["core"]),
@@ -45,6 +46,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
             "series", "trace", "paths", "bisect", "hunt", "lab", "guest", "store", "tune", "rules",
+            "monitor",
         ],
     ),
 ];

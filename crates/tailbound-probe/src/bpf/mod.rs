@@ -10,7 +10,6 @@
 //! programs of a hundred instructions need neither.)
 //! Not here: the bpf(2) calls (`tailbound_sys::bpf`), what a stack means (`tailbound_trace::blame::Told`).
 
-mod assembler;
 mod layout;
 mod programs;
 mod record;
@@ -24,6 +23,7 @@ use tailbound_core::finding::Impact;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Root;
 use tailbound_sys::SysError;
+use tailbound_sys::bpf::assembler::JumpError;
 use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring};
 use tailbound_trace::blame::{Told, ToldKind};
 use tailbound_trace::btf::{Btf, BtfError};
@@ -278,7 +278,7 @@ fn attach(
     maps: &Maps,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Attached>, BpfError> {
-    let bad = |e: assembler::JumpError| BpfError::Jump(e.to_string());
+    let bad = |e: JumpError| BpfError::Jump(e.to_string());
     let maker = Maker { kernel, maps, registers: true };
     let plain = Maker { registers: false, ..maker };
     let load = |code: &[u64], id: u32, name: &str| {

@@ -17,8 +17,8 @@
 //! ```
 
 use tailbound_sys::bpf::Map;
+use tailbound_sys::bpf::assembler::{Assembler, Helper, If, JumpError, Label, Op, Reg, Width};
 
-use super::assembler::{Assembler, Helper, If, JumpError, Label, Op, Reg, Width};
 use super::layout::{
     Chain, FRAMES, Kernel, Locks, OWNER_BYTES, OWNERS, Timers, filter, settings, told, watched,
 };

@@ -7,6 +7,7 @@
 //! Not here: what the programs do (`tailbound-probe`).
 //! Source: bpf(2), include/uapi/linux/bpf.h (union bpf_attr), Documentation/bpf/ringbuf.rst.
 
+pub mod assembler;
 mod ring;
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -18,6 +19,8 @@ pub use ring::Ring;
 const MAP_CREATE: libc::c_int = 0;
 const MAP_LOOKUP: libc::c_int = 1;
 const MAP_UPDATE: libc::c_int = 2;
+const MAP_DELETE: libc::c_int = 3;
+const MAP_NEXT: libc::c_int = 4;
 const PROG_LOAD: libc::c_int = 5;
 const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
 
@@ -211,6 +214,32 @@ impl Map {
         // have one for each CPU are not made here.
         let done = unsafe { call(MAP_LOOKUP, &mut attr) };
         (done >= 0).then_some(value)
+    }
+
+    /// Takes `key` out; `false` when it was not there.
+    pub fn remove(&self, key: &[u8]) -> bool {
+        let Ok(mut attr) = self.attr(key) else { return false };
+        // SAFETY: the key is live and as long as the map's, as was looked at.
+        unsafe { call(MAP_DELETE, &mut attr) >= 0 }
+    }
+
+    /// All keys, `most` at most: those that come and go meanwhile may be among them or not.
+    #[must_use]
+    pub fn keys(&self, most: usize) -> Vec<Vec<u8>> {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        while keys.len() < most {
+            let mut next = vec![0u8; self.key];
+            let map = u32::try_from(self.raw()).unwrap_or(u32::MAX);
+            let mut attr = ElementAttr { map, ..ElementAttr::default() };
+            attr.key = keys.last().map_or(0, |k| address(k.as_slice()));
+            attr.value = next.as_mut_ptr() as usize as u64;
+            // SAFETY: none, or a live key of the map's length; and room for the next one.
+            if unsafe { call(MAP_NEXT, &mut attr) } < 0 {
+                break;
+            }
+            keys.push(next);
+        }
+        keys
     }
 }
 

@@ -25,6 +25,12 @@ fn a_map_keeps_what_it_is_given() {
     assert!(map.set(&key[..2], &[0; 8]).is_err() && map.set(&key, &[0; 4]).is_err());
     map.set(&8u32.to_ne_bytes(), &[0; 8]).unwrap();
     assert!(map.set(&9u32.to_ne_bytes(), &[0; 8]).is_err_and(|e| e.errno == libc::E2BIG));
+    let mut keys = map.keys(9);
+    keys.sort();
+    assert_eq!(keys, [key.to_vec(), 8u32.to_ne_bytes().to_vec()]);
+    assert_eq!(map.keys(1).len(), 1);
+    assert!(map.remove(&key) && !map.remove(&key) && !map.remove(&key[..2]));
+    assert_eq!(map.keys(9).len(), 1);
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod interruptions;
 mod lab;
 mod latency_bound;
 mod load;
+mod monitor;
 mod peer;
 mod plan;
 mod report;
@@ -76,6 +77,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Interruptions(args) => interruptions::interruptions(&args),
         Command::Tasks(args) => tasks::tasks(&args),
         Command::Watch(args) => watch::watch(&args),
+        Command::Monitor(args) => monitor::monitor(&args),
         Command::Hot(args) => hot::hot(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Decide(args) => decide::decide(&args),

@@ -3,22 +3,31 @@
 //!
 //! Context: SETUP. Jumps go to labels, and forwards alone, so that every program has an end. A jump to a
 //! label that was never set, or is too far, is an error of [`Assembler::finish`].
-//! Not here: what the programs do (`programs`), loading them (`tailbound_sys::bpf`).
+//! Not here: what the programs do (`tailbound-probe`, `tailbound-monitor`), loading them (the parent).
 //! Source: Documentation/bpf/standardization/instruction-set.rst.
 
-use tailbound_sys::bpf::Map;
+use super::Map;
 
 /// A register: R0 has results, R1 to R5 arguments, R6 to R9 are kept, R10 is the end of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reg {
+pub enum Reg {
+    /// The result.
     R0 = 0,
+    /// An argument.
     R1 = 1,
+    /// An argument.
     R2 = 2,
+    /// An argument.
     R3 = 3,
+    /// An argument.
     R4 = 4,
+    /// Kept over calls.
     R6 = 6,
+    /// Kept over calls.
     R7 = 7,
+    /// Kept over calls.
     R8 = 8,
+    /// Kept over calls.
     R9 = 9,
     /// The stack grows down from here.
     Stack = 10,
@@ -26,56 +35,84 @@ pub(super) enum Reg {
 
 /// How much is read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Width {
+pub enum Width {
+    /// 32 bits.
     Word = 0x00,
+    /// 8 bits.
     Byte = 0x10,
+    /// 64 bits.
     Double = 0x18,
 }
 
 /// What becomes of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Op {
+pub enum Op {
+    /// Sum.
     Add = 0x00,
+    /// Difference.
     Sub = 0x10,
+    /// Either bit.
     Or = 0x40,
+    /// Both bits.
     And = 0x50,
+    /// Bits up.
     ShiftLeft = 0x60,
+    /// Bits down.
     ShiftRight = 0x70,
+    /// The second alone.
     Mov = 0xb0,
 }
 
 /// When a jump is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum If {
+pub enum If {
+    /// The same.
     Equal = 0x10,
+    /// Not the same.
     NotEqual = 0x50,
+    /// Not above, with signs.
     SignedAtMost = 0xd0,
+    /// Not above.
     AtMost = 0xb0,
 }
 
 /// A function that the kernel has for programs, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Helper {
+pub enum Helper {
+    /// The address of a value, or 0.
     MapLookup = 1,
+    /// Sets a value.
+    MapUpdate = 2,
+    /// Takes a key out.
+    MapDelete = 3,
+    /// CLOCK_MONOTONIC.
     KtimeNs = 5,
+    /// The number of this CPU.
     Cpu = 8,
+    /// Process and thread that run.
     PidTgid = 14,
+    /// The name of the thread that runs.
     Comm = 16,
+    /// The stack of the kernel.
     GetStack = 67,
+    /// Copies the kernel's memory.
     ReadKernel = 113,
+    /// Room in a ring, or 0.
     RingReserve = 131,
+    /// Hands a record over.
     RingSubmit = 132,
+    /// A thread's registers.
     TaskRegisters = 175,
 }
 
 /// A place to jump to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Label(usize);
+pub struct Label(usize);
 
 /// The program cannot be put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a program for the kernel has a jump that leads nowhere")]
-pub(super) struct JumpError;
+pub struct JumpError;
 
 const ALU64: u8 = 0x07;
 const JMP: u8 = 0x05;
@@ -93,7 +130,7 @@ const MAP_VALUE: u8 = 2;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Assembler {
+pub struct Assembler {
     code: Vec<u64>,
     /// Jumps, and where to.
     jumps: Vec<(usize, Label)>,
@@ -114,32 +151,32 @@ impl Assembler {
     }
 
     /// `to = to OP number`
-    pub(super) fn op(&mut self, op: Op, to: Reg, number: i32) {
+    pub fn op(&mut self, op: Op, to: Reg, number: i32) {
         self.push(ALU64 | op as u8, to, 0, 0, number);
     }
 
     /// `to = to OP from`
-    pub(super) fn op_reg(&mut self, op: Op, to: Reg, from: Reg) {
+    pub fn op_reg(&mut self, op: Op, to: Reg, from: Reg) {
         self.push(ALU64 | BY_REGISTER | op as u8, to, from as u8, 0, 0);
     }
 
     /// `to = *(from + offset)`
-    pub(super) fn load(&mut self, width: Width, to: Reg, from: Reg, offset: i16) {
+    pub fn load(&mut self, width: Width, to: Reg, from: Reg, offset: i16) {
         self.push(LOAD | width as u8, to, from as u8, offset, 0);
     }
 
     /// `*(to + offset) = from`
-    pub(super) fn store(&mut self, width: Width, to: Reg, offset: i16, from: Reg) {
+    pub fn store(&mut self, width: Width, to: Reg, offset: i16, from: Reg) {
         self.push(STORE | width as u8, to, from as u8, offset, 0);
     }
 
     /// `*(to + offset) = number`
-    pub(super) fn store_number(&mut self, width: Width, to: Reg, offset: i16, number: i32) {
+    pub fn store_number(&mut self, width: Width, to: Reg, offset: i16, number: i32) {
         self.push(STORE_IMMEDIATE | width as u8, to, 0, offset, number);
     }
 
     /// `*(to + offset) += from`, whoever else does so at the same time.
-    pub(super) fn add_atomic(&mut self, to: Reg, offset: i16, from: Reg) {
+    pub fn add_atomic(&mut self, to: Reg, offset: i16, from: Reg) {
         self.push(ATOMIC, to, from as u8, offset, 0);
     }
 
@@ -149,65 +186,65 @@ impl Assembler {
     }
 
     /// `to = number`, of 64 bits.
-    pub(super) fn number(&mut self, to: Reg, number: u64) {
+    pub fn number(&mut self, to: Reg, number: u64) {
         let (low, high) = (number & u64::from(u32::MAX), number >> 32);
         self.wide(to, 0, u32::try_from(low).unwrap_or(0), u32::try_from(high).unwrap_or(0));
     }
 
     /// `to = map`
-    pub(super) fn map(&mut self, to: Reg, map: &Map) {
+    pub fn map(&mut self, to: Reg, map: &Map) {
         self.wide(to, MAP, map.raw().cast_unsigned(), 0);
     }
 
     /// `to = &map[0]`, of an array.
-    pub(super) fn map_value(&mut self, to: Reg, map: &Map) {
+    pub fn map_value(&mut self, to: Reg, map: &Map) {
         self.wide(to, MAP_VALUE, map.raw().cast_unsigned(), 0);
     }
 
     /// `to = stack + offset`
-    pub(super) fn on_stack(&mut self, to: Reg, offset: i32) {
+    pub fn on_stack(&mut self, to: Reg, offset: i32) {
         self.op_reg(Op::Mov, to, Reg::Stack);
         self.op(Op::Add, to, offset);
     }
 
     /// `R0 = helper(R1, …)`; R1 to R5 are lost.
-    pub(super) fn call(&mut self, helper: Helper) {
+    pub fn call(&mut self, helper: Helper) {
         self.push(CALL, Reg::R0, 0, 0, helper as i32);
     }
 
     /// A place that is not known yet.
-    pub(super) fn label(&mut self) -> Label {
+    pub fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)
     }
 
     /// `label` is here.
-    pub(super) fn here(&mut self, label: Label) {
+    pub fn here(&mut self, label: Label) {
         if let Some(place) = self.labels.get_mut(label.0) {
             *place = Some(self.code.len());
         }
     }
 
     /// To `label` if `reg` compares so with `number`.
-    pub(super) fn jump(&mut self, when: If, reg: Reg, number: i32, label: Label) {
+    pub fn jump(&mut self, when: If, reg: Reg, number: i32, label: Label) {
         self.jumps.push((self.code.len(), label));
         self.push(JMP | when as u8, reg, 0, 0, number);
     }
 
     /// To `label` if `reg` compares so with `other`.
-    pub(super) fn jump_reg(&mut self, when: If, reg: Reg, other: Reg, label: Label) {
+    pub fn jump_reg(&mut self, when: If, reg: Reg, other: Reg, label: Label) {
         self.jumps.push((self.code.len(), label));
         self.push(JMP | BY_REGISTER | when as u8, reg, other as u8, 0, 0);
     }
 
     /// To `label`.
-    pub(super) fn go(&mut self, label: Label) {
+    pub fn go(&mut self, label: Label) {
         self.jumps.push((self.code.len(), label));
         self.push(JMP, Reg::R0, 0, 0, 0);
     }
 
     /// The program ends, with 0.
-    pub(super) fn exit(&mut self) {
+    pub fn exit(&mut self) {
         self.op(Op::Mov, Reg::R0, 0);
         self.push(EXIT, Reg::R0, 0, 0, 0);
     }
@@ -216,7 +253,7 @@ impl Assembler {
     ///
     /// # Errors
     /// A jump leads nowhere.
-    pub(super) fn finish(mut self) -> Result<Vec<u64>, JumpError> {
+    pub fn finish(mut self) -> Result<Vec<u64>, JumpError> {
         for (at, label) in &self.jumps {
             let to = self.labels.get(label.0).copied().flatten().ok_or(JumpError)?;
             let away = to.checked_sub(at + 1).ok_or(JumpError)?;

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A machine at work, for years: how long its real-time threads wait for a CPU, counted in the kernel, window by
+//! window.
+//!
+//! Context: COLD; what runs in the kernel at each event is in `programs`. Units: ns of CLOCK_MONOTONIC.
+//! One window is one line of a file, and the sum of all is what Prometheus reads. Nothing is kept of a window that was
+//! written, so that memory does not grow with time.
+//! Not here: why a single wake-up was late (`tailbound-probe::blame`), words on the command line (`tailbound`).
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod clocks;
+mod counter;
+mod exposition;
+mod http;
+mod layout;
+mod lines;
+mod monitor;
+mod notify;
+mod programs;
+mod window;
+
+pub use counter::CounterError;
+pub use monitor::{Asked, Monitor, MonitorError, Summary};
+pub use window::{Before, Late, Policy, ThreadWindow, Window};

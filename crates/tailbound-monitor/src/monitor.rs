@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The monitor: window after window until a signal or the end of its time.
+//!
+//! Context: SETUP ([`Monitor::begin`]), COLD. Units: ns. It sleeps until the window ends; with a threshold it looks once a second
+//! for what was late. It stays off isolated CPUs, and its sleeps may end late, so that no CPU is woken for it alone.
+//! Not here: counting (`counter`), what is written (`window`, `exposition`).
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use tailbound_core::utc;
+use tailbound_host::Root;
+use tailbound_sys::signal::Signals;
+use tailbound_sys::{limits, sched};
+
+use crate::clocks::Clocks;
+use crate::counter::{Counter, CounterError};
+use crate::exposition::{self, Told, Whose};
+use crate::lines::Lines;
+use crate::window::{Late, Policy, Series, ThreadWindow, Window};
+use crate::{http, notify};
+
+/// From one look for late wake-ups to the next.
+const LOOK_NS: i64 = 1_000_000_000;
+/// Late wake-ups of a window that are told one by one: a machine that is late all the time must not fill the disk.
+const LATE_MAX: u64 = 1000;
+/// Series of Prometheus; threads of further names are one more together.
+const SERIES_MAX: usize = 256;
+const OTHERS: &str = "(others)";
+/// So much later may a sleep of the monitor's own end.
+const SLACK_NS: i64 = 50_000_000;
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Length of a window.
+    pub every_ns: i64,
+    /// Wake-ups of longer waits are told one by one.
+    pub threshold_ns: Option<u64>,
+    /// The file of lines; without one they are handed over.
+    pub out: Option<PathBuf>,
+    /// Where Prometheus reads.
+    pub listen: Option<SocketAddr>,
+    /// For so long; without it until a signal.
+    pub length_ns: Option<i64>,
+}
+
+/// Why there is no monitor.
+#[derive(Debug, thiserror::Error)]
+pub enum MonitorError {
+    /// Nothing can be counted.
+    #[error("wake-ups cannot be counted in this kernel: {0}")]
+    Counter(#[from] CounterError),
+    /// The file of lines.
+    #[error("{0}: {1}")]
+    Out(PathBuf, std::io::Error),
+    /// The address.
+    #[error("{0}: {1}")]
+    Listen(SocketAddr, std::io::Error),
+}
+
+/// What it came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Windows, also the last one, which a signal may have cut short.
+    pub windows: u64,
+    /// Of these, the ones that could not be written.
+    pub not_written: u64,
+    /// Wake-ups that were counted.
+    pub n: u64,
+    /// Wake-ups that found no room.
+    pub lost: u64,
+    /// Wake-ups over the threshold.
+    pub late: u64,
+    /// CPU time of this process.
+    pub cpu_ns: u64,
+    /// The most memory that it had resident.
+    pub peak_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Begin<'a> {
+    /// The version of these lines.
+    monitor: u32,
+    tailbound: &'a str,
+    way: &'a str,
+    every_ns: i64,
+    threshold_ns: Option<u64>,
+    machine: String,
+    kernel: String,
+    utc: String,
+    monotonic_ns: i64,
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Line<'a> {
+    Begin(Begin<'a>),
+    Late(&'a Late),
+    Window(&'a Window),
+    End(&'a Summary),
+}
+
+impl Line<'_> {
+    fn text(&self) -> String {
+        // Numbers and strings alone: there is nothing that could not be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// What the thread that answers Prometheus shares with the monitor.
+struct Shared {
+    counter: Counter,
+    told: Told,
+    /// Late and lost ones up to the begin of the window.
+    late_told: u64,
+}
+
+/// See the module.
+pub struct Monitor {
+    root: Root,
+    asked: Asked,
+    shared: Arc<Mutex<Shared>>,
+    lines: Option<Lines>,
+    began: Clocks,
+    window: Clocks,
+    cpus: String,
+    lost: (u64, u64),
+    late: u64,
+    summary: Summary,
+}
+
+impl std::fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Monitor").field("asked", &self.asked).finish_non_exhaustive()
+    }
+}
+
+fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    // Counts are right after each statement that changes them.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn online(root: &Root) -> String {
+    root.read_trimmed("/sys/devices/system/cpu/online").unwrap_or_else(|e| e.to_string())
+}
+
+/// Off isolated CPUs, if there are others.
+fn stay_off_isolated(root: &Root) {
+    let Ok(allowed) = sched::affinity(0) else { return };
+    let apart: Vec<_> = ["isolated", "nohz_full"]
+        .iter()
+        .filter_map(|file| root.cpus(&format!("/sys/devices/system/cpu/{file}")).ok())
+        .collect();
+    let is_apart = |cpu: &u32| apart.iter().any(|set| set.contains(*cpu));
+    let rest: Vec<u32> = allowed.iter().copied().filter(|cpu| !is_apart(cpu)).collect();
+    if !rest.is_empty() && rest.len() < allowed.len() {
+        // Where it may not: it runs where the kernel puts it.
+        sched::set_affinity(0, &rest).unwrap_or_default();
+    }
+}
+
+/// Adds threads to the series of their names; those beyond the most go together.
+fn add(series: &mut BTreeMap<Whose, Series>, threads: &[ThreadWindow]) {
+    for thread in threads {
+        let mut whose = (thread.comm.clone(), thread.policy);
+        if series.len() >= SERIES_MAX && !series.contains_key(&whose) {
+            whose = (OTHERS.to_owned(), Policy::of(u32::MAX, 0));
+        }
+        series.entry(whose).or_default().add(thread);
+    }
+}
+
+/// The page of Prometheus: all windows that ended, and the one under way.
+fn page(shared: &Mutex<Shared>) -> String {
+    let shared = locked(shared);
+    let mut told = shared.told.clone();
+    let max: BTreeMap<Whose, u64> =
+        told.series.iter().map(|(whose, s)| (whose.clone(), s.max_ns)).collect();
+    add(&mut told.series, &shared.counter.so_far());
+    for (whose, series) in &mut told.series {
+        series.max_ns = max.get(whose).copied().unwrap_or(0);
+    }
+    let (lost, untold) = shared.counter.lost();
+    told.lost = lost;
+    told.late = shared.late_told.saturating_add(untold);
+    drop(shared);
+    (told.cpu_ns, told.peak_bytes) = limits::process_cost();
+    exposition::text(&told)
+}
+
+impl Monitor {
+    /// Begins to count.
+    ///
+    /// # Errors
+    /// [`MonitorError`]: this kernel or user cannot, the file cannot be written, the address is no good.
+    pub fn begin(root: Root, asked: Asked, version: &str) -> Result<Self, MonitorError> {
+        stay_off_isolated(&root);
+        limits::set_timer_slack_ns(SLACK_NS).unwrap_or_default();
+        let listener = asked
+            .listen
+            .map(|at| http::listen(at).map(|l| (at, l)).map_err(|e| MonitorError::Listen(at, e)));
+        let listener = listener.transpose()?;
+        let counter = Counter::begin(&root, asked.threshold_ns)?;
+        let began = Clocks::now();
+        let text = |path| root.read_trimmed(path).unwrap_or_else(|e| e.to_string());
+        let first = Line::Begin(Begin {
+            monitor: 1,
+            tailbound: version,
+            way: "bpf",
+            every_ns: asked.every_ns,
+            threshold_ns: asked.threshold_ns,
+            machine: text("/proc/sys/kernel/hostname"),
+            kernel: text("/proc/sys/kernel/osrelease"),
+            utc: utc::from_ns(began.realtime_ns),
+            monotonic_ns: began.monotonic_ns,
+        })
+        .text();
+        let lines = asked
+            .out
+            .as_ref()
+            .map(|path| Lines::open(path, first).map_err(|e| MonitorError::Out(path.clone(), e)));
+        let lines = lines.transpose()?;
+        let shared = Shared { counter, told: Told::default(), late_told: 0 };
+        let shared = Arc::new(Mutex::new(shared));
+        if let Some((at, listener)) = listener {
+            let shared = Arc::clone(&shared);
+            http::serve(listener, move || page(&shared))
+                .map_err(|e| MonitorError::Listen(at, e))?;
+        }
+        let cpus = online(&root);
+        Ok(Self {
+            root,
+            asked,
+            shared,
+            lines,
+            began,
+            window: began,
+            cpus,
+            lost: (0, 0),
+            late: 0,
+            summary: Summary::default(),
+        })
+    }
+
+    /// Until a signal that ends programs, or the end of its time; SIGHUP opens the file again. `print` gets the lines where there is
+    /// no file, `note` what a person should know.
+    pub fn run(
+        mut self,
+        signals: &Signals,
+        print: &mut dyn FnMut(&str),
+        note: &mut dyn FnMut(&str),
+    ) -> Summary {
+        notify::tell("READY=1");
+        loop {
+            let now = Clocks::now().monotonic_ns;
+            let end = self.asked.length_ns.map(|l| self.began.monotonic_ns.saturating_add(l));
+            let due = self.window.monotonic_ns.saturating_add(self.asked.every_ns);
+            let next = end.map_or(due, |end| end.min(due));
+            let mut left = next.saturating_sub(now).max(0);
+            if self.asked.threshold_ns.is_some() {
+                left = left.min(LOOK_NS);
+            }
+            let ms = left.saturating_add(999_999) / 1_000_000;
+            let signal = signals.wait(i32::try_from(ms).unwrap_or(i32::MAX));
+            let is_hangup = signal.is_some_and(|s| tailbound_sys::signal::name(s) == "SIGHUP");
+            if is_hangup && let Some(lines) = &mut self.lines {
+                if let Err(e) = lines.reopen() {
+                    note(&format!("the file of lines could not be opened again: {e}"));
+                }
+                continue;
+            }
+            let now = Clocks::now().monotonic_ns;
+            let over = signal.is_some() || end.is_some_and(|end| now >= end);
+            if over {
+                notify::tell("STOPPING=1");
+            }
+            self.tell_late(print);
+            if over || now >= due {
+                self.close(print, note);
+            }
+            if over {
+                break;
+            }
+        }
+        (self.summary.cpu_ns, self.summary.peak_bytes) = limits::process_cost();
+        let end = Line::End(&self.summary).text();
+        self.write(&end, print).unwrap_or_default();
+        self.summary
+    }
+
+    fn write(&mut self, line: &str, print: &mut dyn FnMut(&str)) -> std::io::Result<()> {
+        match &mut self.lines {
+            Some(lines) => lines.write(line),
+            None => {
+                print(line);
+                Ok(())
+            }
+        }
+    }
+
+    fn tell_late(&mut self, print: &mut dyn FnMut(&str)) {
+        let (mut lines, mut n) = (Vec::new(), self.late);
+        let mut shared = locked(&self.shared);
+        shared.counter.late(&mut |late| {
+            n = n.saturating_add(1);
+            if n <= LATE_MAX {
+                lines.push(Line::Late(&late).text());
+            }
+        });
+        shared.late_told = shared.late_told.saturating_add(n.saturating_sub(self.late));
+        drop(shared);
+        self.late = n;
+        for line in lines {
+            // A full disk is said with the window.
+            self.write(&line, print).unwrap_or_default();
+        }
+    }
+
+    /// Ends the window, and begins the next one.
+    fn close(&mut self, print: &mut dyn FnMut(&str), note: &mut dyn FnMut(&str)) {
+        let mut shared = locked(&self.shared);
+        let threads = match shared.counter.turn() {
+            Ok(threads) => threads,
+            Err(e) => {
+                drop(shared);
+                return note(&format!("the window goes on: {e}"));
+            }
+        };
+        let now = Clocks::now();
+        let lost = shared.counter.lost();
+        let since = |now: u64, before: u64| now.saturating_sub(before);
+        let untold = since(lost.1, self.lost.1).saturating_add(self.late.saturating_sub(LATE_MAX));
+        let cpus = online(&self.root);
+        let window = Window {
+            window: self.summary.windows.saturating_add(1),
+            utc: utc::from_ns(now.realtime_ns),
+            begin_ns: self.window.monotonic_ns,
+            end_ns: now.monotonic_ns,
+            suspended_ns: now.suspended_ns(&self.window),
+            realtime_shift_ns: now.shift_ns(&self.window),
+            cpus_online_before: (cpus != self.cpus).then(|| self.cpus.clone()),
+            cpus_online: cpus.clone(),
+            n: threads.iter().fold(0, |n: u64, t| n.saturating_add(t.n)),
+            lost: since(lost.0, self.lost.0),
+            late: self.late.saturating_add(since(lost.1, self.lost.1)),
+            late_untold: untold,
+            not_written: self.summary.not_written,
+            threads,
+        };
+        let told = &mut shared.told;
+        told.series.values_mut().for_each(|s| s.max_ns = 0);
+        add(&mut told.series, &window.threads);
+        told.windows = window.window;
+        told.suspended_ns = told.suspended_ns.saturating_add(window.suspended_ns);
+        drop(shared);
+        self.summary.windows = window.window;
+        self.summary.n = self.summary.n.saturating_add(window.n);
+        self.summary.lost = lost.0;
+        self.summary.late = self.summary.late.saturating_add(window.late);
+        (self.window, self.cpus, self.lost, self.late) = (now, cpus, lost, 0);
+        if let Err(e) = self.write(&Line::Window(&window).text(), print) {
+            self.summary.not_written = self.summary.not_written.saturating_add(1);
+            note(&format!("window {} could not be written: {e}", window.window));
+        }
+        let not_written = self.summary.not_written;
+        locked(&self.shared).told.not_written = not_written;
+        notify::tell(&format!(
+            "STATUS={} windows, {not_written} not written; {} wake-ups in the last",
+            window.window, window.n
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::{self, tests::raw};
+
+    #[test]
+    fn threads_of_more_names_than_are_kept_are_one_series() {
+        let mut series = BTreeMap::new();
+        for i in 0..SERIES_MAX + 9 {
+            let (of, value) = raw(7, format!("thread-{i}\0").as_bytes());
+            add(&mut series, &[window::thread(&of, &value).unwrap()]);
+        }
+        assert_eq!(series.len(), SERIES_MAX + 1);
+        let others = series.iter().find(|(whose, _)| whose.0 == OTHERS).unwrap();
+        assert_eq!(others.1.n, 18);
+    }
+}

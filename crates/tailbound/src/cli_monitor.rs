@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Command-line arguments of `monitor`.
+//!
+//! Context: COLD.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Arguments of `monitor`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What the lines hold, what it costs and how it runs as a service: docs/monitor.md. Programs in the kernel (BPF) count \
+how long each real-time thread waits from its wake-up until it has a CPU; nothing stays in the kernel when this ends. Needs root, or \
+CAP_BPF and CAP_PERFMON. Ctrl-C and SIGTERM end it with the last window written; SIGHUP opens the file again.\n\
+Exit status: 0; 2 usage; 3 this machine or user cannot.\n\
+Examples:\n  \
+tailbound monitor --out /var/log/tailbound/monitor.jsonl --listen 127.0.0.1:9732\n  \
+tailbound monitor --every 10s --threshold 200us -D 1min"
+)]
+pub(crate) struct MonitorArgs {
+    /// Length of a window
+    #[arg(long, value_name = "TIME", default_value = "5min")]
+    pub(crate) every: String,
+    /// Write each wake-up that waited longer too, by itself, with who had the CPU
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) threshold: Option<String>,
+    /// Append the lines (JSON) to this file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Answer Prometheus at /metrics of this address, which must be one of this machine alone
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Monitor for this long [default: until Ctrl-C]
+    #[arg(short = 'D', long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `monitor`: the machine's own real-time threads, window after window.
+//!
+//! Context: COLD.
+
+use std::process::ExitCode;
+
+use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
+use tailbound_host::Root;
+use tailbound_monitor::{Asked, Monitor, MonitorError};
+use tailbound_sys::signal::Signals;
+
+use crate::cli_monitor::MonitorArgs;
+use crate::say::{self, Failure};
+
+/// Shorter windows would cost more than what they say is worth.
+const SHORTEST_NS: i64 = 1_000_000_000;
+
+fn time(flag: &str, text: &str, least_ns: i64) -> Result<i64, Failure> {
+    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
+    if ns < least_ns {
+        let least = format_ns_i64(least_ns);
+        return Err(Failure::usage(format!("{flag}: {text} is below {least}")));
+    }
+    Ok(ns)
+}
+
+/// `tailbound monitor`
+pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
+    let threshold = args.threshold.as_deref().map(|t| time("--threshold", t, 1)).transpose()?;
+    let asked = Asked {
+        every_ns: time("--every", &args.every, SHORTEST_NS)?,
+        threshold_ns: threshold.map(i64::unsigned_abs),
+        out: args.out.clone(),
+        listen: args.listen,
+        length_ns: args.duration.as_deref().map(|t| time("-D", t, 1)).transpose()?,
+    };
+    // Before any thread is made, so that no signal ends the process on the way.
+    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let monitor =
+        Monitor::begin(Root::real(), asked, env!("CARGO_PKG_VERSION")).map_err(|e| match e {
+            MonitorError::Counter(_) => Failure::cannot(format!("monitor: {e}")),
+            MonitorError::Out(..) => Failure::usage(format!("--out: {e}")),
+            MonitorError::Listen(..) => Failure::usage(format!("--listen: {e}")),
+        })?;
+    let mut closed = None;
+    let mut print = |line: &str| {
+        if let Err(e) = say::answer_bytes(format!("{line}\n").as_bytes()) {
+            closed.get_or_insert(e);
+        }
+    };
+    let mut note = |text: &str| say::note(&format!("tailbound: monitor: {text}"));
+    let summary = monitor.run(&signals, &mut print, &mut note);
+    say::note(&format!(
+        "{} windows with {} wake-ups, {} not counted; {} of CPU time, at most {} KiB of memory",
+        grouped(summary.windows),
+        grouped(summary.n),
+        grouped(summary.lost),
+        format_ns_i64(i64::try_from(summary.cpu_ns).unwrap_or(i64::MAX)),
+        grouped(summary.peak_bytes / 1024)
+    ));
+    closed.map_or(Ok(ExitCode::SUCCESS), Err)
+}
