@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_suspend_and_a_step_are_told_apart() {
         let earlier = Clocks { monotonic_ns: 10, boottime_ns: 20, realtime_ns: 1_000 };
-        let after = |awake, slept, step| Clocks {
+        let after = |awake: i64, slept: i64, step: i64| Clocks {
             monotonic_ns: 10 + awake,
             boottime_ns: 20 + awake + slept,
             realtime_ns: 1_000 + awake + slept + step,

@@ -11,9 +11,9 @@ use tailbound_sys::SysError;
 use tailbound_sys::bpf::assembler::JumpError;
 use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring};
 use tailbound_sys::clock;
-use tailbound_trace::btf::{Btf, BtfError};
 
-use crate::layout::{Kernel, entry, key, lost, settings};
+use crate::description;
+use crate::layout::{entry, key, lost, settings};
 use crate::programs::{self, Maps};
 use crate::window::{self, Late, ThreadWindow, double, word};
 
@@ -23,8 +23,6 @@ pub(crate) const THREADS_MAX: u32 = 1024;
 const READY_MAX: u32 = 1024;
 /// Some seven hundred late wake-ups between two looks.
 const RING_BYTES: u32 = 64 << 10;
-/// Largest description of a kernel's types.
-const BTF_MAX: u64 = 64 << 20;
 /// A program that began with the old settings has ended by then: programs take microseconds.
 const SETTLED_NS: i64 = 10_000_000;
 /// A thread that waits this long for a CPU is one that is real-time no longer.
@@ -33,12 +31,9 @@ const ABANDONED_NS: u64 = 3_600_000_000_000;
 /// Why nothing can be counted here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CounterError {
-    /// The kernel does not describe its types.
-    #[error("/sys/kernel/btf/vmlinux: {0}; needs a kernel with CONFIG_DEBUG_INFO_BTF")]
-    Types(String),
-    /// Its description cannot be used.
+    /// The kernel does not describe its types, or has others.
     #[error("{0}")]
-    Btf(#[from] BtfError),
+    Types(String),
     /// It does not take the programs.
     #[error("{0}")]
     System(#[from] SysError),
@@ -71,12 +66,7 @@ impl Counter {
     /// # Errors
     /// [`CounterError`].
     pub(crate) fn begin(root: &Root, threshold_ns: Option<u64>) -> Result<Self, CounterError> {
-        let kernel = {
-            let bytes = root
-                .bytes("/sys/kernel/btf/vmlinux", BTF_MAX)
-                .map_err(|e| CounterError::Types(e.reason().to_owned()))?;
-            Kernel::of(&Btf::parse(&bytes)?)?
-        };
+        let kernel = description::read(root).map_err(CounterError::Types)?;
         let maps = Maps {
             ready: Map::make(MapKind::Hash, 4, 8, READY_MAX, "tb_ready")?,
             threads: Map::make(MapKind::Hash, key::BYTES, entry::BYTES, THREADS_MAX, "tb_threads")?,

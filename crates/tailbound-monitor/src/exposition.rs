@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::cost::Cost;
 use crate::window::{Policy, Series};
 
 /// Buckets from 2^10 ns (1 µs) to 2^30 ns (1 s).
@@ -26,8 +27,7 @@ pub(crate) struct Told {
     pub(crate) lost: u64,
     pub(crate) late: u64,
     pub(crate) suspended_ns: i64,
-    pub(crate) cpu_ns: u64,
-    pub(crate) peak_bytes: u64,
+    pub(crate) own: Cost,
 }
 
 fn label(text: &str) -> String {
@@ -99,12 +99,12 @@ pub(crate) fn text(told: &Told) -> String {
             "What the machine slept.",
             told.suspended_ns as f64 / 1e9,
         ),
-        ("cpu_seconds_total", "counter", "CPU time of the monitor itself.", seconds(told.cpu_ns)),
+        ("cpu_seconds_total", "counter", "CPU time of the monitor itself.", seconds(told.own.cpu_ns)),
         (
             "peak_resident_bytes",
             "gauge",
             "The most memory the monitor had resident.",
-            told.peak_bytes as f64,
+            told.own.peak_bytes.map_or(f64::NAN, |b| b as f64),
         ),
     ] {
         push(&mut out, format_args!("# HELP tailbound_monitor_{name} {help}"));

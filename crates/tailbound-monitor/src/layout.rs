@@ -5,6 +5,7 @@
 //! Context: SETUP. Units: bytes; times are ns of CLOCK_MONOTONIC.
 //! Source: include/linux/sched.h; each field is looked up, none assumed.
 
+use serde::{Deserialize, Serialize};
 use tailbound_trace::btf::{Btf, BtfError};
 
 /// Classes of the histogram: four for each power of two, the last one for 2^43 ns (two hours) and more.
@@ -77,7 +78,7 @@ pub(crate) mod lost {
 }
 
 /// Places in the kernel's `task_struct`, and the events.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kernel {
     pub(crate) pid: i16,
     pub(crate) start: i16,

@@ -10,7 +10,9 @@
 #![deny(missing_docs)]
 
 mod clocks;
+mod cost;
 mod counter;
+mod description;
 mod exposition;
 mod http;
 mod layout;
@@ -20,6 +22,7 @@ mod notify;
 mod programs;
 mod window;
 
+pub use cost::Cost;
 pub use counter::CounterError;
 pub use monitor::{Asked, Monitor, MonitorError, Summary};
 pub use window::{Before, Late, Policy, ThreadWindow, Window};

@@ -17,6 +17,7 @@ use tailbound_sys::signal::Signals;
 use tailbound_sys::{limits, sched};
 
 use crate::clocks::Clocks;
+use crate::cost::Cost;
 use crate::counter::{Counter, CounterError};
 use crate::exposition::{self, Told, Whose};
 use crate::lines::Lines;
@@ -75,10 +76,8 @@ pub struct Summary {
     pub lost: u64,
     /// Wake-ups over the threshold.
     pub late: u64,
-    /// CPU time of this process.
-    pub cpu_ns: u64,
-    /// The most memory that it had resident.
-    pub peak_bytes: u64,
+    /// What it cost.
+    pub own: Cost,
 }
 
 #[derive(Debug, Serialize)]
@@ -176,7 +175,7 @@ fn add(series: &mut BTreeMap<Whose, Series>, threads: &[ThreadWindow]) {
 }
 
 /// The page of Prometheus: all windows that ended, and the one under way.
-fn page(shared: &Mutex<Shared>) -> String {
+fn page(root: &Root, shared: &Mutex<Shared>) -> String {
     let shared = locked(shared);
     let mut told = shared.told.clone();
     let max: BTreeMap<Whose, u64> =
@@ -189,7 +188,7 @@ fn page(shared: &Mutex<Shared>) -> String {
     told.lost = lost;
     told.late = shared.late_told.saturating_add(untold);
     drop(shared);
-    (told.cpu_ns, told.peak_bytes) = limits::process_cost();
+    told.own = Cost::so_far(root);
     exposition::text(&told)
 }
 
@@ -228,8 +227,8 @@ impl Monitor {
         let shared = Shared { counter, told: Told::default(), late_told: 0 };
         let shared = Arc::new(Mutex::new(shared));
         if let Some((at, listener)) = listener {
-            let shared = Arc::clone(&shared);
-            http::serve(listener, move || page(&shared))
+            let (root, shared) = (root.clone(), Arc::clone(&shared));
+            http::serve(listener, move || page(&root, &shared))
                 .map_err(|e| MonitorError::Listen(at, e))?;
         }
         let cpus = online(&root);
@@ -287,7 +286,7 @@ impl Monitor {
                 break;
             }
         }
-        (self.summary.cpu_ns, self.summary.peak_bytes) = limits::process_cost();
+        self.summary.own = Cost::so_far(&self.root);
         let end = Line::End(&self.summary).text();
         self.write(&end, print).unwrap_or_default();
         self.summary
@@ -350,6 +349,7 @@ impl Monitor {
             late: self.late.saturating_add(since(lost.1, self.lost.1)),
             late_untold: untold,
             not_written: self.summary.not_written,
+            own: Cost::so_far(&self.root),
             threads,
         };
         let told = &mut shared.told;

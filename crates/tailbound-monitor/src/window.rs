@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::cost::Cost;
 use crate::layout::{CLASSES, entry, key, late};
 
 /// Source: include/linux/sched.h, PF_KTHREAD.
@@ -153,6 +154,8 @@ pub struct Window {
     pub late_untold: u64,
     /// Windows before this one that could not be written (a full disk).
     pub not_written: u64,
+    /// What the monitor itself cost, since it began.
+    pub own: Cost,
     /// The threads that were woken.
     pub threads: Vec<ThreadWindow>,
 }

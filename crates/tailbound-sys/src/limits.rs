@@ -122,17 +122,10 @@ impl Usage {
     }
 }
 
-/// CPU time of this process so far, in ns, and the most memory that it had resident, in bytes.
+/// CPU time of this process so far.
 #[must_use]
-pub fn process_cost() -> (u64, u64) {
-    // SAFETY: all-zero bytes are a valid rusage.
-    let mut r: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: getrusage(2) writes one live rusage.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut r) };
-    let cpu_ns = crate::clock::now_ns(libc::CLOCK_PROCESS_CPUTIME_ID);
-    // The kernel counts in KiB.
-    let peak = u64::try_from(r.ru_maxrss).unwrap_or(0).saturating_mul(1024);
-    (u64::try_from(cpu_ns).unwrap_or(0), peak)
+pub fn process_cpu_ns() -> u64 {
+    u64::try_from(crate::clock::now_ns(libc::CLOCK_PROCESS_CPUTIME_ID)).unwrap_or(0)
 }
 
 /// The highest real-time priority RLIMIT_RTPRIO allows this process; 0 for none.

@@ -52,12 +52,15 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
     let mut note = |text: &str| say::note(&format!("tailbound: monitor: {text}"));
     let summary = monitor.run(&signals, &mut print, &mut note);
     say::note(&format!(
-        "{} windows with {} wake-ups, {} not counted; {} of CPU time, at most {} KiB of memory",
+        "{} windows with {} wake-ups, {} not counted; {} of CPU time, {} of memory",
         grouped(summary.windows),
         grouped(summary.n),
         grouped(summary.lost),
-        format_ns_i64(i64::try_from(summary.cpu_ns).unwrap_or(i64::MAX)),
-        grouped(summary.peak_bytes / 1024)
+        format_ns_i64(i64::try_from(summary.own.cpu_ns).unwrap_or(i64::MAX)),
+        summary.own.peak_bytes.map_or_else(
+            || "an unknown amount".to_owned(),
+            |b| format!("at most {} KiB", grouped(b / 1024))
+        )
     ));
     closed.map_or(Ok(ExitCode::SUCCESS), Err)
 }
