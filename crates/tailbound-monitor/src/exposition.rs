@@ -99,7 +99,12 @@ pub(crate) fn text(told: &Told) -> String {
             "What the machine slept.",
             told.suspended_ns as f64 / 1e9,
         ),
-        ("cpu_seconds_total", "counter", "CPU time of the monitor itself.", seconds(told.own.cpu_ns)),
+        (
+            "cpu_seconds_total",
+            "counter",
+            "CPU time of the monitor itself.",
+            seconds(told.own.cpu_ns),
+        ),
         (
             "peak_resident_bytes",
             "gauge",

@@ -87,6 +87,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound capture", "tests/cli/check.rs"),
     ("tailbound blame late.jsonl", "a run with tracing: tests/cli/blame.rs"),
     ("tailbound interruptions ", "CPUs that not every machine has: tests/cli/interruptions.rs"),
+    ("tailbound monitor ", "it goes on until it is ended: tests/cli/monitor.rs"),
     ("tailbound watch ", "a program of the reader's: tests/cli/watch.rs, tests/rules"),
     ("tailbound tasks ", "a run of such a program: tests/cli/tasks.rs"),
     ("tailbound lab ", "real kernels: the stage `lab`"),

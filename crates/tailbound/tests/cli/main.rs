@@ -22,6 +22,7 @@
 //! tune.rs     changes: made, looked after, undone, refused; apart.rs and journals.rs keep them apart
 //! tune_for_now.rs changes for a while: of a run, an experiment, `--keep`
 //! hot.rs      samples of busy CPUs; stacks.rs programs in the kernel beside --blame
+//! monitor.rs  the wake-ups of all real-time threads of the machine
 //! watch.rs    the cycles of another program's threads
 //! serve.rs    a store over HTTP: kills, tokens, refusals
 //! store.rs    many runs, kept, asked and pruned
@@ -55,6 +56,7 @@ mod judged;
 mod lab;
 mod loads;
 mod measure;
+mod monitor;
 mod observe;
 mod omission;
 mod ordinary_user;

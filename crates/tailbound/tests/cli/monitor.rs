@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `tailbound monitor`: a thread of the test that is SCHED_FIFO is found and counted in the kernel. What is asserted is that its
+//! wake-ups are there, never how long one took.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{PATIENCE, folder, is_root, skip};
+
+/// Sleeps 10 ms again and again as `fifo:10`; the kernel ends it if it ever runs for a second.
+const SLEEPER: &str = "ulimit -R 1000000 2>/dev/null; exec chrt -f 10 sh -c 'i=0; while [ $i -lt 100000 ]; do sleep 0.01; i=$((i+1)); done'";
+
+/// Ends with the test.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.kill().unwrap_or_default();
+        self.0.wait().map(drop).unwrap_or_default();
+    }
+}
+
+fn page(port: u16) -> Option<String> {
+    let mut client = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    client.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut text = String::new();
+    client.read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// A port that is free now.
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn a_real_time_thread_is_counted_in_each_window() {
+    if !is_root() {
+        return skip("root", "programs in the kernel need it");
+    }
+    let sleeper = Command::new("bash").args(["-c", SLEEPER]).stderr(Stdio::null()).spawn();
+    let Ok(sleeper) = sleeper.map(Ends) else { return skip("bash", "it starts a thread") };
+    let folder = folder();
+    let out = folder.path().join("m.jsonl");
+    let port = free_port();
+    let mut monitor = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+    monitor.args(["monitor", "--every", "1s", "--threshold", "1ns", "-D", "1min", "--out"]);
+    monitor.arg(&out).args(["--listen", &format!("127.0.0.1:{port}")]);
+    let mut monitor = Ends(monitor.stderr(Stdio::piped()).spawn().unwrap());
+    let began = Instant::now();
+    let lines = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&out).unwrap_or_default();
+        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    };
+    let of = |all: &[Value], kind: &str| all.iter().filter(|l| l["type"] == kind).count();
+    while of(&lines(), "window") < 2 {
+        if let Some(ended) = monitor.0.try_wait().unwrap() {
+            let mut why = String::new();
+            monitor.0.stderr.take().unwrap().read_to_string(&mut why).unwrap();
+            assert_eq!(ended.code(), Some(3), "{why}");
+            return skip("bpf", why);
+        }
+        assert!(began.elapsed() < PATIENCE, "{:?}", lines());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let page = page(port).unwrap();
+    assert!(
+        page.contains("tailbound_wakeup_wait_seconds_count{comm=\"sleep\",policy=\"fifo:10\"}"),
+        "{page}"
+    );
+    // As a service manager ends it.
+    let pid = monitor.0.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(monitor.0.wait().unwrap().code(), Some(0));
+    drop(sleeper);
+    let all = lines();
+    assert_eq!((of(&all, "begin"), of(&all, "end")), (1, 1));
+    assert_eq!(all.last().unwrap()["type"], "end");
+    assert!(of(&all, "late") > 0);
+    let windows: Vec<&Value> = all.iter().filter(|l| l["type"] == "window").collect();
+    assert_eq!(all.last().unwrap()["windows"], windows.len());
+    let threads = windows.iter().flat_map(|w| w["threads"].as_array().unwrap());
+    let ours: Vec<&Value> = threads.filter(|t| t["policy"] == "fifo:10").collect();
+    assert!(!ours.is_empty(), "{windows:?}");
+    for thread in ours {
+        let n = thread["n"].as_u64().unwrap();
+        let counts = thread["histogram"]["count"].as_array().unwrap();
+        assert_eq!(counts.iter().map(|c| c.as_u64().unwrap()).sum::<u64>(), n, "{thread}");
+        let longest = thread["histogram"]["upper_ns"].as_array().unwrap().last().unwrap();
+        let worst = thread["worst"]["wait_ns"].as_u64().unwrap();
+        assert!(worst <= longest.as_u64().unwrap().max(7), "{thread}");
+        assert!(thread["worst"]["before"]["comm"].is_string());
+    }
+}
