@@ -189,7 +189,12 @@ impl<'a> Program<'a> {
         let a = &mut self.a;
         a.load(Width::Double, Reg::R0, Reg::Stack, LATE);
         // Four at least, so that there are two bits below the highest.
+        let (few, enough) = (a.label(), a.label());
+        a.jump(If::AtMost, Reg::R0, 3, few);
+        a.go(enough);
+        a.here(few);
         a.op(Op::Or, Reg::R0, 4);
+        a.here(enough);
         a.op(Op::Mov, Reg::R2, 0);
         for bits in [32, 16, 8, 4, 2, 1] {
             let small = a.label();
