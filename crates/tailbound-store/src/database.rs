@@ -5,6 +5,7 @@
 //! of their first use, `ON CONFLICT`, no types of either. Differences are in [`Dialect`] alone.
 
 use crate::error::StoreError;
+use crate::sqlite::Sqlite;
 use crate::value::Value;
 
 /// Which of the two.
@@ -57,6 +58,10 @@ pub(crate) trait Database: Send {
         seconds: u32,
         each: EachRow<'_>,
     ) -> Result<Vec<String>, StoreError>;
+    /// Copies the database page by page, as it is at one moment; `false`: it has no pages of SQLite.
+    fn copy_pages(&mut self, _to: &mut Sqlite) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 }
 
 /// All rows of a statement.

@@ -42,6 +42,32 @@ pub enum StoreError {
         /// The newest known here.
         known: i64,
     },
+    /// An earlier version made it.
+    #[error(
+        "{place}: made by an earlier version (schema {found}): `tailbound store ls --store {place}` brings it up to date"
+    )]
+    Earlier {
+        /// Where.
+        place: String,
+        /// Its schema.
+        found: i64,
+    },
+    /// There are runs where none may be.
+    #[error("{place}: it has {n} runs already: restore into a store that has none")]
+    NotEmpty {
+        /// Where.
+        place: String,
+        /// How many.
+        n: u64,
+    },
+    /// A person's statement would do something else than read.
+    #[error(
+        "{place}: the query is refused: only statements that read are allowed: SELECT, WITH, VALUES"
+    )]
+    NoReading {
+        /// Where.
+        place: String,
+    },
     /// What came is no run file, or a damaged one.
     #[error("{0}")]
     Run(#[from] tailbound_core::runfile::ReadError),
@@ -77,15 +103,4 @@ pub enum StoreError {
     /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-}
-
-impl StoreError {
-    /// A person's statement would do something else than read.
-    pub(crate) fn no_reading(place: &str) -> Self {
-        Self::Database {
-            place: place.to_owned(),
-            what: "the query is refused",
-            reason: "only statements that read are allowed: SELECT, WITH, VALUES".to_owned(),
-        }
-    }
 }

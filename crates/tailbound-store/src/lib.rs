@@ -5,6 +5,7 @@
 //! Not here: what a farm does with it (HTTP, pages, agents).
 
 mod access;
+mod backup;
 pub mod buckets;
 mod database;
 mod error;

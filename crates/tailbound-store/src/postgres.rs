@@ -6,6 +6,7 @@
 
 use std::error::Error;
 
+use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::private::BytesMut;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -32,6 +33,9 @@ impl Postgres {
 }
 
 fn database(place: &str, what: &'static str, e: &postgres::Error) -> StoreError {
+    if e.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION) {
+        return StoreError::NoReading { place: place.to_owned() };
+    }
     // The library's own text is a class of error; what happened is below it.
     let reason = match (e.as_db_error(), e.source()) {
         (Some(db), _) => db.message().to_owned(),
@@ -153,7 +157,7 @@ impl Postgres {
         let (names, types): (Vec<String>, Vec<Type>) =
             statement.columns().iter().map(|c| (c.name().to_owned(), c.type_().clone())).unzip();
         if names.is_empty() {
-            return Err(StoreError::no_reading(place));
+            return Err(StoreError::NoReading { place: place.clone() });
         }
         // As text, which every type has: sums are NUMERIC, and people's queries have types that we do not know.
         for message in self.client.simple_query(sql).map_err(failed)? {

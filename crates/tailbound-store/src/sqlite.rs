@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rusqlite::backup::{Backup, StepResult};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
@@ -46,12 +47,29 @@ impl Sqlite {
             .map_err(failed)?;
         Ok(Self { connection, place })
     }
+
+    /// Opens the file to read it: nothing of it or beside it is changed.
+    pub(crate) fn open_reading(path: &Path) -> Result<Self, StoreError> {
+        let place = path.display().to_string();
+        if !path.exists() {
+            return Err(StoreError::Missing { place });
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let failed = |e: rusqlite::Error| database(&place, "it cannot be opened", &e);
+        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        connection.busy_timeout(BUSY).map_err(failed)?;
+        connection.execute_batch("PRAGMA trusted_schema=OFF").map_err(failed)?;
+        Ok(Self { connection, place })
+    }
 }
 
 fn database(place: &str, what: &'static str, e: &rusqlite::Error) -> StoreError {
     if e.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) {
         let reason = "it is no database of SQLite".to_owned();
         return StoreError::Foreign { place: place.to_owned(), reason };
+    }
+    if e.sqlite_error_code() == Some(rusqlite::ErrorCode::AuthorizationForStatementDenied) {
+        return StoreError::NoReading { place: place.to_owned() };
     }
     StoreError::Database { place: place.to_owned(), what, reason: e.to_string() }
 }
@@ -127,6 +145,17 @@ impl Database for Sqlite {
         self.script("PRAGMA query_only=OFF")?;
         answer
     }
+
+    fn copy_pages(&mut self, to: &mut Sqlite) -> Result<bool, StoreError> {
+        let failed = |e| database(&to.place, "the backup failed", &e);
+        let copying = Backup::new(&self.connection, &mut to.connection).map_err(failed)?;
+        // All pages in one step: the log lets others write meanwhile, and none of them makes it begin again.
+        if copying.step(-1).map_err(failed)? == StepResult::Done {
+            return Ok(true);
+        }
+        let (place, reason) = (to.place.clone(), "others keep it locked".to_owned());
+        Err(StoreError::Database { place, what: "the backup failed", reason })
+    }
 }
 
 impl Sqlite {
@@ -136,7 +165,7 @@ impl Sqlite {
         if statement.readonly() && statement.column_count() > 0 {
             return Ok(());
         }
-        Err(StoreError::no_reading(&self.place))
+        Err(StoreError::NoReading { place: self.place.clone() })
     }
 
     /// ATTACH and PRAGMA count as reading, and reach other files and settings: what a statement may do is named.

@@ -31,6 +31,10 @@ pub(crate) enum StoreVerb {
     Prune(Lazy<StorePruneArgs>),
     /// Make all tables again from the run files that the store keeps
     Rebuild(Lazy<StoreRebuildArgs>),
+    /// Write the whole store as one file, while others use it
+    Backup(Lazy<StoreBackupArgs>),
+    /// Put a backup into an empty store, of either database
+    Restore(Lazy<StoreRestoreArgs>),
 }
 
 /// Which store.
@@ -96,6 +100,9 @@ pub(crate) struct StoreGetArgs {
     /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreArg,
 }
@@ -133,6 +140,9 @@ pub(crate) struct StoreNoteArgs {
     /// Who says so [default: $USER]
     #[arg(long, value_name = "NAME")]
     pub(crate) author: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreArg,
 }
@@ -163,6 +173,45 @@ pub(crate) struct StoreRebuildArgs {
     /// No progress notes
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}
+
+/// Arguments of `store backup`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The file is a store of SQLite, also of a store on a server, and was looked at whole (integrity_check) before it gets its name. \
+    It needs its size twice in the folder while it is written."
+)]
+pub(crate) struct StoreBackupArgs {
+    /// The file that is written
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}
+
+/// Arguments of `store restore`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The store is made where there is none. One that has runs is refused: `store add` adds to it. All comes back, or nothing."
+)]
+pub(crate) struct StoreRestoreArgs {
+    /// A backup, or another store of SQLite; it is only read
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreArg,
 }

@@ -98,9 +98,24 @@ impl Server {
 
     /// Where a store on it is.
     pub(crate) fn url(&self) -> String {
+        self.of("postgres")
+    }
+
+    fn of(&self, database: &str) -> String {
         // A path as host is the folder of its socket.
         let host = self.folder.path().to_string_lossy().replace('/', "%2F");
-        format!("postgresql://tailbound@{host}/postgres")
+        format!("postgresql://tailbound@{host}/{database}")
+    }
+
+    /// Where a store in a new database of it is.
+    pub(crate) fn database(&self, name: &str) -> String {
+        let made = command(&self.programs.join("createdb"))
+            .args(["-U", "tailbound", "-h"])
+            .arg(self.folder.path())
+            .arg(name)
+            .status();
+        assert!(made.is_ok_and(|s| s.success()), "createdb {name}");
+        self.of(name)
     }
 }
 

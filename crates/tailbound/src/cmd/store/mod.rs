@@ -3,6 +3,8 @@
 //!
 //! Context: COLD.
 
+mod backup;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
@@ -50,6 +52,8 @@ pub(crate) fn store(what: &StoreVerb) -> Result<ExitCode, Failure> {
         StoreVerb::Note(args) => note(args),
         StoreVerb::Prune(args) => prune(args),
         StoreVerb::Rebuild(args) => rebuild(args),
+        StoreVerb::Backup(args) => backup::backup(args),
+        StoreVerb::Restore(args) => backup::restore(args),
     }
 }
 
@@ -225,12 +229,24 @@ fn get(args: &StoreGetArgs) -> Result<ExitCode, Failure> {
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("{}.tailbound.jsonl", short(&id))));
     input::may_write(&out, args.force)?;
+    if args.json && out.as_os_str() == "-" {
+        return Err(Failure::usage(
+            "--json: standard output is the run file's: choose another name for -o",
+        ));
+    }
     let bytes = store.file(&id)?;
     if out.as_os_str() == "-" {
         say::answer_bytes(&bytes)?;
     } else {
         input::write_bytes(&out, &bytes, args.force)?;
-        say::answer(&out.display().to_string())?;
+        let shown = out.display().to_string();
+        if args.json {
+            say::answer_json(
+                &json!({"schema": "tailbound-store-get/1", "run": id, "file": shown, "bytes": bytes.len()}),
+            )?;
+        } else {
+            say::answer(&shown)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -288,7 +304,13 @@ fn note(args: &StoreNoteArgs) -> Result<ExitCode, Failure> {
     let author = args.author.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_default();
     let mut store = opened(&args.store)?;
     let id = store.identify(&args.run)?;
-    store.note(&id, &now(), &author, &args.text)?;
+    let at = now();
+    store.note(&id, &at, &author, &args.text)?;
+    if args.json {
+        say::answer_json(
+            &json!({"schema": "tailbound-store-note/1", "run": id, "at": at, "author": author, "message": args.text}),
+        )?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -335,7 +357,11 @@ fn rebuild(args: &StoreRebuildArgs) -> Result<ExitCode, Failure> {
     let mut store = opened(&args.store)?;
     let mut progress = Progress::new(args.quiet);
     let done = store.rebuild(&mut |done, of| progress.at(|| format!("{done} of {of} runs")))?;
-    say::answer(&format!("The tables were made again from {done} run files."))?;
+    if args.json {
+        say::answer_json(&json!({"schema": "tailbound-store-rebuild/1", "runs": done}))?;
+    } else {
+        say::answer(&format!("The tables were made again from {done} run files."))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
