@@ -44,7 +44,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         "tailbound",
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
-            "series", "trace", "paths", "bisect", "hunt", "lab", "guest", "store", "tune", "rules",
+            "series", "trace", "paths", "bisect", "hunt", "lab", "guest", "store", "fleet", "tune",
+            "rules",
         ],
     ),
 ];

@@ -20,7 +20,10 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// A process that runs `script` there.
-#[expect(clippy::disallowed_methods, reason = "no run depends on it: with its input closed it ends")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no run depends on it: with its input closed it ends"
+)]
 pub(super) fn command(reach: &Reach, script: &str) -> Command {
     let mut command = match reach {
         Reach::Local | Reach::Lab { .. } => {

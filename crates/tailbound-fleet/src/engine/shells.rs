@@ -79,7 +79,9 @@ impl Engine for Shell {
         let path = match named {
             Some((_, path)) => path.as_path(),
             None if facts.architecture == std::env::consts::ARCH => own,
-            None => return Err(EngineError::NoProgram { architecture: facts.architecture.clone() }),
+            None => {
+                return Err(EngineError::NoProgram { architecture: facts.architecture.clone() });
+            }
         };
         let cache = format!("{}/.cache/tailbound", facts.home);
         let (file, sha256) = hashed(path).map_err(|e| EngineError::file(path, e))?;
@@ -87,7 +89,8 @@ impl Engine for Shell {
         self.put_program(&program, &sha256, file)?;
         let folder = format!("{cache}/fleet/{}/{}", load.identity, self.target.name);
         let campaign = format!("{cache}/fleet/{}/campaign.toml", load.identity);
-        let text = as_input(load.campaign).map_err(|e| EngineError::failed("putting the campaign", e))?;
+        let text =
+            as_input(load.campaign).map_err(|e| EngineError::failed("putting the campaign", e))?;
         let script = format!("mkdir -p {} && cat >{}", quoted(&folder), quoted(&campaign));
         ask(&self.target.reach, "putting the campaign", &script, Some(text))?;
         Ok(Placed { program, campaign, folder })

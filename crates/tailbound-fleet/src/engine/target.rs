@@ -246,15 +246,15 @@ mod tests {
                 "[[target]]\nname = \"a\"\nengine = \"ssh\"\nhost = \"-oProxyCommand=x\"\n",
                 "lab/TARGETS.toml:4: `-oProxyCommand=x` is no host: write USER@HOST",
             ),
-            (
-                &format!("{two}{two}"),
-                "lab/TARGETS.toml:4: two targets are called `a`: rename one",
-            ),
+            (&format!("{two}{two}"), "lab/TARGETS.toml:4: two targets are called `a`: rename one"),
         ] {
             assert_eq!(said(text), expected, "{text}");
         }
         let unknown = said("[[target]]\nname = \"a\"\nengine = \"telnet\"\n");
-        assert!(unknown.starts_with("lab/TARGETS.toml:3: ") && unknown.contains("telnet"), "{unknown}");
+        assert!(
+            unknown.starts_with("lab/TARGETS.toml:3: ") && unknown.contains("telnet"),
+            "{unknown}"
+        );
     }
 
     #[test]
