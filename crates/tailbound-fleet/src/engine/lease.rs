@@ -48,7 +48,8 @@ done
 
 /// Who holds the machine now, as a script that prints it.
 pub(super) fn asked() -> String {
-    format!("{PLACES}({LOCK})\n")
+    // A free machine is no failure.
+    format!("{PLACES}({LOCK}:\n)\n")
 }
 
 /// A machine that is held.
