@@ -75,6 +75,10 @@ pub(crate) enum Command {
     /// Serve a store: pages, a JSON API and metrics, and runs taken from other machines
     #[cfg(feature = "full")]
     Serve(Lazy<crate::cli_serve::ServeArgs>),
+    /// Run a campaign on many machines at once: here, by ssh, in the lab; one lock on each machine
+    #[cfg(feature = "full")]
+    #[command(subcommand)]
+    Fleet(crate::cli_fleet::Fleet),
     /// Plan a measurement: how long it takes to show a rate, a share, a quantile or a mean
     Plan(Lazy<crate::cli_plan::PlanVerbArgs>),
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host

@@ -17,6 +17,8 @@ mod cli_compare;
 mod cli_config;
 mod cli_decide;
 mod cli_export;
+#[cfg(feature = "full")]
+mod cli_fleet;
 mod cli_history;
 mod cli_hot;
 mod cli_hunt;

@@ -1,4 +1,172 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Engines: where a campaign can run, over one trait.
 //!
-//! Context: COLD.
+//! Context: COLD. Blocking code: programs of the machine (`sh`, `ssh`, `tar`) are started and waited for.
+//! Not here: how campaigns are made into runs (`tailbound-series`), words and pages (`tailbound`).
+//!
+//! ```text
+//! target.rs  TARGETS.toml             lease.rs  one machine held, by a lock on the machine itself
+//! shell.rs   the way to a shell       shells.rs the engines that are such a way: local, ssh, lab
+//! fleet.rs   all targets at once      ktap.rs   what became of each run, for test runners
+//! ```
+
+pub mod fleet;
+pub mod ktap;
+pub mod lease;
+mod shell;
+mod shells;
+pub mod target;
+
+use std::path::{Path, PathBuf};
+
+pub use lease::Lease;
+pub use shells::of;
+pub use target::{EngineName, Target, Targets};
+
+/// What a machine says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// As uname(1) -m has it.
+    pub architecture: String,
+    /// As uname(1) -r has it.
+    pub kernel: String,
+    /// CPUs that are online.
+    pub cpus: u32,
+    /// Home folder of the user who logs in.
+    pub home: String,
+    /// Who holds it, if anybody does.
+    pub held: Option<String>,
+}
+
+/// What lies on a machine, ready to be run.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The program there.
+    pub program: String,
+    /// The campaign's file there.
+    pub campaign: String,
+    /// The folder of results there.
+    pub folder: String,
+}
+
+/// What is to be put on a machine.
+#[derive(Clone, Debug)]
+pub struct Load<'a> {
+    /// This program.
+    pub own: &'a Path,
+    /// Static programs for other architectures.
+    pub programs: &'a [(String, PathBuf)],
+    /// The campaign's text.
+    pub campaign: &'a str,
+    /// Names the results of this fleet run there: letters and digits.
+    pub identity: &'a str,
+    /// The folder of results here.
+    pub folder: &'a Path,
+}
+
+/// What is done to a machine's power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Power {
+    /// Off, and on again.
+    Cycle,
+}
+
+/// A way to measure on one machine.
+pub trait Engine: Send + Sync {
+    /// What the machine is, and whether it is free.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    fn list(&self) -> Result<Facts, EngineError>;
+    /// Takes the machine for itself.
+    ///
+    /// # Errors
+    /// When somebody has it, or it does not answer.
+    fn reserve(&self) -> Result<Lease, EngineError>;
+    /// Puts program and campaign there.
+    ///
+    /// # Errors
+    /// When there is no program for it, or the program does not start there.
+    fn put(&self, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError>;
+    /// Runs words under the lease; `heard` gets each line that is said. The exit status.
+    ///
+    /// # Errors
+    /// [`EngineError::Lost`] when the lease ended before the words did.
+    fn run(
+        &self,
+        lease: &mut Lease,
+        words: &[String],
+        heard: &mut dyn FnMut(&str),
+    ) -> Result<i32, EngineError> {
+        lease.run(words, heard)
+    }
+    /// Brings the results here, whatever is there of them.
+    ///
+    /// # Errors
+    /// When they cannot be read or written.
+    fn get(&self, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError>;
+    /// Gives the machine back.
+    fn release(&self, lease: Lease) {
+        lease.release();
+    }
+    /// Changes the machine's power.
+    ///
+    /// # Errors
+    /// When this engine cannot.
+    fn power(&self, what: Power) -> Result<(), EngineError>;
+    /// Words of `campaign run` that this target adds.
+    fn words(&self) -> Vec<String>;
+}
+
+/// Why a target did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A person, or another fleet, has it.
+    #[error("held: {0}")]
+    Held(String),
+    /// The lease ended while a run was made.
+    #[error("the lease was lost during the run, which is therefore invalid: {0}")]
+    Lost(String),
+    /// It cannot be reached, or what it says is of no use.
+    #[error("{what}: {why}")]
+    Failed {
+        /// What was to be done.
+        what: &'static str,
+        /// Its own words.
+        why: String,
+    },
+    /// Nothing that runs there.
+    #[error(
+        "there is no program for {architecture}: name a static one in the table `programs` of the file of targets, {architecture} = \"FILE\""
+    )]
+    NoProgram {
+        /// As uname(1) -m has it.
+        architecture: String,
+    },
+    /// The engine has no such thing.
+    #[error("an engine `{engine}` has no {what}")]
+    Cannot {
+        /// Which.
+        engine: EngineName,
+        /// What it lacks.
+        what: &'static str,
+    },
+    /// A file here.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl EngineError {
+    pub(crate) fn failed(what: &'static str, why: impl std::fmt::Display) -> Self {
+        Self::Failed { what, why: why.to_string() }
+    }
+
+    pub(crate) fn file(path: &Path, source: std::io::Error) -> Self {
+        Self::File { path: path.to_owned(), source }
+    }
+}

@@ -16,6 +16,8 @@ mod check;
 mod compare;
 mod decide;
 mod export;
+#[cfg(feature = "full")]
+mod fleet;
 mod history;
 mod hot;
 mod hunt;
@@ -90,6 +92,8 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Serve(args) => serve::serve(&args),
         #[cfg(feature = "full")]
         Command::Store(what) => store::store(&what),
+        #[cfg(feature = "full")]
+        Command::Fleet(what) => fleet::fleet(&what),
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Hunt(args) => hunt::hunt(&args),

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All targets at once: each is taken, gets program and campaign, makes its runs, and gives back its results.
+//!
+//! Context: COLD. One thread a target: it waits.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use super::target::{Target, Targets};
+use super::{EngineError, Load, of};
+
+/// Says in a target's folder that a lease was lost, in which run, and why.
+pub const LOST_FILE: &str = "lease.lost";
+/// Names a target's results on its machine.
+const IDENTITY_FILE: &str = "fleet.id";
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// On which machines.
+    pub targets: &'a [Target],
+    /// Everything in the file of targets.
+    pub all: &'a Targets,
+    /// The campaign's text.
+    pub campaign: &'a str,
+    /// Names of its runs, in order.
+    pub parts: &'a [String],
+    /// Added to `campaign run` everywhere.
+    pub words: &'a [String],
+    /// This program.
+    pub own: &'a Path,
+    /// Where results go: a folder for each target.
+    pub folder: &'a Path,
+}
+
+/// How a target ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its name.
+    pub target: String,
+    /// Why it did not do all that it was told, if so.
+    pub error: Option<EngineError>,
+    /// During which run.
+    pub part: Option<String>,
+}
+
+/// Makes every run on every target. `heard` gets the target and a line about its progress.
+#[must_use]
+pub fn run(plan: Plan<'_>, heard: &(dyn Fn(&str, &str) + Sync)) -> Vec<Outcome> {
+    thread::scope(|scope| {
+        let begin = |target: &'_ Target| {
+            let target = target.clone();
+            scope.spawn(move || {
+                let mut part = None;
+                let made = one(plan, &target, &mut part, &|line| heard(&target.name, line));
+                let error = made.err();
+                let part = part.filter(|_| error.is_some());
+                Outcome { target: target.name, error, part }
+            })
+        };
+        let begun: Vec<_> = plan.targets.iter().map(begin).collect();
+        let ended = begun.into_iter().zip(plan.targets).map(|(thread, target)| {
+            thread.join().unwrap_or_else(|_| Outcome {
+                target: target.name.clone(),
+                error: Some(EngineError::failed("measuring", "a bug of tailbound")),
+                part: None,
+            })
+        });
+        ended.collect()
+    })
+}
+
+fn one(
+    plan: Plan<'_>,
+    target: &Target,
+    at: &mut Option<String>,
+    heard: &dyn Fn(&str),
+) -> Result<(), EngineError> {
+    let folder = plan.folder.join(&target.name);
+    fs::create_dir_all(&folder).map_err(|e| EngineError::file(&folder, e))?;
+    let folder = folder.canonicalize().map_err(|e| EngineError::file(&folder, e))?;
+    let lost = folder.join(LOST_FILE);
+    if let Ok(why) = fs::read_to_string(&lost) {
+        let why = format!("{}; remove {} to measure again", why.trim(), folder.display());
+        return Err(EngineError::Lost(why));
+    }
+    let identity = identity(&folder)?;
+    let load = Load {
+        own: plan.own,
+        programs: &plan.all.programs,
+        campaign: plan.campaign,
+        identity: &identity,
+        folder: &folder,
+    };
+    let engine = of(target);
+    let mut lease = engine.reserve()?;
+    let facts = engine.list()?;
+    heard(&format!("held; {}, {}, {} CPUs", facts.kernel, facts.architecture, facts.cpus));
+    let placed = engine.put(&facts, &load)?;
+    let mut made = Ok(());
+    for part in plan.parts {
+        *at = Some(part.clone());
+        let mut words = vec![placed.program.clone(), "campaign".to_owned(), "run".to_owned()];
+        words.extend([placed.campaign.clone(), "--out".to_owned(), placed.folder.clone()]);
+        words.extend(["--yes".to_owned(), "--only".to_owned(), part.clone()]);
+        words.extend(engine.words());
+        words.extend(plan.words.iter().cloned());
+        heard(&format!("{part} begins"));
+        match engine.run(&mut lease, &words, &mut |line| heard(line)) {
+            Ok(_) => {}
+            Err(e) => {
+                if let EngineError::Lost(why) = &e {
+                    let text = format!("{part}: {why}\n");
+                    fs::write(&lost, text).map_err(|e| EngineError::file(&lost, e))?;
+                }
+                made = Err(e);
+                break;
+            }
+        }
+    }
+    // What was measured before is not lost with the lease.
+    let got = match &made {
+        Err(EngineError::Lost(_)) => Ok(()),
+        _ => engine.get(&placed, &load),
+    };
+    engine.release(lease);
+    made.and(got)
+}
+
+/// The name of a target's results, made once: what began under it is resumed.
+fn identity(folder: &Path) -> Result<String, EngineError> {
+    let path: PathBuf = folder.join(IDENTITY_FILE);
+    if let Ok(text) = fs::read_to_string(&path) {
+        let text = text.trim();
+        if !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Ok(text.to_owned());
+        }
+    }
+    let mut bytes = [0u8; 8];
+    getrandom::fill(&mut bytes).map_err(|e| EngineError::failed("naming the results", e))?;
+    let text = format!("{:016x}", u64::from_ne_bytes(bytes));
+    fs::write(&path, &text).map_err(|e| EngineError::file(&path, e))?;
+    Ok(text)
+}

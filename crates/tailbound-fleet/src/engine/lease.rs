@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One machine held: by a lock that lies on the machine itself, for as long as a connection lasts.
+//!
+//! Context: COLD.
+//!
+//! A shell on the machine locks a file (flock(1)), says so, and then runs what it is told, a line at a
+//! time. What it runs inherits the lock, so the machine stays locked until that has ended, even where
+//! the connection is lost: two fleets never measure on one machine at a time. When its input ends, it
+//! ends what it runs. A person's file goes first: it is looked for before each run.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+
+use super::EngineError;
+use super::shell::{self, quoted};
+use super::target::Reach;
+
+/// Where the lock lies, and a person's file: says who has it as `held WHO`, or nothing.
+const PLACES: &str = r#"d=/run/lock; [ -d "$d" ] || d=/tmp
+f=$d/tailbound.machine
+person() { for r in /etc/tailbound/reserved "$d/tailbound.reserved"; do
+if [ -e "$r" ]; then echo "held a person has it: $r: $(head -n 1 "$r")"; return 0; fi; done; return 1; }
+"#;
+
+/// Whoever opens it first makes it; it is only read, so that any user can lock it.
+const LOCK: &str = r#"command -v flock >/dev/null || { echo "held there is no flock(1) to lock the machine with"; exit 0; }
+[ -e "$f" ] || (umask 022; set -C; : >"$f") 2>/dev/null
+exec 9<"$f" || exit 1
+flock -n 9 || { echo "held another tailbound fleet measures on it ($f)"; exit 0; }
+person && exit 0
+"#;
+
+/// Answers go to descriptor 3: what is run writes to neither it nor standard output.
+const SERVE: &str = r#"exec 3>&1 1>&2
+echo ready >&3
+child=
+while IFS= read -r line; do
+person >&3 && continue
+( p=; trap '[ -z "$p" ] || { kill -TERM "$p"; wait "$p"; }; exit 1' TERM
+eval "exec $line" >/dev/null 3>&- & p=$!
+wait "$p"; echo "ended $?" >&3 ) </dev/null &
+child=$!
+done
+[ -z "$child" ] || { kill -TERM "$child" 2>/dev/null; wait "$child"; }
+"#;
+
+/// Who holds the machine now, as a script that prints it.
+pub(super) fn asked() -> String {
+    // A free machine is no failure.
+    format!("{PLACES}({LOCK}:\n)\n")
+}
+
+/// A machine that is held.
+#[derive(Debug)]
+pub struct Lease {
+    child: Child,
+    input: Option<ChildStdin>,
+    heard: Receiver<Heard>,
+}
+
+#[derive(Debug)]
+enum Heard {
+    /// Of the shell.
+    Answer(String),
+    /// Of what it runs.
+    Said(String),
+    /// The shell says no more.
+    End,
+}
+
+impl Lease {
+    /// Takes the machine; without `lock` only a shell on it, where time is virtual.
+    pub(super) fn take(reach: &Reach, lock: bool) -> Result<Self, EngineError> {
+        let what = "taking the machine";
+        let lock = if lock { LOCK } else { "person() { return 1; }\n" };
+        let script = format!("{PLACES}{lock}{SERVE}");
+        let mut child = shell::command(reach, &script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|e| EngineError::failed(what, e))?;
+        let (answers, said) = (child.stdout.take(), child.stderr.take());
+        let input = child.stdin.take();
+        let (to, heard) = mpsc::channel();
+        let also = to.clone();
+        thread::spawn(move || {
+            for line in answers.into_iter().flat_map(|a| BufReader::new(a).lines()) {
+                let Ok(line) = line else { break };
+                drop(to.send(Heard::Answer(line)));
+            }
+            drop(to.send(Heard::End));
+        });
+        thread::spawn(move || {
+            for line in said.into_iter().flat_map(|a| BufReader::new(a).lines()) {
+                let Ok(line) = line else { break };
+                drop(also.send(Heard::Said(line)));
+            }
+        });
+        let lease = Self { child, input, heard };
+        let mut last = "it ended without a word".to_owned();
+        loop {
+            match lease.heard.recv() {
+                Ok(Heard::Answer(a)) if a == "ready" => return Ok(lease),
+                Ok(Heard::Answer(a)) => {
+                    let who = a.strip_prefix("held ").unwrap_or(&a).to_owned();
+                    return Err(EngineError::Held(who));
+                }
+                Ok(Heard::Said(line)) => last = line,
+                Ok(Heard::End) | Err(_) => {
+                    // What it said last may come after.
+                    while let Ok(Heard::Said(line)) = lease.heard.recv() {
+                        last = line;
+                    }
+                    return Err(EngineError::failed(what, last));
+                }
+            }
+        }
+    }
+
+    /// Runs words there and gives their exit status.
+    pub(super) fn run(
+        &mut self,
+        words: &[String],
+        heard: &mut dyn FnMut(&str),
+    ) -> Result<i32, EngineError> {
+        let line: Vec<String> = words.iter().map(|w| quoted(w)).collect();
+        let line = line.join(" ");
+        if line.contains('\n') {
+            return Err(EngineError::failed("running", "a word contains a line break"));
+        }
+        let told = self.input.as_mut().map(|i| writeln!(i, "{line}").and_then(|()| i.flush()));
+        if !matches!(told, Some(Ok(()))) {
+            return Err(EngineError::Held("the lease is lost already".to_owned()));
+        }
+        let mut last = "the connection ended without a word".to_owned();
+        loop {
+            match self.heard.recv() {
+                Ok(Heard::Said(text)) => {
+                    heard(&text);
+                    last = text;
+                }
+                Ok(Heard::Answer(answer)) => {
+                    if let Some(status) = answer.strip_prefix("ended ") {
+                        return status
+                            .parse()
+                            .map_err(|_| EngineError::failed("running", answer.clone()));
+                    }
+                    let who = answer.strip_prefix("held ").unwrap_or(&answer).to_owned();
+                    return Err(EngineError::Held(who));
+                }
+                Ok(Heard::End) | Err(_) => return Err(EngineError::Lost(last)),
+            }
+        }
+    }
+
+    /// Process number of what holds it here: when that ends, the lease is lost.
+    #[must_use]
+    pub fn holder(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(super) fn release(mut self) {
+        self.input = None;
+        drop(self.child.wait());
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // The end of its input ends it; a second wait answers from the first.
+        self.input = None;
+        drop(self.child.wait());
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The engines that are a way to a shell: this machine, one that ssh(1) reaches, the laboratory here.
+//!
+//! Context: COLD.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _};
+use std::path::Path;
+use std::process::Stdio;
+
+use sha2::{Digest as _, Sha256};
+
+use super::shell::{self, ask, quoted};
+use super::target::{Reach, Target};
+use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, lease};
+
+/// Its engine.
+#[must_use]
+pub fn of(target: &Target) -> Box<dyn Engine> {
+    Box::new(Shell { target: target.clone() })
+}
+
+struct Shell {
+    target: Target,
+}
+
+impl Shell {
+    fn is_remote(&self) -> bool {
+        matches!(self.target.reach, Reach::Ssh { .. })
+    }
+
+    /// In virtual time nothing that goes on beside it matters.
+    fn needs_lock(&self) -> bool {
+        !matches!(self.target.reach, Reach::Lab { .. })
+    }
+}
+
+impl Engine for Shell {
+    fn list(&self) -> Result<Facts, EngineError> {
+        let held = if self.needs_lock() { lease::asked() } else { String::new() };
+        let script = format!(
+            "uname -m; uname -r; getconf _NPROCESSORS_ONLN 2>/dev/null || nproc; cd; pwd\n{held}"
+        );
+        let what = "asking the machine";
+        let said = ask(&self.target.reach, what, &script, None)?;
+        let mut lines = said.lines();
+        let mut next = || lines.next().map(str::to_owned);
+        let (Some(architecture), Some(kernel), Some(cpus), Some(home)) =
+            (next(), next(), next(), next())
+        else {
+            return Err(EngineError::failed(what, "it gave no full answer"));
+        };
+        let cpus = cpus
+            .trim()
+            .parse()
+            .map_err(|_| EngineError::failed(what, format!("`{cpus}` is no number of CPUs")))?;
+        let held = next().map(|l| l.strip_prefix("held ").unwrap_or(&l).to_owned());
+        Ok(Facts { architecture, kernel, cpus, home, held })
+    }
+
+    fn reserve(&self) -> Result<Lease, EngineError> {
+        Lease::take(&self.target.reach, self.needs_lock())
+    }
+
+    fn put(&self, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError> {
+        if !self.is_remote() {
+            fs::create_dir_all(load.folder).map_err(|e| EngineError::file(load.folder, e))?;
+            let campaign = load.folder.join("fleet-campaign.toml");
+            fs::write(&campaign, load.campaign).map_err(|e| EngineError::file(&campaign, e))?;
+            return Ok(Placed {
+                program: load.own.display().to_string(),
+                campaign: campaign.display().to_string(),
+                folder: load.folder.display().to_string(),
+            });
+        }
+        let own = Path::new(load.own);
+        let named = load.programs.iter().find(|(a, _)| *a == facts.architecture);
+        let path = match named {
+            Some((_, path)) => path.as_path(),
+            None if facts.architecture == std::env::consts::ARCH => own,
+            None => {
+                return Err(EngineError::NoProgram { architecture: facts.architecture.clone() });
+            }
+        };
+        let cache = format!("{}/.cache/tailbound", facts.home);
+        let (file, sha256) = hashed(path).map_err(|e| EngineError::file(path, e))?;
+        let program = format!("{cache}/{sha256}/tailbound");
+        self.put_program(&program, &sha256, file)?;
+        let folder = format!("{cache}/fleet/{}/{}", load.identity, self.target.name);
+        let campaign = format!("{cache}/fleet/{}/campaign.toml", load.identity);
+        let text =
+            as_input(load.campaign).map_err(|e| EngineError::failed("putting the campaign", e))?;
+        let script = format!("mkdir -p {} && cat >{}", quoted(&folder), quoted(&campaign));
+        ask(&self.target.reach, "putting the campaign", &script, Some(text))?;
+        Ok(Placed { program, campaign, folder })
+    }
+
+    fn get(&self, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError> {
+        if !self.is_remote() {
+            return Ok(());
+        }
+        let what = "getting the results";
+        fs::create_dir_all(load.folder).map_err(|e| EngineError::file(load.folder, e))?;
+        let script = format!("cd {} && tar -cf - .", quoted(&placed.folder));
+        let mut there = shell::command(&self.target.reach, &script)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| EngineError::failed(what, e))?;
+        let input = there.stdout.take().map_or_else(Stdio::null, Stdio::from);
+        let unpack =
+            format!("tar -xf - --no-same-owner -C {}", quoted(&load.folder.display().to_string()));
+        let unpacked = shell::command(&Reach::Local, &unpack).stdin(input).output();
+        let sent = there.wait().map_err(|e| EngineError::failed(what, e))?;
+        let unpacked = unpacked.map_err(|e| EngineError::failed(what, e))?;
+        if !sent.success() || !unpacked.status.success() {
+            let why = String::from_utf8_lossy(&unpacked.stderr).trim().to_owned();
+            return Err(EngineError::failed(what, format!("they did not come whole. {why}")));
+        }
+        Ok(())
+    }
+
+    fn power(&self, _: Power) -> Result<(), EngineError> {
+        let what = "control of the machine's power";
+        Err(EngineError::Cannot { engine: self.target.reach.engine(), what })
+    }
+
+    fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Reach::Lab { kernel } = &self.target.reach {
+            words.extend(["--kernel".to_owned(), kernel.clone()]);
+        } else {
+            words.extend(["--system".to_owned(), self.target.name.clone()]);
+        }
+        if let Some(cpus) = &self.target.cpus {
+            words.extend(["--cpus".to_owned(), cpus.clone()]);
+        }
+        words
+    }
+}
+
+impl Shell {
+    /// Sends the program unless it is there, whole; then asks it for its version, which shows that it starts.
+    fn put_program(&self, program: &str, sha256: &str, file: File) -> Result<(), EngineError> {
+        let at = quoted(program);
+        let whole = format!("[ \"$(sha256sum <{at} | cut -c 1-64)\" = {sha256} ]");
+        let there = format!("if [ -x {at} ] && {whole}; then echo yes; fi");
+        let what = "putting the program";
+        if ask(&self.target.reach, what, &there, None)?.trim() != "yes" {
+            let send = format!(
+                "mkdir -p \"$(dirname {at})\" && cat >{at}.$$ && chmod 755 {at}.$$ && mv {at}.$$ {at} && {whole} || {{ echo 'it did not arrive whole' >&2; exit 1; }}"
+            );
+            ask(&self.target.reach, what, &send, Some(file))?;
+        }
+        let starts = format!("{at} --version");
+        ask(&self.target.reach, "starting the program there (is it static?)", &starts, None)?;
+        Ok(())
+    }
+}
+
+/// A file at its beginning, and the hash of what it holds.
+fn hashed(path: &Path) -> io::Result<(File, String)> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut piece = vec![0u8; 1 << 16];
+    loop {
+        let n = file.read(&mut piece)?;
+        let Some(read) = piece.get(..n).filter(|r| !r.is_empty()) else { break };
+        hash.update(read);
+    }
+    file.rewind()?;
+    let mut hex = String::new();
+    for byte in hash.finalize() {
+        let _infallible = write!(hex, "{byte:02x}");
+    }
+    Ok((file, hex))
+}
+
+/// `text` as the input of a process.
+fn as_input(text: &str) -> io::Result<File> {
+    let (read, mut write) = io::pipe()?;
+    let text = text.to_owned();
+    std::thread::spawn(move || drop(io::Write::write_all(&mut write, text.as_bytes())));
+    Ok(File::from(std::os::fd::OwnedFd::from(read)))
+}

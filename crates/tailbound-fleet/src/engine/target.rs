@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The file of targets: which machines there are, and how each is reached.
+//!
+//! Context: COLD. Paths in the file are relative to it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+/// Engines by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineName {
+    /// This machine.
+    Local,
+    /// A machine that ssh(1) reaches.
+    Ssh,
+    /// A kernel of the laboratory, in virtual time.
+    Lab,
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Local => "local",
+            Self::Ssh => "ssh",
+            Self::Lab => "lab",
+        })
+    }
+}
+
+/// How a target is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// It is this machine.
+    Local,
+    /// By the machine's own ssh.
+    Ssh {
+        /// What is typed behind `ssh`.
+        host: String,
+        /// Instead of the user's own configuration.
+        config: Option<PathBuf>,
+    },
+    /// A kernel of the laboratory.
+    Lab {
+        /// As `campaign run --kernel` takes it.
+        kernel: String,
+    },
+}
+
+impl Reach {
+    /// The engine's name.
+    #[must_use]
+    pub fn engine(&self) -> EngineName {
+        match self {
+            Self::Local => EngineName::Local,
+            Self::Ssh { .. } => EngineName::Ssh,
+            Self::Lab { .. } => EngineName::Lab,
+        }
+    }
+}
+
+/// One machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its name, also of its folder.
+    pub name: String,
+    /// How it is reached.
+    pub reach: Reach,
+    /// Words by which some of the targets can be chosen.
+    pub tags: Vec<String>,
+    /// Measured CPUs, instead of those of the campaign.
+    pub cpus: Option<String>,
+}
+
+/// All that a file names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Targets {
+    /// In the order of the file.
+    pub targets: Vec<Target>,
+    /// Static programs by architecture, as uname(1) -m has it.
+    pub programs: Vec<(String, PathBuf)>,
+}
+
+/// What is wrong with a file of targets.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetsError {
+    /// It cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is no file of targets.
+    #[error("{path}:{line}: {why}")]
+    Wrong {
+        /// Which.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    programs: BTreeMap<String, PathBuf>,
+    #[serde(default)]
+    target: Vec<Spanned<One>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct One {
+    name: Spanned<String>,
+    engine: EngineName,
+    host: Option<Spanned<String>>,
+    config: Option<Spanned<PathBuf>>,
+    kernel: Option<Spanned<String>>,
+    #[serde(default)]
+    tags: Vec<String>,
+    cpus: Option<String>,
+}
+
+impl Targets {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// When it cannot be read or is wrong, with the line and what to do.
+    pub fn read(path: &Path) -> Result<Self, TargetsError> {
+        let text = tailbound_sys::given::text(path, tailbound_core::limits::TEXT_BYTES_MAX)
+            .map_err(|source| TargetsError::Read { path: path.to_owned(), source })?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads `text`, which the file at `path` holds.
+    ///
+    /// # Errors
+    /// When it is wrong, with the line and what to do.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, TargetsError> {
+        let wrong = |(at, why): (usize, String)| TargetsError::Wrong {
+            path: path.to_owned(),
+            line: 1 + text.bytes().take(at).filter(|b| *b == b'\n').count(),
+            why,
+        };
+        let written: Written = toml::from_str(text)
+            .map_err(|e| wrong((e.span().map_or(0, |s| s.start), e.message().to_owned())))?;
+        let base = path.parent().unwrap_or(Path::new("."));
+        let mut targets: Vec<Target> = Vec::new();
+        for one in written.target {
+            let at = one.span().start;
+            let target = target(one.into_inner(), at, base).map_err(wrong)?;
+            if targets.iter().any(|t| t.name == target.name) {
+                let why = format!("two targets are called `{}`: rename one", target.name);
+                return Err(wrong((at, why)));
+            }
+            targets.push(target);
+        }
+        if targets.is_empty() {
+            let why = "no target: write a table [[target]] with name and engine".to_owned();
+            return Err(wrong((0, why)));
+        }
+        let programs = written.programs.into_iter().map(|(a, p)| (a, base.join(p))).collect();
+        Ok(Self { targets, programs })
+    }
+}
+
+/// One target, or the place and what is wrong there.
+fn target(one: One, at: usize, base: &Path) -> Result<Target, (usize, String)> {
+    let name = one.name.get_ref();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+    if name.is_empty() || !name.chars().all(plain) || name.starts_with(['.', '-']) {
+        let why = format!("`{name}` is no name of a folder: use letters, digits, - _ . +");
+        return Err((one.name.span().start, why));
+    }
+    let engine = one.engine;
+    let only_of = |there: Option<usize>, key: &str, of: EngineName| match there {
+        Some(at) if engine != of => {
+            Err((at, format!("`{key}` belongs to an engine `{of}`, not to `{engine}`: remove it")))
+        }
+        _ => Ok(()),
+    };
+    only_of(one.host.as_ref().map(|h| h.span().start), "host", EngineName::Ssh)?;
+    only_of(one.config.as_ref().map(|h| h.span().start), "config", EngineName::Ssh)?;
+    only_of(one.kernel.as_ref().map(|h| h.span().start), "kernel", EngineName::Lab)?;
+    let needs = |key: &str, like: &str| {
+        (at, format!("the target `{name}` has no `{key}`: write {key} = \"{like}\""))
+    };
+    let reach = match engine {
+        EngineName::Local => Reach::Local,
+        EngineName::Ssh => {
+            let host = one.host.ok_or_else(|| needs("host", "root@board"))?;
+            // ssh would take it for an option.
+            if host.get_ref().is_empty() || host.get_ref().starts_with('-') {
+                let why = format!("`{}` is no host: write USER@HOST", host.get_ref());
+                return Err((host.span().start, why));
+            }
+            let config = one.config.map(|c| base.join(c.into_inner()));
+            Reach::Ssh { host: host.into_inner(), config }
+        }
+        EngineName::Lab => {
+            let kernel = one.kernel.ok_or_else(|| needs("kernel", "debian:6.12"))?;
+            Reach::Lab { kernel: kernel.into_inner() }
+        }
+    };
+    Ok(Target { name: name.clone(), reach, tags: one.tags, cpus: one.cpus })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        match Targets::parse(Path::new("lab/TARGETS.toml"), text) {
+            Ok(t) => format!("{t:?}"),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line_and_what_to_do() {
+        let two = "[[target]]\nname = \"a\"\nengine = \"local\"\n";
+        for (text, expected) in [
+            ("", "lab/TARGETS.toml:1: no target: write a table [[target]] with name and engine"),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"ssh\"\n",
+                "lab/TARGETS.toml:1: the target `a` has no `host`: write host = \"root@board\"",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"local\"\nhost = \"b\"\n",
+                "lab/TARGETS.toml:4: `host` belongs to an engine `ssh`, not to `local`: remove it",
+            ),
+            (
+                "[[target]]\nname = \"../a\"\nengine = \"local\"\n",
+                "lab/TARGETS.toml:2: `../a` is no name of a folder: use letters, digits, - _ . +",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"ssh\"\nhost = \"-oProxyCommand=x\"\n",
+                "lab/TARGETS.toml:4: `-oProxyCommand=x` is no host: write USER@HOST",
+            ),
+            (&format!("{two}{two}"), "lab/TARGETS.toml:4: two targets are called `a`: rename one"),
+        ] {
+            assert_eq!(said(text), expected, "{text}");
+        }
+        let unknown = said("[[target]]\nname = \"a\"\nengine = \"telnet\"\n");
+        assert!(
+            unknown.starts_with("lab/TARGETS.toml:3: ") && unknown.contains("telnet"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let text = "[programs]\naarch64 = \"bin/tb\"\n[[target]]\nname = \"a\"\nengine = \"ssh\"\nhost = \"h\"\nconfig = \"c\"\n";
+        let read = Targets::parse(Path::new("lab/TARGETS.toml"), text).expect("it is right");
+        assert_eq!(read.programs, [("aarch64".to_owned(), PathBuf::from("lab/bin/tb"))]);
+        let config = Some(PathBuf::from("lab/c"));
+        assert_eq!(read.targets[0].reach, Reach::Ssh { host: "h".to_owned(), config });
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Engines for real: this machine, and a server of ssh on loopback with keys and configuration of its own.
+//!
+//! Context: COLD. The machine's own lock is taken, so the tests are one.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tailbound_fleet::engine::target::Reach;
+use tailbound_fleet::engine::{EngineError, Load, Target, of};
+use tailbound_testing::skip;
+
+const SSHD: &str = "/usr/sbin/sshd";
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn key(path: &Path) {
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(path)
+        .status()
+        .unwrap();
+    assert!(made.success());
+}
+
+/// The server and the file of its user's configuration.
+fn server(folder: &Path) -> (Server, std::path::PathBuf) {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let at = folder.display();
+    key(&folder.join("host"));
+    key(&folder.join("user"));
+    fs::copy(folder.join("user.pub"), folder.join("authorized")).unwrap();
+    let served = format!(
+        "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n"
+    );
+    fs::write(folder.join("sshd_config"), served).unwrap();
+    let user = format!(
+        "Host board\nHostName 127.0.0.1\nPort {port}\nIdentityFile {at}/user\nIdentitiesOnly yes\nUserKnownHostsFile {at}/known\nStrictHostKeyChecking no\nLogLevel ERROR\n"
+    );
+    let config = folder.join("ssh_config");
+    fs::write(&config, user).unwrap();
+    let child = Command::new(SSHD)
+        .args(["-D", "-e", "-f"])
+        .arg(folder.join("sshd_config"))
+        .stdin(Stdio::null())
+        .stderr(fs::File::create(folder.join("log")).unwrap())
+        .spawn()
+        .unwrap();
+    let server = Server(child);
+    for _ in 0..100 {
+        if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    (server, config)
+}
+
+fn target(name: &str, reach: Reach) -> Target {
+    Target { name: name.to_owned(), reach, tags: Vec::new(), cpus: None }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|w| (*w).to_owned()).collect()
+}
+
+#[test]
+fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
+    if !Path::new(SSHD).exists() {
+        return skip("sshd", "there is no sshd (Debian: openssh-server)");
+    }
+    // sshd's own folder, which its service makes.
+    if fs::create_dir_all("/run/sshd").is_err() {
+        return skip("root", "sshd needs /run/sshd");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, config) = server(folder.path());
+    let here = of(&target("here", Reach::Local));
+    let config = Some(config);
+    let there = of(&target("there", Reach::Ssh { host: "board".to_owned(), config }));
+
+    let mut lease = there.reserve().unwrap();
+    // The same machine by another way.
+    assert!(matches!(here.reserve(), Err(EngineError::Held(_))));
+    let facts = there.list().unwrap();
+    assert!(facts.held.is_some() && facts.cpus > 0, "{facts:?}");
+
+    let mut said = Vec::new();
+    let told = words(&["sh", "-c", "echo \"it's $1\" >&2; exit 7", "sh", "a b"]);
+    let status = there.run(&mut lease, &told, &mut |l| said.push(l.to_owned())).unwrap();
+    assert_eq!((status, said), (7, words(&["it's a b"])));
+
+    // `true` answers to --version: what is put is run there.
+    let results = folder.path().join("results");
+    let load = Load {
+        own: Path::new("/bin/true"),
+        programs: &[],
+        campaign: "text\n",
+        identity: "0123456789abcdef",
+        folder: &results,
+    };
+    let placed = there.put(&facts, &load).unwrap();
+    assert_eq!(fs::read_to_string(&placed.campaign).unwrap(), "text\n");
+    let make = words(&["sh", "-c", "echo measured >\"$1/run\"", "sh", &placed.folder]);
+    assert_eq!(there.run(&mut lease, &make, &mut |_| {}).unwrap(), 0);
+    there.get(&placed, &load).unwrap();
+    assert_eq!(fs::read_to_string(results.join("run")).unwrap(), "measured\n");
+    fs::remove_dir_all(Path::new(&placed.folder).parent().unwrap()).unwrap();
+
+    // The connection is cut while something runs.
+    let holder = i32::try_from(lease.holder()).unwrap();
+    let cut = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        tailbound_sys::process::kill(tailbound_sys::process::Pid(holder), 9).unwrap();
+    });
+    let lost = there.run(&mut lease, &words(&["sleep", "30"]), &mut |_| {});
+    cut.join().unwrap();
+    assert!(matches!(lost, Err(EngineError::Lost(_))), "{lost:?}");
+    drop(lease);
+    // What ran was ended, and then the machine is free.
+    let freed = (0..100).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        here.reserve().ok()
+    });
+    here.release(freed.unwrap());
+}
