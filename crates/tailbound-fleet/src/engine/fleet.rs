@@ -10,7 +10,9 @@ use std::thread;
 use super::target::{Target, Targets};
 use super::{EngineError, Load, of};
 
-/// Says in a target's folder that a lease was lost, in which run, and why.
+/// Beside the folders of results: what is noted of each target.
+const NOTES: &str = ".fleet";
+/// Says among a target's notes that a lease was lost, in which run, and why.
 pub const LOST_FILE: &str = "lease.lost";
 /// Names a target's results on its machine.
 const IDENTITY_FILE: &str = "fleet.id";
@@ -77,21 +79,25 @@ fn one(
     at: &mut Option<String>,
     heard: &dyn Fn(&str),
 ) -> Result<(), EngineError> {
-    let folder = plan.folder.join(&target.name);
-    fs::create_dir_all(&folder).map_err(|e| EngineError::file(&folder, e))?;
-    let folder = folder.canonicalize().map_err(|e| EngineError::file(&folder, e))?;
-    let lost = folder.join(LOST_FILE);
+    let notes = plan.folder.join(NOTES).join(&target.name);
+    fs::create_dir_all(&notes).map_err(|e| EngineError::file(&notes, e))?;
+    let notes = notes.canonicalize().map_err(|e| EngineError::file(&notes, e))?;
+    let all = plan.folder.canonicalize().map_err(|e| EngineError::file(plan.folder, e))?;
+    let folder = all.join(&target.name);
+    let lost = notes.join(LOST_FILE);
     if let Ok(why) = fs::read_to_string(&lost) {
-        let why = format!("{}; remove {} to measure again", why.trim(), folder.display());
+        let (lost, folder) = (lost.display(), folder.display());
+        let why = format!("{}; remove {lost} and {folder} to measure again", why.trim());
         return Err(EngineError::Lost(why));
     }
-    let identity = identity(&folder)?;
+    let identity = identity(&notes)?;
     let load = Load {
         own: plan.own,
         programs: &plan.all.programs,
         campaign: plan.campaign,
         identity: &identity,
         folder: &folder,
+        notes: &notes,
     };
     let engine = of(target);
     let mut lease = engine.reserve()?;

@@ -60,8 +60,10 @@ pub struct Load<'a> {
     pub campaign: &'a str,
     /// Names the results of this fleet run there: letters and digits.
     pub identity: &'a str,
-    /// The folder of results here.
+    /// The folder of results here, which holds nothing else.
     pub folder: &'a Path,
+    /// A folder for what is noted of this target.
+    pub notes: &'a Path,
 }
 
 /// What is done to a machine's power.

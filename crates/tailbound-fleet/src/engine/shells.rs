@@ -65,8 +65,7 @@ impl Engine for Shell {
 
     fn put(&self, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError> {
         if !self.is_remote() {
-            fs::create_dir_all(load.folder).map_err(|e| EngineError::file(load.folder, e))?;
-            let campaign = load.folder.join("fleet-campaign.toml");
+            let campaign = load.notes.join("campaign.toml");
             fs::write(&campaign, load.campaign).map_err(|e| EngineError::file(&campaign, e))?;
             return Ok(Placed {
                 program: load.own.display().to_string(),

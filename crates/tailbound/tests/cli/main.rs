@@ -26,6 +26,7 @@
 //! watch.rs    the cycles of another program's threads
 //! serve.rs    a store over HTTP: kills, tokens, refusals
 //! store.rs    many runs, kept, asked and pruned
+//! fleet.rs    a campaign on several machines
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -46,6 +47,7 @@ mod duration;
 mod ends;
 mod export;
 mod files;
+mod fleet;
 mod hostile;
 mod hot;
 mod hunt;
