@@ -58,7 +58,7 @@ fn one(base: &Run, system: usize, day: i64, worse: bool, random: &mut Random) ->
         run.threads.push(ThreadRecord {
             wakeup: drawn(&thread.wakeup, factor, random),
             cpu: thread.cpu,
-            context: thread.context.clone(),
+            context: thread.context,
             ended: thread.ended.clone(),
             thread: thread.thread,
             ..ThreadRecord::default()

@@ -110,6 +110,7 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
         campaign: "text\n",
         identity: "0123456789abcdef",
         folder: &results,
+        notes: folder.path(),
     };
     let placed = there.put(&facts, &load).unwrap();
     assert_eq!(fs::read_to_string(&placed.campaign).unwrap(), "text\n");

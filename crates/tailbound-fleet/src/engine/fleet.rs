@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use tailbound_sys::new_file::{self, Existing};
+
 use super::target::{Target, Targets};
 use super::{EngineError, Load, of};
 
@@ -118,7 +120,8 @@ fn one(
             Err(e) => {
                 if let EngineError::Lost(why) = &e {
                     let text = format!("{part}: {why}\n");
-                    fs::write(&lost, text).map_err(|e| EngineError::file(&lost, e))?;
+                    new_file::write(&lost, Existing::Replace, text.as_bytes())
+                        .map_err(|e| EngineError::file(&lost, e))?;
                 }
                 made = Err(e);
                 break;
@@ -146,6 +149,7 @@ fn identity(folder: &Path) -> Result<String, EngineError> {
     let mut bytes = [0u8; 8];
     getrandom::fill(&mut bytes).map_err(|e| EngineError::failed("naming the results", e))?;
     let text = format!("{:016x}", u64::from_ne_bytes(bytes));
-    fs::write(&path, &text).map_err(|e| EngineError::file(&path, e))?;
+    new_file::write(&path, Existing::Replace, text.as_bytes())
+        .map_err(|e| EngineError::file(&path, e))?;
     Ok(text)
 }

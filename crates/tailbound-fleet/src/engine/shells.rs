@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use sha2::{Digest as _, Sha256};
+use tailbound_sys::new_file::{self, Existing};
 
 use super::shell::{self, ask, quoted};
 use super::target::{Reach, Target};
@@ -66,7 +67,8 @@ impl Engine for Shell {
     fn put(&self, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError> {
         if !self.is_remote() {
             let campaign = load.notes.join("campaign.toml");
-            fs::write(&campaign, load.campaign).map_err(|e| EngineError::file(&campaign, e))?;
+            new_file::write(&campaign, Existing::Replace, load.campaign.as_bytes())
+                .map_err(|e| EngineError::file(&campaign, e))?;
             return Ok(Placed {
                 program: load.own.display().to_string(),
                 campaign: campaign.display().to_string(),

@@ -16,8 +16,11 @@ fn opened(place: &Place) -> Store {
     Store::open_or_make(place, NOW).unwrap_or_else(|e| panic!("{place}: {e}"))
 }
 
+/// Rows of every table, and every file.
+type Whole = (Vec<Vec<Vec<Value>>>, BTreeMap<String, Vec<u8>>);
+
 /// Everything that the store says of its runs, with their files.
-fn all(store: &mut Store) -> (Vec<Vec<Vec<Value>>>, BTreeMap<String, Vec<u8>>) {
+fn all(store: &mut Store) -> Whole {
     // A query tells bytes by their number only, and not the same way on both.
     let plain = |value| match value {
         Value::Bytes(bytes) => Value::Int(bytes.len() as i64),
