@@ -40,11 +40,14 @@ while IFS= read -r line; do
 person >&3 && continue
 ( p=; trap '[ -z "$p" ] || { kill -TERM "$p"; wait "$p"; }; exit 1' TERM
 eval "exec $line" >/dev/null 3>&- & p=$!
-wait "$p"; echo "ended $?" >&3 ) </dev/null &
+wait "$p"; r=$?; printf '\004ended\n' >&2; echo "ended $r" >&3 ) </dev/null &
 child=$!
 done
 [ -z "$child" ] || { kill -TERM "$child" 2>/dev/null; wait "$child"; }
 "#;
+
+/// The last line of what a run says: its answer comes by another way and may overtake it.
+const SAID_ALL: &str = "\u{4}ended";
 
 /// Who holds the machine now, as a script that prints it.
 pub(super) fn asked() -> String {
@@ -136,22 +139,34 @@ impl Lease {
             return Err(EngineError::Held("the lease is lost already".to_owned()));
         }
         let mut last = "the connection ended without a word".to_owned();
+        let (mut said_all, mut ended) = (false, None);
         loop {
+            if let Some(status) = ended.filter(|_| said_all) {
+                return Ok(status);
+            }
             match self.heard.recv() {
                 Ok(Heard::Said(text)) => {
-                    heard(&text);
-                    last = text;
+                    let rest = text.strip_suffix(SAID_ALL);
+                    said_all |= rest.is_some();
+                    // Its own last line may lack a line break.
+                    let text = rest.unwrap_or(&text);
+                    if rest.is_none() || !text.is_empty() {
+                        heard(text);
+                        text.clone_into(&mut last);
+                    }
                 }
                 Ok(Heard::Answer(answer)) => {
                     if let Some(status) = answer.strip_prefix("ended ") {
-                        return status
-                            .parse()
-                            .map_err(|_| EngineError::failed("running", answer.clone()));
+                        let status = status.parse();
+                        let status =
+                            status.map_err(|_| EngineError::failed("running", answer.clone()))?;
+                        ended = Some(status);
+                        continue;
                     }
                     let who = answer.strip_prefix("held ").unwrap_or(&answer).to_owned();
                     return Err(EngineError::Held(who));
                 }
-                Ok(Heard::End) | Err(_) => return Err(EngineError::Lost(last)),
+                Ok(Heard::End) | Err(_) => return ended.ok_or(EngineError::Lost(last)),
             }
         }
     }
