@@ -149,8 +149,11 @@ impl ThreadContext {
             };
             return Ok(Finished { overloaded, ..Finished::of(ended) });
         }
-        let ended = body(&self.measurement(), &recorders.measured);
-        let usage = limits::thread_usage().since(&used);
+        let measurement = self.measurement();
+        // Only what the loop itself did: the lines above touch pages that it never does.
+        let begun = limits::thread_usage();
+        let ended = body(&measurement, &recorders.measured);
+        let usage = limits::thread_usage().since(&begun);
         Ok(Finished { ended, usage, overloaded: false })
     }
 }
