@@ -16,8 +16,14 @@ LOAD ?= hackbench,memory
 DEMO_OUT ?= demo.tailbound.jsonl
 DEMO_ARGS ?=
 
+# The farm of the demonstration.
+FARM ?= farm-demo
+NIGHTS ?= 15
+PORT ?= 8787
+STAY ?= yes
+
 .DEFAULT_GOAL := help
-.PHONY: help build demo test deps static board arm man completions bench install install-lib clean
+.PHONY: help build demo farm-demo test deps static board arm man completions bench install install-lib clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +35,10 @@ build: ## the tool, for this machine: target/release/tailbound
 demo: build ## measure this machine under load for about a minute; ends with the report's path
 	@scripts/deps demo
 	@scripts/demo "$(TAILBOUND)" "$(DURATION)" "$(LOAD)" "$(DEMO_OUT)" $(DEMO_ARGS)
+
+farm-demo: build ## a farm on this machine: three boards in the lab, this machine, a regression found, pages to look at
+	@scripts/deps demo
+	@scripts/farm-demo "$(TAILBOUND)" "$(FARM)" "$(NIGHTS)" "$(PORT)" "$(STAY)"
 
 test: ## everything CI runs; as root, installs the Debian packages it lacks
 	@scripts/deps test

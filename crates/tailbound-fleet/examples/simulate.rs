@@ -46,6 +46,8 @@ fn one(base: &Run, system: usize, day: i64, worse: bool, random: &mut Random) ->
     let mut run = Run::new(base.header.clone());
     let at = LAST_S - day * S_PER_DAY + 3_600 * 2 + i64::try_from(system % 3_600).unwrap_or(0);
     run.header.started = utc::rfc3339(at);
+    // As if a machine had measured it: its days are those of the simulation.
+    run.header.lab = None;
     run.header.id = format!("simulated-{system}-{day}");
     let release = if worse { "6.12.50" } else { "6.12.40" };
     run.header.machine.insert("kernel.release".to_owned(), Fact::of(release));

@@ -69,7 +69,7 @@ fn server(folder: &Path) -> (Server, std::path::PathBuf) {
 }
 
 fn target(name: &str, reach: Reach) -> Target {
-    Target { name: name.to_owned(), reach, tags: Vec::new(), cpus: None }
+    Target { name: name.to_owned(), reach, tags: Vec::new(), cpus: None, seed: None }
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -111,6 +111,8 @@ pub fn rows(run: &Run, id: &str, system: &str, added: &str) -> Rows {
         if is_virtual { "virtual" } else { "" },
     ]);
     let system_id = identity(&[system]);
+    // The clock of a guest in virtual time begins at the same instant each time: in a series it is when the run arrived that tells.
+    let began = if is_virtual { added } else { header.started.as_str() };
     Rows {
         system: vec![
             ("id", system_id.clone().into()),
@@ -137,14 +139,20 @@ pub fn rows(run: &Run, id: &str, system: &str, added: &str) -> Rows {
             ("loads", loads.into()),
             ("virtual_time", is_virtual.into()),
         ],
-        run: run_row(run, id, [&system_id, &kernel_id, &facts_id, &workload_id], added),
+        run: run_row(run, id, [&system_id, &kernel_id, &facts_id, &workload_id], began, added),
         histograms: histograms(run, id),
         findings: findings(run, id),
         culprits: culprits(run, id),
     }
 }
 
-fn run_row(run: &Run, id: &str, [system, kernel, facts, workload]: [&str; 4], added: &str) -> Row {
+fn run_row(
+    run: &Run,
+    id: &str,
+    [system, kernel, facts, workload]: [&str; 4],
+    began: &str,
+    added: &str,
+) -> Row {
     let header = &run.header;
     let analysis = Analysis::of(run);
     let due: Option<&Summary> = analysis.judged().map(|f| &f.due);
@@ -166,7 +174,7 @@ fn run_row(run: &Run, id: &str, [system, kernel, facts, workload]: [&str; 4], ad
         ("kernel", kernel.into()),
         ("facts", facts.into()),
         ("workload", workload.into()),
-        ("started", header.started.as_str().into()),
+        ("started", began.into()),
         ("added", added.into()),
         ("tool", header.tool.as_str().into()),
         ("command", header.command.join(" ").into()),

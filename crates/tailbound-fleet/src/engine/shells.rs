@@ -137,6 +137,9 @@ impl Engine for Shell {
         if let Some(cpus) = &self.target.cpus {
             words.extend(["--cpus".to_owned(), cpus.clone()]);
         }
+        if let Some(seed) = self.target.seed {
+            words.extend(["--seed".to_owned(), seed.to_string()]);
+        }
         words
     }
 }

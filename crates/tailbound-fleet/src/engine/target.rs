@@ -74,6 +74,8 @@ pub struct Target {
     pub tags: Vec<String>,
     /// Measured CPUs, instead of those of the campaign.
     pub cpus: Option<String>,
+    /// Of a run in the lab: with each, loads and activations begin elsewhere.
+    pub seed: Option<u64>,
 }
 
 /// All that a file names.
@@ -128,6 +130,7 @@ struct One {
     #[serde(default)]
     tags: Vec<String>,
     cpus: Option<String>,
+    seed: Option<Spanned<u64>>,
 }
 
 impl Targets {
@@ -191,6 +194,7 @@ fn target(one: One, at: usize, base: &Path) -> Result<Target, (usize, String)> {
     only_of(one.host.as_ref().map(|h| h.span().start), "host", EngineName::Ssh)?;
     only_of(one.config.as_ref().map(|h| h.span().start), "config", EngineName::Ssh)?;
     only_of(one.kernel.as_ref().map(|h| h.span().start), "kernel", EngineName::Lab)?;
+    only_of(one.seed.as_ref().map(|h| h.span().start), "seed", EngineName::Lab)?;
     let needs = |key: &str, like: &str| {
         (at, format!("the target `{name}` has no `{key}`: write {key} = \"{like}\""))
     };
@@ -211,7 +215,8 @@ fn target(one: One, at: usize, base: &Path) -> Result<Target, (usize, String)> {
             Reach::Lab { kernel: kernel.into_inner() }
         }
     };
-    Ok(Target { name: name.clone(), reach, tags: one.tags, cpus: one.cpus })
+    let seed = one.seed.map(Spanned::into_inner);
+    Ok(Target { name: name.clone(), reach, tags: one.tags, cpus: one.cpus, seed })
 }
 
 #[cfg(test)]
@@ -237,6 +242,10 @@ mod tests {
             (
                 "[[target]]\nname = \"a\"\nengine = \"local\"\nhost = \"b\"\n",
                 "lab/TARGETS.toml:4: `host` belongs to an engine `ssh`, not to `local`: remove it",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"local\"\nseed = 2\n",
+                "lab/TARGETS.toml:4: `seed` belongs to an engine `lab`, not to `local`: remove it",
             ),
             (
                 "[[target]]\nname = \"../a\"\nengine = \"local\"\n",

@@ -11,6 +11,7 @@
 
 mod bisected;
 mod blamed;
+mod farmed;
 mod hunted;
 mod paths;
 mod queue;
@@ -71,6 +72,8 @@ const PROVERS: &[(&str, &str, &str)] = &[
     ("queue", "", "-l 20"),
     ("clocks", "", "-l 20"),
 ];
+
+const FARM: &str = "a farm finds the regression that was planted";
 
 /// The tool alone, and what it does in real kernels.
 struct Lab {
@@ -144,6 +147,7 @@ impl Lab {
             one("the theoretical bound holds", Lab::theory),
             one("the boot option that made it later is found among 17", Lab::option_found),
             ("the commit that made it later", Box::new(|| self.commits())),
+            (FARM, Box::new(move || Tally::one(FARM, self.farmed(project)))),
             ("golden figures", Box::new(move || some(self.golden(project)))),
             ("probes that prove a property", Box::new(move || some(self.provers()))),
             one("a CPU that is isolated is left alone, and all is undone", Lab::isolated),
