@@ -8,6 +8,7 @@ mod backup;
 mod page;
 mod server;
 
+use tailbound_core::lab::LabRecord;
 use tailbound_core::record::{End, Fact, Header, ThreadRecord};
 use tailbound_core::{EndReason, Run, runfile};
 use tailbound_store::{Added, Filter, Incoming, Place, Store, StoreError, Value};
@@ -149,6 +150,27 @@ fn figures_are_those_of_the_run() {
         assert_eq!(sum.ok(), Some(vec![vec![Value::Int(100), Value::Int(150_000), Value::Int(1)]]));
         let buckets = asked(&mut store, "SELECT n FROM histogram WHERE context = 'user'");
         assert_eq!(buckets.map(|r| r.len()).ok(), Some(1));
+    });
+}
+
+#[test]
+fn a_run_in_virtual_time_stands_where_it_was_added() {
+    on_both(|place| {
+        let mut store = Store::open_or_make(place, NOW).unwrap_or_else(|e| panic!("{e}"));
+        let files =
+            [("tcg", NOW), ("kvm", "2026-01-01T00:00:09Z")].map(|(accelerator, expected)| {
+                let mut run = incoming(&file("2026-01-01T00:00:09Z", "6.12.1", 5_000)).run;
+                let lab = LabRecord { accelerator: accelerator.to_owned(), ..LabRecord::default() };
+                run.header.lab = Some(Box::new(lab));
+                (runfile::write_run(&run, Vec::new()).unwrap_or_else(|e| panic!("{e}")), expected)
+            });
+        for (bytes, expected) in files {
+            let id = incoming(&bytes).packed.id;
+            assert_eq!(added(&mut store, &[bytes], None), [Added::New], "{place}");
+            let listed = store.list(&Filter::default()).unwrap_or_else(|e| panic!("{e}"));
+            let of = listed.iter().find(|r| r.id == id).map(|r| r.started.as_str());
+            assert_eq!(of, Some(expected), "{place}");
+        }
     });
 }
 
