@@ -224,7 +224,7 @@ impl Agent<'_> {
         loop {
             match answer.recv_timeout(Duration::ZERO) {
                 Ok(next) => {
-                    let next = next?;
+                    let next = next.map_err(|e| self.older(e))?;
                     if next.protocol != PROTOCOL {
                         let why = format!(
                             "it speaks version {} of the agents' protocol, and this agent {PROTOCOL}: update the older one",
@@ -246,6 +246,18 @@ impl Agent<'_> {
             if self.signals.wait(LOOK_MS).is_some() {
                 return Ok(None);
             }
+        }
+    }
+
+    /// A server of before there were agents has no such page.
+    fn older(&self, e: ClientError) -> ClientError {
+        match e {
+            ClientError::Said { status: 404 | 405, .. } => ClientError::Foreign {
+                base: self.client.base().to_owned(),
+                why: "it has no work for agents: its tailbound is older, or it is another program"
+                    .to_owned(),
+            },
+            e => e,
         }
     }
 

@@ -29,7 +29,7 @@ const PROBES: [&str; 1] = ["cyclic"];
 pub const LOADS_OF_A_RUN: [&str; 2] = ["hackbench", "memory"];
 const LONGEST: &str = "1h";
 /// What any run may say: how it measures, not what it does to the machine.
-const FREE: [&str; 18] = [
+const FREE: [&str; 19] = [
     "name",
     "deadline",
     "early",
@@ -40,7 +40,6 @@ const FREE: [&str; 18] = [
     "duration",
     "loops",
     "warm-up",
-    "policy",
     "clock",
     "sleep",
     "interval-spread",
@@ -48,18 +47,20 @@ const FREE: [&str; 18] = [
     "paranoid",
     "until",
     "precision",
+    // Of benchmarks and settings, which have rules.
+    "repeat",
+    "rt-cpus",
 ];
 /// What has a rule of its own below.
-const RULED: [&str; 13] = [
+const RULED: [&str; 12] = [
     "cpus",
+    "policy",
+    "tasks",
     "load",
     "load-cmd",
-    "probe",
-    "tasks",
     "work",
-    "repeat",
+    "probe",
     "tune",
-    "rt-cpus",
     "raw",
     "observe",
     "blame",
@@ -296,6 +297,11 @@ impl Policy {
         if let Some(profile) = &config.tune {
             listed("tune", "the settings", profile, &self.tune)?;
         }
+        let unpinned = config.tasks.is_some()
+            || config.policy.as_deref().is_some_and(|p| p.starts_with("deadline"));
+        if let Some(own) = self.cpus.as_ref().filter(|_| unpinned) {
+            return Err(format!("its threads run on any CPU; the owner allows `cpus` {own}"));
+        }
         let switches = [
             (config.observe.is_some() || config.blame.is_some(), self.tracing, "tracing"),
             (config.raw == Some(true), self.raw, "raw"),
@@ -405,7 +411,7 @@ mod tests {
             ("duration = \"1s\"\ncpu-dma-latency = \"0\"", "`cpu-dma-latency`"),
             ("duration = \"1s\"\nprobe = \"hwlat\"", "`hwlat`"),
             ("duration = \"61min\"", "`longest`"),
-            ("loops = 18446744073709551615", "`longest`"),
+            ("loops = 9223372036854775807", "`longest`"),
             ("policy = \"fifo:90\"", "`duration`"),
             ("duration = \"soon\"", "duration"),
         ] {
@@ -439,6 +445,8 @@ mod tests {
             ("duration = \"1s\"\nload = [\"memory\"]".to_owned(), "`memory`"),
             (format!("{idle}duration = \"1s\"\ncpus = \"1-2\""), "`cpus` 2-3"),
             (format!("{idle}duration = \"1s\"\ncpus = \"all\""), "`cpus` 2-3"),
+            (format!("{idle}duration = \"1s\"\ntasks = 2"), "any CPU"),
+            (format!("{idle}duration = \"1s\"\npolicy = \"deadline\""), "any CPU"),
         ] {
             let options = options.as_str();
             let why = some.allows(&order(options)).err();
