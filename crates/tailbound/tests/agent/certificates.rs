@@ -7,7 +7,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rcgen::{CertificateParams, Error, PublicKeyData, SignatureAlgorithm, SigningKey};
+use rcgen::{CertificateParams, Error, KeyIdMethod, PublicKeyData, SignatureAlgorithm, SigningKey};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 
@@ -46,7 +46,10 @@ pub(crate) fn write(certificate: &Path, key: &Path) {
     let pair =
         EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref(), &random).unwrap();
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let made = CertificateParams::new(names).unwrap().self_signed(&Key { pair }).unwrap();
+    let mut wanted = CertificateParams::new(names).unwrap();
+    wanted.serial_number = Some(vec![1].into());
+    wanted.key_identifier_method = KeyIdMethod::PreSpecified(vec![1; 20]);
+    let made = wanted.self_signed(&Key { pair }).unwrap();
     std::fs::write(certificate, pem("CERTIFICATE", made.der())).unwrap();
     std::fs::write(key, pem("PRIVATE KEY", pkcs8.as_ref())).unwrap();
 }
