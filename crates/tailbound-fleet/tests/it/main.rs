@@ -113,7 +113,7 @@ fn every_path_of_the_description_answers() {
     for (path, item) in description["paths"].as_object().unwrap() {
         let id = match path.as_str() {
             p if p.contains("/runs/") => run.as_str(),
-            p if p.contains("/work/") => "0f",
+            p if p.contains("v1/work") => "0f",
             _ => "press",
         };
         let real = path.replace("{id}", id);
