@@ -14,17 +14,18 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::read::GzEncoder;
 use tailbound_core::cpus::CpuSet;
+use tailbound_core::limits::TEXT_BYTES_MAX;
 use tailbound_core::printable;
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
 
 use crate::child::{self, Job};
 use crate::client::{Client, ClientError, Server};
-use crate::machine::{self, NotFree};
+use crate::machine;
 use crate::policy::{Policy, PolicyError};
 use crate::spool::{Over, Piece, Spool, SpoolError, Taken as Kept};
 use crate::wire::{
-    Added, Ask, End, Made, Next, Order, PROTOCOL, Refusal, State, Take, Taken, WORK,
+    Added, Ask, End, Made, Next, Order, PROTOCOL, Refusal, State, Take, Taken, WORK, number,
 };
 
 /// The server may wait so long for work before it answers.
@@ -92,8 +93,10 @@ pub struct Summary {
 enum Went {
     /// It is not there any more.
     Away,
-    /// It stays; the same later.
+    /// It stays; the same later, when the server answers.
     Later(String),
+    /// It stays, until whoever has the machine gives it back.
+    Held(String),
     /// It stays, and this process was asked to end.
     Interrupted,
 }
@@ -182,28 +185,29 @@ impl Agent<'_> {
 
     /// One look at the spool, and one question. `None`: asked to end. Otherwise why it did not get on, or nothing.
     fn round(&mut self) -> Result<Option<String>, AgentError> {
-        let mut trouble = String::new();
+        let mut held = machine::reserved();
         for piece in self.spool.pieces()? {
-            match self.piece(piece?)? {
+            let piece = match piece {
+                Ok(piece) => piece,
+                Err(e) => {
+                    (self.note)(&format!("work that cannot be read is kept aside: {e}"));
+                    continue;
+                }
+            };
+            match self.piece(piece)? {
                 Went::Away => {}
-                Went::Later(why) => trouble = why,
+                Went::Held(who) => held = Some(who),
+                // Nothing new while something old cannot be told.
+                Went::Later(why) => return Ok(Some(why)),
                 Went::Interrupted => return Ok(None),
             }
         }
-        if !trouble.is_empty() {
-            // Nothing new while something old cannot be told.
-            return Ok(Some(trouble));
-        }
-        let held = match machine::take() {
-            Ok(_) => None,
-            Err(e) => Some(e.to_string()),
-        };
         let Some(next) = self.asked(held.clone())? else { return Ok(None) };
         if let Some(order) = next.work {
             let piece = self.spool.add(Kept { lease: number()?, order: checked(order)? })?;
             return match self.piece(piece)? {
                 Went::Away => Ok(Some(String::new())),
-                Went::Later(why) => Ok(Some(why)),
+                Went::Later(why) | Went::Held(why) => Ok(Some(why)),
                 Went::Interrupted => Ok(None),
             };
         }
@@ -269,7 +273,7 @@ impl Agent<'_> {
         if piece.has_begun() {
             // What was run may be there still, and has the lock then.
             match machine::take() {
-                Err(e) => return Ok(Went::Later(e.to_string())),
+                Err(e) => return Ok(Went::Held(e.to_string())),
                 Ok(_held) => {}
             }
             let reason = "the agent, or the machine, ended during the run".to_owned();
@@ -303,8 +307,7 @@ impl Agent<'_> {
         };
         let held = match machine::take() {
             Ok(held) => held,
-            Err(NotFree::Held(who)) => return Ok(Went::Later(who)),
-            Err(e) => return Ok(Went::Later(e.to_string())),
+            Err(e) => return Ok(Went::Held(e.to_string())),
         };
         let take = Take { lease: piece.taken.lease.clone() };
         let taken = match self.client.post::<Taken>(&format!("{at}/take"), &take) {
@@ -444,18 +447,13 @@ fn query(ask: &Ask) -> Vec<(&'static str, String)> {
 /// Its identity names a folder.
 fn checked(order: Order) -> Result<Order, ClientError> {
     let id = &order.id;
-    if (1..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_hexdigit()) {
+    // In the spool it is text of JSON, which is at most six times as long.
+    let fits = order.campaign.len() as u64 <= TEXT_BYTES_MAX / 8;
+    if fits && (1..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Ok(order);
     }
-    let why = "the identity of its work is no number".to_owned();
+    let why = "the identity of its work is no number, or its campaign too long".to_owned();
     Err(ClientError::Foreign { base: "the server".to_owned(), why })
-}
-
-/// A random number of 128 bits.
-fn number() -> io::Result<String> {
-    let mut bytes = [0u8; 16];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
 /// Somewhat less or more, so that machines that were started together do not ask together.

@@ -176,10 +176,7 @@ impl Client {
     /// # Errors
     /// No answer, or another one.
     pub fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Result<T, ClientError> {
-        let request = self.http.get(format!("{}{path}", self.base));
-        let request = request.config().timeout_global(Some(ASK_TIME + wait)).build();
-        let answer = request.header("Authorization", &self.bearer).call();
-        self.read(&self.whole(answer, ANSWER_BYTES_MAX)?)
+        self.ask(path, &[], wait)
     }
 
     /// As [`Self::get`], with the fields of `query` in the address.

@@ -27,7 +27,7 @@ const HARMLESS: [&str; 9] =
 const PROBES: [&str; 1] = ["cyclic"];
 /// What a run starts that names no load; those of `tailbound run` (a test of the command line compares them).
 pub const LOADS_OF_A_RUN: [&str; 2] = ["hackbench", "memory"];
-const LONGEST: &str = "1h";
+const LONGEST_NS: i64 = 3_600_000_000_000;
 /// What any run may say: how it measures, not what it does to the machine.
 const FREE: [&str; 19] = [
     "name",
@@ -127,8 +127,20 @@ pub struct Allowed {
 
 impl Default for Policy {
     fn default() -> Self {
-        // The default is what an empty file says.
-        Self::of(Written::default(), None).unwrap_or_else(|_| Self::nothing())
+        let own = |list: &[&str]| list.iter().map(|w| (*w).to_owned()).collect();
+        Self {
+            file: None,
+            longest_ns: LONGEST_NS,
+            cpus: None,
+            loads: own(&HARMLESS),
+            probes: own(&PROBES),
+            benchmarks: Vec::new(),
+            tune: Vec::new(),
+            commands: false,
+            tracing: false,
+            raw: false,
+            cpu_dma_latency: false,
+        }
     }
 }
 
@@ -155,14 +167,14 @@ impl Policy {
     }
 
     fn of(written: Written, file: Option<PathBuf>) -> Result<Self, String> {
-        let own = |list: &[&str]| list.iter().map(|w| (*w).to_owned()).collect();
-        let longest = written.longest.as_deref().unwrap_or(LONGEST);
-        let longest_ns = parse_ns(longest).map_err(|e| format!("longest: {e}"))?;
-        if longest_ns <= 0 {
-            return Err(format!(
-                "longest: {longest} allows nothing: write a time, as \"{LONGEST}\""
-            ));
-        }
+        let default = Self::default();
+        let longest_ns = match written.longest.as_deref() {
+            None => default.longest_ns,
+            Some(text) => match parse_ns(text).map_err(|e| format!("longest: {e}"))? {
+                ns if ns > 0 => ns,
+                _ => return Err(format!("longest: {text} allows nothing: write \"10min\"")),
+            },
+        };
         let cpus = match written.cpus.as_deref() {
             None | Some("all") => None,
             Some(list) => Some(list.parse().map_err(|e| format!("cpus: {e}"))?),
@@ -170,17 +182,15 @@ impl Policy {
         let known: Vec<&str> = tailbound_load::CATALOGUE.iter().map(|k| k.name).collect();
         let strange = written.loads.iter().flatten().find(|l| !known.contains(&l.as_str()));
         if let Some(strange) = strange {
-            return Err(format!(
-                "loads: there is no load `{strange}`; there are {}",
-                known.join(", ")
-            ));
+            let known = known.join(", ");
+            return Err(format!("loads: there is no load `{strange}`; there are {known}"));
         }
         Ok(Self {
             file,
             longest_ns,
             cpus,
-            loads: written.loads.unwrap_or_else(|| own(&HARMLESS)),
-            probes: written.probes.unwrap_or_else(|| own(&PROBES)),
+            loads: written.loads.unwrap_or(default.loads),
+            probes: written.probes.unwrap_or(default.probes),
             benchmarks: written.benchmarks,
             tune: written.tune,
             commands: written.commands,
@@ -188,22 +198,6 @@ impl Policy {
             raw: written.raw,
             cpu_dma_latency: written.cpu_dma_latency,
         })
-    }
-
-    fn nothing() -> Self {
-        Self {
-            file: None,
-            longest_ns: 0,
-            cpus: None,
-            loads: Vec::new(),
-            probes: Vec::new(),
-            benchmarks: Vec::new(),
-            tune: Vec::new(),
-            commands: false,
-            tracing: false,
-            raw: false,
-            cpu_dma_latency: false,
-        }
     }
 
     /// What of `order` may be run.

@@ -96,7 +96,7 @@ impl Spool {
         }
     }
 
-    /// All pieces, those that were begun first before others. What cannot be read is given as well.
+    /// All pieces, those that were begun before others. What cannot be read is put aside, and told.
     pub(crate) fn pieces(&self) -> Result<Vec<Result<Piece, SpoolError>>, SpoolError> {
         let mut folders = Vec::new();
         for entry in fs::read_dir(&self.root).map_err(at(&self.root))? {
@@ -108,9 +108,9 @@ impl Spool {
             }
         }
         folders.sort_by_key(|f| (!f.join(BEGUN).exists(), f.clone()));
-        let piece = |folder: PathBuf| {
-            let taken = read(&folder.join(ORDER))?;
-            Ok(Piece { folder, taken })
+        let piece = |folder: PathBuf| match read(&folder.join(ORDER)) {
+            Ok(taken) => Ok(Piece { folder, taken }),
+            Err(e) => Err(aside(&folder).err().unwrap_or(e)),
         };
         // A folder without its first file was being made when the power went: nothing of it was told to anybody.
         let whole = folders.into_iter().filter(|f| f.join(ORDER).exists());
@@ -200,12 +200,16 @@ impl Piece {
 
     /// The server does not take some of it, now or later: kept for a person. Where it is.
     pub(crate) fn put_aside(self) -> Result<PathBuf, SpoolError> {
-        let kept = self.folder.with_file_name(KEPT);
-        fs::create_dir_all(&kept).map_err(at(&kept))?;
-        let to = kept.join(self.id());
-        new_file::rename(&self.folder, &to).map_err(at(&to))?;
-        Ok(to)
+        aside(&self.folder)
     }
+}
+
+fn aside(folder: &Path) -> Result<PathBuf, SpoolError> {
+    let kept = folder.with_file_name(KEPT);
+    fs::create_dir_all(&kept).map_err(at(&kept))?;
+    let to = kept.join(folder.file_name().unwrap_or_default());
+    new_file::rename(folder, &to).map_err(at(&to))?;
+    Ok(to)
 }
 
 fn folders(of: &Path) -> Vec<PathBuf> {

@@ -4,12 +4,24 @@
 //! Context: COLD. Units: s in names that end so. Fields that a version does not know are passed over; a change of what a
 //! field means is a new [`PROTOCOL`], and a side that does not speak it says so.
 
+use std::io;
+
 use serde::{Deserialize, Serialize};
 
 /// The version of this protocol.
 pub const PROTOCOL: u32 = 1;
 /// Where an agent asks for work, and an operator hands it out.
 pub const WORK: &str = "/api/v1/work";
+
+/// A random number of 128 bits, for an identity or a lease.
+///
+/// # Errors
+/// The kernel has no random bytes.
+pub fn number() -> io::Result<String> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
 
 /// An agent asks: what it says of its machine, in the address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

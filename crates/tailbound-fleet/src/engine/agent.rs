@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tailbound_agent::client::{Client, ClientError, Server};
-use tailbound_agent::wire::{Agents, HandOut, Made, State, Status, WORK};
+use tailbound_agent::wire::{Agents, HandOut, Made, State, Status, WORK, number};
 use tailbound_core::limits::TEXT_BYTES_MAX;
 use tailbound_core::runfile;
 use tailbound_series::campaign::{self, Folder, folder};
@@ -207,7 +207,11 @@ impl Engine for Agent {
         }
         let client = self.client()?;
         let noted = task.load.notes.join(format!("{}.work", task.part));
-        let note = if noted.exists() { read::<Note>(&noted)? } else { Note { id: number()? } };
+        let note = if noted.exists() {
+            read::<Note>(&noted)?
+        } else {
+            Note { id: number().map_err(|e| EngineError::failed(HANDING_OUT, e))? }
+        };
         write(&noted, &note)?;
         let order = HandOut {
             id: note.id,
@@ -270,11 +274,4 @@ fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, EngineError> {
 fn write(path: &Path, what: &impl Serialize) -> Result<(), EngineError> {
     let text = serde_json::to_vec(what).map_err(|e| EngineError::file(path, e.into()))?;
     new_file::write(path, Existing::Replace, &text).map_err(|e| EngineError::file(path, e))
-}
-
-/// A random number of 128 bits.
-fn number() -> Result<String, EngineError> {
-    let mut bytes = [0u8; 16];
-    getrandom::fill(&mut bytes).map_err(|e| EngineError::failed(HANDING_OUT, e))?;
-    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }

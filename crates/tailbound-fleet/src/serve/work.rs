@@ -30,7 +30,7 @@ use super::upload::system_checked;
 use super::who::{Who, allowed};
 
 /// Most bytes that are said about work, a campaign's text among them.
-const SAID_BYTES_MAX: usize = 2 << 20;
+const SAID_BYTES_MAX: usize = 1 << 20;
 /// An agent may let an answer wait for so long.
 const WAIT_MOST: Duration = Duration::from_secs(50);
 /// How often it is looked whether another server of the same store handed something out.
@@ -40,7 +40,7 @@ pub(super) const LISTED: u32 = 200;
 /// Of what an agent says: a line.
 const LINE_CHARS: usize = 600;
 const ID_CHARS_MAX: usize = 64;
-const RUNS_MAX: usize = 10_000;
+const RUNS_MAX: usize = 5_000;
 
 /// Agents that asked for work since the server began: by their machines' names, with the time.
 #[derive(Default)]
