@@ -225,6 +225,8 @@ fn an_operator_takes_work_back_and_the_run_ends() {
     farm.hand_out(port, "cc", LONG);
     let agent = farm.agent(port, &[]);
     farm.until("the run has begun", || farm.log().contains("begins").then_some(()));
+    // Others see that the machine is not free.
+    assert!(tailbound_agent::machine::take().is_err());
     let nothing = serde_json::json!({});
     let _: serde_json::Value = farm.desk(port).post("/api/v1/work/cc/cancel", &nothing).unwrap();
     farm.until("it is handed in", || farm.log().contains("was taken back").then_some(()));
@@ -233,6 +235,25 @@ fn an_operator_takes_work_back_and_the_run_ends() {
     // The machine is free for the next one.
     farm.hand_out(port, "dd", QUIET);
     farm.work(port, "dd", &["done"]);
+    assert_eq!(agent.ended(), Some(0));
+}
+
+#[test]
+fn work_waits_while_somebody_has_the_machine() {
+    let _one = machine();
+    let farm = Farm::new(false);
+    let (_server, port) = farm.serve(0, &[]);
+    let held = farm.until("the machine is free", || tailbound_agent::machine::take().ok());
+    farm.hand_out(port, "ee", QUIET);
+    let agent = farm.agent(port, &[]);
+    let desk = farm.desk(port);
+    farm.until("the agent says who has it", || {
+        let all: serde_json::Value = desk.get("/api/v1/agents", Duration::ZERO).ok()?;
+        all["agents"][0]["held"].as_str().map(|who| assert!(who.contains("measures"), "{who}"))
+    });
+    farm.work(port, "ee", &["waiting"]);
+    drop(held);
+    farm.work(port, "ee", &["done"]);
     assert_eq!(agent.ended(), Some(0));
 }
 
