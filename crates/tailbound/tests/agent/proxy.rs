@@ -30,7 +30,7 @@ type Planned = (&'static str, Fault);
 
 #[derive(Default)]
 struct State {
-    planned: Option<Planned>,
+    planned: Vec<Planned>,
     late: Option<Vec<u8>>,
     met: Vec<Planned>,
 }
@@ -58,9 +58,9 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// Plans a fault.
+    /// Plans a fault; one that is planned already comes first.
     pub(crate) fn plan(&self, planned: Planned) {
-        self.state.lock().unwrap().planned = Some(planned);
+        self.state.lock().unwrap().planned.push(planned);
     }
 
     /// Faults that met a request.
@@ -73,8 +73,8 @@ fn one(mut agent: TcpStream, to: u16, state: &Mutex<State>) -> io::Result<()> {
     let request = request(&mut agent)?;
     let (fault, late) = {
         let mut state = state.lock().unwrap();
-        let begins = |p: &mut Planned| request.starts_with(p.0.as_bytes());
-        let fault = state.planned.take_if(begins);
+        let at = state.planned.iter().position(|p| request.starts_with(p.0.as_bytes()));
+        let fault = at.map(|at| state.planned.remove(at));
         state.met.extend(fault);
         (fault.map(|(_, fault)| fault), if fault.is_none() { state.late.take() } else { None })
     };
