@@ -3,7 +3,8 @@
 //! architecture and for ARM.
 //!
 //! Context: COLD. musl where rustup has a standard library for it. The whole program has SQLite and Zstandard in it, whose C is
-//! compiled by Debian's musl-gcc; the one for boards (feature `board`, no store and no farm) has no C and needs no C compiler.
+//! compiled by Debian's musl-gcc; the one for boards (feature `board`, no store and no farm) has that of the agent's HTTPS (ring),
+//! which needs a C compiler for the board and no C library. What tests only start, and the lab's guests, have no agent and no C.
 //! 32-bit ARM is linked statically against glibc by Debian's cross compiler, because rustup
 //! has no musl standard library for it that could be had reliably.
 //! Source: the rustc book, "linker flavours" and "static and dynamic C runtimes".
@@ -27,6 +28,8 @@ pub(crate) struct Target {
     file: &'static str,
     /// With the feature `board` alone.
     for_boards: bool,
+    /// The C compiler for what is given to others: variable of the build, program, Debian package.
+    c_compiler: Option<(&'static str, &'static str, &'static str)>,
 }
 
 impl Target {
@@ -39,6 +42,7 @@ impl Target {
             programs: &[("musl-gcc", "musl-tools")],
             file: "tailbound",
             for_boards: false,
+            c_compiler: None,
         }
     }
 
@@ -49,6 +53,8 @@ impl Target {
             programs: &[],
             file: "tailbound-board",
             for_boards: true,
+            // No C library is called, so that the one of this machine does.
+            c_compiler: Some(("TARGET_CC", "cc", "gcc")),
             ..Self::native()
         }
     }
@@ -63,6 +69,7 @@ impl Target {
             programs: &[],
             file: "tailbound-aarch64",
             for_boards: true,
+            c_compiler: Some(("TARGET_CC", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")),
         }
     }
 
@@ -80,6 +87,7 @@ impl Target {
             programs: &[("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf")],
             file: "tailbound-armv7",
             for_boards: true,
+            c_compiler: None,
         }
     }
 
@@ -129,7 +137,7 @@ impl Target {
     /// optimised less: that saves a quarter of their build.
     pub(crate) fn tried(&self, project: &Path) -> anyhow::Result<PathBuf> {
         let foreign = !self.triple.starts_with(std::env::consts::ARCH);
-        self.compiled(project, "release", foreign.then_some("1"))
+        self.compiled(project, "release", foreign.then_some("1"), None)
     }
 
     fn compiled(
@@ -137,13 +145,16 @@ impl Target {
         project: &Path,
         profile: &str,
         opt_level: Option<&str>,
+        feature: Option<&str>,
     ) -> anyhow::Result<PathBuf> {
         let mut cargo = exec::cargo(project);
         cargo.envs(opt_level.map(|level| ("CARGO_PROFILE_RELEASE_OPT_LEVEL", level)));
         cargo.args(["build", "--quiet", "--profile", profile, "-p", "tailbound"]);
         cargo.args(["--target", &self.triple]);
         if self.for_boards {
-            cargo.args(["--no-default-features", "--features", "board"]);
+            cargo.arg("--no-default-features");
+            cargo.args(feature.into_iter().flat_map(|name| ["--features", name]));
+            cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
         }
         exec::succeed(cargo.envs(self.env.iter().map(|(k, v)| (k, v))))?;
         let built = root::target(project).join(&self.triple).join(profile).join("tailbound");
@@ -156,7 +167,10 @@ impl Target {
 
     /// Builds what is given to others, checks that it is static, and copies it to its place.
     pub(crate) fn build(&self, project: &Path) -> anyhow::Result<PathBuf> {
-        let built = self.compiled(project, "dist", None)?;
+        if let Some((_, program, package)) = self.c_compiler.filter(|c| !exec::exists(c.1)) {
+            anyhow::bail!("no `{program}` for the agent's HTTPS (Debian package {package})");
+        }
+        let built = self.compiled(project, "dist", None, Some("board"))?;
         let product = self.product(project);
         std::fs::create_dir_all(project.join("dist"))?;
         // Renamed into place, so that a copy that is running stays whole.

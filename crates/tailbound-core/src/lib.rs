@@ -56,6 +56,6 @@ pub use plan::Plan;
 pub use policy::Policy;
 pub use requirement::Requirement;
 pub use run::Run;
-pub use spec::{Spec, SpecError};
+pub use spec::{Spec, SpecError, split_loads};
 pub use tailbound_rt::sums::Sums;
 pub use verdict::{Outcome, Verdict};

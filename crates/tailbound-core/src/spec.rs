@@ -48,6 +48,25 @@ impl Spec {
     }
 }
 
+/// Splits `hackbench:groups=4,ipc=inet,memory` into its loads: a part that is an option or a
+/// number belongs to the load before it.
+#[must_use]
+pub fn split_loads(text: &str) -> Vec<String> {
+    let mut loads: Vec<String> = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let option = part.find('=').is_some_and(|eq| part.find(':').is_none_or(|colon| eq < colon));
+        let number = part.starts_with(|c: char| c.is_ascii_digit());
+        match loads.last_mut() {
+            Some(last) if option || number => {
+                last.push(if last.contains(':') { ',' } else { ':' });
+                last.push_str(part);
+            }
+            _ => loads.push(part.to_owned()),
+        }
+    }
+    loads
+}
+
 impl FromStr for Spec {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Self, SpecError> {

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tailbound_fleet::engine::target::Reach;
-use tailbound_fleet::engine::{EngineError, Load, Target, of};
+use tailbound_fleet::engine::{EngineError, Lease, Load, Target, Task, of};
 use tailbound_testing::skip;
 
 const SSHD: &str = "/usr/sbin/sshd";
@@ -91,7 +91,7 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
     let config = Some(config);
     let there = of(&target("there", Reach::Ssh { host: "board".to_owned(), config }));
 
-    let mut lease = there.reserve().unwrap();
+    let Lease::Shell(mut lease) = there.reserve().unwrap() else { panic!("it has no shell") };
     // The same machine by another way.
     assert!(matches!(here.reserve(), Err(EngineError::Held(_))));
     let facts = there.list().unwrap();
@@ -103,14 +103,16 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
     for _ in 0..20 {
         said.clear();
         let told = words(&["sh", "-c", many, "sh", "a b"]);
-        let status = there.run(&mut lease, &told, &mut |l| said.push(l.to_owned())).unwrap();
+        let status = lease.run(&told, &mut |l| said.push(l.to_owned())).unwrap();
         assert_eq!((status, said.len(), said.last().unwrap().as_str()), (7, 10, "it's a b"));
     }
 
-    // `true` answers to --version: what is put is run there.
+    // What is put is run there, with the words of a campaign.
+    let own = folder.path().join("program");
+    fs::write(&own, "#!/bin/sh\n[ \"$1\" = --version ] || echo \"$@\" >\"$5/run\"\n").unwrap();
     let results = folder.path().join("results");
     let load = Load {
-        own: Path::new("/bin/true"),
+        own: &own,
         programs: &[],
         campaign: "text\n",
         identity: "0123456789abcdef",
@@ -119,10 +121,14 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
     };
     let placed = there.put(&facts, &load).unwrap();
     assert_eq!(fs::read_to_string(&placed.campaign).unwrap(), "text\n");
-    let make = words(&["sh", "-c", "echo measured >\"$1/run\"", "sh", &placed.folder]);
-    assert_eq!(there.run(&mut lease, &make, &mut |_| {}).unwrap(), 0);
+    let task = Task { placed: &placed, load: &load, part: "one", scale: 0.5 };
+    let mut held = Lease::Shell(lease);
+    assert_eq!(there.run(&mut held, &task, &mut |_| {}).unwrap(), 0);
+    let Lease::Shell(mut lease) = held else { panic!("it has no shell") };
     there.get(&placed, &load).unwrap();
-    assert_eq!(fs::read_to_string(results.join("run")).unwrap(), "measured\n");
+    let said = fs::read_to_string(results.join("run")).unwrap();
+    assert!(said.starts_with("campaign run ") && said.contains("--only one"), "{said}");
+    assert!(said.ends_with("--system there --scale 0.5\n"), "{said}");
     fs::remove_dir_all(Path::new(&placed.folder).parent().unwrap()).unwrap();
 
     // The connection is cut while something runs.
@@ -131,7 +137,7 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
         std::thread::sleep(Duration::from_millis(500));
         tailbound_sys::process::kill(tailbound_sys::process::Pid(holder), 9).unwrap();
     });
-    let lost = there.run(&mut lease, &words(&["sleep", "30"]), &mut |_| {});
+    let lost = lease.run(&words(&["sleep", "30"]), &mut |_| {});
     cut.join().unwrap();
     assert!(matches!(lost, Err(EngineError::Lost(_))), "{lost:?}");
     drop(lease);

@@ -32,7 +32,7 @@ mod world;
 
 pub use benchmarks::measure_benchmarks;
 pub use error::RunError;
-pub use options::{check_options, split_loads};
+pub use options::check_options;
 pub use output::Output;
 pub use resolve::{Request, Resolved, resolve};
 pub use session::{Session, run};

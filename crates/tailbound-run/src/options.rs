@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::Spec;
 use tailbound_core::plan::{
     BenchmarkPlan, BlamePlan, Clock, DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS,
     IntervalSpread, Means, RunConfig, Until,
@@ -14,6 +13,7 @@ use tailbound_core::plan::{
 use tailbound_core::policy::Policy;
 use tailbound_core::requirement::{Class, Rate, Requirement};
 use tailbound_core::units::{self, format_ns_i64, parse_ns};
+use tailbound_core::{Spec, split_loads};
 use tailbound_probe::{PlanOption, ProbeKind, catalogue};
 use tailbound_sys::clock;
 
@@ -123,25 +123,6 @@ pub(crate) fn blame(text: &str) -> Result<BlamePlan, RunError> {
         time => Some(parse_ns(time).map_err(usage("--blame"))?),
     };
     Ok(BlamePlan { above_ns, optional })
-}
-
-/// Splits `hackbench:groups=4,ipc=inet,memory` into its loads: a part that is an option or a
-/// number belongs to the load before it.
-#[must_use]
-pub fn split_loads(text: &str) -> Vec<String> {
-    let mut loads: Vec<String> = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let option = part.find('=').is_some_and(|eq| part.find(':').is_none_or(|colon| eq < colon));
-        let number = part.starts_with(|c: char| c.is_ascii_digit());
-        match loads.last_mut() {
-            Some(last) if option || number => {
-                last.push(if last.contains(':') { ',' } else { ':' });
-                last.push_str(part);
-            }
-            _ => loads.push(part.to_owned()),
-        }
-    }
-    loads
 }
 
 /// The probe and its options; options that mean nothing to it are refused.

@@ -13,11 +13,11 @@ use crate::value::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// A machine: hands in runs of itself, and reads nothing.
+    /// A machine: takes its own work, hands in runs of itself, and reads nothing else.
     Agent,
     /// A person or a program that looks: reads everything but the audit log, changes nothing.
     Reader,
-    /// Who runs the farm: reads everything, hands in runs of any machine, writes notes.
+    /// Who runs the farm: reads everything, hands out work, hands in runs of any machine, writes notes.
     Operator,
 }
 
@@ -28,6 +28,10 @@ pub enum Act<'a> {
     Read,
     /// Hand in a run of this machine.
     HandIn(&'a str),
+    /// Take, renew, refuse and end work of this machine.
+    Take(&'a str),
+    /// Hand out work, and take it back.
+    HandOut,
     /// Write a note.
     Note,
     /// Read the audit log.
@@ -80,8 +84,12 @@ impl Token {
             return false;
         }
         match (self.role, act) {
+            // Only the machine itself can say what it did.
+            (Role::Operator, Act::Take(_)) => false,
             (Role::Operator, _) | (Role::Reader, Act::Read) => true,
-            (Role::Agent, Act::HandIn(system)) => self.system.as_deref() == Some(system),
+            (Role::Agent, Act::HandIn(system) | Act::Take(system)) => {
+                self.system.as_deref() == Some(system)
+            }
             (Role::Reader | Role::Agent, _) => false,
         }
     }
@@ -206,15 +214,26 @@ mod tests {
             created: String::new(),
             revoked: None,
         };
-        let acts = [Act::Read, Act::HandIn("press"), Act::HandIn("lathe"), Act::Note, Act::Audit];
+        let acts = [
+            Act::Read,
+            Act::HandIn("press"),
+            Act::HandIn("lathe"),
+            Act::Take("press"),
+            Act::Take("lathe"),
+            Act::HandOut,
+            Act::Note,
+            Act::Audit,
+        ];
         let may = |t: &Token| acts.map(|act| t.may(act));
         let agent = of(Role::Agent, Some("press"));
-        assert_eq!(may(&agent), [false, true, false, false, false]);
-        assert_eq!(may(&of(Role::Agent, None)), [false; 5]);
-        assert_eq!(may(&of(Role::Reader, None)), [true, false, false, false, false]);
-        assert_eq!(may(&of(Role::Operator, None)), [true; 5]);
+        assert_eq!(may(&agent), [false, true, false, true, false, false, false, false]);
+        assert_eq!(may(&of(Role::Agent, None)), [false; 8]);
+        let reads = [true, false, false, false, false, false, false, false];
+        assert_eq!(may(&of(Role::Reader, None)), reads);
+        let all_but_taking = [true, true, true, false, false, true, true, true];
+        assert_eq!(may(&of(Role::Operator, None)), all_but_taking);
         let revoked = Token { revoked: Some("2026".to_owned()), ..of(Role::Operator, None) };
-        assert_eq!(may(&revoked), [false; 5]);
+        assert_eq!(may(&revoked), [false; 8]);
         assert!(Role::ALL.into_iter().all(|role| Role::of(role.as_str()) == Some(role)));
     }
 }

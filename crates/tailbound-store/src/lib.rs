@@ -19,6 +19,7 @@ mod store;
 mod summary;
 mod value;
 mod views;
+mod work;
 
 pub use access::{Act, Audited, Role, Token};
 pub use database::EachRow;
@@ -31,3 +32,4 @@ pub use store::{Added, Filter, Given, Incoming, Listed, Store, judged};
 pub use summary::{Rows, rows, system_name};
 pub use value::Value;
 pub use views::{DayMax, Histogram, RunRow, SystemRow};
+pub use work::{By, Finished, Step, Work, WorkRun, WorkState};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables, and how a store of an earlier version becomes one of this.
 //!
-//! Context: COLD. Units: in the names of columns. Everything but `run_file`, `annotation`, `token` and `audit` follows from
+//! Context: COLD. Units: in the names of columns. Everything but `run_file`, `annotation`, `token`, `audit` and `work` follows from
 //! the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
 
 use crate::database::{Database, Dialect, one, whole};
@@ -12,6 +12,7 @@ use crate::value::Value;
 const MIGRATIONS: &[(&str, &str)] = &[
     ("runs, their files, what they measured and where", RUNS),
     ("who may hand in and read over the network, and what they did", ACCESS),
+    ("campaigns handed out to machines, and what became of them", WORK),
 ];
 
 const RUNS: &str = "
@@ -134,6 +135,31 @@ CREATE TABLE audit (
     what {text} NOT NULL
 ){strict};
 CREATE INDEX audit_at ON audit (at);
+";
+
+const WORK: &str = "
+CREATE TABLE work (
+    id {text} PRIMARY KEY,
+    number {int} NOT NULL,
+    system {text} NOT NULL,
+    name {text} NOT NULL,
+    campaign {text} NOT NULL,
+    parts {text} NOT NULL,
+    scale {real} NOT NULL,
+    cpus {text},
+    handed_out_by {text} NOT NULL,
+    created {text} NOT NULL,
+    state {text} NOT NULL,
+    reason {text},
+    lease {text},
+    lease_until_s {int},
+    began {text},
+    ended {text},
+    progress {text},
+    runs {text} NOT NULL
+){strict};
+CREATE INDEX work_of_system ON work (system, state, number);
+CREATE INDEX work_number ON work (number);
 ";
 
 /// The schema of this version.

@@ -79,6 +79,9 @@ pub(crate) enum Command {
     #[cfg(feature = "full")]
     #[command(subcommand)]
     Fleet(crate::cli_fleet::Fleet),
+    /// Ask a server for campaigns, run those that this machine's owner allows, and hand in what came of them
+    #[cfg(feature = "agent")]
+    Agent(Lazy<crate::cli_agent::AgentArgs>),
     /// Plan a measurement: how long it takes to show a rate, a share, a quantile or a mean
     Plan(Lazy<crate::cli_plan::PlanVerbArgs>),
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host

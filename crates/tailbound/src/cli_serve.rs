@@ -34,6 +34,9 @@ pub(crate) struct ServeArgs {
     /// Name under which the server is reached, besides localhost; may be repeated [default: any, where a token is needed to read]
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
+    /// A machine's agent that is not heard of for so long has lost its work
+    #[arg(long, value_name = "TIME", default_value = "5min")]
+    pub(crate) lease: String,
     /// Ask for a token also to read on loopback
     #[arg(long)]
     pub(crate) closed: bool,
@@ -65,11 +68,11 @@ pub(crate) enum TokenVerb {
 /// What a token is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RoleWord {
-    /// A machine: hands in runs of itself, reads nothing
+    /// A machine: takes its own work, hands in runs of itself, reads nothing else
     Agent,
     /// Reads everything but the audit log, changes nothing
     Reader,
-    /// Reads everything, hands in runs of any machine
+    /// Reads everything, hands out work, hands in runs of any machine
     Operator,
 }
 

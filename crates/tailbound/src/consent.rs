@@ -53,7 +53,7 @@ pub(crate) fn ask(file: &str, words: &[&RunConfig], yes: bool) -> Result<(), Fai
 fn commands(words: &[&RunConfig]) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for w in words {
-        let loads = w.load.iter().flatten().flat_map(|l| tailbound_run::split_loads(l));
+        let loads = w.load.iter().flatten().flat_map(|l| tailbound_core::split_loads(l));
         let loads = loads.filter_map(|l| l.parse::<Spec>().ok());
         let benchmarks = w.work.iter().flatten().filter_map(|t| tailbound_load::benchmark(t).ok());
         all.extend(loads.chain(benchmarks).filter_map(|spec| tailbound_load::command_of(&spec)));

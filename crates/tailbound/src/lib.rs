@@ -8,6 +8,8 @@
 
 mod caller;
 mod cli;
+#[cfg(feature = "agent")]
+mod cli_agent;
 mod cli_bisect;
 mod cli_blame;
 mod cli_bound;

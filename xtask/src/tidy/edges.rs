@@ -28,7 +28,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats", "rules", "tune"]),
     ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-store", &["core", "stats"]),
-    ("tailbound-fleet", &["core", "stats", "report", "series", "store", "sys"]),
+    ("tailbound-agent", &["core", "load", "series", "sys"]),
+    ("tailbound-fleet", &["agent", "core", "stats", "report", "series", "store", "sys"]),
     ("tailbound-monitor", &["sys", "core", "host", "trace"]),
     ("tailbound-trace", &["core"]),
     ("tailbound-paths", &["core", "trace"]),
@@ -46,7 +47,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
             "series", "trace", "paths", "bisect", "hunt", "lab", "guest", "fleet", "store", "tune",
-            "rules", "monitor",
+            "rules", "monitor", "agent",
         ],
     ),
 ];
@@ -61,11 +62,11 @@ const XTASK: &[&str] = &["tailbound", "tailbound-core"];
 const LIBC_OWNER: &str = "tailbound-sys";
 
 /// External crates named directly by any of ours.
-const DIRECT_MAX: usize = 37;
+const DIRECT_MAX: usize = 41;
 
 /// Packages in Cargo.lock that are not ours. 74 of them came with the store: the client of PostgreSQL, with the runtime below it,
-/// SQLite and Zstandard. What is copied to a board (feature `board`) has none of those.
-const LOCKED_MAX: usize = 225;
+/// SQLite and Zstandard. What is copied to a board (feature `board`) has none of those. 3 came with the agent's client, and 8 with the certificates that its tests make.
+const LOCKED_MAX: usize = 236;
 
 /// One dependency as cargo knows it.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use std::thread;
 use tailbound_sys::new_file::{self, Existing};
 
 use super::target::{Target, Targets};
-use super::{EngineError, Load, of};
+use super::{EngineError, Load, Task, of};
 
 /// Beside the folders of results: what is noted of each target.
 const NOTES: &str = ".fleet";
@@ -30,8 +30,8 @@ pub struct Plan<'a> {
     pub campaign: &'a str,
     /// Names of its runs, in order.
     pub parts: &'a [String],
-    /// Added to `campaign run` everywhere.
-    pub words: &'a [String],
+    /// Share of the campaign's lengths.
+    pub scale: f64,
     /// This program.
     pub own: &'a Path,
     /// Where results go: a folder for each target.
@@ -109,13 +109,9 @@ fn one(
     let mut made = Ok(());
     for part in plan.parts {
         *at = Some(part.clone());
-        let mut words = vec![placed.program.clone(), "campaign".to_owned(), "run".to_owned()];
-        words.extend([placed.campaign.clone(), "--out".to_owned(), placed.folder.clone()]);
-        words.extend(["--yes".to_owned(), "--only".to_owned(), part.clone()]);
-        words.extend(engine.words());
-        words.extend(plan.words.iter().cloned());
+        let task = Task { placed: &placed, load: &load, part, scale: plan.scale };
         heard(&format!("{part} begins"));
-        match engine.run(&mut lease, &words, &mut |line| heard(line)) {
+        match engine.run(&mut lease, &task, &mut |line| heard(line)) {
             Ok(_) => {}
             Err(e) => {
                 if let EngineError::Lost(why) = &e {

@@ -124,7 +124,10 @@ impl Lease {
     }
 
     /// Runs words there and gives their exit status.
-    pub(super) fn run(
+    ///
+    /// # Errors
+    /// [`EngineError::Lost`] when the lease ended before the words did.
+    pub fn run(
         &mut self,
         words: &[String],
         heard: &mut dyn FnMut(&str),

@@ -7,9 +7,11 @@
 //! ```text
 //! target.rs  TARGETS.toml             lease.rs  one machine held, by a lock on the machine itself
 //! shell.rs   the way to a shell       shells.rs the engines that are such a way: local, ssh, lab
+//! agent.rs   machines that ask a server for work
 //! fleet.rs   all targets at once      ktap.rs   what became of each run, for test runners
 //! ```
 
+mod agent;
 pub mod fleet;
 pub mod ktap;
 pub mod lease;
@@ -19,9 +21,27 @@ pub mod target;
 
 use std::path::{Path, PathBuf};
 
-pub use lease::Lease;
-pub use shells::of;
 pub use target::{EngineName, Target, Targets};
+
+use target::Reach;
+
+/// The engine of `target`.
+#[must_use]
+pub fn of(target: &Target) -> Box<dyn Engine> {
+    match &target.reach {
+        Reach::Agent { server, system } => Box::new(agent::Agent::of(target, server, system)),
+        Reach::Local | Reach::Ssh { .. } | Reach::Lab { .. } => Box::new(shells::Shell::of(target)),
+    }
+}
+
+/// A machine, taken.
+#[derive(Debug)]
+pub enum Lease {
+    /// By a lock on the machine itself, which a shell there holds.
+    Shell(lease::Lease),
+    /// Run by run, by its own agent: what is handed out waits until the machine is free.
+    Agent,
+}
 
 /// What a machine says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +52,7 @@ pub struct Facts {
     pub kernel: String,
     /// CPUs that are online.
     pub cpus: u32,
-    /// Home folder of the user who logs in.
+    /// Home folder of the user who logs in; empty where nobody does.
     pub home: String,
     /// Who holds it, if anybody does.
     pub held: Option<String>,
@@ -41,12 +61,25 @@ pub struct Facts {
 /// What lies on a machine, ready to be run.
 #[derive(Clone, Debug)]
 pub struct Placed {
-    /// The program there.
-    pub program: String,
+    /// The program there; none: the machine has its own.
+    pub program: Option<String>,
     /// The campaign's file there.
     pub campaign: String,
     /// The folder of results there.
     pub folder: String,
+}
+
+/// A run that is to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// What was put there.
+    pub placed: &'a Placed,
+    /// And from here.
+    pub load: &'a Load<'a>,
+    /// Which run of the campaign.
+    pub part: &'a str,
+    /// Share of the campaign's lengths.
+    pub scale: f64,
 }
 
 /// What is to be put on a machine.
@@ -90,18 +123,16 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// When there is no program for it, or the program does not start there.
     fn put(&self, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError>;
-    /// Runs words under the lease; `heard` gets each line that is said. The exit status.
+    /// Makes a run under the lease; `heard` gets each line that is said. The exit status.
     ///
     /// # Errors
-    /// [`EngineError::Lost`] when the lease ended before the words did.
+    /// [`EngineError::Lost`] when the lease ended before the run did.
     fn run(
         &self,
         lease: &mut Lease,
-        words: &[String],
+        task: &Task<'_>,
         heard: &mut dyn FnMut(&str),
-    ) -> Result<i32, EngineError> {
-        lease.run(words, heard)
-    }
+    ) -> Result<i32, EngineError>;
     /// Brings the results here, whatever is there of them.
     ///
     /// # Errors
@@ -109,15 +140,16 @@ pub trait Engine: Send + Sync {
     fn get(&self, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError>;
     /// Gives the machine back.
     fn release(&self, lease: Lease) {
-        lease.release();
+        match lease {
+            Lease::Shell(lease) => lease.release(),
+            Lease::Agent => {}
+        }
     }
     /// Changes the machine's power.
     ///
     /// # Errors
     /// When this engine cannot.
     fn power(&self, what: Power) -> Result<(), EngineError>;
-    /// Words of `campaign run` that this target adds.
-    fn words(&self) -> Vec<String>;
 }
 
 /// Why a target did not do it.
@@ -126,6 +158,9 @@ pub enum EngineError {
     /// A person, or another fleet, has it.
     #[error("held: {0}")]
     Held(String),
+    /// Its owner does not allow it.
+    #[error("the machine's owner does not allow it: {0}")]
+    Refused(String),
     /// The lease ended while a run was made.
     #[error("the lease was lost during the run, which is therefore invalid: {0}")]
     Lost(String),

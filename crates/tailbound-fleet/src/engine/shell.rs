@@ -26,7 +26,8 @@ pub(super) fn quoted(text: &str) -> String {
 )]
 pub(super) fn command(reach: &Reach, script: &str) -> Command {
     let mut command = match reach {
-        Reach::Local | Reach::Lab { .. } => {
+        // An agent's machine is reached by nobody: its engine has no shell.
+        Reach::Local | Reach::Lab { .. } | Reach::Agent { .. } => {
             let mut sh = Command::new("sh");
             sh.args(["-c", script]);
             sh

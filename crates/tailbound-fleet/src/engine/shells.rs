@@ -14,19 +14,34 @@ use tailbound_sys::new_file::{self, Existing};
 
 use super::shell::{self, ask, quoted};
 use super::target::{Reach, Target};
-use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, lease};
+use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, Task, lease};
 
-/// Its engine.
-#[must_use]
-pub fn of(target: &Target) -> Box<dyn Engine> {
-    Box::new(Shell { target: target.clone() })
-}
-
-struct Shell {
+pub(super) struct Shell {
     target: Target,
 }
 
 impl Shell {
+    pub(super) fn of(target: &Target) -> Self {
+        Self { target: target.clone() }
+    }
+
+    /// Words of `campaign run` that this target adds.
+    fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Reach::Lab { kernel } = &self.target.reach {
+            words.extend(["--kernel".to_owned(), kernel.clone()]);
+        } else {
+            words.extend(["--system".to_owned(), self.target.name.clone()]);
+        }
+        if let Some(cpus) = &self.target.cpus {
+            words.extend(["--cpus".to_owned(), cpus.clone()]);
+        }
+        if let Some(seed) = self.target.seed {
+            words.extend(["--seed".to_owned(), seed.to_string()]);
+        }
+        words
+    }
+
     fn is_remote(&self) -> bool {
         matches!(self.target.reach, Reach::Ssh { .. })
     }
@@ -61,7 +76,7 @@ impl Engine for Shell {
     }
 
     fn reserve(&self) -> Result<Lease, EngineError> {
-        Lease::take(&self.target.reach, self.needs_lock())
+        lease::Lease::take(&self.target.reach, self.needs_lock()).map(Lease::Shell)
     }
 
     fn put(&self, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError> {
@@ -70,7 +85,7 @@ impl Engine for Shell {
             new_file::write(&campaign, Existing::Replace, load.campaign.as_bytes())
                 .map_err(|e| EngineError::file(&campaign, e))?;
             return Ok(Placed {
-                program: load.own.display().to_string(),
+                program: Some(load.own.display().to_string()),
                 campaign: campaign.display().to_string(),
                 folder: load.folder.display().to_string(),
             });
@@ -94,7 +109,25 @@ impl Engine for Shell {
             as_input(load.campaign).map_err(|e| EngineError::failed("putting the campaign", e))?;
         let script = format!("mkdir -p {} && cat >{}", quoted(&folder), quoted(&campaign));
         ask(&self.target.reach, "putting the campaign", &script, Some(text))?;
-        Ok(Placed { program, campaign, folder })
+        Ok(Placed { program: Some(program), campaign, folder })
+    }
+
+    fn run(
+        &self,
+        lease: &mut Lease,
+        task: &Task<'_>,
+        heard: &mut dyn FnMut(&str),
+    ) -> Result<i32, EngineError> {
+        let (Lease::Shell(lease), Some(program)) = (lease, &task.placed.program) else {
+            return Err(EngineError::failed("running", "a bug of tailbound"));
+        };
+        let mut words = vec![program.clone(), "campaign".to_owned(), "run".to_owned()];
+        words.extend([task.placed.campaign.clone(), "--out".to_owned()]);
+        words.extend([task.placed.folder.clone(), "--yes".to_owned()]);
+        words.extend(["--only".to_owned(), task.part.to_owned()]);
+        words.extend(self.words());
+        words.extend(["--scale".to_owned(), task.scale.to_string()]);
+        lease.run(&words, heard)
     }
 
     fn get(&self, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError> {
@@ -125,22 +158,6 @@ impl Engine for Shell {
     fn power(&self, _: Power) -> Result<(), EngineError> {
         let what = "control of the machine's power";
         Err(EngineError::Cannot { engine: self.target.reach.engine(), what })
-    }
-
-    fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        if let Reach::Lab { kernel } = &self.target.reach {
-            words.extend(["--kernel".to_owned(), kernel.clone()]);
-        } else {
-            words.extend(["--system".to_owned(), self.target.name.clone()]);
-        }
-        if let Some(cpus) = &self.target.cpus {
-            words.extend(["--cpus".to_owned(), cpus.clone()]);
-        }
-        if let Some(seed) = self.target.seed {
-            words.extend(["--seed".to_owned(), seed.to_string()]);
-        }
-        words
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use tailbound_agent::client::Server;
 use toml::Spanned;
 
 /// Engines by name.
@@ -20,6 +21,8 @@ pub enum EngineName {
     Ssh,
     /// A kernel of the laboratory, in virtual time.
     Lab,
+    /// A machine that asks a server for work.
+    Agent,
 }
 
 impl fmt::Display for EngineName {
@@ -28,6 +31,7 @@ impl fmt::Display for EngineName {
             Self::Local => "local",
             Self::Ssh => "ssh",
             Self::Lab => "lab",
+            Self::Agent => "agent",
         })
     }
 }
@@ -49,6 +53,13 @@ pub enum Reach {
         /// As `campaign run --kernel` takes it.
         kernel: String,
     },
+    /// By a server that its agent asks.
+    Agent {
+        /// With an operator's token.
+        server: Server,
+        /// The machine's name there.
+        system: String,
+    },
 }
 
 impl Reach {
@@ -59,6 +70,7 @@ impl Reach {
             Self::Local => EngineName::Local,
             Self::Ssh { .. } => EngineName::Ssh,
             Self::Lab { .. } => EngineName::Lab,
+            Self::Agent { .. } => EngineName::Agent,
         }
     }
 }
@@ -127,6 +139,11 @@ struct One {
     host: Option<Spanned<String>>,
     config: Option<Spanned<PathBuf>>,
     kernel: Option<Spanned<String>>,
+    server: Option<Spanned<String>>,
+    #[serde(rename = "token-file")]
+    token_file: Option<Spanned<PathBuf>>,
+    ca: Option<Spanned<PathBuf>>,
+    system: Option<Spanned<String>>,
     #[serde(default)]
     tags: Vec<String>,
     cpus: Option<String>,
@@ -195,6 +212,10 @@ fn target(one: One, at: usize, base: &Path) -> Result<Target, (usize, String)> {
     only_of(one.config.as_ref().map(|h| h.span().start), "config", EngineName::Ssh)?;
     only_of(one.kernel.as_ref().map(|h| h.span().start), "kernel", EngineName::Lab)?;
     only_of(one.seed.as_ref().map(|h| h.span().start), "seed", EngineName::Lab)?;
+    only_of(one.server.as_ref().map(|h| h.span().start), "server", EngineName::Agent)?;
+    only_of(one.token_file.as_ref().map(|h| h.span().start), "token-file", EngineName::Agent)?;
+    only_of(one.ca.as_ref().map(|h| h.span().start), "ca", EngineName::Agent)?;
+    only_of(one.system.as_ref().map(|h| h.span().start), "system", EngineName::Agent)?;
     let needs = |key: &str, like: &str| {
         (at, format!("the target `{name}` has no `{key}`: write {key} = \"{like}\""))
     };
@@ -213,6 +234,18 @@ fn target(one: One, at: usize, base: &Path) -> Result<Target, (usize, String)> {
         EngineName::Lab => {
             let kernel = one.kernel.ok_or_else(|| needs("kernel", "debian:6.12"))?;
             Reach::Lab { kernel: kernel.into_inner() }
+        }
+        EngineName::Agent => {
+            let url = one.server.ok_or_else(|| needs("server", "https://farm.example:8787"))?;
+            let token = one.token_file.ok_or_else(|| needs("token-file", "operator.token"))?;
+            let server = Server {
+                url: url.into_inner(),
+                token_file: base.join(token.into_inner()),
+                ca: one.ca.map(|c| base.join(c.into_inner())),
+                insecure_http: false,
+            };
+            let system = one.system.map_or_else(|| name.clone(), Spanned::into_inner);
+            Reach::Agent { server, system }
         }
     };
     let seed = one.seed.map(Spanned::into_inner);
@@ -254,6 +287,10 @@ mod tests {
             (
                 "[[target]]\nname = \"a\"\nengine = \"ssh\"\nhost = \"-oProxyCommand=x\"\n",
                 "lab/TARGETS.toml:4: `-oProxyCommand=x` is no host: write USER@HOST",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"agent\"\nserver = \"https://farm\"\n",
+                "lab/TARGETS.toml:1: the target `a` has no `token-file`: write token-file = \"operator.token\"",
             ),
             (&format!("{two}{two}"), "lab/TARGETS.toml:4: two targets are called `a`: rename one"),
         ] {

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use tailbound_core::utc;
 use tailbound_store::{Place, Store, StoreError};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore, watch};
 
 use super::Config;
 use super::counters::Counters;
 use super::page::Problem;
 use super::sessions::Sessions;
+use super::work::Known;
 use super::writer::Writer;
 
 /// Connections that read at the same time.
@@ -35,6 +36,12 @@ pub(super) struct App {
     pub(super) writer: Writer,
     pub(super) sessions: Sessions,
     pub(super) counters: Counters,
+    /// Agents that asked for work since the server began.
+    pub(super) agents: Known,
+    /// Told when work was handed out.
+    pub(super) handed_out: Notify,
+    /// Whether the server ends: who waits is answered then.
+    pub(super) ending: watch::Sender<bool>,
     /// How many uploads are unpacked and judged at the same time.
     pub(super) judges: Semaphore,
     clock: Clock,
@@ -47,12 +54,16 @@ impl App {
     /// Opens the store, and makes it where there is none.
     pub(super) fn open(config: Config, clock: Clock) -> Result<Self, StoreError> {
         let now = utc::rfc3339((clock.0)());
-        let store = Store::open_or_make(&config.store, &now)?;
+        let mut store = Store::open_or_make(&config.store, &now)?;
+        store.keep_leases((clock.0)().saturating_add_unsigned(config.lease.as_secs()))?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self {
             writer: Writer::begin(store, clock.clone()),
             sessions: Sessions::default(),
             counters: Counters::default(),
+            agents: Known::default(),
+            handed_out: Notify::new(),
+            ending: watch::Sender::new(false),
             judges: Semaphore::new(cores),
             clock,
             place: config.store.clone(),

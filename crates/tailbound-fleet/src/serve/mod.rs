@@ -22,6 +22,8 @@ mod tls;
 pub mod tokens;
 mod upload;
 mod who;
+mod work;
+mod work_page;
 mod writer;
 
 use std::net::SocketAddr;
@@ -53,6 +55,8 @@ pub struct Config {
     pub plain_bytes_max: u64,
     /// How long a request may take.
     pub request_time: Duration,
+    /// An agent that is not heard of for so long has lost its work.
+    pub lease: Duration,
 }
 
 impl Config {
@@ -68,6 +72,7 @@ impl Config {
             upload_bytes_max: 64 << 20,
             plain_bytes_max: 1 << 30,
             request_time: Duration::from_secs(60),
+            lease: Duration::from_secs(300),
         }
     }
 }
@@ -126,6 +131,10 @@ pub fn serve(
             .map_err(|reason| ServeError::Listen { listen: config.listen, reason })?;
         ready(listener.local_addr()?);
         let routes = routes::all(Arc::clone(&app));
+        let stop = async move {
+            stop.await;
+            app.ending.send_replace(true);
+        };
         connections::serve(listener, tls, routes, stop).await;
         Ok(())
     })

@@ -161,7 +161,7 @@ pub(super) fn page(title: &str, body: &str) -> Response {
          <link rel=\"stylesheet\" href=\"/style.css\"/></head><body>\
          <a class=\"skip\" href=\"#main\">Skip to the content</a>\
          <header><nav aria-label=\"Pages\"><a class=\"brand\" href=\"/\">Tailbound</a> <a href=\"/\">Systems</a> \
-         <a href=\"/regressions\">Regressions</a> <a href=\"/culprits\">Culprits</a></nav></header>\
+         <a href=\"/regressions\">Regressions</a> <a href=\"/culprits\">Culprits</a> <a href=\"/work\">Work</a></nav></header>\
          <main id=\"main\"><h1>{0}</h1>{body}</main></body></html>\n",
         xml(title)
     );

@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 
 use super::app::App;
 use super::page::{self, Problem};
-use super::{api, metrics, overview, regressions, runs, system, upload, who};
+use super::{api, metrics, overview, regressions, runs, system, upload, who, work, work_page};
 
 /// All of them.
 pub(super) fn all(app: Arc<App>) -> Router {
@@ -33,6 +33,15 @@ pub(super) fn all(app: Arc<App>) -> Router {
         .route("/api/v1/systems/{id}/runs", get(api::runs))
         .route("/api/v1/regressions", get(api::regressions))
         .route("/api/v1/audit", get(api::audit))
+        .route("/work", get(work_page::page))
+        .route("/api/v1/agents", get(work::agents))
+        .route("/api/v1/work", get(work::asked).post(work::hand_out))
+        .route("/api/v1/work/{id}", get(work::one))
+        .route("/api/v1/work/{id}/take", post(work::take))
+        .route("/api/v1/work/{id}/refuse", post(work::refuse))
+        .route("/api/v1/work/{id}/renew", post(work::renew))
+        .route("/api/v1/work/{id}/end", post(work::end))
+        .route("/api/v1/work/{id}/cancel", post(work::cancel))
         .route("/metrics", get(metrics::all))
         .layer(from_fn_with_state(Arc::clone(&app), who::find))
         // What says nothing about anybody.

@@ -58,6 +58,17 @@ pub(super) async fn run(
     Ok(json_answer(status, &json!({"run": id, "system": system, "added": word})))
 }
 
+/// Is it a name that a machine can have?
+pub(super) fn system_checked(name: &str) -> Result<(), Problem> {
+    let long = name.chars().count() > NAME_CHARS_MAX;
+    if name.trim().is_empty() || long || name.chars().any(char::is_control) {
+        return Err(Problem::Wrong(format!(
+            "system: a name has 1 to {NAME_CHARS_MAX} printable characters"
+        )));
+    }
+    Ok(())
+}
+
 async fn taken(
     app: &Arc<App>,
     who: &Who,
@@ -67,15 +78,7 @@ async fn taken(
     // An agent's name is its token's; what the others may does not depend on the name.
     let named = said.system.or_else(|| who.machine().map(str::to_owned));
     allowed(app, who, Act::HandIn(named.as_deref().unwrap_or_default()))?;
-    if let Some(name) = &named
-        && (name.trim().is_empty()
-            || name.chars().count() > NAME_CHARS_MAX
-            || name.chars().any(char::is_control))
-    {
-        return Err(Problem::Wrong(format!(
-            "system: a name has 1 to {NAME_CHARS_MAX} printable characters"
-        )));
-    }
+    named.as_deref().map_or(Ok(()), system_checked)?;
     let most = app.config.upload_bytes_max;
     let bytes = tokio::time::timeout(app.config.request_time, axum::body::to_bytes(body, most));
     let bytes = bytes.await.map_err(|_| Problem::TooSlow)?.map_err(|_| {

@@ -83,9 +83,17 @@ impl Farm {
 
     /// A token of this role; an agent's is for the machine `press`.
     pub(crate) fn token(&self, role: Role) -> String {
+        self.kept(role, (role == Role::Agent).then_some("press"))
+    }
+
+    /// A token of an agent of this machine.
+    pub(crate) fn token_of(&self, system: &str) -> String {
+        self.kept(Role::Agent, Some(system))
+    }
+
+    fn kept(&self, role: Role, system: Option<&str>) -> String {
         let (id, token) = tokens::made().unwrap();
-        let system = (role == Role::Agent).then(|| "press".to_owned());
-        let name = role.as_str().to_owned();
+        let (name, system) = (role.as_str().to_owned(), system.map(str::to_owned));
         let kept = Token { id, name, role, system, created: "2026".to_owned(), revoked: None };
         self.store().keep_token(&kept, &tokens::hashed(&token)).unwrap();
         token

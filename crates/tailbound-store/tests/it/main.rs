@@ -7,6 +7,7 @@
 mod backup;
 mod page;
 mod server;
+mod work;
 
 use tailbound_core::lab::LabRecord;
 use tailbound_core::record::{End, Fact, Header, ThreadRecord};

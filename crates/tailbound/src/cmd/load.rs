@@ -18,7 +18,7 @@ use crate::say::{self, Failure};
 /// `tailbound load`
 pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
     let mut specs = Vec::new();
-    for text in args.names.iter().flat_map(|n| tailbound_run::split_loads(n)) {
+    for text in args.names.iter().flat_map(|n| tailbound_core::split_loads(n)) {
         let spec: Spec = text.parse().map_err(Failure::usage)?;
         tailbound_load::check(&spec).map_err(Failure::usage)?;
         specs.push(spec);

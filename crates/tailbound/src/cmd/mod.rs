@@ -3,6 +3,8 @@
 //!
 //! Context: COLD.
 
+#[cfg(feature = "agent")]
+mod agent;
 mod benchmark;
 mod bisect;
 mod blame;
@@ -88,6 +90,8 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Sign(args) => sign::sign(&args),
         Command::Verify(args) => sign::verify(&args),
         Command::History(args) => history::history(&args),
+        #[cfg(feature = "agent")]
+        Command::Agent(args) => agent::agent(&args),
         #[cfg(feature = "full")]
         Command::Serve(args) => serve::serve(&args),
         #[cfg(feature = "full")]

@@ -5,8 +5,10 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
+use tailbound_core::units::parse_ns;
 use tailbound_fleet::serve::{self, Clock, Config, ServeError, tokens};
 use tailbound_report::table::Table;
 use tailbound_store::{Role, Token};
@@ -55,6 +57,11 @@ fn listen(args: &ServeArgs) -> Result<ExitCode, Failure> {
     config.tls = args.cert.clone().zip(args.key.clone());
     config.hosts.clone_from(&args.hosts);
     config.open &= !args.closed;
+    let lease = parse_ns(&args.lease).map_err(|e| Failure::usage(format!("--lease: {e}")))?;
+    if lease < 1_000_000_000 {
+        return Err(Failure::usage(format!("--lease: {} is below 1 s", args.lease)));
+    }
+    config.lease = Duration::from_nanos(lease.unsigned_abs());
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     let store = config.store.to_string();
     serve::serve(

@@ -108,13 +108,12 @@ fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
     let out = args.out.clone().unwrap_or_else(default);
     let own = std::env::current_exe().map_err(Failure::cannot)?;
     let names: Vec<String> = parts.iter().map(|p| p.id.clone()).collect();
-    let words = ["--scale".to_owned(), args.scale.to_string()];
     let plan = Plan {
         targets: &some,
         all: &all,
         campaign: &campaign.text,
         parts: &names,
-        words: &words,
+        scale: args.scale,
         own: &own,
         folder: &out,
     };

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One campaign, run: `campaign run` as a process of its own, which has the machine's lock.
+//!
+//! Context: COLD while it measures: this thread looks four times a second, another one tells the server now and then that
+//! the machine is still there.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tailbound_core::printable;
+use tailbound_sys::environment::Environment;
+use tailbound_sys::process::{self, SIGTERM};
+use tailbound_sys::signal::Signals;
+use tailbound_sys::spawn::Spawn;
+
+use crate::client::{Client, ClientError};
+use crate::machine::Held;
+use crate::policy::Allowed;
+use crate::spool::{Over, Piece};
+use crate::wire::{Renewal, State, WORK};
+
+/// Waiting for a signal, and looking at the child.
+const LOOK_MS: i32 = 250;
+/// What a campaign takes beside its runs' own time, and the share of that by which their lengths are exceeded.
+const BESIDE: Duration = Duration::from_secs(120);
+const SHARE: u32 = 10;
+/// A child that was asked to end has so long to write its last lines.
+const LAST: Duration = Duration::from_secs(30);
+/// The server is told at least so often, unless its lease asks for more.
+const RENEW_MOST: Duration = Duration::from_secs(60);
+const RENEW_LEAST: Duration = Duration::from_secs(1);
+/// The descriptor by which the child has the machine's lock.
+const LOCK_FD: i32 = 3;
+const LINE_CHARS: usize = 400;
+
+/// What a run needs.
+pub(crate) struct Job<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) piece: &'a Piece,
+    pub(crate) allowed: &'a Allowed,
+    pub(crate) held: &'a Held,
+    pub(crate) client: &'a Arc<Client>,
+    pub(crate) lease_s: u64,
+}
+
+/// How it went.
+pub(crate) struct Ran {
+    pub(crate) over: Over,
+    /// This process was asked to end.
+    pub(crate) interrupted: bool,
+}
+
+/// Runs it to its end; `note` gets each line that it says.
+pub(crate) fn run(job: &Job<'_>, signals: &Signals, note: &mut dyn FnMut(&str)) -> io::Result<Ran> {
+    let (said, write) = io::pipe()?;
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    let arguments = words(job);
+    let begun = Instant::now();
+    let child = Spawn {
+        program: job.program,
+        arguments: &arguments,
+        descriptors: &[
+            (nothing.as_fd(), 0),
+            (nothing.as_fd(), 1),
+            (write.as_fd(), 2),
+            (job.held.file().as_fd(), LOCK_FD),
+        ],
+        pid_namespace: false,
+        // Ctrl-C reaches this process alone, which hands it on once.
+        new_session: true,
+        death_signal: SIGTERM,
+        cpus: &[],
+        environment: Environment::Inherited,
+    };
+    let child = child.start().map_err(io::Error::other)?;
+    // Its end is the end of what is said.
+    drop(write);
+    let (to, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(said).lines().map_while(Result::ok) {
+            if to.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    let talk = Talk::begin(job);
+    let longest = Duration::from_nanos(job.allowed.longest_ns.unsigned_abs());
+    let longest = longest + longest / SHARE + BESIDE;
+    let (mut last, mut why, mut asked) = (None, None, None::<Instant>);
+    let mut interrupted = false;
+    let status = loop {
+        if let Some(status) = process::try_wait(child).map_err(io::Error::other)? {
+            break status;
+        }
+        if signals.wait(LOOK_MS).is_some() {
+            interrupted = true;
+            why.get_or_insert_with(|| "the agent was ended".to_owned());
+        }
+        hear(&lines, &mut last, &talk, note);
+        if begun.elapsed() > longest {
+            why.get_or_insert_with(|| "it took longer than the owner allows".to_owned());
+        }
+        if let Some(stop) = talk.stop() {
+            why.get_or_insert(stop);
+        }
+        match (why.is_some(), asked) {
+            (true, None) => {
+                asked = Some(Instant::now());
+                // It may have ended just now.
+                drop(process::kill(child, SIGTERM));
+            }
+            (true, Some(since)) if since.elapsed() > LAST => process::kill_session(child),
+            _ => {}
+        }
+    };
+    process::kill_session(child);
+    drop(talk);
+    // What it said last may come after its end.
+    while let Ok(line) = lines.recv_timeout(Duration::from_millis(500)) {
+        heard(line, &mut last, note);
+    }
+    Ok(Ran { over: over(job, status, why, last.as_deref()), interrupted })
+}
+
+fn words(job: &Job<'_>) -> Vec<OsString> {
+    let order = &job.piece.taken.order;
+    let mut words: Vec<OsString> = vec!["campaign".into(), "run".into()];
+    words.push(job.piece.campaign().into());
+    words.extend(["--out".into(), job.piece.out().into()]);
+    // One word each: what a server writes is never an option.
+    words.push(format!("--system={}", order.system).into());
+    words.push(format!("--only={}", job.allowed.parts.join(",")).into());
+    words.push(format!("--scale={}", order.scale).into());
+    words.extend(job.allowed.cpus.as_ref().map(|c| format!("--cpus={c}").into()));
+    if job.allowed.commands {
+        // The owner's policy is the consent that root is asked for.
+        words.push("--yes".into());
+    }
+    words
+}
+
+/// The lines that are there, each told.
+fn hear(
+    lines: &Receiver<String>,
+    last: &mut Option<String>,
+    talk: &Talk,
+    note: &mut dyn FnMut(&str),
+) {
+    for line in lines.try_iter() {
+        heard(line, last, note);
+        if let Some(line) = last {
+            talk.say(line);
+        }
+    }
+}
+
+fn heard(line: String, last: &mut Option<String>, note: &mut dyn FnMut(&str)) {
+    if !line.trim().is_empty() {
+        note(&line);
+        *last = Some(line);
+    }
+}
+
+/// How it ended: by what is there, and in the child's own words.
+fn over(job: &Job<'_>, status: ExitStatus, why: Option<String>, last: Option<&str>) -> Over {
+    // 1: a claim of the publication does not hold here, which is an answer.
+    let ended_well = matches!(status.code(), Some(0 | 1));
+    let files = job.piece.files();
+    let missing = job.allowed.parts.iter().find(|p| !files.contains_key(*p));
+    let own = missing.and_then(|p| Some(format!("{p}: {}", job.piece.failed(p)?.trim())));
+    let complete = ended_well && why.is_none() && missing.is_none();
+    let reason = (!complete).then(|| {
+        let said = own.or_else(|| last.map(str::to_owned));
+        let said = said.unwrap_or_else(|| "it said nothing".to_owned());
+        why.unwrap_or_else(|| format!("{said} ({})", process::ended(status)))
+    });
+    Over { complete, reason: reason.map(|r| printable::excerpt(&r, LINE_CHARS)) }
+}
+
+/// Tells the server that the machine is still there, in a thread of its own: an answer may take its time.
+struct Talk {
+    line: Arc<Mutex<Option<String>>>,
+    stop: Arc<Mutex<Option<String>>>,
+    /// Dropped with this: then it ends, and an answer that is still under way is of no use to anybody.
+    _end: Sender<()>,
+}
+
+impl Talk {
+    fn begin(job: &Job<'_>) -> Self {
+        let (line, stop) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
+        let (end, ended) = mpsc::channel();
+        let quarter = Duration::from_secs(job.lease_s) / 4;
+        let every = quarter.clamp(RENEW_LEAST, RENEW_MOST);
+        let (client, id) = (Arc::clone(job.client), job.piece.id().to_owned());
+        let lease = job.piece.taken.lease.clone();
+        let (says, stops) = (Arc::clone(&line), Arc::clone(&stop));
+        std::thread::spawn(move || {
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(every) {
+                let progress = says.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let renewal = Renewal { lease: lease.clone(), progress };
+                let told: Result<serde_json::Value, ClientError> =
+                    client.post(&format!("{WORK}/{id}/renew"), &renewal);
+                // Who does not answer is asked again; the run goes on.
+                let why = match told.err().as_ref().map(|e| (e.state(), e.may_pass())) {
+                    None | Some((None, true)) => continue,
+                    Some((Some(State::Cancelled), _)) => "an operator took it back",
+                    Some((Some(State::Lost), _)) => "the lease was lost",
+                    Some(_) => "the server does not know this work any more",
+                };
+                *stops.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
+                break;
+            }
+        });
+        Self { line, stop, _end: end }
+    }
+
+    fn say(&self, line: &str) {
+        let line = printable::excerpt(line, LINE_CHARS);
+        *self.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+    }
+
+    fn stop(&self) -> Option<String> {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

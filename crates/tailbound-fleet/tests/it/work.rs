@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Work over HTTP: who may do what with whose, what is said wrongly, and text of strangers on the page.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use tailbound_store::Role;
+
+use crate::farm::Farm;
+
+/// Work for `system`, as an operator says it.
+pub(crate) fn work(id: &str, system: &str) -> String {
+    let campaign = "name = \"short\"\n[text]\ntitle = \"t\"\nauthors = [\"n\"]\nyear = 2026\nmachine = \"any\"\nabout = \"a\"\n\
+        [[system]]\nid = \"any\"\nname = \"any\"\nkind = \"stock\"\n[[step]]\nid = \"one\"\ntitle = \"t\"\ntold = \"t\"\nours = \"the same\"\n";
+    serde_json::json!({"id": id, "system": system, "campaign": campaign, "later": true}).to_string()
+}
+
+const ASK: &str = "/api/v1/work?protocol=1&version=v&architecture=a&kernel=%3Cb%3E&wait_s=0";
+
+#[test]
+fn each_role_does_with_work_what_it_may() {
+    let farm = Farm::start(|config| config.open = false);
+    let [agent, reader, operator] = Role::ALL.map(|role| farm.token(role));
+    let out = |id: &str, system: &str, token: &str| {
+        farm.post("/api/v1/work", Some(token), work(id, system).as_bytes()).status
+    };
+    assert_eq!((out("0a", "press", &agent), out("0a", "press", &reader)), (403, 403));
+    assert_eq!(farm.post("/api/v1/work", None, b"{}").status, 401);
+    assert_eq!(out("0a", "lathe", &operator), 422, "no agent is there for it");
+    assert_eq!((out("0a", "press", &operator), out("0a", "press", &operator)), (201, 200));
+    let other = work("0a", "press").replace("\\\"t\\\"", "\\\"u\\\"");
+    assert_eq!(farm.post("/api/v1/work", Some(&operator), other.as_bytes()).status, 422);
+    // The machine is offered it, and offered it again: asking changes nothing.
+    for _ in 0..2 {
+        let next = farm.get(ASK, Some(&agent)).json();
+        assert_eq!((next["protocol"].as_u64(), next["work"]["id"].as_str()), (Some(1), Some("0a")));
+    }
+    let held = farm.get(&format!("{ASK}&held=a%20person"), Some(&agent)).json();
+    assert!(held["work"].is_null(), "{held}");
+    let agents = farm.get("/api/v1/agents", Some(&reader)).json();
+    assert_eq!(agents["agents"][0]["held"], "a person", "{agents}");
+    for token in [&reader, &operator] {
+        for verb in ["take", "refuse", "renew", "end"] {
+            let path = format!("/api/v1/work/0a/{verb}");
+            assert_eq!(farm.post(&path, Some(token), b"{\"lease\":\"L\"}").status, 403, "{verb}");
+        }
+    }
+    assert_eq!(farm.post("/api/v1/work/0a/cancel", Some(&agent), b"").status, 403);
+    assert_eq!(farm.get("/api/v1/work/0a", Some(&agent)).status, 403);
+    // Another machine's agent does not get at it.
+    let lathe = farm.token_of("lathe");
+    assert!(farm.get(ASK, Some(&lathe)).json()["work"].is_null());
+    assert_eq!(farm.post("/api/v1/work/0a/take", Some(&lathe), b"{\"lease\":\"L\"}").status, 403);
+    let taken = farm.post("/api/v1/work/0a/take", Some(&agent), b"{\"lease\":\"L\",\"new\":1}");
+    assert_eq!((taken.status, taken.json()["lease_s"].as_u64()), (200, Some(300)), "{taken:?}");
+    let again = farm.post("/api/v1/work/0a/take", Some(&agent), b"{\"lease\":\"M\"}");
+    assert_eq!((again.status, again.json()["state"].as_str()), (409, Some("running")));
+    let shown = farm.get("/api/v1/work/0a", Some(&reader));
+    assert!(
+        shown.status == 200 && !shown.text().contains("\"L\""),
+        "the lease is shown: {shown:?}"
+    );
+}
+
+#[test]
+fn what_is_said_wrongly_is_told_and_words_of_an_agent_are_text() {
+    let farm = Farm::start(|_| {});
+    let (agent, operator) = (farm.token(Role::Agent), farm.token(Role::Operator));
+    let good = work("0a", "press");
+    for (from, to) in [
+        ("\"id\":\"0a\"", "\"id\":\"../x\""),
+        ("\"id\":\"0a\"", "\"id\":\"\""),
+        ("\"later\":true", "\"scale\":0"),
+        ("\"later\":true", "\"scale\":2"),
+        ("\"later\":true", "\"parts\":[\"none\"]"),
+        ("[[step]]", "[[stepp]]"),
+        ("\"system\":\"press\"", "\"system\":\" \""),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let answer = farm.post("/api/v1/work", Some(&operator), good.replace(from, to).as_bytes());
+        assert_eq!(answer.status, 422, "{to}: {answer:?}");
+        assert!(answer.json()["error"].is_string());
+    }
+    assert_eq!(farm.post("/api/v1/work", Some(&operator), &vec![b' '; 3 << 20]).status, 413);
+    let older = farm.get(&ASK.replace("protocol=1", "protocol=7"), Some(&agent));
+    assert!(older.status == 422 && older.text().contains("version 1"), "{older:?}");
+    assert_eq!(farm.post("/api/v1/work", Some(&operator), good.as_bytes()).status, 201);
+    farm.get(ASK, Some(&agent));
+    let evil =
+        serde_json::json!({"reason": "</td><script>alert(1)</script>\n\u{1b}[31m"}).to_string();
+    assert_eq!(farm.post("/api/v1/work/0a/refuse", Some(&agent), evil.as_bytes()).status, 200);
+    let page = farm.get("/work", None).text();
+    assert!(
+        page.contains("refused") && !page.contains("<script>") && !page.contains("<b>"),
+        "{page}"
+    );
+    roxmltree::Document::parse(&page.replacen("<!DOCTYPE html>", "", 1))
+        .unwrap_or_else(|e| panic!("{e}\n{page}"));
+}
+
+#[test]
+fn an_agent_that_waits_is_answered_when_work_is_handed_out() {
+    let farm = Farm::start(|_| {});
+    let (agent, operator) = (farm.token(Role::Agent), farm.token(Role::Operator));
+    let asked = AtomicI64::new(0);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            asked.store(1, Ordering::SeqCst);
+            farm.get(&ASK.replace("wait_s=0", "wait_s=40"), Some(&agent)).json()
+        });
+        while asked.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        let out = farm.post("/api/v1/work", Some(&operator), work("0a", "press").as_bytes());
+        assert_eq!(out.status, 201);
+        assert_eq!(waits.join().unwrap()["work"]["id"], "0a");
+    });
+}
