@@ -85,6 +85,18 @@ pub struct Filter {
     pub most: Option<u64>,
 }
 
+/// Which runs a [`Filter`] chooses, the newest first; `$1` to `$4` are its [`Filter::values`].
+pub(crate) const CHOSEN: &str = "WHERE ($1 = '' OR system.name = $1) AND run.started >= $2 AND ($3 = '' OR run.started < $3) \
+    ORDER BY run.started DESC, run.id LIMIT $4";
+
+impl Filter {
+    pub(crate) fn values(&self) -> [Value; 4] {
+        let word = |it: &Option<String>| Value::from(it.as_deref().unwrap_or_default());
+        let most = self.most.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        [word(&self.system), word(&self.since), word(&self.until), Value::Int(most)]
+    }
+}
+
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Listed {
@@ -205,17 +217,13 @@ impl Store {
     /// # Errors
     /// The database refuses.
     pub fn list(&mut self, filter: &Filter) -> Result<Vec<Listed>, StoreError> {
-        let sql = "SELECT run.id, run.name, system.name, run.started, kernel.release, workload.loads, run.outcome, run.activations, \
-            run.max_ns, run_file.bytes FROM run JOIN system ON system.id = run.system JOIN kernel ON kernel.id = run.kernel \
-            JOIN workload ON workload.id = run.workload LEFT JOIN run_file ON run_file.run = run.id \
-            WHERE ($1 = '' OR system.name = $1) AND run.started >= $2 AND ($3 = '' OR run.started < $3) \
-            ORDER BY run.started DESC, run.id LIMIT $4";
-        let word = |it: &Option<String>| Value::from(it.as_deref().unwrap_or_default());
-        let most = filter.most.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
-        let values =
-            [word(&filter.system), word(&filter.since), word(&filter.until), Value::Int(most)];
+        let sql = format!(
+            "SELECT run.id, run.name, system.name, run.started, kernel.release, workload.loads, run.outcome, run.activations, \
+             run.max_ns, run_file.bytes FROM run JOIN system ON system.id = run.system JOIN kernel ON kernel.id = run.kernel \
+             JOIN workload ON workload.id = run.workload LEFT JOIN run_file ON run_file.run = run.id {CHOSEN}"
+        );
         let mut listed = Vec::new();
-        self.db.rows(sql, &values, &mut |_, row| {
+        self.db.rows(&sql, &filter.values(), &mut |_, row| {
             let text =
                 |at: usize| row.get(at).and_then(|v| v.text()).unwrap_or_default().to_owned();
             let int = |at: usize| row.get(at).and_then(Value::int);

@@ -253,8 +253,7 @@ impl Store {
             let bytes = row.get(6).and_then(Value::bytes).unwrap_or_default();
             let buckets = buckets::unpacked(bytes).ok_or_else(|| StoreError::Damaged {
                 id: text(row, 0),
-                reason: "a histogram cannot be read; `tailbound store rebuild` makes it again"
-                    .to_owned(),
+                reason: buckets::UNREADABLE.to_owned(),
             })?;
             found.push(Histogram {
                 run: text(row, 0),
