@@ -212,6 +212,15 @@ impl Store {
         })
     }
 
+    /// Adds what the tables say of runs whose files are kept elsewhere, all or none of them: such a run is listed and found, and
+    /// has no file to be got or to be made again from.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_rows(&mut self, runs: &[&Rows]) -> Result<Vec<Added>, StoreError> {
+        whole(self.db.as_mut(), |db| runs.iter().map(|rows| put(db, rows, None)).collect())
+    }
+
     /// Runs, the newest first.
     ///
     /// # Errors

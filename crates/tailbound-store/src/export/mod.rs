@@ -5,6 +5,8 @@
 
 mod kcidb;
 mod parquet;
+#[cfg(test)]
+mod tests;
 mod thrift;
 
 use std::io::{self, Write};

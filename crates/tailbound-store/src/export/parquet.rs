@@ -13,7 +13,7 @@ use crate::value::Value;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 /// Rows of a group, and bytes of its values: whatever comes first ends it.
-const GROUP_ROWS: usize = 1 << 16;
+pub(super) const GROUP_ROWS: usize = 1 << 16;
 const GROUP_BYTES: usize = 64 << 20;
 const LEVEL: i32 = 3;
 

@@ -63,6 +63,7 @@ fn a_missing_store_is_named_and_not_made() {
         &["prune", "--older-than", "1d"],
         &["rebuild"],
         &["backup", "b"],
+        &["export", "--format", "csv"],
     ] {
         let out = store(folder.path(), words);
         assert_eq!(status(&out), 2, "{words:?}");
@@ -220,4 +221,33 @@ fn get_note_and_rebuild_answer_in_json() {
     let noted = json(folder.path(), &["note", id, "warm", "--author", "me", "--json"]);
     assert_eq!((noted["author"].as_str(), noted["message"].as_str()), (Some("me"), Some("warm")));
     assert_eq!(json(folder.path(), &["rebuild", "--json"])["runs"], 1);
+}
+
+#[test]
+fn an_export_is_whole_or_not_there_and_words_that_do_not_fit_are_refused() {
+    let folder = with_old_runs();
+    answer(folder.path(), &["add", "old", "--system", "press 7"]);
+    let lines = answer(folder.path(), &["export", "--format", "csv"]);
+    assert_eq!(lines.split_terminator("\r\n").count(), 6, "{lines}");
+    let few = ["export", "--format", "csv", "--until", "2020-01-05", "-n", "2"];
+    assert_eq!(answer(folder.path(), &few).split_terminator("\r\n").count(), 3);
+    let to_file = ["export", "--format", "parquet", "-o", "runs.parquet", "--json"];
+    let said = json(folder.path(), &to_file);
+    assert_eq!((&said["schema"], &said["rows"]), (&"tailbound-store-export/1".into(), &5.into()));
+    let bytes = std::fs::read(folder.path().join("runs.parquet")).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    assert_eq!(status(&store(folder.path(), &to_file)), 2, "an existing file stays");
+    let report = json(folder.path(), &["export", "--format", "kcidb", "--origin", "my_lab"]);
+    assert_eq!(report["tests"].as_array().map(Vec::len), Some(5));
+    for (words, says) in [
+        (&["--format", "kcidb"][..], "--origin"),
+        (&["--format", "kcidb", "--origin", "My Lab"], "My Lab"),
+        (&["--format", "kcidb", "--origin", "a", "--table", "histograms"], "--table"),
+        (&["--format", "csv", "--origin", "a"], "--origin"),
+        (&["--format", "csv", "--json"], "-o"),
+    ] {
+        let out = store(folder.path(), &[&["export"], words].concat());
+        assert_eq!(status(&out), 2, "{words:?}");
+        assert!(stderr(&out).contains(says), "{words:?}: {}", stderr(&out));
+    }
 }
