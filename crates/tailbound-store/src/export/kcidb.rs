@@ -13,7 +13,7 @@ use tailbound_core::number::Real as _;
 
 use super::{JOINED, us_of};
 use crate::error::StoreError;
-use crate::store::{CHOSEN, Filter, Store};
+use crate::store::{Filter, Store};
 use crate::value::Value;
 
 const NS_PER_S: f64 = 1e9;
@@ -180,8 +180,9 @@ impl Store {
         let (mut builds, mut checkouts) = (BTreeMap::new(), BTreeMap::new());
         let mut n = 0u64;
         write!(to, "{{\"version\":{{\"major\":5,\"minor\":0}},\"tests\":[")?;
-        let sql = format!("SELECT {COLUMNS} {JOINED} {CHOSEN}");
-        self.db().rows(&sql, &filter.values(), &mut |_, row| {
+        let (which, values) = filter.chosen();
+        let sql = format!("SELECT {COLUMNS} {JOINED} {which}");
+        self.db().rows(&sql, &values, &mut |_, row| {
             let row = Row::of(row);
             write!(to, "{}{}", if n == 0 { "\n" } else { ",\n" }, origin.test(&row))?;
             n += 1;

@@ -18,7 +18,7 @@ pub use kcidb::Origin;
 use crate::buckets;
 use crate::error::StoreError;
 use crate::schema::{self, Kind};
-use crate::store::{CHOSEN, Filter, Store};
+use crate::store::{Filter, Store};
 use crate::value::Value;
 
 /// What there is a row for.
@@ -161,8 +161,9 @@ impl Store {
         let mut n = 0;
         match of {
             Of::Runs => {
-                let sql = format!("SELECT {chosen} {JOINED} {CHOSEN}");
-                self.db().rows(&sql, &filter.values(), &mut |_, row| {
+                let (which, values) = filter.chosen();
+                let sql = format!("SELECT {chosen} {JOINED} {which}");
+                self.db().rows(&sql, &values, &mut |_, row| {
                     n += 1;
                     Ok(rows.row(row)?)
                 })?;
@@ -181,13 +182,14 @@ impl Store {
         filter: &Filter,
         each: &mut dyn FnMut(&[Value]) -> io::Result<()>,
     ) -> Result<(), StoreError> {
+        let (which, values) = filter.chosen();
         let sql = format!(
             "SELECT chosen.id, chosen.started, chosen.name, histogram.thread, histogram.cpu, histogram.context, histogram.buckets \
-             FROM (SELECT run.id, run.started, system.name FROM run JOIN system ON system.id = run.system {CHOSEN}) AS chosen \
+             FROM (SELECT run.id, run.started, system.name FROM run JOIN system ON system.id = run.system {which}) AS chosen \
              JOIN histogram ON histogram.run = chosen.id \
              ORDER BY chosen.started DESC, chosen.id, histogram.thread, histogram.context"
         );
-        self.db().rows(&sql, &filter.values(), &mut |_, row| {
+        self.db().rows(&sql, &values, &mut |_, row| {
             let Some((Value::Bytes(bytes), of)) = row.split_last() else { return Ok(()) };
             let all = buckets::unpacked(bytes).ok_or_else(|| StoreError::Damaged {
                 id: of.first().map(Value::shown).unwrap_or_default(),
