@@ -13,9 +13,9 @@ use std::io::BufReader;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use sha2::{Digest as _, Sha256};
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::record::{Fact, ThreadRecord};
-use sha2::{Digest as _, Sha256};
 use tailbound_core::{Distribution, Run, runfile, utc};
 use tailbound_stats::random::Random;
 use tailbound_store::{Given, Incoming, Rows, Store};
@@ -110,7 +110,8 @@ fn filled(words: &[String]) -> Result<(), String> {
     for day in (0..days).rev() {
         for some in all.chunks(TOGETHER) {
             let made = together(some, &bases, (day, days), day < whole)?;
-            added(&mut store, &made, &utc::rfc3339(LAST_S - day * S_PER_DAY)).map_err(|e| e.to_string())?;
+            added(&mut store, &made, &utc::rfc3339(LAST_S - day * S_PER_DAY))
+                .map_err(|e| e.to_string())?;
             done += made.len() as u64;
         }
         if day % 30 == 0 {
@@ -126,7 +127,9 @@ fn added(store: &mut Store, made: &[Made], now: &str) -> Result<(), tailbound_st
     let (mut given, mut rows) = (Vec::new(), Vec::new());
     for one in made {
         match one {
-            Made::Whole(name, incoming) => given.push(Given { incoming, system: Some(name), who: None }),
+            Made::Whole(name, incoming) => {
+                given.push(Given { incoming, system: Some(name), who: None })
+            }
             Made::Rows(of) => rows.push(of),
         }
     }

@@ -198,7 +198,8 @@ pub(crate) fn typed() -> Vec<Typed> {
 /// The names of all tables and their columns, in order.
 #[must_use]
 pub fn tables() -> Vec<(&'static str, Vec<&'static str>)> {
-    let names = |columns: Vec<(&'static str, Kind)>| columns.iter().map(|(name, _)| *name).collect();
+    let names =
+        |columns: Vec<(&'static str, Kind)>| columns.iter().map(|(name, _)| *name).collect();
     typed().into_iter().map(|(name, columns)| (name, names(columns))).collect()
 }
 

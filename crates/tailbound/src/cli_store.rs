@@ -33,6 +33,8 @@ pub(crate) enum StoreVerb {
     Rebuild(Lazy<StoreRebuildArgs>),
     /// Write runs for other programs: CSV, Parquet, KCIDB
     Export(Lazy<StoreExportArgs>),
+    /// Say what became worse and stayed so, for a person, a mail or a CI server
+    Regressions(Lazy<StoreRegressionsArgs>),
     /// Write the whole store as one file, while others use it
     Backup(Lazy<StoreBackupArgs>),
     /// Put a backup into an empty store, of either database
@@ -248,6 +250,41 @@ pub(crate) struct StoreExportArgs {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 0)]
     pub(crate) number: u64,
     /// Say what was written as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}
+
+/// How `store regressions` answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum RegressionsFormat {
+    /// Words, for a terminal or a mail
+    Text,
+    /// JUnit XML, a case for each series
+    Junit,
+    /// KTAP, a case for each series
+    Ktap,
+}
+
+/// Arguments of `store regressions`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A series: the runs of one system with one workload. Those with too few runs are skipped.\n\n\
+    Exit status: 0 nothing became worse; 1 something did."
+)]
+pub(crate) struct StoreRegressionsArgs {
+    /// Only this machine
+    #[arg(long, value_name = "NAME")]
+    pub(crate) system: Option<String>,
+    /// Look at runs of so many days, up to today
+    #[arg(long, value_name = "DAYS", default_value_t = tailbound_fleet::regressions::DAYS,
+        value_parser = clap::value_parser!(i64).range(1..=36_500))]
+    pub(crate) days: i64,
+    /// How it is written
+    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
+    pub(crate) format: RegressionsFormat,
+    /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -90,7 +90,9 @@ fn without_empty(json: Json) -> Json {
     match json {
         Json::Object(map) => {
             let map = map.into_iter().map(|(name, v)| (name, without_empty(v)));
-            Json::Object(map.filter(|(_, v)| !v.is_null() && *v != json!("") && *v != json!({})).collect())
+            Json::Object(
+                map.filter(|(_, v)| !v.is_null() && *v != json!("") && *v != json!({})).collect(),
+            )
         }
         other => other,
     }
@@ -109,8 +111,10 @@ impl Origin {
         let started = row.text("run.started");
         let seconds = |column: &str| row.int(column).map(|ns| ns.real() / NS_PER_S);
         let loads = row.text("workload.loads");
-        let beside = if loads.is_empty() { "without load".to_owned() } else { format!("beside {loads}") };
-        let latest = seconds("run.max_ns").map_or(Json::Null, |s| json!({"value": s, "unit": "s", "prefix": "metric"}));
+        let beside =
+            if loads.is_empty() { "without load".to_owned() } else { format!("beside {loads}") };
+        let latest = seconds("run.max_ns")
+            .map_or(Json::Null, |s| json!({"value": s, "unit": "s", "prefix": "metric"}));
         without_empty(json!({
             "id": self.id(row.text("run.id")),
             "origin": self.0,
@@ -136,7 +140,8 @@ impl Origin {
 
     fn build(&self, row: &Row<'_>) -> Json {
         let architecture = row.text("system.architecture");
-        let ok = architecture.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        let ok =
+            architecture.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         without_empty(json!({
             "id": self.build_id(row),
             "checkout_id": self.id(row.text("kernel.id")),
@@ -187,7 +192,9 @@ impl Store {
             write!(to, "{}{}", if n == 0 { "\n" } else { ",\n" }, origin.test(&row))?;
             n += 1;
             builds.entry(origin.build_id(&row)).or_insert_with(|| origin.build(&row));
-            checkouts.entry(row.text("kernel.id").to_owned()).or_insert_with(|| origin.checkout(&row));
+            checkouts
+                .entry(row.text("kernel.id").to_owned())
+                .or_insert_with(|| origin.checkout(&row));
             Ok(())
         })?;
         write!(to, "]")?;

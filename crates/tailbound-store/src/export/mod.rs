@@ -198,7 +198,9 @@ impl Store {
             let mut whole = of.to_vec();
             for b in all {
                 whole.truncate(of.len());
-                whole.extend([b.low_ns, b.low_ns.saturating_add(b.width_ns), b.count].map(Value::from));
+                whole.extend(
+                    [b.low_ns, b.low_ns.saturating_add(b.width_ns), b.count].map(Value::from),
+                );
                 each(&whole)?;
             }
             Ok(())

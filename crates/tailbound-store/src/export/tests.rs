@@ -126,7 +126,8 @@ fn page(file: &[u8], at: i64, rows: i64) -> Vec<Option<i64>> {
 
 #[test]
 fn a_file_of_several_groups_has_every_value_and_every_gap() {
-    let columns = [("n", Holds::Int), ("when", Holds::Time), ("word", Holds::Text), ("part", Holds::Real)];
+    let columns =
+        [("n", Holds::Int), ("when", Holds::Time), ("word", Holds::Text), ("part", Holds::Real)];
     let columns: Vec<Column> =
         columns.map(|(name, holds)| Column { name: name.to_owned(), holds }).into();
     let rows = i64::try_from(GROUP_ROWS).unwrap() + 100;

@@ -113,7 +113,9 @@ mod tests {
 
     #[test]
     fn numbers_and_fields_are_those_of_the_specification() {
-        for (n, is) in [(0, 0), (-1, 1), (1, 2), (-2, 3), (i64::MAX, u64::MAX - 1), (i64::MIN, u64::MAX)] {
+        for (n, is) in
+            [(0, 0), (-1, 1), (1, 2), (-2, 3), (i64::MAX, u64::MAX - 1), (i64::MIN, u64::MAX)]
+        {
             assert_eq!(zigzag(n), is);
         }
         let mut bytes = Vec::new();

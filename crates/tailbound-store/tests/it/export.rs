@@ -14,7 +14,10 @@ use crate::{NOW, added, file, on_both};
 
 /// Three runs of two systems with two kernels.
 fn filled(store: &mut Store) {
-    let first = [file("2026-01-01T00:00:00Z", "6.12.1", 50_000), file("2026-01-02T00:00:00Z", "6.12.1", 170_000)];
+    let first = [
+        file("2026-01-01T00:00:00Z", "6.12.1", 50_000),
+        file("2026-01-02T00:00:00Z", "6.12.1", 170_000),
+    ];
     added(store, &first, Some("press 7, \"left\""));
     added(store, &[file("2026-02-03T00:00:00Z", "6.12.1-rt", 7_000)], Some("=1+1"));
 }
@@ -40,7 +43,9 @@ fn fields(line: &str) -> Vec<String> {
     let mut letters = line.chars().peekable();
     while let Some(c) = letters.next() {
         match c {
-            '"' if quoted && letters.next_if_eq(&'"').is_some() => all.last_mut().unwrap().push('"'),
+            '"' if quoted && letters.next_if_eq(&'"').is_some() => {
+                all.last_mut().unwrap().push('"')
+            }
             '"' => quoted = !quoted,
             ',' if !quoted => all.push(String::new()),
             c => all.last_mut().unwrap().push(c),
@@ -60,16 +65,24 @@ fn a_row_has_all_columns_of_its_run_and_the_choice_is_that_of_a_list() {
         let mut store = Store::open_or_make(place, NOW).unwrap_or_else(|e| panic!("{e}"));
         filled(&mut store);
         let lines = csv(&mut store, Of::Runs, &Filter::default());
-        let run = tables().into_iter().find(|(name, _)| *name == "run").map(|(_, columns)| columns).unwrap();
+        let run = tables()
+            .into_iter()
+            .find(|(name, _)| *name == "run")
+            .map(|(_, columns)| columns)
+            .unwrap();
         assert_eq!(&lines[0][..run.len()], &run[..]);
         assert_eq!(column(&lines, "max_ns"), ["7000", "170000", "50000"]);
-        assert_eq!(column(&lines, "system_name"), ["'=1+1", "press 7, \"left\"", "press 7, \"left\""]);
+        assert_eq!(
+            column(&lines, "system_name"),
+            ["'=1+1", "press 7, \"left\"", "press 7, \"left\""]
+        );
         assert_eq!(column(&lines, "kernel_release"), ["6.12.1-rt", "6.12.1", "6.12.1"]);
         // Too few activations for it: not known, and so nothing.
         assert_eq!(column(&lines, "p99999_ns"), ["", "", ""]);
         let one = Filter { system: Some("=1+1".to_owned()), ..Filter::default() };
         assert_eq!(column(&csv(&mut store, Of::Runs, &one), "max_ns"), ["7000"]);
-        let newest = Filter { most: Some(2), until: Some("2026-02".to_owned()), ..Filter::default() };
+        let newest =
+            Filter { most: Some(2), until: Some("2026-02".to_owned()), ..Filter::default() };
         assert_eq!(column(&csv(&mut store, Of::Runs, &newest), "max_ns"), ["170000", "50000"]);
     });
 }
@@ -85,7 +98,8 @@ fn buckets_hold_every_activation() {
         assert_eq!(counts, 200);
         let (low, high) = (column(&lines, "low_ns"), column(&lines, "high_ns"));
         let number = |text: &str| text.parse::<i64>().unwrap();
-        let holds = |ns: i64| low.iter().zip(&high).any(|(l, h)| (number(l)..number(h)).contains(&ns));
+        let holds =
+            |ns: i64| low.iter().zip(&high).any(|(l, h)| (number(l)..number(h)).contains(&ns));
         assert!(holds(170_000) && holds(7_000) && !holds(50_000));
     });
 }
@@ -164,20 +178,24 @@ fn a_report_for_kcidb_is_closed_in_itself_and_valid() {
         filled(&mut store);
         let mut bytes = Vec::new();
         let origin = "my_lab".parse().unwrap_or_else(|e| panic!("{e}"));
-        let n = store.export_kcidb(&origin, &Filter::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
+        let n = store
+            .export_kcidb(&origin, &Filter::default(), &mut bytes)
+            .unwrap_or_else(|e| panic!("{e}"));
         let report: Json = serde_json::from_slice(&bytes).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(n, 3);
         assert!(!has_null(&report), "{report}");
         // A hundred activations are too few to say that a deadline is kept: that is open, and no pass.
         assert_eq!(texts(&report, "tests", "status"), ["DONE", "FAIL", "DONE"]);
         assert_eq!(report["tests"][1]["number"]["value"], 0.000_17);
-        let (checkouts, builds) = (texts(&report, "checkouts", "id"), texts(&report, "builds", "id"));
+        let (checkouts, builds) =
+            (texts(&report, "checkouts", "id"), texts(&report, "builds", "id"));
         assert_eq!((checkouts.len(), builds.len()), (2, 2));
         assert!(texts(&report, "builds", "checkout_id").iter().all(|id| checkouts.contains(id)));
         assert!(texts(&report, "tests", "build_id").iter().all(|id| builds.contains(id)));
         let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         std::fs::write(folder.path().join("report.json"), bytes).unwrap();
-        let valid = "import json, kcidb_io; kcidb_io.schema.V5_0.validate(json.load(open('report.json')))";
+        let valid =
+            "import json, kcidb_io; kcidb_io.schema.V5_0.validate(json.load(open('report.json')))";
         python("kcidb_io", folder.path(), valid);
     });
 }

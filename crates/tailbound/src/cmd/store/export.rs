@@ -33,7 +33,8 @@ impl Wanted {
                 Err(Failure::usage("--format kcidb: KCIDB takes runs only: leave out --table"))
             }
             (ExportFormat::Kcidb, Some(origin)) => {
-                let origin = origin.parse().map_err(|e| Failure::usage(format!("--origin: {e}")))?;
+                let origin =
+                    origin.parse().map_err(|e| Failure::usage(format!("--origin: {e}")))?;
                 Ok(Self::Kcidb(origin))
             }
             (ExportFormat::Kcidb, None) => Err(Failure::usage(
@@ -72,7 +73,9 @@ pub(super) fn export(args: &StoreExportArgs) -> Result<ExitCode, Failure> {
         let mut to = BufWriter::new(io::stdout().lock());
         return match wanted.write(&mut store, &filter, &mut to) {
             // Who reads has enough.
-            Err(StoreError::Io(e)) if e.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+            Err(StoreError::Io(e)) if e.kind() == io::ErrorKind::BrokenPipe => {
+                Ok(ExitCode::SUCCESS)
+            }
             Err(e) => Err(e.into()),
             Ok(_) => Ok(ExitCode::SUCCESS),
         };
@@ -87,7 +90,9 @@ pub(super) fn export(args: &StoreExportArgs) -> Result<ExitCode, Failure> {
     };
     new.finish().map_err(failed)?;
     if args.json {
-        say::answer_json(&json!({"schema": "tailbound-store-export/1", "file": shown, "rows": rows}))?;
+        say::answer_json(
+            &json!({"schema": "tailbound-store-export/1", "file": shown, "rows": rows}),
+        )?;
     } else {
         let rows_are = match args.table {
             ExportTable::Runs => "runs",

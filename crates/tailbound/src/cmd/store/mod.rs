@@ -5,6 +5,7 @@
 
 mod backup;
 mod export;
+mod regressions;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -54,6 +55,7 @@ pub(crate) fn store(what: &StoreVerb) -> Result<ExitCode, Failure> {
         StoreVerb::Prune(args) => prune(args),
         StoreVerb::Rebuild(args) => rebuild(args),
         StoreVerb::Export(args) => export::export(args),
+        StoreVerb::Regressions(args) => regressions::regressions(args),
         StoreVerb::Backup(args) => backup::backup(args),
         StoreVerb::Restore(args) => backup::restore(args),
     }
