@@ -87,7 +87,7 @@ fn one(base: &Run, system: usize, day: i64, worse: bool, random: &mut Random) ->
 
 /// A run that goes into the store.
 enum Made {
-    Whole(String, Incoming),
+    Whole(String, Box<Incoming>),
     Rows(Rows),
 }
 
@@ -155,7 +155,7 @@ fn together(
         if whole {
             let bytes = runfile::write_run(&run, Vec::new()).map_err(|e| e.to_string())?;
             let incoming = Incoming::read(bytes.as_slice()).map_err(|e| e.to_string())?;
-            return Ok(Made::Whole(name, incoming));
+            return Ok(Made::Whole(name, Box::new(incoming)));
         }
         tailbound_stats::judge(&mut run);
         let id: String =
