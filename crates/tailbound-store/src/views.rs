@@ -176,7 +176,7 @@ impl Store {
         // By day first: by system first SQLite would walk through the index over systems, over all years.
         let sql = format!(
             "SELECT system, substr(started, 1, 10), MAX(max_ns), COUNT(*), CAST(SUM(CASE WHEN outcome = 'not-met' THEN 1 ELSE 0 END) AS BIGINT) \
-             FROM run WHERE {} started >= $2 GROUP BY substr(started, 1, 10), system ORDER BY substr(started, 1, 10), system",
+             FROM run WHERE {} started >= $2 GROUP BY substr(started, 1, 10), system ORDER BY substr(started, 1, 10)",
             if system.is_empty() { "$1 = '' AND" } else { "system = $1 AND" }
         );
         let mut by: BTreeMap<String, Vec<DayMax>> = BTreeMap::new();

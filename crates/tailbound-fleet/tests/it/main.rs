@@ -58,6 +58,36 @@ fn an_upload_is_kept_shown_and_audited() {
     assert!(metrics.contains("tailbound_uploads_total{result=\"new\"} 1"), "{metrics}");
 }
 
+/// The metrics that a text names, without the ends that Prometheus adds to none of ours.
+fn metrics_in(text: &str) -> std::collections::BTreeSet<&str> {
+    let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    text.split(word).filter(|w| w.starts_with("tailbound_")).collect()
+}
+
+#[test]
+fn every_metric_of_the_dashboard_is_there() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/grafana/tailbound.json");
+    let dashboard = std::fs::read_to_string(page).unwrap();
+    let parsed: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
+    let farm = Farm::start(|_| {});
+    filled(&farm);
+    let exposed = farm.get("/metrics", None).text();
+    let there = metrics_in(&exposed);
+    let mut asked = 0;
+    for panel in parsed["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let named = metrics_in(target["expr"].as_str().unwrap());
+            assert!(!named.is_empty(), "{panel}");
+            assert!(named.is_subset(&there), "{named:?} of {there:?}");
+            asked += named.len();
+        }
+    }
+    assert!(asked >= there.len(), "a metric is shown nowhere: {there:?}");
+    for label in ["window=\"today\"", "window=\"30d\"", "outcome=\"", "system=\"", "result=\""] {
+        assert!(exposed.contains(label), "{label}: {exposed}");
+    }
+}
+
 #[test]
 fn a_server_on_postgresql_answers_and_ends() {
     let Some(database) = postgresql::Server::start() else { return };
