@@ -13,6 +13,7 @@ pub mod campaign;
 pub mod collect;
 pub mod context;
 pub mod cpus;
+pub mod csv;
 pub mod cycle;
 pub mod distribution;
 pub mod ended;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fills a store with the years of a farm that never was: `simulate STORE SYSTEMS DAYS RUN…`.
+//! Fills a store with the years of a farm that never was: `simulate STORE SYSTEMS DAYS WHOLE RUN…`.
 //!
 //! Context: COLD. Every simulated run is drawn from one of the RUNs (run files of the lab, say): each bucket of its histograms is drawn
 //! again around its count, shifted by what is the machine's own. Every twentieth system becomes a quarter later on some day of the last
-//! third. The runs go through the same reading, judging and packing as uploads do. `docs/scale.md` says what it is for.
+//! third. Runs of the last WHOLE days are written as files and go through the same reading, judging and packing as uploads do; of the
+//! days before them the store gets all rows, made by the same code, but not the file, which costs ten times as much to make and
+//! which no table needs. `docs/scale.md` says what it is for.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example")]
 
 use std::fs::File;
@@ -11,20 +13,35 @@ use std::io::BufReader;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use sha2::{Digest as _, Sha256};
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::record::{Fact, ThreadRecord};
 use tailbound_core::{Distribution, Run, runfile, utc};
 use tailbound_stats::random::Random;
-use tailbound_store::{Given, Incoming, Store};
+use tailbound_store::{Given, Incoming, Rows, Store};
 
 /// The last day: 2026-11-25.
 const LAST_S: i64 = 1_795_564_800;
-const TOGETHER: usize = 64;
+/// Runs of a transaction: the wait for the disk is the same for one.
+const TOGETHER: usize = 1000;
 const S_PER_DAY: i64 = 86_400;
 
-/// Normal, by the sum of twelve uniforms (Irwin-Hall): good enough for counts.
+/// How many normal numbers there are to draw from.
+const NORMALS: usize = 4096;
+
+/// Normal numbers, each the sum of twelve uniforms (Irwin-Hall): good enough for counts, and drawn once.
+fn normals() -> &'static [f64] {
+    static ALL: std::sync::OnceLock<Vec<f64>> = std::sync::OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut random = Random::new(1);
+        let mut one = || (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0;
+        (0..NORMALS).map(|_| one()).collect()
+    })
+}
+
 fn normal(random: &mut Random) -> f64 {
-    (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0
+    let at = usize::try_from((random.uniform() * NORMALS.real()).whole_u64()).unwrap_or(0);
+    normals().get(at).copied().unwrap_or(0.0)
 }
 
 /// A distribution drawn anew around `of`, everything `factor` times as late.
@@ -70,31 +87,34 @@ fn one(base: &Run, system: usize, day: i64, worse: bool, random: &mut Random) ->
     run
 }
 
+/// A run that goes into the store.
+enum Made {
+    Whole(String, Box<Incoming>),
+    Rows(Rows),
+}
+
 fn filled(words: &[String]) -> Result<(), String> {
-    let [place, systems, days, bases @ ..] = words else {
-        return Err("simulate STORE SYSTEMS DAYS RUN…".to_owned());
+    let [place, systems, days, whole, bases @ ..] = words else {
+        return Err("simulate STORE SYSTEMS DAYS WHOLE RUN…".to_owned());
     };
     let number = |text: &String| text.parse::<i64>().map_err(|e| format!("{text}: {e}"));
-    let (systems, days) = (number(systems)?, number(days)?);
+    let (systems, days, whole) = (number(systems)?, number(days)?, number(whole)?);
     let read = |path: &String| {
         let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
         runfile::read_run(BufReader::new(file)).map_err(|e| format!("{path}: {e}"))
     };
     let bases: Vec<Run> = bases.iter().map(read).collect::<Result<_, String>>()?;
-    let now = utc::rfc3339(LAST_S);
-    let mut store = Store::open_or_make(&place.parse()?, &now).map_err(|e| e.to_string())?;
+    let mut store =
+        Store::open_or_make(&place.parse()?, &utc::rfc3339(LAST_S)).map_err(|e| e.to_string())?;
+    let all: Vec<usize> = (0..usize::try_from(systems).unwrap_or(0)).collect();
     let begun = Instant::now();
     let mut done = 0u64;
     for day in (0..days).rev() {
-        let all: Vec<usize> = (0..usize::try_from(systems).unwrap_or(0)).collect();
         for some in all.chunks(TOGETHER) {
-            let runs = together(some, &bases, (day, days))?;
-            let given: Vec<Given<'_>> = runs
-                .iter()
-                .map(|(name, incoming)| Given { incoming, system: Some(name), who: None })
-                .collect();
-            store.add_given(&given, &now).map_err(|e| e.to_string())?;
-            done += given.len() as u64;
+            let made = together(some, &bases, (day, days), day < whole)?;
+            added(&mut store, &made, &utc::rfc3339(LAST_S - day * S_PER_DAY))
+                .map_err(|e| e.to_string())?;
+            done += made.len() as u64;
         }
         if day % 30 == 0 {
             let rate = done.real() / begun.elapsed().as_secs_f64();
@@ -105,21 +125,44 @@ fn filled(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+fn added(store: &mut Store, made: &[Made], now: &str) -> Result<(), tailbound_store::StoreError> {
+    let (mut given, mut rows) = (Vec::new(), Vec::new());
+    for one in made {
+        match one {
+            Made::Whole(name, incoming) => {
+                given.push(Given { incoming, system: Some(name), who: None })
+            }
+            Made::Rows(of) => rows.push(of),
+        }
+    }
+    store.add_given(&given, now)?;
+    store.add_rows(&rows)?;
+    Ok(())
+}
+
 /// The runs of some systems on one day, made on all CPUs.
 fn together(
     some: &[usize],
     bases: &[Run],
     (day, days): (i64, i64),
-) -> Result<Vec<(String, Incoming)>, String> {
-    let make = |system: usize| -> Result<(String, Incoming), String> {
+    whole: bool,
+) -> Result<Vec<Made>, String> {
+    let make = |system: usize| -> Result<Made, String> {
         let base = bases.get(system % bases.len().max(1)).ok_or("no RUN was given")?;
         let seed = (system as u64) << 32 | day.unsigned_abs();
         let mut random = Random::new(seed);
         let since = days / 3 * i64::try_from(system % 97).unwrap_or(0) / 97;
-        let run = one(base, system, day, system % 20 == 7 && day < since, &mut random);
-        let bytes = runfile::write_run(&run, Vec::new()).map_err(|e| e.to_string())?;
-        let incoming = Incoming::read(bytes.as_slice()).map_err(|e| e.to_string())?;
-        Ok((format!("system {system:04}"), incoming))
+        let mut run = one(base, system, day, system % 20 == 7 && day < since, &mut random);
+        let name = format!("system {system:04}");
+        if whole {
+            let bytes = runfile::write_run(&run, Vec::new()).map_err(|e| e.to_string())?;
+            let incoming = Incoming::read(bytes.as_slice()).map_err(|e| e.to_string())?;
+            return Ok(Made::Whole(name, Box::new(incoming)));
+        }
+        tailbound_stats::judge(&mut run);
+        let id: String =
+            Sha256::digest(run.header.id.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+        Ok(Made::Rows(tailbound_store::rows(&run, &id, &name, &run.header.started)))
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let parts: Vec<Result<Vec<_>, String>> = std::thread::scope(|scope| {

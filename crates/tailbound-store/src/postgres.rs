@@ -4,13 +4,14 @@
 //! Context: COLD. The connection is not encrypted by us: a socket of the machine, loopback, or a tunnel; a server that
 //! demands TLS is refused by the library, in its words. What a person's query may read is what the role in the URI may.
 
+use std::collections::HashMap;
 use std::error::Error;
 
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::private::BytesMut;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, NoTls, Row, SimpleQueryMessage};
+use postgres::{Client, NoTls, Row, SimpleQueryMessage, Statement};
 
 use crate::database::{Database, Dialect, EachRow};
 use crate::error::StoreError;
@@ -20,13 +21,15 @@ use crate::value::Value;
 pub(crate) struct Postgres {
     client: Client,
     place: String,
+    /// Statements that change something, prepared once: there are few, and each run needs a dozen.
+    prepared: HashMap<String, Statement>,
 }
 
 impl Postgres {
     /// Connects; `place` is the URI as it may be shown.
     pub(crate) fn open(url: &str, place: String) -> Result<Self, StoreError> {
         match Client::connect(url, NoTls) {
-            Ok(client) => Ok(Self { client, place }),
+            Ok(client) => Ok(Self { client, place, prepared: HashMap::new() }),
             Err(e) => Err(database(&place, "no connection", &e)),
         }
     }
@@ -112,8 +115,17 @@ impl Database for Postgres {
 
     fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
         let place = &self.place;
+        let failed = |e| database(place, "it cannot be written", &e);
+        let statement = match self.prepared.get(sql) {
+            Some(known) => known.clone(),
+            None => {
+                let new = self.client.prepare(sql).map_err(failed)?;
+                self.prepared.insert(sql.to_owned(), new.clone());
+                new
+            }
+        };
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|v| v as _).collect();
-        self.client.execute(sql, &values).map_err(|e| database(place, "it cannot be written", &e))
+        self.client.execute(&statement, &values).map_err(failed)
     }
 
     fn rows(

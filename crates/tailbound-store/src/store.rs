@@ -85,6 +85,27 @@ pub struct Filter {
     pub most: Option<u64>,
 }
 
+impl Filter {
+    /// The words of SQL that choose these runs, the newest first, and their values.
+    pub(crate) fn chosen(&self) -> (&'static str, Vec<Value>) {
+        let word = |it: &Option<String>| Value::from(it.as_deref().unwrap_or_default());
+        let most = self.most.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        let rest = [word(&self.since), word(&self.until), Value::Int(most)];
+        // One statement for both would not use the index over systems.
+        match &self.system {
+            None => (
+                "WHERE run.started >= $1 AND ($2 = '' OR run.started < $2) ORDER BY run.started DESC, run.id LIMIT $3",
+                rest.into(),
+            ),
+            Some(name) => (
+                "WHERE run.system = (SELECT named.id FROM system AS named WHERE named.name = $1) AND run.started >= $2 \
+                 AND ($3 = '' OR run.started < $3) ORDER BY run.started DESC, run.id LIMIT $4",
+                [Value::from(name.as_str())].into_iter().chain(rest).collect(),
+            ),
+        }
+    }
+}
+
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Listed {
@@ -200,22 +221,28 @@ impl Store {
         })
     }
 
+    /// Adds what the tables say of runs whose files are kept elsewhere, all or none of them: such a run is listed and found, and
+    /// has no file to be got or to be made again from.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_rows(&mut self, runs: &[&Rows]) -> Result<Vec<Added>, StoreError> {
+        whole(self.db.as_mut(), |db| runs.iter().map(|rows| put(db, rows, None)).collect())
+    }
+
     /// Runs, the newest first.
     ///
     /// # Errors
     /// The database refuses.
     pub fn list(&mut self, filter: &Filter) -> Result<Vec<Listed>, StoreError> {
-        let sql = "SELECT run.id, run.name, system.name, run.started, kernel.release, workload.loads, run.outcome, run.activations, \
-            run.max_ns, run_file.bytes FROM run JOIN system ON system.id = run.system JOIN kernel ON kernel.id = run.kernel \
-            JOIN workload ON workload.id = run.workload LEFT JOIN run_file ON run_file.run = run.id \
-            WHERE ($1 = '' OR system.name = $1) AND run.started >= $2 AND ($3 = '' OR run.started < $3) \
-            ORDER BY run.started DESC, run.id LIMIT $4";
-        let word = |it: &Option<String>| Value::from(it.as_deref().unwrap_or_default());
-        let most = filter.most.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
-        let values =
-            [word(&filter.system), word(&filter.since), word(&filter.until), Value::Int(most)];
+        let (chosen, values) = filter.chosen();
+        let sql = format!(
+            "SELECT run.id, run.name, system.name, run.started, kernel.release, workload.loads, run.outcome, run.activations, \
+             run.max_ns, run_file.bytes FROM run JOIN system ON system.id = run.system JOIN kernel ON kernel.id = run.kernel \
+             JOIN workload ON workload.id = run.workload LEFT JOIN run_file ON run_file.run = run.id {chosen}"
+        );
         let mut listed = Vec::new();
-        self.db.rows(sql, &values, &mut |_, row| {
+        self.db.rows(&sql, &values, &mut |_, row| {
             let text =
                 |at: usize| row.get(at).and_then(|v| v.text()).unwrap_or_default().to_owned();
             let int = |at: usize| row.get(at).and_then(Value::int);
@@ -241,8 +268,10 @@ impl Store {
     /// # Errors
     /// None, or several.
     pub fn identify(&mut self, begin: &str) -> Result<String, StoreError> {
-        let sql = "SELECT id FROM run WHERE substr(id, 1, length($1)) = $1 OR name = $1 ORDER BY id LIMIT 3";
-        let found = all(self.db.as_mut(), sql, &[begin.into()])?;
+        // Identities are hexadecimal: all that begin with it are below the same with a `g` behind.
+        let sql = "SELECT id FROM run WHERE id >= $1 AND id < $2 UNION SELECT id FROM run WHERE name = $1 ORDER BY id LIMIT 3";
+        let end = format!("{begin}g");
+        let found = all(self.db.as_mut(), sql, &[begin.into(), end.into()])?;
         let mut ids = found.into_iter().filter_map(|row| row.first()?.text().map(str::to_owned));
         match (ids.next(), ids.next(), ids.next()) {
             (Some(id), None, _) if !begin.is_empty() => Ok(id),

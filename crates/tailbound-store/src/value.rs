@@ -4,6 +4,7 @@
 //! Context: COLD.
 
 use serde_json::json;
+use tailbound_core::csv;
 
 /// A value of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +52,16 @@ impl Value {
         }
     }
 
-    /// For a person and for CSV; nothing where there is none.
+    /// As a field of CSV; nothing where there is none.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        match self {
+            Self::Text(text) => csv::field(text),
+            other => other.shown(),
+        }
+    }
+
+    /// For a person; nothing where there is none.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {

@@ -173,9 +173,10 @@ impl Store {
         system: &str,
         since: &str,
     ) -> Result<BTreeMap<String, Vec<DayMax>>, StoreError> {
+        // By day first: by system first SQLite would walk through the index over systems, over all years.
         let sql = format!(
             "SELECT system, substr(started, 1, 10), MAX(max_ns), COUNT(*), CAST(SUM(CASE WHEN outcome = 'not-met' THEN 1 ELSE 0 END) AS BIGINT) \
-             FROM run WHERE {} started >= $2 GROUP BY system, substr(started, 1, 10) ORDER BY system, substr(started, 1, 10)",
+             FROM run WHERE {} started >= $2 GROUP BY substr(started, 1, 10), system ORDER BY substr(started, 1, 10)",
             if system.is_empty() { "$1 = '' AND" } else { "system = $1 AND" }
         );
         let mut by: BTreeMap<String, Vec<DayMax>> = BTreeMap::new();
@@ -253,8 +254,7 @@ impl Store {
             let bytes = row.get(6).and_then(Value::bytes).unwrap_or_default();
             let buckets = buckets::unpacked(bytes).ok_or_else(|| StoreError::Damaged {
                 id: text(row, 0),
-                reason: "a histogram cannot be read; `tailbound store rebuild` makes it again"
-                    .to_owned(),
+                reason: buckets::UNREADABLE.to_owned(),
             })?;
             found.push(Histogram {
                 run: text(row, 0),
@@ -290,11 +290,14 @@ impl Store {
         since: &str,
         most: u32,
     ) -> Result<Vec<(String, String, i64, i64)>, StoreError> {
-        let sql = "SELECT culprit.cause, culprit.who, CAST(SUM(culprit.wakeups) AS BIGINT), MAX(culprit.longest_ns) FROM culprit \
-            JOIN run ON run.id = culprit.run WHERE ($1 = '' OR run.system = $1) AND run.started >= $2 \
-            GROUP BY culprit.cause, culprit.who ORDER BY MAX(culprit.longest_ns) DESC, culprit.who LIMIT $3";
+        let sql = format!(
+            "SELECT culprit.cause, culprit.who, CAST(SUM(culprit.wakeups) AS BIGINT), MAX(culprit.longest_ns) FROM run \
+             JOIN culprit ON culprit.run = run.id WHERE {} AND run.started >= $2 \
+             GROUP BY culprit.cause, culprit.who ORDER BY MAX(culprit.longest_ns) DESC, culprit.who LIMIT $3",
+            if system.is_empty() { "$1 = ''" } else { "run.system = $1" }
+        );
         let values = [system.into(), since.into(), Value::Int(most.into())];
-        let rows = all(self.db(), sql, &values)?;
+        let rows = all(self.db(), &sql, &values)?;
         Ok(rows
             .iter()
             .map(|row| {

@@ -31,6 +31,10 @@ pub(crate) enum StoreVerb {
     Prune(Lazy<StorePruneArgs>),
     /// Make all tables again from the run files that the store keeps
     Rebuild(Lazy<StoreRebuildArgs>),
+    /// Write runs for other programs: CSV, Parquet, KCIDB
+    Export(Lazy<StoreExportArgs>),
+    /// Say what became worse and stayed so, for a person, a mail or a CI server
+    Regressions(Lazy<StoreRegressionsArgs>),
     /// Write the whole store as one file, while others use it
     Backup(Lazy<StoreBackupArgs>),
     /// Put a backup into an empty store, of either database
@@ -64,9 +68,9 @@ pub(crate) struct StoreAddArgs {
     pub(crate) store: StoreArg,
 }
 
-/// Arguments of `store ls`.
+/// Which runs.
 #[derive(Debug, Args)]
-pub(crate) struct StoreLsArgs {
+pub(crate) struct ChosenArgs {
     /// Only runs of this machine
     #[arg(long, value_name = "NAME")]
     pub(crate) system: Option<String>,
@@ -76,6 +80,25 @@ pub(crate) struct StoreLsArgs {
     /// Only runs that began before it
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
+}
+
+impl ChosenArgs {
+    /// The same, and at most `most` of them; 0: all.
+    pub(crate) fn filter(&self, most: u64) -> tailbound_store::Filter {
+        tailbound_store::Filter {
+            system: self.system.clone(),
+            since: self.since.clone(),
+            until: self.until.clone(),
+            most: Some(most).filter(|n| *n > 0),
+        }
+    }
+}
+
+/// Arguments of `store ls`.
+#[derive(Debug, Args)]
+pub(crate) struct StoreLsArgs {
+    #[command(flatten)]
+    pub(crate) chosen: ChosenArgs,
     /// At most so many, the newest; 0: all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     pub(crate) number: u64,
@@ -173,6 +196,94 @@ pub(crate) struct StoreRebuildArgs {
     /// No progress notes
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}
+
+/// What `store export` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Comma-separated values (RFC 4180)
+    Csv,
+    /// Apache Parquet, for pandas, Polars, R, DuckDB, Spark
+    Parquet,
+    /// JSON for the KernelCI database, schema 5.0
+    Kcidb,
+}
+
+/// What a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ExportTable {
+    /// A run, with its system, kernel and workload
+    Runs,
+    /// A bucket of a histogram of a run
+    Histograms,
+}
+
+/// Arguments of `store export`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "All columns, and what KCIDB gets of a run: docs/store.md. A file gets its name when it is whole."
+)]
+pub(crate) struct StoreExportArgs {
+    /// What is written
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: ExportFormat,
+    /// What a row is, of CSV and Parquet
+    #[arg(long, value_name = "TABLE", default_value = "runs")]
+    pub(crate) table: ExportTable,
+    /// Of KCIDB: the name that it gave your CI system (lower-case letters, digits, underscores)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) origin: Option<String>,
+    /// Where it is written; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) out: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) chosen: ChosenArgs,
+    /// At most so many runs, the newest; 0: all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 0)]
+    pub(crate) number: u64,
+    /// Say what was written as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}
+
+/// How `store regressions` answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum RegressionsFormat {
+    /// Words, for a terminal or a mail
+    Text,
+    /// JUnit XML, a case for each series
+    Junit,
+    /// KTAP, a case for each series
+    Ktap,
+}
+
+/// Arguments of `store regressions`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A series: the runs of one system with one workload. Those with too few runs are skipped.\n\n\
+    Exit status: 0 nothing became worse; 1 something did."
+)]
+pub(crate) struct StoreRegressionsArgs {
+    /// Only this machine
+    #[arg(long, value_name = "NAME")]
+    pub(crate) system: Option<String>,
+    /// Look at runs of so many days, up to today
+    #[arg(long, value_name = "DAYS", default_value_t = tailbound_fleet::regressions::DAYS,
+        value_parser = clap::value_parser!(i64).range(1..=36_500))]
+    pub(crate) days: i64,
+    /// How it is written
+    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
+    pub(crate) format: RegressionsFormat,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -124,8 +124,10 @@ pub fn serve(
     }
     let tls = config.tls.as_ref().map(|(cert, key)| tls::acceptor(cert, key)).transpose()?;
     let app = Arc::new(app::App::open(config.clone(), clock)?);
+    // The client of PostgreSQL says farewell in a runtime of its own, which cannot be within ours: connections outlive it.
+    let connections = Arc::clone(&app);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async move {
+    let served = runtime.block_on(async move {
         let listener = TcpListener::bind(config.listen)
             .await
             .map_err(|reason| ServeError::Listen { listen: config.listen, reason })?;
@@ -137,7 +139,10 @@ pub fn serve(
         };
         connections::serve(listener, tls, routes, stop).await;
         Ok(())
-    })
+    });
+    drop(runtime);
+    drop(connections);
+    served
 }
 
 /// Done when the process is asked to end: SIGINT or SIGTERM.

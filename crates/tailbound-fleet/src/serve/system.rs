@@ -22,8 +22,9 @@ use super::app::App;
 use super::overview::{culprit_table, minute, worst};
 use super::page::{self, Problem, ns, verdict};
 use super::pictures;
-use super::regressions::{self, Found};
+use super::regressions;
 use super::who::{Who, allowed};
+use crate::regressions::{Found, search};
 
 /// Days that are shown unless others are asked for.
 const DAYS: i64 = 365;
@@ -60,7 +61,7 @@ fn told(store: &mut Store, which: &str, since: &str) -> Result<Option<Told>, Sto
     Ok(Some(Told {
         runs: store.runs_of(&system.id, since, RUNS)?,
         histograms: store.histograms_of(&system.id, since)?,
-        found: regressions::search(store, since, Some(&system))?,
+        found: search(store, since, Some(&system))?,
         culprits: store.culprits_of(&system.id, since, CULPRITS)?,
         newest,
         system,

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The real server on loopback: what goes in is shown, and who may not does not.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests"
+)]
 
 mod farm;
 mod hostile;
 mod work;
+#[expect(dead_code, reason = "the store's tests need more of it")]
+#[path = "../../../tailbound-store/tests/it/server.rs"]
+mod postgresql;
 
 use std::io::Write as _;
 
@@ -49,6 +58,50 @@ fn an_upload_is_kept_shown_and_audited() {
     assert_eq!(farm.get("/api/v1/audit", None).status, 401);
     let metrics = farm.get("/metrics", None).text();
     assert!(metrics.contains("tailbound_uploads_total{result=\"new\"} 1"), "{metrics}");
+}
+
+/// The metrics that a text names, without the ends that Prometheus adds to none of ours.
+fn metrics_in(text: &str) -> std::collections::BTreeSet<&str> {
+    let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    text.split(word).filter(|w| w.starts_with("tailbound_")).collect()
+}
+
+#[test]
+fn every_metric_of_the_dashboard_is_there() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/grafana/tailbound.json");
+    let dashboard = std::fs::read_to_string(page).unwrap();
+    let parsed: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
+    let farm = Farm::start(|_| {});
+    filled(&farm);
+    let exposed = farm.get("/metrics", None).text();
+    let there = metrics_in(&exposed);
+    let mut asked = 0;
+    for panel in parsed["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let named = metrics_in(target["expr"].as_str().unwrap());
+            assert!(!named.is_empty(), "{panel}");
+            assert!(named.is_subset(&there), "{named:?} of {there:?}");
+            asked += named.len();
+        }
+    }
+    assert!(asked >= there.len(), "a metric is shown nowhere: {there:?}");
+    for label in ["window=\"today\"", "window=\"30d\"", "outcome=\"", "system=\"", "result=\""] {
+        assert!(exposed.contains(label), "{label}: {exposed}");
+    }
+}
+
+#[test]
+fn a_server_on_postgresql_answers_and_ends() {
+    let Some(database) = postgresql::Server::start() else { return };
+    let place: tailbound_store::Place = database.url().parse().unwrap();
+    let farm = Farm::start(|config| config.store = place.clone());
+    let incoming = Incoming::read(run("Board", 0, "6.12.1", 5_000).as_slice()).unwrap();
+    let mut store = tailbound_store::Store::open(&place, "2026-11-25T12:00:00Z").unwrap();
+    store.add(&[incoming], Some("press"), "2026-11-25T12:00:00Z").unwrap();
+    let systems = farm.get("/api/v1/systems", None).json();
+    assert_eq!(systems["systems"][0]["name"], "press", "{systems}");
+    // Its connections are open still: dropping the farm fails if the server ends in a panic.
+    assert_eq!(farm.get("/systems/press", None).status, 200);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //!
 //! Context: COLD. Units: ns. An unknown value is an empty cell. Source: RFC 4180, with line feeds.
 
+use tailbound_core::csv::field as cell;
 use tailbound_core::{Distribution, Run};
 
 use super::Rows;
@@ -94,12 +95,4 @@ fn threads(run: &Run) -> String {
         )
     });
     table("thread,name,cpu,context,n,missed,min_ns,mean_ns,max_ns,due_mean_ns,ended", rows)
-}
-
-/// A text as a cell. What a spreadsheet would take for a formula is text.
-fn cell(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let formula = text.starts_with(['=', '+', '-', '@']);
-    let text = if formula { format!("'{text}") } else { text };
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }

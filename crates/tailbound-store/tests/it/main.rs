@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "the server's programs are started by the test")]
 
 mod backup;
+mod export;
 mod page;
 mod server;
 mod work;

@@ -63,6 +63,7 @@ fn a_missing_store_is_named_and_not_made() {
         &["prune", "--older-than", "1d"],
         &["rebuild"],
         &["backup", "b"],
+        &["export", "--format", "csv"],
     ] {
         let out = store(folder.path(), words);
         assert_eq!(status(&out), 2, "{words:?}");
@@ -220,4 +221,76 @@ fn get_note_and_rebuild_answer_in_json() {
     let noted = json(folder.path(), &["note", id, "warm", "--author", "me", "--json"]);
     assert_eq!((noted["author"].as_str(), noted["message"].as_str()), (Some("me"), Some("warm")));
     assert_eq!(json(folder.path(), &["rebuild", "--json"])["runs"], 1);
+}
+
+#[test]
+fn an_export_is_whole_or_not_there_and_words_that_do_not_fit_are_refused() {
+    let folder = with_old_runs();
+    answer(folder.path(), &["add", "old", "--system", "press 7"]);
+    let lines = answer(folder.path(), &["export", "--format", "csv"]);
+    assert_eq!(lines.split_terminator("\r\n").count(), 6, "{lines}");
+    let few = ["export", "--format", "csv", "--until", "2020-01-05", "-n", "2"];
+    assert_eq!(answer(folder.path(), &few).split_terminator("\r\n").count(), 3);
+    let to_file = ["export", "--format", "parquet", "-o", "runs.parquet", "--json"];
+    let said = json(folder.path(), &to_file);
+    assert_eq!((&said["schema"], &said["rows"]), (&"tailbound-store-export/1".into(), &5.into()));
+    let bytes = std::fs::read(folder.path().join("runs.parquet")).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    assert_eq!(status(&store(folder.path(), &to_file)), 2, "an existing file stays");
+    let report = json(folder.path(), &["export", "--format", "kcidb", "--origin", "my_lab"]);
+    assert_eq!(report["tests"].as_array().map(Vec::len), Some(5));
+    for (words, says) in [
+        (&["--format", "kcidb"][..], "--origin"),
+        (&["--format", "kcidb", "--origin", "My Lab"], "My Lab"),
+        (&["--format", "kcidb", "--origin", "a", "--table", "histograms"], "--table"),
+        (&["--format", "csv", "--origin", "a"], "--origin"),
+        (&["--format", "csv", "--json"], "-o"),
+    ] {
+        let out = store(folder.path(), &[&["export"], words].concat());
+        assert_eq!(status(&out), 2, "{words:?}");
+        assert!(stderr(&out).contains(says), "{words:?}: {}", stderr(&out));
+    }
+}
+
+#[test]
+fn what_became_worse_is_told_and_is_the_exit_status() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("all")).unwrap();
+    // Of "worse" every later run has all its wake-ups 40 µs later.
+    for day in 1..=28i64 {
+        let path = folder.path().join(format!("all/{day:02}.tailbound.jsonl"));
+        let mut run = read(Path::new(RUN));
+        run.header.started = format!("2020-01-{day:02}T00:00:00Z");
+        run.header.id = format!("of-{day}");
+        for thread in &mut run.threads {
+            let usual_ns = 30_000 + day * 37 % 11 * 10 + if day > 14 { 40_000 } else { 0 };
+            for percent in 0..100 {
+                thread.wakeup.add_many(usual_ns + percent * 20, 400);
+            }
+        }
+        std::fs::write(path, write_run(&run, Vec::new()).unwrap()).unwrap();
+    }
+    answer(folder.path(), &["add", "all", "--system", "worse <1>"]);
+    answer(folder.path(), &["add", RUN, "--system", "young"]);
+    let ask = |words: &[&str], expected: i32| {
+        let out = store(folder.path(), &[&["regressions", "--days", "36500"], words].concat());
+        assert_eq!(status(&out), expected, "{words:?}: {}{}", stdout(&out), stderr(&out));
+        stdout(&out)
+    };
+    let text = ask(&[], 1);
+    assert!(text.starts_with("1 of 1 series became worse"), "{text}");
+    assert!(text.contains("worse since 2020-01-15T00:00:00Z"), "{text}");
+    let all: Value = serde_json::from_str(&ask(&["--json"], 1)).unwrap();
+    assert_eq!(all["schema"], "tailbound-store-regressions/1");
+    assert_eq!((&all["short"], &all["regressions"][0]["name"]), (&1.into(), &"worse <1>".into()));
+    let ktap = ask(&["--format", "ktap"], 1);
+    assert!(ktap.starts_with("KTAP version 1\n1..2\n"), "{ktap}");
+    assert_eq!(ktap.lines().filter(|l| l.starts_with("not ok ")).count(), 1, "{ktap}");
+    assert_eq!(ktap.lines().filter(|l| l.contains(" # SKIP ")).count(), 1, "{ktap}");
+    let junit = ask(&["--format", "junit"], 1);
+    let xml = roxmltree::Document::parse(&junit).unwrap();
+    let cases = |name: &str| xml.descendants().filter(|n| n.has_tag_name(name)).count();
+    assert_eq!((cases("testcase"), cases("failure"), cases("skipped")), (2, 1, 1), "{junit}");
+    ask(&["--system", "young"], 0);
+    ask(&["--system", "nobody"], 2);
 }

@@ -4,6 +4,8 @@
 //! Context: COLD.
 
 mod backup;
+mod export;
+mod regressions;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,9 +13,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, json};
 use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
-use tailbound_core::utc;
+use tailbound_core::{csv, utc};
 use tailbound_report::table::Table;
-use tailbound_store::{Added, Filter, Incoming, Listed, Place, Store, StoreError, Value};
+use tailbound_store::{Added, Incoming, Listed, Place, Store, StoreError, Value};
 
 use crate::cli_store::{
     StoreAddArgs, StoreArg, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs,
@@ -52,6 +54,8 @@ pub(crate) fn store(what: &StoreVerb) -> Result<ExitCode, Failure> {
         StoreVerb::Note(args) => note(args),
         StoreVerb::Prune(args) => prune(args),
         StoreVerb::Rebuild(args) => rebuild(args),
+        StoreVerb::Export(args) => export::export(args),
+        StoreVerb::Regressions(args) => regressions::regressions(args),
         StoreVerb::Backup(args) => backup::backup(args),
         StoreVerb::Restore(args) => backup::restore(args),
     }
@@ -171,14 +175,8 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
 }
 
 fn ls(args: &StoreLsArgs) -> Result<ExitCode, Failure> {
-    let filter = Filter {
-        system: args.system.clone(),
-        since: args.since.clone(),
-        until: args.until.clone(),
-        most: Some(args.number).filter(|n| *n > 0),
-    };
     let mut store = opened(&args.store)?;
-    let list = store.list(&filter)?;
+    let list = store.list(&args.chosen.filter(args.number))?;
     if args.json {
         say::answer_json(&json!({"schema": "tailbound-store-ls/1", "runs": list}))?;
         return Ok(ExitCode::SUCCESS);
@@ -272,11 +270,9 @@ fn query(args: &StoreQueryArgs) -> Result<ExitCode, Failure> {
         };
         say::answer_json(&rows.iter().map(of).collect::<Vec<_>>().into())?;
     } else if args.csv {
-        let line = |cells: &mut dyn Iterator<Item = String>| {
-            cells.map(|c| in_csv(&c)).collect::<Vec<_>>().join(",") + "\r\n"
-        };
-        let mut text = line(&mut names.iter().cloned());
-        rows.iter().for_each(|row| text.push_str(&line(&mut row.iter().map(Value::shown))));
+        let mut text = names.iter().map(|n| csv::field(n)).collect::<Vec<_>>().join(",") + "\r\n";
+        let line = |row: &Vec<Value>| row.iter().map(Value::csv).collect::<Vec<_>>().join(",");
+        rows.iter().for_each(|row| text.push_str(&(line(row) + "\r\n")));
         say::answer_bytes(text.as_bytes())?;
     } else {
         let heads: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -289,15 +285,6 @@ fn query(args: &StoreQueryArgs) -> Result<ExitCode, Failure> {
         say::answer_in(&table.text(style.width).join("\n"), style)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A field of CSV, in quotes where it needs them.
-fn in_csv(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }
 
 fn note(args: &StoreNoteArgs) -> Result<ExitCode, Failure> {
@@ -370,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_and_fields_are_read_and_written() {
+    fn ages_are_days_and_years() {
         let age = |text: &str| age_s(text).ok();
         assert_eq!(
             (age("90d"), age("2y"), age("0d")),
@@ -380,7 +367,5 @@ mod tests {
             (age("90"), age("-1d"), age("d"), age("99999999999999999y")),
             (None, None, None, None)
         );
-        assert_eq!(in_csv("a"), "a");
-        assert_eq!(in_csv("a,\"b\""), "\"a,\"\"b\"\"\"");
     }
 }

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How fast a large store answers, over real HTTP: `scale pages STORE N` or `scale uploads STORE SECONDS CONNECTIONS RUN`.
+//!
+//! Context: COLD. The server runs in this process, the clients beside it, on the same CPUs. `pages` asks each kind of page N times, of a
+//! system the pages of N different ones; `uploads` sends runs that differ from RUN in their identity alone, packed, each connection the
+//! next one when the last is answered. The store is one of `simulate`; the server's clock stands at its last day. `docs/scale.md`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example")]
+
+use std::fs::File;
+use std::io::{BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tailbound_core::number::{Real as _, Whole as _};
+use tailbound_core::{Run, runfile, utc};
+use tailbound_fleet::serve::{Clock, Config, serve, tokens};
+use tailbound_store::{Place, Role, Store, Token};
+
+/// 2026-11-25T12:00:00Z, half a day after the last run of `simulate`.
+const NOW_S: i64 = 1_795_608_000;
+
+type Answer<T> = Result<T, String>;
+
+fn words<T, E: std::fmt::Display>(it: Result<T, E>) -> Answer<T> {
+    it.map_err(|e| e.to_string())
+}
+
+/// Sends a request; status and body of the answer, and how long it took.
+fn ask(at: SocketAddr, head: &str, body: &[u8]) -> Answer<(u16, Vec<u8>, Duration)> {
+    let begun = Instant::now();
+    let mut stream = words(TcpStream::connect(at))?;
+    let head = format!(
+        "{head}Host: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    words(stream.write_all(&[head.as_bytes(), body].concat()))?;
+    let mut all = Vec::new();
+    words(stream.read_to_end(&mut all))?;
+    let took = begun.elapsed();
+    let status = all.get(9..12).and_then(|s| std::str::from_utf8(s).ok()?.parse().ok());
+    let end = all.windows(4).position(|w| w == b"\r\n\r\n").map_or(all.len(), |at| at + 4);
+    Ok((status.ok_or("no answer of HTTP")?, all.split_off(end), took))
+}
+
+fn told(what: &str, mut took: Vec<Duration>) {
+    took.sort_unstable();
+    let last = took.len().saturating_sub(1);
+    let at = |p: f64| {
+        let at = usize::try_from((last.real() * p).ceil().whole_u64()).unwrap_or(last);
+        took.get(at).map_or(0.0, |d| d.as_secs_f64() * 1e3)
+    };
+    println!(
+        "{what}: {} times, ms: median {:.1}, 99 % {:.1}, longest {:.1}",
+        took.len(),
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    );
+}
+
+fn pages(at: SocketAddr, place: &Place, n: usize) -> Answer<()> {
+    let mut store = words(Store::open(place, &utc::rfc3339(NOW_S)))?;
+    println!("{} runs", words(store.count())?);
+    let mut systems = Vec::new();
+    words(store.query("SELECT id FROM system ORDER BY id", 60, &mut |_, row| {
+        systems.extend(row.first().and_then(|v| v.text()).map(str::to_owned));
+        Ok(())
+    }))?;
+    let step = (systems.len() / n.max(1)).max(1);
+    let some: Vec<&String> = systems.iter().step_by(step).take(n).collect();
+    let each = |what: &str, paths: Vec<String>| -> Answer<()> {
+        let mut took = Vec::new();
+        for path in paths {
+            let (status, _, time) = ask(at, &format!("GET {path} HTTP/1.1\r\n"), &[])?;
+            if status != 200 {
+                return Err(format!("{path}: {status}"));
+            }
+            took.push(time);
+        }
+        told(what, took);
+        Ok(())
+    };
+    each("page of a system, 365 days", some.iter().map(|id| format!("/systems/{id}")).collect())?;
+    each(
+        "page of a system, 30 days",
+        some.iter().map(|id| format!("/systems/{id}?days=30")).collect(),
+    )?;
+    each(
+        "newest 100 runs of a system, JSON",
+        some.iter().map(|id| format!("/api/v1/systems/{id}/runs?limit=100")).collect(),
+    )?;
+    each("overview", vec!["/".to_owned(); n])?;
+    each("metrics", vec!["/metrics".to_owned(); n])?;
+    each("change search over all systems", vec!["/regressions".to_owned(); 3])
+}
+
+/// Runs that differ from `base` in their identity alone, as they are sent.
+fn different(base: &Run, n: usize) -> Answer<Vec<Vec<u8>>> {
+    let one = |at: usize| {
+        let mut run = base.clone();
+        run.header.id = format!("{}-{}-{at}", base.header.id, std::process::id());
+        run.header.started = utc::rfc3339(NOW_S);
+        let plain = words(runfile::write_run(&run, Vec::new()))?;
+        words(zstd::encode_all(plain.as_slice(), 1))
+    };
+    (0..n).map(one).collect()
+}
+
+fn uploads(
+    at: SocketAddr,
+    place: &Place,
+    [seconds, connections, base]: [&String; 3],
+) -> Answer<()> {
+    /// As many as the fastest server could take.
+    const A_SECOND: usize = 600;
+    let (seconds, connections): (usize, usize) =
+        (words(seconds.parse())?, words(connections.parse())?);
+    let base = words(runfile::read_run(BufReader::new(words(File::open(base))?)))?;
+    let all = different(&base, seconds * A_SECOND)?;
+    let (id, token) = words(tokens::made())?;
+    let kept = Token {
+        id,
+        name: "scale".to_owned(),
+        role: Role::Operator,
+        system: None,
+        created: utc::rfc3339(NOW_S),
+        revoked: None,
+    };
+    let mut store = words(Store::open(place, &utc::rfc3339(NOW_S)))?;
+    words(store.keep_token(&kept, &tokens::hashed(&token)))?;
+    let (next, begun) = (AtomicUsize::new(0), Instant::now());
+    let end = Duration::from_secs(seconds as u64);
+    let client = || -> Answer<(Vec<Duration>, usize)> {
+        let (mut took, mut busy) = (Vec::new(), 0);
+        while begun.elapsed() < end {
+            let nth = next.fetch_add(1, Ordering::Relaxed);
+            let Some(body) = all.get(nth) else { break };
+            let system = format!("system%20{:04}", nth % 1000);
+            let head = format!(
+                "POST /api/v1/runs?system={system} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n"
+            );
+            match ask(at, &head, body)? {
+                (201, _, time) => took.push(time),
+                (503, ..) => busy += 1,
+                (other, text, _) => {
+                    return Err(format!("{other}: {}", String::from_utf8_lossy(&text)));
+                }
+            }
+        }
+        Ok((took, busy))
+    };
+    let parts: Vec<Answer<_>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..connections).map(|_| scope.spawn(client)).collect();
+        threads
+            .into_iter()
+            .map(|t| t.join().unwrap_or_else(|_| Err("a panic".to_owned())))
+            .collect()
+    });
+    let elapsed = begun.elapsed().as_secs_f64();
+    let (mut took, mut busy) = (Vec::new(), 0);
+    for part in parts {
+        let (some, again) = part?;
+        took.extend(some);
+        busy += again;
+    }
+    println!(
+        "{:.0} uploads a second for {elapsed:.0} s, {busy} asked to come again",
+        took.len().real() / elapsed
+    );
+    told("upload", took);
+    Ok(())
+}
+
+fn measured(args: &[String]) -> Answer<()> {
+    let (place, pages_of) = match args {
+        [what, place, ..] if what == "pages" || what == "uploads" => {
+            (words(place.parse::<Place>())?, what == "pages")
+        }
+        _ => {
+            return Err(
+                "scale pages STORE N | scale uploads STORE SECONDS CONNECTIONS RUN".to_owned()
+            );
+        }
+    };
+    let mut config = Config::new(place.clone(), SocketAddr::from(([127, 0, 0, 1], 0)));
+    config.open = true;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let (ready, address) = std::sync::mpsc::channel();
+    let server = std::thread::spawn(move || {
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        let told = |at| {
+            let _ = ready.send(at);
+        };
+        words(serve(config, Clock(Arc::new(|| NOW_S)), told, stopped))
+    });
+    let Ok(at) = address.recv() else {
+        return server.join().unwrap_or_else(|_| Err("a panic".to_owned()));
+    };
+    let done = match args {
+        [_, _, n] if pages_of => pages(at, &place, words(n.parse())?),
+        [_, _, seconds, connections, run] if !pages_of => {
+            uploads(at, &place, [seconds, connections, run])
+        }
+        _ => Err("the wrong number of words".to_owned()),
+    };
+    drop(stop);
+    server.join().unwrap_or_else(|_| Err("a panic".to_owned()))?;
+    done
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match measured(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("scale: {e}");
+            ExitCode::from(2)
+        }
+    }
+}

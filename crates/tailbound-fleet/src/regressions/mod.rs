@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What became worse: the change search of `history` over the figures that the store keeps of each run.
+//!
+//! Context: COLD. Units: ns. A series is the same system and the same workload. With many series some changes are found by chance:
+//! whoever shows them says how many to expect.
+
+mod text;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tailbound_core::number::Real as _;
+use tailbound_stats::change::{self, Features, Settings};
+use tailbound_store::{RunRow, Store, StoreError, SystemRow};
+
+/// How far back, unless something else is asked for.
+pub const DAYS: i64 = 180;
+/// Newest runs of a system that are looked at.
+const RUNS: u32 = 400;
+
+/// A series whose newest change made it worse.
+#[derive(Clone, Debug, Serialize)]
+pub struct Regression {
+    /// Which system.
+    pub system: String,
+    /// Its name.
+    pub name: String,
+    /// Loads of the series.
+    pub loads: String,
+    /// The first run after the change.
+    pub since_run: String,
+    /// When it began.
+    pub since: String,
+    /// The last run before the change.
+    pub before_run: String,
+    /// What moved beyond the margin.
+    pub moved: Vec<Moved>,
+    /// The kernel before and after, where it is not the same.
+    pub kernel: Option<[String; 2]>,
+}
+
+/// A figure before and after.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moved {
+    /// Which: a quantile, or the latest.
+    pub figure: &'static str,
+    /// Before the change, the mean of its runs.
+    pub before_ns: f64,
+    /// After it.
+    pub after_ns: f64,
+    /// After by before.
+    pub ratio: f64,
+}
+
+/// What was looked at and what was found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Found {
+    /// Series that were long enough.
+    pub series: usize,
+    /// Series with fewer runs than a change can be told from.
+    pub short: usize,
+    /// Chance level of each search.
+    pub level: f64,
+    /// The newest first.
+    pub regressions: Vec<Regression>,
+    /// Each series with what was found of it.
+    #[serde(skip)]
+    pub told: Vec<Told>,
+}
+
+/// What was found of a series.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Its system.
+    pub system: String,
+    /// Its probe and loads.
+    pub workload: String,
+    /// What came of it.
+    pub state: State,
+}
+
+/// What came of the search in a series.
+#[derive(Clone, Debug)]
+pub enum State {
+    /// It did not become worse, or is better again.
+    Well,
+    /// Nothing can be told: why.
+    Unknown(String),
+    /// It became worse and stayed so.
+    Worse(Regression),
+}
+
+/// The figures that a row has, in the order of `change::FIGURES`; those it has not are absent from the search.
+fn features(run: &RunRow) -> Features {
+    let [p50, p99, p999, p9999, ..] = run.quantiles_ns;
+    let real = |it: Option<i64>| it.map(|ns| ns.real());
+    Features { ns: [real(p50), None, real(p99), real(p999), real(p9999), None] }
+}
+
+/// Looks for changes in all series of a system.
+fn of_system(system: &SystemRow, runs: Vec<RunRow>, settings: Settings, found: &mut Found) {
+    let mut series: BTreeMap<String, Vec<RunRow>> = BTreeMap::new();
+    // The newest come first.
+    for run in runs.into_iter().rev() {
+        series.entry(run.workload.clone()).or_default().push(run);
+    }
+    for runs in series.values() {
+        let state = of_series(system, runs, settings);
+        match &state {
+            State::Unknown(_) => found.short += 1,
+            State::Well => found.series += 1,
+            State::Worse(regression) => {
+                found.series += 1;
+                found.regressions.push(regression.clone());
+            }
+        }
+        let workload = match runs.first() {
+            Some(run) if run.loads.is_empty() => format!("{} without load", run.probe),
+            Some(run) => format!("{} beside {}", run.probe, run.loads),
+            None => String::new(),
+        };
+        found.told.push(Told { system: system.name.clone(), workload, state });
+    }
+}
+
+/// Looks for changes in one series, the oldest run first.
+fn of_series(system: &SystemRow, runs: &[RunRow], settings: Settings) -> State {
+    let features: Vec<Features> = runs.iter().map(features).collect();
+    let history = change::history(&features, settings);
+    if let Some(why) = history.why_not {
+        return State::Unknown(why);
+    }
+    let Some(change) = history.changes.last().filter(|c| c.worse) else { return State::Well };
+    let after = runs.get(change.at);
+    let before = change.at.checked_sub(1).and_then(|at| runs.get(at));
+    let (Some(after), Some(before)) = (after, before) else { return State::Well };
+    let moved = change.moved.iter().filter(|m| m.beyond_margin).map(|m| Moved {
+        figure: m.figure,
+        before_ns: m.before_ns,
+        after_ns: m.after_ns,
+        ratio: m.ratio,
+    });
+    let kernel = |run: &RunRow| run.kernel.clone().unwrap_or_else(|| "unknown".to_owned());
+    State::Worse(Regression {
+        system: system.id.clone(),
+        name: system.name.clone(),
+        loads: after.loads.clone(),
+        since_run: after.id.clone(),
+        since: after.started.clone(),
+        before_run: before.id.clone(),
+        moved: moved.collect(),
+        kernel: (before.kernel_id != after.kernel_id).then(|| [kernel(before), kernel(after)]),
+    })
+}
+
+/// Looks at all systems, or at one.
+///
+/// # Errors
+/// The database refuses.
+pub fn search(
+    store: &mut Store,
+    since: &str,
+    only: Option<&SystemRow>,
+) -> Result<Found, StoreError> {
+    let settings = Settings::default();
+    let systems = match only {
+        Some(one) => vec![one.clone()],
+        None => store.systems(since)?,
+    };
+    let mut found = Found { level: settings.level, ..Found::default() };
+    for system in &systems {
+        let runs = store.runs_of(&system.id, since, RUNS)?;
+        of_system(system, runs, settings, &mut found);
+    }
+    found.regressions.sort_by(|a, b| b.since.cmp(&a.since));
+    Ok(found)
+}
