@@ -17,8 +17,8 @@
 //! A thread that is woken while it runs does not wait; that is why it leaves `ready` with its CPU. So a wake-up in the very
 //! moment in which its thread gives up its CPU is not counted.
 
-use tailbound_sys::bpf::Map;
 use tailbound_sys::bpf::assembler::{Assembler, Helper, If, JumpError, Label, Op, Reg, Width};
+use tailbound_sys::bpf::{Map, classes};
 
 use crate::layout::{CLASSES, Kernel, entry, key, late, lost, settings};
 
@@ -184,36 +184,11 @@ impl<'a> Program<'a> {
         self.cpu(Reg::R9, entry::CPU);
     }
 
-    /// LATE into the histogram of R9: the class is four times the highest bit, and the two below it.
+    /// LATE into the histogram of R9.
     fn classify(&mut self) {
         let a = &mut self.a;
         a.load(Width::Double, Reg::R0, Reg::Stack, LATE);
-        // Four at least, so that there are two bits below the highest.
-        let (few, enough) = (a.label(), a.label());
-        a.jump(If::AtMost, Reg::R0, 3, few);
-        a.go(enough);
-        a.here(few);
-        a.op(Op::Or, Reg::R0, 4);
-        a.here(enough);
-        a.op(Op::Mov, Reg::R2, 0);
-        for bits in [32, 16, 8, 4, 2, 1] {
-            let small = a.label();
-            a.op_reg(Op::Mov, Reg::R3, Reg::R0);
-            a.op(Op::ShiftRight, Reg::R3, bits);
-            a.jump(If::AtMost, Reg::R3, 3, small);
-            a.op_reg(Op::Mov, Reg::R0, Reg::R3);
-            a.op(Op::Add, Reg::R2, bits);
-            a.here(small);
-        }
-        // R0 is 4 to 7 now, R2 by how many bits it was shifted.
-        let within = a.label();
-        let last = i32::try_from(CLASSES.saturating_sub(1)).unwrap_or(0);
-        a.op(Op::ShiftLeft, Reg::R2, 2);
-        a.op(Op::And, Reg::R0, 3);
-        a.op_reg(Op::Add, Reg::R2, Reg::R0);
-        a.jump(If::AtMost, Reg::R2, last, within);
-        a.op(Op::Mov, Reg::R2, last);
-        a.here(within);
+        classes::classify(a, CLASSES);
         a.op(Op::ShiftLeft, Reg::R2, 3);
         a.op_reg(Op::Mov, Reg::R3, Reg::R9);
         a.op_reg(Op::Add, Reg::R3, Reg::R2);

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tailbound_sys::bpf::classes;
 
 use crate::cost::Cost;
 use crate::layout::{CLASSES, entry, key, late};
@@ -179,14 +180,6 @@ fn name(from: &[u8], at: i16) -> Option<String> {
     Some(String::from_utf8_lossy(comm.get(..end)?).into_owned())
 }
 
-/// The largest value of class `class`.
-pub(crate) fn upper_ns(class: usize) -> u64 {
-    let (shift, part) = (class / 4, class % 4);
-    let top = u32::try_from(shift).ok().and_then(|s| (part as u64 + 5).checked_shl(s));
-    // The first four classes hold single values and what is below them.
-    top.unwrap_or(u64::MAX).saturating_sub(1)
-}
-
 /// The counts of all classes of an entry.
 pub(crate) fn counts(value: &[u8]) -> impl Iterator<Item = (usize, u64)> + '_ {
     (0..CLASSES).filter_map(|class| {
@@ -199,7 +192,7 @@ pub(crate) fn counts(value: &[u8]) -> impl Iterator<Item = (usize, u64)> + '_ {
 pub(crate) fn thread(of: &[u8], value: &[u8]) -> Option<ThreadWindow> {
     let mut histogram = Classes::default();
     for (class, n) in counts(value) {
-        histogram.upper_ns.push(upper_ns(class));
+        histogram.upper_ns.push(classes::upper(class));
         histogram.count.push(n);
     }
     Some(ThreadWindow {
@@ -312,21 +305,6 @@ pub(crate) mod tests {
             assert!(thread(&of, value.get(..length).unwrap()).is_none(), "{length}");
         }
         assert!(thread(&[], &value).is_none() && told(&[0; late::BYTES - 1]).is_none());
-    }
-
-    #[test]
-    fn each_value_is_in_the_first_class_whose_upper_end_is_not_below_it() {
-        // As the program computes it.
-        let class = |v: u64| {
-            let v = if v < 4 { v | 4 } else { v };
-            let shift = 61 - v.leading_zeros();
-            (shift as usize * 4 + (v >> shift) as usize - 4).min(CLASSES - 1)
-        };
-        for v in (4..2000).chain([1 << 20, (1 << 20) - 1, 1 << 40, (1 << 43) - 1]) {
-            let c = class(v);
-            assert!(v <= upper_ns(c) && (c == 0 || v > upper_ns(c - 1)), "{v} {c}");
-        }
-        assert!(upper_ns(CLASSES - 1) >= 1 << 43);
     }
 
     #[test]

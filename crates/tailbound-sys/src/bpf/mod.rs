@@ -8,6 +8,7 @@
 //! Source: bpf(2), include/uapi/linux/bpf.h (union bpf_attr), Documentation/bpf/ringbuf.rst.
 
 pub mod assembler;
+pub mod classes;
 mod ring;
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
