@@ -21,7 +21,9 @@ use crate::cost::Cost;
 use crate::counter::{Counter, CounterError};
 use crate::exposition::{self, Told, Whose};
 use crate::lines::Lines;
-use crate::window::{Late, Policy, Series, ThreadWindow, Window};
+use crate::programs::Tells;
+use crate::recorder::{Record, Recorder, RecorderError};
+use crate::window::{Dump, Late, Policy, Series, ThreadWindow, Window};
 use crate::{http, notify};
 
 /// From one look for late wake-ups to the next.
@@ -47,6 +49,8 @@ pub struct Asked {
     pub listen: Option<SocketAddr>,
     /// For so long; without it until a signal.
     pub length_ns: Option<i64>,
+    /// A flight recorder; it needs a threshold.
+    pub record: Option<Record>,
 }
 
 /// Why there is no monitor.
@@ -55,6 +59,9 @@ pub enum MonitorError {
     /// Nothing can be counted.
     #[error("wake-ups cannot be counted in this kernel: {0}")]
     Counter(#[from] CounterError),
+    /// Nothing can be recorded.
+    #[error("the flight recorder: {0}")]
+    Recorder(#[from] RecorderError),
     /// The file of lines.
     #[error("{0}: {1}")]
     Out(PathBuf, std::io::Error),
@@ -100,6 +107,7 @@ struct Begin<'a> {
 enum Line<'a> {
     Begin(Begin<'a>),
     Late(&'a Late),
+    Dump(&'a Dump),
     Window(&'a Window),
     End(&'a Summary),
 }
@@ -125,6 +133,11 @@ pub struct Monitor {
     asked: Asked,
     shared: Arc<Mutex<Shared>>,
     lines: Option<Lines>,
+    recorder: Option<Recorder>,
+    /// What was recorded in this window: of each thread the latest.
+    recorded: BTreeMap<u32, Dump>,
+    not_recorded: u64,
+    notes: Vec<String>,
     began: Clocks,
     window: Clocks,
     cpus: String,
@@ -204,7 +217,14 @@ impl Monitor {
             .listen
             .map(|at| http::listen(at).map(|l| (at, l)).map_err(|e| MonitorError::Listen(at, e)));
         let listener = listener.transpose()?;
-        let counter = Counter::begin(&root, asked.threshold_ns)?;
+        let tells = if asked.record.is_some() { Tells::Waiter } else { Tells::Nobody };
+        let counter = Counter::begin(&root, asked.threshold_ns, tells)?;
+        let mut notes = Vec::new();
+        let recorder = asked
+            .record
+            .as_ref()
+            .map(|r| Recorder::begin(&root, r, &counter, version, &mut notes))
+            .transpose()?;
         let began = Clocks::now();
         let text = |path| root.read_trimmed(path).unwrap_or_else(|e| e.to_string());
         let first = Line::Begin(Begin {
@@ -237,6 +257,10 @@ impl Monitor {
             asked,
             shared,
             lines,
+            recorder,
+            recorded: BTreeMap::new(),
+            not_recorded: 0,
+            notes,
             began,
             window: began,
             cpus,
@@ -254,6 +278,7 @@ impl Monitor {
         print: &mut dyn FnMut(&str),
         note: &mut dyn FnMut(&str),
     ) -> Summary {
+        self.notes.iter().for_each(|text| note(text));
         notify::tell("READY=1");
         loop {
             let now = Clocks::now().monotonic_ns;
@@ -278,7 +303,7 @@ impl Monitor {
             if over {
                 notify::tell("STOPPING=1");
             }
-            self.tell_late(print);
+            self.tell_late(print, note);
             if over || now >= due {
                 self.close(print, note);
             }
@@ -287,6 +312,9 @@ impl Monitor {
             }
         }
         self.summary.own = Cost::so_far(&self.root);
+        if let Some(Err(e)) = self.recorder.take().map(Recorder::end) {
+            note(&format!("the next start removes the recorder's trace instance: {e}"));
+        }
         let end = Line::End(&self.summary).text();
         self.write(&end, print).unwrap_or_default();
         self.summary
@@ -302,34 +330,61 @@ impl Monitor {
         }
     }
 
-    fn tell_late(&mut self, print: &mut dyn FnMut(&str)) {
+    fn tell_late(&mut self, print: &mut dyn FnMut(&str), note: &mut dyn FnMut(&str)) {
         let (mut lines, mut n) = (Vec::new(), self.late);
+        let mut seen = Vec::new();
+        let is_recorded = self.recorder.is_some();
         let mut shared = locked(&self.shared);
         shared.counter.late(&mut |late| {
             n = n.saturating_add(1);
             if n <= LATE_MAX {
                 lines.push(Line::Late(&late).text());
             }
+            if is_recorded {
+                seen.push(late);
+            }
         });
         shared.late_told = shared.late_told.saturating_add(n.saturating_sub(self.late));
         drop(shared);
         self.late = n;
+        lines.extend(self.record(&seen, note));
         for line in lines {
             // A full disk is said with the window.
             self.write(&line, print).unwrap_or_default();
         }
     }
 
+    /// Has the recorder write the latest one, if it is wanted; the line that says so.
+    fn record(&mut self, late: &[Late], note: &mut dyn FnMut(&str)) -> Option<String> {
+        let now_ns = Clocks::now().monotonic_ns;
+        match self.recorder.as_mut()?.look(late, now_ns)? {
+            Ok(dump) => {
+                let line = Line::Dump(&dump).text();
+                // Of one window each is later than the one before.
+                self.recorded.insert(dump.tid, dump);
+                Some(line)
+            }
+            Err(e) => {
+                self.not_recorded = self.not_recorded.saturating_add(1);
+                note(&format!("a late wake-up could not be recorded: {e}"));
+                None
+            }
+        }
+    }
+
     /// Ends the window, and begins the next one.
     fn close(&mut self, print: &mut dyn FnMut(&str), note: &mut dyn FnMut(&str)) {
         let mut shared = locked(&self.shared);
-        let threads = match shared.counter.turn() {
+        let mut threads = match shared.counter.turn() {
             Ok(threads) => threads,
             Err(e) => {
                 drop(shared);
                 return note(&format!("the window goes on: {e}"));
             }
         };
+        for thread in &mut threads {
+            thread.recorded = self.recorded.remove(&thread.tid);
+        }
         let now = Clocks::now();
         let lost = shared.counter.lost();
         let since = |now: u64, before: u64| now.saturating_sub(before);
@@ -348,6 +403,7 @@ impl Monitor {
             lost: since(lost.0, self.lost.0),
             late: self.late.saturating_add(since(lost.1, self.lost.1)),
             late_untold: untold,
+            not_recorded: std::mem::take(&mut self.not_recorded),
             not_written: self.summary.not_written,
             own: Cost::so_far(&self.root),
             threads,
@@ -363,6 +419,8 @@ impl Monitor {
         self.summary.lost = lost.0;
         self.summary.late = self.summary.late.saturating_add(window.late);
         (self.window, self.cpus, self.lost, self.late) = (now, cpus, lost, 0);
+        self.recorded.clear();
+        self.recorder.iter_mut().for_each(Recorder::next_window);
         if let Err(e) = self.write(&Line::Window(&window).text(), print) {
             self.summary.not_written = self.summary.not_written.saturating_add(1);
             note(&format!("window {} could not be written: {e}", window.window));

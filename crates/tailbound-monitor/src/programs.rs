@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP (making them), HOT of the kernel (what they do). Units: ns of CLOCK_MONOTONIC.
 //! A thread that is not a real-time one costs three comparisons. Nothing is told but what is over the threshold, and
-//! nobody is woken.
+//! nobody is woken but, with a flight recorder, the thread that stops it.
 //!
 //! ```text
 //! sched_waking(p)             p real-time: ready[p] = now, unless it is ready already
@@ -32,9 +32,10 @@ const KEY: i16 = -40;
 const FIFO: i32 = 1;
 const RR: i32 = 2;
 const DEADLINE: i32 = 6;
-/// Source: BPF_ANY, BPF_NOEXIST, BPF_RB_NO_WAKEUP.
+/// Source: BPF_ANY, BPF_NOEXIST, BPF_RB_NO_WAKEUP; without it who waits is woken if the ring was read empty before.
 const ANY: i32 = 0;
 const IF_NEW: i32 = 1;
+const WAKE: i32 = 0;
 const NO_WAKEUP: i32 = 1;
 
 /// The maps of the programs.
@@ -59,11 +60,21 @@ struct Program<'a> {
     a: Assembler,
     kernel: Kernel,
     maps: &'a Maps,
+    tells: Tells,
+}
+
+/// Is somebody woken by a late wake-up?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tells {
+    /// It is read at the next look.
+    Nobody,
+    /// Who waits for it.
+    Waiter,
 }
 
 impl<'a> Program<'a> {
-    fn new(kernel: Kernel, maps: &'a Maps) -> Self {
-        Self { a: Assembler::default(), kernel, maps }
+    fn new(kernel: Kernel, maps: &'a Maps, tells: Tells) -> Self {
+        Self { a: Assembler::default(), kernel, maps, tells }
     }
 
     fn end(mut self, out: Label) -> Result<Vec<u64>, JumpError> {
@@ -234,14 +245,15 @@ impl<'a> Program<'a> {
             self.name(Reg::R9, comm, task);
         }
         self.a.op_reg(Op::Mov, Reg::R1, Reg::R9);
-        self.a.op(Op::Mov, Reg::R2, NO_WAKEUP);
+        let flags = if self.tells == Tells::Waiter { WAKE } else { NO_WAKEUP };
+        self.a.op(Op::Mov, Reg::R2, flags);
         self.a.call(Helper::RingSubmit);
     }
 }
 
 /// sched_waking
 pub(crate) fn waking(kernel: Kernel, maps: &Maps) -> Result<Vec<u64>, JumpError> {
-    let mut p = Program::new(kernel, maps);
+    let mut p = Program::new(kernel, maps, Tells::Nobody);
     let out = p.a.label();
     p.a.load(Width::Double, Reg::R6, Reg::R1, 0);
     p.realtime(Reg::R6, out);
@@ -263,8 +275,8 @@ pub(crate) fn waking(kernel: Kernel, maps: &Maps) -> Result<Vec<u64>, JumpError>
 const EEXIST: i32 = 17;
 
 /// sched_switch
-pub(crate) fn switch(kernel: Kernel, maps: &Maps) -> Result<Vec<u64>, JumpError> {
-    let mut p = Program::new(kernel, maps);
+pub(crate) fn switch(kernel: Kernel, maps: &Maps, tells: Tells) -> Result<Vec<u64>, JumpError> {
+    let mut p = Program::new(kernel, maps, tells);
     let (leaving, out) = (p.a.label(), p.a.label());
     p.a.op_reg(Op::Mov, Reg::R6, Reg::R1);
     p.a.load(Width::Double, Reg::R7, Reg::R6, 8);

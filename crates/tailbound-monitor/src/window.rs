@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tailbound_core::blame::{Cause, Sureness};
 use tailbound_sys::bpf::classes;
 
 use crate::cost::Cost;
@@ -83,8 +84,54 @@ pub struct Classes {
     pub count: Vec<u64>,
 }
 
+/// Who made a wake-up late.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Culprit {
+    /// What kind.
+    pub cause: Cause,
+    /// Which, as the kernel names it.
+    pub who: String,
+    /// Both, for people.
+    pub sentence: String,
+    /// How much of the wait it took.
+    pub share_ns: i64,
+    /// How sure that is.
+    pub sureness: Sureness,
+}
+
+/// [`Culprit`], or why nobody can be named.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Named {
+    /// The recorder shows it.
+    Known(Culprit),
+    /// `unknown: reason`
+    Unknown(String),
+}
+
+/// What the flight recorder wrote of one late wake-up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Dump {
+    /// The file, for `tailbound blame` and trace-cmd.
+    pub file: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The first event that it holds.
+    pub from_ns: Option<u64>,
+    /// When the thread got its CPU.
+    pub at_ns: u64,
+    /// How long it waited for it.
+    pub wait_ns: u64,
+    /// Its name.
+    pub comm: String,
+    /// Its number.
+    pub tid: u32,
+    /// Who made it late.
+    pub culprit: Named,
+}
+
 /// One thread in one window.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThreadWindow {
     /// Its name, as it was at its longest wait.
     pub comm: String,
@@ -102,6 +149,9 @@ pub struct ThreadWindow {
     pub sum_ns: u64,
     /// The longest.
     pub worst: Worst,
+    /// The latest of its wake-ups that the flight recorder wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Dump>,
     /// All of them.
     pub histogram: Classes,
 }
@@ -126,7 +176,7 @@ pub struct Late {
 }
 
 /// One window.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Window {
     /// 1, 2, …
     pub window: u64,
@@ -153,6 +203,8 @@ pub struct Window {
     pub late: u64,
     /// Of those, the ones that were not told one by one.
     pub late_untold: u64,
+    /// Late wake-ups that the flight recorder could not write.
+    pub not_recorded: u64,
     /// Windows before this one that could not be written (a full disk).
     pub not_written: u64,
     /// What the monitor itself cost, since it began.
@@ -216,6 +268,7 @@ pub(crate) fn thread(of: &[u8], value: &[u8]) -> Option<ThreadWindow> {
                 ),
             },
         },
+        recorded: None,
         histogram,
     })
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
 use tailbound_host::Root;
-use tailbound_monitor::{Asked, Monitor, MonitorError};
+use tailbound_monitor::{Asked, Monitor, MonitorError, Record};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_monitor::MonitorArgs;
@@ -28,18 +28,29 @@ fn time(flag: &str, text: &str, least_ns: i64) -> Result<i64, Failure> {
 /// `tailbound monitor`
 pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
     let threshold = args.threshold.as_deref().map(|t| time("--threshold", t, 1)).transpose()?;
+    let record = match &args.record {
+        Some(folder) => Some(Record {
+            folder: folder.clone(),
+            keep: usize::try_from(args.keep).unwrap_or(usize::MAX),
+            exe: std::env::current_exe().map_err(Failure::cannot)?,
+        }),
+        None => None,
+    };
     let asked = Asked {
         every_ns: time("--every", &args.every, SHORTEST_NS)?,
         threshold_ns: threshold.map(i64::unsigned_abs),
         out: args.out.clone(),
         listen: args.listen,
         length_ns: args.duration.as_deref().map(|t| time("-D", t, 1)).transpose()?,
+        record,
     };
     // Before any thread is made, so that no signal ends the process on the way.
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let monitor =
         Monitor::begin(Root::real(), asked, env!("CARGO_PKG_VERSION")).map_err(|e| match e {
-            MonitorError::Counter(_) => Failure::cannot(format!("monitor: {e}")),
+            MonitorError::Counter(_) | MonitorError::Recorder(_) => {
+                Failure::cannot(format!("monitor: {e}"))
+            }
             MonitorError::Out(..) => Failure::usage(format!("--out: {e}")),
             MonitorError::Listen(..) => Failure::usage(format!("--listen: {e}")),
         })?;

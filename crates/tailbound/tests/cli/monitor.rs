@@ -96,3 +96,81 @@ fn a_real_time_thread_is_counted_in_each_window() {
         assert!(thread["worst"]["before"]["comm"].is_string());
     }
 }
+
+/// The files of the recorder.
+fn dumps(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut paths: Vec<_> = entries.map(|e| e.unwrap().path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "dat"));
+    paths.sort();
+    paths
+}
+
+/// Trace instances of a process.
+fn instances(pid: u32) -> Vec<String> {
+    let entries = std::fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten();
+    let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+    names.filter(|n| n.starts_with(&format!("tailbound-{pid}-"))).collect()
+}
+
+#[test]
+fn a_late_wake_up_has_a_file_that_blame_reads_and_a_kill_leaves_no_instance() {
+    if !is_root() {
+        return skip("root", "programs in the kernel and tracefs need it");
+    }
+    if !std::path::Path::new("/sys/kernel/tracing/instances").exists() {
+        return skip("tracefs", "it is not mounted at /sys/kernel/tracing");
+    }
+    let sleeper = Command::new("bash").args(["-c", SLEEPER]).stderr(Stdio::null()).spawn();
+    let Ok(_sleeper) = sleeper.map(Ends) else { return skip("bash", "it starts a thread") };
+    let folder = folder();
+    let (out, late) = (folder.path().join("m.jsonl"), folder.path().join("late"));
+    let mut monitor = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+    monitor.args(["monitor", "--every", "1s", "--threshold", "1ns", "-D", "1min", "--keep", "2"]);
+    monitor.arg("--record").arg(&late).arg("--out").arg(&out);
+    let mut monitor = Ends(monitor.stderr(Stdio::piped()).spawn().unwrap());
+    let began = Instant::now();
+    let lines = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&out).unwrap_or_default();
+        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    };
+    let dump = loop {
+        let all = lines();
+        if let Some(dump) = all.iter().find(|l| l["type"] == "dump") {
+            // In its window too.
+            let of_window = all.iter().filter(|l| l["type"] == "window");
+            let mut threads = of_window.flat_map(|w| w["threads"].as_array().unwrap());
+            if threads.any(|t| t["recorded"]["file"] == dump["file"]) {
+                break dump.clone();
+            }
+        }
+        if let Some(ended) = monitor.0.try_wait().unwrap() {
+            let mut why = String::new();
+            monitor.0.stderr.take().unwrap().read_to_string(&mut why).unwrap();
+            assert_eq!(ended.code(), Some(3), "{why}");
+            return skip("bpf", why);
+        }
+        assert!(began.elapsed() < PATIENCE, "{all:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert!(dump["culprit"]["cause"].is_string(), "{dump}");
+    let files = dumps(&late);
+    assert_eq!(files.first().unwrap().to_str(), dump["file"].as_str());
+    let blamed = Command::new(env!("CARGO_BIN_EXE_tailbound"))
+        .args(["blame", "--json", "--above", "1ns"])
+        .arg(files.first().unwrap())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&blamed.stdout);
+    assert!(blamed.status.success(), "{text}{}", String::from_utf8_lossy(&blamed.stderr));
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["trace"]["damaged"], 0, "{text}");
+    // Its instance goes although it cannot say so any more.
+    let pid = monitor.0.id();
+    assert_eq!(instances(pid).len(), 1);
+    assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
+    monitor.0.wait().unwrap();
+    while !instances(pid).is_empty() {
+        assert!(began.elapsed() < PATIENCE, "{:?}", instances(pid));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
