@@ -138,6 +138,9 @@ pub struct Monitor {
     recorded: BTreeMap<u32, Dump>,
     not_recorded: u64,
     notes: Vec<String>,
+    first: String,
+    /// Nobody reads what is printed any more.
+    is_unread: bool,
     began: Clocks,
     window: Clocks,
     cpus: String,
@@ -239,10 +242,9 @@ impl Monitor {
             monotonic_ns: began.monotonic_ns,
         })
         .text();
-        let lines = asked
-            .out
-            .as_ref()
-            .map(|path| Lines::open(path, first).map_err(|e| MonitorError::Out(path.clone(), e)));
+        let lines = asked.out.as_ref().map(|path| {
+            Lines::open(path, first.clone()).map_err(|e| MonitorError::Out(path.clone(), e))
+        });
         let lines = lines.transpose()?;
         let shared = Shared { counter, told: Told::default(), late_told: 0 };
         let shared = Arc::new(Mutex::new(shared));
@@ -261,6 +263,8 @@ impl Monitor {
             recorded: BTreeMap::new(),
             not_recorded: 0,
             notes,
+            first,
+            is_unread: false,
             began,
             window: began,
             cpus,
@@ -271,16 +275,19 @@ impl Monitor {
     }
 
     /// Until a signal that ends programs, or the end of its time; SIGHUP opens the file again. `print` gets the lines where there is
-    /// no file, `note` what a person should know.
+    /// no file and says whether anybody still reads them, which ends it too; `note` what a person should know.
     pub fn run(
         mut self,
         signals: &Signals,
-        print: &mut dyn FnMut(&str),
+        print: &mut dyn FnMut(&str) -> bool,
         note: &mut dyn FnMut(&str),
     ) -> Summary {
         self.notes.iter().for_each(|text| note(text));
+        if self.lines.is_none() {
+            self.is_unread = !print(&self.first);
+        }
         notify::tell("READY=1");
-        loop {
+        while !self.is_unread {
             let now = Clocks::now().monotonic_ns;
             let end = self.asked.length_ns.map(|l| self.began.monotonic_ns.saturating_add(l));
             let due = self.window.monotonic_ns.saturating_add(self.asked.every_ns);
@@ -320,17 +327,17 @@ impl Monitor {
         self.summary
     }
 
-    fn write(&mut self, line: &str, print: &mut dyn FnMut(&str)) -> std::io::Result<()> {
+    fn write(&mut self, line: &str, print: &mut dyn FnMut(&str) -> bool) -> std::io::Result<()> {
         match &mut self.lines {
             Some(lines) => lines.write(line),
             None => {
-                print(line);
+                self.is_unread |= !print(line);
                 Ok(())
             }
         }
     }
 
-    fn tell_late(&mut self, print: &mut dyn FnMut(&str), note: &mut dyn FnMut(&str)) {
+    fn tell_late(&mut self, print: &mut dyn FnMut(&str) -> bool, note: &mut dyn FnMut(&str)) {
         let (mut lines, mut n) = (Vec::new(), self.late);
         let mut seen = Vec::new();
         let is_recorded = self.recorder.is_some();
@@ -373,7 +380,8 @@ impl Monitor {
     }
 
     /// Ends the window, and begins the next one.
-    fn close(&mut self, print: &mut dyn FnMut(&str), note: &mut dyn FnMut(&str)) {
+    fn close(&mut self, print: &mut dyn FnMut(&str) -> bool, note: &mut dyn FnMut(&str)) {
+        let turned_ns = Clocks::now().monotonic_ns.max(0).cast_unsigned();
         let mut shared = locked(&self.shared);
         let mut threads = match shared.counter.turn() {
             Ok(threads) => threads,
@@ -382,9 +390,13 @@ impl Monitor {
                 return note(&format!("the window goes on: {e}"));
             }
         };
+        drop(shared);
+        // Those of the window that were late since the last look.
+        self.tell_late(print, note);
         for thread in &mut threads {
             thread.recorded = self.recorded.remove(&thread.tid);
         }
+        let mut shared = locked(&self.shared);
         let now = Clocks::now();
         let lost = shared.counter.lost();
         let since = |now: u64, before: u64| now.saturating_sub(before);
@@ -419,7 +431,8 @@ impl Monitor {
         self.summary.lost = lost.0;
         self.summary.late = self.summary.late.saturating_add(window.late);
         (self.window, self.cpus, self.lost, self.late) = (now, cpus, lost, 0);
-        self.recorded.clear();
+        // What came after the window's end is of the next one.
+        self.recorded.retain(|_, dump| dump.at_ns > turned_ns);
         self.recorder.iter_mut().for_each(Recorder::next_window);
         if let Err(e) = self.write(&Line::Window(&window).text(), print) {
             self.summary.not_written = self.summary.not_written.saturating_add(1);

@@ -54,11 +54,12 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
             MonitorError::Out(..) => Failure::usage(format!("--out: {e}")),
             MonitorError::Listen(..) => Failure::usage(format!("--listen: {e}")),
         })?;
-    let mut closed = None;
+    let mut written = Ok(());
     let mut print = |line: &str| {
-        if let Err(e) = say::answer_bytes(format!("{line}\n").as_bytes()) {
-            closed.get_or_insert(e);
-        }
+        let done = say::answer_part(format!("{line}\n").as_bytes());
+        let goes_on = done.is_ok();
+        written = std::mem::replace(&mut written, Ok(())).and(done);
+        goes_on
     };
     let mut note = |text: &str| say::note(&format!("tailbound: monitor: {text}"));
     let summary = monitor.run(&signals, &mut print, &mut note);
@@ -73,5 +74,5 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
             |b| format!("at most {} KiB", grouped(b / 1024))
         )
     ));
-    closed.map_or(Ok(ExitCode::SUCCESS), Err)
+    say::not_answered(written).map(|()| ExitCode::SUCCESS)
 }

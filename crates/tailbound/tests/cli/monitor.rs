@@ -174,3 +174,107 @@ fn a_late_wake_up_has_a_file_that_blame_reads_and_a_kill_leaves_no_instance() {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+/// Waits until `done` gives something; `None`: this machine cannot, which was said.
+fn until<T>(monitor: &mut Ends, mut done: impl FnMut() -> Option<T>) -> Option<T> {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = done() {
+            return Some(found);
+        }
+        if let Some(ended) = monitor.0.try_wait().unwrap() {
+            let mut why = String::new();
+            let stderr = monitor.0.stderr.take();
+            stderr.map(|mut s| s.read_to_string(&mut why)).transpose().unwrap();
+            assert_eq!(ended.code(), Some(3), "{why}");
+            skip("bpf", why);
+            return None;
+        }
+        assert!(began.elapsed() < PATIENCE, "it waits in vain");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_full_disk_is_counted_and_it_goes_on_when_there_is_room_again() {
+    if !is_root() {
+        return skip("root", "programs in the kernel need it");
+    }
+    let folder = folder();
+    let script = "mount -t tmpfs -o size=64k tmpfs \"$1\" || exit 3; exec \"$0\" monitor --every 1s -D 2min --out \"$1/m\"";
+    let mut monitor = Command::new("unshare");
+    monitor.args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_tailbound")]).arg(folder.path());
+    let said = tempfile::NamedTempFile::new().unwrap();
+    let Ok(monitor) = monitor.stderr(said.reopen().unwrap()).spawn() else {
+        return skip("unshare", "it mounts a small disk");
+    };
+    let mut monitor = Ends(monitor);
+    let failures = || {
+        let text = std::fs::read_to_string(said.path()).unwrap();
+        text.matches("could not be written").count()
+    };
+    // As the monitor sees it.
+    let inside = format!("/proc/{}/root{}", monitor.0.id(), folder.path().display());
+    let (file, filler) = (format!("{inside}/m"), format!("{inside}/filler"));
+    let windows = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let whole: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        whole.into_iter().filter(|l| l["type"] == "window").collect()
+    };
+    let Some(before) = until(&mut monitor, || Some(windows()).filter(|w| !w.is_empty())) else {
+        return;
+    };
+    assert_eq!(before.last().unwrap()["not_written"], 0);
+    let fill = || {
+        let mut filler = std::fs::File::options().create(true).append(true).open(&filler).unwrap();
+        while filler.write_all(&[b'x'; 64]).is_ok() {}
+    };
+    fill();
+    let had = std::fs::metadata(&file).unwrap().len();
+    until(&mut monitor, || {
+        // The last page of the file has room left.
+        fill();
+        (failures() >= 2).then_some(())
+    })
+    .unwrap();
+    // What there was of a window is taken back.
+    assert!(std::fs::metadata(&file).unwrap().len() <= had + 4096);
+    std::fs::remove_file(&filler).unwrap();
+    let counted = || windows().into_iter().find(|w| w["not_written"].as_u64() > Some(0));
+    let after = until(&mut monitor, counted).unwrap();
+    assert!(after["window"].as_u64() > before.last().unwrap()["window"].as_u64());
+}
+
+#[test]
+fn a_hangup_opens_the_file_again_and_a_reader_that_goes_ends_it() {
+    if !is_root() {
+        return skip("root", "programs in the kernel need it");
+    }
+    let folder = folder();
+    let (out, old) = (folder.path().join("m"), folder.path().join("m.1"));
+    let mut monitor = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+    monitor.args(["monitor", "--every", "1h", "--out"]).arg(&out);
+    let mut monitor = Ends(monitor.stderr(Stdio::piped()).spawn().unwrap());
+    let begun = |text: String| text.contains("\"begin\"").then_some(());
+    let read = || std::fs::read_to_string(&out).unwrap_or_default();
+    if until(&mut monitor, || begun(read())).is_none() {
+        return;
+    }
+    std::fs::rename(&out, &old).unwrap();
+    let pid = monitor.0.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    // No window ends within the hour: it is the signal that did it.
+    until(&mut monitor, || begun(read())).unwrap();
+    drop(monitor);
+
+    let mut monitor = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+    monitor.args(["monitor", "--every", "1s", "-D", "10min"]);
+    let mut monitor = Ends(monitor.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    drop(monitor.0.stdout.take());
+    let began = Instant::now();
+    while monitor.0.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < PATIENCE, "nobody reads it, and it goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(monitor.0.wait().unwrap().code(), Some(0));
+}
