@@ -19,7 +19,7 @@ use tailbound_sys::{limits, sched};
 use crate::clocks::Clocks;
 use crate::cost::Cost;
 use crate::counter::{Counter, CounterError};
-use crate::exposition::{self, Told, Whose};
+use crate::exposition::{self, Format, Told, Whose};
 use crate::lines::Lines;
 use crate::programs::Tells;
 use crate::recorder::{Record, Recorder, RecorderError};
@@ -191,7 +191,7 @@ fn add(series: &mut BTreeMap<Whose, Series>, threads: &[ThreadWindow]) {
 }
 
 /// The page of Prometheus: all windows that ended, and the one under way.
-fn page(root: &Root, shared: &Mutex<Shared>) -> String {
+fn page(root: &Root, shared: &Mutex<Shared>, format: Format) -> Vec<u8> {
     let shared = locked(shared);
     let mut told = shared.told.clone();
     let max: BTreeMap<Whose, u64> =
@@ -205,7 +205,7 @@ fn page(root: &Root, shared: &Mutex<Shared>) -> String {
     told.late = shared.late_told.saturating_add(untold);
     drop(shared);
     told.own = Cost::so_far(root);
-    exposition::text(&told)
+    exposition::page(&told, format)
 }
 
 impl Monitor {
@@ -250,7 +250,7 @@ impl Monitor {
         let shared = Arc::new(Mutex::new(shared));
         if let Some((at, listener)) = listener {
             let (root, shared) = (root.clone(), Arc::clone(&shared));
-            http::serve(listener, move || page(&root, &shared))
+            http::serve(listener, move |format| page(&root, &shared, format))
                 .map_err(|e| MonitorError::Listen(at, e))?;
         }
         let cpus = online(&root);
