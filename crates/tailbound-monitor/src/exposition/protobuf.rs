@@ -14,7 +14,7 @@ use crate::window::Series;
 /// 2^SCHEMA buckets for each power of two.
 const SCHEMA: i32 = 2;
 /// Values up to this are zero: none of ours is.
-const ZERO_S: f64 = 2.938_735_877_055_718_8e-39;
+const ZERO_S: f64 = 2.938_735_877_055_719e-39;
 
 /// A message under way.
 #[derive(Default)]

@@ -68,8 +68,8 @@ pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> (Na
     let culprit = Culprit {
         sentence: cause.sentence(who),
         who: who.to_owned(),
-        share_ns: record.share_ns(cause.clone(), who),
-        sureness: record.sureness(cause.clone(), who),
+        share_ns: record.share_ns(cause, who),
+        sureness: record.sureness(cause, who),
         cause,
     };
     (Named::Known(culprit), from_ns)

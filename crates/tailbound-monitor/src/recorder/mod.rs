@@ -292,7 +292,7 @@ impl Recorder {
     pub(crate) fn end(mut self) -> Result<(), TracefsError> {
         self.stop.end();
         self.instance.remove()?;
-        self.guard.take().map(Guard::dismiss);
+        self.guard.into_iter().for_each(Guard::dismiss);
         Ok(())
     }
 }
