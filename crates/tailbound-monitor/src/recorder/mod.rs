@@ -82,6 +82,8 @@ pub(crate) struct Recorder {
     layout: PageLayout,
     head: Head,
     cpus: Vec<u32>,
+    /// Those that may come while it runs; only then they have a ring.
+    later: Vec<u32>,
     dumps: Dumps,
     stop: Stop,
     /// The longest wait of the window that has a file.
@@ -173,7 +175,9 @@ impl Recorder {
         let described = described(root, &tracefs, version)?;
         let layout = PageLayout::parse(&described.page)?;
         let cpus = Cpus::read(root).map_or_else(|_| vec![0], |c| c.online.iter().collect());
-        let all = cpus.iter().max().map_or(1, |most| most.saturating_add(1));
+        let later = root.cpus("/sys/devices/system/cpu/possible").unwrap_or_default();
+        let later: Vec<u32> = later.iter().filter(|cpu| !cpus.contains(cpu)).collect();
+        let all = cpus.iter().chain(&later).max().map_or(1, |most| most.saturating_add(1));
         let page = u32::try_from(layout.size).unwrap_or(u32::MAX);
         let head = Head::new(&described, all, page)?;
         let instance = Instance::make(tracefs, Some("recorder"))?;
@@ -200,6 +204,7 @@ impl Recorder {
             layout,
             head,
             cpus,
+            later,
             dumps,
             stop,
             longest_ns: 0,
@@ -261,10 +266,13 @@ impl Recorder {
     fn pages_to(&mut self, file: &NewFile) -> Result<u64, NoDump> {
         let mut end = self.head.bytes().len() as u64;
         let mut page = vec![0; self.layout.size];
-        for cpu in self.cpus.clone() {
+        for cpu in self.cpus.iter().chain(&self.later).copied() {
             let begin = end;
             // A CPU that went offline keeps its ring.
-            let mut ring = self.instance.open_raw(cpu)?;
+            let mut ring = match self.instance.open_raw(cpu) {
+                Err(_) if self.later.contains(&cpu) => continue,
+                ring => ring?,
+            };
             loop {
                 let got = match ring.read(&mut page) {
                     Ok(0) => break,
