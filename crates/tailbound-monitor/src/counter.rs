@@ -9,12 +9,12 @@
 use tailbound_host::Root;
 use tailbound_sys::SysError;
 use tailbound_sys::bpf::assembler::JumpError;
-use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring};
+use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring, RingWaiter};
 use tailbound_sys::clock;
 
 use crate::description;
 use crate::layout::{entry, key, lost, settings};
-use crate::programs::{self, Maps};
+use crate::programs::{self, Maps, Tells};
 use crate::window::{self, Late, ThreadWindow, double, word};
 
 /// Threads of two windows: while one is read the next is filled.
@@ -65,7 +65,11 @@ impl Counter {
     ///
     /// # Errors
     /// [`CounterError`].
-    pub(crate) fn begin(root: &Root, threshold_ns: Option<u64>) -> Result<Self, CounterError> {
+    pub(crate) fn begin(
+        root: &Root,
+        threshold_ns: Option<u64>,
+        tells: Tells,
+    ) -> Result<Self, CounterError> {
         let kernel = description::read(root).map_err(CounterError::Types)?;
         let maps = Maps {
             ready: Map::make(MapKind::Hash, 4, 8, READY_MAX, "tb_ready")?,
@@ -79,13 +83,21 @@ impl Counter {
         let threshold_ns = threshold_ns.unwrap_or(u64::MAX);
         maps.settings.set(&FIRST, &told_to_programs(0, threshold_ns))?;
         let waking = programs::waking(kernel, &maps)?;
-        let switch = programs::switch(kernel, &maps)?;
+        let switch = programs::switch(kernel, &maps, tells)?;
         // The one that empties is there before the one that fills.
         let attached = vec![
             Program::load(&switch, kernel.switch, "tb_switch")?.attach("sched_switch")?,
             Program::load(&waking, kernel.waking, "tb_waking")?.attach("sched_waking")?,
         ];
         Ok(Self { maps, ring, _attached: attached, half: 0, threshold_ns })
+    }
+
+    /// What waits for a late wake-up.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub(crate) fn waiter(&self) -> Result<RingWaiter, SysError> {
+        RingWaiter::of(&self.maps.ring)
     }
 
     fn keys(&self, half: u32) -> impl Iterator<Item = Vec<u8>> {

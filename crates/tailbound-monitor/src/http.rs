@@ -9,6 +9,8 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use crate::exposition::Format;
+
 /// Longest request.
 const REQUEST_MAX: usize = 4096;
 /// All that one client may take, from the first byte to the last.
@@ -39,7 +41,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// No thread can be made.
 pub(crate) fn serve(
     listener: TcpListener,
-    page: impl Fn() -> String + Send + 'static,
+    page: impl Fn(Format) -> Vec<u8> + Send + 'static,
 ) -> io::Result<()> {
     let run = move || {
         loop {
@@ -56,7 +58,7 @@ pub(crate) fn serve(
     std::thread::Builder::new().name("metrics".into()).stack_size(STACK_BYTES).spawn(run).map(drop)
 }
 
-fn client_of(mut client: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
+fn client_of(mut client: TcpStream, page: &impl Fn(Format) -> Vec<u8>) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
     let left = || until.saturating_duration_since(Instant::now());
     let mut request = Vec::new();
@@ -85,25 +87,40 @@ fn is_whole(request: &[u8]) -> bool {
     request.windows(4).any(|w| w == b"\r\n\r\n") || request.windows(2).any(|w| w == b"\n\n")
 }
 
-fn answer(request: &[u8], page: &impl Fn() -> String) -> Vec<u8> {
+fn answer(request: &[u8], page: &impl Fn(Format) -> Vec<u8>) -> Vec<u8> {
     let line = request.split(|b| *b == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);
     let mut words = line.split_whitespace();
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = target.split('?').next().unwrap_or_default();
+    let mut format = Format::Text;
     let (status, body) = match (method, path) {
-        _ if !is_whole(request) => ("431 Request Header Fields Too Large", String::new()),
-        ("GET" | "HEAD", "/metrics") => ("200 OK", page()),
-        ("GET" | "HEAD", _) => ("404 Not Found", "What there is is /metrics.\n".to_owned()),
-        _ => ("405 Method Not Allowed\r\nAllow: GET, HEAD", String::new()),
+        _ if !is_whole(request) => ("431 Request Header Fields Too Large", Vec::new()),
+        ("GET" | "HEAD", "/metrics") => {
+            format = Format::accepted(&accept(request));
+            ("200 OK", page(format))
+        }
+        ("GET" | "HEAD", _) => ("404 Not Found", b"What there is is /metrics.\n".to_vec()),
+        _ => ("405 Method Not Allowed\r\nAllow: GET, HEAD", Vec::new()),
     };
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+        "HTTP/1.1 {status}\r\nContent-Type: {}\r\nVary: Accept\r\n\
          Content-Length: {}\r\nConnection: close\r\n\r\n",
+        format.content_type(),
         body.len()
     );
-    let body = if method == "HEAD" { String::new() } else { body };
-    [head, body].concat().into_bytes()
+    let body = if method == "HEAD" { Vec::new() } else { body };
+    [head.into_bytes(), body].concat()
+}
+
+/// The header `Accept`, of which there may be several lines.
+fn accept(request: &[u8]) -> String {
+    let text = String::from_utf8_lossy(request);
+    let of_line = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("accept").then(|| value.trim().to_owned())
+    };
+    text.lines().skip(1).filter_map(of_line).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -111,7 +128,7 @@ mod tests {
     use super::*;
 
     fn told(request: &[u8]) -> String {
-        String::from_utf8(answer(request, &|| "a 1\n".to_owned())).unwrap()
+        String::from_utf8(answer(request, &|_| b"a 1\n".to_vec())).unwrap()
     }
 
     #[test]
@@ -124,6 +141,8 @@ mod tests {
         assert!(page.contains("Content-Length: 4\r\n"));
         let head = told(b"HEAD /metrics HTTP/1.1\r\n\r\n");
         assert!(head.contains("Content-Length: 4\r\n") && head.ends_with("\r\n\r\n"));
+        let both = b"GET /metrics HTTP/1.1\r\naccept: application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited\r\nAccept: text/plain\r\n\r\n";
+        assert!(told(both).contains("Content-Type: application/vnd.google.protobuf;"));
         for (request, status) in [
             (b"GET / HTTP/1.1\r\n\r\n".as_slice(), "404"),
             (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
@@ -139,7 +158,7 @@ mod tests {
         assert!(listen("192.0.2.1:0".parse().unwrap()).is_err());
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
-        serve(listener, || "a 1\n".to_owned()).unwrap();
+        serve(listener, |_| b"a 1\n".to_vec()).unwrap();
         let mute = TcpStream::connect(address).unwrap();
         let mut other = TcpStream::connect(address).unwrap();
         other.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();

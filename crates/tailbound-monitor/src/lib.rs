@@ -5,7 +5,7 @@
 //! Context: COLD; what runs in the kernel at each event is in `programs`. Units: ns of CLOCK_MONOTONIC.
 //! One window is one line of a file, and the sum of all is what Prometheus reads. Nothing is kept of a window that was
 //! written, so that memory does not grow with time.
-//! Not here: why a single wake-up was late (`tailbound-probe::blame`), words on the command line (`tailbound`).
+//! Not here: how a cause is found (`tailbound-trace`), words on the command line (`tailbound`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -20,9 +20,11 @@ mod lines;
 mod monitor;
 mod notify;
 mod programs;
+mod recorder;
 mod window;
 
 pub use cost::Cost;
 pub use counter::CounterError;
 pub use monitor::{Asked, Monitor, MonitorError, Summary};
-pub use window::{Before, Late, Policy, ThreadWindow, Window};
+pub use recorder::{Record, RecorderError};
+pub use window::{Before, Culprit, Dump, Late, Named, Policy, ThreadWindow, Window};

@@ -6,10 +6,12 @@
 //! disk took is ended before the next, so that every later line can be read.
 //! Not here: what is in the lines (`window`, `monitor`).
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use tailbound_sys::new_file;
 
 /// See the module.
 #[derive(Debug)]
@@ -37,14 +39,7 @@ impl Lines {
     /// As of [`Lines::open`]; the next line tries again.
     pub(crate) fn reopen(&mut self) -> io::Result<()> {
         self.file = None;
-        // A pipe would wait for its reader.
-        match std::fs::metadata(&self.path) {
-            Ok(there) if !there.is_file() => {
-                return Err(io::Error::other("it is not a regular file"));
-            }
-            _ => {}
-        }
-        let file = OpenOptions::new().append(true).create(true).open(&self.path)?;
+        let file = new_file::append_log(&self.path)?;
         // Who was here before may have been cut off in a line.
         self.torn = file.metadata()?.len() > 0;
         self.file = Some(file);
@@ -55,7 +50,7 @@ impl Lines {
 
     fn is_rotated(&self) -> bool {
         let Some(Ok(open)) = self.file.as_ref().map(File::metadata) else { return true };
-        let there = std::fs::metadata(&self.path);
+        let there = std::fs::symlink_metadata(&self.path);
         there.map_or(true, |there| (there.dev(), there.ino()) != (open.dev(), open.ino()))
     }
 
@@ -113,6 +108,24 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_somebody_put_in_its_place_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("m"), folder.path().join("victim"));
+        std::fs::write(&victim, "precious\n").unwrap();
+        let mut lines = Lines::open(&path, "first".into()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        for target in [victim.as_path(), &folder.path().join("not there yet")] {
+            std::os::unix::fs::symlink(target, &path).unwrap();
+            let e = lines.write("a").unwrap_err().to_string();
+            assert!(e.contains("symbolic link"), "{e}");
+            std::fs::remove_file(&path).unwrap();
+        }
+        lines.write("b").unwrap();
+        assert_eq!((text(&victim).as_str(), text(&path).as_str()), ("precious\n", "first\nb\n"));
+        assert!(!folder.path().join("not there yet").exists());
+    }
+
+    #[test]
     fn a_line_that_was_cut_off_is_ended_before_the_next() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m");
@@ -140,7 +153,7 @@ mod tests {
     #[test]
     fn a_full_disk_takes_no_half_line() {
         // Its writes fail with ENOSPC.
-        let Ok(file) = OpenOptions::new().append(true).open("/dev/full") else { return };
+        let Ok(file) = std::fs::OpenOptions::new().append(true).open("/dev/full") else { return };
         let mut lines =
             Lines { path: "/dev/full".into(), file: Some(file), first: String::new(), torn: false };
         let e = lines.append("a").unwrap_err();

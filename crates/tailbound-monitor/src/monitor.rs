@@ -19,9 +19,11 @@ use tailbound_sys::{limits, sched};
 use crate::clocks::Clocks;
 use crate::cost::Cost;
 use crate::counter::{Counter, CounterError};
-use crate::exposition::{self, Told, Whose};
+use crate::exposition::{self, Format, Told, Whose};
 use crate::lines::Lines;
-use crate::window::{Late, Policy, Series, ThreadWindow, Window};
+use crate::programs::Tells;
+use crate::recorder::{Record, Recorder, RecorderError};
+use crate::window::{Dump, Late, Policy, Series, ThreadWindow, Window};
 use crate::{http, notify};
 
 /// From one look for late wake-ups to the next.
@@ -47,6 +49,8 @@ pub struct Asked {
     pub listen: Option<SocketAddr>,
     /// For so long; without it until a signal.
     pub length_ns: Option<i64>,
+    /// A flight recorder; it needs a threshold.
+    pub record: Option<Record>,
 }
 
 /// Why there is no monitor.
@@ -55,6 +59,9 @@ pub enum MonitorError {
     /// Nothing can be counted.
     #[error("wake-ups cannot be counted in this kernel: {0}")]
     Counter(#[from] CounterError),
+    /// Nothing can be recorded.
+    #[error("the flight recorder: {0}")]
+    Recorder(#[from] RecorderError),
     /// The file of lines.
     #[error("{0}: {1}")]
     Out(PathBuf, std::io::Error),
@@ -100,6 +107,7 @@ struct Begin<'a> {
 enum Line<'a> {
     Begin(Begin<'a>),
     Late(&'a Late),
+    Dump(&'a Dump),
     Window(&'a Window),
     End(&'a Summary),
 }
@@ -125,6 +133,14 @@ pub struct Monitor {
     asked: Asked,
     shared: Arc<Mutex<Shared>>,
     lines: Option<Lines>,
+    recorder: Option<Recorder>,
+    /// What was recorded in this window: of each thread the latest.
+    recorded: BTreeMap<u32, Dump>,
+    not_recorded: u64,
+    notes: Vec<String>,
+    first: String,
+    /// Nobody reads what is printed any more.
+    is_unread: bool,
     began: Clocks,
     window: Clocks,
     cpus: String,
@@ -175,7 +191,7 @@ fn add(series: &mut BTreeMap<Whose, Series>, threads: &[ThreadWindow]) {
 }
 
 /// The page of Prometheus: all windows that ended, and the one under way.
-fn page(root: &Root, shared: &Mutex<Shared>) -> String {
+fn page(root: &Root, shared: &Mutex<Shared>, format: Format) -> Vec<u8> {
     let shared = locked(shared);
     let mut told = shared.told.clone();
     let max: BTreeMap<Whose, u64> =
@@ -189,7 +205,7 @@ fn page(root: &Root, shared: &Mutex<Shared>) -> String {
     told.late = shared.late_told.saturating_add(untold);
     drop(shared);
     told.own = Cost::so_far(root);
-    exposition::text(&told)
+    exposition::page(&told, format)
 }
 
 impl Monitor {
@@ -204,7 +220,14 @@ impl Monitor {
             .listen
             .map(|at| http::listen(at).map(|l| (at, l)).map_err(|e| MonitorError::Listen(at, e)));
         let listener = listener.transpose()?;
-        let counter = Counter::begin(&root, asked.threshold_ns)?;
+        let tells = if asked.record.is_some() { Tells::Waiter } else { Tells::Nobody };
+        let counter = Counter::begin(&root, asked.threshold_ns, tells)?;
+        let mut notes = Vec::new();
+        let recorder = asked
+            .record
+            .as_ref()
+            .map(|r| Recorder::begin(&root, r, &counter, version, &mut notes))
+            .transpose()?;
         let began = Clocks::now();
         let text = |path| root.read_trimmed(path).unwrap_or_else(|e| e.to_string());
         let first = Line::Begin(Begin {
@@ -219,16 +242,15 @@ impl Monitor {
             monotonic_ns: began.monotonic_ns,
         })
         .text();
-        let lines = asked
-            .out
-            .as_ref()
-            .map(|path| Lines::open(path, first).map_err(|e| MonitorError::Out(path.clone(), e)));
+        let lines = asked.out.as_ref().map(|path| {
+            Lines::open(path, first.clone()).map_err(|e| MonitorError::Out(path.clone(), e))
+        });
         let lines = lines.transpose()?;
         let shared = Shared { counter, told: Told::default(), late_told: 0 };
         let shared = Arc::new(Mutex::new(shared));
         if let Some((at, listener)) = listener {
             let (root, shared) = (root.clone(), Arc::clone(&shared));
-            http::serve(listener, move || page(&root, &shared))
+            http::serve(listener, move |format| page(&root, &shared, format))
                 .map_err(|e| MonitorError::Listen(at, e))?;
         }
         let cpus = online(&root);
@@ -237,6 +259,12 @@ impl Monitor {
             asked,
             shared,
             lines,
+            recorder,
+            recorded: BTreeMap::new(),
+            not_recorded: 0,
+            notes,
+            first,
+            is_unread: false,
             began,
             window: began,
             cpus,
@@ -247,15 +275,19 @@ impl Monitor {
     }
 
     /// Until a signal that ends programs, or the end of its time; SIGHUP opens the file again. `print` gets the lines where there is
-    /// no file, `note` what a person should know.
+    /// no file and says whether anybody still reads them, which ends it too; `note` what a person should know.
     pub fn run(
         mut self,
         signals: &Signals,
-        print: &mut dyn FnMut(&str),
+        print: &mut dyn FnMut(&str) -> bool,
         note: &mut dyn FnMut(&str),
     ) -> Summary {
+        self.notes.iter().for_each(|text| note(text));
+        if self.lines.is_none() {
+            self.is_unread = !print(&self.first);
+        }
         notify::tell("READY=1");
-        loop {
+        while !self.is_unread {
             let now = Clocks::now().monotonic_ns;
             let end = self.asked.length_ns.map(|l| self.began.monotonic_ns.saturating_add(l));
             let due = self.window.monotonic_ns.saturating_add(self.asked.every_ns);
@@ -278,7 +310,7 @@ impl Monitor {
             if over {
                 notify::tell("STOPPING=1");
             }
-            self.tell_late(print);
+            self.tell_late(print, note);
             if over || now >= due {
                 self.close(print, note);
             }
@@ -287,49 +319,84 @@ impl Monitor {
             }
         }
         self.summary.own = Cost::so_far(&self.root);
+        if let Some(Err(e)) = self.recorder.take().map(Recorder::end) {
+            note(&format!("the next start removes the recorder's trace instance: {e}"));
+        }
         let end = Line::End(&self.summary).text();
         self.write(&end, print).unwrap_or_default();
         self.summary
     }
 
-    fn write(&mut self, line: &str, print: &mut dyn FnMut(&str)) -> std::io::Result<()> {
+    fn write(&mut self, line: &str, print: &mut dyn FnMut(&str) -> bool) -> std::io::Result<()> {
         match &mut self.lines {
             Some(lines) => lines.write(line),
             None => {
-                print(line);
+                self.is_unread |= !print(line);
                 Ok(())
             }
         }
     }
 
-    fn tell_late(&mut self, print: &mut dyn FnMut(&str)) {
+    fn tell_late(&mut self, print: &mut dyn FnMut(&str) -> bool, note: &mut dyn FnMut(&str)) {
         let (mut lines, mut n) = (Vec::new(), self.late);
+        let mut seen = Vec::new();
+        let is_recorded = self.recorder.is_some();
         let mut shared = locked(&self.shared);
         shared.counter.late(&mut |late| {
             n = n.saturating_add(1);
             if n <= LATE_MAX {
                 lines.push(Line::Late(&late).text());
             }
+            if is_recorded {
+                seen.push(late);
+            }
         });
         shared.late_told = shared.late_told.saturating_add(n.saturating_sub(self.late));
         drop(shared);
         self.late = n;
+        lines.extend(self.record(&seen, note));
         for line in lines {
             // A full disk is said with the window.
             self.write(&line, print).unwrap_or_default();
         }
     }
 
+    /// Has the recorder write the latest one, if it is wanted; the line that says so.
+    fn record(&mut self, late: &[Late], note: &mut dyn FnMut(&str)) -> Option<String> {
+        let now_ns = Clocks::now().monotonic_ns;
+        match self.recorder.as_mut()?.look(late, now_ns)? {
+            Ok(dump) => {
+                let line = Line::Dump(&dump).text();
+                // Of one window each is later than the one before.
+                self.recorded.insert(dump.tid, dump);
+                Some(line)
+            }
+            Err(e) => {
+                self.not_recorded = self.not_recorded.saturating_add(1);
+                note(&format!("a late wake-up could not be recorded: {e}"));
+                None
+            }
+        }
+    }
+
     /// Ends the window, and begins the next one.
-    fn close(&mut self, print: &mut dyn FnMut(&str), note: &mut dyn FnMut(&str)) {
+    fn close(&mut self, print: &mut dyn FnMut(&str) -> bool, note: &mut dyn FnMut(&str)) {
+        let turned_ns = Clocks::now().monotonic_ns.max(0).cast_unsigned();
         let mut shared = locked(&self.shared);
-        let threads = match shared.counter.turn() {
+        let mut threads = match shared.counter.turn() {
             Ok(threads) => threads,
             Err(e) => {
                 drop(shared);
                 return note(&format!("the window goes on: {e}"));
             }
         };
+        drop(shared);
+        // Those of the window that were late since the last look.
+        self.tell_late(print, note);
+        for thread in &mut threads {
+            thread.recorded = self.recorded.remove(&thread.tid);
+        }
+        let mut shared = locked(&self.shared);
         let now = Clocks::now();
         let lost = shared.counter.lost();
         let since = |now: u64, before: u64| now.saturating_sub(before);
@@ -348,6 +415,7 @@ impl Monitor {
             lost: since(lost.0, self.lost.0),
             late: self.late.saturating_add(since(lost.1, self.lost.1)),
             late_untold: untold,
+            not_recorded: std::mem::take(&mut self.not_recorded),
             not_written: self.summary.not_written,
             own: Cost::so_far(&self.root),
             threads,
@@ -363,6 +431,9 @@ impl Monitor {
         self.summary.lost = lost.0;
         self.summary.late = self.summary.late.saturating_add(window.late);
         (self.window, self.cpus, self.lost, self.late) = (now, cpus, lost, 0);
+        // What came after the window's end is of the next one.
+        self.recorded.retain(|_, dump| dump.at_ns > turned_ns);
+        self.recorder.iter_mut().for_each(Recorder::next_window);
         if let Err(e) = self.write(&Line::Window(&window).text(), print) {
             self.summary.not_written = self.summary.not_written.saturating_add(1);
             note(&format!("window {} could not be written: {e}", window.window));

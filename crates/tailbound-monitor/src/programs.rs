@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP (making them), HOT of the kernel (what they do). Units: ns of CLOCK_MONOTONIC.
 //! A thread that is not a real-time one costs three comparisons. Nothing is told but what is over the threshold, and
-//! nobody is woken.
+//! nobody is woken but, with a flight recorder, the thread that stops it.
 //!
 //! ```text
 //! sched_waking(p)             p real-time: ready[p] = now, unless it is ready already
@@ -17,8 +17,8 @@
 //! A thread that is woken while it runs does not wait; that is why it leaves `ready` with its CPU. So a wake-up in the very
 //! moment in which its thread gives up its CPU is not counted.
 
-use tailbound_sys::bpf::Map;
 use tailbound_sys::bpf::assembler::{Assembler, Helper, If, JumpError, Label, Op, Reg, Width};
+use tailbound_sys::bpf::{Map, classes};
 
 use crate::layout::{CLASSES, Kernel, entry, key, late, lost, settings};
 
@@ -32,9 +32,10 @@ const KEY: i16 = -40;
 const FIFO: i32 = 1;
 const RR: i32 = 2;
 const DEADLINE: i32 = 6;
-/// Source: BPF_ANY, BPF_NOEXIST, BPF_RB_NO_WAKEUP.
+/// Source: BPF_ANY, BPF_NOEXIST, BPF_RB_NO_WAKEUP; without it who waits is woken if the ring was read empty before.
 const ANY: i32 = 0;
 const IF_NEW: i32 = 1;
+const WAKE: i32 = 0;
 const NO_WAKEUP: i32 = 1;
 
 /// The maps of the programs.
@@ -59,11 +60,21 @@ struct Program<'a> {
     a: Assembler,
     kernel: Kernel,
     maps: &'a Maps,
+    tells: Tells,
+}
+
+/// Is somebody woken by a late wake-up?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tells {
+    /// It is read at the next look.
+    Nobody,
+    /// Who waits for it.
+    Waiter,
 }
 
 impl<'a> Program<'a> {
-    fn new(kernel: Kernel, maps: &'a Maps) -> Self {
-        Self { a: Assembler::default(), kernel, maps }
+    fn new(kernel: Kernel, maps: &'a Maps, tells: Tells) -> Self {
+        Self { a: Assembler::default(), kernel, maps, tells }
     }
 
     fn end(mut self, out: Label) -> Result<Vec<u64>, JumpError> {
@@ -184,36 +195,11 @@ impl<'a> Program<'a> {
         self.cpu(Reg::R9, entry::CPU);
     }
 
-    /// LATE into the histogram of R9: the class is four times the highest bit, and the two below it.
+    /// LATE into the histogram of R9.
     fn classify(&mut self) {
         let a = &mut self.a;
         a.load(Width::Double, Reg::R0, Reg::Stack, LATE);
-        // Four at least, so that there are two bits below the highest.
-        let (few, enough) = (a.label(), a.label());
-        a.jump(If::AtMost, Reg::R0, 3, few);
-        a.go(enough);
-        a.here(few);
-        a.op(Op::Or, Reg::R0, 4);
-        a.here(enough);
-        a.op(Op::Mov, Reg::R2, 0);
-        for bits in [32, 16, 8, 4, 2, 1] {
-            let small = a.label();
-            a.op_reg(Op::Mov, Reg::R3, Reg::R0);
-            a.op(Op::ShiftRight, Reg::R3, bits);
-            a.jump(If::AtMost, Reg::R3, 3, small);
-            a.op_reg(Op::Mov, Reg::R0, Reg::R3);
-            a.op(Op::Add, Reg::R2, bits);
-            a.here(small);
-        }
-        // R0 is 4 to 7 now, R2 by how many bits it was shifted.
-        let within = a.label();
-        let last = i32::try_from(CLASSES.saturating_sub(1)).unwrap_or(0);
-        a.op(Op::ShiftLeft, Reg::R2, 2);
-        a.op(Op::And, Reg::R0, 3);
-        a.op_reg(Op::Add, Reg::R2, Reg::R0);
-        a.jump(If::AtMost, Reg::R2, last, within);
-        a.op(Op::Mov, Reg::R2, last);
-        a.here(within);
+        classes::classify(a, CLASSES);
         a.op(Op::ShiftLeft, Reg::R2, 3);
         a.op_reg(Op::Mov, Reg::R3, Reg::R9);
         a.op_reg(Op::Add, Reg::R3, Reg::R2);
@@ -259,14 +245,15 @@ impl<'a> Program<'a> {
             self.name(Reg::R9, comm, task);
         }
         self.a.op_reg(Op::Mov, Reg::R1, Reg::R9);
-        self.a.op(Op::Mov, Reg::R2, NO_WAKEUP);
+        let flags = if self.tells == Tells::Waiter { WAKE } else { NO_WAKEUP };
+        self.a.op(Op::Mov, Reg::R2, flags);
         self.a.call(Helper::RingSubmit);
     }
 }
 
 /// sched_waking
 pub(crate) fn waking(kernel: Kernel, maps: &Maps) -> Result<Vec<u64>, JumpError> {
-    let mut p = Program::new(kernel, maps);
+    let mut p = Program::new(kernel, maps, Tells::Nobody);
     let out = p.a.label();
     p.a.load(Width::Double, Reg::R6, Reg::R1, 0);
     p.realtime(Reg::R6, out);
@@ -288,8 +275,8 @@ pub(crate) fn waking(kernel: Kernel, maps: &Maps) -> Result<Vec<u64>, JumpError>
 const EEXIST: i32 = 17;
 
 /// sched_switch
-pub(crate) fn switch(kernel: Kernel, maps: &Maps) -> Result<Vec<u64>, JumpError> {
-    let mut p = Program::new(kernel, maps);
+pub(crate) fn switch(kernel: Kernel, maps: &Maps, tells: Tells) -> Result<Vec<u64>, JumpError> {
+    let mut p = Program::new(kernel, maps, tells);
     let (leaving, out) = (p.a.label(), p.a.label());
     p.a.op_reg(Op::Mov, Reg::R6, Reg::R1);
     p.a.load(Width::Double, Reg::R7, Reg::R6, 8);

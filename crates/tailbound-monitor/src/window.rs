@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tailbound_core::blame::{Cause, Sureness};
+use tailbound_sys::bpf::classes;
 
 use crate::cost::Cost;
 use crate::layout::{CLASSES, entry, key, late};
@@ -82,8 +84,54 @@ pub struct Classes {
     pub count: Vec<u64>,
 }
 
+/// Who made a wake-up late.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Culprit {
+    /// What kind.
+    pub cause: Cause,
+    /// Which, as the kernel names it.
+    pub who: String,
+    /// Both, for people.
+    pub sentence: String,
+    /// How much of the wait it took.
+    pub share_ns: i64,
+    /// How sure that is.
+    pub sureness: Sureness,
+}
+
+/// [`Culprit`], or why nobody can be named.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Named {
+    /// The recorder shows it.
+    Known(Culprit),
+    /// `unknown: reason`
+    Unknown(String),
+}
+
+/// What the flight recorder wrote of one late wake-up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Dump {
+    /// The file, for `tailbound blame` and trace-cmd.
+    pub file: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The first event that it holds.
+    pub from_ns: Option<u64>,
+    /// When the thread got its CPU.
+    pub at_ns: u64,
+    /// How long it waited for it.
+    pub wait_ns: u64,
+    /// Its name.
+    pub comm: String,
+    /// Its number.
+    pub tid: u32,
+    /// Who made it late.
+    pub culprit: Named,
+}
+
 /// One thread in one window.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThreadWindow {
     /// Its name, as it was at its longest wait.
     pub comm: String,
@@ -101,6 +149,9 @@ pub struct ThreadWindow {
     pub sum_ns: u64,
     /// The longest.
     pub worst: Worst,
+    /// The latest of its wake-ups that the flight recorder wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Dump>,
     /// All of them.
     pub histogram: Classes,
 }
@@ -125,7 +176,7 @@ pub struct Late {
 }
 
 /// One window.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Window {
     /// 1, 2, …
     pub window: u64,
@@ -152,6 +203,8 @@ pub struct Window {
     pub late: u64,
     /// Of those, the ones that were not told one by one.
     pub late_untold: u64,
+    /// Late wake-ups that the flight recorder could not write.
+    pub not_recorded: u64,
     /// Windows before this one that could not be written (a full disk).
     pub not_written: u64,
     /// What the monitor itself cost, since it began.
@@ -179,14 +232,6 @@ fn name(from: &[u8], at: i16) -> Option<String> {
     Some(String::from_utf8_lossy(comm.get(..end)?).into_owned())
 }
 
-/// The largest value of class `class`.
-pub(crate) fn upper_ns(class: usize) -> u64 {
-    let (shift, part) = (class / 4, class % 4);
-    let top = u32::try_from(shift).ok().and_then(|s| (part as u64 + 5).checked_shl(s));
-    // The first four classes hold single values and what is below them.
-    top.unwrap_or(u64::MAX).saturating_sub(1)
-}
-
 /// The counts of all classes of an entry.
 pub(crate) fn counts(value: &[u8]) -> impl Iterator<Item = (usize, u64)> + '_ {
     (0..CLASSES).filter_map(|class| {
@@ -199,7 +244,7 @@ pub(crate) fn counts(value: &[u8]) -> impl Iterator<Item = (usize, u64)> + '_ {
 pub(crate) fn thread(of: &[u8], value: &[u8]) -> Option<ThreadWindow> {
     let mut histogram = Classes::default();
     for (class, n) in counts(value) {
-        histogram.upper_ns.push(upper_ns(class));
+        histogram.upper_ns.push(classes::upper(class));
         histogram.count.push(n);
     }
     Some(ThreadWindow {
@@ -223,6 +268,7 @@ pub(crate) fn thread(of: &[u8], value: &[u8]) -> Option<ThreadWindow> {
                 ),
             },
         },
+        recorded: None,
         histogram,
     })
 }
@@ -312,21 +358,6 @@ pub(crate) mod tests {
             assert!(thread(&of, value.get(..length).unwrap()).is_none(), "{length}");
         }
         assert!(thread(&[], &value).is_none() && told(&[0; late::BYTES - 1]).is_none());
-    }
-
-    #[test]
-    fn each_value_is_in_the_first_class_whose_upper_end_is_not_below_it() {
-        // As the program computes it.
-        let class = |v: u64| {
-            let v = if v < 4 { v | 4 } else { v };
-            let shift = 61 - v.leading_zeros();
-            (shift as usize * 4 + (v >> shift) as usize - 4).min(CLASSES - 1)
-        };
-        for v in (4..2000).chain([1 << 20, (1 << 20) - 1, 1 << 40, (1 << 43) - 1]) {
-            let c = class(v);
-            assert!(v <= upper_ns(c) && (c == 0 || v > upper_ns(c - 1)), "{v} {c}");
-        }
-        assert!(upper_ns(CLASSES - 1) >= 1 << 43);
     }
 
     #[test]

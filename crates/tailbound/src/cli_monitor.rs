@@ -13,11 +13,12 @@ use clap::Args;
 #[command(
     after_help = "What the lines hold, what it costs and how it runs as a service: docs/monitor.md. Programs in the kernel (BPF) count \
 how long each real-time thread waits from its wake-up until it has a CPU; nothing stays in the kernel when this ends. Needs root, or \
-CAP_BPF and CAP_PERFMON. Ctrl-C and SIGTERM end it with the last window written; SIGHUP opens the file again.\n\
+CAP_BPF and CAP_PERFMON; --record root and tracefs. Ctrl-C and SIGTERM end it with the last window written; SIGHUP opens the file again.\n\
 Exit status: 0; 2 usage; 3 this machine or user cannot.\n\
 Examples:\n  \
 tailbound monitor --out /var/log/tailbound/monitor.jsonl --listen 127.0.0.1:9732\n  \
-tailbound monitor --every 10s --threshold 200us -D 1min"
+tailbound monitor --every 10s --threshold 200us -D 1min\n  \
+tailbound monitor --threshold 1ms --record /var/lib/tailbound/late --keep 20 --out /var/log/tailbound/monitor.jsonl"
 )]
 pub(crate) struct MonitorArgs {
     /// Length of a window
@@ -29,6 +30,12 @@ pub(crate) struct MonitorArgs {
     /// Append the lines (JSON) to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Keep the kernel's last events, and write them into this folder when a wake-up waited longer than --threshold: files for `tailbound blame` and trace-cmd
+    #[arg(long, value_name = "FOLDER", requires = "threshold")]
+    pub(crate) record: Option<PathBuf>,
+    /// With --record: keep so many files; the oldest go first
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "record", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) keep: u32,
     /// Answer Prometheus at /metrics of this address, which must be one of this machine alone
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,

@@ -98,8 +98,18 @@ fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes an answer that is no text, as it is.
 pub(crate) fn answer_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    not_answered(answer_part(bytes))
+}
+
+/// Writes a part of an answer that goes on as long as somebody reads it.
+pub(crate) fn answer_part(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    out.write_all(bytes).and_then(|()| out.flush())
+}
+
+/// What an answer that ended so is: whoever reads no further wants no more.
+pub(crate) fn not_answered(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::cannot(format!("standard output: {e}")))
         }

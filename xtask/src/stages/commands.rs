@@ -86,6 +86,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound check", "the exit status is this machine's: tests/cli/check.rs"),
     ("tailbound capture", "tests/cli/check.rs"),
     ("tailbound blame late.jsonl", "a run with tracing: tests/cli/blame.rs"),
+    ("tailbound blame /var/lib/", "a file of the monitor's recorder: tests/cli/monitor.rs"),
     ("tailbound interruptions ", "CPUs that not every machine has: tests/cli/interruptions.rs"),
     ("tailbound monitor ", "it goes on until it is ended: tests/cli/monitor.rs"),
     ("tailbound watch ", "a program of the reader's: tests/cli/watch.rs, tests/rules"),

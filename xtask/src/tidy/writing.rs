@@ -34,10 +34,6 @@ const MAY: &[(&str, &str)] = &[
         "crates/tailbound-sys/src/only_reads.rs",
         "a list of calls that end the program which makes one; none is made there",
     ),
-    (
-        "crates/tailbound-monitor/src/lines.rs",
-        "a log that is only appended to, where the administrator wants it: nothing there is lost",
-    ),
     ("crates/tailbound-sys/src/scratch.rs", "a file that never has a name (O_TMPFILE)"),
     (
         "crates/tailbound-load/src/file.rs",

@@ -27,6 +27,23 @@ pub struct Instance {
     removed: bool,
 }
 
+/// Switches the recording of an instance, which may be gone meanwhile.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    tracefs: Tracefs,
+    path: String,
+}
+
+impl Switch {
+    /// On, or off; what was recorded stays.
+    ///
+    /// # Errors
+    /// [`TracefsError`].
+    pub fn set(&self, on: bool) -> Result<(), TracefsError> {
+        self.tracefs.write(&self.path, if on { "1" } else { "0" })
+    }
+}
+
 impl Instance {
     /// Makes the instance of this process; a further one has a `part` in its name.
     ///
@@ -84,6 +101,12 @@ impl Instance {
     /// [`TracefsError`], with what was written.
     pub fn set(&self, path: &str, value: &str) -> Result<(), TracefsError> {
         self.tracefs.write(&self.own(path), value)
+    }
+
+    /// What switches its recording off and on from another thread.
+    #[must_use]
+    pub fn switch(&self) -> Switch {
+        Switch { tracefs: self.tracefs.clone(), path: self.own("tracing_on") }
     }
 
     /// Adds to a list in a file of the instance, which writing would begin anew.

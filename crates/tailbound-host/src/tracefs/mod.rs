@@ -11,7 +11,7 @@ mod guard;
 mod instance;
 
 pub use guard::{Guard, guard_main};
-pub use instance::{Instance, NAME_PREFIX};
+pub use instance::{Instance, NAME_PREFIX, Switch};
 
 use std::fs;
 use std::io;

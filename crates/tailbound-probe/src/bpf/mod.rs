@@ -24,7 +24,7 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Root;
 use tailbound_sys::SysError;
 use tailbound_sys::bpf::assembler::JumpError;
-use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring};
+use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring, classes};
 use tailbound_trace::blame::{Told, ToldKind};
 use tailbound_trace::btf::{Btf, BtfError};
 use tailbound_trace::symbols::Symbols;
@@ -332,9 +332,7 @@ fn waited(value: &[u8]) -> Option<Waited> {
         seen = seen.saturating_add(record::double(value, at)?);
         if seen >= wanted {
             // The upper end of a class, of which the last value is the longest one.
-            let shift = u32::try_from(class / 4).ok()?;
-            let top = (5 + (class % 4) as u64).checked_shl(shift).unwrap_or(u64::MAX);
-            p999 = most.min(top.saturating_sub(1));
+            p999 = most.min(classes::upper(class));
             break;
         }
     }

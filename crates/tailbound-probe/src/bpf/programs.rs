@@ -16,11 +16,12 @@
 //! contention_end(lock)            waited > threshold: tell, with the owner and the own stack
 //! ```
 
-use tailbound_sys::bpf::Map;
 use tailbound_sys::bpf::assembler::{Assembler, Helper, If, JumpError, Label, Op, Reg, Width};
+use tailbound_sys::bpf::{Map, classes};
 
 use super::layout::{
-    Chain, FRAMES, Kernel, Locks, OWNER_BYTES, OWNERS, Timers, filter, settings, told, watched,
+    CLASSES, Chain, FRAMES, Kernel, Locks, OWNER_BYTES, OWNERS, Timers, filter, settings, told,
+    watched,
 };
 
 /// What a record is about.
@@ -270,7 +271,7 @@ impl Program<'_> {
         self.a.call(Helper::ReadKernel);
     }
 
-    /// Enters LATE into the histogram and sums of R9: the class is four times the highest bit, and the two below it.
+    /// Enters LATE into the histogram and sums of R9.
     fn count(&mut self) {
         let a = &mut self.a;
         for (at, number) in [(watched::N, Reg::R2), (watched::SUM, Reg::R0)] {
@@ -284,23 +285,7 @@ impl Program<'_> {
         a.jump_reg(If::AtMost, Reg::R0, Reg::R3, not_max);
         a.store(Width::Double, Reg::R9, watched::MAX, Reg::R0);
         a.here(not_max);
-        // Four at least, so that there are two bits below the highest.
-        a.op(Op::Or, Reg::R0, 4);
-        a.op(Op::Mov, Reg::R2, 0);
-        for bits in [32, 16, 8, 4, 2, 1] {
-            let small = a.label();
-            a.op_reg(Op::Mov, Reg::R3, Reg::R0);
-            a.op(Op::ShiftRight, Reg::R3, bits);
-            a.jump(If::AtMost, Reg::R3, 3, small);
-            a.op_reg(Op::Mov, Reg::R0, Reg::R3);
-            a.op(Op::Add, Reg::R2, bits);
-            a.here(small);
-        }
-        // R0 is 4 to 7 now, R2 by how many bits it was shifted.
-        a.op(Op::ShiftLeft, Reg::R2, 2);
-        a.op(Op::And, Reg::R0, 3);
-        a.op_reg(Op::Add, Reg::R2, Reg::R0);
-        a.op(Op::And, Reg::R2, 255);
+        classes::classify(a, CLASSES);
         a.op(Op::ShiftLeft, Reg::R2, 3);
         a.op_reg(Op::Mov, Reg::R3, Reg::R9);
         a.op_reg(Op::Add, Reg::R3, Reg::R2);

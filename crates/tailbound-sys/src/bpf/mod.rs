@@ -8,13 +8,14 @@
 //! Source: bpf(2), include/uapi/linux/bpf.h (union bpf_attr), Documentation/bpf/ringbuf.rst.
 
 pub mod assembler;
+pub mod classes;
 mod ring;
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::error::{SysError, check};
 
-pub use ring::Ring;
+pub use ring::{Ring, RingWaiter};
 
 const MAP_CREATE: libc::c_int = 0;
 const MAP_LOOKUP: libc::c_int = 1;

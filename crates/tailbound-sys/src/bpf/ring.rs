@@ -6,12 +6,12 @@
 //! whether it is being written, or was given up.
 //! Source: kernel/bpf/ringbuf.c, Documentation/bpf/ringbuf.rst.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::Map;
-use crate::error::SysError;
+use crate::error::{SysError, check};
 use crate::mapping::page_bytes;
 
 const BUSY: u32 = 1 << 31;
@@ -61,6 +61,39 @@ impl Drop for Shared {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `map` with this address and length.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Waits for a record of a ring. Its programs must let the kernel wake whoever waits.
+#[derive(Debug)]
+pub struct RingWaiter {
+    fd: OwnedFd,
+}
+
+impl RingWaiter {
+    /// For the ring of `map`.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn of(map: &Map) -> Result<Self, SysError> {
+        let failed = |e: std::io::Error| {
+            SysError::code("fcntl", "the ring of programs", e.raw_os_error().unwrap_or(0))
+        };
+        Ok(Self { fd: map.fd.try_clone().map_err(failed)? })
+    }
+
+    /// Until there is a record, or a signal comes.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn wait(&self) -> Result<(), SysError> {
+        let mut waited = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one live entry.
+        let done = unsafe { libc::poll(&raw mut waited, 1, -1) };
+        match check(libc::c_long::from(done), "poll", "the ring of programs") {
+            Err(e) if e.errno != libc::EINTR => Err(e),
+            _ => Ok(()),
+        }
     }
 }
 

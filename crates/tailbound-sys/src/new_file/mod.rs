@@ -19,7 +19,7 @@
 //!
 //! - A whole text: [`write()`], [`write_with`], [`copy`].
 //! - Something that is written for long: [`NewFile`]; [`NewFile::place`] gives it its name, and the
-//!   same descriptor goes on being written. A log that others read meanwhile: [`begin_log`].
+//!   same descriptor goes on being written. A log that others read meanwhile: [`begin_log`], [`append_log`].
 //! - A lock: [`open_lock`]. Something made whole elsewhere: [`rename`].
 //!
 //! Source: open(2), linkat(2), renameat2(2), fsync(2).
@@ -254,6 +254,24 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
         .create(true)
         .truncate(false)
         .mode(0o666)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(Refused::NoFile("something else").into()),
+    }
+}
+
+/// Opens a log that is only added to, made where it is missing.
+///
+/// # Errors
+/// [`Refused`]: a symbolic link, or no file; those of open(2).
+pub fn append_log(path: &Path) -> io::Result<File> {
+    // Says what it is; the flags below hold whoever comes between.
+    replaceable(path)?;
+    let file = File::options()
+        .append(true)
+        .create(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)?;
     match file.metadata()?.is_file() {

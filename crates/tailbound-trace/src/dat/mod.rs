@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of trace-cmd (`trace.dat`), versions 6 and 7: events of the whole machine in the order of time.
+//! Files of trace-cmd (`trace.dat`), versions 6 and 7: events of the whole machine in the order of time. Version 6 is also written.
 //!
 //! Context: COLD. Units: bytes; ns on the trace's clock. Memory follows the number of CPUs, not the
 //! length of the file: of each CPU one stretch of pages is held. No number of the file decides what is
@@ -25,6 +25,7 @@ mod texts;
 mod unpack;
 mod version6;
 mod version7;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ use std::io::{Read, Seek};
 pub use clock::{TraceClock, Tsc};
 pub use lacking::{Lack, RECORD, lacking};
 pub use merge::{ReadEnd, Seen};
+pub use write::{Described, Head};
 
 use self::part::Part;
 use self::source::Source;

@@ -54,3 +54,65 @@ fn a_piece_that_is_not_there_says_where_the_file_ends() {
     let why = part.u8().map_err(|e| e.to_string());
     assert!(why.is_err_and(|w| w.contains("byte 107") && w.contains("the options")));
 }
+
+#[test]
+fn what_is_written_is_read_again() {
+    let page = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+        \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+        \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+        \tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+    let format = |name: &str, id: u16| {
+        format!(
+            "name: {name}\nID: {id}\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
+        )
+    };
+    let described = Described {
+        page: page.to_owned(),
+        record: "# compressed entry header\n".to_owned(),
+        formats: vec![("sched", format("sched_switch", 7)), ("irq", format("irq_handler_exit", 8))],
+        clock: "mono".to_owned(),
+        uname: "Linux box 6.1 x86_64".to_owned(),
+        recorder: "tailbound".to_owned(),
+    };
+    let mut head = Head::new(&described, 3, 4096).unwrap();
+    let at = head.bytes().len();
+    assert_eq!(at % 4096, 0);
+    // CPU 1 was offline; one beyond the last is nobody's.
+    for (cpu, place) in [(0, at), (2, at + 4096), (3, at)] {
+        head.place(cpu, place as u64, 4096);
+    }
+    let mut file = head.bytes().to_vec();
+    for t_ns in [2_000u64, 1_000] {
+        let mut page = vec![0u8; 4096];
+        // One record of 12 bytes: type 3 is three words.
+        let record = [
+            &3u32.to_le_bytes()[..],
+            &8u16.to_le_bytes(),
+            &[0; 2],
+            &11u32.to_le_bytes(),
+            &36u32.to_le_bytes(),
+        ]
+        .concat();
+        page[..8].copy_from_slice(&t_ns.to_le_bytes());
+        page[8..16].copy_from_slice(&16u64.to_le_bytes());
+        page[16..32].copy_from_slice(&record);
+        file.extend(page);
+    }
+    let trace = TraceFile::open(std::io::Cursor::new(file)).unwrap();
+    let info = trace.info().clone();
+    assert!(info.clock.is_the_timers() && info.notes.is_empty(), "{:?}", info.notes);
+    assert_eq!((info.cpus, info.bytes, info.formats.len()), (Some(3), 8192, 2));
+    assert_eq!(info.uname.as_deref(), Some("Linux box 6.1 x86_64"));
+    let decoder = EventDecoder::new(&info.formats);
+    let mut seen = Vec::new();
+    trace
+        .read(&decoder, &mut |s| {
+            if let Seen::Entry(e) = s {
+                seen.push((e.t_ns, e.cpu, e.pid, e.event));
+            }
+            true
+        })
+        .unwrap();
+    let exit = crate::event::Event::IrqExit { irq: 36 };
+    assert_eq!(seen, [(1_000, 2, 11, exit), (2_000, 0, 11, exit)]);
+}

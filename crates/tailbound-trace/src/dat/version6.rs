@@ -15,7 +15,7 @@ use super::{Buffer, CPUS_MAX, DatError, Found, version7};
 
 const BUFFER: u16 = 3;
 /// The longest name of a clock, with its brackets.
-const CLOCK_MAX: u64 = 32;
+pub(super) const CLOCK_MAX: u64 = 32;
 
 pub(super) fn read<R: Read + Seek>(
     part: &mut Part<'_>,

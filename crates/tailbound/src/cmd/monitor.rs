@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
 use tailbound_host::Root;
-use tailbound_monitor::{Asked, Monitor, MonitorError};
+use tailbound_monitor::{Asked, Monitor, MonitorError, Record};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_monitor::MonitorArgs;
@@ -28,26 +28,38 @@ fn time(flag: &str, text: &str, least_ns: i64) -> Result<i64, Failure> {
 /// `tailbound monitor`
 pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
     let threshold = args.threshold.as_deref().map(|t| time("--threshold", t, 1)).transpose()?;
+    let record = match &args.record {
+        Some(folder) => Some(Record {
+            folder: folder.clone(),
+            keep: usize::try_from(args.keep).unwrap_or(usize::MAX),
+            exe: std::env::current_exe().map_err(Failure::cannot)?,
+        }),
+        None => None,
+    };
     let asked = Asked {
         every_ns: time("--every", &args.every, SHORTEST_NS)?,
         threshold_ns: threshold.map(i64::unsigned_abs),
         out: args.out.clone(),
         listen: args.listen,
         length_ns: args.duration.as_deref().map(|t| time("-D", t, 1)).transpose()?,
+        record,
     };
     // Before any thread is made, so that no signal ends the process on the way.
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let monitor =
         Monitor::begin(Root::real(), asked, env!("CARGO_PKG_VERSION")).map_err(|e| match e {
-            MonitorError::Counter(_) => Failure::cannot(format!("monitor: {e}")),
+            MonitorError::Counter(_) | MonitorError::Recorder(_) => {
+                Failure::cannot(format!("monitor: {e}"))
+            }
             MonitorError::Out(..) => Failure::usage(format!("--out: {e}")),
             MonitorError::Listen(..) => Failure::usage(format!("--listen: {e}")),
         })?;
-    let mut closed = None;
+    let mut written = Ok(());
     let mut print = |line: &str| {
-        if let Err(e) = say::answer_bytes(format!("{line}\n").as_bytes()) {
-            closed.get_or_insert(e);
-        }
+        let done = say::answer_part(format!("{line}\n").as_bytes());
+        let goes_on = done.is_ok();
+        written = std::mem::replace(&mut written, Ok(())).and(done);
+        goes_on
     };
     let mut note = |text: &str| say::note(&format!("tailbound: monitor: {text}"));
     let summary = monitor.run(&signals, &mut print, &mut note);
@@ -62,5 +74,5 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
             |b| format!("at most {} KiB", grouped(b / 1024))
         )
     ));
-    closed.map_or(Ok(ExitCode::SUCCESS), Err)
+    say::not_answered(written).map(|()| ExitCode::SUCCESS)
 }

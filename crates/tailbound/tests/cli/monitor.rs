@@ -96,3 +96,185 @@ fn a_real_time_thread_is_counted_in_each_window() {
         assert!(thread["worst"]["before"]["comm"].is_string());
     }
 }
+
+/// The files of the recorder.
+fn dumps(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut paths: Vec<_> = entries.map(|e| e.unwrap().path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "dat"));
+    paths.sort();
+    paths
+}
+
+/// Trace instances of a process.
+fn instances(pid: u32) -> Vec<String> {
+    let entries = std::fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten();
+    let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+    names.filter(|n| n.starts_with(&format!("tailbound-{pid}-"))).collect()
+}
+
+#[test]
+fn a_late_wake_up_has_a_file_that_blame_reads_and_a_kill_leaves_no_instance() {
+    if !is_root() {
+        return skip("root", "programs in the kernel and tracefs need it");
+    }
+    if !std::path::Path::new("/sys/kernel/tracing/instances").exists() {
+        return skip("tracefs", "it is not mounted at /sys/kernel/tracing");
+    }
+    let sleeper = Command::new("bash").args(["-c", SLEEPER]).stderr(Stdio::null()).spawn();
+    let Ok(_sleeper) = sleeper.map(Ends) else { return skip("bash", "it starts a thread") };
+    let folder = folder();
+    let (out, late) = (folder.path().join("m.jsonl"), folder.path().join("late"));
+    let mut monitor = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+    monitor.args(["monitor", "--every", "1s", "--threshold", "1ns", "-D", "1min", "--keep", "2"]);
+    monitor.arg("--record").arg(&late).arg("--out").arg(&out);
+    let mut monitor = Ends(monitor.stderr(Stdio::piped()).spawn().unwrap());
+    let began = Instant::now();
+    let lines = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&out).unwrap_or_default();
+        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    };
+    let dump = loop {
+        let all = lines();
+        if let Some(dump) = all.iter().find(|l| l["type"] == "dump") {
+            // In its window too.
+            let of_window = all.iter().filter(|l| l["type"] == "window");
+            let mut threads = of_window.flat_map(|w| w["threads"].as_array().unwrap());
+            if threads.any(|t| t["recorded"]["file"] == dump["file"]) {
+                break dump.clone();
+            }
+        }
+        if let Some(ended) = monitor.0.try_wait().unwrap() {
+            let mut why = String::new();
+            monitor.0.stderr.take().unwrap().read_to_string(&mut why).unwrap();
+            assert_eq!(ended.code(), Some(3), "{why}");
+            return skip("bpf", why);
+        }
+        assert!(began.elapsed() < PATIENCE, "{all:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert!(dump["culprit"]["cause"].is_string(), "{dump}");
+    let files = dumps(&late);
+    assert_eq!(files.first().unwrap().to_str(), dump["file"].as_str());
+    let blamed = Command::new(env!("CARGO_BIN_EXE_tailbound"))
+        .args(["blame", "--json", "--above", "1ns"])
+        .arg(files.first().unwrap())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&blamed.stdout);
+    assert!(blamed.status.success(), "{text}{}", String::from_utf8_lossy(&blamed.stderr));
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["trace"]["damaged"], 0, "{text}");
+    // Its instance goes although it cannot say so any more.
+    let pid = monitor.0.id();
+    assert_eq!(instances(pid).len(), 1);
+    assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
+    monitor.0.wait().unwrap();
+    while !instances(pid).is_empty() {
+        assert!(began.elapsed() < PATIENCE, "{:?}", instances(pid));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until `done` gives something; `None`: this machine cannot, which was said.
+fn until<T>(monitor: &mut Ends, mut done: impl FnMut() -> Option<T>) -> Option<T> {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = done() {
+            return Some(found);
+        }
+        if let Some(ended) = monitor.0.try_wait().unwrap() {
+            let mut why = String::new();
+            let stderr = monitor.0.stderr.take();
+            stderr.map(|mut s| s.read_to_string(&mut why)).transpose().unwrap();
+            assert_eq!(ended.code(), Some(3), "{why}");
+            skip("bpf", why);
+            return None;
+        }
+        assert!(began.elapsed() < PATIENCE, "it waits in vain");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_full_disk_is_counted_and_it_goes_on_when_there_is_room_again() {
+    if !is_root() {
+        return skip("root", "programs in the kernel need it");
+    }
+    let folder = folder();
+    let script = "mount -t tmpfs -o size=64k tmpfs \"$1\" || exit 3; exec \"$0\" monitor --every 1s -D 2min --out \"$1/m\"";
+    let mut monitor = Command::new("unshare");
+    monitor.args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_tailbound")]).arg(folder.path());
+    let said = tempfile::NamedTempFile::new().unwrap();
+    let Ok(monitor) = monitor.stderr(said.reopen().unwrap()).spawn() else {
+        return skip("unshare", "it mounts a small disk");
+    };
+    let mut monitor = Ends(monitor);
+    let failures = || {
+        let text = std::fs::read_to_string(said.path()).unwrap();
+        text.matches("could not be written").count()
+    };
+    // As the monitor sees it.
+    let inside = format!("/proc/{}/root{}", monitor.0.id(), folder.path().display());
+    let (file, filler) = (format!("{inside}/m"), format!("{inside}/filler"));
+    let windows = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let whole: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        whole.into_iter().filter(|l| l["type"] == "window").collect()
+    };
+    let Some(before) = until(&mut monitor, || Some(windows()).filter(|w| !w.is_empty())) else {
+        return;
+    };
+    assert_eq!(before.last().unwrap()["not_written"], 0);
+    let fill = || {
+        let mut filler = std::fs::File::options().create(true).append(true).open(&filler).unwrap();
+        while filler.write_all(&[b'x'; 64]).is_ok() {}
+    };
+    fill();
+    let had = std::fs::metadata(&file).unwrap().len();
+    until(&mut monitor, || {
+        // The last page of the file has room left.
+        fill();
+        (failures() >= 2).then_some(())
+    })
+    .unwrap();
+    // What there was of a window is taken back.
+    assert!(std::fs::metadata(&file).unwrap().len() <= had + 4096);
+    std::fs::remove_file(&filler).unwrap();
+    let counted = || windows().into_iter().find(|w| w["not_written"].as_u64() > Some(0));
+    let after = until(&mut monitor, counted).unwrap();
+    assert!(after["window"].as_u64() > before.last().unwrap()["window"].as_u64());
+}
+
+#[test]
+fn a_hangup_opens_the_file_again_and_a_reader_that_goes_ends_it() {
+    if !is_root() {
+        return skip("root", "programs in the kernel need it");
+    }
+    let folder = folder();
+    let (out, old) = (folder.path().join("m"), folder.path().join("m.1"));
+    let mut monitor = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+    monitor.args(["monitor", "--every", "1h", "--out"]).arg(&out);
+    let mut monitor = Ends(monitor.stderr(Stdio::piped()).spawn().unwrap());
+    let begun = |text: String| text.contains("\"begin\"").then_some(());
+    let read = || std::fs::read_to_string(&out).unwrap_or_default();
+    if until(&mut monitor, || begun(read())).is_none() {
+        return;
+    }
+    std::fs::rename(&out, &old).unwrap();
+    let pid = monitor.0.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    // No window ends within the hour: it is the signal that did it.
+    until(&mut monitor, || begun(read())).unwrap();
+    drop(monitor);
+
+    let mut monitor = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+    monitor.args(["monitor", "--every", "1s", "-D", "10min"]);
+    let mut monitor = Ends(monitor.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    drop(monitor.0.stdout.take());
+    let began = Instant::now();
+    while monitor.0.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < PATIENCE, "nobody reads it, and it goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(monitor.0.wait().unwrap().code(), Some(0));
+}
