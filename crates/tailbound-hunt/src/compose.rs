@@ -113,7 +113,8 @@ mod tests {
         let all: Vec<Call> = (0..1000).map(|_| stand.next(&mut random)).collect();
         let possible = all.iter().filter(|call| stand.clone().after(call)).count();
         assert!(possible > 700, "{possible}");
-        let on = |class, slot| all.iter().filter(|c| c.places().any(|p| p == (class, slot))).count();
+        let on =
+            |class, slot| all.iter().filter(|c| c.places().any(|p| p == (class, slot))).count();
         let (memory, file) = (on(Class::Memory, 2), on(Class::File, 1));
         assert!(memory > 250 && file > 250, "{memory} {file}");
         // A file that is closed is worked on no more, its memory is.

@@ -8,7 +8,9 @@ use tailbound_core::calls::{Call, Calls, Op};
 
 use crate::{Candidate, Code, End, Entry, Evaluator, Figures, Origin, Outcome, Search, hunt, lab};
 
-const EVALUATIONS: u64 = 1500;
+const EVALUATIONS: u64 = 2000;
+/// Of hunts that are told of, not what they find.
+const SHORT: u64 = 400;
 const PLANTED_NS: i64 = 500_000;
 const BASE_NS: i64 = 5_000;
 /// Where the made-up kernel's functions begin, one for each call.
@@ -83,7 +85,7 @@ impl Kernel {
         // Something that has nothing to do with it, seldom the same.
         let length = it.to_string().len() as u64 * it.interval_ns;
         let seldom = length % 4099;
-        if seldom % 4 == 0 {
+        if seldom.is_multiple_of(10) {
             pieces.push((SELDOM + seldom * 0x10, 0x10));
         }
         let code = pieces.into_iter().map(|(from, bytes)| (from, from + bytes)).collect();
@@ -109,10 +111,10 @@ impl Evaluator for Made {
     }
 }
 
-fn hunted(seed: u64, code_known: bool, blind: bool) -> Search {
+fn hunted(seed: u64, most: u64, code_known: bool, blind: bool) -> Search {
     let mut search = Search::new(lab(), seed, blind);
     let mut made = Made { kernel: Kernel { code_known }, left: usize::MAX };
-    let end = hunt(&mut search, Vec::new(), EVALUATIONS, &mut made, &mut |_, _| {});
+    let end = hunt(&mut search, Vec::new(), most, &mut made, &mut |_, _| {});
     assert_eq!(end, Ok(End::Done));
     search
 }
@@ -121,21 +123,19 @@ fn hunted(seed: u64, code_known: bool, blind: bool) -> Search {
 fn conditions_that_show_as_code_lead_to_what_lies_behind_them() {
     let found = |code_known, blind| {
         let found = |seed: &u64| {
-            let search = hunted(*seed, code_known, blind);
+            let search = hunted(*seed, EVALUATIONS, code_known, blind);
             search.worst().and_then(Entry::latest_ns) == Some(PLANTED_NS)
         };
         (1..=12).filter(found).count()
     };
     let (led, not_led, blind) = (found(true, false), found(false, false), found(true, true));
-    let lv=|c,b| (1..=12).map(|s|{ let h=hunted(s,c,b); let m=h.entries().iter().filter_map(|e| sequence(&e.candidate)).map(|c|met(&c)).max(); (m.unwrap(), h.reached().map(|r|r.1).unwrap_or(0))}).collect::<Vec<_>>();
-    println!("{led} {not_led} {blind} {:?} {:?} {:?}", lv(true,false), lv(false,false), lv(true,true));
-    assert!(led >= 10, "found with {led} of 12 seeds");
-    assert!(not_led <= 4 && blind <= 2, "found without: {not_led} and {blind} of 12");
+    assert!(led >= 6, "found with {led} of 12 seeds");
+    assert!(not_led <= 2 && blind == 0, "found without: {not_led} and {blind} of 12");
 }
 
 #[test]
 fn a_line_has_the_code_that_was_new_and_a_hunt_that_goes_on_knows_all_of_it() {
-    let whole = hunted(3, true, false);
+    let whole = hunted(3, SHORT, true, false);
     let (code, firsts) = whole.reached().expect("known");
     let mut all = Code::default();
     let mut new = 0;
@@ -147,16 +147,20 @@ fn a_line_has_the_code_that_was_new_and_a_hunt_that_goes_on_knows_all_of_it() {
     }
     assert_eq!((&all, new), (code, firsts));
     for cut in [1, 40, 77, 250] {
-        let lines: Vec<String> =
-            whole.entries().iter().take(cut).map(|e| serde_json::to_string(e).expect("a line")).collect();
+        let lines: Vec<String> = whole
+            .entries()
+            .iter()
+            .take(cut)
+            .map(|e| serde_json::to_string(e).expect("a line"))
+            .collect();
         let known = lines.iter().map(|line| serde_json::from_str(line).expect("a line")).collect();
         let mut second = Search::new(lab(), 3, false);
-        let mut made = Made { kernel: Kernel { code_known: true }, left: EVALUATIONS as usize - cut };
-        let end = hunt(&mut second, known, EVALUATIONS, &mut made, &mut |_, _| {});
+        let mut made = Made { kernel: Kernel { code_known: true }, left: SHORT as usize - cut };
+        let end = hunt(&mut second, known, SHORT, &mut made, &mut |_, _| {});
         assert_eq!((end, made.left), (Ok(End::Done), 0));
         assert_eq!(second.entries(), whole.entries());
         assert_eq!(second.reached().map(|(c, n)| (c.clone(), n)), Some((code.clone(), firsts)));
     }
-    let none = hunted(3, false, false);
+    let none = hunted(3, SHORT, false, false);
     assert!(none.reached().is_none());
 }

@@ -180,7 +180,9 @@ impl Search {
         if !self.blind && !self.reached.known() && random.happens(SEQUENCES) {
             let parent = random.pick(sequences).copied().filter(|_| random.happens(60));
             let from = parent.and_then(|nr| Some((nr, find(&nr)?)));
-            if let Some(candidate) = vary::sequence(from.map(|(_, it)| it), None, &self.space, random) {
+            if let Some(candidate) =
+                vary::sequence(from.map(|(_, it)| it), None, &self.space, random)
+            {
                 let origin = from.map_or(Origin::Drawn, |(nr, _)| Origin::Changed(nr));
                 return Proposal { origin, candidate };
             }
