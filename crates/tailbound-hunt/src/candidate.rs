@@ -8,6 +8,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tailbound_core::Spec;
 
+use crate::code::Code;
+
 /// A workload: what runs beside the measurement, and where the measurement's timer stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
@@ -72,6 +74,13 @@ pub struct Figures {
     /// Which two functions sections lay between; of an [`Entry`] those that no earlier one had.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<String>,
+    /// Code of the kernel that was executed, where that is known; of an [`Entry`] what no earlier one executed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// Of an [`Entry`]: earlier ones all of whose own code this one executed too. Each is told some times, until that is
+    /// nothing rare any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<u64>,
     /// Why nothing is known of sections, where they should have been watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwatched: Option<String>,

@@ -8,6 +8,8 @@
 //! ```text
 //! space.rs     what can be varied           candidate.rs one workload, and its result
 //! search.rs    which to try next            vary.rs      drawn, mutated, crossed
+//! code.rs      a set of kernel code         reached.rs   who was the first to reach what
+//! sequence.rs  sequences of system calls    compose.rs   which call comes next
 //! random.rs    the generator                shrink.rs    what is left of the worst
 //! ```
 #![forbid(unsafe_code)]
@@ -15,7 +17,10 @@
 
 mod c_program;
 mod candidate;
+mod code;
+mod compose;
 mod random;
+mod reached;
 mod search;
 mod sequence;
 mod shrink;
@@ -24,10 +29,13 @@ mod vary;
 
 pub use c_program::c_program;
 pub use candidate::{Candidate, Entry, Figures, Origin, Outcome};
+pub use code::Code;
 pub use random::Random;
 pub use search::{End, Evaluator, GENERATION, Proposal, Search, hunt};
 pub use shrink::{Shrunk, Step, shrink};
 pub use space::{Kind, LEFT_OUT, Parameter, Space, Values, lab, machine};
 
+#[cfg(test)]
+mod led_tests;
 #[cfg(test)]
 mod tests;

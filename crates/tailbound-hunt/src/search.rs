@@ -5,11 +5,15 @@
 //! are known, so that neither the number of cores nor the order in which guests end matters. Parents are the
 //! latest, those with the longest sections, and those that showed sections which no earlier one had: a path that
 //! was never seen may be the way to a late one without being late itself. Of one set of loads there are few parents.
+//! Where it is known which code of the kernel each executed, those that were the first to reach some are parents too, and
+//! half of all candidates are sequences of system calls made of such: each condition that a call meets shows.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::candidate::{Candidate, Entry, Figures, Origin, Outcome};
+use crate::code::Code;
 use crate::random::Random;
+use crate::reached::Reached;
 use crate::space::Space;
 use crate::vary;
 
@@ -29,6 +33,12 @@ const CROSSED: u64 = 30;
 /// And sequences of system calls alone. There are more of them than of everything else, each takes little time, and beside a load that
 /// keeps the kernel busy most of what they do is not seen.
 const SEQUENCES: u64 = 25;
+/// The same where it is known which code each reached; and of those, drawn and made of two.
+const SEQUENCES_LED: u64 = 50;
+const SEQUENCES_DRAWN: u64 = 25;
+const SEQUENCES_CROSSED: u64 = 25;
+/// Of a hundred candidates: changes of any that was the first to reach some code.
+const REACHED: u64 = 10;
 /// How often another one is made where one was tried before.
 const TRIES: usize = 200;
 
@@ -65,6 +75,7 @@ pub struct Search {
     blind: bool,
     tried: HashSet<String>,
     pairs: BTreeSet<String>,
+    reached: Reached,
     entries: Vec<Entry>,
 }
 
@@ -78,6 +89,7 @@ impl Search {
             blind,
             tried: HashSet::new(),
             pairs: BTreeSet::new(),
+            reached: Reached::default(),
             entries: Vec::new(),
         }
     }
@@ -92,6 +104,13 @@ impl Search {
     #[must_use]
     pub fn pairs(&self) -> usize {
         self.pairs.len()
+    }
+
+    /// The code of the kernel that was executed, and how many behind the base line were the first to reach some; none where
+    /// it is known of no candidate.
+    #[must_use]
+    pub fn reached(&self) -> Option<(&Code, usize)> {
+        self.reached.known().then(|| (self.reached.code(), self.reached.firsts()))
     }
 
     fn entry(&self, nr: u64) -> Option<&Entry> {
@@ -141,6 +160,12 @@ impl Search {
     }
 
     fn one(&mut self, parents: &[u64], sequences: &[u64]) -> Proposal {
+        if !self.blind
+            && self.reached.known()
+            && let Some(proposal) = self.led()
+        {
+            return proposal;
+        }
         let random = &mut self.random;
         let entries = &self.entries;
         let find = |nr: &u64| nth(entries, *nr).map(|e| &e.candidate);
@@ -152,10 +177,12 @@ impl Search {
             parents.get(at).and_then(|nr| Some((*nr, find(nr)?)))
         };
         let (one, other) = (parent(), parent());
-        if !self.blind && random.happens(SEQUENCES) {
+        if !self.blind && !self.reached.known() && random.happens(SEQUENCES) {
             let parent = random.pick(sequences).copied().filter(|_| random.happens(60));
             let from = parent.and_then(|nr| Some((nr, find(&nr)?)));
-            if let Some(candidate) = vary::sequence(from.map(|(_, it)| it), &self.space, random) {
+            if let Some(candidate) =
+                vary::sequence(from.map(|(_, it)| it), None, &self.space, random)
+            {
                 let origin = from.map_or(Origin::Drawn, |(nr, _)| Origin::Changed(nr));
                 return Proposal { origin, candidate };
             }
@@ -174,6 +201,38 @@ impl Search {
             }
         }
         Proposal { origin: Origin::Drawn, candidate: vary::draw(&self.space, random) }
+    }
+
+    /// One that is led by the code that others reached first; none: let others lead.
+    fn led(&mut self) -> Option<Proposal> {
+        let random = &mut self.random;
+        let entries = &self.entries;
+        let find = |nr: u64| nth(entries, nr).map(|e| &e.candidate);
+        if random.happens(SEQUENCES_LED) {
+            let mut pick = || {
+                let nr = self.reached.pick(true, random)?;
+                Some((nr, find(nr)?))
+            };
+            let (one, other) = (pick(), pick());
+            let (from, with, origin) = match (one, other) {
+                _ if random.happens(SEQUENCES_DRAWN) => (None, None, Origin::Drawn),
+                (Some((a, one)), Some((b, other)))
+                    if a != b && random.happens(SEQUENCES_CROSSED) =>
+                {
+                    (Some(one), Some(other), Origin::Crossed(a, b))
+                }
+                (Some((a, one)), _) => (Some(one), None, Origin::Changed(a)),
+                (None, _) => (None, None, Origin::Drawn),
+            };
+            let candidate = vary::sequence(from, with, &self.space, random)?;
+            return Some(Proposal { origin, candidate });
+        }
+        if !random.happens(REACHED) {
+            return None;
+        }
+        let nr = self.reached.pick(false, random)?;
+        let candidate = vary::change(find(nr)?, &self.space, random);
+        Some(Proposal { origin: Origin::Changed(nr), candidate })
     }
 
     /// Numbers of the sequences of system calls alone that showed a new pair.
@@ -221,9 +280,19 @@ impl Search {
     /// Takes the result of the next proposal; yields the line of the corpus.
     pub fn tell(&mut self, proposal: Proposal, mut outcome: Outcome) -> &Entry {
         if let Outcome::Ran(figures) = &mut outcome {
-            figures.pairs.retain(|pair| self.pairs.insert(pair.clone()));
+            self.reached.reduce(figures);
         }
+        self.recall(proposal, outcome)
+    }
+
+    /// Takes a line of the corpus: of its code only what was new is there.
+    fn recall(&mut self, proposal: Proposal, mut outcome: Outcome) -> &Entry {
         let nr = self.entries.len();
+        if let Outcome::Ran(figures) = &mut outcome {
+            figures.pairs.retain(|pair| self.pairs.insert(pair.clone()));
+            let sequence = vary::is_sequence(&proposal.candidate, &self.space);
+            self.reached.add(nr as u64, &proposal.origin, figures, sequence);
+        }
         let Proposal { origin, candidate } = proposal;
         self.entries.push(Entry { nr: nr as u64, origin, candidate, outcome });
         #[expect(clippy::indexing_slicing, reason = "it was pushed on the line above")]
@@ -304,7 +373,7 @@ pub fn hunt(
                     return Err(search.entries.len() as u64);
                 }
                 Some(e) => {
-                    search.tell(proposal, e.outcome);
+                    search.recall(proposal, e.outcome);
                 }
             }
         }

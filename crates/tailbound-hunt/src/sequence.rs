@@ -2,10 +2,11 @@
 //! Sequences of system calls: drawn, changed a little, and made smaller. All of them are whole: a call whose slot is
 //! empty gets one that is not, or a call before it that fills it.
 //!
-//! Context: COLD. Units: bytes, ns.
+//! Context: COLD. Units: bytes, ns. Not here: which call is likely to come next (`compose`).
 
 use tailbound_core::calls::{Amount, Call, Calls, Class, FORMS, Form, Held, Op, SLOTS, form_of};
 
+use crate::compose::Stand;
 use crate::random::Random;
 
 /// Most bytes of memory that one slot gets: a guest has 768 MiB for all tasks of all loads.
@@ -13,16 +14,20 @@ const MEMORY_MAX_BYTES: u64 = 16 << 20;
 /// Most bytes of a file.
 const FILE_MAX_BYTES: u64 = 8 << 20;
 
+/// Calls that are put in at once, at most.
+const MORE: u64 = 8;
+
 /// Any sequence of at most `most` calls.
 pub(crate) fn draw(most: usize, random: &mut Random) -> Calls {
     // Long ones meet more; what a find does not need is taken away later.
     let n = random.within(1, most as u64);
-    let mut calls: Vec<Call> = (0..n).filter_map(|_| any(random)).collect();
-    // Half of them have one slot of each class: there all calls meet on the same things.
-    if random.happens(50) {
-        calls.iter_mut().flat_map(|call| call.slots.iter_mut()).for_each(|slot| *slot = 0);
+    let mut calls = Vec::new();
+    let mut stand = Stand::default();
+    for _ in 0..n {
+        let call = stand.next(random);
+        calls.extend(complete(call, &mut stand, random));
     }
-    whole(calls, most, random)
+    ended(calls, most)
 }
 
 /// One a little different.
@@ -30,20 +35,23 @@ pub(crate) fn change(from: &Calls, most: usize, random: &mut Random) -> Calls {
     let mut calls = from.list().to_vec();
     loop {
         let at = random.below(calls.len());
-        match random.below(7) {
-            0 | 1 => {
-                if let Some(call) = any(random) {
-                    calls.insert(random.below(calls.len() + 1), call);
-                }
+        match random.below(8) {
+            0..3 => {
+                let at = random.below(calls.len() + 1);
+                let mut stand = Stand::behind(calls.iter().take(at));
+                let n = random.scaled(1, MORE);
+                let more = (0..n).flat_map(|_| complete(stand.next(random), &mut stand, random));
+                let more: Vec<Call> = more.collect();
+                calls.splice(at..at, more);
             }
-            2 if calls.len() > 1 => {
+            3 if calls.len() > 1 => {
                 calls.remove(at);
             }
-            3 => {
+            4 => {
                 let other = random.below(calls.len());
                 calls.swap(at, other);
             }
-            4 => {
+            5 => {
                 if let Some(call) = calls.get(at).cloned() {
                     calls.insert(at, call);
                 }
@@ -55,9 +63,22 @@ pub(crate) fn change(from: &Calls, most: usize, random: &mut Random) -> Calls {
             }
         }
         if random.happens(60) {
+            // What lets go lies at the end: room is made anywhere.
+            while calls.len() > most {
+                calls.remove(random.below(calls.len()));
+            }
             return whole(calls, most, random);
         }
     }
+}
+
+/// A beginning of `one` and an end of `other`, which goes on with what the slots hold then.
+pub(crate) fn cross(one: &Calls, other: &Calls, most: usize, random: &mut Random) -> Calls {
+    let keep = random.within(1, one.list().len() as u64);
+    let skip = random.below(other.list().len());
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+    let begin = one.list().iter().take(keep);
+    whole(begin.chain(other.list().iter().skip(skip)).cloned().collect(), most, random)
 }
 
 /// Each sequence that is a step simpler: without a call and those that need it, or with less of one.
@@ -88,18 +109,13 @@ fn possible(calls: Vec<Call>) -> Vec<Call> {
     calls.into_iter().filter(|call| held.after(call).is_ok()).collect()
 }
 
-/// Each kind of call as likely as every other.
-fn any(random: &mut Random) -> Option<Call> {
-    random.pick(FORMS).map(|form| of_form(form, random))
-}
-
-fn of_form(form: &Form, random: &mut Random) -> Call {
+pub(crate) fn of_form(form: &Form, random: &mut Random) -> Call {
     let slots = form.makes.iter().chain(form.uses).map(|_| slot(random)).collect();
     Call { op: form.op, slots, amount: form.amount.map(|a| amount(form.op, a, random)) }
 }
 
 /// Low slots are used more, so that calls meet on them.
-fn slot(random: &mut Random) -> u8 {
+pub(crate) fn slot(random: &mut Random) -> u8 {
     u8::try_from(random.scaled(0, u64::from(SLOTS - 1))).unwrap_or(0)
 }
 
@@ -140,7 +156,7 @@ fn alter(call: &mut Call, random: &mut Random) {
                 *it = slot(random);
             }
         }
-        _ => *call = any(random).unwrap_or_else(|| call.clone()),
+        _ => *call = Stand::default().next(random),
     }
 }
 
@@ -152,33 +168,41 @@ fn amount_max(op: Op, most: u64) -> u64 {
     }
 }
 
-/// `calls` with what they need: slots that hold something, filled before where none does.
+/// `calls` with what they need.
 fn whole(calls: Vec<Call>, most: usize, random: &mut Random) -> Calls {
-    let mut held = Held::default();
-    let mut all: Vec<Call> = Vec::new();
-    for mut call in calls {
-        let form = form_of(call.op);
-        let first = usize::from(form.makes.is_some());
-        for (class, slot) in form.uses.iter().zip(call.slots.iter_mut().skip(first)) {
-            if held.holds(*class, *slot) {
-                continue;
-            }
-            let full = held.slots(*class);
-            if let Some(other) = random.pick(&full).filter(|_| random.happens(70)) {
-                *slot = *other;
-            } else if let Some(maker) = maker(*class, *slot, random)
-                && held.after(&maker).is_ok()
-            {
-                all.push(maker);
-            }
+    let mut stand = Stand::default();
+    let all = calls.into_iter().flat_map(|call| complete(call, &mut stand, random));
+    ended(all.collect(), most)
+}
+
+fn ended(mut calls: Vec<Call>, most: usize) -> Calls {
+    calls.truncate(most);
+    Calls::new(calls).unwrap_or_else(|_| one())
+}
+
+/// `call` with what it needs: slots that hold something, filled before where none does. None of both where a file's
+/// length forbids it.
+fn complete(mut call: Call, stand: &mut Stand, random: &mut Random) -> Vec<Call> {
+    let form = form_of(call.op);
+    let first = usize::from(form.makes.is_some());
+    let mut all = Vec::new();
+    for (class, slot) in form.uses.iter().zip(call.slots.iter_mut().skip(first)) {
+        if stand.held().holds(*class, *slot) {
+            continue;
         }
-        // What a file's length forbids is left out.
-        if held.after(&call).is_ok() {
-            all.push(call);
+        let full = stand.held().slots(*class);
+        if let Some(other) = random.pick(&full).filter(|_| random.happens(70)) {
+            *slot = *other;
+        } else if let Some(maker) = maker(*class, *slot, random)
+            && stand.after(&maker)
+        {
+            all.push(maker);
         }
     }
-    all.truncate(most);
-    Calls::new(all).unwrap_or_else(|_| one())
+    if stand.after(&call) {
+        all.push(call);
+    }
+    all
 }
 
 /// A call that fills this slot and needs nothing.

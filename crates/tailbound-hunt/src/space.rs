@@ -138,7 +138,7 @@ const KINDS: &[Kind] = &[
             Values::Words(&["getppid", "read", "write", "lseek", "dup", "futex", "yield"]),
         )],
     ),
-    kind("calls", &[parameter("do", Values::Calls(16)), parameter("tasks", Values::Count(2, 8))]),
+    kind("calls", &[parameter("do", Values::Calls(32)), parameter("tasks", Values::Count(2, 8))]),
     kind(
         "ping-pong",
         &[

@@ -70,18 +70,25 @@ pub(crate) fn is_sequence(it: &Candidate, space: &Space) -> bool {
     of_sequences(space).is_some_and(|(kind, _)| it.names() == [kind.name])
 }
 
-/// A sequence of calls alone: `from` changed, or any.
+/// A sequence of calls alone: `from` changed, or its beginning with an end of `with`, or any.
 pub(crate) fn sequence(
     from: Option<&Candidate>,
+    with: Option<&Candidate>,
     space: &Space,
     random: &mut Random,
 ) -> Option<Candidate> {
     let (kind, parameter) = of_sequences(space)?;
-    let old = from.and_then(|it| it.loads.first()).and_then(|l| l.option(parameter.name));
-    let text = match old {
-        Some(old) => near(old, parameter, random),
-        None => value(parameter.values, random),
+    let Values::Calls(most) = parameter.values else { return None };
+    let calls = |it: Option<&Candidate>| {
+        let load = it?.loads.first()?;
+        load.option(parameter.name)?.parse::<Calls>().ok()
     };
+    let made = match (calls(from), calls(with)) {
+        (Some(one), Some(other)) => sequence::cross(&one, &other, most, random),
+        (Some(one), None) => sequence::change(&one, most, random),
+        (None, _) => sequence::draw(most, random),
+    };
+    let text = made.to_string();
     let mut load = plain(kind);
     load.options.push((parameter.name.to_owned(), text));
     Some(Candidate { loads: vec![load], interval_ns: space.base_interval_ns, seed: 1 })

@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use crate::called::{self, WATCH};
 use crate::{arm, arm32, arm64};
 use crate::qemu::{self, Block, Id, Instruction, NO_REGISTERS, OnExecution};
-use crate::record::{point, status};
+use crate::record::{plan, point, status};
 use crate::watch::{Guest, Place, Watch};
 use crate::x86::{self, Does};
 
@@ -30,6 +30,13 @@ fn bytes(of: *const Instruction) -> ([u8; BYTES], usize) {
         }
         (to, size)
     }
+}
+
+/// Bytes of a block's instructions, which lie one behind the other.
+fn extent(block: *mut Block, count: usize) -> u64 {
+    // SAFETY: below the number of instructions.
+    let size = |at| unsafe { qemu::qemu_plugin_insn_size(qemu::qemu_plugin_tb_get_insn(block, at)) };
+    (0..count).map(size).sum::<usize>() as u64
 }
 
 fn callback(does: Does) -> Option<OnExecution> {
@@ -55,6 +62,9 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
     watch.compare();
     let pc = watch.lifted(pc);
     let kernel = x86::kernel(pc);
+    if kernel && watch.plan().word(plan::CODE) != 0 {
+        watch.covers(pc, extent(block, count));
+    }
     if watch.several {
         watch.find_executing();
         every(watch, block, count, pc, called::on_turn);

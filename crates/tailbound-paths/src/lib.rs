@@ -9,6 +9,7 @@
 mod blocks;
 mod curve;
 pub mod decisive;
+pub mod executed;
 pub mod handovers;
 pub mod inevitable;
 pub mod interrupts;

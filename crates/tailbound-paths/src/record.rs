@@ -11,7 +11,7 @@
 //! ```
 
 /// First word of both files.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"tbpaths2");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"tbpaths3");
 
 /// Where the log's records begin.
 pub const LOG_HEAD_BYTES: usize = 4096;
@@ -70,12 +70,35 @@ pub mod kind {
     pub const TURN: u8 = 12;
     /// Of a guest with several CPUs: a thread in user mode has read the processor's counter; value: the thread.
     pub const READ: u8 = 13;
+    /// QEMU has translated a block of the kernel's instructions, which it does before it executes them for the first
+    /// time, or after it forgot them; value: [`super::code`].
+    pub const CODE: u8 = 14;
 }
 
 /// Where a block is, in the state's place of its record.
 pub mod block {
     /// Bit: in the kernel.
     pub const KERNEL: u8 = 1;
+}
+
+/// Where translated instructions lie: their bytes above the lower bits of their address.
+pub mod code {
+    /// Bits of the address; those above are as the uppermost of these.
+    pub const ADDRESS_BITS: u32 = 48;
+
+    /// The value of a record.
+    #[must_use]
+    pub const fn value(address: u64, bytes: u64) -> u64 {
+        bytes << ADDRESS_BITS | address & ((1 << ADDRESS_BITS) - 1)
+    }
+
+    /// Address and bytes of a record's value.
+    #[must_use]
+    pub const fn place(value: u64) -> (u64, u64) {
+        const ABOVE: u32 = u64::BITS - ADDRESS_BITS;
+        let address = (value << ABOVE).cast_signed() >> ABOVE;
+        (address.cast_unsigned(), value >> ADDRESS_BITS)
+    }
 }
 
 /// Kinds of the plan's points.
@@ -114,8 +137,10 @@ pub mod plan {
     pub const WINDOWS: usize = 8;
     /// See [`super::guest`].
     pub const GUEST: usize = 9;
+    /// Not 0: all blocks of the kernel that are translated are recorded.
+    pub const CODE: usize = 10;
     /// Words before the points.
-    pub const WORDS: usize = 10;
+    pub const WORDS: usize = 11;
     /// Words of a point: begin, end, kind.
     pub const POINT_WORDS: usize = 3;
     /// Words of a window: from, to.

@@ -125,6 +125,8 @@ pub struct Plan {
     sets: Option<u64>,
     points: Vec<(u64, u64, u64)>,
     windows: Vec<(u64, u64)>,
+    /// Blocks that are translated are recorded.
+    code: bool,
 }
 
 /// What architectures differ in.
@@ -183,6 +185,7 @@ impl Plan {
             sets: symbols.named(SETS),
             points,
             windows: Vec::new(),
+            code: false,
         })
     }
 
@@ -241,6 +244,12 @@ impl Plan {
         Ok(several)
     }
 
+    /// The same kernel; which of its code executes is recorded too.
+    #[must_use]
+    pub fn with_code(&self) -> Self {
+        Self { code: true, ..self.clone() }
+    }
+
     /// The same kernel, every block within these times (ns, apart and in order).
     #[must_use]
     pub fn full(&self, windows: &[(u64, u64)]) -> Self {
@@ -263,6 +272,7 @@ impl Plan {
             (plan::POINTS, self.points.len() as u64),
             (plan::WINDOWS, self.windows.len() as u64),
             (plan::GUEST, self.guest.word()),
+            (plan::CODE, self.code.into()),
         ];
         for (at, value) in head {
             words.iter_mut().skip(at).take(1).for_each(|w| *w = value);

@@ -120,12 +120,15 @@ pub(super) fn text(f: &Found<'_>, style: Style) -> String {
     }
     let pairs = if watched {
         format!(
-            " {} pairs of functions were seen around sections.",
-            grouped(f.search.pairs() as u64)
+            " {} pairs of functions were seen around sections. {}",
+            grouped(f.search.pairs() as u64),
+            reached(f)
         )
     } else {
         let why = f.unwatched.clone().unwrap_or_else(|| "--no-paths".to_owned());
-        format!(" Sections were not watched ({why}): the latest wake-ups alone led the search.")
+        format!(
+            " Neither sections nor the code that was reached are known ({why}): the latest wake-ups alone led the search."
+        )
     };
     lines.push(format!(
         "{} guests were run in {}.{pairs}",
@@ -134,6 +137,18 @@ pub(super) fn text(f: &Found<'_>, style: Style) -> String {
     ));
     lines.push(format!("Corpus    {}", f.folder.join("corpus.jsonl").display()));
     lines.join("\n")
+}
+
+/// The code of the kernel that was executed.
+fn reached(f: &Found<'_>) -> String {
+    let Some((code, firsts)) = f.search.reached() else {
+        return "Which code of the kernel was reached is not known.".to_owned();
+    };
+    format!(
+        "{} KiB of the kernel's code were executed; {} candidates behind the single loads executed some that none had before.",
+        grouped(code.bytes() / 1024),
+        grouped(firsts as u64)
+    )
 }
 
 /// What is left of the worst.
@@ -208,6 +223,11 @@ pub(super) fn json(f: &Found<'_>) -> Value {
         "evaluations": f.search.entries().len(),
         "failed": failed(f),
         "pairs": f.header.watched.then(|| f.search.pairs()),
+        "code": f.search.reached().map(|(code, firsts)| json!({
+            "bytes": code.bytes(),
+            "ranges": code.ranges(),
+            "first": firsts,
+        })),
         "unwatched": f.unwatched,
         "interrupted": f.interrupted,
         "worst": f.search.worst().map(of),

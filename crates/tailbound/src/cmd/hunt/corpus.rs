@@ -17,7 +17,7 @@ use tailbound_sys::new_file::{self, Existing};
 use crate::say::Failure;
 
 /// Version of the corpus.
-pub(super) const SCHEMA: &str = "tailbound-hunt-corpus/1";
+pub(super) const SCHEMA: &str = "tailbound-hunt-corpus/2";
 
 /// Everything that the lines of a corpus depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,9 +103,16 @@ pub(super) fn header(folder: &Path) -> Result<Option<Header>, Failure> {
     }
     let text = text(&path)?;
     let first = text.lines().next().unwrap_or_default();
-    let header = serde_json::from_str(first).map_err(|e| {
+    let header: Header = serde_json::from_str(first).map_err(|e| {
         Failure::usage(format!("{}: line 1 is not that of a hunt: {e}", path.display()))
     })?;
+    if header.schema != SCHEMA {
+        return Err(Failure::usage(format!(
+            "{}: holds a hunt of another version ({}; this one goes on with {SCHEMA}): choose another folder with --out",
+            path.display(),
+            header.schema
+        )));
+    }
     Ok(Some(header))
 }
 
@@ -234,6 +241,10 @@ mod tests {
         let other = Header { seed: 2, ..some() };
         let why = Folder::open(&path, &other).expect_err("another hunt").text;
         assert!(why.contains("seed 1 there, 2 now"), "{why}");
+        let older = whole.replace(SCHEMA, "tailbound-hunt-corpus/1");
+        fs::write(&corpus, older).expect("written");
+        let why = Folder::open(&path, &some()).expect_err("an older hunt").text;
+        assert!(why.contains("another version (tailbound-hunt-corpus/1;"), "{why}");
         fs::write(&corpus, format!("{whole}{{}}\n")).expect("written");
         let why = Folder::open(&path, &some()).expect_err("no line of a corpus").text;
         assert!(why.contains("line 3"), "{why}");

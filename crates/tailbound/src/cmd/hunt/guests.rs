@@ -10,10 +10,11 @@ use std::time::Instant;
 
 use tailbound_core::paths::SectionKind;
 use tailbound_core::units;
-use tailbound_hunt::{Candidate, End, Evaluator, Figures, Outcome};
+use tailbound_hunt::{Candidate, Code, End, Evaluator, Figures, Outcome};
 use tailbound_lab::{
     Cell, Emulator, Happened, Kernel, LabError, Made, Prepared, Request, on_cores, paths, run,
 };
+use tailbound_paths::executed;
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_trace::symbols::Symbols;
@@ -108,7 +109,7 @@ impl<'a> Guests<'a> {
         let cell = self.cell(&none)?;
         let symbols = paths::symbols(&cell, &means, &mut hear)?;
         let guest = paths::guest(cell.kernel.arch);
-        let plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?;
+        let plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?.with_code();
         let prepared = self.base.with_job(&cell)?;
         let plain = run::prepared(&prepared, &means, &mut hear)?;
         let (watched, _log) = paths::prepared_watched(&prepared, &means, &plan, &mut hear)?;
@@ -163,6 +164,8 @@ fn figures(
     let latencies_ns = latencies(&made.run).map_err(cannot)?;
     let mut figures =
         Figures { latest_ns: latest_of(&latencies_ns).map_err(cannot)?, ..Figures::default() };
+    // A log that cannot be read says so again below.
+    figures.code = executed::code(&mut log).ok().map(Code::of);
     let samples = Samples {
         start_ns: start(&made.run).map_err(cannot)?,
         latencies_ns: &latencies_ns,
