@@ -10,10 +10,10 @@
 
 mod farm;
 mod hostile;
-mod work;
 #[expect(dead_code, reason = "the store's tests need more of it")]
 #[path = "../../../tailbound-store/tests/it/server.rs"]
 mod postgresql;
+mod work;
 
 use std::io::Write as _;
 
