@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use crate::called::{self, WATCH};
 use crate::{arm, arm32, arm64};
 use crate::qemu::{self, Block, Id, Instruction, NO_REGISTERS, OnExecution};
-use crate::record::{plan, point, status};
+use crate::record::{code, kind, plan, point, status};
 use crate::watch::{Guest, Place, Watch};
 use crate::x86::{self, Does};
 
@@ -63,7 +63,8 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
     let pc = watch.lifted(pc);
     let kernel = x86::kernel(pc);
     if kernel && watch.plan().word(plan::CODE) != 0 {
-        watch.covers(pc, extent(block, count));
+        let t = if watch.has_cpu() { watch.time(0) } else { 0 };
+        watch.write(t, kind::CODE, code::value(pc, extent(block, count)));
     }
     if watch.several {
         watch.find_executing();

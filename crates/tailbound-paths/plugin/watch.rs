@@ -170,12 +170,6 @@ impl Watch {
         }
     }
 
-    /// Between two blocks: one of the kernel was translated.
-    pub fn covers(&mut self, pc: u64, bytes: u64) {
-        let t = if self.has_cpu() { self.time(0) } else { 0 };
-        self.write(t, kind::CODE, record::code::value(pc, bytes));
-    }
-
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
