@@ -101,13 +101,7 @@ impl Farm {
 
     /// An answer to a request: status, head, body.
     pub(crate) fn ask(&self, request: &[u8]) -> Answer {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        // A server that refuses early closes before all is sent.
-        let _ = stream.write_all(request);
-        let mut all = Vec::new();
-        let _ = stream.read_to_end(&mut all);
-        Answer::read(&all)
+        asked(self.address, request)
     }
 
     pub(crate) fn get(&self, path: &str, token: Option<&str>) -> Answer {
@@ -128,6 +122,17 @@ impl Farm {
         request.extend(body);
         self.ask(&request)
     }
+}
+
+/// What any server answers to a request.
+pub(crate) fn asked(server: SocketAddr, request: &[u8]) -> Answer {
+    let mut stream = TcpStream::connect(server).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // A server that refuses early closes before all is sent.
+    let _ = stream.write_all(request);
+    let mut all = Vec::new();
+    let _ = stream.read_to_end(&mut all);
+    Answer::read(&all)
 }
 
 impl Drop for Farm {

@@ -13,6 +13,7 @@ mod hostile;
 #[expect(dead_code, reason = "the store's tests need more of it")]
 #[path = "../../../tailbound-store/tests/it/server.rs"]
 mod postgresql;
+mod prometheus;
 mod work;
 
 use std::io::Write as _;
