@@ -5,6 +5,8 @@
 //! with every verb, and what was backed up from one database is restored into the other.
 //! Source: <https://www.sqlite.org/backup.html>, <https://www.sqlite.org/pragma.html#pragma_integrity_check>.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use crate::database::{Database, Dialect, all, one, whole};
@@ -21,9 +23,8 @@ impl Store {
     /// # Errors
     /// The database refuses; what was written is damaged. Then `to` is of no use.
     pub fn backup(&mut self, to: &Path, now: &str) -> Result<u64, StoreError> {
-        if to.exists() {
-            return Err(std::io::Error::from(std::io::ErrorKind::AlreadyExists).into());
-        }
+        // Hashes of tokens and the audit log are in it: for nobody else, whatever the umask.
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
         let mut copy = Sqlite::open(to, true)?;
         if !self.db().copy_pages(&mut copy)? {
             schema::migrate(&mut copy, &to.display().to_string(), now)?;

@@ -221,8 +221,8 @@ impl Store {
         })
     }
 
-    /// Adds what the tables say of runs whose files are kept elsewhere, all or none of them: such a run is listed and found, and
-    /// has no file to be got or to be made again from.
+    /// Adds what the tables say of runs whose files are kept elsewhere, all or none of them: such a run is listed and found, has
+    /// no file to be got, and is dropped by `rebuild`, which makes the tables again from files.
     ///
     /// # Errors
     /// The database refuses.

@@ -58,6 +58,21 @@ fn backed_up(store: &mut Store, folder: &Path, name: &str) -> (Store, std::path:
 }
 
 #[test]
+fn nobody_else_reads_a_backup_and_none_is_overwritten() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    on_both(|place| {
+        let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let to = folder.path().join("backup");
+        let mut store = opened(place);
+        store.backup(&to, NOW).unwrap_or_else(|e| panic!("{place}: {e}"));
+        let mode = std::fs::metadata(&to).unwrap_or_else(|e| panic!("{e}")).permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{place}");
+        assert!(store.backup(&to, NOW).is_err(), "{place}");
+    });
+}
+
+#[test]
 fn a_backup_beside_a_writer_is_whole() {
     on_both(|place| {
         let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
