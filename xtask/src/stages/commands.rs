@@ -97,6 +97,8 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound decide lab/", "runs of real kernels: the stage `lab`"),
     ("tailbound decide rt-6.12.jsonl ", "runs of two systems: tests/cli/decide.rs"),
     ("tailbound decide rt.jsonl ", "runs of two systems: tests/cli/decide.rs"),
+    ("tailbound agent ", "a server that runs: crates/tailbound/tests/agent"),
+    ("target/release/examples/", "a large store: minutes to hours, as the page says"),
     ("tailbound serve --", "it serves until it is ended: tests/cli/serve.rs"),
     ("TOKEN=", "the same"),
     ("curl ", "a server that runs: crates/tailbound-fleet/tests/it"),
