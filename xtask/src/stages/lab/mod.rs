@@ -104,7 +104,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         tally.skip("lab", "kernels", &format!("Debian's kernels cannot be had: {e:#}"));
         return Ok(tally);
     }
-    for check in lab.alone() {
+    for check in lab.alone(project) {
         tally.absorb(queue::side_by_side(&[check]));
     }
     tally.absorb(queue::side_by_side(&lab.checks(project)));
@@ -120,7 +120,7 @@ fn one<'a>(name: &'static str, lab: &'a Lab, check: Whole) -> Check<'a> {
 
 impl Lab {
     /// What wants the host's cores, or damages something that all use.
-    fn alone(&self) -> Vec<Check<'_>> {
+    fn alone<'a>(&'a self, project: &'a Path) -> Vec<Check<'a>> {
         let one = |name, check| one(name, self, check);
         vec![
             one(
@@ -131,6 +131,8 @@ impl Lab {
             one("the same bytes each time while all cores are busy", Lab::repeated),
             ("two CPUs in short slices", Box::new(|| self.in_slices())),
             one("a damaged snapshot is noticed and made again", Lab::mended),
+            // This machine is one of its systems, and is measured.
+            (FARM, Box::new(move || Tally::one(FARM, self.farmed(project)))),
         ]
     }
 
@@ -147,7 +149,6 @@ impl Lab {
             one("the theoretical bound holds", Lab::theory),
             one("the boot option that made it later is found among 17", Lab::option_found),
             ("the commit that made it later", Box::new(|| self.commits())),
-            (FARM, Box::new(move || Tally::one(FARM, self.farmed(project)))),
             ("golden figures", Box::new(move || some(self.golden(project)))),
             ("probes that prove a property", Box::new(move || some(self.provers()))),
             one("a CPU that is isolated is left alone, and all is undone", Lab::isolated),
