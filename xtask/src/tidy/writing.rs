@@ -53,6 +53,10 @@ const MAY: &[(&str, &str)] = &[
         "crates/tailbound-lab/src/snapshot.rs",
         "a folder of a snapshot made beside: O_EXCL, checked whole, exchanged as a whole",
     ),
+    (
+        "crates/tailbound-store/src/backup.rs",
+        "O_EXCL and for its owner alone; SQLite opens it by its name and writes it",
+    ),
     ("crates/tailbound-guest/src/work.rs", "settings of the guest's own kernel (/proc/sys)"),
 ];
 
