@@ -207,7 +207,7 @@ fn lines(call: &Call, at: &str) -> String {
         Op::Barrier => {
             format!("CALL({at}, syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0));")
         }
-        Op::Random => format!("CALL({at}, getrandom(buffer, {n}, 0));"),
+        Op::Random => format!("MAY_WAIT({at}, getrandom(buffer, {n}, GRND_NONBLOCK));"),
         Op::Signal => format!("CALL({at}, kill(getpid(), SIGURG));"),
         Op::Affinity => format!(
             "{{\n\tcpu_set_t cpus;\n\n\tCALL({at}, sched_getaffinity(0, sizeof(cpus), &cpus));\n\tCALL({at}, sched_setaffinity(0, sizeof(cpus), &cpus));\n}}"

@@ -11,6 +11,9 @@ use crate::sequence::{of_form, slot};
 
 /// Percent of calls that go on with what was worked on last.
 const GOES_ON: u64 = 50;
+/// Percent of the calls that wait, or walk through all memory, which are taken when they were drawn: a pass with several of
+/// them takes longer than a candidate, and what stands behind them is never called.
+const SLOW: u64 = 20;
 /// So many things were worked on last.
 const LAST: usize = 3;
 
@@ -70,7 +73,10 @@ impl Stand {
         let on = random.pick(&self.last).copied().filter(|_| random.happens(GOES_ON));
         let uses = |f: &&Form| on.is_none_or(|(class, _)| f.uses.contains(&class));
         let forms: Vec<&Form> = FORMS.iter().filter(uses).collect();
-        let form = random.pick(&forms).copied().unwrap_or_else(|| form_of(Op::Yield));
+        let mut form = random.pick(&forms).copied().unwrap_or_else(|| form_of(Op::Yield));
+        if matches!(form.op, Op::Sleep | Op::Barrier | Op::Smaps) && !random.happens(SLOW) {
+            form = random.pick(&forms).copied().unwrap_or(form);
+        }
         let mut call = of_form(form, random);
         self.fill(&mut call, on, random);
         call

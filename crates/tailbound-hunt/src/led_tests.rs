@@ -9,6 +9,7 @@ use tailbound_core::calls::{Call, Calls, Op};
 use crate::{Candidate, Code, End, Entry, Evaluator, Figures, Origin, Outcome, Search, hunt, lab};
 
 const EVALUATIONS: u64 = 2000;
+const SEEDS: u64 = 50;
 /// Of hunts that are told of, not what they find.
 const SHORT: u64 = 400;
 const PLANTED_NS: i64 = 500_000;
@@ -126,11 +127,14 @@ fn conditions_that_show_as_code_lead_to_what_lies_behind_them() {
             let search = hunted(*seed, EVALUATIONS, code_known, blind);
             search.worst().and_then(Entry::latest_ns) == Some(PLANTED_NS)
         };
-        (1..=12).filter(found).count()
+        (1..=SEEDS).filter(found).count()
     };
     let (led, not_led, blind) = (found(true, false), found(false, false), found(true, true));
-    assert!(led >= 6, "found with {led} of 12 seeds");
-    assert!(not_led <= 2 && blind == 0, "found without: {not_led} and {blind} of 12");
+    assert!(led >= SEEDS as usize * 2 / 5, "found with {led} of {SEEDS} seeds");
+    assert!(
+        not_led <= led / 2 && blind <= led / 4,
+        "found with {led}, without code {not_led}, drawn at random {blind}, of {SEEDS} seeds"
+    );
 }
 
 #[test]

@@ -53,6 +53,8 @@ pub enum Ended {
     Panicked,
     /// The host's patience was over.
     HostLimit(u64),
+    /// Its own time was over.
+    Overtime,
     /// It executed nothing any more.
     Standstill,
     /// KVM did not bring it up in these seconds.
@@ -410,6 +412,8 @@ impl<'a> Watch<'a> {
         (self.progress)(Progress { at_work: self.ready.is_some(), cpu, host });
         Ok(if self.kvm && self.ready.is_none() && host.as_secs() > KVM_BOOT_S {
             Some(Ended::KvmSilent(KVM_BOOT_S))
+        } else if self.boot_folder.overtime()? {
+            Some(Ended::Overtime)
         } else if host.as_secs() > self.host_limit_s {
             Some(Ended::HostLimit(self.host_limit_s))
         } else if !self.kvm && self.moved.elapsed() > STANDSTILL {

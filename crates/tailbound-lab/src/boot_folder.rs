@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tailbound_core::limits;
+use tailbound_paths::log;
 use tailbound_sys::spawn::Confined;
 use tailbound_sys::{given, owner};
 
@@ -181,6 +182,14 @@ impl BootFolder {
     pub(crate) fn log(&self) -> Result<File, LabError> {
         let path = self.path(LOG);
         File::open(&path).map_err(|e| LabError::file(&path, &e))
+    }
+
+    /// Is the guest watched, and has it gone on for longer than the plan allows?
+    pub(crate) fn overtime(&self) -> Result<bool, LabError> {
+        if !self.watched {
+            return Ok(false);
+        }
+        log::overtime(&self.log()?).map_err(|e| LabError::file(&self.path(LOG), &e))
     }
 
     pub(crate) fn folder(&self) -> &Path {

@@ -68,6 +68,7 @@ pub fn explain(ended: &Ended, console: &str, words: &[String], ready: bool) -> S
         Ended::HostLimit(s) => {
             format!("the guest was not done after {s} s of this host's time (--host-limit)")
         }
+        Ended::Overtime => "the guest was not done when its own time was over".to_owned(),
         Ended::Standstill => {
             "the guest executed nothing for a minute: it waits for something that never comes"
                 .to_owned()

@@ -165,6 +165,9 @@ struct Over {
 
 impl Over {
     fn made(self, prepared: &Prepared) -> Result<Made, LabError> {
+        if self.booted.ended == Ended::Overtime {
+            return Err(self.failed(prepared, &[]));
+        }
         let envelope = envelope::read(&self.results);
         let run = read(prepared, &envelope, &self)?;
         let booted = &self.booted;
@@ -212,6 +215,11 @@ fn to_its_end(
     let results = given::read(&boot_folder.path(boot_folder::RESULTS), limits::RESULT_BYTES_MAX);
     let results = results.unwrap_or_default();
     let log = watched.map(|_| boot_folder.log()).transpose()?;
+    let mut booted = booted;
+    // It may have come to its end before anybody looked: what is over does not hang on that.
+    if boot_folder.overtime()? {
+        booted.ended = Ended::Overtime;
+    }
     Ok(Over { booted, resumed, console, results, notes, log })
 }
 

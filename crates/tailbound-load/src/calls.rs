@@ -4,7 +4,7 @@
 //!
 //! Context: the tasks are the load; SETUP elsewhere. Units: bytes, ns; counts calls.
 //! At the end of a pass everything that it made is let go, so that each pass is as the first. A call that is refused
-//! ends the load, but for a full pipe and an empty one.
+//! ends the load, but for a full pipe, an empty one, and random numbers that are not there yet.
 //! Not here: which calls there are and how a sequence is written (`tailbound_core::calls`).
 
 use std::fs::{self, File};
@@ -252,7 +252,11 @@ impl Pass<'_> {
             }
             Op::Barrier => Ok(objects::barrier()?),
             Op::Random => {
-                Ok(objects::random(self.buffer.get_mut(..bytes).unwrap_or_default()).map(drop)?)
+                let into = self.buffer.get_mut(..bytes).unwrap_or_default();
+                match objects::random(into) {
+                    Err(e) if !e.is_would_block() => Err(e.into()),
+                    _ => Ok(()),
+                }
             }
             Op::Signal => Ok(process::kill(process::own_pid(), SIGURG)?),
             Op::Affinity => Ok(sched::set_affinity(0, self.cpus)?),

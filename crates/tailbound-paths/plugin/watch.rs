@@ -80,6 +80,8 @@ pub struct Watch {
     second: Second,
     /// What was before is not recorded.
     log_from: u64,
+    /// A record from this time on is looked at: 0 before the first, if there is a limit.
+    limit: u64,
 }
 
 impl Watch {
@@ -127,6 +129,7 @@ impl Watch {
             window,
             inside_window: false,
             log_from: vary.map_or(0, |v| v.word(variation::LOG_FROM)),
+            limit: if plan.word(plan::LIMIT_NS) == 0 { u64::MAX } else { 0 },
             vary,
             second: Second::default(),
         }
@@ -403,6 +406,18 @@ impl Watch {
         if t >= self.log_from {
             self.log.write(record::head(t, self.state | self.mark, kind), value);
         }
+        if t >= self.limit {
+            self.reached_limit(t);
+        }
+    }
+
+    /// The first record begins the guest's time, or that is over: who started QEMU sees it, and ends it.
+    #[cold]
+    fn reached_limit(&mut self, t: u64) {
+        if self.limit > 0 {
+            self.status(status::OVERTIME);
+        }
+        self.limit = if self.limit == 0 { t + self.plan.word(plan::LIMIT_NS) } else { u64::MAX };
     }
 
     /// Before an instruction that changes the interrupt flag.

@@ -3,7 +3,9 @@
 //!
 //! Context: COLD. Units: ns of the guest's virtual time.
 
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 
 use crate::record::{
     LOG_COMPARED, LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, RECORD_BYTES, status,
@@ -11,6 +13,16 @@ use crate::record::{
 
 /// Bytes read at a time.
 const PART: usize = 1 << 20;
+
+/// Did the guest of this log, also of one that is still written, go on for longer than the plan allows?
+///
+/// # Errors
+/// The file cannot be read.
+pub fn overtime(log: &File) -> io::Result<bool> {
+    let mut word = [0; 8];
+    log.read_exact_at(&mut word, LOG_STATUS as u64 * 8)?;
+    Ok(u64::from_ne_bytes(word) == status::OVERTIME)
+}
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +111,7 @@ impl<R: Read> Log<R> {
             status::OTHER_CPU => Err(LogError::Refused(
                 "a CPU has its own data where another CPU's was expected: the kernel numbers its CPUs otherwise than QEMU",
             )),
+            status::OVERTIME => Err(LogError::Refused("the guest went on for longer than it may")),
             _ => Err(LogError::Refused("the plugin did not begin")),
         }
     }

@@ -139,8 +139,11 @@ pub mod plan {
     pub const GUEST: usize = 9;
     /// Not 0: all blocks of the kernel that are translated are recorded.
     pub const CODE: usize = 10;
+    /// ns of virtual time from the first record on, after which the log's status is [`super::status::OVERTIME`]; 0: there is
+    /// no limit.
+    pub const LIMIT_NS: usize = 11;
     /// Words before the points.
-    pub const WORDS: usize = 11;
+    pub const WORDS: usize = 12;
     /// Words of a point: begin, end, kind.
     pub const POINT_WORDS: usize = 3;
     /// Words of a window: from, to.
@@ -191,6 +194,8 @@ pub mod status {
     pub const OTHER_ENTRY: u64 = 10;
     /// A CPU has its own data where another's was expected.
     pub const OTHER_CPU: u64 = 11;
+    /// The guest went on for longer than the plan allows.
+    pub const OVERTIME: u64 = 12;
 }
 
 /// The first word of a record; `state` has the CPU's number in its upper half.

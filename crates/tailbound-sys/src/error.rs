@@ -52,6 +52,11 @@ impl SysError {
     pub fn is_busy(&self) -> bool {
         self.errno == libc::EBUSY
     }
+    /// Would it have to wait, which it was asked not to?
+    #[must_use]
+    pub fn is_would_block(&self) -> bool {
+        self.errno == libc::EAGAIN
+    }
     /// Was permission refused?
     #[must_use]
     pub fn is_permission(&self) -> bool {

@@ -95,10 +95,10 @@ pub fn arm(timer: BorrowedFd<'_>, ns: i64) -> Result<(), SysError> {
 /// Fills `into` with random bytes; returns how many came.
 ///
 /// # Errors
-/// None is expected once the kernel has gathered enough.
+/// EAGAIN until the kernel has gathered enough, which takes a guest that has just booted about a second.
 pub fn random(into: &mut [u8]) -> Result<usize, SysError> {
     // SAFETY: a live buffer and its length.
-    let got = unsafe { libc::getrandom(into.as_mut_ptr().cast(), into.len(), 0) };
+    let got = unsafe { libc::getrandom(into.as_mut_ptr().cast(), into.len(), libc::GRND_NONBLOCK) };
     check(got, "getrandom", "").map(isize::unsigned_abs)
 }
 

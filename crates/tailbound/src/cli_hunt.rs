@@ -67,6 +67,9 @@ pub(crate) struct HuntArgs {
     /// How much less late the smaller workload may be than the worst one: percent of it
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, help_heading = "Search")]
     pub(crate) within: f64,
+    /// Make candidate number N smaller instead of the worst one: with --for 0s, without searching on
+    #[arg(long, value_name = "N", conflicts_with = "here", help_heading = "Search")]
+    pub(crate) shrink: Option<u64>,
     /// Go on with the hunt in this folder; kernel and options of the search are those it was begun with
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kernel", "here", "append", "arch", "loops", "seed", "random", "no_paths", "out"], help_heading = "Search")]
     pub(crate) resume: Option<PathBuf>,

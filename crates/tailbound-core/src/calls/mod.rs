@@ -133,7 +133,7 @@ pub enum Op {
     Yield,
     /// membarrier(2) MEMBARRIER_CMD_GLOBAL, which waits for all CPUs.
     Barrier,
-    /// getrandom(2).
+    /// getrandom(2), which does not block: a kernel that has just booted refuses, which is no failure.
     Random,
     /// kill(2) of the process itself, with a signal that it ignores.
     Signal,

@@ -127,6 +127,8 @@ pub struct Plan {
     windows: Vec<(u64, u64)>,
     /// Blocks that are translated are recorded.
     code: bool,
+    /// Virtual time that the guest may take; 0: any.
+    limit_ns: u64,
 }
 
 /// What architectures differ in.
@@ -186,6 +188,7 @@ impl Plan {
             points,
             windows: Vec::new(),
             code: false,
+            limit_ns: 0,
         })
     }
 
@@ -250,6 +253,12 @@ impl Plan {
         Self { code: true, ..self.clone() }
     }
 
+    /// The same kernel; a guest that goes on for longer than this, in virtual time, is ended.
+    #[must_use]
+    pub fn with_limit(&self, limit_ns: u64) -> Self {
+        Self { limit_ns, ..self.clone() }
+    }
+
     /// The same kernel, every block within these times (ns, apart and in order).
     #[must_use]
     pub fn full(&self, windows: &[(u64, u64)]) -> Self {
@@ -273,6 +282,7 @@ impl Plan {
             (plan::WINDOWS, self.windows.len() as u64),
             (plan::GUEST, self.guest.word()),
             (plan::CODE, self.code.into()),
+            (plan::LIMIT_NS, self.limit_ns),
         ];
         for (at, value) in head {
             words.iter_mut().skip(at).take(1).for_each(|w| *w = value);

@@ -162,8 +162,9 @@ fn remains(f: &Found<'_>, lines: &mut Vec<String>) {
         ]);
         return;
     };
+    let of = f.shrinks.map_or_else(|| "it".to_owned(), |nr| format!("candidate {nr}"));
     lines.push(format!(
-        "What is left of it after {} steps: {} with {}.",
+        "What is left of {of} after {} steps: {} with {}.",
         shrunk.steps.len(),
         format_ns_i64(shrunk.latest_ns),
         shrunk.candidate
@@ -236,6 +237,7 @@ pub(super) fn json(f: &Found<'_>) -> Value {
         "records": f.search.records().into_iter().map(of).collect::<Vec<_>>(),
         "finds": found.into_iter().take(ROWS).map(of).collect::<Vec<_>>(),
         "shrunk": f.shrunk.as_ref().map(|s| json!({
+            "candidate": f.shrinks.or_else(|| f.search.worst().map(|e| e.nr)),
             "load": s.candidate.load(),
             "interval_ns": s.candidate.interval_ns,
             "seed": s.candidate.seed,

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use tailbound_core::paths::SectionKind;
 use tailbound_core::units;
-use tailbound_hunt::{Candidate, Code, End, Evaluator, Figures, Outcome};
+use tailbound_hunt::{Candidate, Code, End, Evaluator, Figures, Outcome, lab};
 use tailbound_lab::{
     Cell, Emulator, Happened, Kernel, LabError, Made, Prepared, Request, on_cores, paths, run,
 };
@@ -22,6 +22,10 @@ use tailbound_trace::symbols::Symbols;
 use crate::cmd::lab::cells::{self, Bench};
 use crate::cmd::lab::watching::{latencies, start};
 use crate::say::Failure;
+
+/// Virtual time that a guest may take beside that of its activations. Loads that leave the measurement no CPU to begin with
+/// would go on to the guest's own limit, which takes minutes.
+const SLACK_NS: u64 = 2_000_000_000;
 
 /// What the plugin is told, and what addresses are called.
 pub(super) struct Watch {
@@ -109,7 +113,11 @@ impl<'a> Guests<'a> {
         let cell = self.cell(&none)?;
         let symbols = paths::symbols(&cell, &means, &mut hear)?;
         let guest = paths::guest(cell.kernel.arch);
-        let plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?.with_code();
+        let (_, interval_ns) = lab().interval_ns;
+        let loops = self.request.campaign.loops.unwrap_or(0);
+        let limit_ns = SLACK_NS.saturating_add(loops.saturating_mul(2 * interval_ns));
+        let plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?;
+        let plan = plan.with_code().with_limit(limit_ns);
         let prepared = self.base.with_job(&cell)?;
         let plain = run::prepared(&prepared, &means, &mut hear)?;
         let (watched, _log) = paths::prepared_watched(&prepared, &means, &plan, &mut hear)?;

@@ -16,7 +16,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tailbound_core::units;
-use tailbound_hunt::{Candidate, End, Evaluator, Outcome, Search, Shrunk, Space, lab, shrink};
+use tailbound_hunt::{
+    Candidate, End, Entry, Evaluator, Outcome, Search, Shrunk, Space, lab, shrink,
+};
 use tailbound_lab::{LabError, Request, paths};
 
 use self::corpus::{Folder, Header, SCHEMA, Tried};
@@ -35,6 +37,8 @@ struct Found<'a> {
     header: &'a Header,
     folder: &'a Path,
     search: &'a Search,
+    /// The candidate that was made smaller instead of the worst.
+    shrinks: Option<u64>,
     /// None where it was interrupted before.
     shrunk: Option<Shrunk>,
     remains: Option<remains::Remains>,
@@ -87,9 +91,7 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
     guests.shown = line.shown(guests.until);
     let end = searched(args, &mut search, &mut folder, &mut guests, &line)?;
     let interrupted = bench.stopped() && end == End::Early;
-    let Some(worst) = search.worst() else {
-        return Err(nothing(&search, interrupted));
-    };
+    let worst = chosen(&search, args.shrink, interrupted)?;
     guests.until = None;
     guests.shown = line.shrinking();
     let (worst, latest_ns) = (worst.candidate.clone(), worst.latest_ns().unwrap_or(0));
@@ -110,6 +112,7 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
         header: &header,
         folder: &folder.path,
         search: &search,
+        shrinks: args.shrink,
         remains,
         shrunk,
         runs: guests.runs,
@@ -209,6 +212,19 @@ fn smaller(
     let mut remembered = Remembered { folder, evaluator, broken: None };
     let shrunk = shrink(worst, latest_ns, within, space, &mut remembered);
     remembered.broken.take().map_or(Ok(shrunk), Err)
+}
+
+/// The candidate that is to be made smaller: that of this number, else the worst.
+fn chosen(search: &Search, nr: Option<u64>, interrupted: bool) -> Result<&Entry, Failure> {
+    let worst = search.worst().ok_or_else(|| nothing(search, interrupted))?;
+    let Some(nr) = nr else { return Ok(worst) };
+    let found = search.entries().iter().find(|e| e.nr == nr);
+    found.filter(|e| e.latest_ns().is_some()).ok_or_else(|| {
+        Failure::usage(format!(
+            "--shrink {nr}: no such candidate ran; {} are in the folder, from 0",
+            search.entries().len()
+        ))
+    })
 }
 
 /// Why there is no worst one.
