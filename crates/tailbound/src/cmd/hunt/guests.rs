@@ -25,7 +25,7 @@ use crate::say::Failure;
 
 /// Virtual time that a guest may take beside that of its activations. Loads that leave the measurement no CPU to begin with
 /// would go on to the guest's own limit, which takes minutes.
-const SLACK_NS: u64 = 2_000_000_000;
+const SLACK_NS: u64 = 5_000_000_000;
 
 /// What the plugin is told, and what addresses are called.
 pub(super) struct Watch {
