@@ -25,6 +25,7 @@ pub mod observe;
 mod own_trace;
 pub mod peer;
 mod periodic;
+mod place;
 pub mod recording;
 pub mod rules;
 mod scheduling;

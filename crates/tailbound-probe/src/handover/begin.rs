@@ -12,12 +12,12 @@ use tailbound_sys::shared::Shared;
 
 use super::local::{BACK, Receiving, Sending};
 use super::options::{self, Arrangement, arrangement, sender_policy};
-use super::place::{Places, Where};
 use super::{remote, skew};
 use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, Setup};
 use crate::peer::{Guardian, Peer};
+use crate::place::{Places, Where};
 use crate::thread_group::{RecordSlot, Recorders, Running, ThreadGroup, thread_spec};
 
 /// What all hand-overs say of themselves alike; each has its own name and its own two ends.
@@ -64,14 +64,14 @@ fn groups(setup: &Setup<'_>, arrangement: &Arrangement) -> Result<Vec<Group>, Pr
         let on = if arrangement.place == Where::Same { vec![first] } else { cpus };
         let n = arrangement.receiving() as usize;
         let receivers = on.iter().copied().cycle().take(n).collect();
-        let sender = places.sender(first, arrangement.place)?;
+        let sender = places.second(first, arrangement.place)?;
         return Ok(vec![Group { phase_ns: 0, sender, receivers }]);
     }
     let n = i64::try_from(cpus.len()).unwrap_or(1).max(1);
     let pair = |(cpu, i): (&u32, i64)| {
         Ok(Group {
             phase_ns: setup.plan.interval_ns / n * i,
-            sender: places.sender(*cpu, arrangement.place)?,
+            sender: places.second(*cpu, arrangement.place)?,
             receivers: vec![*cpu],
         })
     };

@@ -10,7 +10,7 @@
 mod begin;
 mod local;
 mod options;
-mod place;
+
 mod remote;
 mod skew;
 

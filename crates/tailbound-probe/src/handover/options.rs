@@ -9,9 +9,9 @@ use tailbound_rt::handover::line::RECEIVERS_MAX;
 use tailbound_sys::futex::Scope;
 use tailbound_sys::handover::{Medium, NoMedium};
 
-use super::place::Where;
 use crate::error::ProbeError;
 use crate::kind::{ProbeOption, Setup};
+use crate::place::Where;
 
 pub(super) const BETWEEN: ProbeOption = ProbeOption::new(
     "between",

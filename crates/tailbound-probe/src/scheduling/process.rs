@@ -173,8 +173,10 @@ fn hold(words: &[String], descriptors: Vec<OwnedFd>) -> Result<(), SysError> {
         let began = clock::now_ns(clock_id);
         let mut boosted = false;
         loop {
+            // Before the clock: taken off its CPU in between, it was not there when the other asked.
+            let asked = shelf.asked_ns.load(Ordering::Acquire) != 0;
             let at = clock::now_ns(clock_id);
-            if !boosted && shelf.asked_ns.load(Ordering::Acquire) != 0 {
+            if asked && !boosted {
                 shelf.boosted_ns.store(at, Ordering::Relaxed);
                 boosted = true;
             }

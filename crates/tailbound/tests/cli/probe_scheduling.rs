@@ -158,6 +158,31 @@ fn an_inversion_shows_with_and_without_inheritance_and_is_drawn() {
 }
 
 #[test]
+fn an_inversion_across_two_cpus_ends_by_an_interrupt() {
+    if !realtime() {
+        return;
+    }
+    let own = folder();
+    let words = "pi -D 500ms --where other --control 5";
+    let out = call(own.path(), &[&["measure"][..], &words.split(' ').collect::<Vec<_>>()].concat());
+    if status(&out) == 3 && stderr(&out).contains("no other CPU") {
+        return skip("cpus", "there is one CPU");
+    }
+    let (code, run) = measure(own.path(), words);
+    accounted(&run, run.header.plan.cpus.len(), words);
+    assert_eq!(violations(&run).is_empty(), code != 1, "{words}");
+    // No boost before it was asked for.
+    let (boost, _) = run.total("user");
+    assert!(boost.min_ns.is_none_or(|ns| ns > 0), "{boost:?}");
+    for timeline in &run.timelines {
+        let cpu = |i: usize| timeline.lanes[i].note.rsplit(' ').next().map(str::to_owned);
+        assert!(cpu(0) != cpu(1) && cpu(1) == cpu(2), "{:?}", timeline.lanes);
+    }
+    let (code, run) = measure(own.path(), &format!("{words} --plant no-inheritance"));
+    assert_eq!((code, violations(&run)), (1, vec!["priority-inversion"]));
+}
+
+#[test]
 fn what_cannot_be_played_is_refused_with_the_remedy() {
     if !realtime() {
         return;
@@ -170,6 +195,7 @@ fn what_cannot_be_played_is_refused_with_the_remedy() {
         ("pi --hold 5ms", "--interval at least"),
         ("pi -p other", "fifo:"),
         ("pi --plant nonsense", "choose no-inheritance"),
+        ("pi --where far", "choose same, other"),
         ("rt-migrate --busy 20ms", "--busy shorter"),
         ("prio-wake --by magic", "choose condition"),
     ] {

@@ -61,6 +61,7 @@ impl Lab {
                 let mut tally = Tally::one(name, self.sliced());
                 let words: Vec<&str> = ISOLATED.split_whitespace().chain([APPENDED]).collect();
                 tally.add("paths of two CPUs are exact", self.paths_of_two_cpus(&words));
+                tally.add("an inversion across two CPUs", self.inversion_across());
                 tally
             }
             Err(e) => {

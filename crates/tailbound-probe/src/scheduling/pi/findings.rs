@@ -10,7 +10,7 @@ use tailbound_core::record::{Lane, Span, TimelineRecord};
 
 use super::super::ledger::Ledger;
 use super::super::pace::Stretch;
-use super::trial::{Proof, Trial};
+use super::trial::{Outcome, Proof, Seats, Trial};
 use crate::thread_group::ProbeOutput;
 
 /// What all CPUs found.
@@ -18,6 +18,8 @@ use crate::thread_group::ProbeOutput;
 pub(super) struct Sum {
     /// Trials with inheritance.
     pub(super) trials: u64,
+    /// Of those, the ones that show nothing.
+    pub(super) undecided: u64,
     /// Of those, the ones in which the kernel failed.
     pub(super) violations: Ledger<Proof>,
     /// Trials without inheritance.
@@ -26,21 +28,45 @@ pub(super) struct Sum {
     pub(super) inverted: u64,
     /// Trials that did not end.
     pub(super) stuck: u64,
-    /// The slowest boost, and a trial without inheritance; with their CPU.
-    pub(super) slowest: Option<(u32, Trial)>,
+    /// The slowest boost, and where its tasks sat.
+    pub(super) slowest: Option<(Seats, Trial)>,
     /// The first control.
-    pub(super) control: Option<(u32, Trial)>,
+    pub(super) control: Option<(Seats, Trial)>,
 }
 
 impl Sum {
+    /// Enters trial `n`, with inheritance.
+    pub(super) fn enter(&mut self, n: u64, seats: Seats, trial: &Trial) {
+        self.trials += 1;
+        self.undecided += u64::from(trial.outcome() == Outcome::Undecided);
+        if let Some(proof) = trial.proof(seats) {
+            self.violations.enter(n, proof);
+        }
+        let boost_ns = trial.boost().span_ns();
+        if self.slowest.as_ref().is_none_or(|(_, t)| t.boost().span_ns() < boost_ns) {
+            self.slowest = Some((seats, *trial));
+        }
+    }
+
+    /// Enters a trial without inheritance, if it can show anything.
+    pub(super) fn enter_control(&mut self, seats: Seats, trial: &Trial) {
+        let outcome = trial.outcome();
+        if outcome != Outcome::Undecided {
+            self.controls += 1;
+            self.inverted += u64::from(outcome != Outcome::Inherited);
+            self.control.get_or_insert((seats, *trial));
+        }
+    }
+
     /// Adds what another CPU found.
     pub(super) fn add(&mut self, other: Self) {
         self.trials += other.trials;
+        self.undecided += other.undecided;
         self.controls += other.controls;
         self.inverted += other.inverted;
         self.stuck += other.stuck;
         self.violations.add(&other.violations);
-        let length = |t: &Option<(u32, Trial)>| t.as_ref().map(|(_, t)| t.boost().span_ns());
+        let length = |t: &Option<(Seats, Trial)>| t.as_ref().map(|(_, t)| t.boost().span_ns());
         if length(&other.slowest) > length(&self.slowest) {
             self.slowest = other.slowest;
         }
@@ -48,7 +74,7 @@ impl Sum {
     }
 
     /// Findings, figures and pictures.
-    pub(super) fn output(&self, priorities: [u8; 3], planted: bool) -> ProbeOutput {
+    pub(super) fn output(&self, priorities: [u8; 3], planted: bool, across: bool) -> ProbeOutput {
         let mut output = ProbeOutput::default();
         let counts = [
             ("inversions", self.trials, "trials with inheritance"),
@@ -61,6 +87,10 @@ impl Sum {
             ("control-inversions", self.inverted, "of them, those that showed the inversion"),
         ];
         output.figures.extend(counts.map(|(name, n, note)| count(name, n, note)));
+        if across {
+            let note = "of the inversions, those whose spinner ended before the urgent task was seen asleep: they show nothing";
+            output.figures.push(count("undecided", self.undecided, note));
+        }
         output.findings.extend(violation(&self.violations));
         output.findings.extend(self.doubts(planted));
         let slowest =
@@ -69,7 +99,7 @@ impl Sum {
         for (trial, title, inherits) in
             [(&self.slowest, slowest, !planted), (&self.control, control, false)]
         {
-            let lanes = |(cpu, t): &(u32, Trial)| timeline(t, *cpu, priorities, inherits);
+            let lanes = |(seats, t): &(Seats, Trial)| timeline(t, *seats, priorities, inherits);
             output.timelines.extend(
                 trial.as_ref().map(|t| TimelineRecord { title: title.to_owned(), lanes: lanes(t) }),
             );
@@ -109,12 +139,13 @@ fn violation(ledger: &Ledger<Proof>) -> Option<Finding> {
         )
     };
     ledger.finding("priority-inversion", title, |p| {
+        let Seats { holder_cpu: cpu, urgent_cpu } = p.seats;
         if p.errno != 0 {
-            return format!("CPU {}: the kernel refused the lock, errno {}", p.cpu, p.errno);
+            return format!("CPU {cpu}: the kernel refused the lock, errno {}", p.errno);
         }
+        let from = if urgent_cpu == cpu { String::new() } else { format!(" on CPU {urgent_cpu}") };
         format!(
-            "CPU {}: the urgent task waited {}, and for {} of it the spinner ran",
-            p.cpu,
+            "CPU {cpu}: the urgent task{from} waited {}, and for {} of it the spinner ran",
             span(p.waited_ns),
             span(p.spun_ns)
         )
@@ -123,11 +154,11 @@ fn violation(ledger: &Ledger<Proof>) -> Option<Finding> {
 }
 
 /// The three tasks of a trial beside each other, the most urgent first.
-fn timeline(trial: &Trial, cpu: u32, priorities: [u8; 3], inherits: bool) -> Vec<Lane> {
+fn timeline(trial: &Trial, seats: Seats, priorities: [u8; 3], inherits: bool) -> Vec<Lane> {
     let [low, middle, high] = &trial.seen;
     let [low_priority, middle_priority, high_priority] = priorities;
     let begin = trial.began_ns;
-    let lane = |name: &str, priority: u8, spans: Vec<(i64, i64, &str)>| Lane {
+    let lane = |name: &str, priority: u8, cpu: u32, spans: Vec<(i64, i64, &str)>| Lane {
         name: name.to_owned(),
         note: format!("fifo:{priority}, CPU {cpu}"),
         spans: spans
@@ -149,19 +180,25 @@ fn timeline(trial: &Trial, cpu: u32, priorities: [u8; 3], inherits: bool) -> Vec
     let mut spinner = vec![(trial.called_ns, middle.first_ns, "ready")];
     spinner.extend(between(middle.pace.stretches(), middle.first_ns, middle.end_ns, |_| "running"));
     let mut holder = vec![(begin, low.first_ns, "ready"), (low.first_ns, low.got_ns, "running")];
-    let boosted = |at: i64| if at >= high.asked_ns && inherits { "boosted" } else { "holds" };
-    holder.extend(between(low.pace.stretches(), low.got_ns, low.released_ns, boosted));
+    let boosted = if inherits { "boosted" } else { "holds" };
+    let stretches = low.pace.stretches();
+    let (before, after) = (|_| "holds", |_| boosted);
+    let from_ns = if low.resumed_ns == 0 { low.released_ns } else { low.resumed_ns };
+    let stopped_ns = trial.stopped_ns().min(from_ns);
+    holder.extend(between(stretches, low.got_ns, stopped_ns, before));
+    holder.push((stopped_ns, from_ns, "ready"));
+    holder.extend(between(stretches, from_ns, low.released_ns, after));
     let last = middle.end_ns.max(high.end_ns);
     holder.push((low.released_ns, last.min(low.end_ns), "ready"));
     holder.push((last, low.end_ns, "running"));
     vec![
-        lane("urgent", high_priority, urgent),
-        lane("spinner", middle_priority, spinner),
-        lane("holder", low_priority, holder),
+        lane("urgent", high_priority, seats.urgent_cpu, urgent),
+        lane("spinner", middle_priority, seats.holder_cpu, spinner),
+        lane("holder", low_priority, seats.holder_cpu, holder),
     ]
 }
 
-/// The stretches, and `ready` between them.
+/// The stretches from `from_ns` to `to_ns`, and `ready` between them.
 fn between<'s>(
     stretches: &[Stretch],
     from_ns: i64,
@@ -171,9 +208,12 @@ fn between<'s>(
     let mut spans = Vec::new();
     let mut at = from_ns;
     for s in stretches {
-        spans.push((at, s.from_ns, "ready"));
-        spans.push((s.from_ns, s.to_ns, state(s.from_ns)));
-        at = s.to_ns;
+        let (from, to) = (s.from_ns.max(from_ns), s.to_ns.min(to_ns));
+        if from < to {
+            spans.push((at, from, "ready"));
+            spans.push((from, to, state(from)));
+            at = to;
+        }
     }
     spans.push((at, to_ns, "ready"));
     spans

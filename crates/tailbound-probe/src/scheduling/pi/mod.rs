@@ -3,7 +3,8 @@
 //!
 //! Context: SETUP in `check` and `begin`. Units: ns.
 //! On each CPU three tasks make an inversion at every due activation: the least urgent holds a
-//! lock, the most urgent wants it, one in between spins. With inheritance the spinner must not
+//! lock, the most urgent wants it, one in between spins. The most urgent may be on another CPU: what it
+//! asks for then takes an interrupt to the holder's. With inheritance the spinner must not
 //! run before the urgent task has the lock. Now and then the same trial runs without
 //! inheritance: it must show the inversion, or the others would prove nothing.
 //! Source: futex(2) FUTEX_LOCK_PI; Sha, Rajkumar, Lehoczky: Priority Inheritance Protocols
@@ -30,11 +31,13 @@ use super::{of_phase, trials};
 use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::place::{Places, Where};
 use crate::thread_group::{
     Finished, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup, thread_spec,
 };
 use findings::Sum;
 use tasks::{Group, LOCKS_MAX, Lengths};
+use trial::Seats;
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "pi",
@@ -57,6 +60,12 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
             "locks in a chain: each holder but the first waits for the one before it",
         ),
         ProbeOption::new(
+            "where",
+            "PLACE",
+            "same",
+            "the urgent task's CPU, seen from the holder's: the `same`, or any `other`: the boost is then an interrupt to the holder's CPU",
+        ),
+        ProbeOption::new(
             "control",
             "N",
             "10",
@@ -70,7 +79,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     policy: None,
     event: Some("inversion"),
     property: Some(
-        "no task of lower priority ran while the most urgent one waited for a lock with inheritance",
+        "no task of lower priority kept the most urgent one waiting for a lock with inheritance",
     ),
     hog: false,
     takes: &[],
@@ -87,6 +96,7 @@ struct Options {
     links: usize,
     control: u64,
     planted: bool,
+    place: Where,
     /// Of the controller.
     priority: u8,
 }
@@ -110,6 +120,10 @@ impl Options {
             links,
             control: options.count("control", 0..=u64::from(u32::MAX))?,
             planted,
+            place: match options.word("where", &["same", "other"])? {
+                0 => Where::Same,
+                _ => Where::Other,
+            },
             priority: super::controller_priority(setup.plan, lowest)?,
         })
     }
@@ -145,15 +159,18 @@ fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();
+    let places = Places::look(setup.root, setup.plan);
     for (cpu, place) in cpus.iter().zip(0u32..) {
-        one_cpu(&mut threads, setup.plan, options, *cpu, (place, cpus.len()), &sum)?;
+        let urgent_cpu = places.second(*cpu, options.place)?;
+        let seats = Seats { holder_cpu: *cpu, urgent_cpu };
+        one_cpu(&mut threads, setup.plan, options, seats, (place, cpus.len()), &sum)?;
     }
     threads.after(move |_| {
         let sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
         let priority = |policy| if let Policy::Fifo(p) = policy { p } else { 0 };
         let steps = BELOW_THE_CHAIN + u8::try_from(options.links).unwrap_or(0);
         let priorities = [steps, 2, 1].map(|s| priority(options.below(s)));
-        sum.output(priorities, options.planted)
+        sum.output(priorities, options.planted, options.place == Where::Other)
     });
     threads.release()
 }
@@ -163,20 +180,30 @@ fn one_cpu(
     threads: &mut ThreadGroup,
     plan: &Plan,
     options: Options,
-    cpu: u32,
+    seats: Seats,
     (place, of): (u32, usize),
     sum: &Arc<Mutex<Sum>>,
 ) -> Result<(), ProbeError> {
-    let group = Arc::new(Group::default());
+    let across = options.place == Where::Other;
+    let group = Arc::new(Group::new(across));
     let clock = clock_id(plan.clock);
     let Options { lengths, links, .. } = options;
+    let Seats { holder_cpu: cpu, urgent_cpu } = seats;
     let at = |steps| thread_spec(options.below(steps), vec![cpu]);
+    let beside_urgent = || thread_spec(options.below(1), vec![urgent_cpu]);
     let lowest = BELOW_THE_CHAIN + u8::try_from(links).unwrap_or(0);
     let g = Arc::clone(&group);
-    threads.helper("urgent task", at(1), move |s| {
+    threads.helper("urgent task", beside_urgent(), move |s| {
         tasks::high(&g, links, clock, s.stop());
         Ok(())
     })?;
+    if across {
+        let g = Arc::clone(&group);
+        threads.helper("witness", beside_urgent(), move |s| {
+            tasks::witness(&g, clock, s.stop());
+            Ok(())
+        })?;
+    }
     let g = Arc::clone(&group);
     threads.helper("spinner", at(2), move |s| {
         tasks::middle(&g, lengths, clock, s.stop());
@@ -207,8 +234,8 @@ fn one_cpu(
         own_thread.beside(slot(2, Context::Wait))?,
         own_thread.beside(slot(3, Context::NoInheritance))?,
     ];
-    let controller = Controller { group, options, clock, cpu, beside, sum: Arc::clone(sum) };
-    let own = thread_spec(plan.policy, vec![cpu]);
+    let controller = Controller { group, options, clock, seats, beside, sum: Arc::clone(sum) };
+    let own = thread_spec(plan.policy, vec![urgent_cpu]);
     own_thread.start(own, move |thread| controller.run(thread))
 }
 
@@ -217,7 +244,7 @@ struct Controller {
     group: Arc<Group>,
     options: Options,
     clock: i32,
-    cpu: u32,
+    seats: Seats,
     beside: [Arc<Recorders>; 3],
     sum: Arc<Mutex<Sum>>,
 }
@@ -254,22 +281,13 @@ impl Controller {
                 sum.stuck += u64::from(!thread.stop().load(Ordering::Relaxed));
                 return false;
             };
-            sum.trials += 1;
-            if let Some(proof) = trial.judge(self.cpu) {
-                sum.violations.enter(n, proof);
-            }
+            sum.enter(n, self.seats, &trial);
             let times = [trial.boost(), trial.hand_over(), trial.wait()];
             times.iter().zip(writers).for_each(|(timed, writer)| timed.enter(n, writer));
-            let boost_ns = trial.boost().span_ns();
-            if sum.slowest.as_ref().is_none_or(|(_, t)| t.boost().span_ns() < boost_ns) {
-                sum.slowest = Some((self.cpu, trial));
-            }
             if every != 0 && n.is_multiple_of(every) {
                 let Some(trial) = play(false) else { return true };
                 trial.wait().enter(n, &mut control);
-                sum.controls += 1;
-                sum.inverted += u64::from(trial.inverted_ns() > 0);
-                sum.control.get_or_insert((self.cpu, trial));
+                sum.enter_control(self.seats, &trial);
             }
             true
         });

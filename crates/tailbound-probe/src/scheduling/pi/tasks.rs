@@ -4,8 +4,10 @@
 //!
 //! Context: HOT (no allocation; the mutexes around the stamps are never contended: a task
 //! writes before it reports, the controller reads when all have). Units: ns on the plan's clock.
-//! All sit on one CPU, so their priorities alone decide who runs.
-//! Not here: the order of events and their judgement (`controller`).
+//! On one CPU their priorities alone decide who runs. Across two, all but the urgent task sit on the
+//! holder's; what they do for a while then counts from the request on, because nobody stops them
+//! while it is on its way.
+//! Not here: the order of events and their judgement (`trial`).
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,6 +24,8 @@ pub(super) const LOCKS_MAX: usize = 8;
 /// A task that is to run for a while gives up after this much more: reading the clock may take
 /// longer than a stretch may be interrupted, on an emulated machine.
 const PATIENCE_NS: i64 = 1_000_000_000;
+/// Across CPUs, so long holder and spinner wait for the request: well below RLIMIT_RTTIME.
+const REQUEST_NS: i64 = 100_000_000;
 
 /// How long the tasks are to run.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +47,8 @@ pub(super) struct Seen {
     pub(super) asked_ns: i64,
     /// Just after it had it.
     pub(super) got_ns: i64,
-    /// Its first reading of the clock after the urgent task asked.
-    pub(super) boosted_ns: i64,
+    /// Its first reading of the clock after the urgent task asked, if it spins.
+    pub(super) resumed_ns: i64,
     /// Just before it released its lock.
     pub(super) released_ns: i64,
     /// Its last instruction.
@@ -53,9 +57,11 @@ pub(super) struct Seen {
     pub(super) errno: i32,
 }
 
-/// What the tasks of one CPU share.
+/// What the tasks of one inversion share.
 #[derive(Debug, Default)]
 pub(super) struct Group {
+    /// The urgent task is on another CPU than the others.
+    across: bool,
     /// The chain: the first is held by the least urgent task.
     locks: [AtomicU32; LOCKS_MAX],
     /// Locks with inheritance, or without.
@@ -64,11 +70,14 @@ pub(super) struct Group {
     pub(super) links: [Bell; LOCKS_MAX],
     pub(super) middle: Bell,
     pub(super) high: Bell,
+    pub(super) witness: Bell,
     pub(super) controller: Bell,
     /// Tasks that have not yet reported.
     pub(super) left: AtomicU32,
     /// When the urgent task asked; 0: not yet.
     pub(super) asked_ns: AtomicI64,
+    /// Across CPUs, when the urgent task had left its own to the witness; 0: not yet.
+    pub(super) asleep_ns: AtomicI64,
     low_seen: Mutex<Seen>,
     middle_seen: Mutex<Seen>,
     high_seen: Mutex<Seen>,
@@ -94,6 +103,16 @@ fn release_plain(word: &AtomicU32) {
 }
 
 impl Group {
+    /// Of tasks on one CPU, or with the urgent one on another.
+    pub(super) fn new(across: bool) -> Self {
+        Self { across, ..Self::default() }
+    }
+
+    /// Is the urgent task on another CPU than the others?
+    pub(super) fn is_across(&self) -> bool {
+        self.across
+    }
+
     fn take(&self, lock: usize, tid: i32) -> i32 {
         match self.locks.get(lock) {
             None => 0,
@@ -133,9 +152,40 @@ impl Group {
 
     /// All bells.
     pub(super) fn bells(&self) -> Vec<&Bell> {
-        let mut all = vec![&self.low, &self.middle, &self.high, &self.controller];
+        let mut all = vec![&self.low, &self.middle, &self.high, &self.witness, &self.controller];
         all.extend(&self.links);
         all
+    }
+}
+
+/// Runs for `length_ns` of its own time, across CPUs from the request on; its last reading of the
+/// clock.
+#[inline]
+fn run_for(
+    group: &Group,
+    seen: &mut Seen,
+    length_ns: i64,
+    patience_ns: i64,
+    now: impl Fn() -> i64,
+    stop: &AtomicBool,
+) -> i64 {
+    let (began_ns, mut before_ns) = (now(), 0);
+    loop {
+        // Before the clock: taken off its CPU in between, it was not there when the other asked.
+        let asked = group.asked_ns.load(Ordering::Acquire) != 0;
+        let at = now();
+        let own = seen.pace.step(at);
+        if asked && seen.resumed_ns == 0 {
+            seen.resumed_ns = at;
+        }
+        let waits = group.across && !asked && at - began_ns < REQUEST_NS;
+        if waits {
+            before_ns = own;
+        }
+        let over = at - began_ns > patience_ns || stop.load(Ordering::Relaxed);
+        if over || (!waits && own - before_ns >= length_ns) {
+            return at;
+        }
     }
 }
 
@@ -143,24 +193,14 @@ impl Group {
 pub(super) fn low(group: &Group, lengths: Lengths, clock_id: i32, stop: &AtomicBool) {
     let (tid, mut rings) = (gettid(), 0);
     let now = || clock::now_ns(clock_id);
+    let patience_ns = lengths.hold_ns + lengths.spin_ns + PATIENCE_NS;
     while let Some(ring) = group.low.wait(rings, stop) {
         rings = ring;
         let mut seen = Seen { first_ns: now(), ..Seen::default() };
         seen.errno = group.take(0, tid);
         seen.got_ns = now();
         group.controller.ring();
-        loop {
-            let at = now();
-            let own = seen.pace.step(at);
-            if seen.boosted_ns == 0 && group.asked_ns.load(Ordering::Acquire) != 0 {
-                seen.boosted_ns = at;
-            }
-            let over = at - seen.got_ns > lengths.hold_ns + lengths.spin_ns + PATIENCE_NS;
-            if own >= lengths.hold_ns || over || stop.load(Ordering::Relaxed) {
-                seen.released_ns = at;
-                break;
-            }
-        }
+        seen.released_ns = run_for(group, &mut seen, lengths.hold_ns, patience_ns, now, stop);
         seen.errno |= group.release(0, tid);
         seen.end_ns = now();
         *open(&group.low_seen) = seen;
@@ -183,20 +223,18 @@ pub(super) fn link(group: &Group, own: usize, stop: &AtomicBool) {
     }
 }
 
-/// The task in between: wants no lock, only the CPU.
+/// The task in between: wants no lock, only the CPU. Across CPUs it says when it has it.
 pub(super) fn middle(group: &Group, lengths: Lengths, clock_id: i32, stop: &AtomicBool) {
     let mut rings = 0;
+    let now = || clock::now_ns(clock_id);
+    let patience_ns = lengths.spin_ns + PATIENCE_NS;
     while let Some(ring) = group.middle.wait(rings, stop) {
         rings = ring;
-        let mut seen = Seen { first_ns: clock::now_ns(clock_id), ..Seen::default() };
-        loop {
-            let at = clock::now_ns(clock_id);
-            let over = at - seen.first_ns > lengths.spin_ns + PATIENCE_NS;
-            if seen.pace.step(at) >= lengths.spin_ns || over || stop.load(Ordering::Relaxed) {
-                seen.end_ns = at;
-                break;
-            }
+        let mut seen = Seen { first_ns: now(), ..Seen::default() };
+        if group.across {
+            group.controller.ring();
         }
+        seen.end_ns = run_for(group, &mut seen, lengths.spin_ns, patience_ns, now, stop);
         *open(&group.middle_seen) = seen;
         group.report();
     }
@@ -209,6 +247,9 @@ pub(super) fn high(group: &Group, last: usize, clock_id: i32, stop: &AtomicBool)
     while let Some(ring) = group.high.wait(rings, stop) {
         rings = ring;
         let mut seen = Seen { first_ns: now(), ..Seen::default() };
+        if group.across {
+            group.witness.ring();
+        }
         seen.asked_ns = now();
         group.asked_ns.store(seen.asked_ns, Ordering::Release);
         seen.errno = group.take(last, tid);
@@ -216,6 +257,17 @@ pub(super) fn high(group: &Group, last: usize, clock_id: i32, stop: &AtomicBool)
         seen.errno |= group.release(last, tid);
         seen.end_ns = now();
         *open(&group.high_seen) = seen;
+        group.report();
+    }
+}
+
+/// Across CPUs: on the urgent task's CPU, with its priority and behind it. It runs when that
+/// one has gone to sleep, so that the request is known to be with the kernel.
+pub(super) fn witness(group: &Group, clock_id: i32, stop: &AtomicBool) {
+    let mut rings = 0;
+    while let Some(ring) = group.witness.wait(rings, stop) {
+        rings = ring;
+        group.asleep_ns.store(clock::now_ns(clock_id), Ordering::Release);
         group.report();
     }
 }

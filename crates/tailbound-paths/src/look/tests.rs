@@ -9,7 +9,9 @@ use tailbound_core::paths::PathsRecord;
 
 use super::*;
 use crate::blocks::Block;
-use crate::record::{self, LOG_COMPARED, LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, status};
+use crate::record::{
+    self, LOG_COMPARED, LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, kind, state, status,
+};
 
 const SYMBOLS: &str = "\
 ffffffff81000000 T hrtimer_interrupt

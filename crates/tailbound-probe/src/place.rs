@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which CPU a sender sits on, seen from its receiver's.
+//! Which CPU a second task of a probe sits on, seen from the measured one: the sender of a hand-over,
+//! who waits for a lock.
 //!
 //! Context: SETUP. Source: Documentation/ABI/stable/sysfs-devices-system-cpu and -node.
 
@@ -9,9 +10,9 @@ use tailbound_host::Root;
 
 use crate::error::ProbeError;
 
-/// Where the sender is to be.
+/// Where the second task is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Where {
+pub(crate) enum Where {
     /// On another CPU where there is one.
     Auto,
     /// On the same CPU.
@@ -25,24 +26,24 @@ pub(super) enum Where {
 }
 
 /// The CPUs of this machine, as the choice needs them.
-pub(super) struct Places<'a> {
+pub(crate) struct Places<'a> {
     root: &'a Root,
     measured: Vec<u32>,
     online: CpuSet,
 }
 
 impl<'a> Places<'a> {
-    pub(super) fn look(root: &'a Root, plan: &Plan) -> Self {
+    pub(crate) fn look(root: &'a Root, plan: &Plan) -> Self {
         let online =
             root.cpus("/sys/devices/system/cpu/online").unwrap_or_else(|_| plan.cpus.clone());
         Self { root, measured: plan.cpus.iter().collect(), online }
     }
 
-    /// The sender's CPU for a receiver on `cpu`.
+    /// The CPU of the second task, where the first is on `cpu`.
     ///
     /// # Errors
     /// This machine has no such place.
-    pub(super) fn sender(&self, cpu: u32, place: Where) -> Result<u32, ProbeError> {
+    pub(crate) fn second(&self, cpu: u32, place: Where) -> Result<u32, ProbeError> {
         let none = |what: &str| {
             ProbeError::Cannot(format!(
                 "CPU {cpu} has no {what} here; choose another --where, or a machine that has one"

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The ARM boards: the same run twice, and its exact paths.
+//!
+//! Context: COLD.
+
+use std::path::Path;
+
+use super::Lab;
+use crate::cross::Target;
+use crate::exec;
+use crate::stages::tally::Tally;
+
+/// Architecture, emulator, kernel, the program's build.
+pub(super) type Board = (&'static str, &'static str, &'static str, fn() -> Target);
+pub(super) const BOARDS: &[Board] = &[
+    ("aarch64", "qemu-system-aarch64", "debian:6.1-rt", Target::arm64),
+    ("arm", "qemu-system-arm", "debian:6.1-rt-armmp", Target::arm32),
+];
+
+impl Lab {
+    pub(super) fn board(&self, project: &Path, board: &Board) -> anyhow::Result<Tally> {
+        let (arch, emulator, kernel, target) = board;
+        let mut tally = Tally::default();
+        let name = format!("{kernel} on {arch}, twice");
+        let program = target().trial(project);
+        if !program.is_file() {
+            let why = format!("{} is missing: run the stage `arm` first", program.display());
+            tally.skip(&name, arch, &why);
+        } else if !exec::exists(emulator) {
+            let why = format!("there is no {emulator} (Debian package qemu-system-arm)");
+            tally.skip(&name, "lab-arm", &why);
+        } else if let Err(e) = self.fetch(&["lab", "kernel", "fetch", "--arch", arch, kernel]) {
+            tally.skip(&name, "kernels", &format!("{kernel} for {arch} cannot be had: {e:#}"));
+        } else {
+            tally.add(&name, self.on_board(arch, kernel, &program));
+            let told = self.paths_on_board(arch, kernel, &program.display().to_string());
+            tally.add(&format!("paths of {kernel} on {arch} are exact"), told);
+        }
+        Ok(tally)
+    }
+
+    fn on_board(&self, arch: &str, kernel: &str, program: &Path) -> anyhow::Result<()> {
+        let program = program.display().to_string();
+        let out = format!("{arch}.jsonl");
+        self.run(kernel, &out, &["--arch", arch, "--guest", &program, "-L", "none"])?;
+        self.answers(&["lab", "repeat", "--guest", &program, &out], 0).map(drop)
+    }
+}
