@@ -49,6 +49,10 @@ pub(super) fn all(app: Arc<App>) -> Router {
             "/style.css",
             get(async || page::plain_answer(page::css(), "text/css; charset=utf-8")),
         )
+        .route(
+            "/script.js",
+            get(async || page::plain_answer(page::script(), "text/javascript; charset=utf-8")),
+        )
         .route("/healthz", get(async || page::plain_answer("ok\n", "text/plain; charset=utf-8")))
         .route("/api/v1/openapi.json", get(api::description))
         .fallback(async || Problem::Missing("there is no such page".to_owned()))

@@ -15,12 +15,14 @@ use tailbound_store::{Act, Work, WorkState};
 
 use super::app::App;
 use super::overview::minute;
-use super::page::{self, Problem};
+use super::page::{Page, Problem};
 use super::who::{Who, allowed};
 use super::work;
 
 /// An agent asks at least so often.
 const SILENT_S: u64 = 180;
+/// The page is as old at most.
+const RENEWED_S: u32 = 5;
 
 /// `GET /work`
 pub(super) async fn page(
@@ -46,7 +48,9 @@ pub(super) async fn page(
     } else {
         pieces(&mut body, &all);
     }
-    Ok(page::page("Work", &body))
+    let mut page = Page::new(&app, "Campaigns").renewed(RENEWED_S);
+    page.body = body;
+    Ok(page.answer())
 }
 
 fn agents(body: &mut String, known: &[Known]) {
