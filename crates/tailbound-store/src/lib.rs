@@ -38,4 +38,4 @@ pub use store::{Added, Filter, Given, Incoming, Listed, Store, judged};
 pub use summary::{Rows, rows, system_name};
 pub use value::Value;
 pub use views::{Culprit, DayMax, Histogram, RunRow, SystemRow};
-pub use work::{By, Finished, Step, Work, WorkRun, WorkState};
+pub use work::{Batch, By, Finished, Step, Work, WorkRun, WorkState};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables, and how a store of an earlier version becomes one of this.
 //!
-//! Context: COLD. Units: in the names of columns. Everything but `run_file`, `annotation`, `token`, `audit`, `work`, `notice` and
-//! `delivery` follows from the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
+//! Context: COLD. Units: in the names of columns. Everything but `run_file`, `annotation`, `token`, `audit`, `work`, `batch`, `notice`
+//! and `delivery` follows from the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
 
 use crate::database::{Database, Dialect, one, whole};
 use crate::error::StoreError;
@@ -15,6 +15,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("campaigns handed out to machines, and what became of them", WORK),
     ("a run by its name, and the worst of each day, without a walk over all runs", MANY),
     ("the latest of each five minutes of a run", MAXIMA),
+    ("of what a piece of work is a part", BATCHES),
     ("what was told of regressions, and to whom it is still to be told", TOLD),
 ];
 
@@ -182,6 +183,16 @@ CREATE TABLE maximum (
     max_ns {int} NOT NULL,
     PRIMARY KEY (run, began_s)
 ){strict};
+";
+
+const BATCHES: &str = "
+CREATE TABLE batch (
+    work {text} PRIMARY KEY REFERENCES work (id),
+    id {text} NOT NULL,
+    place {int} NOT NULL,
+    pieces {int} NOT NULL
+){strict};
+CREATE INDEX batch_id ON batch (id);
 ";
 
 const TOLD: &str = "

@@ -21,7 +21,7 @@ pub const DAYS: i64 = 180;
 const RUNS: u32 = 400;
 
 /// A series whose newest change made it worse.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Regression {
     /// Which system.
     pub system: String,

@@ -44,6 +44,19 @@ pub(super) async fn page(
         found.level * 100.0,
     );
     body.push_str(&table(&found.regressions));
+    if app.teller.receivers() > 0 {
+        let told = app.ask(tailbound_store::Store::deliveries).await?;
+        let n = |state: &str| told.iter().find(|t| t.state == state).map_or(0, |t| t.n);
+        let _ = write!(
+            body,
+            "<p class=\"soft\">New ones are sent to {} web hook{}: {} sent, {} waiting, {} given up.</p>",
+            app.teller.receivers(),
+            if app.teller.receivers() == 1 { "" } else { "s" },
+            n("sent"),
+            n("waiting"),
+            n("given-up"),
+        );
+    }
     let mut page = Page::new(&app, "Regressions").renewed(RENEWED_S);
     page.body = body;
     Ok(page.answer())
