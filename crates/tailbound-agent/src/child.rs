@@ -10,6 +10,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ use crate::client::{Client, ClientError};
 use crate::machine::Held;
 use crate::policy::Allowed;
 use crate::spool::{Over, Piece};
-use crate::wire::{Renewal, State, WORK};
+use crate::wire::{Doing, Renewal, State, WORK};
 
 /// Waiting for a signal, and looking at the child.
 const LOOK_MS: i32 = 250;
@@ -38,7 +39,11 @@ const RENEW_MOST: Duration = Duration::from_secs(60);
 const RENEW_LEAST: Duration = Duration::from_secs(1);
 /// The descriptor by which the child has the machine's lock.
 const LOCK_FD: i32 = 3;
+/// The descriptor by which it says what it makes, a line of JSON each time.
+const DOING_FD: i32 = 4;
 const LINE_CHARS: usize = 400;
+/// Another run that has begun is told sooner than the rest, but not more often than this.
+const TOLD_LEAST: Duration = Duration::from_secs(2);
 
 /// What a run needs.
 pub(crate) struct Job<'a> {
@@ -60,6 +65,7 @@ pub(crate) struct Ran {
 /// Runs it to its end; `note` gets each line that it says.
 pub(crate) fn run(job: &Job<'_>, signals: &Signals, note: &mut dyn FnMut(&str)) -> io::Result<Ran> {
     let (said, write) = io::pipe()?;
+    let (doing, write_doing) = io::pipe()?;
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     let arguments = words(job);
     let begun = Instant::now();
@@ -71,6 +77,7 @@ pub(crate) fn run(job: &Job<'_>, signals: &Signals, note: &mut dyn FnMut(&str)) 
             (nothing.as_fd(), 1),
             (write.as_fd(), 2),
             (job.held.file().as_fd(), LOCK_FD),
+            (write_doing.as_fd(), DOING_FD),
         ],
         pid_namespace: false,
         // Ctrl-C reaches this process alone, which hands it on once.
@@ -81,7 +88,7 @@ pub(crate) fn run(job: &Job<'_>, signals: &Signals, note: &mut dyn FnMut(&str)) 
     };
     let child = child.start().map_err(io::Error::other)?;
     // Its end is the end of what is said.
-    drop(write);
+    drop((write, write_doing));
     let (to, lines) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(said).lines().map_while(Result::ok) {
@@ -91,6 +98,7 @@ pub(crate) fn run(job: &Job<'_>, signals: &Signals, note: &mut dyn FnMut(&str)) 
         }
     });
     let talk = Talk::begin(job);
+    talk.follow(doing);
     let longest = Duration::from_nanos(job.allowed.longest_ns.unsigned_abs());
     let longest = longest + longest / SHARE + BESIDE;
     let (mut last, mut why, mut asked) = (None, None, None::<Instant>);
@@ -138,6 +146,7 @@ fn words(job: &Job<'_>) -> Vec<OsString> {
     words.push(format!("--system={}", order.system).into());
     words.push(format!("--only={}", job.allowed.parts.join(",")).into());
     words.push(format!("--scale={}", order.scale).into());
+    words.push(format!("--progress=/proc/self/fd/{DOING_FD}").into());
     words.extend(job.allowed.cpus.as_ref().map(|c| format!("--cpus={c}").into()));
     if job.allowed.commands {
         // The owner's policy is the consent that root is asked for.
@@ -184,27 +193,48 @@ fn over(job: &Job<'_>, status: ExitStatus, why: Option<String>, last: Option<&st
     Over { complete, reason: reason.map(|r| printable::excerpt(&r, LINE_CHARS)) }
 }
 
+/// What is said to the server.
+#[derive(Default)]
+struct Says {
+    line: Option<String>,
+    doing: Option<Doing>,
+}
+
 /// Tells the server that the machine is still there, in a thread of its own: an answer may take its time.
 struct Talk {
-    line: Arc<Mutex<Option<String>>>,
+    says: Arc<Mutex<Says>>,
     stop: Arc<Mutex<Option<String>>>,
-    /// Dropped with this: then it ends, and an answer that is still under way is of no use to anybody.
-    _end: Sender<()>,
+    /// A message: look at once, there is something to be told, or it is over.
+    soon: Sender<()>,
+    over: Arc<AtomicBool>,
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        // An answer that is still under way is of no use to anybody.
+        self.over.store(true, Ordering::Relaxed);
+        let _ended = self.soon.send(());
+    }
 }
 
 impl Talk {
     fn begin(job: &Job<'_>) -> Self {
-        let (line, stop) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
-        let (end, ended) = mpsc::channel();
+        let (says, stop) = (Arc::<Mutex<Says>>::default(), Arc::new(Mutex::new(None)));
+        let (soon, asked) = mpsc::channel();
         let quarter = Duration::from_secs(job.lease_s) / 4;
         let every = quarter.clamp(RENEW_LEAST, RENEW_MOST);
         let (client, id) = (Arc::clone(job.client), job.piece.id().to_owned());
         let lease = job.piece.taken.lease.clone();
-        let (says, stops) = (Arc::clone(&line), Arc::clone(&stop));
+        let (said, stops) = (Arc::clone(&says), Arc::clone(&stop));
+        let is_over = Arc::<AtomicBool>::default();
+        let over = Arc::clone(&is_over);
         std::thread::spawn(move || {
-            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(every) {
-                let progress = says.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let renewal = Renewal { lease: lease.clone(), progress };
+            while paused(&asked, every) && !over.load(Ordering::Relaxed) {
+                let (progress, doing) = {
+                    let said = said.lock().unwrap_or_else(PoisonError::into_inner);
+                    (said.line.clone(), said.doing.clone())
+                };
+                let renewal = Renewal { lease: lease.clone(), progress, doing };
                 let told: Result<serde_json::Value, ClientError> =
                     client.post(&format!("{WORK}/{id}/renew"), &renewal);
                 // Who does not answer is asked again; the run goes on.
@@ -218,15 +248,50 @@ impl Talk {
                 break;
             }
         });
-        Self { line, stop, _end: end }
+        Self { says, stop, soon, over: is_over }
     }
 
     fn say(&self, line: &str) {
         let line = printable::excerpt(line, LINE_CHARS);
-        *self.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        self.says.lock().unwrap_or_else(PoisonError::into_inner).line = Some(line);
+    }
+
+    /// Follows what the run says of itself, to its end. A run that began is told soon.
+    fn follow(&self, doing: io::PipeReader) {
+        let (says, soon) = (Arc::clone(&self.says), self.soon.clone());
+        std::thread::spawn(move || {
+            for line in BufReader::new(doing).lines().map_while(Result::ok) {
+                let Ok(doing) = serde_json::from_str::<Doing>(&line) else { continue };
+                let mut says = says.lock().unwrap_or_else(PoisonError::into_inner);
+                let is_other = says.doing.as_ref().is_none_or(|d| d.part != doing.part);
+                says.doing = Some(doing);
+                drop(says);
+                if is_other && soon.send(()).is_err() {
+                    break;
+                }
+            }
+        });
     }
 
     fn stop(&self) -> Option<String> {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Waits for `every`, or less where something is to be told soon. `false`: it is over.
+fn paused(asked: &Receiver<()>, every: Duration) -> bool {
+    let begun = Instant::now();
+    match asked.recv_timeout(every) {
+        Err(RecvTimeoutError::Disconnected) => return false,
+        Err(RecvTimeoutError::Timeout) => return true,
+        Ok(()) => {}
+    }
+    loop {
+        let left = TOLD_LEAST.min(every).saturating_sub(begun.elapsed());
+        match asked.recv_timeout(left) {
+            Err(RecvTimeoutError::Disconnected) => return false,
+            Err(RecvTimeoutError::Timeout) => return true,
+            Ok(()) => {}
+        }
     }
 }

@@ -125,7 +125,7 @@ impl ClientError {
     }
 }
 
-fn given(what: impl fmt::Display, why: impl fmt::Display) -> ClientError {
+pub(crate) fn given(what: impl fmt::Display, why: impl fmt::Display) -> ClientError {
     ClientError::Given { what: what.to_string(), why: why.to_string() }
 }
 
@@ -137,31 +137,7 @@ impl Client {
     pub fn open(server: &Server) -> Result<Self, ClientError> {
         let base = base(&server.url, server.insecure_http)?;
         let token = token(&server.token_file)?;
-        let roots = match (&server.ca, base.starts_with("https:")) {
-            (Some(ca), _) => authorities(ca)?,
-            (None, true) => {
-                let there = SYSTEM_CA.iter().map(Path::new).find(|p| p.exists());
-                authorities(there.ok_or_else(|| {
-                    let why = "this machine has no list of authorities: give --ca FILE, the certificate that the server's is signed by";
-                    given(&server.url, why)
-                })?)?
-            }
-            (None, false) => Vec::new(),
-        };
-        let tls = TlsConfig::builder()
-            .root_certs(RootCerts::Specific(Arc::new(roots)))
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .build();
-        let http = ureq::Agent::config_builder()
-            .tls_config(tls)
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .user_agent(concat!("tailbound/", env!("CARGO_PKG_VERSION")))
-            .timeout_connect(Some(CONNECT_TIME))
-            .max_idle_age(IDLE_TIME)
-            .build()
-            .new_agent();
+        let http = http(&server.url, server.ca.as_deref())?;
         Ok(Self { base, bearer: format!("Bearer {token}"), http })
     }
 
@@ -271,6 +247,35 @@ impl Client {
     }
 }
 
+/// A client of HTTP and HTTPS: no redirects, no proxies, the authorities of `ca` or the machine's own.
+pub(crate) fn http(url: &str, ca: Option<&Path>) -> Result<ureq::Agent, ClientError> {
+    let roots = match (ca, url.starts_with("https:")) {
+        (Some(ca), _) => authorities(ca)?,
+        (None, true) => {
+            let there = SYSTEM_CA.iter().map(Path::new).find(|p| p.exists());
+            authorities(there.ok_or_else(|| {
+                let why = "this machine has no list of authorities: give a file with the certificate that the server's is signed by";
+                given(url, why)
+            })?)?
+        }
+        (None, false) => Vec::new(),
+    };
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::Specific(Arc::new(roots)))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build();
+    Ok(ureq::Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .proxy(None)
+        .user_agent(concat!("tailbound/", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(CONNECT_TIME))
+        .max_idle_age(IDLE_TIME)
+        .build()
+        .new_agent())
+}
+
 /// The server's address without a slash at its end, if it may be used.
 fn base(url: &str, insecure_http: bool) -> Result<String, ClientError> {
     let like = "write https://NAME or https://NAME:PORT";
@@ -284,27 +289,45 @@ fn base(url: &str, insecure_http: bool) -> Result<String, ClientError> {
     if uri.authority().is_some_and(|a| a.as_str().contains('@')) {
         return Err(given(url, "a token belongs into --token-file, not into the address"));
     }
+    scheme_checked(url, host, uri.scheme_str(), insecure_http, like)?;
+    Ok(url.trim_end_matches('/').to_owned())
+}
+
+/// Encrypted, or to this machine alone.
+pub(crate) fn scheme_checked(
+    url: &str,
+    host: &str,
+    scheme: Option<&str>,
+    insecure_http: bool,
+    like: &str,
+) -> Result<(), ClientError> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let is_local = bare.eq_ignore_ascii_case("localhost")
         || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    match uri.scheme_str() {
-        Some("https") => {}
-        Some("http") if is_local || insecure_http => {}
+    match scheme {
+        Some("https") => Ok(()),
+        Some("http") if is_local || insecure_http => Ok(()),
         Some("http") => {
             let why = "without encryption the token could be read on its way: write https://, or --insecure-http where the way is encrypted by something else";
-            return Err(given(url, why));
+            Err(given(url, why))
         }
-        _ => return Err(given(url, like)),
+        _ => Err(given(url, like)),
     }
-    Ok(url.trim_end_matches('/').to_owned())
+}
+
+/// A secret that everybody on this machine can read is none.
+pub(crate) fn not_for_all(path: &Path) -> Result<(), ClientError> {
+    let shown = path.display();
+    let mode = std::fs::metadata(path).map_err(|e| given(&shown, e))?.permissions().mode();
+    if mode & 0o004 != 0 {
+        return Err(given(&shown, "everybody on this machine can read it: chmod 600"));
+    }
+    Ok(())
 }
 
 fn token(path: &Path) -> Result<String, ClientError> {
     let shown = path.display();
-    let mode = std::fs::metadata(path).map_err(|e| given(&shown, e))?.permissions().mode();
-    if mode & 0o004 != 0 {
-        return Err(given(&shown, "everybody on this machine can read the token: chmod 600"));
-    }
+    not_for_all(path)?;
     let text = given::text(path, TOKEN_BYTES_MAX).map_err(|e| given(&shown, e))?;
     let token = text.trim();
     if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {

@@ -18,6 +18,7 @@
 pub mod agent;
 mod child;
 pub mod client;
+pub mod hook;
 pub mod machine;
 pub mod policy;
 mod spool;

@@ -103,6 +103,24 @@ pub struct Renewal {
     /// What the run said last.
     #[serde(default)]
     pub progress: Option<String>,
+    /// What is being made. Agents of before there was this do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doing: Option<Doing>,
+}
+
+/// A run that is being made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doing {
+    /// Which run of the campaign.
+    pub part: String,
+    /// Which of those of this piece of work, from 1.
+    pub at: u32,
+    /// Of how many.
+    pub of: u32,
+    /// Since the first one of this piece began.
+    pub elapsed_s: u64,
+    /// About how long this run, and those of this piece after it, still take.
+    pub left_s: u64,
 }
 
 /// A run that came of work.
@@ -146,6 +164,20 @@ pub struct HandOut {
     /// Measured CPUs, instead of the campaign's.
     #[serde(default)]
     pub cpus: Option<String>,
+    /// Of what it is a part. Servers of before there was this pass it over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Batch>,
+}
+
+/// All that one `fleet run` has made on a machine: what a piece of work is a part of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// Which: the same for all pieces, also of the same command again.
+    pub id: String,
+    /// Which of its pieces, from 1.
+    pub at: u32,
+    /// Of how many.
+    pub of: u32,
 }
 
 fn whole() -> f64 {

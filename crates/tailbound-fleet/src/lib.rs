@@ -3,6 +3,7 @@
 //!
 //! Context: COLD. The only crate with an async runtime, and only `serve` uses it: engines start programs and wait.
 
+pub mod changes;
 pub mod engine;
 pub mod regressions;
 pub mod serve;

@@ -50,7 +50,24 @@ window.addEventListener("load", function () {
   var relabelled = svg.querySelector(".tx").textContent !== labels;
   svg.dispatchEvent(new MouseEvent("dblclick"));
   var restored = svg.querySelector("svg.area").getAttribute("viewBox");
+  function key(name) { svg.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true })); }
   var r = svg.parentElement.querySelector(".readout").textContent;
+  svg.focus();
+  var focused = document.activeElement === svg;
+  key("Home");
+  key("ArrowRight");
+  var moved = svg.parentElement.querySelector(".readout").textContent;
+  key("+");
+  var width = function () { return Number(svg.querySelector("svg.area").getAttribute("viewBox").split(" ")[2]); };
+  var all = Number(svg.dataset.area.split(" ")[2]);
+  var nearer = width() < all * 0.51;
+  key("Escape");
+  var keys = focused && moved !== r && moved.indexOf("at ") === 0 && nearer && width() === all;
+  var buttons = svg.parentElement.querySelectorAll(".zoom button");
+  buttons[0].click();
+  keys = keys && width() < all;
+  buttons[2].click();
+  keys = keys && width() === all;
   document.title = JSON.stringify({
     width: window.innerWidth,
     page: document.documentElement.scrollWidth,
@@ -61,6 +78,7 @@ window.addEventListener("load", function () {
     readout: r,
     zoom: zoomed.split(" ")[0] > 0 ? relabelled : false,
     restored: restored.split(" ")[0] === "0",
+    keys: keys,
     errors: window.seen
   });
 });
@@ -184,7 +202,7 @@ fn light_dark_phone_and_paper() {
             assert!(v["pictures"].as_i64() >= Some(5), "{what}");
             assert_eq!(v["empty"], 0, "{what}");
             assert_eq!(v["errors"], serde_json::json!([]), "{what}");
-            assert!(v["zoom"] == true && v["restored"] == true, "{what}");
+            assert!(v["zoom"] == true && v["restored"] == true && v["keys"] == true, "{what}");
             assert!(v["readout"].as_str().is_some_and(|r| r.starts_with("at ")), "{what}");
             backgrounds.push(v["background"].clone());
         }

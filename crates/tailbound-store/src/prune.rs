@@ -97,7 +97,9 @@ impl Store {
     pub fn delete(&mut self, ids: &[String]) -> Result<(), StoreError> {
         whole(self.db(), |db| {
             for id in ids {
-                for table in ["run_file", "histogram", "finding", "culprit", "annotation"] {
+                for table in
+                    ["run_file", "histogram", "maximum", "finding", "culprit", "annotation"]
+                {
                     db.execute(
                         &format!("DELETE FROM {table} WHERE run = $1"),
                         &[id.as_str().into()],

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables, and how a store of an earlier version becomes one of this.
 //!
-//! Context: COLD. Units: in the names of columns. Everything but `run_file`, `annotation`, `token`, `audit` and `work` follows from
-//! the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
+//! Context: COLD. Units: in the names of columns. Everything but `run_file`, `annotation`, `token`, `audit`, `work`, `batch`, `notice`
+//! and `delivery` follows from the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
 
 use crate::database::{Database, Dialect, one, whole};
 use crate::error::StoreError;
@@ -14,6 +14,9 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("who may hand in and read over the network, and what they did", ACCESS),
     ("campaigns handed out to machines, and what became of them", WORK),
     ("a run by its name, and the worst of each day, without a walk over all runs", MANY),
+    ("the latest of each five minutes of a run", MAXIMA),
+    ("of what a piece of work is a part", BATCHES),
+    ("what was told of regressions, and to whom it is still to be told", TOLD),
 ];
 
 const RUNS: &str = "
@@ -172,12 +175,55 @@ DROP INDEX run_started;
 DROP INDEX run_latest;
 ";
 
+const MAXIMA: &str = "
+CREATE TABLE maximum (
+    run {text} NOT NULL REFERENCES run (id),
+    began_s {int} NOT NULL,
+    wakeups {int} NOT NULL,
+    max_ns {int} NOT NULL,
+    PRIMARY KEY (run, began_s)
+){strict};
+";
+
+const BATCHES: &str = "
+CREATE TABLE batch (
+    work {text} PRIMARY KEY REFERENCES work (id),
+    id {text} NOT NULL,
+    place {int} NOT NULL,
+    pieces {int} NOT NULL
+){strict};
+CREATE INDEX batch_id ON batch (id);
+";
+
+const TOLD: &str = "
+CREATE TABLE notice (
+    id {text} PRIMARY KEY,
+    system {text} NOT NULL,
+    workload {text} NOT NULL,
+    newest {text} NOT NULL,
+    made {text} NOT NULL,
+    json {text} NOT NULL
+){strict};
+CREATE INDEX notice_of_series ON notice (system, workload);
+CREATE TABLE delivery (
+    notice {text} NOT NULL REFERENCES notice (id),
+    receiver {text} NOT NULL,
+    state {text} NOT NULL,
+    tries {int} NOT NULL,
+    next_s {int} NOT NULL,
+    reason {text},
+    ended {text},
+    PRIMARY KEY (notice, receiver)
+){strict};
+CREATE INDEX delivery_next ON delivery (receiver, state, next_s);
+";
+
 /// The schema of this version.
 pub const SCHEMA: i64 = MIGRATIONS.len() as i64;
 
 /// Tables that follow from the run files, those first that others point to last.
-pub(crate) const DERIVED: [&str; 8] =
-    ["culprit", "finding", "histogram", "run", "system", "kernel", "facts", "workload"];
+pub(crate) const DERIVED: [&str; 9] =
+    ["culprit", "finding", "histogram", "maximum", "run", "system", "kernel", "facts", "workload"];
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

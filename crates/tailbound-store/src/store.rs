@@ -414,9 +414,13 @@ fn put(db: &mut dyn Database, rows: &Rows, file: Option<&Packed>) -> Result<Adde
         ];
         insert(db, "run_file", &row, "")?;
     }
-    for (table, all) in
-        [("histogram", &rows.histograms), ("finding", &rows.findings), ("culprit", &rows.culprits)]
-    {
+    let tables = [
+        ("histogram", &rows.histograms),
+        ("finding", &rows.findings),
+        ("culprit", &rows.culprits),
+        ("maximum", &rows.maxima),
+    ];
+    for (table, all) in tables {
         for row in all {
             insert(db, table, row, SAME)?;
         }

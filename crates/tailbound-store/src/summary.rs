@@ -7,14 +7,18 @@
 use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
-use tailbound_core::Run;
 use tailbound_core::number::Whole as _;
-use tailbound_core::record::Facts;
+use tailbound_core::record::{Facts, WARM_UP_OVER};
+use tailbound_core::{Run, utc};
 use tailbound_stats::analysis::Analysis;
 use tailbound_stats::summary::Summary;
 
 use crate::buckets;
 use crate::value::Value;
+
+/// Length of what `maximum` has a row of.
+pub const SLOT_S: i64 = 300;
+const NS_PER_S: i64 = 1_000_000_000;
 
 /// A row: column and value.
 pub(crate) type Row = Vec<(&'static str, Value)>;
@@ -30,6 +34,7 @@ pub struct Rows {
     pub(crate) histograms: Vec<Row>,
     pub(crate) findings: Vec<Row>,
     pub(crate) culprits: Vec<Row>,
+    pub(crate) maxima: Vec<Row>,
 }
 
 /// Facts that differ between any two runs of the same machine and say nothing about it.
@@ -143,6 +148,7 @@ pub fn rows(run: &Run, id: &str, system: &str, added: &str) -> Rows {
         histograms: histograms(run, id),
         findings: findings(run, id),
         culprits: culprits(run, id),
+        maxima: maxima(run, id, is_virtual.then_some(began)),
     }
 }
 
@@ -249,5 +255,38 @@ fn culprits(run: &Run, id: &str) -> Vec<Row> {
                 ("longest_ns", longest_ns.into()),
             ]
         };
+    by.into_iter().map(one).collect()
+}
+
+/// The latest wake-up of each five minutes of the day, over all threads that the verdict is about, from the records of its seconds.
+/// None where the file has no such records. `began`: when the run began, where its own clock does not tell.
+fn maxima(run: &Run, id: &str, began: Option<&str>) -> Vec<Row> {
+    let own = run.events.iter().find(|e| e.event == WARM_UP_OVER && e.t_ns == 0);
+    let own = own.and_then(|e| e.clocks).map(|c| c.realtime_ns.div_euclid(NS_PER_S));
+    let started = began.unwrap_or(&run.header.started);
+    let started = || utc::from_date_time(started.get(..10)?, started.get(11..19)?);
+    let warm_up_s = run.header.plan.warm_up_ns.div_euclid(NS_PER_S);
+    let own = own.filter(|_| began.is_none());
+    let Some(zero_s) = own.or_else(|| Some(started()?.saturating_add(warm_up_s))) else {
+        return Vec::new();
+    };
+    let judged = run.judged_context();
+    let is_judged = |thread: u32| {
+        run.threads.iter().any(|t| t.thread == thread && Some(&t.context) == judged.as_ref())
+    };
+    let mut by: BTreeMap<i64, (u64, i64)> = BTreeMap::new();
+    for second in run.seconds.iter().filter(|s| s.n > 0 && is_judged(s.thread)) {
+        let at_s = zero_s.saturating_add_unsigned(second.second).div_euclid(SLOT_S) * SLOT_S;
+        let slot = by.entry(at_s).or_insert((0, second.max_ns));
+        *slot = (slot.0.saturating_add(second.n), slot.1.max(second.max_ns));
+    }
+    let one = |(began_s, (wakeups, max_ns)): (i64, (u64, i64))| {
+        vec![
+            ("run", id.into()),
+            ("began_s", began_s.into()),
+            ("wakeups", wakeups.into()),
+            ("max_ns", max_ns.into()),
+        ]
+    };
     by.into_iter().map(one).collect()
 }

@@ -84,6 +84,25 @@ impl RunRow {
     }
 }
 
+/// Who made wake-ups late.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Culprit {
+    /// What it did.
+    pub cause: String,
+    /// Who, where it was somebody.
+    pub who: String,
+    /// Late wake-ups of which it had the greatest share.
+    pub wakeups: i64,
+    /// Its longest share.
+    pub longest_ns: i64,
+    /// On how many systems.
+    pub systems: i64,
+    /// One of them: its name.
+    pub system_name: String,
+    /// The same: its identity.
+    pub system: String,
+}
+
 /// A thread's histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
@@ -280,7 +299,7 @@ impl Store {
         Ok(rows.first().map(|row| text(row, 0)))
     }
 
-    /// Who made a system late, since `since`: cause, who, late wake-ups, longest share in ns; the longest first.
+    /// Who made a system late, since `since`, the longest first; of all systems, or of `system` alone.
     ///
     /// # Errors
     /// The database refuses.
@@ -289,20 +308,35 @@ impl Store {
         system: &str,
         since: &str,
         most: u32,
-    ) -> Result<Vec<(String, String, i64, i64)>, StoreError> {
+    ) -> Result<Vec<Culprit>, StoreError> {
         let sql = format!(
-            "SELECT culprit.cause, culprit.who, CAST(SUM(culprit.wakeups) AS BIGINT), MAX(culprit.longest_ns) FROM run \
-             JOIN culprit ON culprit.run = run.id WHERE {} AND run.started >= $2 \
-             GROUP BY culprit.cause, culprit.who ORDER BY MAX(culprit.longest_ns) DESC, culprit.who LIMIT $3",
+            "SELECT culprit.cause, culprit.who, CAST(SUM(culprit.wakeups) AS BIGINT), MAX(culprit.longest_ns), COUNT(DISTINCT run.system), \
+             MIN(system.name), MIN(system.id) FROM run JOIN culprit ON culprit.run = run.id JOIN system ON system.id = run.system \
+             WHERE {} AND run.started >= $2 GROUP BY culprit.cause, culprit.who ORDER BY MAX(culprit.longest_ns) DESC, culprit.who LIMIT $3",
             if system.is_empty() { "$1 = ''" } else { "run.system = $1" }
         );
         let values = [system.into(), since.into(), Value::Int(most.into())];
-        let rows = all(self.db(), &sql, &values)?;
-        Ok(rows
-            .iter()
-            .map(|row| {
-                (text(row, 0), text(row, 1), int(row, 2).unwrap_or(0), int(row, 3).unwrap_or(0))
-            })
-            .collect())
+        let one = |row: &Vec<Value>| Culprit {
+            cause: text(row, 0),
+            who: text(row, 1),
+            wakeups: int(row, 2).unwrap_or(0),
+            longest_ns: int(row, 3).unwrap_or(0),
+            systems: int(row, 4).unwrap_or(0),
+            system_name: text(row, 5),
+            system: text(row, 6),
+        };
+        Ok(all(self.db(), &sql, &values)?.iter().map(one).collect())
+    }
+
+    /// The newest run of a system that began before `until` (a date or a time).
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn run_before(&mut self, system: &str, until: &str) -> Result<Option<RunRow>, StoreError> {
+        let sql = format!(
+            "{RUN} WHERE run.system = $1 AND run.started < $2 ORDER BY run.started DESC, run.id LIMIT 1"
+        );
+        let rows = all(self.db(), &sql, &[system.into(), until.into()])?;
+        Ok(rows.first().map(|row| run_row(row)))
     }
 }

@@ -113,6 +113,19 @@ pub struct Work {
     pub progress: Option<String>,
     /// What came of it.
     pub runs: Vec<WorkRun>,
+    /// Of what it is a part.
+    pub batch: Option<Batch>,
+}
+
+/// All that one `fleet run` has made on a machine, and which piece of it this is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Batch {
+    /// Which.
+    pub id: String,
+    /// Which piece, from 1.
+    pub at: i64,
+    /// Of how many.
+    pub of: i64,
 }
 
 /// How a step went.
@@ -146,9 +159,10 @@ pub struct Finished<'a> {
     pub runs: &'a [WorkRun],
 }
 
-const COLUMNS: &str = "id, system, name, campaign, parts, scale, cpus, handed_out_by, created, state, reason, lease, began, ended, progress, runs";
+const COLUMNS: &str = "work.id, system, name, campaign, parts, scale, cpus, handed_out_by, created, state, reason, lease, began, ended, progress, runs, batch.id, place, pieces";
 /// Without the text, which may be long.
-const LISTED: &str = "id, system, name, '', parts, scale, cpus, handed_out_by, created, state, reason, lease, began, ended, progress, runs";
+const LISTED: &str = "work.id, system, name, '', parts, scale, cpus, handed_out_by, created, state, reason, lease, began, ended, progress, runs, batch.id, place, pieces";
+const FROM: &str = "FROM work LEFT JOIN batch ON batch.work = work.id";
 
 /// A row; `None`: a state that this version does not know.
 fn work(row: &[Value]) -> Option<Work> {
@@ -174,11 +188,15 @@ fn work(row: &[Value]) -> Option<Work> {
         ended: text(13),
         progress: text(14),
         runs: serde_json::from_str(&text(15)?).ok()?,
+        batch: text(16).and_then(|id| {
+            let int = |at: usize| row.get(at).and_then(Value::int);
+            Some(Batch { id, at: int(17)?, of: int(18)? })
+        }),
     })
 }
 
 fn found(db: &mut dyn Database, id: &str) -> Result<Option<Work>, StoreError> {
-    let rows = all(db, &format!("SELECT {COLUMNS} FROM work WHERE id = $1"), &[id.into()])?;
+    let rows = all(db, &format!("SELECT {COLUMNS} {FROM} WHERE work.id = $1"), &[id.into()])?;
     Ok(rows.first().and_then(|row| work(row)))
 }
 
@@ -216,6 +234,11 @@ impl Store {
             ];
             let is_new = db.execute(sql, &values)? > 0;
             if is_new {
+                if let Some(batch) = &new.batch {
+                    let sql = "INSERT INTO batch (work, id, place, pieces) VALUES ($1, $2, $3, $4)";
+                    let (work, id) = (new.id.as_str().into(), batch.id.as_str().into());
+                    db.execute(sql, &[work, id, Value::Int(batch.at), Value::Int(batch.of)])?;
+                }
                 let what = format!("handed out work {}: {} to {}", new.id, new.name, new.system);
                 said(db, by, what)?;
             }
@@ -236,7 +259,7 @@ impl Store {
     /// # Errors
     /// The database refuses.
     pub fn all_work(&mut self, most: u32) -> Result<Vec<Work>, StoreError> {
-        let sql = format!("SELECT {LISTED} FROM work ORDER BY number DESC LIMIT $1");
+        let sql = format!("SELECT {LISTED} {FROM} ORDER BY number DESC LIMIT $1");
         let rows = all(self.db(), &sql, &[Value::Int(most.into())])?;
         Ok(rows.iter().filter_map(|row| work(row)).collect())
     }
@@ -247,7 +270,7 @@ impl Store {
     /// The database refuses.
     pub fn next_work(&mut self, system: &str) -> Result<Option<Work>, StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM work WHERE system = $1 AND state = 'waiting' AND NOT EXISTS \
+            "SELECT {COLUMNS} {FROM} WHERE system = $1 AND state = 'waiting' AND NOT EXISTS \
              (SELECT 1 FROM work AS other WHERE other.system = $1 AND other.state = 'running') ORDER BY number LIMIT 1"
         );
         let rows = all(self.db(), &sql, &[system.into()])?;

@@ -81,6 +81,9 @@ pub(crate) struct CampaignRunArgs {
     /// Make runs again that were made with different options
     #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
+    /// Write how far it is to FILE that is there, a line of JSON each second: a named pipe, or /proc/self/fd/N. Not of runs in the lab
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel", help_heading = "Output")]
+    pub(crate) progress: Option<PathBuf>,
 }
 
 /// Arguments of `campaign page`.

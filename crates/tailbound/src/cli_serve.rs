@@ -40,6 +40,15 @@ pub(crate) struct ServeArgs {
     /// Ask for a token also to read on loopback
     #[arg(long)]
     pub(crate) closed: bool,
+    /// Post each new regression to this address, as JSON (docs/serve.md); may be repeated. HTTPS, or this machine
+    #[arg(long = "webhook", value_name = "URL", help_heading = "Web hooks")]
+    pub(crate) webhooks: Vec<String>,
+    /// A file with a secret: what is posted is signed with it (HMAC-SHA256)
+    #[arg(long, value_name = "FILE", requires = "webhooks", help_heading = "Web hooks")]
+    pub(crate) webhook_secret: Option<PathBuf>,
+    /// Certificates of authorities to believe (PEM), instead of this machine's own
+    #[arg(long, value_name = "FILE", requires = "webhooks", help_heading = "Web hooks")]
+    pub(crate) webhook_ca: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreArg,
 }

@@ -259,8 +259,10 @@ pub(crate) struct StoreExportArgs {
 /// How `store regressions` answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum RegressionsFormat {
-    /// Words, for a terminal or a mail
+    /// Words, for a terminal
     Text,
+    /// A mail with its subject, for sendmail(1)
+    Mail,
     /// JUnit XML, a case for each series
     Junit,
     /// KTAP, a case for each series

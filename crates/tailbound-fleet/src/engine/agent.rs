@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tailbound_agent::client::{Client, ClientError, Server};
-use tailbound_agent::wire::{Agents, HandOut, Made, State, Status, WORK, number};
+use tailbound_agent::wire::{Agents, Batch, HandOut, Made, State, Status, WORK, number};
 use tailbound_core::limits::TEXT_BYTES_MAX;
 use tailbound_core::runfile;
 use tailbound_series::campaign::{self, Folder, folder};
@@ -220,6 +220,7 @@ impl Engine for Agent {
             parts: vec![task.part.to_owned()],
             scale: task.scale,
             cpus: self.target.cpus.clone(),
+            batch: Some(Batch { id: task.load.identity.to_owned(), at: task.at, of: task.of }),
         };
         let _there: serde_json::Value =
             self.patient(HANDING_OUT, heard, &mut || client.post(WORK, &order))?;

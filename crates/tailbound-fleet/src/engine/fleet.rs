@@ -107,9 +107,10 @@ fn one(
     heard(&format!("held; {}, {}, {} CPUs", facts.kernel, facts.architecture, facts.cpus));
     let placed = engine.put(&facts, &load)?;
     let mut made = Ok(());
-    for part in plan.parts {
+    let of = u32::try_from(plan.parts.len()).unwrap_or(u32::MAX);
+    for (which, part) in (1..).zip(plan.parts) {
         *at = Some(part.clone());
-        let task = Task { placed: &placed, load: &load, part, scale: plan.scale };
+        let task = Task { placed: &placed, load: &load, part, at: which, of, scale: plan.scale };
         heard(&format!("{part} begins"));
         match engine.run(&mut lease, &task, &mut |line| heard(line)) {
             Ok(_) => {}

@@ -78,6 +78,10 @@ pub struct Task<'a> {
     pub load: &'a Load<'a>,
     /// Which run of the campaign.
     pub part: &'a str,
+    /// Which of all that are made on this target, from 1.
+    pub at: u32,
+    /// Of how many.
+    pub of: u32,
     /// Share of the campaign's lengths.
     pub scale: f64,
 }

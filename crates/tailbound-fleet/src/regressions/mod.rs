@@ -13,18 +13,22 @@ use tailbound_core::number::Real as _;
 use tailbound_stats::change::{self, Features, Settings};
 use tailbound_store::{RunRow, Store, StoreError, SystemRow};
 
+use crate::changes;
+
 /// How far back, unless something else is asked for.
 pub const DAYS: i64 = 180;
 /// Newest runs of a system that are looked at.
 const RUNS: u32 = 400;
 
 /// A series whose newest change made it worse.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Regression {
     /// Which system.
     pub system: String,
     /// Its name.
     pub name: String,
+    /// Which series of it: runs with the same workload.
+    pub workload: String,
     /// Loads of the series.
     pub loads: String,
     /// The first run after the change.
@@ -37,6 +41,10 @@ pub struct Regression {
     pub moved: Vec<Moved>,
     /// The kernel before and after, where it is not the same.
     pub kernel: Option<[String; 2]>,
+    /// Names of the facts of the machine that differ between the last run before the change and the first one after it.
+    pub changed: Vec<String>,
+    /// When the newest run of the series began.
+    pub newest: String,
 }
 
 /// A figure before and after.
@@ -98,19 +106,28 @@ fn features(run: &RunRow) -> Features {
 }
 
 /// Looks for changes in all series of a system.
-fn of_system(system: &SystemRow, runs: Vec<RunRow>, settings: Settings, found: &mut Found) {
+fn of_system(
+    store: &mut Store,
+    system: &SystemRow,
+    runs: Vec<RunRow>,
+    settings: Settings,
+    found: &mut Found,
+) -> Result<(), StoreError> {
     let mut series: BTreeMap<String, Vec<RunRow>> = BTreeMap::new();
     // The newest come first.
     for run in runs.into_iter().rev() {
         series.entry(run.workload.clone()).or_default().push(run);
     }
     for runs in series.values() {
-        let state = of_series(system, runs, settings);
-        match &state {
+        let mut state = of_series(system, runs, settings);
+        match &mut state {
             State::Unknown(_) => found.short += 1,
             State::Well => found.series += 1,
             State::Worse(regression) => {
                 found.series += 1;
+                let changed =
+                    changes::between(store, &regression.before_run, &regression.since_run)?;
+                regression.changed = changed.into_iter().map(|c| c.fact).collect();
                 found.regressions.push(regression.clone());
             }
         }
@@ -121,6 +138,7 @@ fn of_system(system: &SystemRow, runs: Vec<RunRow>, settings: Settings, found: &
         };
         found.told.push(Told { system: system.name.clone(), workload, state });
     }
+    Ok(())
 }
 
 /// Looks for changes in one series, the oldest run first.
@@ -144,12 +162,15 @@ fn of_series(system: &SystemRow, runs: &[RunRow], settings: Settings) -> State {
     State::Worse(Regression {
         system: system.id.clone(),
         name: system.name.clone(),
+        workload: after.workload.clone(),
         loads: after.loads.clone(),
         since_run: after.id.clone(),
         since: after.started.clone(),
         before_run: before.id.clone(),
         moved: moved.collect(),
         kernel: (before.kernel_id != after.kernel_id).then(|| [kernel(before), kernel(after)]),
+        changed: Vec::new(),
+        newest: runs.last().map_or_else(String::new, |run| run.started.clone()),
     })
 }
 
@@ -170,7 +191,7 @@ pub fn search(
     let mut found = Found { level: settings.level, ..Found::default() };
     for system in &systems {
         let runs = store.runs_of(&system.id, since, RUNS)?;
-        of_system(system, runs, settings, &mut found);
+        of_system(store, system, runs, settings, &mut found)?;
     }
     found.regressions.sort_by(|a, b| b.since.cmp(&a.since));
     Ok(found)

@@ -6,6 +6,8 @@
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::format_ns_i64;
 use tailbound_report::escape::xml;
@@ -54,6 +56,60 @@ impl Regression {
     }
 }
 
+impl Regression {
+    /// What a mail about it is called.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        // The one that grew most.
+        let most = self.moved.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio));
+        let moved = most.map_or_else(String::new, |m| format!(": {m}"));
+        format!("Tailbound: {} became worse{moved}", plain(&self.name))
+    }
+
+    /// What it says: all that is known, a line each.
+    #[must_use]
+    pub fn mail(&self) -> String {
+        let loads = if self.loads.is_empty() { "none" } else { &self.loads };
+        let short = |id: &str| id.get(..SHOWN).unwrap_or(id).to_owned();
+        let mut text = format!(
+            "{} became worse and stayed so.\n\nSince:        {} (run {})\nBefore:       run {}\nLoads:        {}\nKernel:       {}\n",
+            plain(&self.name),
+            self.since,
+            short(&self.since_run),
+            short(&self.before_run),
+            plain(loads),
+            plain(&self.kernel_words()),
+        );
+        let changed = if self.changed.is_empty() {
+            "no fact that is known".to_owned()
+        } else {
+            self.changed.join(", ")
+        };
+        let _ = writeln!(text, "Else changed: {}\n", plain(&changed));
+        for moved in &self.moved {
+            let _ = writeln!(text, "  {moved}");
+        }
+        text
+    }
+}
+
+/// A header of a mail: as it is where it is plain, else in encoded words, each of 75 characters at most.
+fn header(text: &str) -> String {
+    const BYTES: usize = 42;
+    if text.bytes().all(|b| (b' '..=b'~').contains(&b)) && !text.contains("=?") {
+        return text.to_owned();
+    }
+    let mut words = vec![String::new()];
+    for c in text.chars() {
+        match words.last_mut() {
+            Some(word) if word.len() + c.len_utf8() <= BYTES => word.push(c),
+            _ => words.push(c.to_string()),
+        }
+    }
+    let code = |word: &String| format!("=?UTF-8?B?{}?=", STANDARD.encode(word));
+    words.iter().map(code).collect::<Vec<_>>().join("\n ")
+}
+
 /// One line, whatever is in it; a `#` would begin a directive of KTAP.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || c == '#' { ' ' } else { c }).collect()
@@ -89,6 +145,30 @@ impl Found {
             self.level * 100.0,
             self.series.real() * self.level
         );
+        text
+    }
+
+    /// A mail for sendmail(1), without whom it is to.
+    #[must_use]
+    pub fn mail(&self) -> String {
+        let subject = match self.regressions.as_slice() {
+            [] => format!("Tailbound: none of {} series became worse", self.series),
+            [one] => one.subject(),
+            all => {
+                let names: Vec<String> = all.iter().take(3).map(|r| plain(&r.name)).collect();
+                let more = if all.len() > names.len() { ", …" } else { "" };
+                let (n, of) = (all.len(), self.series);
+                format!("Tailbound: {n} of {of} series became worse: {}{more}", names.join(", "))
+            }
+        };
+        let mut text = format!(
+            "Subject: {}\nMIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\nAuto-Submitted: auto-generated\n\n{}",
+            header(&subject),
+            self.words()
+        );
+        for regression in &self.regressions {
+            let _ = write!(text, "\n{}", regression.mail());
+        }
         text
     }
 
@@ -131,5 +211,27 @@ impl Found {
             };
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_one_line_of_ascii_or_encoded_words() {
+        assert_eq!(header("Tailbound: press 7"), "Tailbound: press 7");
+        let long = header(&"µ".repeat(60));
+        for line in long.lines() {
+            let word = line.trim_start();
+            assert!(word.len() <= 75 && word.is_ascii() && word.ends_with("?="), "{long}");
+        }
+        let coded = long.replace("=?UTF-8?B?", "").replace("?=", "");
+        let bytes: Vec<u8> =
+            coded.split_whitespace().flat_map(|w| STANDARD.decode(w).unwrap_or_default()).collect();
+        assert_eq!(String::from_utf8_lossy(&bytes), "µ".repeat(60));
+        // A name cannot add a header of its own.
+        let injected = Regression { name: "a\nBcc: b".to_owned(), ..Regression::default() };
+        assert!(!header(&injected.subject()).contains("\nBcc"));
     }
 }

@@ -11,13 +11,14 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use tailbound_store::Act;
+use tailbound_store::{Act, SLOT_S};
 
 use super::app::App;
-use super::overview::TREND_DAYS;
+use super::campaigns;
+use super::overview::{CULPRITS, TREND_DAYS};
 use super::page::{self, Problem, json_answer};
-use super::regressions;
 use super::who::{Who, allowed};
+use super::{regressions, runs};
 
 const DESCRIPTION: &str = include_str!("openapi.json");
 /// Runs of one answer, unless fewer are asked for.
@@ -65,7 +66,7 @@ pub(super) async fn system(
 }
 
 /// `GET /api/v1/systems/{id}/runs`
-pub(super) async fn runs(
+pub(super) async fn runs_of(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
     Path(which): Path<String>,
@@ -109,6 +110,71 @@ pub(super) async fn regressions(
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     Ok(json_answer(StatusCode::OK, &json!(regressions::found(&app).await?)))
+}
+
+/// `GET /api/v1/campaigns`
+pub(super) async fn campaigns(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    let (campaigns, _) = campaigns::under_way(&app).await?;
+    Ok(json_answer(StatusCode::OK, &json!({"campaigns": campaigns})))
+}
+
+/// `GET /api/v1/culprits`
+pub(super) async fn culprits(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
+    let most = asked.limit.unwrap_or(CULPRITS).min(RUNS);
+    let culprits = app.ask(move |store| store.culprits_of("", &since, most)).await?;
+    Ok(json_answer(StatusCode::OK, &json!({"culprits": culprits})))
+}
+
+/// `GET /api/v1/changed`
+pub(super) async fn changed(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Query(said): Query<Vec<(String, String)>>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    Ok(json_answer(StatusCode::OK, &json!(runs::difference(&app, said).await?)))
+}
+
+/// Since when, and how finely.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Fine {
+    since: Option<String>,
+    step_s: Option<i64>,
+}
+
+/// `GET /api/v1/systems/{id}/maxima`
+pub(super) async fn maxima(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Path(which): Path<String>,
+    Query(asked): Query<Fine>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
+    let step_s = asked.step_s.unwrap_or(SLOT_S);
+    if step_s < SLOT_S || step_s % SLOT_S != 0 {
+        return Err(Problem::Wrong(format!("step_s: a multiple of {SLOT_S}")));
+    }
+    let name = which.clone();
+    let maxima = app
+        .ask(move |store| match store.system(&name, "9999")? {
+            Some(system) => store.maxima_of(&system.id, &since, step_s).map(Some),
+            None => Ok(None),
+        })
+        .await?;
+    let maxima = maxima.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
+    Ok(json_answer(StatusCode::OK, &json!({"step_s": step_s, "maxima": maxima})))
 }
 
 /// `GET /api/v1/audit`

@@ -13,7 +13,8 @@ use super::Config;
 use super::counters::Counters;
 use super::page::Problem;
 use super::sessions::Sessions;
-use super::work::Known;
+use super::tell::Teller;
+use super::work::{Doing, Known};
 use super::writer::Writer;
 
 /// Connections that read at the same time.
@@ -38,6 +39,10 @@ pub(super) struct App {
     pub(super) counters: Counters,
     /// Agents that asked for work since the server began.
     pub(super) agents: Known,
+    /// What they make now, as they said last.
+    pub(super) doing: Doing,
+    /// Tells of regressions.
+    pub(super) teller: Teller,
     /// Told when work was handed out.
     pub(super) handed_out: Notify,
     /// Whether the server ends: who waits is answered then.
@@ -62,6 +67,8 @@ impl App {
             sessions: Sessions::default(),
             counters: Counters::default(),
             agents: Known::default(),
+            doing: Doing::default(),
+            teller: Teller::begin(&config.store, &clock, &config.webhooks),
             handed_out: Notify::new(),
             ending: watch::Sender::new(false),
             judges: Semaphore::new(cores),

@@ -37,7 +37,9 @@ pub(super) async fn all(
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let since = app.days_ago(TREND_DAYS - 1);
-    let (rows, runs) = app.ask(move |store| Ok((store.systems(&since)?, store.count()?))).await?;
+    let (rows, runs, told) = app
+        .ask(move |store| Ok((store.systems(&since)?, store.count()?, store.deliveries()?)))
+        .await?;
     let mut out = String::new();
     systems(&mut out, &rows, &app.days_ago(0));
     head(&mut out, "tailbound_store_runs", "gauge", "Runs in the store.");
@@ -49,6 +51,16 @@ pub(super) async fn all(
     {
         let n = counter.load(Ordering::Relaxed);
         let _ = writeln!(out, "tailbound_uploads_total{{result=\"{result}\"}} {n}");
+    }
+    head(
+        &mut out,
+        "tailbound_webhook_deliveries",
+        "gauge",
+        "Notices of regressions for web hooks, by what became of them.",
+    );
+    for state in ["waiting", "sent", "given-up"] {
+        let n = told.iter().find(|t| t.state == state).map_or(0, |t| t.n);
+        let _ = writeln!(out, "tailbound_webhook_deliveries{{state=\"{state}\"}} {n}");
     }
     head(&mut out, "tailbound_forbidden_total", "counter", "Requests that were not allowed.");
     let _ =

@@ -6,6 +6,7 @@
 
 mod api;
 mod app;
+mod campaigns;
 mod connections;
 mod counters;
 mod hosts;
@@ -18,6 +19,7 @@ mod routes;
 mod runs;
 mod sessions;
 mod system;
+mod tell;
 mod tls;
 pub mod tokens;
 mod upload;
@@ -31,6 +33,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tailbound_agent::hook::Hook;
 use tailbound_store::{Place, StoreError};
 use tokio::net::TcpListener;
 
@@ -57,6 +60,8 @@ pub struct Config {
     pub request_time: Duration,
     /// An agent that is not heard of for so long has lost its work.
     pub lease: Duration,
+    /// Who is told of new regressions.
+    pub webhooks: Vec<Arc<Hook>>,
 }
 
 impl Config {
@@ -73,6 +78,7 @@ impl Config {
             plain_bytes_max: 1 << 30,
             request_time: Duration::from_secs(60),
             lease: Duration::from_secs(300),
+            webhooks: Vec::new(),
         }
     }
 }

@@ -13,17 +13,19 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use tailbound_report::escape::xml;
-use tailbound_store::{Act, SystemRow};
+use tailbound_store::{Act, Culprit, SystemRow};
 
 use super::app::App;
-use super::page::{self, Problem, ns, verdict};
+use super::page::{Page, Problem, ns, verdict};
 use super::who::{Who, allowed, cookie};
 use super::{pictures, sessions, tokens};
 
 /// Days of the trend.
 pub(super) const TREND_DAYS: i64 = 30;
 /// Rows of the page of culprits.
-const CULPRITS: u32 = 50;
+pub(super) const CULPRITS: u32 = 50;
+/// The pages about all systems are as old at most.
+pub(super) const RENEWED_S: u32 = 30;
 
 /// The worst case on `day`.
 pub(super) fn on(row: &SystemRow, day: &str) -> Option<i64> {
@@ -54,12 +56,15 @@ pub(super) async fn page(
         let body = "<p class=\"lead\">There is no run in this store yet.</p>\
             <p>A machine hands in its run files with a token (<code>tailbound serve token add NAME --role agent --system NAME</code>), \
             or they are added here with <code>tailbound store add</code>.</p>";
-        return Ok(page::page("Systems", body));
+        let mut page = Page::new(&app, "Systems").renewed(RENEWED_S);
+        page.body.push_str(body);
+        return Ok(page.answer());
     }
     let not_met = rows.iter().filter(|r| urgent(r) == Some(false)).count();
     let today_n = rows.iter().filter(|r| r.days.iter().any(|d| d.day == today)).count();
     let mut body = format!(
         "<p class=\"lead\">{} system{}: {today_n} measured today, {not_met} not met in the newest run.</p>\
+         <form method=\"get\" action=\"/compare\" class=\"list\"><button type=\"submit\">Compare the newest runs of the chosen</button>\
          <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\">Newest run</th>\
          <th scope=\"col\" class=\"w\">Verdict</th><th scope=\"col\">Worst today</th><th scope=\"col\">Worst of {TREND_DAYS} days</th>\
          <th scope=\"col\" class=\"w\">Trend</th><th scope=\"col\" class=\"w opt\">Kernel</th><th scope=\"col\" class=\"w opt\">Loads</th></tr></thead><tbody>",
@@ -70,10 +75,12 @@ pub(super) async fn page(
         one(&mut body, row, &today);
     }
     body.push_str(
-        "</tbody></table></div><p class=\"soft\">Worst: the latest activation of all runs that began on a day (UTC), whatever their loads. \
+        "</tbody></table></div></form><p class=\"soft\">Worst: the latest activation of all runs that began on a day (UTC), whatever their loads. \
          Trend: the worst of each day, on a logarithmic scale; a dot marks the worst.</p>",
     );
-    Ok(page::page("Systems", &body))
+    let mut page = Page::new(&app, "Systems").renewed(RENEWED_S);
+    page.body = body;
+    Ok(page.answer())
 }
 
 fn one(body: &mut String, row: &SystemRow, today: &str) {
@@ -81,8 +88,9 @@ fn one(body: &mut String, row: &SystemRow, today: &str) {
     let loads = if last.loads.is_empty() { "none" } else { last.loads.as_str() };
     let _ = write!(
         body,
-        "<tr><th scope=\"row\"><a href=\"/systems/{}\">{}</a></th><td>{}</td><td class=\"w\">{}</td><td>{}</td><td>{}</td>\
+        "<tr><th scope=\"row\">{}<a href=\"/systems/{}\">{}</a></th><td>{}</td><td class=\"w\">{}</td><td>{}</td><td>{}</td>\
          <td class=\"w\">{}</td><td class=\"w opt\">{}</td><td class=\"w opt\">{}</td></tr>",
+        choice(&last.id, &row.name),
         xml(&row.id),
         xml(&row.name),
         xml(&minute(&last.started)),
@@ -93,6 +101,15 @@ fn one(body: &mut String, row: &SystemRow, today: &str) {
         xml(last.kernel.as_deref().unwrap_or("unknown")),
         xml(loads),
     );
+}
+
+/// A box by which a run is chosen, for `/compare`.
+pub(super) fn choice(run: &str, name: &str) -> String {
+    format!(
+        "<input type=\"checkbox\" name=\"run\" value=\"{}\" aria-label=\"choose {}\"/> ",
+        xml(run),
+        xml(name)
+    )
 }
 
 /// A time without its seconds, for people.
@@ -108,30 +125,45 @@ pub(super) async fn culprits(
     allowed(&app, &who, Act::Read)?;
     let since = app.days_ago(TREND_DAYS - 1);
     let rows = app.ask(move |store| store.culprits_of("", &since, CULPRITS)).await?;
-    if rows.is_empty() {
-        let body = format!(
+    let mut page = Page::new(&app, "Culprits").renewed(RENEWED_S);
+    page.body = if rows.is_empty() {
+        format!(
             "<p class=\"lead\">No run of the last {TREND_DAYS} days says who made it late.</p>\
              <p>Runs with <code>--blame</code> do.</p>"
-        );
-        return Ok(page::page("Culprits", &body));
-    }
-    Ok(page::page("Culprits", &culprit_table(&rows, TREND_DAYS)))
+        )
+    } else {
+        culprit_table(&rows, TREND_DAYS, true)
+    };
+    Ok(page.answer())
 }
 
 /// Who made it late, as a table.
-pub(super) fn culprit_table(rows: &[(String, String, i64, i64)], days: i64) -> String {
+pub(super) fn culprit_table(rows: &[Culprit], days: i64, systems: bool) -> String {
     let mut body = format!(
         "<p class=\"soft\">Of the last {days} days, from runs with <code>--blame</code>: who had the greatest share of late wake-ups.</p>\
          <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">Who</th><th scope=\"col\" class=\"w\">Cause</th>\
-         <th scope=\"col\">Late wake-ups</th><th scope=\"col\">Longest share</th></tr></thead><tbody>"
+         <th scope=\"col\">Late wake-ups</th><th scope=\"col\">Longest share</th>{}</tr></thead><tbody>",
+        if systems { "<th scope=\"col\" class=\"w\">Systems</th>" } else { "" },
     );
-    for (cause, who, wakeups, longest_ns) in rows {
+    for c in rows {
+        let on = match (systems, c.systems) {
+            (false, _) => String::new(),
+            (true, 1) => format!(
+                "<td class=\"w\"><a href=\"/systems/{}\">{}</a></td>",
+                xml(&c.system),
+                xml(&c.system_name)
+            ),
+            (true, n) => format!("<td class=\"w\">{n}</td>"),
+        };
+        // Nobody: the machine itself, as the cause says.
+        let who = if c.who.is_empty() { "–" } else { c.who.as_str() };
         let _ = write!(
             body,
-            "<tr><th scope=\"row\">{}</th><td class=\"w\">{}</td><td>{wakeups}</td><td>{}</td></tr>",
+            "<tr><th scope=\"row\">{}</th><td class=\"w\">{}</td><td>{}</td><td>{}</td>{on}</tr>",
             xml(who),
-            xml(cause),
-            ns(Some(*longest_ns)),
+            xml(&c.cause),
+            c.wakeups,
+            ns(Some(c.longest_ns)),
         );
     }
     body.push_str("</tbody></table></div>");
@@ -151,8 +183,10 @@ const LOGIN: &str = "<form method=\"post\" action=\"/login\"><label>Token \
     a cookie stands for it for twelve hours, and can only read.</p>";
 
 /// `GET /login`
-pub(super) async fn login() -> Response {
-    page::page("Log in", LOGIN)
+pub(super) async fn login(State(app): State<Arc<App>>) -> Response {
+    let mut page = Page::new(&app, "Log in");
+    page.body.push_str(LOGIN);
+    page.answer()
 }
 
 /// What the form sends.

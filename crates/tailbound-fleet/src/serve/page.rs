@@ -4,24 +4,31 @@
 //! Context: COLD. Everything that a run file says is text from strangers: it reaches a page through `xml` alone. No script is
 //! allowed but the server's own file, nothing is loaded from elsewhere, no other page may frame these.
 
+use std::fmt::Write as _;
+
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER,
     WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
-use tailbound_report::escape::xml;
+use serde_json::{Map, Value, json};
+use tailbound_report::escape::{script_json, xml};
+use tailbound_report::html::{CHART_CSS, CHART_SCRIPT};
+use tailbound_report::pictures::Figure;
 use tailbound_report::svg::style;
 use tailbound_store::StoreError;
 
+use super::app::App;
+
 /// What the browser may do with these pages.
-const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; img-src 'self' data:; \
+const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// The same for a report, which has a script of its own and says in itself which; it knows nothing of this site.
 pub(super) const REPORT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts";
 const CSS: &str = include_str!("page.css");
+const LIVE: &str = include_str!("live.js");
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -150,22 +157,87 @@ pub(super) fn report_answer(html: String) -> Response {
 
 /// The style of all pages.
 pub(super) fn css() -> String {
-    format!("{}{}{CSS}", style::VARIABLES, style::PICTURE)
+    format!("{}{}{CHART_CSS}{CSS}", style::VARIABLES, style::PICTURE)
 }
 
-/// A page: `body` is markup, `title` plain text.
-pub(super) fn page(title: &str, body: &str) -> Response {
-    let html = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>{0} · Tailbound</title>\
-         <link rel=\"stylesheet\" href=\"/style.css\"/></head><body>\
-         <a class=\"skip\" href=\"#main\">Skip to the content</a>\
-         <header><nav aria-label=\"Pages\"><a class=\"brand\" href=\"/\">Tailbound</a> <a href=\"/\">Systems</a> \
-         <a href=\"/regressions\">Regressions</a> <a href=\"/culprits\">Culprits</a> <a href=\"/work\">Work</a></nav></header>\
-         <main id=\"main\"><h1>{0}</h1>{body}</main></body></html>\n",
-        xml(title)
-    );
-    with_headers(html.into_response(), "text/html; charset=utf-8", POLICY)
+/// The script of all pages, without which they are complete: cursor and zoom, and a page that renews itself.
+pub(super) fn script() -> String {
+    format!("{CHART_SCRIPT}{LIVE}")
+}
+
+/// A page under construction.
+pub(super) struct Page<'a> {
+    app: &'a App,
+    title: String,
+    pub(super) body: String,
+    figures: Map<String, Value>,
+    renewed_s: Option<u32>,
+}
+
+impl<'a> Page<'a> {
+    /// An empty page; `title` is plain text.
+    pub(super) fn new(app: &'a App, title: &str) -> Self {
+        let (title, body) = (title.to_owned(), String::new());
+        Self { app, title, body, figures: Map::new(), renewed_s: None }
+    }
+
+    /// It shows what is so now: it renews itself as often.
+    pub(super) fn renewed(mut self, every_s: u32) -> Self {
+        self.renewed_s = Some(every_s);
+        self
+    }
+
+    /// A picture with its numbers, under a heading of its own where `level` is 2.
+    pub(super) fn figure(&mut self, f: &Figure, level: u8) {
+        let _ = write!(
+            self.body,
+            "<figure class=\"{0}\" data-figure=\"{0}\"><h{level}>{1}</h{level}>{2}{3}<p class=\"readout\" aria-live=\"off\"></p>\
+             <figcaption>{4}</figcaption><details><summary>The numbers</summary>{5}</details></figure>",
+            f.id,
+            xml(&f.title),
+            f.wide,
+            f.narrow,
+            xml(&f.caption),
+            f.table.html()
+        );
+        self.figures.insert(f.id.to_owned(), f.series.clone());
+    }
+
+    /// The answer.
+    pub(super) fn answer(self) -> Response {
+        let title = xml(&self.title);
+        let (mut head, mut foot) = (String::new(), String::new());
+        if let Some(s) = self.renewed_s {
+            // Without script the browser loads the page again.
+            let _ = write!(
+                head,
+                "<noscript><meta http-equiv=\"refresh\" content=\"{}\"/></noscript>",
+                s.max(30)
+            );
+            let now = self.app.now().replace('T', " ").replace('Z', "");
+            let _ = write!(
+                foot,
+                "<p class=\"soft\" id=\"as-of\" data-every=\"{s}\" role=\"status\">As of {now} UTC.</p>"
+            );
+        }
+        if !self.figures.is_empty() {
+            let numbers = script_json(&Value::Object(self.figures));
+            let _ =
+                write!(foot, "<script type=\"application/json\" id=\"figures\">{numbers}</script>");
+        }
+        let html = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>{title} · Tailbound</title>\
+             <link rel=\"stylesheet\" href=\"/style.css\"/><link rel=\"icon\" href=\"data:,\"/>{head}\
+             <script src=\"/script.js\" defer=\"\"></script></head><body>\
+             <a class=\"skip\" href=\"#main\">Skip to the content</a>\
+             <header><nav aria-label=\"Pages\"><a class=\"brand\" href=\"/\">Tailbound</a> <a href=\"/\">Systems</a> \
+             <a href=\"/regressions\">Regressions</a> <a href=\"/culprits\">Culprits</a> <a href=\"/work\">Campaigns</a></nav></header>\
+             <main id=\"main\"><h1>{title}</h1>{}{foot}</main></body></html>\n",
+            self.body
+        );
+        with_headers(html.into_response(), "text/html; charset=utf-8", POLICY)
+    }
 }
 
 /// A duration for people, or a dash.

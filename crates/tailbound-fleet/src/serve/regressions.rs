@@ -14,8 +14,8 @@ use tailbound_report::escape::xml;
 use tailbound_store::Act;
 
 use super::app::App;
-use super::overview::minute;
-use super::page::{self, Problem};
+use super::overview::{RENEWED_S, minute};
+use super::page::{Page, Problem};
 use super::who::{Who, allowed};
 use crate::regressions::{DAYS, Found, Regression, search};
 
@@ -44,7 +44,22 @@ pub(super) async fn page(
         found.level * 100.0,
     );
     body.push_str(&table(&found.regressions));
-    Ok(page::page("Regressions", &body))
+    if app.teller.receivers() > 0 {
+        let told = app.ask(tailbound_store::Store::deliveries).await?;
+        let n = |state: &str| told.iter().find(|t| t.state == state).map_or(0, |t| t.n);
+        let _ = write!(
+            body,
+            "<p class=\"soft\">New ones are sent to {} web hook{}: {} sent, {} waiting, {} given up.</p>",
+            app.teller.receivers(),
+            if app.teller.receivers() == 1 { "" } else { "s" },
+            n("sent"),
+            n("waiting"),
+            n("given-up"),
+        );
+    }
+    let mut page = Page::new(&app, "Regressions").renewed(RENEWED_S);
+    page.body = body;
+    Ok(page.answer())
 }
 
 /// The regressions as a table; nothing where there are none.
@@ -62,7 +77,7 @@ pub(super) fn table(all: &[Regression]) -> String {
         let _ = write!(
             body,
             "<tr><th scope=\"row\"><a href=\"/systems/{0}\">{1}</a></th><td class=\"w\"><a href=\"/runs/{2}\">{3}</a></td><td class=\"w\">{4}</td>\
-             <td class=\"w\">{5}</td><td class=\"w\">{6}</td><td class=\"w\"><a href=\"/changed?a={7}&amp;b={2}\">facts before and after</a></td></tr>",
+             <td class=\"w\">{5}</td><td class=\"w\">{6}</td><td class=\"w\"><a href=\"/changed?run={7}&amp;run={2}\">{8}</a></td></tr>",
             xml(&r.system),
             xml(&r.name),
             xml(&r.since_run),
@@ -71,8 +86,20 @@ pub(super) fn table(all: &[Regression]) -> String {
             xml(&kernel),
             xml(if r.loads.is_empty() { "none" } else { &r.loads }),
             xml(&r.before_run),
+            xml(&changed(&r.changed)),
         );
     }
     body.push_str("</tbody></table></div>");
     body
+}
+
+/// What else changed, in a few words.
+fn changed(facts: &[String]) -> String {
+    const NAMED: usize = 3;
+    let named = facts.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match facts.len() {
+        0 => "no fact that is known".to_owned(),
+        n if n <= NAMED => named,
+        n => format!("{named} and {} more", n - NAMED),
+    }
 }

@@ -30,8 +30,12 @@ pub(super) fn all(app: Arc<App>) -> Router {
         .route("/api/v1/runs/{id}/file", get(runs::file))
         .route("/api/v1/systems", get(api::systems))
         .route("/api/v1/systems/{id}", get(api::system))
-        .route("/api/v1/systems/{id}/runs", get(api::runs))
+        .route("/api/v1/systems/{id}/runs", get(api::runs_of))
         .route("/api/v1/regressions", get(api::regressions))
+        .route("/api/v1/systems/{id}/maxima", get(api::maxima))
+        .route("/api/v1/culprits", get(api::culprits))
+        .route("/api/v1/changed", get(api::changed))
+        .route("/api/v1/campaigns", get(api::campaigns))
         .route("/api/v1/audit", get(api::audit))
         .route("/work", get(work_page::page))
         .route("/api/v1/agents", get(work::agents))
@@ -48,6 +52,10 @@ pub(super) fn all(app: Arc<App>) -> Router {
         .route(
             "/style.css",
             get(async || page::plain_answer(page::css(), "text/css; charset=utf-8")),
+        )
+        .route(
+            "/script.js",
+            get(async || page::plain_answer(page::script(), "text/javascript; charset=utf-8")),
         )
         .route("/healthz", get(async || page::plain_answer("ok\n", "text/plain; charset=utf-8")))
         .route("/api/v1/openapi.json", get(api::description))

@@ -3,7 +3,6 @@
 //!
 //! Context: COLD.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -12,8 +11,6 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::Value;
 use tailbound_core::Run;
 use tailbound_report::escape::xml;
 use tailbound_stats::Analysis;
@@ -21,15 +18,57 @@ use tailbound_store::{Act, RunRow, Store, StoreError, judged};
 
 use super::app::App;
 use super::overview::minute;
-use super::page::{self, Problem, ns, report_answer};
+use super::page::{self, Page, Problem, ns, report_answer};
 use super::who::{Who, allowed};
+use crate::changes::{self, Change};
 
-/// Two runs.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Two {
-    a: String,
-    b: String,
+/// Runs over one another at most: more lines cannot be told apart.
+const COMPARED_MAX: usize = 8;
+
+/// Runs that are asked for: `run=` of each, or `a=` and `b=`; or `system=` with the days `from=` and `to=`.
+struct Chosen {
+    runs: Vec<String>,
+    days: Option<[String; 3]>,
+}
+
+impl Chosen {
+    fn of(said: Vec<(String, String)>) -> Result<Self, Problem> {
+        let (mut runs, mut days) = (Vec::new(), [None, None, None]);
+        for (name, value) in said {
+            match name.as_str() {
+                "run" | "a" | "b" => runs.push(value),
+                "system" => days[0] = Some(value),
+                "from" => days[1] = Some(value),
+                "to" => days[2] = Some(value),
+                other => return Err(Problem::Wrong(format!("there is no field `{other}`"))),
+            }
+        }
+        let days = match days {
+            [Some(system), Some(from), Some(to)] => Some([system, from, to]),
+            [None, None, None] => None,
+            _ => return Err(Problem::Wrong("two days: system, from and to".to_owned())),
+        };
+        Ok(Self { runs, days })
+    }
+
+    /// Their identities, those of days the oldest first.
+    fn found(&self, store: &mut Store) -> Result<Vec<String>, StoreError> {
+        let mut ids = Vec::new();
+        for run in &self.runs {
+            ids.push(store.identify(run)?);
+        }
+        let Some([which, from, to]) = &self.days else { return Ok(ids) };
+        let system = store.system(which, "9999")?;
+        let system = system.ok_or_else(|| StoreError::NoSuchRun(which.clone()))?;
+        for day in [from, to] {
+            // The newest of the day, or before it; `~` is behind every time of it.
+            let run = store.run_before(&system.id, &format!("{day}~"))?;
+            ids.push(
+                run.ok_or_else(|| StoreError::NoSuchRun(format!("{which}, {day} or before")))?.id,
+            );
+        }
+        Ok(ids)
+    }
 }
 
 fn read(store: &mut Store, id: &str) -> Result<Run, StoreError> {
@@ -76,87 +115,108 @@ pub(super) async fn file(
     Ok(answer)
 }
 
-/// `GET /compare?a=RUN&b=RUN`
+/// `GET /compare?run=RUN&run=RUN…`
 pub(super) async fn compare(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
-    Query(Two { a, b }): Query<Two>,
+    Query(said): Query<Vec<(String, String)>>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
+    let chosen = Chosen::of(said)?;
     let html = app
         .ask(move |store| {
-            let runs = [read(store, &a)?, read(store, &b)?];
-            let names: Vec<String> = runs.iter().map(|r| minute(&r.header.started)).collect();
+            let ids = chosen.found(store)?;
+            if !(2..=COMPARED_MAX).contains(&ids.len()) {
+                return Ok(Err(ids.len()));
+            }
+            let (mut runs, mut names) = (Vec::new(), Vec::new());
+            for id in &ids {
+                let row = store.run(id)?;
+                let name = row.map(|r| store.system(&r.system, "9999")).transpose()?.flatten();
+                let run = read(store, id)?;
+                let name = name.map_or_else(String::new, |s| format!("{}, ", s.name));
+                names.push(format!("{name}{}", minute(&run.header.started)));
+                runs.push(run);
+            }
             let runs: Vec<Analysis<'_>> = runs.iter().map(Analysis::of).collect();
-            Ok(tailbound_report::html(&runs, &names))
+            Ok(Ok(tailbound_report::html(&runs, &names)))
         })
         .await?;
-    Ok(report_answer(html))
+    html.map(report_answer).map_err(|n| {
+        Problem::Wrong(format!("{n} runs were chosen; 2 to {COMPARED_MAX} can be compared"))
+    })
 }
 
-/// A run and the facts it knew.
-type Known = (RunRow, BTreeMap<String, Value>);
-
-fn known(store: &mut Store, id: &str) -> Result<Known, StoreError> {
-    let id = store.identify(id)?;
-    let row = store.run(&id)?.ok_or_else(|| StoreError::NoSuchRun(id.clone()))?;
-    let json = store.facts_of(&id)?.unwrap_or_default();
-    Ok((row, serde_json::from_str(&json).unwrap_or_default()))
+/// What differs between two runs: the older one, the newer one, and each fact before and after.
+#[derive(serde::Serialize)]
+pub(super) struct Difference {
+    pub(super) a: RunRow,
+    pub(super) b: RunRow,
+    pub(super) facts: Vec<Change>,
 }
 
-/// Facts that differ: name, before, after; a fact that one did not know is a dash.
-fn differing(a: &BTreeMap<String, Value>, b: &BTreeMap<String, Value>) -> Vec<[String; 3]> {
-    let word = |value: Option<&Value>| match value {
-        None => "–".to_owned(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
-    let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    names
-        .into_iter()
-        .filter(|name| a.get(*name) != b.get(*name))
-        .map(|name| [name.clone(), word(a.get(name)), word(b.get(name))])
-        .collect()
+/// Between the two runs that are asked for.
+pub(super) async fn difference(
+    app: &Arc<App>,
+    said: Vec<(String, String)>,
+) -> Result<Difference, Problem> {
+    let chosen = Chosen::of(said)?;
+    let found = app
+        .ask(move |store| {
+            let ids = chosen.found(store)?;
+            let [a, b] = ids.as_slice() else { return Ok(Err(ids.len())) };
+            let mut row = |id: &String| -> Result<RunRow, StoreError> {
+                store.run(id)?.ok_or_else(|| StoreError::NoSuchRun(id.clone()))
+            };
+            let (mut a, mut b) = (row(a)?, row(b)?);
+            if a.started > b.started {
+                std::mem::swap(&mut a, &mut b);
+            }
+            let facts = changes::between(store, &a.id, &b.id)?;
+            Ok(Ok(Difference { a, b, facts }))
+        })
+        .await?;
+    found.map_err(|n| Problem::Wrong(format!("{n} runs were chosen; what changed is asked of two")))
 }
 
-/// `GET /changed?a=RUN&b=RUN`: what the machine knew of itself, before and after.
+/// `GET /changed?run=RUN&run=RUN`, or `?system=NAME&from=DAY&to=DAY`: what the machine knew of itself, before and after.
 pub(super) async fn changed(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
-    Query(Two { a, b }): Query<Two>,
+    Query(said): Query<Vec<(String, String)>>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let ((a, facts_a), (b, facts_b)) =
-        app.ask(move |store| Ok((known(store, &a)?, known(store, &b)?))).await?;
-    let rows = differing(&facts_a, &facts_b);
+    let Difference { a, b, facts: rows } = difference(&app, said).await?;
     let mut body = format!(
-        "<p class=\"lead\">{} fact{} of the machine differ{} between {} and {} UTC.</p>\
-         <p>Latest activation: {} → {}. <a href=\"/compare?a={}&amp;b={}\">Compare the latencies</a></p>",
+        "<p class=\"lead\">{} fact{} of the machine differ{} between <a href=\"/runs/{4}\">{3}</a> and <a href=\"/runs/{6}\">{5}</a> UTC.</p>\
+         <p>Latest activation: {7} → {8}. <a href=\"/compare?run={4}&amp;run={6}\">Compare the latencies</a></p>",
         if rows.is_empty() { "No".to_owned() } else { rows.len().to_string() },
         if rows.len() == 1 { "" } else { "s" },
         if rows.len() == 1 { "s" } else { "" },
         xml(&minute(&a.started)),
+        xml(&a.id),
         xml(&minute(&b.started)),
+        xml(&b.id),
         ns(a.max_ns()),
         ns(b.max_ns()),
-        xml(&a.id),
-        xml(&b.id),
     );
     if !rows.is_empty() {
         body.push_str(
             "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">Fact</th><th scope=\"col\" class=\"w\">Before</th>\
              <th scope=\"col\" class=\"w\">After</th></tr></thead><tbody>",
         );
-        for [name, before, after] in &rows {
+        for change in &rows {
             let _ = write!(
                 body,
                 "<tr><th scope=\"row\">{}</th><td class=\"long\">{}</td><td class=\"long\">{}</td></tr>",
-                xml(name),
-                xml(before),
-                xml(after)
+                xml(&change.fact),
+                xml(&changes::words(change.before.as_ref())),
+                xml(&changes::words(change.after.as_ref())),
             );
         }
         body.push_str("</tbody></table></div>");
     }
-    Ok(page::page("What changed", &body))
+    let mut page = Page::new(&app, "What changed");
+    page.body = body;
+    Ok(page.answer())
 }

@@ -10,17 +10,19 @@ use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use serde::Deserialize;
-use tailbound_core::Run;
 use tailbound_core::units::grouped;
+use tailbound_core::{Run, utc};
 use tailbound_report::digest;
 use tailbound_report::escape::xml;
-use tailbound_report::pictures::{self as report_pictures, Figure};
+use tailbound_report::pictures as report_pictures;
 use tailbound_stats::Analysis;
-use tailbound_store::{Act, Histogram, RunRow, Store, StoreError, SystemRow, judged};
+use tailbound_store::{
+    Act, Culprit, Histogram, Maximum, RunRow, Store, StoreError, SystemRow, judged,
+};
 
 use super::app::App;
-use super::overview::{culprit_table, minute, worst};
-use super::page::{self, Problem, ns, verdict};
+use super::overview::{choice, culprit_table, minute, worst};
+use super::page::{Page, Problem, ns, verdict};
 use super::pictures;
 use super::regressions;
 use super::who::{Who, allowed};
@@ -48,21 +50,33 @@ struct Told {
     histograms: Vec<Histogram>,
     newest: Option<Run>,
     found: Found,
-    culprits: Vec<(String, String, i64, i64)>,
+    culprits: Vec<Culprit>,
+    maxima: Vec<Maximum>,
+    step_s: i64,
 }
 
-fn told(store: &mut Store, which: &str, since: &str) -> Result<Option<Told>, StoreError> {
+fn told(
+    store: &mut Store,
+    which: &str,
+    since: &str,
+    today: &str,
+) -> Result<Option<Told>, StoreError> {
     let Some(system) = store.system(which, since)? else { return Ok(None) };
     let newest = match &system.last {
         // Pruned or damaged files leave the page as it is, without this picture.
         Some(last) => store.file(&last.id).and_then(|file| judged(file.as_slice())).ok(),
         None => None,
     };
+    // As fine as there are days with runs.
+    let first = system.days.first().map_or(today, |d| d.day.as_str());
+    let step_s = pictures::step_s(first, today);
     Ok(Some(Told {
+        step_s,
         runs: store.runs_of(&system.id, since, RUNS)?,
         histograms: store.histograms_of(&system.id, since)?,
         found: search(store, since, Some(&system))?,
         culprits: store.culprits_of(&system.id, since, CULPRITS)?,
+        maxima: store.maxima_of(&system.id, since, step_s)?,
         newest,
         system,
     }))
@@ -79,16 +93,19 @@ pub(super) async fn page(
     let days = asked.days.unwrap_or(DAYS).clamp(1, DAYS_MAX);
     let since = app.days_ago(days - 1);
     let name = which.clone();
-    let told = app.ask(move |store| told(store, &name, &since)).await?;
+    let today = app.days_ago(0);
+    let told = app.ask(move |store| told(store, &name, &since, &today)).await?;
     let told = told.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
-    Ok(page::page(&told.system.name, &body(&told, days)))
+    let mut page = Page::new(&app, &told.system.name);
+    body(&mut page, &told, days);
+    Ok(page.answer())
 }
 
-fn body(told: &Told, days: i64) -> String {
+fn body(page: &mut Page<'_>, told: &Told, days: i64) {
     let system = &told.system;
     let runs: i64 = system.days.iter().map(|d| d.runs).sum();
     let not_met: i64 = system.days.iter().map(|d| d.not_met).sum();
-    let mut body = String::new();
+    let body = &mut page.body;
     if let Some(last) = &system.last {
         let _ = write!(
             body,
@@ -113,44 +130,41 @@ fn body(told: &Told, days: i64) -> String {
         body.push_str(&regressions::table(&told.found.regressions));
     }
     let deadline_ns = system.last.as_ref().and_then(|l| l.deadline_ns);
-    if let Some(svg) = pictures::surface(&told.histograms, deadline_ns) {
-        let _ = write!(
-            body,
-            "<h2>All days</h2><figure><div class=\"across\" tabindex=\"0\">{svg}</div><figcaption>Latency of due activations (upwards, logarithmic) by day; the darker, the more \
-             activations. Dots: the latest of a day.{} Days without runs are left out.</figcaption></figure>",
-            if deadline_ns.is_some() { " Dashed: the deadline of the newest run." } else { "" },
-        );
+    if let Some(figure) = pictures::surface(&told.histograms, deadline_ns) {
+        page.figure(&figure, 2);
     }
-    newest(&mut body, told);
+    let worse = told.found.regressions.iter();
+    let worse: Vec<i64> = worse.filter_map(|r| since_s(&r.since)).collect();
+    let figure = pictures::maxima(&told.maxima, told.step_s, deadline_ns, &worse);
+    if let Some(figure) = figure {
+        page.figure(&figure, 2);
+    }
+    newest(page, told);
+    let body = &mut page.body;
     if !told.culprits.is_empty() {
         body.push_str("<h2>Culprits</h2>");
-        body.push_str(&culprit_table(&told.culprits, days));
+        body.push_str(&culprit_table(&told.culprits, days, false));
     }
-    list(&mut body, &told.runs);
-    body
+    list(body, system, &told.runs);
+}
+
+fn since_s(rfc3339: &str) -> Option<i64> {
+    utc::from_date_time(rfc3339.get(..10)?, rfc3339.get(11..19)?)
 }
 
 /// The newest run by CPU, and what it ran on.
-fn newest(body: &mut String, told: &Told) {
+fn newest(page: &mut Page<'_>, told: &Told) {
     let Some(run) = &told.newest else { return };
     let analysis = Analysis::of(run);
-    let figure = |f: &Figure| {
-        format!(
-            "<figure><h3>{}</h3>{}{}<figcaption>{}</figcaption></figure>",
-            xml(&f.title),
-            f.wide,
-            f.narrow,
-            xml(&f.caption)
-        )
-    };
-    body.push_str("<h2>Newest run</h2>");
+    page.body.push_str("<h2>Newest run</h2>");
     let threads = report_pictures::threads(run);
     if let Some(f) = report_pictures::late(&threads, run.header.plan.requirement.deadline_ns) {
-        body.push_str(&figure(&f));
+        page.figure(&f, 3);
     }
-    if let Some(f) = report_pictures::of_run(&analysis).iter().find(|f| f.id == "maxima") {
-        body.push_str(&figure(f));
+    if let Some(f) = report_pictures::maxima(&analysis) {
+        page.figure(&f, 3);
     }
+    let body = &mut page.body;
     let fact = |name: &str| {
         run.header.machine.get(name).and_then(|f| f.as_str()).unwrap_or("unknown").to_owned()
     };
@@ -177,32 +191,24 @@ fn newest(body: &mut String, told: &Told) {
 }
 
 /// The list of runs; what changed from one to the next is marked.
-fn list(body: &mut String, runs: &[RunRow]) {
-    if runs.is_empty() {
-        return;
-    }
-    let options = |chosen: usize| {
-        let one = |(at, run): (usize, &RunRow)| {
-            format!(
-                "<option value=\"{}\"{}>{} {}</option>",
-                xml(&run.id),
-                if at == chosen { " selected=\"\"" } else { "" },
-                xml(&minute(&run.started)),
-                xml(run.kernel.as_deref().unwrap_or("")),
-            )
-        };
-        runs.iter().enumerate().map(one).collect::<String>()
-    };
+fn list(body: &mut String, system: &SystemRow, runs: &[RunRow]) {
+    let (Some(newest), Some(oldest)) = (runs.first(), runs.get(1).or(runs.first())) else { return };
+    let day = |run: &RunRow| xml(run.started.get(..10).unwrap_or(""));
     let _ = write!(
         body,
-        "<h2>Runs</h2><form method=\"get\" action=\"/changed\"><label>From <select name=\"a\">{}</select></label>\
-         <label>to <select name=\"b\">{}</select></label><button type=\"submit\">What changed?</button>\
+        "<h2>Runs</h2><form method=\"get\" action=\"/changed\"><input type=\"hidden\" name=\"system\" value=\"{}\"/>\
+         <label>Day <input type=\"date\" name=\"from\" required=\"\" value=\"{}\"/></label>\
+         <label>and <input type=\"date\" name=\"to\" required=\"\" value=\"{}\"/></label><button type=\"submit\">What changed?</button>\
          <button type=\"submit\" formaction=\"/compare\">Compare latencies</button></form>\
+         <p class=\"soft\">Of each day its newest run; of one without runs the newest before it.</p>\
+         <form method=\"get\" action=\"/compare\" class=\"list\"><button type=\"submit\">Compare the chosen</button>\
+         <button type=\"submit\" formaction=\"/changed\">What changed between two chosen</button>\
          <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">Began (UTC)</th><th scope=\"col\" class=\"w\">Verdict</th>\
          <th scope=\"col\">Median</th><th scope=\"col\">99.9 %</th><th scope=\"col\">Latest</th><th scope=\"col\">Activations</th>\
          <th scope=\"col\" class=\"w\">Loads</th><th scope=\"col\" class=\"w\">Kernel</th><th scope=\"col\" class=\"w\">Doubts</th></tr></thead><tbody>",
-        options(1),
-        options(0),
+        xml(&system.id),
+        day(oldest),
+        day(newest),
     );
     for (at, run) in runs.iter().enumerate() {
         let [p50, _, p999, ..] = run.quantiles_ns;
@@ -211,15 +217,16 @@ fn list(body: &mut String, runs: &[RunRow]) {
         let kernel = match other {
             None => kernel,
             Some(older) => format!(
-                "<a href=\"/changed?a={}&amp;b={}\">{kernel}, changed</a>",
+                "<a href=\"/changed?run={}&amp;run={}\">{kernel}, changed</a>",
                 xml(&older.id),
                 xml(&run.id)
             ),
         };
         let _ = write!(
             body,
-            "<tr><th scope=\"row\"><a href=\"/runs/{}\">{}</a></th><td class=\"w\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+            "<tr><th scope=\"row\">{}<a href=\"/runs/{}\">{}</a></th><td class=\"w\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
              <td class=\"w\">{}</td><td class=\"w\">{kernel}</td><td class=\"w\">{}</td></tr>",
+            choice(&run.id, &minute(&run.started)),
             xml(&run.id),
             xml(&minute(&run.started)),
             verdict(&run.outcome),
@@ -231,5 +238,5 @@ fn list(body: &mut String, runs: &[RunRow]) {
             xml(&run.reasons),
         );
     }
-    body.push_str("</tbody></table></div>");
+    body.push_str("</tbody></table></div></form>");
 }

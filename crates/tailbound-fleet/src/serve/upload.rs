@@ -51,6 +51,9 @@ pub(super) async fn run(
         Err(_) => count(&app.counters.refused),
     }
     let (id, added, system) = taken?;
+    if added == Added::New {
+        app.teller.came_in(&system);
+    }
     let (status, word) = match added {
         Added::New => (StatusCode::CREATED, "new"),
         Added::Already => (StatusCode::OK, "already"),

@@ -16,12 +16,14 @@ use axum::response::Response;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tailbound_agent::wire::{
-    Agents, Ask, End, HandOut, Known as KnownAgent, Next, Order, PROTOCOL, Refusal, Renewal, Take,
-    Taken,
+    self, Agents, Ask, End, HandOut, Known as KnownAgent, Next, Order, PROTOCOL, Refusal, Renewal,
+    Take, Taken,
 };
 use tailbound_core::printable;
 use tailbound_series::campaign;
-use tailbound_store::{Act, By, Finished, Role, Step, Store, StoreError, Work, WorkRun, WorkState};
+use tailbound_store::{
+    Act, Batch, By, Finished, Role, Step, Store, StoreError, Work, WorkRun, WorkState,
+};
 use tokio::time::Instant;
 
 use super::app::App;
@@ -61,6 +63,27 @@ impl Known {
             seen_s_ago: u64::try_from(now_s - at).unwrap_or(0),
         };
         all.iter().map(known).collect()
+    }
+}
+
+/// What agents make now, by the work's identity, with the time: said anew each minute, and known since the server began.
+#[derive(Default)]
+pub(super) struct Doing(Mutex<BTreeMap<String, (wire::Doing, i64)>>);
+
+impl Doing {
+    fn note(&self, work: &str, said: wire::Doing, now_s: i64) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(work.to_owned(), (said, now_s));
+    }
+
+    /// Of those that are running; the others are forgotten. What, and how long ago it was said.
+    pub(super) fn of(&self, running: &[&str], now_s: i64) -> BTreeMap<String, (wire::Doing, i64)> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|work, _| running.contains(&work.as_str()));
+        let ago = |(work, (said, at)): (&String, &(wire::Doing, i64))| {
+            (work.clone(), (said.clone(), (now_s - at).max(0)))
+        };
+        all.iter().map(ago).collect()
     }
 }
 
@@ -204,6 +227,17 @@ pub(super) async fn hand_out(
         return Err(wrong(format!("id: 1 to {ID_CHARS_MAX} hexadecimal digits")));
     }
     system_checked(&new.system)?;
+    let batch = new.batch;
+    let is_one = |b: &wire::Batch| {
+        (1..=ID_CHARS_MAX).contains(&b.id.len())
+            && b.id.bytes().all(|c| c.is_ascii_hexdigit())
+            && (1..=b.of).contains(&b.at)
+    };
+    if batch.as_ref().is_some_and(|b| !is_one(b)) {
+        return Err(wrong(format!(
+            "batch: an id of 1 to {ID_CHARS_MAX} hexadecimal digits, and a place within it"
+        )));
+    }
     if !(new.scale > 0.0 && new.scale <= 1.0) {
         return Err(wrong("scale: a share above 0 and up to 1".to_owned()));
     }
@@ -226,6 +260,7 @@ pub(super) async fn hand_out(
         ended: None,
         progress: None,
         runs: Vec::new(),
+        batch: batch.map(|b| Batch { id: b.id, at: b.at.into(), of: b.of.into() }),
     };
     let machine = work.system.clone();
     let has_agent = app
@@ -310,13 +345,19 @@ pub(super) async fn renew(
     body: Body,
 ) -> Result<Response, Problem> {
     of_machine(&app, &who, &id).await?;
-    let Renewal { lease, progress } = said(&app, body).await?;
+    let Renewal { lease, progress, doing } = said(&app, body).await?;
     let progress = progress.map(|p| printable::excerpt(&p, LINE_CHARS));
     let until_s = app.now_s().saturating_add_unsigned(app.config.lease.as_secs());
+    let work = id.clone();
     let step = done(&app, &who, move |store, _| {
         store.renew_work(&id, &lease, until_s, progress.as_deref())
-    });
-    answer(step.await?, &json!({"state": WorkState::Running}))
+    })
+    .await?;
+    if let (Step::Done, Some(doing)) = (step, doing) {
+        let part = printable::excerpt(&doing.part, LINE_CHARS);
+        app.doing.note(&work, wire::Doing { part, ..doing }, app.now_s());
+    }
+    answer(step, &json!({"state": WorkState::Running}))
 }
 
 /// `POST /api/v1/work/{id}/end`

@@ -14,13 +14,15 @@ use tailbound_report::escape::xml;
 use tailbound_store::{Act, Work, WorkState};
 
 use super::app::App;
+use super::campaigns::{self, UnderWay};
 use super::overview::minute;
-use super::page::{self, Problem};
+use super::page::{Page, Problem};
 use super::who::{Who, allowed};
-use super::work;
 
 /// An agent asks at least so often.
 const SILENT_S: u64 = 180;
+/// The page is as old at most.
+const RENEWED_S: u32 = 5;
 
 /// `GET /work`
 pub(super) async fn page(
@@ -28,8 +30,7 @@ pub(super) async fn page(
     Extension(who): Extension<Who>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    work::lose(&app).await?;
-    let all = app.ask(|store| store.all_work(work::LISTED)).await?;
+    let (under_way, all) = campaigns::under_way(&app).await?;
     let known = app.agents.all(app.now_s());
     let waiting = all.iter().filter(|w| w.state == WorkState::Waiting).count();
     let running = all.iter().filter(|w| w.state == WorkState::Running).count();
@@ -38,6 +39,9 @@ pub(super) async fn page(
         known.len(),
         if known.len() == 1 { "" } else { "s" },
     );
+    if !under_way.is_empty() {
+        progress(&mut body, &under_way);
+    }
     if !known.is_empty() {
         agents(&mut body, &known);
     }
@@ -46,7 +50,64 @@ pub(super) async fn page(
     } else {
         pieces(&mut body, &all);
     }
-    Ok(page::page("Work", &body))
+    let mut page = Page::new(&app, "Campaigns").renewed(RENEWED_S);
+    page.body = body;
+    Ok(page.answer())
+}
+
+fn progress(body: &mut String, all: &[UnderWay]) {
+    body.push_str(
+        "<h2>Under way</h2><div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\" class=\"w\">Campaign</th>\
+         <th scope=\"col\" class=\"w\">Progress</th><th scope=\"col\" class=\"w\">Run</th><th scope=\"col\" class=\"w\">Since (UTC)</th>\
+         <th scope=\"col\" class=\"w\">Run ends</th><th scope=\"col\" class=\"w\">All ends</th><th scope=\"col\" class=\"w\">Heard of</th></tr></thead><tbody>",
+    );
+    let known = |it: Option<String>| it.unwrap_or_else(|| "unknown".to_owned());
+    let clock = |at: &Option<String>| {
+        known(at.as_ref().map(|at| format!("about {}", minute(at).get(11..).unwrap_or_default())))
+    };
+    for u in all {
+        let bar = match u.share {
+            Some(share) => {
+                format!("<progress max=\"1\" value=\"{share:.3}\" aria-label=\"done\"></progress> ")
+            }
+            None => String::new(),
+        };
+        let count = match (u.at, u.of) {
+            (Some(at), Some(of)) => format!("run {at} of {of}"),
+            (None, Some(of)) => format!("{of} run{}", if of == 1 { "" } else { "s" }),
+            _ => "runs: unknown".to_owned(),
+        };
+        let failed = match u.not_complete {
+            0 => String::new(),
+            n => format!(", {n} not complete"),
+        };
+        let part = u.part.as_deref().unwrap_or("unknown");
+        let part = match u.state {
+            "running" => part.to_owned(),
+            "waiting" => format!("{part} waits for the agent"),
+            _ => format!("{part} is over, the next one is not handed out yet"),
+        };
+        let heard = match (u.state, u.said_s_ago) {
+            ("running", Some(s)) => format!("{s} s ago"),
+            ("running", None) => "says no progress".to_owned(),
+            _ => "–".to_owned(),
+        };
+        let _ = write!(
+            body,
+            "<tr><th scope=\"row\">{}</th><td class=\"w\">{}</td><td class=\"w\">{bar}{count}{failed}</td><td class=\"w\">{}</td>\
+             <td class=\"w\">{}</td><td class=\"w\">{}</td><td class=\"w\">{}</td><td class=\"w\">{heard}</td></tr>",
+            xml(&u.system),
+            xml(&u.campaign),
+            xml(&part),
+            xml(&known(u.began.as_deref().map(minute))),
+            clock(&u.run_ends),
+            clock(&u.ends),
+        );
+    }
+    body.push_str(
+        "</tbody></table></div><p class=\"soft\">Ends are what the agents expect; of a campaign of several runs, by the mean length of those before. \
+         Agents say how far they are when a run begins, and each minute.</p>",
+    );
 }
 
 fn agents(body: &mut String, known: &[Known]) {

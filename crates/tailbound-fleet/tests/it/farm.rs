@@ -6,6 +6,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -60,6 +61,11 @@ pub(crate) struct Farm {
 
 impl Farm {
     pub(crate) fn start(change: impl FnOnce(&mut Config)) -> Self {
+        Self::start_at(Arc::new(AtomicI64::new(NOW_S)), change)
+    }
+
+    /// The same with a clock that the test moves.
+    pub(crate) fn start_at(clock: Arc<AtomicI64>, change: impl FnOnce(&mut Config)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = Place::File(folder.path().join("farm.sqlite"));
         let mut config = Config::new(place.clone(), "127.0.0.1:0".parse().unwrap());
@@ -71,7 +77,8 @@ impl Farm {
                 let _ = stopped.await;
             };
             let ready = |at| ready.send(at).unwrap();
-            serve(config, Clock(Arc::new(|| NOW_S)), ready, stopped).unwrap();
+            let clock = Clock(Arc::new(move || clock.load(Ordering::Relaxed)));
+            serve(config, clock, ready, stopped).unwrap();
         });
         let address = address.recv_timeout(Duration::from_secs(30)).unwrap();
         Self { address, place, stop: Some(stop), thread: Some(thread), _folder: folder }

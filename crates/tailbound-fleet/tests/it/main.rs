@@ -8,12 +8,14 @@
     reason = "tests"
 )]
 
+mod browser;
 mod farm;
 mod hostile;
 #[expect(dead_code, reason = "the store's tests need more of it")]
 #[path = "../../../tailbound-store/tests/it/server.rs"]
 mod postgresql;
 mod prometheus;
+mod webhook;
 mod work;
 
 use std::io::Write as _;
@@ -65,6 +67,28 @@ fn an_upload_is_kept_shown_and_audited() {
 fn metrics_in(text: &str) -> std::collections::BTreeSet<&str> {
     let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
     text.split(word).filter(|w| w.starts_with("tailbound_")).collect()
+}
+
+/// The monitor's dashboard asks for what the monitor exposes: its names are in its source.
+#[test]
+fn every_metric_of_the_monitors_dashboard_is_one_of_the_monitors() {
+    let page =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/grafana/tailbound-monitor.json");
+    let dashboard = std::fs::read_to_string(page).unwrap();
+    let parsed: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tailbound-monitor/src/exposition/mod.rs");
+    let source = std::fs::read_to_string(source).unwrap();
+    let mut asked = 0;
+    for panel in parsed["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            for name in metrics_in(target["expr"].as_str().unwrap()) {
+                let family = name.trim_end_matches("_bucket").trim_end_matches("_count");
+                assert!(source.contains(&format!("\"{family}\"")), "{name}");
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked >= 10, "{asked}");
 }
 
 #[test]
@@ -146,6 +170,33 @@ fn a_regression_is_found_and_pages_are_whole() {
         roxmltree::Document::parse(&xml).unwrap_or_else(|e| panic!("{path}: {e}\n{xml}"));
         assert!(!text.contains("Example <CPU>"), "{path}");
     }
+    for path in [
+        format!("/changed?run={b}&run={a}"),
+        "/changed?system=press&from=2026-11-01&to=2026-11-25".to_owned(),
+    ] {
+        let text = farm.get(&path, None).text();
+        assert!(text.contains("1 fact of the machine differs"), "{path}: {text}");
+        assert!(text.find("6.12.1") < text.find("6.12.2"), "the older one is before: {text}");
+    }
+    let lathe = farm.get("/api/v1/systems/lathe/runs?limit=1", None).json();
+    let c = lathe["runs"][0]["id"].as_str().unwrap();
+    let set = farm.get(&format!("/compare?run={a}&run={b}&run={c}"), None);
+    assert!(set.status == 200 && set.text().contains("lathe, 2026-"), "{}", set.status);
+    for (path, status) in [
+        (format!("/compare?run={a}"), 422),
+        (format!("/changed?run={a}&run={b}&run={c}"), 422),
+        ("/changed?system=press&from=2026-11-01".to_owned(), 422),
+        ("/changed?system=press&from=2020-11-01&to=2026-11-25".to_owned(), 404),
+        ("/changed?system=nobody&from=2026-11-01&to=2026-11-25".to_owned(), 404),
+        ("/compare?what=1".to_owned(), 422),
+        ("/api/v1/systems/press/maxima?step_s=7".to_owned(), 422),
+    ] {
+        assert_eq!(farm.get(&path, None).status, status, "{path}");
+    }
+    let maxima = farm.get("/api/v1/systems/press/maxima?since=2026-01-01", None).json();
+    let maxima = maxima["maxima"].as_array().unwrap();
+    assert_eq!(maxima.len(), 60);
+    assert!(maxima.iter().all(|m| m["whole_runs"] == true), "{maxima:?}");
     for path in [format!("/runs/{b}"), format!("/compare?a={a}&b={b}")] {
         let page = farm.get(&path, None);
         assert_eq!(page.status, 200, "{path}");
@@ -172,7 +223,13 @@ fn every_path_of_the_description_answers() {
         };
         let real = path.replace("{id}", id);
         if item.get("get").is_some() {
-            assert_eq!(farm.get(&real, Some(&operator)).status, 200, "{path}");
+            // What is asked of two runs has no answer without them.
+            let two = if path.ends_with("/changed") {
+                format!("{real}?run={run}&run={run}")
+            } else {
+                real.clone()
+            };
+            assert_eq!(farm.get(&two, Some(&operator)).status, 200, "{path}");
         }
         if let Some(post) = item.get("post") {
             let answer = farm.post(&real, Some(&operator), b"no run");

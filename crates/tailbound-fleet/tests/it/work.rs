@@ -74,6 +74,8 @@ fn what_is_said_wrongly_is_told_and_words_of_an_agent_are_text() {
         ("\"later\":true", "\"parts\":[\"none\"]"),
         ("[[step]]", "[[stepp]]"),
         ("\"system\":\"press\"", "\"system\":\" \""),
+        ("\"later\":true", "\"batch\":{\"id\":\"b\",\"at\":5,\"of\":4}"),
+        ("\"later\":true", "\"batch\":{\"id\":\"<b>\",\"at\":1,\"of\":4}"),
     ] {
         assert!(good.contains(from), "{from}");
         let answer = farm.post("/api/v1/work", Some(&operator), good.replace(from, to).as_bytes());
@@ -114,4 +116,55 @@ fn an_agent_that_waits_is_answered_when_work_is_handed_out() {
         assert_eq!(out.status, 201);
         assert_eq!(waits.join().unwrap()["work"]["id"], "0a");
     });
+}
+
+#[test]
+fn how_far_a_campaign_is_is_shown_and_an_older_agent_need_not_say_it() {
+    let farm = Farm::start(|_| {});
+    let (agent, operator) = (farm.token(Role::Agent), farm.token(Role::Operator));
+    let new = work("0a", "press")
+        .replace("\"later\":true", "\"batch\":{\"id\":\"b1\",\"at\":2,\"of\":4}");
+    assert_eq!(farm.post("/api/v1/work", Some(&operator), new.as_bytes()).status, 201);
+    let campaigns = || farm.get("/api/v1/campaigns", None).json()["campaigns"].clone();
+    assert_eq!(campaigns()[0]["state"], "waiting");
+    let take = b"{\"lease\":\"L\"}";
+    assert_eq!(farm.post("/api/v1/work/0a/take", Some(&agent), take).status, 200);
+    // As an agent of before there was progress says it.
+    let renew = |body: &str| {
+        let answer = farm.post("/api/v1/work/0a/renew", Some(&agent), body.as_bytes());
+        assert_eq!(answer.status, 200, "{answer:?}");
+    };
+    renew(r#"{"lease":"L","progress":"10 s elapsed"}"#);
+    let one = campaigns()[0].clone();
+    assert_eq!(
+        (&one["at"], &one["of"], &one["state"]),
+        (&2.into(), &4.into(), &"running".into()),
+        "{one}"
+    );
+    assert!(one["run_ends"].is_null() && one["said_s_ago"].is_null(), "{one}");
+    assert!(farm.get("/work", None).text().contains("says no progress"));
+    // Somebody else's lease says nothing.
+    let wrong = r#"{"lease":"M","doing":{"part":"x","at":1,"of":1,"elapsed_s":0,"left_s":9}}"#;
+    assert_eq!(farm.post("/api/v1/work/0a/renew", Some(&agent), wrong.as_bytes()).status, 409);
+    assert!(campaigns()[0]["run_ends"].is_null());
+    renew(
+        r#"{"lease":"L","doing":{"part":"<b>one","at":1,"of":1,"elapsed_s":30,"left_s":90,"later":1}}"#,
+    );
+    let one = campaigns()[0].clone();
+    assert_eq!(
+        (&one["part"], &one["run_ends"]),
+        (&"<b>one".into(), &"2026-11-25T12:01:30Z".into()),
+        "{one}"
+    );
+    assert_eq!(one["share"], 0.3125, "{one}");
+    let page = farm.get("/work", None).text();
+    assert!(
+        page.contains("run 2 of 4")
+            && page.contains("about 12:01")
+            && page.contains("&lt;b&gt;one"),
+        "{page}"
+    );
+    let end = r#"{"lease":"L","complete":true,"runs":[]}"#;
+    assert_eq!(farm.post("/api/v1/work/0a/end", Some(&agent), end.as_bytes()).status, 200);
+    assert_eq!(campaigns()[0]["state"], "between");
 }

@@ -28,6 +28,10 @@ use crate::pictures::Figure;
 use crate::svg::style;
 
 const CSS: &str = include_str!("report.css");
+/// Cursor and zoom of pictures: looks for `figure[data-figure]`, and for their numbers in the element `figures`.
+pub const CHART_SCRIPT: &str = include_str!("chart.js");
+/// Its style.
+pub const CHART_CSS: &str = include_str!("chart.css");
 const SCRIPT: &str = include_str!("report.js");
 
 /// The page of one run, or of several over one another and then each.
@@ -162,14 +166,14 @@ impl Page {
     pub(crate) fn finish(self, title: &str, reports: &[Value]) -> String {
         let figures = script_json(&Value::Object(self.figures));
         let reports = script_json(&json!(reports));
-        let script = format!("//<![CDATA[\n{SCRIPT}//]]>");
+        let script = format!("//<![CDATA[\n{CHART_SCRIPT}{SCRIPT}//]]>");
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
              <meta name=\"color-scheme\" content=\"light dark\"/>\
              <meta name=\"referrer\" content=\"no-referrer\"/>\
-             <title>{}</title><style>{}{}{CSS}</style></head>\n<body><main>{}{}\
+             <title>{}</title><style>{}{}{CHART_CSS}{CSS}</style></head>\n<body><main>{}{}\
              <footer>Written by Tailbound. This file is complete and works offline; its figures are embedded as JSON.</footer>\
              </main>\n<script type=\"application/json\" id=\"figures\">{figures}</script>\
              <script type=\"application/json\" id=\"report\">{reports}</script>\

@@ -56,6 +56,8 @@ pub enum Look {
     Total,
     /// All together, seen another way: as `Total`, dashed.
     TotalDashed,
+    /// What is to be looked at first.
+    Worst,
 }
 
 impl Look {
@@ -66,6 +68,7 @@ impl Look {
             Self::Nth(i) | Self::Pair { colour: i, .. } => style::class(i),
             Self::Total => "total thick".to_owned(),
             Self::TotalDashed => "total".to_owned(),
+            Self::Worst => "worst".to_owned(),
         }
     }
     /// Its dash pattern as an attribute, empty for a solid line.
@@ -74,7 +77,7 @@ impl Look {
         match self {
             Self::Nth(i) => style::dash(i),
             Self::Pair { dash, .. } => style::nth_dash(dash),
-            Self::Total => String::new(),
+            Self::Total | Self::Worst => String::new(),
             Self::TotalDashed => " stroke-dasharray=\"3 3\"".to_owned(),
         }
     }
@@ -84,6 +87,11 @@ impl Look {
 #[must_use]
 pub fn number(v: f64) -> String {
     if v.is_finite() { super::scale::trimmed(v, 1) } else { "0".to_owned() }
+}
+
+/// As [`number`], to two decimals: columns narrower than a pixel must not leave gaps.
+fn hundredth(v: f64) -> String {
+    if v.is_finite() { super::scale::trimmed(v, 2) } else { "0".to_owned() }
 }
 
 const LEFT: f64 = 62.0;
@@ -137,6 +145,30 @@ impl Plot {
     #[must_use]
     pub fn py(&self, v: f64) -> f64 {
         (1.0 - self.y.at(v)) * self.layout.area_height
+    }
+
+    /// Fills rectangles `(from, to, low, high)`, `opacity` of the first colour.
+    pub fn tiles(&mut self, tiles: &[(f64, f64, f64, f64)], opacity: f64) {
+        let mut d = String::new();
+        for &(from, to, low, high) in tiles {
+            let (x, y) = (self.px(from), self.py(high));
+            let (right, bottom) = (self.px(to), self.py(low));
+            let _ = write!(
+                d,
+                "M{} {}H{}V{}H{}Z",
+                hundredth(x),
+                number(y),
+                hundredth(right),
+                number(bottom),
+                hundredth(x)
+            );
+        }
+        if !d.is_empty() {
+            let _ = write!(
+                self.area,
+                "<path d=\"{d}\" style=\"fill:var(--c0);fill-opacity:{opacity:.2}\"/>"
+            );
+        }
     }
 
     /// Names a series in the legend.
@@ -281,7 +313,8 @@ impl Plot {
     fn axes(&self, top: f64) -> (String, String) {
         let (w, h) = (self.area_width(), self.layout.area_height);
         let (mut grid, mut text) = ("<g class=\"gx\">".to_owned(), "<g class=\"tx\">".to_owned());
-        let (across, down) = ((w / 68.0).whole_usize(), (h / 34.0).whole_usize());
+        let label = if self.x.unit() == super::Unit::Utc { 110.0 } else { 68.0 };
+        let (across, down) = ((w / label).whole_usize(), (h / 34.0).whole_usize());
         for t in self.x.ticks(across) {
             let x = LEFT + self.px(t.value);
             let _ = write!(grid, "<path d=\"M{} {}v{}\"/>", number(x), number(top), number(h));

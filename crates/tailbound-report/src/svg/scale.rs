@@ -3,11 +3,14 @@
 //!
 //! Context: COLD. Units: whatever the axis counts; [`Unit`] writes it for people.
 //! Log scales tick at decades (1-2-5 when there are few of them), linear ones at 1-2-5
-//! steps, times of day at steps of 60.
+//! steps, times of day at steps of 60, dates at days, weeks and months.
 
-use tailbound_core::number::Real as _;
+use tailbound_core::number::{Real as _, Whole as _};
+use tailbound_core::utc;
 
 pub use tailbound_core::units::trimmed;
+
+const S_PER_DAY: i64 = 86_400;
 
 /// What an axis counts, which decides how a tick is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub enum Unit {
     Share,
     /// One quantity over another.
     Ratio,
+    /// Seconds since 1970, as a date and a time of day.
+    Utc,
 }
 
 impl Unit {
@@ -34,6 +39,7 @@ impl Unit {
             Self::Count => count_label(v),
             Self::Share => share_label(v),
             Self::Ratio => format!("× {}", trimmed(v, 3)),
+            Self::Utc => date_label(v),
         }
     }
     /// The word the script knows this unit by.
@@ -45,6 +51,7 @@ impl Unit {
             Self::Count => "count",
             Self::Share => "share",
             Self::Ratio => "ratio",
+            Self::Utc => "utc",
         }
     }
 }
@@ -67,6 +74,14 @@ fn seconds_label(v: f64) -> String {
         v if v < 172_800.0 => format!("{} h", trimmed(v / 3600.0, 1)),
         v => format!("{} d", trimmed(v / 86_400.0, 1)),
     }
+}
+
+/// A day where it begins, else the minute.
+fn date_label(v: f64) -> String {
+    let s = v.whole_i64();
+    let all = utc::rfc3339(s);
+    let shown = if s.rem_euclid(S_PER_DAY) == 0 { 10 } else { 16 };
+    all.get(..shown).unwrap_or(&all).replace('T', " ")
 }
 
 fn count_label(v: f64) -> String {
@@ -166,7 +181,12 @@ impl Scale {
     /// The ticks, at most about `labels` of them with a label.
     #[must_use]
     pub fn ticks(&self, labels: usize) -> Vec<Tick> {
-        if self.log { self.log_ticks(labels.max(2)) } else { self.linear_ticks(labels.max(2)) }
+        let labels = labels.max(2);
+        match self.unit {
+            _ if self.log => self.log_ticks(labels),
+            Unit::Utc => self.dates(labels),
+            _ => self.linear_ticks(labels),
+        }
     }
 
     fn log_ticks(&self, labels: usize) -> Vec<Tick> {
@@ -194,6 +214,35 @@ impl Scale {
             }
         }
         out
+    }
+
+    /// Places on a calendar: steps of a clock, days, weeks from Monday on, months.
+    fn dates(&self, labels: usize) -> Vec<Tick> {
+        const DAY: f64 = 86_400.0;
+        let raw = (self.hi - self.lo) / labels.real();
+        let days = [1.0, 2.0, 7.0, 14.0].map(|n| n * DAY);
+        let clock = [60.0, 300.0, 900.0, 1800.0, 3600.0, 10_800.0, 21_600.0, 43_200.0];
+        let tick = |value: f64| Tick { value, labelled: true };
+        if let Some(step) = clock.into_iter().chain(days).find(|s| *s >= raw) {
+            // 1970 began on a Thursday.
+            let base = if step >= 7.0 * DAY { 4.0 * DAY } else { 0.0 };
+            let first = ((self.lo - base) / step).ceil();
+            let at = |n: u32| base + (first + f64::from(n)) * step;
+            return (0..200).map(at).take_while(|v| *v <= self.hi).map(tick).collect();
+        }
+        let months = [1.0, 2.0, 3.0, 6.0, 12.0].into_iter().find(|n| n * 30.5 * DAY >= raw);
+        let months = months.unwrap_or_else(|| 12.0 * (raw / 366.0 / DAY).ceil()).whole_i64();
+        let began = utc::rfc3339(self.lo.whole_i64());
+        let part = |from: usize, to: usize| began.get(from..to).and_then(|p| p.parse::<i64>().ok());
+        let (Some(year), Some(month)) = (part(0, 4), part(5, 7)) else { return Vec::new() };
+        let first = (year * 12 + month - 1).div_euclid(months);
+        let at = |n: i64| {
+            let month = (first + n) * months;
+            let date = format!("{:04}-{:02}-01", month.div_euclid(12), month.rem_euclid(12) + 1);
+            utc::from_date_time(&date, "00:00:00").map(|s| s.real())
+        };
+        let all = (0..200).map_while(at).take_while(|v| *v <= self.hi);
+        all.filter(|v| *v >= self.lo).map(tick).collect()
     }
 
     fn linear_ticks(&self, labels: usize) -> Vec<Tick> {
@@ -272,6 +321,25 @@ mod tests {
             labels(&Scale::log(1e-6, 1.0, Unit::Share), 8).first().map(String::as_str),
             Some("1 in 1 M")
         );
+    }
+
+    #[test]
+    fn dates_are_those_of_a_calendar() {
+        let from = |date: &str| utc::from_date_time(date, "00:00:00").unwrap_or(0).real();
+        let of = |lo: f64, hi: f64| labels(&Scale::linear(lo, hi, Unit::Utc), 6);
+        let year = of(from("2025-12-10"), from("2026-12-10"));
+        let months =
+            ["2026-01-01", "2026-03-01", "2026-05-01", "2026-07-01", "2026-09-01", "2026-11-01"];
+        assert_eq!(year, months);
+        let month = of(from("2026-11-01"), from("2026-12-01"));
+        assert_eq!(month, ["2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30"]);
+        let day = of(from("2026-11-25"), from("2026-11-26"));
+        assert_eq!(
+            day.get(..2),
+            Some(["2026-11-25".to_owned(), "2026-11-25 06:00".to_owned()].as_slice())
+        );
+        assert!(of(0.0, 1e11).len() < 20);
+        assert!(of(-1e17, 1e17).len() < 300);
     }
 
     #[test]

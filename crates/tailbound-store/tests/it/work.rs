@@ -27,6 +27,7 @@ fn work(id: &str, system: &str) -> Work {
         ended: None,
         progress: None,
         runs: Vec::new(),
+        batch: None,
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use tailbound_agent::hook::Hook;
 use tailbound_core::units::parse_ns;
 use tailbound_fleet::serve::{self, Clock, Config, ServeError, tokens};
 use tailbound_report::table::Table;
@@ -62,6 +63,10 @@ fn listen(args: &ServeArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("--lease: {} is below 1 s", args.lease)));
     }
     config.lease = Duration::from_nanos(lease.unsigned_abs());
+    for url in &args.webhooks {
+        let (secret, ca) = (args.webhook_secret.as_deref(), args.webhook_ca.as_deref());
+        config.webhooks.push(Arc::new(Hook::open(url, secret, ca).map_err(Failure::usage)?));
+    }
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     let store = config.store.to_string();
     serve::serve(

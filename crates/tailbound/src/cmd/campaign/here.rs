@@ -3,7 +3,9 @@
 //!
 //! Context: COLD. Not here: which runs are made, and in which order (`tailbound_series::campaign`).
 
-use std::io::{self, IsTerminal as _};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tailbound_core::campaign::Part;
@@ -19,6 +21,7 @@ use crate::say::{self, Failure};
 
 /// From one line to the next, into a pipe and on a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
+const TELL_EVERY: Duration = Duration::from_secs(1);
 const REDRAW_EVERY: Duration = Duration::from_millis(500);
 
 /// Makes every one of `parts` that is not there yet.
@@ -28,10 +31,16 @@ pub(super) fn make(
     parts: &[Part],
     folder: &Folder,
 ) -> Result<Ended, Failure> {
+    let to = |path: &PathBuf| {
+        let opened = File::options().append(true).open(path);
+        opened.map_err(|e| Failure::usage(format!("--progress: {}: {e}", path.display())))
+    };
     let mut shown = Shown {
         quiet: args.host.quiet,
         terminal: io::stderr().is_terminal(),
         last: Instant::now(),
+        program: args.progress.as_ref().map(to).transpose()?,
+        told: None,
     };
     let mut machine = Machine::default();
     let made = series::make(&options(args), chosen, parts, folder, &mut machine, &mut shown);
@@ -44,6 +53,10 @@ struct Shown {
     quiet: bool,
     terminal: bool,
     last: Instant,
+    /// Who else is told.
+    program: Option<File>,
+    /// Which run that was told of, and when.
+    told: Option<(usize, Instant)>,
 }
 
 impl Progress for Shown {
@@ -73,6 +86,7 @@ impl Progress for Shown {
     }
 
     fn tick(&mut self, now: &Now<'_>, follow: &mut Follow) {
+        self.tell(now);
         let every = if self.terminal { REDRAW_EVERY } else { LINE_EVERY };
         if self.quiet || self.last.elapsed() < every {
             return;
@@ -116,6 +130,21 @@ fn fell(so_far: SoFar) -> String {
 }
 
 impl Shown {
+    /// Tells a program; one that does not listen any more is told nothing.
+    fn tell(&mut self, now: &Now<'_>) {
+        let Some(program) = &mut self.program else { return };
+        if self.told.is_some_and(|(at, when)| at == now.at && when.elapsed() < TELL_EVERY) {
+            return;
+        }
+        self.told = Some((now.at, Instant::now()));
+        let s = |ns: i64| u64::try_from(ns / 1_000_000_000).unwrap_or(0);
+        let line = serde_json::json!({"part": now.part, "at": now.at + 1, "of": now.of,
+            "elapsed_s": s(now.elapsed_ns), "left_s": s(now.left_ns)});
+        if writeln!(program, "{line}").is_err() {
+            self.program = None;
+        }
+    }
+
     fn note(&self, text: &str) {
         if !self.quiet {
             self.clear();

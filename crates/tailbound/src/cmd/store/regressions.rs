@@ -33,6 +33,7 @@ pub(super) fn regressions(args: &StoreRegressionsArgs) -> Result<ExitCode, Failu
     } else {
         say::answer(&match args.format {
             RegressionsFormat::Text => found.words(),
+            RegressionsFormat::Mail => found.mail(),
             RegressionsFormat::Junit => found.junit(),
             RegressionsFormat::Ktap => found.ktap(),
         })?;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a machine knew of itself at two runs, and what of it differs.
+//!
+//! Context: COLD. Facts that change from run to run by themselves (load, free memory, clock offset) are not kept by the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use tailbound_store::{Store, StoreError};
+
+/// A fact that differs.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Change {
+    /// Its name.
+    pub fact: String,
+    /// Before; `None`: it was not known.
+    pub before: Option<Value>,
+    /// After.
+    pub after: Option<Value>,
+}
+
+/// The facts that differ between the runs `a` and `b`, by name.
+///
+/// # Errors
+/// The database refuses.
+pub fn between(store: &mut Store, a: &str, b: &str) -> Result<Vec<Change>, StoreError> {
+    let mut known = |run: &str| -> Result<BTreeMap<String, Value>, StoreError> {
+        Ok(serde_json::from_str(&store.facts_of(run)?.unwrap_or_default()).unwrap_or_default())
+    };
+    let (a, b) = (known(a)?, known(b)?);
+    let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let differs = names.into_iter().filter(|name| a.get(*name) != b.get(*name));
+    let one = |name: &String| Change {
+        fact: name.clone(),
+        before: a.get(name).cloned(),
+        after: b.get(name).cloned(),
+    };
+    Ok(differs.map(one).collect())
+}
+
+/// A fact in a word or a few; a dash where it was not known. What a run file says of why it is not known is said too.
+#[must_use]
+pub fn words(value: Option<&Value>) -> String {
+    let value = value.map(|v| v.get("value").unwrap_or(v));
+    match value {
+        None => "–".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(all)) => {
+            let all: Vec<String> = all.iter().map(|v| words(Some(v))).collect();
+            all.join(" ")
+        }
+        Some(other) => other.to_string(),
+    }
+}
