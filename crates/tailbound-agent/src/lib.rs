@@ -11,6 +11,7 @@
 //! machine.rs the machine's lock, and a person who goes first
 //! spool.rs   what is to be handed in, on disk      child.rs   one campaign, run
 //! agent.rs   ask, look, refuse or run, hand in
+//! outbox.rs  run files that others measured (`monitor`): kept, and handed in
 //! ```
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -19,6 +20,7 @@ pub mod agent;
 mod child;
 pub mod client;
 pub mod machine;
+pub mod outbox;
 pub mod policy;
 mod spool;
 pub mod wire;

@@ -11,18 +11,21 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use tailbound_core::utc;
-use tailbound_host::Root;
+use tailbound_core::{EndReason, utc};
+use tailbound_host::{Root, inventory_of_identity};
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{limits, sched};
 
+use crate::apart::apart;
 use crate::clocks::Clocks;
 use crate::cost::Cost;
-use crate::counter::{Counter, CounterError};
+use crate::counting::{By, Counting, CountingError};
 use crate::exposition::{self, Format, Told, Whose};
 use crate::lines::Lines;
 use crate::programs::Tells;
 use crate::recorder::{Record, Recorder, RecorderError};
+use crate::runfile::About;
+use crate::upload::{Upload, Uploading};
 use crate::window::{Dump, Late, Policy, Series, ThreadWindow, Window};
 use crate::{http, notify};
 
@@ -49,16 +52,20 @@ pub struct Asked {
     pub listen: Option<SocketAddr>,
     /// For so long; without it until a signal.
     pub length_ns: Option<i64>,
-    /// A flight recorder; it needs a threshold.
+    /// A flight recorder; it needs a threshold, and programs in the kernel.
     pub record: Option<Record>,
+    /// By what to count.
+    pub by: By,
+    /// This program, which removes a trace instance after a kill.
+    pub exe: PathBuf,
 }
 
 /// Why there is no monitor.
 #[derive(Debug, thiserror::Error)]
 pub enum MonitorError {
     /// Nothing can be counted.
-    #[error("wake-ups cannot be counted in this kernel: {0}")]
-    Counter(#[from] CounterError),
+    #[error("wake-ups cannot be counted in this kernel {0}")]
+    Counting(#[from] CountingError),
     /// Nothing can be recorded.
     #[error("the flight recorder: {0}")]
     Recorder(#[from] RecorderError),
@@ -121,7 +128,7 @@ impl Line<'_> {
 
 /// What the thread that answers Prometheus shares with the monitor.
 struct Shared {
-    counter: Counter,
+    counter: Counting,
     told: Told,
     /// Late and lost ones up to the begin of the window.
     late_told: u64,
@@ -134,11 +141,14 @@ pub struct Monitor {
     shared: Arc<Mutex<Shared>>,
     lines: Option<Lines>,
     recorder: Option<Recorder>,
+    uploading: Option<Uploading>,
     /// What was recorded in this window: of each thread the latest.
     recorded: BTreeMap<u32, Dump>,
     not_recorded: u64,
     notes: Vec<String>,
     first: String,
+    /// Once a second: for what was late, or what else would be lost.
+    is_looked_at: bool,
     /// Nobody reads what is printed any more.
     is_unread: bool,
     began: Clocks,
@@ -184,7 +194,7 @@ fn add(series: &mut BTreeMap<Whose, Series>, threads: &[ThreadWindow]) {
     for thread in threads {
         let mut whose = (thread.comm.clone(), thread.policy);
         if series.len() >= SERIES_MAX && !series.contains_key(&whose) {
-            whose = (OTHERS.to_owned(), Policy::of(u32::MAX, 0));
+            whose = (OTHERS.to_owned(), Policy::several());
         }
         series.entry(whose).or_default().add(thread);
     }
@@ -213,27 +223,36 @@ impl Monitor {
     ///
     /// # Errors
     /// [`MonitorError`]: this kernel or user cannot, the file cannot be written, the address is no good.
-    pub fn begin(root: Root, asked: Asked, version: &str) -> Result<Self, MonitorError> {
+    pub fn begin(
+        root: Root,
+        asked: Asked,
+        version: &str,
+        upload: Option<Upload>,
+    ) -> Result<Self, MonitorError> {
         stay_off_isolated(&root);
         limits::set_timer_slack_ns(SLACK_NS).unwrap_or_default();
         let listener = asked
             .listen
             .map(|at| http::listen(at).map(|l| (at, l)).map_err(|e| MonitorError::Listen(at, e)));
         let listener = listener.transpose()?;
+        // Before there is a second thread.
+        let machine = upload.as_ref().map(|_| apart(|| inventory_of_identity(&root)));
         let tells = if asked.record.is_some() { Tells::Waiter } else { Tells::Nobody };
-        let counter = Counter::begin(&root, asked.threshold_ns, tells)?;
+        // The recorder is stopped by the programs.
+        let by = if asked.record.is_some() { By::Bpf } else { asked.by };
         let mut notes = Vec::new();
-        let recorder = asked
-            .record
-            .as_ref()
-            .map(|r| Recorder::begin(&root, r, &counter, version, &mut notes))
-            .transpose()?;
+        let counter =
+            Counting::begin(&root, by, &asked.exe, asked.threshold_ns, tells, &mut notes)?;
+        let recorder = match (&asked.record, counter.counter()) {
+            (Some(r), Some(c)) => Some(Recorder::begin(&root, r, c, version, &mut notes)?),
+            _ => None,
+        };
         let began = Clocks::now();
         let text = |path| root.read_trimmed(path).unwrap_or_else(|e| e.to_string());
         let first = Line::Begin(Begin {
             monitor: 1,
             tailbound: version,
-            way: "bpf",
+            way: counter.way(),
             every_ns: asked.every_ns,
             threshold_ns: asked.threshold_ns,
             machine: text("/proc/sys/kernel/hostname"),
@@ -246,6 +265,17 @@ impl Monitor {
             Lines::open(path, first.clone()).map_err(|e| MonitorError::Out(path.clone(), e))
         });
         let lines = lines.transpose()?;
+        let uploading = upload.map(|upload| {
+            let about = About {
+                version: version.to_owned(),
+                command: upload.command.clone(),
+                way: counter.way(),
+                has_probe: false,
+                machine: machine.unwrap_or_default(),
+            };
+            Uploading::begin(about, upload, began)
+        });
+        let is_looked_at = asked.threshold_ns.is_some() || counter.is_looked_at();
         let shared = Shared { counter, told: Told::default(), late_told: 0 };
         let shared = Arc::new(Mutex::new(shared));
         if let Some((at, listener)) = listener {
@@ -260,10 +290,12 @@ impl Monitor {
             shared,
             lines,
             recorder,
+            uploading,
             recorded: BTreeMap::new(),
             not_recorded: 0,
             notes,
             first,
+            is_looked_at,
             is_unread: false,
             began,
             window: began,
@@ -293,7 +325,7 @@ impl Monitor {
             let due = self.window.monotonic_ns.saturating_add(self.asked.every_ns);
             let next = end.map_or(due, |end| end.min(due));
             let mut left = next.saturating_sub(now).max(0);
-            if self.asked.threshold_ns.is_some() {
+            if self.is_looked_at {
                 left = left.min(LOOK_NS);
             }
             let ms = left.saturating_add(999_999) / 1_000_000;
@@ -311,8 +343,12 @@ impl Monitor {
                 notify::tell("STOPPING=1");
             }
             self.tell_late(print, note);
+            let ends = over.then_some(match signal {
+                Some(_) => EndReason::Interrupted,
+                None => EndReason::Complete,
+            });
             if over || now >= due {
-                self.close(print, note);
+                self.close(ends, print, note);
             }
             if over {
                 break;
@@ -321,6 +357,9 @@ impl Monitor {
         self.summary.own = Cost::so_far(&self.root);
         if let Some(Err(e)) = self.recorder.take().map(Recorder::end) {
             note(&format!("the next start removes the recorder's trace instance: {e}"));
+        }
+        if let Err(e) = locked(&self.shared).counter.end() {
+            note(&format!("the next start removes the trace instance: {e}"));
         }
         let end = Line::End(&self.summary).text();
         self.write(&end, print).unwrap_or_default();
@@ -380,7 +419,12 @@ impl Monitor {
     }
 
     /// Ends the window, and begins the next one.
-    fn close(&mut self, print: &mut dyn FnMut(&str) -> bool, note: &mut dyn FnMut(&str)) {
+    fn close(
+        &mut self,
+        ends: Option<EndReason>,
+        print: &mut dyn FnMut(&str) -> bool,
+        note: &mut dyn FnMut(&str),
+    ) {
         let turned_ns = Clocks::now().monotonic_ns.max(0).cast_unsigned();
         let mut shared = locked(&self.shared);
         let mut threads = match shared.counter.turn() {
@@ -417,6 +461,7 @@ impl Monitor {
             late_untold: untold,
             not_recorded: std::mem::take(&mut self.not_recorded),
             not_written: self.summary.not_written,
+            upload: self.uploading.as_ref().map(Uploading::state),
             own: Cost::so_far(&self.root),
             threads,
         };
@@ -438,8 +483,16 @@ impl Monitor {
             self.summary.not_written = self.summary.not_written.saturating_add(1);
             note(&format!("window {} could not be written: {e}", window.window));
         }
+        if let Some(uploading) = &mut self.uploading
+            && let Err(e) = uploading.add(&window, &now, ends)
+        {
+            note(&format!("the run file could not be kept, and goes on: {e}"));
+        }
         let not_written = self.summary.not_written;
-        locked(&self.shared).told.not_written = not_written;
+        let mut shared = locked(&self.shared);
+        shared.told.not_written = not_written;
+        shared.told.upload = self.uploading.as_ref().map(Uploading::state);
+        drop(shared);
         notify::tell(&format!(
             "STATUS={} windows, {not_written} not written; {} wake-ups in the last",
             window.window, window.n

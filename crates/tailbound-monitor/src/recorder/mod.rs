@@ -249,16 +249,17 @@ impl Recorder {
         let mut file = NewFile::open(&path, Existing::Keep)?;
         let bytes = self.pages_to(&file)?;
         file.place()?;
-        let (culprit, from_ns) = culprit::of(&path, late, self.virtual_machine);
+        let told = culprit::of(&path, late, self.virtual_machine);
         Ok(Dump {
             file: path.display().to_string(),
             bytes,
-            from_ns,
+            from_ns: told.from_ns,
             at_ns: late.at_ns,
             wait_ns: late.wait_ns,
             comm: late.comm.clone(),
             tid: late.tid,
-            culprit,
+            culprit: told.culprit,
+            record: told.record,
         })
     }
 
