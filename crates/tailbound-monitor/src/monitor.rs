@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use tailbound_core::{EndReason, utc};
 use tailbound_host::{Root, inventory_of_identity};
+use tailbound_sys::{limits, resident};
 use tailbound_sys::signal::Signals;
-use tailbound_sys::{limits, sched};
 
 use crate::apart::apart;
 use crate::clocks::Clocks;
@@ -22,12 +22,13 @@ use crate::cost::Cost;
 use crate::counting::{By, Counting, CountingError};
 use crate::exposition::{self, Format, Told, Whose};
 use crate::lines::Lines;
+use crate::probe::{Probe, ProbeError};
 use crate::programs::Tells;
 use crate::recorder::{Record, Recorder, RecorderError};
 use crate::runfile::About;
 use crate::upload::{Upload, Uploading};
 use crate::window::{Dump, Late, Policy, Series, ThreadWindow, Window};
-use crate::{http, notify};
+use crate::{housekeeping, http, notify, probe};
 
 /// From one look for late wake-ups to the next.
 const LOOK_NS: i64 = 1_000_000_000;
@@ -54,6 +55,8 @@ pub struct Asked {
     pub length_ns: Option<i64>,
     /// A flight recorder; it needs a threshold, and programs in the kernel.
     pub record: Option<Record>,
+    /// A light probe of its own: on this CPU, or on one that is kept for nobody.
+    pub probe: Option<Option<u32>>,
     /// By what to count.
     pub by: By,
     /// This program, which removes a trace instance after a kill.
@@ -69,6 +72,9 @@ pub enum MonitorError {
     /// Nothing can be recorded.
     #[error("the flight recorder: {0}")]
     Recorder(#[from] RecorderError),
+    /// No probe can be.
+    #[error("{0}")]
+    Probe(#[from] ProbeError),
     /// The file of lines.
     #[error("{0}: {1}")]
     Out(PathBuf, std::io::Error),
@@ -102,6 +108,8 @@ struct Begin<'a> {
     way: &'a str,
     every_ns: i64,
     threshold_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<Probe>,
     machine: String,
     kernel: String,
     utc: String,
@@ -174,21 +182,6 @@ fn online(root: &Root) -> String {
     root.read_trimmed("/sys/devices/system/cpu/online").unwrap_or_else(|e| e.to_string())
 }
 
-/// Off isolated CPUs, if there are others.
-fn stay_off_isolated(root: &Root) {
-    let Ok(allowed) = sched::affinity(0) else { return };
-    let apart: Vec<_> = ["isolated", "nohz_full"]
-        .iter()
-        .filter_map(|file| root.cpus(&format!("/sys/devices/system/cpu/{file}")).ok())
-        .collect();
-    let is_apart = |cpu: &u32| apart.iter().any(|set| set.contains(*cpu));
-    let rest: Vec<u32> = allowed.iter().copied().filter(|cpu| !is_apart(cpu)).collect();
-    if !rest.is_empty() && rest.len() < allowed.len() {
-        // Where it may not: it runs where the kernel puts it.
-        sched::set_affinity(0, &rest).unwrap_or_default();
-    }
-}
-
 /// Adds threads to the series of their names; those beyond the most go together.
 fn add(series: &mut BTreeMap<Whose, Series>, threads: &[ThreadWindow]) {
     for thread in threads {
@@ -229,7 +222,7 @@ impl Monitor {
         version: &str,
         upload: Option<Upload>,
     ) -> Result<Self, MonitorError> {
-        stay_off_isolated(&root);
+        housekeeping::stay(&root);
         limits::set_timer_slack_ns(SLACK_NS).unwrap_or_default();
         let listener = asked
             .listen
@@ -247,6 +240,7 @@ impl Monitor {
             (Some(r), Some(c)) => Some(Recorder::begin(&root, r, c, version, &mut notes)?),
             _ => None,
         };
+        let probe = asked.probe.map(|cpu| probe::begin(&root, cpu)).transpose()?;
         let began = Clocks::now();
         let text = |path| root.read_trimmed(path).unwrap_or_else(|e| e.to_string());
         let first = Line::Begin(Begin {
@@ -255,6 +249,7 @@ impl Monitor {
             way: counter.way(),
             every_ns: asked.every_ns,
             threshold_ns: asked.threshold_ns,
+            probe,
             machine: text("/proc/sys/kernel/hostname"),
             kernel: text("/proc/sys/kernel/osrelease"),
             utc: utc::from_ns(began.realtime_ns),
@@ -270,7 +265,7 @@ impl Monitor {
                 version: version.to_owned(),
                 command: upload.command.clone(),
                 way: counter.way(),
-                has_probe: false,
+                has_probe: probe.is_some(),
                 machine: machine.unwrap_or_default(),
             };
             Uploading::begin(about, upload, began)
@@ -318,6 +313,8 @@ impl Monitor {
         if self.lines.is_none() {
             self.is_unread = !print(&self.first);
         }
+        // The begin touched much of the program that is never needed again. A kernel that does not tell what can go: then it stays.
+        resident::release_program().unwrap_or_default();
         notify::tell("READY=1");
         while !self.is_unread {
             let now = Clocks::now().monotonic_ns;
@@ -439,6 +436,7 @@ impl Monitor {
         self.tell_late(print, note);
         for thread in &mut threads {
             thread.recorded = self.recorded.remove(&thread.tid);
+            thread.is_probe = self.asked.probe.is_some() && thread.comm == probe::NAME;
         }
         let mut shared = locked(&self.shared);
         let now = Clocks::now();

@@ -194,6 +194,9 @@ pub struct ThreadWindow {
     pub policy: Policy,
     /// Where it began to run last.
     pub cpu: u32,
+    /// Is it the monitor's own light probe?
+    #[serde(rename = "probe", skip_serializing_if = "std::ops::Not::not")]
+    pub is_probe: bool,
     /// Wake-ups.
     pub n: u64,
     /// The sum of the waits.
@@ -322,6 +325,7 @@ pub(crate) fn thread(of: &[u8], value: &[u8]) -> Option<ThreadWindow> {
                 ),
             },
         },
+        is_probe: false,
         recorded: None,
         histogram,
     })

@@ -8,6 +8,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// The probe's CPU where none is named.
+pub(crate) const AUTO: &str = "auto";
+
 /// By what wake-ups are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Way {
@@ -48,6 +51,9 @@ pub(crate) struct MonitorArgs {
     /// Count by programs in the kernel, or by a trace instance of its own [default: bpf, and instance where the kernel does not allow it]
     #[arg(long, value_enum, value_name = "WAY")]
     pub(crate) by: Option<Way>,
+    /// Begin a light probe too, for a machine where nothing real-time runs: one thread that sleeps and wakes ten times a second, with the lowest real-time priority, on this CPU [default: the first that is not isolated]
+    #[arg(long, value_name = "CPU", num_args = 0..=1, default_missing_value = AUTO)]
+    pub(crate) probe: Option<String>,
     /// Answer Prometheus at /metrics of this address, which must be one of this machine alone
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,

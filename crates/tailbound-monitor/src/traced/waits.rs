@@ -161,6 +161,7 @@ impl Waits {
                     n: 0,
                     sum_ns: 0,
                     worst: worst.clone(),
+                    is_probe: false,
                     recorded: None,
                     histogram: Classes::default(),
                 },

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
 use tailbound_host::Root;
-use tailbound_monitor::{Asked, By, Monitor, MonitorError, Record};
+use tailbound_monitor::{Asked, By, Monitor, MonitorError, ProbeError, Record};
 use tailbound_sys::signal::Signals;
 
-use crate::cli_monitor::{MonitorArgs, Way};
+use crate::cli_monitor::{AUTO, MonitorArgs, Way};
 use crate::cmd::monitor_uploads as uploads;
 use crate::say::{self, Failure};
 
@@ -24,6 +24,17 @@ pub(super) fn time(flag: &str, text: &str, least_ns: i64) -> Result<i64, Failure
         return Err(Failure::usage(format!("{flag}: {text} is below {least}")));
     }
     Ok(ns)
+}
+
+/// The CPU of the probe; `auto`: one that is kept for nobody.
+fn cpu(text: &str) -> Result<Option<u32>, Failure> {
+    if text == AUTO {
+        return Ok(None);
+    }
+    let cpu = text.parse().map_err(|_| {
+        Failure::usage(format!("--probe: `{text}` is no CPU's number: write for example --probe 0"))
+    })?;
+    Ok(Some(cpu))
 }
 
 /// `tailbound monitor`
@@ -46,6 +57,7 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
         listen: args.listen,
         length_ns: args.duration.as_deref().map(|t| time("-D", t, 1)).transpose()?,
         record,
+        probe: args.probe.as_deref().map(cpu).transpose()?,
         by: match args.by {
             None => By::Either,
             Some(Way::Bpf) => By::Bpf,
@@ -61,6 +73,8 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
             MonitorError::Counting(_) | MonitorError::Recorder(_) => {
                 Failure::cannot(format!("monitor: {e}"))
             }
+            MonitorError::Probe(e @ ProbeError::Cpu(_)) => Failure::usage(format!("--probe: {e}")),
+            MonitorError::Probe(e) => Failure::cannot(format!("--probe: {e}")),
             MonitorError::Out(..) => Failure::usage(format!("--out: {e}")),
             MonitorError::Listen(..) => Failure::usage(format!("--listen: {e}")),
         },
