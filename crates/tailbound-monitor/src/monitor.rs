@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use tailbound_core::{EndReason, utc};
 use tailbound_host::{Root, inventory_of_identity};
-use tailbound_sys::{limits, resident};
 use tailbound_sys::signal::Signals;
+use tailbound_sys::{limits, resident};
 
 use crate::apart::apart;
 use crate::clocks::Clocks;

@@ -11,7 +11,6 @@ use tailbound_core::blame::BlameRecord;
 use tailbound_trace::EventDecoder;
 use tailbound_trace::blame::{Follow, Ground, Wanted, Watched};
 use tailbound_trace::dat::{Seen, TraceFile};
-use tailbound_trace::symbols::Symbols;
 
 use crate::window::{Culprit, Late, Named};
 
@@ -44,12 +43,14 @@ pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> Tol
         Ok(trace) => trace,
         Err(why) => return unknown(&why, None),
     };
+    let mut trace = trace;
+    let (symbols, _) = trace.take_names();
     let decoder = EventDecoder::new(&trace.info().formats);
     // Half of it: waits are counted from one clock reading to the next, and told from one event to the next.
     let above_ns = i64::try_from(late.wait_ns / 2).unwrap_or(i64::MAX);
     let wanted = Wanted { realtime: true, above_ns, most: MOST };
     let ground = Ground { virtual_machine, ..Ground::default() };
-    let mut follow = Follow::new(Watched::Realtime, Arc::new(Symbols::default()), ground, wanted);
+    let mut follow = Follow::new(Watched::Realtime, Arc::new(symbols), ground, wanted);
     let read = trace.read(&decoder, &mut |seen| {
         match seen {
             Seen::Entry(e) => follow.entry(e),
