@@ -11,6 +11,7 @@
 //! machine.rs the machine's lock, and a person who goes first
 //! spool.rs   what is to be handed in, on disk      child.rs   one campaign, run
 //! agent.rs   ask, look, refuse or run, hand in
+//! outbox.rs  run files that others measured (`monitor`): kept, and handed in
 //! ```
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -20,6 +21,7 @@ mod child;
 pub mod client;
 pub mod hook;
 pub mod machine;
+pub mod outbox;
 pub mod policy;
 mod spool;
 pub mod wire;

@@ -51,6 +51,8 @@ open_words! {
         NoInheritance = "no-inheritance",
         /// The wait for a lock whose owner died.
         OwnerDeath = "owner-death",
+        /// From a wake-up until the thread has a CPU, as the scheduler sees it.
+        RunQueue = "run-queue",
         /// A gap that a polling thread saw.
         Gap = "gap",
         /// A gap between two looks of a polling thread.

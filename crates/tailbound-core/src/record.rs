@@ -398,6 +398,9 @@ pub struct ThreadRecord {
     /// What this context is judged by, where that is not the plan's requirement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requirement: Option<Box<Requirement>>,
+    /// Its own name and policy, where it is no thread of tailbound: `control fifo:80`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 impl ThreadRecord {

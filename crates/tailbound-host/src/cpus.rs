@@ -205,7 +205,10 @@ pub(crate) fn cpuset(root: &Root) -> Found<CpuSet> {
 }
 
 /// The CPUs in isolated cpuset partitions.
-pub(crate) fn partitioned(root: &Root) -> Found<CpuSet> {
+///
+/// # Errors
+/// [`Missing`]: no cgroup v2, or a kernel without it.
+pub fn partitioned(root: &Root) -> Found<CpuSet> {
     let mount = cgroups::unified(root)?;
     root.cpus(&format!("{mount}/cpuset.cpus.isolated"))
 }

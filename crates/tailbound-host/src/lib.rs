@@ -33,7 +33,7 @@ pub use cpus::{Cpus, CpusError};
 pub use disturbances::given::{not_locked, not_realtime};
 pub use disturbances::traffic::Switches;
 pub use inventory::memory::meminfo;
-pub use inventory::{changed, inventory};
+pub use inventory::{changed, inventory, inventory_of_identity};
 pub use policy::attributes;
 pub use root::{Found, Missing, Root};
 pub use tracefs::{Instance, Tracefs, TracefsError};

@@ -26,6 +26,16 @@ impl Clocks {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn of(monotonic_ns: i64, boottime_ns: i64, realtime_ns: i64) -> Self {
+        Self { monotonic_ns, boottime_ns, realtime_ns }
+    }
+
+    /// What goes on in a suspend.
+    pub(crate) fn boottime_ns(&self) -> i64 {
+        self.boottime_ns
+    }
+
     /// What the machine slept since `earlier`.
     pub(crate) fn suspended_ns(&self, earlier: &Self) -> i64 {
         let passed = self.boottime_ns.saturating_sub(earlier.boottime_ns);

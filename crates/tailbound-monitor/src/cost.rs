@@ -16,17 +16,26 @@ pub struct Cost {
     pub cpu_ns: u64,
     /// The most memory that was resident; none where that is unknown.
     pub peak_bytes: Option<u64>,
+    /// What is resident now.
+    pub resident_bytes: Option<u64>,
+    /// Of that, its own; the other is the program's file, which other processes may share.
+    pub own_bytes: Option<u64>,
 }
 
 impl Cost {
     pub(crate) fn so_far(root: &Root) -> Self {
-        let peak_bytes = root.text("/proc/self/status").ok().as_deref().and_then(peak_bytes);
-        Self { cpu_ns: limits::process_cpu_ns(), peak_bytes }
+        let status = root.text("/proc/self/status").unwrap_or_default();
+        Self {
+            cpu_ns: limits::process_cpu_ns(),
+            peak_bytes: bytes(&status, "VmHWM:"),
+            resident_bytes: bytes(&status, "VmRSS:"),
+            own_bytes: bytes(&status, "RssAnon:"),
+        }
     }
 }
 
-fn peak_bytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+fn bytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|l| l.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -36,7 +45,9 @@ mod tests {
 
     #[test]
     fn the_peak_is_read_or_unknown() {
-        assert_eq!(peak_bytes("VmPeak:\t9 kB\nVmHWM:\t    2048 kB\nVmRSS:\t1 kB\n"), Some(2 << 20));
-        assert_eq!(peak_bytes("VmHWM:\t 2048 MB\n").or(peak_bytes("")), None);
+        let status = "VmPeak:\t9 kB\nVmHWM:\t    2048 kB\nVmRSS:\t1 kB\n";
+        assert_eq!(bytes(status, "VmHWM:"), Some(2 << 20));
+        assert_eq!(bytes(status, "VmRSS:"), Some(1 << 10));
+        assert_eq!(bytes("VmHWM:\t 2048 MB\n", "VmHWM:").or(bytes("", "VmHWM:")), None);
     }
 }

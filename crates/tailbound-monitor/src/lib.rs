@@ -9,22 +9,34 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod apart;
 mod clocks;
 mod cost;
 mod counter;
+mod counting;
 mod description;
 mod exposition;
+mod housekeeping;
 mod http;
 mod layout;
 mod lines;
 mod monitor;
 mod notify;
+mod outbox;
+mod probe;
 mod programs;
 mod recorder;
+mod runfile;
+mod traced;
+mod upload;
 mod window;
 
 pub use cost::Cost;
 pub use counter::CounterError;
+pub use counting::{By, CountingError};
 pub use monitor::{Asked, Monitor, MonitorError, Summary};
+pub use outbox::{Outbox, OutboxState};
+pub use probe::ProbeError;
 pub use recorder::{Record, RecorderError};
+pub use upload::Upload;
 pub use window::{Before, Culprit, Dump, Late, Named, Policy, ThreadWindow, Window};

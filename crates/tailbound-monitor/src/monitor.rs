@@ -11,20 +11,24 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use tailbound_core::utc;
-use tailbound_host::Root;
+use tailbound_core::{EndReason, utc};
+use tailbound_host::{Root, inventory_of_identity};
 use tailbound_sys::signal::Signals;
-use tailbound_sys::{limits, sched};
+use tailbound_sys::{limits, resident};
 
+use crate::apart::apart;
 use crate::clocks::Clocks;
 use crate::cost::Cost;
-use crate::counter::{Counter, CounterError};
+use crate::counting::{By, Counting, CountingError};
 use crate::exposition::{self, Format, Told, Whose};
 use crate::lines::Lines;
+use crate::probe::{Probe, ProbeError};
 use crate::programs::Tells;
 use crate::recorder::{Record, Recorder, RecorderError};
+use crate::runfile::About;
+use crate::upload::{Upload, Uploading};
 use crate::window::{Dump, Late, Policy, Series, ThreadWindow, Window};
-use crate::{http, notify};
+use crate::{housekeeping, http, notify, probe};
 
 /// From one look for late wake-ups to the next.
 const LOOK_NS: i64 = 1_000_000_000;
@@ -49,19 +53,28 @@ pub struct Asked {
     pub listen: Option<SocketAddr>,
     /// For so long; without it until a signal.
     pub length_ns: Option<i64>,
-    /// A flight recorder; it needs a threshold.
+    /// A flight recorder; it needs a threshold, and programs in the kernel.
     pub record: Option<Record>,
+    /// A light probe of its own: on this CPU, or on one that is kept for nobody.
+    pub probe: Option<Option<u32>>,
+    /// By what to count.
+    pub by: By,
+    /// This program, which removes a trace instance after a kill.
+    pub exe: PathBuf,
 }
 
 /// Why there is no monitor.
 #[derive(Debug, thiserror::Error)]
 pub enum MonitorError {
     /// Nothing can be counted.
-    #[error("wake-ups cannot be counted in this kernel: {0}")]
-    Counter(#[from] CounterError),
+    #[error("wake-ups cannot be counted in this kernel {0}")]
+    Counting(#[from] CountingError),
     /// Nothing can be recorded.
     #[error("the flight recorder: {0}")]
     Recorder(#[from] RecorderError),
+    /// No probe can be.
+    #[error("{0}")]
+    Probe(#[from] ProbeError),
     /// The file of lines.
     #[error("{0}: {1}")]
     Out(PathBuf, std::io::Error),
@@ -95,6 +108,8 @@ struct Begin<'a> {
     way: &'a str,
     every_ns: i64,
     threshold_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<Probe>,
     machine: String,
     kernel: String,
     utc: String,
@@ -121,7 +136,7 @@ impl Line<'_> {
 
 /// What the thread that answers Prometheus shares with the monitor.
 struct Shared {
-    counter: Counter,
+    counter: Counting,
     told: Told,
     /// Late and lost ones up to the begin of the window.
     late_told: u64,
@@ -134,11 +149,14 @@ pub struct Monitor {
     shared: Arc<Mutex<Shared>>,
     lines: Option<Lines>,
     recorder: Option<Recorder>,
+    uploading: Option<Uploading>,
     /// What was recorded in this window: of each thread the latest.
     recorded: BTreeMap<u32, Dump>,
     not_recorded: u64,
     notes: Vec<String>,
     first: String,
+    /// Once a second: for what was late, or what else would be lost.
+    is_looked_at: bool,
     /// Nobody reads what is printed any more.
     is_unread: bool,
     began: Clocks,
@@ -164,27 +182,12 @@ fn online(root: &Root) -> String {
     root.read_trimmed("/sys/devices/system/cpu/online").unwrap_or_else(|e| e.to_string())
 }
 
-/// Off isolated CPUs, if there are others.
-fn stay_off_isolated(root: &Root) {
-    let Ok(allowed) = sched::affinity(0) else { return };
-    let apart: Vec<_> = ["isolated", "nohz_full"]
-        .iter()
-        .filter_map(|file| root.cpus(&format!("/sys/devices/system/cpu/{file}")).ok())
-        .collect();
-    let is_apart = |cpu: &u32| apart.iter().any(|set| set.contains(*cpu));
-    let rest: Vec<u32> = allowed.iter().copied().filter(|cpu| !is_apart(cpu)).collect();
-    if !rest.is_empty() && rest.len() < allowed.len() {
-        // Where it may not: it runs where the kernel puts it.
-        sched::set_affinity(0, &rest).unwrap_or_default();
-    }
-}
-
 /// Adds threads to the series of their names; those beyond the most go together.
 fn add(series: &mut BTreeMap<Whose, Series>, threads: &[ThreadWindow]) {
     for thread in threads {
         let mut whose = (thread.comm.clone(), thread.policy);
         if series.len() >= SERIES_MAX && !series.contains_key(&whose) {
-            whose = (OTHERS.to_owned(), Policy::of(u32::MAX, 0));
+            whose = (OTHERS.to_owned(), Policy::several());
         }
         series.entry(whose).or_default().add(thread);
     }
@@ -213,29 +216,40 @@ impl Monitor {
     ///
     /// # Errors
     /// [`MonitorError`]: this kernel or user cannot, the file cannot be written, the address is no good.
-    pub fn begin(root: Root, asked: Asked, version: &str) -> Result<Self, MonitorError> {
-        stay_off_isolated(&root);
+    pub fn begin(
+        root: Root,
+        asked: Asked,
+        version: &str,
+        upload: Option<Upload>,
+    ) -> Result<Self, MonitorError> {
+        housekeeping::stay(&root);
         limits::set_timer_slack_ns(SLACK_NS).unwrap_or_default();
         let listener = asked
             .listen
             .map(|at| http::listen(at).map(|l| (at, l)).map_err(|e| MonitorError::Listen(at, e)));
         let listener = listener.transpose()?;
+        // Before there is a second thread.
+        let machine = upload.as_ref().map(|_| apart(|| inventory_of_identity(&root)));
         let tells = if asked.record.is_some() { Tells::Waiter } else { Tells::Nobody };
-        let counter = Counter::begin(&root, asked.threshold_ns, tells)?;
+        // The recorder is stopped by the programs.
+        let by = if asked.record.is_some() { By::Bpf } else { asked.by };
         let mut notes = Vec::new();
-        let recorder = asked
-            .record
-            .as_ref()
-            .map(|r| Recorder::begin(&root, r, &counter, version, &mut notes))
-            .transpose()?;
+        let counter =
+            Counting::begin(&root, by, &asked.exe, asked.threshold_ns, tells, &mut notes)?;
+        let recorder = match (&asked.record, counter.counter()) {
+            (Some(r), Some(c)) => Some(Recorder::begin(&root, r, c, version, &mut notes)?),
+            _ => None,
+        };
+        let probe = asked.probe.map(|cpu| probe::begin(&root, cpu)).transpose()?;
         let began = Clocks::now();
         let text = |path| root.read_trimmed(path).unwrap_or_else(|e| e.to_string());
         let first = Line::Begin(Begin {
             monitor: 1,
             tailbound: version,
-            way: "bpf",
+            way: counter.way(),
             every_ns: asked.every_ns,
             threshold_ns: asked.threshold_ns,
+            probe,
             machine: text("/proc/sys/kernel/hostname"),
             kernel: text("/proc/sys/kernel/osrelease"),
             utc: utc::from_ns(began.realtime_ns),
@@ -246,6 +260,17 @@ impl Monitor {
             Lines::open(path, first.clone()).map_err(|e| MonitorError::Out(path.clone(), e))
         });
         let lines = lines.transpose()?;
+        let uploading = upload.map(|upload| {
+            let about = About {
+                version: version.to_owned(),
+                command: upload.command.clone(),
+                way: counter.way(),
+                has_probe: probe.is_some(),
+                machine: machine.unwrap_or_default(),
+            };
+            Uploading::begin(about, upload, began)
+        });
+        let is_looked_at = asked.threshold_ns.is_some() || counter.is_looked_at();
         let shared = Shared { counter, told: Told::default(), late_told: 0 };
         let shared = Arc::new(Mutex::new(shared));
         if let Some((at, listener)) = listener {
@@ -260,10 +285,12 @@ impl Monitor {
             shared,
             lines,
             recorder,
+            uploading,
             recorded: BTreeMap::new(),
             not_recorded: 0,
             notes,
             first,
+            is_looked_at,
             is_unread: false,
             began,
             window: began,
@@ -286,6 +313,8 @@ impl Monitor {
         if self.lines.is_none() {
             self.is_unread = !print(&self.first);
         }
+        // The begin touched much of the program that is never needed again. A kernel that does not tell what can go: then it stays.
+        resident::release_program().unwrap_or_default();
         notify::tell("READY=1");
         while !self.is_unread {
             let now = Clocks::now().monotonic_ns;
@@ -293,7 +322,7 @@ impl Monitor {
             let due = self.window.monotonic_ns.saturating_add(self.asked.every_ns);
             let next = end.map_or(due, |end| end.min(due));
             let mut left = next.saturating_sub(now).max(0);
-            if self.asked.threshold_ns.is_some() {
+            if self.is_looked_at {
                 left = left.min(LOOK_NS);
             }
             let ms = left.saturating_add(999_999) / 1_000_000;
@@ -311,8 +340,12 @@ impl Monitor {
                 notify::tell("STOPPING=1");
             }
             self.tell_late(print, note);
+            let ends = over.then_some(match signal {
+                Some(_) => EndReason::Interrupted,
+                None => EndReason::Complete,
+            });
             if over || now >= due {
-                self.close(print, note);
+                self.close(ends, print, note);
             }
             if over {
                 break;
@@ -321,6 +354,9 @@ impl Monitor {
         self.summary.own = Cost::so_far(&self.root);
         if let Some(Err(e)) = self.recorder.take().map(Recorder::end) {
             note(&format!("the next start removes the recorder's trace instance: {e}"));
+        }
+        if let Err(e) = locked(&self.shared).counter.end() {
+            note(&format!("the next start removes the trace instance: {e}"));
         }
         let end = Line::End(&self.summary).text();
         self.write(&end, print).unwrap_or_default();
@@ -380,7 +416,12 @@ impl Monitor {
     }
 
     /// Ends the window, and begins the next one.
-    fn close(&mut self, print: &mut dyn FnMut(&str) -> bool, note: &mut dyn FnMut(&str)) {
+    fn close(
+        &mut self,
+        ends: Option<EndReason>,
+        print: &mut dyn FnMut(&str) -> bool,
+        note: &mut dyn FnMut(&str),
+    ) {
         let turned_ns = Clocks::now().monotonic_ns.max(0).cast_unsigned();
         let mut shared = locked(&self.shared);
         let mut threads = match shared.counter.turn() {
@@ -395,6 +436,7 @@ impl Monitor {
         self.tell_late(print, note);
         for thread in &mut threads {
             thread.recorded = self.recorded.remove(&thread.tid);
+            thread.is_probe = self.asked.probe.is_some() && thread.comm == probe::NAME;
         }
         let mut shared = locked(&self.shared);
         let now = Clocks::now();
@@ -417,6 +459,7 @@ impl Monitor {
             late_untold: untold,
             not_recorded: std::mem::take(&mut self.not_recorded),
             not_written: self.summary.not_written,
+            upload: self.uploading.as_ref().map(Uploading::state),
             own: Cost::so_far(&self.root),
             threads,
         };
@@ -438,8 +481,16 @@ impl Monitor {
             self.summary.not_written = self.summary.not_written.saturating_add(1);
             note(&format!("window {} could not be written: {e}", window.window));
         }
+        if let Some(uploading) = &mut self.uploading
+            && let Err(e) = uploading.add(&window, &now, ends)
+        {
+            note(&format!("the run file could not be kept, and goes on: {e}"));
+        }
         let not_written = self.summary.not_written;
-        locked(&self.shared).told.not_written = not_written;
+        let mut shared = locked(&self.shared);
+        shared.told.not_written = not_written;
+        shared.told.upload = self.uploading.as_ref().map(Uploading::state);
+        drop(shared);
         notify::tell(&format!(
             "STATUS={} windows, {not_written} not written; {} wake-ups in the last",
             window.window, window.n

@@ -7,14 +7,19 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tailbound_core::blame::{Cause, Sureness};
+use tailbound_core::blame::{BlameRecord, Cause, Sureness};
 use tailbound_sys::bpf::classes;
 
 use crate::cost::Cost;
 use crate::layout::{CLASSES, entry, key, late};
+use crate::outbox::OutboxState;
 
 /// Source: include/linux/sched.h, PF_KTHREAD.
 const KERNEL_THREAD: u32 = 0x0020_0000;
+
+/// Numbers that no policy of the kernel has.
+const REALTIME: u32 = u32::MAX - 1;
+const SEVERAL: u32 = u32::MAX;
 
 /// A policy and its priority, as people write them: `fifo:80`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +29,26 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// A real-time one: whether SCHED_FIFO or SCHED_RR is not known.
+    pub(crate) fn realtime(priority: u32) -> Self {
+        Self { number: REALTIME, priority }
+    }
+
+    /// SCHED_DEADLINE.
+    pub(crate) fn deadline() -> Self {
+        Self { number: 6, priority: 0 }
+    }
+
+    /// What goes together, of many.
+    pub(crate) fn several() -> Self {
+        Self { number: SEVERAL, priority: 0 }
+    }
+
+    /// Is it one of those that are counted?
+    pub(crate) fn is_realtime(self) -> bool {
+        matches!(self.number, 1 | 2 | 6 | REALTIME)
+    }
+
     /// By the kernel's number.
     #[must_use]
     pub fn of(number: u32, priority: u32) -> Self {
@@ -40,6 +65,8 @@ impl std::fmt::Display for Policy {
             3 => f.write_str("batch"),
             5 => f.write_str("idle"),
             6 => f.write_str("deadline"),
+            REALTIME => write!(f, "real-time:{}", self.priority),
+            SEVERAL => f.write_str("(several)"),
             n => write!(f, "policy {n}"),
         }
     }
@@ -82,6 +109,27 @@ pub struct Classes {
     pub upper_ns: Vec<u64>,
     /// How many.
     pub count: Vec<u64>,
+}
+
+impl Classes {
+    /// One more in the class that ends at `upper`.
+    pub(crate) fn add(&mut self, upper: u64) {
+        match self.upper_ns.binary_search(&upper) {
+            Ok(at) => self.count.iter_mut().skip(at).take(1).for_each(|n| *n = n.saturating_add(1)),
+            Err(at) => {
+                self.upper_ns.insert(at, upper);
+                self.count.insert(at, 1);
+            }
+        }
+    }
+}
+
+/// The largest value of the class of `ns`, as the programs in the kernel have them.
+pub(crate) fn class_of(ns: u64) -> u64 {
+    let ns = ns.max(4);
+    let shift = ns.ilog2().saturating_sub(2);
+    let above = u128::from(ns >> shift).saturating_add(1) << shift;
+    u64::try_from(above.saturating_sub(1)).unwrap_or(u64::MAX)
 }
 
 /// Who made a wake-up late.
@@ -128,6 +176,9 @@ pub struct Dump {
     pub tid: u32,
     /// Who made it late.
     pub culprit: Named,
+    /// The same part by part, where it is known: for a run file.
+    #[serde(skip)]
+    pub record: Option<Box<BlameRecord>>,
 }
 
 /// One thread in one window.
@@ -137,12 +188,15 @@ pub struct ThreadWindow {
     pub comm: String,
     /// Its number, in the first PID namespace.
     pub tid: u32,
-    /// Is it a thread of the kernel?
-    pub kernel: bool,
+    /// Is it a thread of the kernel? None where that is not known any more.
+    pub kernel: Option<bool>,
     /// Its policy and priority, as they were last.
     pub policy: Policy,
     /// Where it began to run last.
     pub cpu: u32,
+    /// Is it the monitor's own light probe?
+    #[serde(rename = "probe", skip_serializing_if = "std::ops::Not::not")]
+    pub is_probe: bool,
     /// Wake-ups.
     pub n: u64,
     /// The sum of the waits.
@@ -176,7 +230,7 @@ pub struct Late {
 }
 
 /// One window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Window {
     /// 1, 2, …
     pub window: u64,
@@ -207,6 +261,9 @@ pub struct Window {
     pub not_recorded: u64,
     /// Windows before this one that could not be written (a full disk).
     pub not_written: u64,
+    /// With an upload: how its run files stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upload: Option<OutboxState>,
     /// What the monitor itself cost, since it began.
     pub own: Cost,
     /// The threads that were woken.
@@ -250,7 +307,7 @@ pub(crate) fn thread(of: &[u8], value: &[u8]) -> Option<ThreadWindow> {
     Some(ThreadWindow {
         comm: name(value, entry::COMM)?,
         tid: word(of, key::TID)?,
-        kernel: word(value, entry::FLAGS)? & KERNEL_THREAD != 0,
+        kernel: Some(word(value, entry::FLAGS)? & KERNEL_THREAD != 0),
         policy: Policy::of(word(value, entry::POLICY)?, word(value, entry::PRIORITY)?),
         cpu: word(value, entry::CPU)?,
         n: double(value, entry::N)?,
@@ -268,6 +325,7 @@ pub(crate) fn thread(of: &[u8], value: &[u8]) -> Option<ThreadWindow> {
                 ),
             },
         },
+        is_probe: false,
         recorded: None,
         histogram,
     })
@@ -351,13 +409,26 @@ pub(crate) mod tests {
         let (of, value) = raw(7, b"control\0");
         let t = thread(&of, &value).unwrap();
         assert_eq!((t.comm.as_str(), t.tid, t.n, t.sum_ns), ("control", 7, 2, 705));
-        assert_eq!((t.policy.to_string(), t.kernel), ("fifo:80".into(), false));
+        assert_eq!((t.policy.to_string(), t.kernel), ("fifo:80".into(), Some(false)));
         assert_eq!((t.worst.wait_ns, t.worst.before.comm.as_str()), (700, "swapper/1"));
         assert_eq!(t.histogram, Classes { upper_ns: vec![5, 767], count: vec![1, 1] });
         for length in 0..entry::CLASS as usize {
             assert!(thread(&of, value.get(..length).unwrap()).is_none(), "{length}");
         }
         assert!(thread(&[], &value).is_none() && told(&[0; late::BYTES - 1]).is_none());
+    }
+
+    #[test]
+    fn classes_are_those_of_the_programs_in_the_kernel() {
+        let uppers: Vec<u64> = (0..CLASSES).map(classes::upper).collect();
+        for value in (0..5000).chain([1 << 20, (1 << 20) - 1, 3 << 30]) {
+            let first = uppers.iter().find(|upper| **upper >= value).unwrap();
+            assert_eq!(class_of(value), *first, "{value}");
+        }
+        assert_eq!(class_of(u64::MAX), u64::MAX);
+        let mut all = Classes::default();
+        [9, 5, 9].map(|upper| all.add(upper));
+        assert_eq!(all, Classes { upper_ns: vec![5, 9], count: vec![1, 2] });
     }
 
     #[test]

@@ -13,9 +13,12 @@ pub fn lab_kernel(run: &Run) -> &str {
     run.header.lab.as_deref().map_or("", |lab| lab.kernel.name.as_str())
 }
 
-/// The name of a thread: by its CPU where it was pinned, with its context where a run has several.
+/// The name of a thread: its own, where it has one; else by its CPU where it was pinned, with its context where a run has several.
 #[must_use]
 pub fn thread(run: &Run, t: &ThreadRecord) -> String {
+    if let Some(name) = &t.name {
+        return name.clone();
+    }
     let same_place = |o: &&ThreadRecord| o.cpu == t.cpu && o.context == t.context;
     let base = match t.cpu {
         Some(cpu) if run.threads.iter().filter(same_place).count() > 1 => {

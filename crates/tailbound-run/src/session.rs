@@ -492,6 +492,7 @@ pub(crate) fn thread_record(
         dropped: named(&dropped).into_iter().filter(|(_, v)| *v > 0).collect(),
         p2: BTreeMap::new(),
         requirement: None,
+        name: None,
         ended: match finished.map(|f| f.ended) {
             None => ThreadEnd::Running,
             Some(Ended::Complete) => ThreadEnd::Complete,

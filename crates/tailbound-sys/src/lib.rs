@@ -51,6 +51,7 @@ pub mod process;
 pub mod program;
 pub mod ptrace;
 pub mod readings;
+pub mod resident;
 pub mod robust;
 pub mod sched;
 pub mod scratch;

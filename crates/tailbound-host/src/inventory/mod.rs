@@ -34,14 +34,7 @@ use crate::root::{Found, Missing, Root, chosen};
 /// Reads every fact of the machine under `root`.
 #[must_use]
 pub fn inventory(root: &Root) -> Facts {
-    let release = root.read_trimmed("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut sheet = Sheet {
-        root,
-        online: crate::cpus::online(root).unwrap_or_default(),
-        config: root.kernel_config(&release),
-        release,
-        facts: Facts::new(),
-    };
+    let mut sheet = Sheet::of(root);
     kernel::read(&mut sheet);
     machine::read(&mut sheet);
     cpu::read(&mut sheet);
@@ -52,6 +45,16 @@ pub fn inventory(root: &Root) -> Facts {
     virt::read(&mut sheet);
     groups::read(&mut sheet);
     limits::read(&mut sheet);
+    sheet.facts
+}
+
+/// Reads the facts of kernel, machine and CPUs alone: for who must not ask a CPU for its counters or idle states.
+#[must_use]
+pub fn inventory_of_identity(root: &Root) -> Facts {
+    let mut sheet = Sheet::of(root);
+    kernel::read(&mut sheet);
+    machine::read(&mut sheet);
+    cpu::read(&mut sheet);
     sheet.facts
 }
 
@@ -79,7 +82,19 @@ struct Sheet<'a> {
     facts: Facts,
 }
 
-impl Sheet<'_> {
+impl<'a> Sheet<'a> {
+    /// Without any fact.
+    fn of(root: &'a Root) -> Self {
+        let release = root.read_trimmed("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Self {
+            root,
+            online: crate::cpus::online(root).unwrap_or_default(),
+            config: root.kernel_config(&release),
+            release,
+            facts: Facts::new(),
+        }
+    }
+
     /// Puts one fact.
     fn put<T: Into<Value>>(&mut self, name: &str, found: Found<T>) {
         let fact = found.map_or_else(Fact::from, Fact::of);

@@ -11,6 +11,7 @@ mod text;
 use std::collections::BTreeMap;
 
 use crate::cost::Cost;
+use crate::outbox::OutboxState;
 use crate::window::{Policy, Series};
 
 /// Buckets from 2^10 ns (1 µs) to 2^30 ns (1 s).
@@ -28,6 +29,7 @@ pub(crate) struct Told {
     pub(crate) lost: u64,
     pub(crate) late: u64,
     pub(crate) suspended_ns: i64,
+    pub(crate) upload: Option<OutboxState>,
     pub(crate) own: Cost,
 }
 
@@ -159,6 +161,26 @@ fn families(told: &Told) -> Vec<Family<'_>> {
         "What the machine slept.",
         told.suspended_ns as f64 / 1e9,
     );
+    if let Some(upload) = told.upload {
+        own(
+            "tailbound_monitor_run_files_waiting",
+            Kind::Gauge,
+            "Run files that wait for the server.",
+            upload.waiting as f64,
+        );
+        own(
+            "tailbound_monitor_run_files_sent_total",
+            Kind::Counter,
+            "Run files that the server has.",
+            upload.sent as f64,
+        );
+        own(
+            "tailbound_monitor_run_files_dropped_total",
+            Kind::Counter,
+            "Run files that had to go unsent, because too many waited.",
+            upload.dropped as f64,
+        );
+    }
     own(
         "tailbound_monitor_cpu_seconds_total",
         Kind::Counter,

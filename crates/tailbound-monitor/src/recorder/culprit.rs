@@ -11,7 +11,6 @@ use tailbound_core::blame::BlameRecord;
 use tailbound_trace::EventDecoder;
 use tailbound_trace::blame::{Follow, Ground, Wanted, Watched};
 use tailbound_trace::dat::{Seen, TraceFile};
-use tailbound_trace::symbols::Symbols;
 
 use crate::window::{Culprit, Late, Named};
 
@@ -20,23 +19,38 @@ const APART_NS: i64 = 50_000;
 /// Wake-ups that are taken apart to find the one.
 const MOST: usize = 64;
 
-/// Who, or why that is unknown; and the first time that the file reaches back to.
-pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> (Named, Option<u64>) {
-    let unknown = |why: String| (Named::Unknown(format!("unknown: {why}")), None);
+/// What a file tells of one late wake-up.
+pub(super) struct Told {
+    /// Who, or why that is unknown.
+    pub(super) culprit: Named,
+    /// Part by part.
+    pub(super) record: Option<Box<BlameRecord>>,
+    /// The first time that the file reaches back to.
+    pub(super) from_ns: Option<u64>,
+}
+
+fn unknown(why: &str, from_ns: Option<u64>) -> Told {
+    Told { culprit: Named::Unknown(format!("unknown: {why}")), record: None, from_ns }
+}
+
+/// Who made `late` late.
+pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> Told {
     let trace = match File::open(path).map_err(|e| e.to_string()) {
         Ok(file) => TraceFile::open(file).map_err(|e| e.to_string()),
         Err(e) => Err(e),
     };
     let trace = match trace {
         Ok(trace) => trace,
-        Err(why) => return unknown(why),
+        Err(why) => return unknown(&why, None),
     };
+    let mut trace = trace;
+    let (symbols, _) = trace.take_names();
     let decoder = EventDecoder::new(&trace.info().formats);
     // Half of it: waits are counted from one clock reading to the next, and told from one event to the next.
     let above_ns = i64::try_from(late.wait_ns / 2).unwrap_or(i64::MAX);
     let wanted = Wanted { realtime: true, above_ns, most: MOST };
     let ground = Ground { virtual_machine, ..Ground::default() };
-    let mut follow = Follow::new(Watched::Realtime, Arc::new(Symbols::default()), ground, wanted);
+    let mut follow = Follow::new(Watched::Realtime, Arc::new(symbols), ground, wanted);
     let read = trace.read(&decoder, &mut |seen| {
         match seen {
             Seen::Entry(e) => follow.entry(e),
@@ -46,7 +60,7 @@ pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> (Na
         true
     });
     if let Err(e) = read {
-        return unknown(e.to_string());
+        return unknown(&e.to_string(), None);
     }
     let found = follow.finish();
     let from_ns = found.span_ns.map(|(from, _)| from);
@@ -62,7 +76,7 @@ pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> (Na
             }
             Some(_) => "the wake-up is not among the recorded events",
         };
-        return (Named::Unknown(format!("unknown: {why}")), from_ns);
+        return unknown(why, from_ns);
     };
     let (cause, who) = record.culprit();
     let culprit = Culprit {
@@ -72,5 +86,5 @@ pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> (Na
         sureness: record.sureness(cause, who),
         cause,
     };
-    (Named::Known(culprit), from_ns)
+    Told { culprit: Named::Known(culprit), record: Some(Box::new(record.clone())), from_ns }
 }

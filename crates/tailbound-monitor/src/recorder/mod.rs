@@ -14,6 +14,7 @@
 
 mod culprit;
 mod dumps;
+mod functions;
 mod stop;
 
 use std::io::{self, Read as _};
@@ -29,6 +30,7 @@ use tailbound_trace::event::WANTED;
 use tailbound_trace::{PageError, PageLayout};
 
 use self::dumps::{Dumps, NoDump};
+use self::functions::Functions;
 use self::stop::Stop;
 use crate::counter::Counter;
 use crate::window::{Dump, Late};
@@ -81,6 +83,7 @@ pub(crate) struct Recorder {
     guard: Option<Guard>,
     layout: PageLayout,
     head: Head,
+    functions: Functions,
     cpus: Vec<u32>,
     /// Those that may come while it runs; only then they have a ring.
     later: Vec<u32>,
@@ -90,6 +93,7 @@ pub(crate) struct Recorder {
     longest_ns: u64,
     not_before_ns: i64,
     virtual_machine: Option<bool>,
+    root: Root,
 }
 
 fn is_chosen(system: &str) -> bool {
@@ -133,6 +137,7 @@ fn described(root: &Root, tracefs: &Tracefs, version: &str) -> Result<Described,
         clock: "mono".to_owned(),
         uname,
         recorder: format!("tailbound {version}"),
+        function_bytes: functions::BYTES,
     })
 }
 
@@ -203,6 +208,7 @@ impl Recorder {
             guard,
             layout,
             head,
+            functions: Functions::default(),
             cpus,
             later,
             dumps,
@@ -210,6 +216,7 @@ impl Recorder {
             longest_ns: 0,
             not_before_ns: 0,
             virtual_machine: virtual_machine(root),
+            root: root.clone(),
         })
     }
 
@@ -249,16 +256,22 @@ impl Recorder {
         let mut file = NewFile::open(&path, Existing::Keep)?;
         let bytes = self.pages_to(&file)?;
         file.place()?;
-        let (culprit, from_ns) = culprit::of(&path, late, self.virtual_machine);
+        // Without names the file is of use too.
+        if let Some(names) = self.functions.of(&path, &self.root) {
+            self.head.name_functions(&names);
+            file.file().write_all_at(self.head.bytes(), 0)?;
+        }
+        let told = culprit::of(&path, late, self.virtual_machine);
         Ok(Dump {
             file: path.display().to_string(),
             bytes,
-            from_ns,
+            from_ns: told.from_ns,
             at_ns: late.at_ns,
             wait_ns: late.wait_ns,
             comm: late.comm.clone(),
             tid: late.tid,
-            culprit,
+            culprit: told.culprit,
+            record: told.record,
         })
     }
 

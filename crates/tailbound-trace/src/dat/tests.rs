@@ -73,8 +73,12 @@ fn what_is_written_is_read_again() {
         clock: "mono".to_owned(),
         uname: "Linux box 6.1 x86_64".to_owned(),
         recorder: "tailbound".to_owned(),
+        function_bytes: 60,
     };
     let mut head = Head::new(&described, 3, 4096).unwrap();
+    // The last has no room.
+    head.name_functions(&Symbols::parse("ff00 T far\n10 T a\n20 T b\n"));
+    head.name_functions(&Symbols::parse("20 T b\n10 T a\nff00 T far\n"));
     let at = head.bytes().len();
     assert_eq!(at % 4096, 0);
     // CPU 1 was offline; one beyond the last is nobody's.
@@ -103,6 +107,8 @@ fn what_is_written_is_read_again() {
     assert!(info.clock.is_the_timers() && info.notes.is_empty(), "{:?}", info.notes);
     assert_eq!((info.cpus, info.bytes, info.formats.len()), (Some(3), 8192, 2));
     assert_eq!(info.uname.as_deref(), Some("Linux box 6.1 x86_64"));
+    let names = [0x11, 0x2f].map(|at| info.symbols.name(at).map(str::to_owned));
+    assert_eq!(names, [Some("a".to_owned()), Some("b".to_owned())]);
     let decoder = EventDecoder::new(&info.formats);
     let mut seen = Vec::new();
     trace

@@ -2,13 +2,17 @@
 //! The begin of a file of trace-cmd, version 6, for pages that were read from the kernel's buffers.
 //!
 //! Context: COLD. Units: bytes. All but the pages is made here; where the pages of each CPU lie is entered once they are written,
-//! so that none of them has to be held. The kernel's functions are not told: their table has some ten MB.
+//! so that none of them has to be held. So are the functions that the events name, into room that was kept for them: the table of all has some
+//! ten MB.
 //! Not here: reading the pages (`tailbound-monitor`).
 //! Source: trace-cmd.dat.v6(5).
+
+use std::ops::Range;
 
 use super::version6::CLOCK_MAX;
 use super::version7::{CPUCOUNT, TRACECLOCK, UNAME, VERSION};
 use super::{DatError, MAGIC};
+use crate::symbols::Symbols;
 
 /// Where pages may begin: trace-cmd maps them.
 const ALIGNMENT: usize = 4096;
@@ -30,6 +34,8 @@ pub struct Described {
     pub uname: String,
     /// Who wrote it.
     pub recorder: String,
+    /// Bytes that are kept for the names of functions.
+    pub function_bytes: usize,
 }
 
 /// See the module.
@@ -38,6 +44,7 @@ pub struct Head {
     bytes: Vec<u8>,
     table: usize,
     cpus: u32,
+    functions: Range<usize>,
 }
 
 fn number(to: &mut Vec<u8>, bytes: usize, width: usize) -> Result<(), DatError> {
@@ -94,8 +101,11 @@ impl Head {
                 long_text(&mut b, format, 8)?;
             }
         }
-        // No functions, no formats of trace_printk, no names of threads: they are in the events.
-        number(&mut b, 0, 4)?;
+        // Functions, each in a line: empty ones until they are known.
+        number(&mut b, described.function_bytes, 4)?;
+        let functions = b.len()..b.len().saturating_add(described.function_bytes);
+        b.resize(functions.end, b'\n');
+        // No formats of trace_printk, no names of threads: they are in the events.
         number(&mut b, 0, 4)?;
         number(&mut b, 0, 8)?;
         b.extend_from_slice(&cpus.to_le_bytes());
@@ -112,13 +122,21 @@ impl Head {
         debug_assert!(clock.len() as u64 <= CLOCK_MAX);
         long_text(&mut b, &clock, 8)?;
         b.resize(b.len().next_multiple_of(ALIGNMENT), 0);
-        Ok(Self { bytes: b, table, cpus })
+        Ok(Self { bytes: b, table, cpus, functions })
     }
 
     /// The file until the first page.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The functions that events name: lines of /proc/kallsyms, as many whole ones as there is room for.
+    pub fn name_functions(&mut self, functions: &Symbols) {
+        let text = functions.to_text(self.functions.len());
+        let place = self.bytes.get_mut(self.functions.clone()).unwrap_or_default();
+        let bytes = text.bytes().chain(std::iter::repeat(b'\n'));
+        place.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
     }
 
     /// The pages of `cpu` lie at `at`; a CPU beyond the last has none.

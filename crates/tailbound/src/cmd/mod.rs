@@ -29,6 +29,7 @@ mod lab;
 mod latency_bound;
 mod load;
 mod monitor;
+mod monitor_uploads;
 mod peer;
 mod plan;
 mod report;

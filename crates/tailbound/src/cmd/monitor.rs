@@ -7,16 +7,17 @@ use std::process::ExitCode;
 
 use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
 use tailbound_host::Root;
-use tailbound_monitor::{Asked, Monitor, MonitorError, Record};
+use tailbound_monitor::{Asked, By, Monitor, MonitorError, ProbeError, Record};
 use tailbound_sys::signal::Signals;
 
-use crate::cli_monitor::MonitorArgs;
+use crate::cli_monitor::{AUTO, MonitorArgs, Way};
+use crate::cmd::monitor_uploads as uploads;
 use crate::say::{self, Failure};
 
 /// Shorter windows would cost more than what they say is worth.
 const SHORTEST_NS: i64 = 1_000_000_000;
 
-fn time(flag: &str, text: &str, least_ns: i64) -> Result<i64, Failure> {
+pub(super) fn time(flag: &str, text: &str, least_ns: i64) -> Result<i64, Failure> {
     let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
     if ns < least_ns {
         let least = format_ns_i64(least_ns);
@@ -25,17 +26,30 @@ fn time(flag: &str, text: &str, least_ns: i64) -> Result<i64, Failure> {
     Ok(ns)
 }
 
+/// The CPU of the probe; `auto`: one that is kept for nobody.
+fn cpu(text: &str) -> Result<Option<u32>, Failure> {
+    if text == AUTO {
+        return Ok(None);
+    }
+    let cpu = text.parse().map_err(|_| {
+        Failure::usage(format!("--probe: `{text}` is no CPU's number: write for example --probe 0"))
+    })?;
+    Ok(Some(cpu))
+}
+
 /// `tailbound monitor`
 pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
     let threshold = args.threshold.as_deref().map(|t| time("--threshold", t, 1)).transpose()?;
-    let record = match &args.record {
-        Some(folder) => Some(Record {
-            folder: folder.clone(),
-            keep: usize::try_from(args.keep).unwrap_or(usize::MAX),
-            exe: std::env::current_exe().map_err(Failure::cannot)?,
-        }),
-        None => None,
-    };
+    let exe = std::env::current_exe().map_err(Failure::cannot)?;
+    let record = args.record.as_ref().map(|folder| Record {
+        folder: folder.clone(),
+        keep: usize::try_from(args.keep).unwrap_or(usize::MAX),
+        exe: exe.clone(),
+    });
+    if args.by == Some(Way::Instance) && record.is_some() {
+        let why = "--record needs --by bpf: a program in the kernel stops it as soon as a wake-up was late";
+        return Err(Failure::usage(why));
+    }
     let asked = Asked {
         every_ns: time("--every", &args.every, SHORTEST_NS)?,
         threshold_ns: threshold.map(i64::unsigned_abs),
@@ -43,17 +57,30 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
         listen: args.listen,
         length_ns: args.duration.as_deref().map(|t| time("-D", t, 1)).transpose()?,
         record,
+        probe: args.probe.as_deref().map(cpu).transpose()?,
+        by: match args.by {
+            None => By::Either,
+            Some(Way::Bpf) => By::Bpf,
+            Some(Way::Instance) => By::Instance,
+        },
+        exe,
     };
     // Before any thread is made, so that no signal ends the process on the way.
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
-    let monitor =
-        Monitor::begin(Root::real(), asked, env!("CARGO_PKG_VERSION")).map_err(|e| match e {
-            MonitorError::Counter(_) | MonitorError::Recorder(_) => {
+    let (upload, outbox) = uploads::of(args)?;
+    let monitor = Monitor::begin(Root::real(), asked, env!("CARGO_PKG_VERSION"), upload).map_err(
+        |e| match e {
+            MonitorError::Counting(_) | MonitorError::Recorder(_) => {
                 Failure::cannot(format!("monitor: {e}"))
             }
+            MonitorError::Probe(e @ ProbeError::Cpu(_)) => Failure::usage(format!("--probe: {e}")),
+            MonitorError::Probe(e) => Failure::cannot(format!("--probe: {e}")),
             MonitorError::Out(..) => Failure::usage(format!("--out: {e}")),
             MonitorError::Listen(..) => Failure::usage(format!("--listen: {e}")),
-        })?;
+        },
+    )?;
+    // The monitor has made its children, which it cannot once there are threads.
+    let handing_in = uploads::begin(args, outbox)?;
     let mut written = Ok(());
     let mut print = |line: &str| {
         let done = say::answer_part(format!("{line}\n").as_bytes());
@@ -74,5 +101,6 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
             |b| format!("at most {} KiB", grouped(b / 1024))
         )
     ));
+    uploads::end(handing_in);
     say::not_answered(written).map(|()| ExitCode::SUCCESS)
 }

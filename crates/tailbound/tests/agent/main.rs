@@ -2,7 +2,7 @@
 //! agent: a real server and a real agent, over TLS and over a bad way; kills on both sides; what owners do not allow.
 //!
 //! ```text
-//! farm.rs  the processes    certificates.rs  for TLS    proxy.rs  the bad way
+//! farm.rs  the processes    certificates.rs  for TLS    proxy.rs  the bad way    monitor.rs  what a monitor uploads
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
@@ -10,6 +10,7 @@
 
 mod certificates;
 mod farm;
+mod monitor;
 mod proxy;
 
 use std::fs;
