@@ -24,13 +24,14 @@ pub(crate) enum Way {
 #[derive(Debug, Args)]
 #[command(
     after_help = "What the lines hold, what it costs and how it runs as a service: docs/monitor.md. Programs in the kernel (BPF) count \
-how long each real-time thread waits from its wake-up until it has a CPU; nothing stays in the kernel when this ends. Needs root, or \
-CAP_BPF and CAP_PERFMON; --record root and tracefs. Ctrl-C and SIGTERM end it with the last window written; SIGHUP opens the file again.\n\
+how long each real-time thread waits from its wake-up until it has a CPU; where the kernel does not allow them, a trace instance does. Nothing stays in the kernel when this \
+ends. Needs root, or CAP_BPF and CAP_PERFMON; --record and --by instance root and tracefs. Ctrl-C and SIGTERM end it with the last window written; SIGHUP opens the file again.\n\
 Exit status: 0; 2 usage; 3 this machine or user cannot.\n\
 Examples:\n  \
 tailbound monitor --out /var/log/tailbound/monitor.jsonl --listen 127.0.0.1:9732\n  \
 tailbound monitor --every 10s --threshold 200us -D 1min\n  \
-tailbound monitor --threshold 1ms --record /var/lib/tailbound/late --keep 20 --out /var/log/tailbound/monitor.jsonl"
+tailbound monitor --threshold 1ms --record /var/lib/tailbound/late --keep 20 --out /var/log/tailbound/monitor.jsonl\n  \
+tailbound monitor --out /var/log/tailbound/monitor.jsonl --upload https://farm.example:8787 --token-file /etc/tailbound/monitor.token"
 )]
 pub(crate) struct MonitorArgs {
     /// Length of a window

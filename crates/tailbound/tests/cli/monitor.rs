@@ -157,6 +157,12 @@ fn a_late_wake_up_has_a_file_that_blame_reads_and_a_kill_leaves_no_instance() {
     let text = String::from_utf8_lossy(&blamed.stdout);
     assert!(blamed.status.success(), "{text}{}", String::from_utf8_lossy(&blamed.stderr));
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["trace"]["damaged"], 0, "{text}");
+    // Unless they are hidden from root itself.
+    let kallsyms = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    if kallsyms.lines().any(|l| !l.starts_with("0000000000000000 ")) {
+        let unnamed = format!("{text}{}", String::from_utf8_lossy(&blamed.stderr));
+        assert!(!unnamed.contains("does not tell the kernel's functions"), "{unnamed}");
+    }
     // Its instance goes although it cannot say so any more.
     let pid = monitor.0.id();
     assert_eq!(instances(pid).len(), 1);
@@ -165,6 +171,78 @@ fn a_late_wake_up_has_a_file_that_blame_reads_and_a_kill_leaves_no_instance() {
     while !instances(pid).is_empty() {
         assert!(began.elapsed() < PATIENCE, "{:?}", instances(pid));
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_trace_instance_counts_the_same_threads_and_a_kill_leaves_none() {
+    if !able() {
+        return;
+    }
+    let sleeper = Command::new("bash").args(["-c", SLEEPER]).stderr(Stdio::null()).spawn();
+    let Ok(sleeper) = sleeper.map(Ends) else { return skip("bash", "it starts a thread") };
+    let folder = folder();
+    let out = folder.path().join("m.jsonl");
+    let mut monitor = tracing(&[env!("CARGO_BIN_EXE_tailbound"), "monitor", "--by", "instance"]);
+    monitor.args(["--every", "1s", "--threshold", "1ns", "--probe", "-D", "1min", "--out"]);
+    let mut monitor = Ends(monitor.arg(&out).stderr(Stdio::piped()).spawn().unwrap());
+    let lines = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&out).unwrap_or_default();
+        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    };
+    // Its shell lives from one window to the next, what it starts does not.
+    let (shell, own) = (sleeper.0.id(), "tailbound-probe");
+    let threads = || -> Vec<Value> {
+        let windows = lines().into_iter().filter(|l| l["type"] == "window");
+        windows.flat_map(|w| w["threads"].as_array().unwrap().clone()).collect()
+    };
+    let is_counted = |threads: &[Value]| {
+        let of_shell = threads.iter().any(|t| t["tid"] == shell && t["n"].as_u64() > Some(1));
+        of_shell && threads.iter().any(|t| t["comm"] == own)
+    };
+    until(&mut monitor, || is_counted(&threads()).then_some(())).unwrap();
+    let all = lines();
+    assert_eq!(all[0]["way"], "instance");
+    assert!(all.iter().any(|l| l["type"] == "late" && l["policy"] == "fifo:10"), "{all:?}");
+    for thread in threads() {
+        if thread["tid"] == shell {
+            assert_eq!((&thread["policy"], &thread["kernel"]), (&"fifo:10".into(), &false.into()));
+        }
+        assert_eq!(thread["probe"] == true, thread["comm"] == own, "{thread}");
+        let counts = thread["histogram"]["count"].as_array().unwrap();
+        let n: u64 = counts.iter().map(|c| c.as_u64().unwrap()).sum();
+        assert_eq!(Some(n), thread["n"].as_u64(), "{thread}");
+    }
+    let pid = monitor.0.id();
+    assert_eq!(instances(pid).len(), 1);
+    assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
+    monitor.0.wait().unwrap();
+    let began = Instant::now();
+    while !instances(pid).is_empty() {
+        assert!(began.elapsed() < PATIENCE, "{:?}", instances(pid));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_said() {
+    for (words, why) in [
+        (
+            &["--by", "instance", "--threshold", "1ms", "--record", "d"][..],
+            "--record needs --by bpf",
+        ),
+        (&["--probe", "one"], "no CPU's number"),
+        (&["--probe", "65000"], "65000"),
+    ] {
+        if words[0] == "--probe" && !is_root() {
+            continue;
+        }
+        let out = Command::new(env!("CARGO_BIN_EXE_tailbound")).arg("monitor").args(words).output();
+        let out = out.unwrap();
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        // A kernel without any way says that first.
+        assert!(out.status.code() == Some(3) || said.contains(why), "{words:?}: {said}");
+        assert!(matches!(out.status.code(), Some(2 | 3)), "{words:?}: {said}");
     }
 }
 
