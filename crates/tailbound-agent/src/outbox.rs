@@ -17,8 +17,9 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -261,7 +262,8 @@ impl Outbox {
 #[derive(Debug)]
 pub struct HandIn {
     outbox: Outbox,
-    thread: std::thread::JoinHandle<()>,
+    /// Closed when the thread has ended.
+    ended: Receiver<()>,
 }
 
 impl HandIn {
@@ -277,23 +279,25 @@ impl HandIn {
         // Nothing is asked yet: only whether it could be.
         drop(Client::open(&server)?);
         let own = outbox.clone();
-        let run = move || own.hand_in(&server, &note);
+        let (ends, ended) = mpsc::channel();
+        let run = move || {
+            own.hand_in(&server, &note);
+            drop(ends);
+        };
         let thread = std::thread::Builder::new().name("upload".into()).stack_size(STACK_BYTES);
-        let thread = thread.spawn(run).map_err(|e| ClientError::Given {
+        let _detached = thread.spawn(run).map_err(|e| ClientError::Given {
             what: "a thread for uploads".to_owned(),
             why: e.to_string(),
         })?;
-        Ok(Self { outbox, thread })
+        Ok(Self { outbox, ended })
     }
 
     /// Lets it hand in once more, for `most` at most. What waits still stays where it is.
     pub fn end(self, most: Duration) -> Standing {
         *locked(&self.outbox.0.ends) = true;
         self.outbox.notify();
-        let until = Instant::now() + most;
-        while !self.thread.is_finished() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        // Nothing is sent: the thread's end closes the channel.
+        let _closed_or_late = self.ended.recv_timeout(most);
         self.outbox.standing()
     }
 }
