@@ -11,7 +11,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::Response;
-use tailbound_core::Run;
+use tailbound_core::{Run, utc};
 use tailbound_report::escape::xml;
 use tailbound_stats::Analysis;
 use tailbound_store::{Act, RunRow, Store, StoreError, judged};
@@ -24,10 +24,21 @@ use crate::changes::{self, Change};
 
 /// Runs over one another at most: more lines cannot be told apart.
 const COMPARED_MAX: usize = 8;
+const S_PER_DAY: i64 = 86_400;
+
+/// The day after `day`: runs of the day itself began before it.
+fn behind(day: &str) -> Result<String, Problem> {
+    let began = utc::from_date_time(day, "00:00:00").filter(|_| day.len() == 10);
+    let began = began.ok_or_else(|| Problem::Wrong(format!("`{day}` is no day: 2026-11-25")))?;
+    let mut after = utc::rfc3339(began + S_PER_DAY);
+    after.truncate(10);
+    Ok(after)
+}
 
 /// Runs that are asked for: `run=` of each, or `a=` and `b=`; or `system=` with the days `from=` and `to=`.
 struct Chosen {
     runs: Vec<String>,
+    /// A system, and the days after the two that are meant.
     days: Option<[String; 3]>,
 }
 
@@ -44,14 +55,14 @@ impl Chosen {
             }
         }
         let days = match days {
-            [Some(system), Some(from), Some(to)] => Some([system, from, to]),
+            [Some(system), Some(from), Some(to)] => Some([system, behind(&from)?, behind(&to)?]),
             [None, None, None] => None,
             _ => return Err(Problem::Wrong("two days: system, from and to".to_owned())),
         };
         Ok(Self { runs, days })
     }
 
-    /// Their identities, those of days the oldest first.
+    /// Their identities, in the order in which they were asked for.
     fn found(&self, store: &mut Store) -> Result<Vec<String>, StoreError> {
         let mut ids = Vec::new();
         for run in &self.runs {
@@ -61,10 +72,9 @@ impl Chosen {
         let system = store.system(which, "9999")?;
         let system = system.ok_or_else(|| StoreError::NoSuchRun(which.clone()))?;
         for day in [from, to] {
-            // The newest of the day, or before it; `~` is behind every time of it.
-            let run = store.run_before(&system.id, &format!("{day}~"))?;
+            let run = store.run_before(&system.id, day)?;
             ids.push(
-                run.ok_or_else(|| StoreError::NoSuchRun(format!("{which}, {day} or before")))?.id,
+                run.ok_or_else(|| StoreError::NoSuchRun(format!("{which}, before {day}")))?.id,
             );
         }
         Ok(ids)

@@ -70,6 +70,7 @@ impl Farm {
         let place = Place::File(folder.path().join("farm.sqlite"));
         let mut config = Config::new(place.clone(), "127.0.0.1:0".parse().unwrap());
         change(&mut config);
+        let place = config.store.clone();
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let (ready, address) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {

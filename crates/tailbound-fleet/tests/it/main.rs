@@ -188,6 +188,7 @@ fn a_regression_is_found_and_pages_are_whole() {
         ("/changed?system=press&from=2026-11-01".to_owned(), 422),
         ("/changed?system=press&from=2020-11-01&to=2026-11-25".to_owned(), 404),
         ("/changed?system=nobody&from=2026-11-01&to=2026-11-25".to_owned(), 404),
+        ("/changed?system=press&from=2026-11-01&to=yesterday".to_owned(), 422),
         ("/compare?what=1".to_owned(), 422),
         ("/api/v1/systems/press/maxima?step_s=7".to_owned(), 422),
     ] {
