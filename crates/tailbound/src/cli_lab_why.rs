@@ -30,6 +30,12 @@ pub(crate) struct LabWhyArgs {
     /// With --gdb: stop at this instant instead of searching one, in ns since the first judged activation was due (`at_ns` of the JSON answer)
     #[arg(long, value_name = "NS", requires = "gdb", help_heading = "Debugger")]
     pub(crate) at: Option<i64>,
+    /// Where the answer goes as an HTML page, with a picture of the instants
+    #[arg(long, value_name = "FILE", conflicts_with = "at", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
+    /// Overwrite an existing page
+    #[arg(long, requires = "html", help_heading = "Output")]
+    pub(crate) force: bool,
     /// The target description, for a run that was made with one
     #[arg(short, long, value_name = "FILE", help_heading = "Guest")]
     pub(crate) target: Option<PathBuf>,

@@ -11,6 +11,7 @@ use super::{Lab, STOCK};
 /// A system call, write, that disables interrupts for so long, again and again.
 const PLANTED: &str = "culprit:kind=interrupts-off,busy=500us,interval=7ms";
 const OUT: &str = "why.jsonl";
+const PAGE: &str = "why.html";
 /// From the call's entry to the section: a kernel that does not preempt its own code goes on there whatever comes.
 const CALL_NS: i64 = 2_000;
 
@@ -25,7 +26,10 @@ impl Lab {
         let section = number(latest, "/behind/ns").context("it waited for no section")?;
         let waited = number(latest, "/legs/0/ns").context("no leg")?;
         let activation = number(latest, "/activation").context("no activation")?;
-        let found = self.answers(&["lab", "why", OUT, "-q", "--json"], 0)?;
+        let words = ["lab", "why", OUT, "-q", "--json", "--html", PAGE];
+        let found = self.answers(&words, 0)?;
+        let page = std::fs::read_to_string(self.folder.join(PAGE))?;
+        ensure!(page.contains("inevitable from") && page.contains("<svg"), "{PAGE} tells nothing");
         let found: Value = serde_json::from_str(&found).context("no JSON")?;
         let at = |path: &str| found.pointer(path).cloned().unwrap_or_default();
         ensure!(at("/schema") == "tailbound-why/1", "{}", at("/schema"));

@@ -20,6 +20,7 @@ use tailbound_core::why::WhyRecord;
 use super::cells::Bench;
 use super::progress::Shown;
 use crate::cli_lab_why::LabWhyArgs;
+use crate::input;
 use crate::say::{self, Failure};
 
 use base::Base;
@@ -29,6 +30,9 @@ const INTERRUPTED: u8 = 5;
 
 /// `tailbound lab why`
 pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
+    if let Some(page) = &args.html {
+        input::may_write(page, args.force)?;
+    }
     let run = base::run(&args.run)?;
     let bench = Bench::open(&args.host)?;
     let mut shown = Shown::new(args.host.quiet, 1);
@@ -53,6 +57,10 @@ pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
 }
 
 fn answer(args: &LabWhyArgs, base: &Base<'_>, found: &WhyRecord) -> Result<(), Failure> {
+    if let Some(page) = &args.html {
+        let html = tailbound_report::why::html(found, base.kernel());
+        input::write(page, &html, args.force)?;
+    }
     if args.host.json {
         return say::answer_json(&tailbound_report::why::json(found, base.kernel()));
     }

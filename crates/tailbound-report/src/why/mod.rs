@@ -5,6 +5,8 @@
 //! JSON, schema `tailbound-why/1` (members are added, never renamed or removed): `schema`, `kernel`, `sentence`, and the members
 //! of [`WhyRecord`].
 
+mod page;
+
 use serde_json::{Value, json};
 use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns_i64, grouped};
@@ -15,6 +17,8 @@ use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
 use crate::text::report::Page;
+
+pub use self::page::html;
 
 /// Version of the JSON answer.
 pub const SCHEMA: &str = "tailbound-why/1";
@@ -238,5 +242,13 @@ mod tests {
         }
         assert!(!text.contains('\u{1b}'), "{text}");
         assert_eq!(json(&record(), "debian:6.12")["schema"], SCHEMA);
+        let page = html(&record(), "debian:6.12");
+        for part in ["entered munmap", "why-tried", "late from here on", "1 of 8", "616 µs or more"]
+        {
+            assert!(page.contains(part), "no {part} in the page");
+        }
+        assert!(!page.contains('\u{1b}'));
+        // Without anything tried there is nothing to draw.
+        assert!(!html(&WhyRecord::default(), "x").contains("<svg"));
     }
 }
