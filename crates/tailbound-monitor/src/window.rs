@@ -427,7 +427,7 @@ pub(crate) mod tests {
         }
         assert_eq!(class_of(u64::MAX), u64::MAX);
         let mut all = Classes::default();
-        [9, 5, 9].map(|upper| all.add(upper));
+        [9, 5, 9].into_iter().for_each(|upper| all.add(upper));
         assert_eq!(all, Classes { upper_ns: vec![5, 9], count: vec![1, 2] });
     }
 
