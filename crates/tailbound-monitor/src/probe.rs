@@ -51,11 +51,14 @@ pub(crate) fn begin(root: &Root, wanted: Option<u32>) -> Result<Probe, ProbeErro
         let attributes =
             Attributes { policy: sched::SCHED_FIFO, priority: PRIORITY, ..Attributes::default() };
         let ready = sched::set_affinity(0, &[cpu]).and_then(|()| sched::set(0, &attributes));
-        let is_ready = ready.is_ok();
+        let failed = ready.is_err();
         // Whoever began it waits for it.
         drop(to.send(ready));
+        if failed {
+            return;
+        }
         let mut due_ns = now_ns(CLOCK_MONOTONIC);
-        while is_ready {
+        loop {
             // After a stall it goes on from now: nothing is due.
             due_ns = due_ns.max(now_ns(CLOCK_MONOTONIC)).saturating_add(EVERY_NS);
             sleep_until(CLOCK_MONOTONIC, due_ns);
