@@ -161,6 +161,7 @@ fn lines() -> Vec<Value> {
     };
     let thread = record::ThreadRecord {
         thread: 1,
+        name: Some("control".into()),
         cpu: Some(1),
         context: "user".into(),
         wakeup: distribution(),
