@@ -40,7 +40,7 @@ pub enum CountingError {
 
 /// See the module.
 pub(crate) enum Counting {
-    Bpf(Counter),
+    Bpf(Box<Counter>),
     Instance(Box<Traced>),
 }
 
@@ -62,7 +62,7 @@ impl Counting {
             return Ok(Self::Instance(Box::new(traced(notes)?)));
         }
         let why = match Counter::begin(root, threshold_ns, tells) {
-            Ok(counter) => return Ok(Self::Bpf(counter)),
+            Ok(counter) => return Ok(Self::Bpf(Box::new(counter))),
             Err(why) if by == By::Bpf => return Err(why.into()),
             Err(why) => why,
         };

@@ -54,8 +54,11 @@ pub(crate) fn begin(root: &Root, wanted: Option<u32>) -> Result<Probe, ProbeErro
         let is_ready = ready.is_ok();
         // Whoever began it waits for it.
         drop(to.send(ready));
+        if !is_ready {
+            return;
+        }
         let mut due_ns = now_ns(CLOCK_MONOTONIC);
-        while is_ready {
+        loop {
             // After a stall it goes on from now: nothing is due.
             due_ns = due_ns.max(now_ns(CLOCK_MONOTONIC)).saturating_add(EVERY_NS);
             sleep_until(CLOCK_MONOTONIC, due_ns);
