@@ -17,7 +17,6 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -55,13 +54,22 @@ pub struct Standing {
     pub refused: u64,
 }
 
+/// Of the thread that hands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Runs,
+    /// It is to end.
+    Ends,
+    Ended,
+}
+
 struct Shared {
     folder: PathBuf,
     bytes_max: u64,
     standing: Mutex<Standing>,
-    /// A file came, or it is to end.
+    /// A file came, or the stage is another one.
     changed: Condvar,
-    ends: Mutex<bool>,
+    stage: Mutex<Stage>,
     _lock: File,
 }
 
@@ -76,7 +84,7 @@ impl std::fmt::Debug for Outbox {
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Numbers and a flag: right after each statement that changes them.
+    // Numbers and a word: right after each statement that changes them.
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -119,7 +127,7 @@ impl Outbox {
             bytes_max,
             standing: Mutex::new(standing),
             changed: Condvar::new(),
-            ends: Mutex::new(false),
+            stage: Mutex::new(Stage::Runs),
             _lock: lock,
         }));
         let so_far = outbox.0.folder.join(SO_FAR);
@@ -183,7 +191,7 @@ impl Outbox {
 
     /// Whoever is about to wait has seen what was changed before this, or waits already.
     fn notify(&self) {
-        drop(locked(&self.0.ends));
+        drop(locked(&self.0.stage));
         self.0.changed.notify_all();
     }
 
@@ -262,8 +270,6 @@ impl Outbox {
 #[derive(Debug)]
 pub struct HandIn {
     outbox: Outbox,
-    /// Closed when the thread has ended.
-    ended: Receiver<()>,
 }
 
 impl HandIn {
@@ -279,25 +285,22 @@ impl HandIn {
         // Nothing is asked yet: only whether it could be.
         drop(Client::open(&server)?);
         let own = outbox.clone();
-        let (ends, ended) = mpsc::channel();
-        let run = move || {
-            own.hand_in(&server, &note);
-            drop(ends);
-        };
+        let run = move || own.hand_in(&server, &note);
         let thread = std::thread::Builder::new().name("upload".into()).stack_size(STACK_BYTES);
-        let _detached = thread.spawn(run).map_err(|e| ClientError::Given {
+        thread.spawn(run).map_err(|e| ClientError::Given {
             what: "a thread for uploads".to_owned(),
             why: e.to_string(),
         })?;
-        Ok(Self { outbox, ended })
+        Ok(Self { outbox })
     }
 
     /// Lets it hand in once more, for `most` at most. What waits still stays where it is.
     pub fn end(self, most: Duration) -> Standing {
-        *locked(&self.outbox.0.ends) = true;
+        let shared = &self.outbox.0;
+        *locked(&shared.stage) = Stage::Ends;
         self.outbox.notify();
-        // Nothing is sent: the thread's end closes the channel.
-        let _closed_or_late = self.ended.recv_timeout(most);
+        let stage = locked(&shared.stage);
+        drop(shared.changed.wait_timeout_while(stage, most, |stage| *stage != Stage::Ended));
         self.outbox.standing()
     }
 }
@@ -306,10 +309,11 @@ impl Outbox {
     fn hand_in(&self, server: &Server, note: &impl Fn(&str)) {
         let (mut told, mut pause_s) = (String::new(), *PAUSE.start());
         loop {
-            let ends = *locked(&self.0.ends);
+            let ends = *locked(&self.0.stage) != Stage::Runs;
             let done = self.round(server, note);
             if ends {
-                return;
+                *locked(&self.0.stage) = Stage::Ended;
+                return self.notify();
             }
             match done {
                 Ok(()) => {
@@ -318,17 +322,19 @@ impl Outbox {
                         note("run files are handed in again");
                     }
                     pause_s = *PAUSE.start();
-                    let ends = locked(&self.0.ends);
-                    let rests = |ends: &mut bool| !*ends && self.standing().waiting == 0;
-                    drop(self.0.changed.wait_while(ends, rests));
+                    let stage = locked(&self.0.stage);
+                    let rests =
+                        |stage: &mut Stage| *stage == Stage::Runs && self.standing().waiting == 0;
+                    drop(self.0.changed.wait_while(stage, rests));
                 }
                 Err(why) => {
                     if why != told {
                         note(&why);
                         told = why;
                     }
-                    let (ends, wait) = (locked(&self.0.ends), Duration::from_secs(pause_s));
-                    drop(self.0.changed.wait_timeout_while(ends, wait, |ends| !*ends));
+                    let (stage, wait) = (locked(&self.0.stage), Duration::from_secs(pause_s));
+                    let runs = |stage: &mut Stage| *stage == Stage::Runs;
+                    drop(self.0.changed.wait_timeout_while(stage, wait, runs));
                     pause_s = pause_s.saturating_mul(2).min(*PAUSE.end());
                 }
             }

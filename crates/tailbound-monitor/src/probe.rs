@@ -51,10 +51,10 @@ pub(crate) fn begin(root: &Root, wanted: Option<u32>) -> Result<Probe, ProbeErro
         let attributes =
             Attributes { policy: sched::SCHED_FIFO, priority: PRIORITY, ..Attributes::default() };
         let ready = sched::set_affinity(0, &[cpu]).and_then(|()| sched::set(0, &attributes));
-        let failed = ready.is_err();
+        let is_ready = ready.is_ok();
         // Whoever began it waits for it.
         drop(to.send(ready));
-        if failed {
+        if !is_ready {
             return;
         }
         let mut due_ns = now_ns(CLOCK_MONOTONIC);

@@ -84,6 +84,6 @@ Anonymous:             0 kB
     fn a_program_goes_on_without_its_pages() {
         let text = vec!["a"; 1000].concat();
         release_program().unwrap();
-        assert_eq!(text.len(), text.to_string().len());
+        assert_eq!(text.chars().filter(|c| *c == 'a').count(), 1000);
     }
 }

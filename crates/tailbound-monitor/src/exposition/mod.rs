@@ -109,17 +109,27 @@ fn buckets(series: &Series) -> impl Iterator<Item = (f64, u64)> {
     })
 }
 
-/// Run files on their way to a server.
-fn of_upload(upload: &OutboxState) -> [(&'static str, Kind, &'static str, u64); 3] {
-    let (waiting, sent, dropped) = (
-        "Run files that wait for the server.",
-        "Run files that the server has.",
-        "Run files that had to go unsent, because too many waited.",
-    );
+/// How run files stand: name, kind, what it is, value.
+fn of_upload(upload: &OutboxState) -> [(&'static str, Kind, &'static str, f64); 3] {
     [
-        ("tailbound_monitor_run_files_waiting", Kind::Gauge, waiting, upload.waiting),
-        ("tailbound_monitor_run_files_sent_total", Kind::Counter, sent, upload.sent),
-        ("tailbound_monitor_run_files_dropped_total", Kind::Counter, dropped, upload.dropped),
+        (
+            "tailbound_monitor_run_files_waiting",
+            Kind::Gauge,
+            "Run files that wait for the server.",
+            upload.waiting as f64,
+        ),
+        (
+            "tailbound_monitor_run_files_sent_total",
+            Kind::Counter,
+            "Run files that the server has.",
+            upload.sent as f64,
+        ),
+        (
+            "tailbound_monitor_run_files_dropped_total",
+            Kind::Counter,
+            "Run files that had to go unsent, because too many waited.",
+            upload.dropped as f64,
+        ),
     ]
 }
 
@@ -175,8 +185,8 @@ fn families(told: &Told) -> Vec<Family<'_>> {
         "What the machine slept.",
         told.suspended_ns as f64 / 1e9,
     );
-    for (name, kind, help, n) in told.upload.iter().flat_map(of_upload) {
-        own(name, kind, help, n as f64);
+    for (name, kind, help, value) in told.upload.iter().flat_map(of_upload) {
+        own(name, kind, help, value);
     }
     own(
         "tailbound_monitor_cpu_seconds_total",
