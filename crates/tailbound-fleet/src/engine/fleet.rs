@@ -102,10 +102,10 @@ fn one(
         notes: &notes,
     };
     let engine = of(target);
-    let mut lease = engine.reserve()?;
-    let facts = engine.list()?;
+    let mut lease = engine.reserve(&mut |line| heard(line))?;
+    let facts = engine.list(Some(&lease))?;
     heard(&format!("held; {}, {}, {} CPUs", facts.kernel, facts.architecture, facts.cpus));
-    let placed = engine.put(&facts, &load)?;
+    let placed = engine.put(&lease, &facts, &load)?;
     let mut made = Ok(());
     for part in plan.parts {
         *at = Some(part.clone());
@@ -127,7 +127,7 @@ fn one(
     // What was measured before is not lost with the lease.
     let got = match &made {
         Err(EngineError::Lost(_)) => Ok(()),
-        _ => engine.get(&placed, &load),
+        _ => engine.get(&lease, &placed, &load),
     };
     engine.release(lease);
     made.and(got)
