@@ -279,8 +279,18 @@ fn slurm_gives_a_node_and_what_takes_it_back_makes_the_run_invalid() {
     assert_eq!(status(&again), 5, "{}", stderr(&again));
     assert!(!cluster.at("taken-back/press").exists(), "it was measured again");
 
-    // A job that was stopped for a while measured that while.
-    write("middle.toml", &CAMPAIGN.replace("loops = 200", "loops = 8000"));
+    a_pause_makes_the_run_invalid(&cluster);
+    every_end_ends_the_job(&cluster);
+
+    // Nothing measures on the machine any more.
+    let free = cluster.fleet("short.toml", "here.toml", "free").output().unwrap();
+    assert_eq!(status(&free), 0, "{}{}", stdout(&free), stderr(&free));
+}
+
+/// A job that was stopped for a while measured that while.
+fn a_pause_makes_the_run_invalid(cluster: &Cluster) {
+    let campaign = CAMPAIGN.replace("loops = 200", "loops = 8000");
+    fs::write(cluster.at("middle.toml"), campaign).unwrap();
     let said = cluster.at("stopped.said");
     let mut stopped = cluster.fleet("middle.toml", "press.toml", "stopped");
     stopped.stdout(Stdio::piped()).stderr(File::create(&said).unwrap());
@@ -292,8 +302,10 @@ fn slurm_gives_a_node_and_what_takes_it_back_makes_the_run_invalid() {
     let stopped = stopped.wait_with_output().unwrap();
     assert_eq!(status(&stopped), 5, "{}", stdout(&stopped));
     assert!(stdout(&stopped).contains("was suspended at"), "{}", stdout(&stopped));
+}
 
-    // However a fleet run ends, its job ends: one that measures and one that waits for a node.
+/// However a fleet run ends, its job ends: one that measures and one that waits for a node.
+fn every_end_ends_the_job(cluster: &Cluster) {
     let mut first = cluster.begin("press.toml", "killed", BEGUN);
     let mut waits = cluster.begin("press.toml", "waits", "queued and waiting");
     assert_eq!(cluster.jobs().len(), 2);
@@ -307,8 +319,4 @@ fn slurm_gives_a_node_and_what_takes_it_back_makes_the_run_invalid() {
     send(third.id(), "INT");
     third.wait().unwrap();
     cluster.no_job_is_left("Ctrl-C");
-
-    // Nothing measures on the machine any more.
-    let free = cluster.fleet("short.toml", "here.toml", "free").output().unwrap();
-    assert_eq!(status(&free), 0, "{}{}", stdout(&free), stderr(&free));
 }
