@@ -5,71 +5,20 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
+mod sshd;
+
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use sshd::{SSHD, server};
 
 use tailbound_fleet::engine::target::Reach;
 use tailbound_fleet::engine::{EngineError, Lease, Load, Target, Task, of};
 use tailbound_testing::skip;
 
-const SSHD: &str = "/usr/sbin/sshd";
-
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-fn key(path: &Path) {
-    let made = Command::new("ssh-keygen")
-        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-        .arg(path)
-        .status()
-        .unwrap();
-    assert!(made.success());
-}
-
-/// The server and the file of its user's configuration.
-fn server(folder: &Path) -> (Server, std::path::PathBuf) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let at = folder.display();
-    key(&folder.join("host"));
-    key(&folder.join("user"));
-    fs::copy(folder.join("user.pub"), folder.join("authorized")).unwrap();
-    let served = format!(
-        "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n"
-    );
-    fs::write(folder.join("sshd_config"), served).unwrap();
-    let user = format!(
-        "Host board\nHostName 127.0.0.1\nPort {port}\nIdentityFile {at}/user\nIdentitiesOnly yes\nUserKnownHostsFile {at}/known\nStrictHostKeyChecking no\nLogLevel ERROR\n"
-    );
-    let config = folder.join("ssh_config");
-    fs::write(&config, user).unwrap();
-    let child = Command::new(SSHD)
-        .args(["-D", "-e", "-f"])
-        .arg(folder.join("sshd_config"))
-        .stdin(Stdio::null())
-        .stderr(fs::File::create(folder.join("log")).unwrap())
-        .spawn()
-        .unwrap();
-    let server = Server(child);
-    for _ in 0..100 {
-        if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    (server, config)
-}
-
 fn target(name: &str, reach: Reach) -> Target {
-    Target { name: name.to_owned(), reach, tags: Vec::new(), cpus: None, seed: None }
+    Target { name: name.to_owned(), reach, tags: Vec::new(), cpus: None, folder: None, seed: None }
 }
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -92,7 +41,7 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
     let there = of(&target("there", Reach::Ssh { host: "board".to_owned(), config }));
 
     // Another test of this machine may have it for a while.
-    let taken = (0..1800).find_map(|_| match there.reserve() {
+    let taken = (0..1800).find_map(|_| match there.reserve(&mut |_| {}) {
         Err(EngineError::Held(_)) => {
             std::thread::sleep(Duration::from_millis(100));
             None
@@ -101,8 +50,8 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
     });
     let Some(Lease::Shell(mut lease)) = taken else { panic!("it has no shell, or is never free") };
     // The same machine by another way.
-    assert!(matches!(here.reserve(), Err(EngineError::Held(_))));
-    let facts = there.list().unwrap();
+    assert!(matches!(here.reserve(&mut |_| {}), Err(EngineError::Held(_))));
+    let facts = there.list(None).unwrap();
     assert!(facts.held.is_some() && facts.cpus > 0, "{facts:?}");
 
     let mut said = Vec::new();
@@ -127,13 +76,13 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
         folder: &results,
         notes: folder.path(),
     };
-    let placed = there.put(&facts, &load).unwrap();
+    let mut held = Lease::Shell(lease);
+    let placed = there.put(&held, &facts, &load).unwrap();
     assert_eq!(fs::read_to_string(&placed.campaign).unwrap(), "text\n");
     let task = Task { placed: &placed, load: &load, part: "one", scale: 0.5, at: 1, of: 1 };
-    let mut held = Lease::Shell(lease);
     assert_eq!(there.run(&mut held, &task, &mut |_| {}).unwrap(), 0);
+    there.get(&held, &placed, &load).unwrap();
     let Lease::Shell(mut lease) = held else { panic!("it has no shell") };
-    there.get(&placed, &load).unwrap();
     let said = fs::read_to_string(results.join("run")).unwrap();
     assert!(said.starts_with("campaign run ") && said.contains("--only one"), "{said}");
     assert!(said.ends_with("--system there --scale 0.5\n"), "{said}");
@@ -152,7 +101,7 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
     // What ran was ended, and then the machine is free.
     let freed = (0..100).find_map(|_| {
         std::thread::sleep(Duration::from_millis(100));
-        here.reserve().ok()
+        here.reserve(&mut |_| {}).ok()
     });
     here.release(freed.unwrap());
 }

@@ -16,6 +16,8 @@ pub(crate) enum Fleet {
     Targets(Lazy<FleetTargetsArgs>),
     /// Run a campaign on all machines of a file at once; resumes an interrupted one
     Run(Lazy<FleetRunArgs>),
+    /// Switch machines that nobody has off and on, and wait until they answer
+    Power(Lazy<FleetPowerArgs>),
 }
 
 /// Which machines.
@@ -36,6 +38,26 @@ pub(crate) struct OnArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 all answered; 2 usage or input error; 3 some did not.")]
 pub(crate) struct FleetTargetsArgs {
+    #[command(flatten)]
+    pub(crate) on: OnArgs,
+}
+
+/// What `fleet power` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PowerChange {
+    /// Off, and on again
+    Cycle,
+}
+
+/// Arguments of `fleet power`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Only an engine `labgrid` can. Exit status: 0 all answer again; 2 usage or input error; 3 some do not, or somebody has them."
+)]
+pub(crate) struct FleetPowerArgs {
+    /// What to do
+    #[arg(value_name = "WHAT")]
+    pub(crate) what: PowerChange,
     #[command(flatten)]
     pub(crate) on: OnArgs,
 }

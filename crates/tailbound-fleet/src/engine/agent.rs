@@ -158,7 +158,7 @@ impl Agent {
 }
 
 impl Engine for Agent {
-    fn list(&self) -> Result<Facts, EngineError> {
+    fn list(&self, _: Option<&Lease>) -> Result<Facts, EngineError> {
         let what = "asking the server for the machine";
         let known: Agents = self
             .client()?
@@ -183,11 +183,11 @@ impl Engine for Agent {
         })
     }
 
-    fn reserve(&self) -> Result<Lease, EngineError> {
-        self.list().map(|_| Lease::Agent)
+    fn reserve(&self, _: &mut dyn FnMut(&str)) -> Result<Lease, EngineError> {
+        self.list(None).map(|_| Lease::Agent)
     }
 
-    fn put(&self, _: &Facts, load: &Load<'_>) -> Result<Placed, EngineError> {
+    fn put(&self, _: &Lease, _: &Facts, load: &Load<'_>) -> Result<Placed, EngineError> {
         // The machine has its own program, and the campaign travels with each piece of work.
         let campaign = load.folder.join(folder::FILE).display().to_string();
         Ok(Placed { program: None, campaign, folder: load.folder.display().to_string() })
@@ -251,12 +251,12 @@ impl Engine for Agent {
         ended
     }
 
-    fn get(&self, _: &Placed, _: &Load<'_>) -> Result<(), EngineError> {
+    fn get(&self, _: &Lease, _: &Placed, _: &Load<'_>) -> Result<(), EngineError> {
         // Each run comes when it is over.
         Ok(())
     }
 
-    fn power(&self, _: Power) -> Result<(), EngineError> {
+    fn power(&self, _: Power, _: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
         let what = "control of the machine's power";
         Err(EngineError::Cannot { engine: self.target.reach.engine(), what })
     }

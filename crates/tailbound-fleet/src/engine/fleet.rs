@@ -102,10 +102,10 @@ fn one(
         notes: &notes,
     };
     let engine = of(target);
-    let mut lease = engine.reserve()?;
-    let facts = engine.list()?;
+    let mut lease = engine.reserve(&mut |line| heard(line))?;
+    let facts = engine.list(Some(&lease))?;
     heard(&format!("held; {}, {}, {} CPUs", facts.kernel, facts.architecture, facts.cpus));
-    let placed = engine.put(&facts, &load)?;
+    let placed = engine.put(&lease, &facts, &load)?;
     let mut made = Ok(());
     let of = u32::try_from(plan.parts.len()).unwrap_or(u32::MAX);
     for (which, part) in (1..).zip(plan.parts) {
@@ -128,7 +128,7 @@ fn one(
     // What was measured before is not lost with the lease.
     let got = match &made {
         Err(EngineError::Lost(_)) => Ok(()),
-        _ => engine.get(&placed, &load),
+        _ => engine.get(&lease, &placed, &load),
     };
     engine.release(lease);
     made.and(got)

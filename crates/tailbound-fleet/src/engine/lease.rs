@@ -14,8 +14,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use super::EngineError;
-use super::shell::{self, quoted};
-use super::target::Reach;
+use super::keeper::Keeper;
+use super::shell::{self, Way, quoted};
 
 /// Where the lock lies, and a person's file: says who has it as `held WHO`, or nothing.
 const PLACES: &str = r#"d=/run/lock; [ -d "$d" ] || d=/tmp
@@ -33,17 +33,20 @@ person && exit 0
 "#;
 
 /// Answers go to descriptor 3: what is run writes to neither it nor standard output.
+/// It is told to end by the end of its input, or by a signal where something else starts and ends it.
 const SERVE: &str = r#"exec 3>&1 1>&2
-echo ready >&3
 child=
+end() { [ -z "$child" ] || { kill -TERM "$child" 2>/dev/null; wait "$child"; }; }
+trap 'trap "" TERM; end; exit 1' TERM
+echo "ready $name" >&3
 while IFS= read -r line; do
 person >&3 && continue
-( p=; trap '[ -z "$p" ] || { kill -TERM "$p"; wait "$p"; }; exit 1' TERM
+( p=; trap 'trap "" TERM; [ -z "$p" ] || { kill -TERM "$p"; wait "$p"; }; exit 1' TERM
 eval "exec $line" >/dev/null 3>&- & p=$!
 wait "$p"; r=$?; printf '\004ended\n' >&2; echo "ended $r" >&3 ) </dev/null &
 child=$!
 done
-[ -z "$child" ] || { kill -TERM "$child" 2>/dev/null; wait "$child"; }
+end
 "#;
 
 /// The last line of what a run says: its answer comes by another way and may overtake it.
@@ -58,9 +61,28 @@ pub(super) fn asked() -> String {
 /// A machine that is held.
 #[derive(Debug)]
 pub struct Lease {
+    /// To further shells on it.
+    pub(super) way: Way,
+    /// What the machine calls it.
+    pub(super) name: String,
+    /// Of a place that was acquired for it.
+    pub(super) elsewhere: Option<Box<Elsewhere>>,
+    /// Gives back what else was taken, once the shell has ended.
+    keeper: Option<Keeper>,
     child: Child,
     input: Option<ChildStdin>,
     heard: Receiver<Heard>,
+}
+
+/// A place of labgrid, as it was when it was acquired.
+#[derive(Clone, Debug)]
+pub(super) struct Elsewhere {
+    /// As labgrid-client takes it.
+    pub(super) place: String,
+    /// Who has it.
+    pub(super) acquired: Option<String>,
+    /// When anything about it last changed.
+    pub(super) changed: String,
 }
 
 #[derive(Debug)]
@@ -74,17 +96,28 @@ enum Heard {
 }
 
 impl Lease {
-    /// Takes the machine; without `lock` only a shell on it, where time is virtual.
-    pub(super) fn take(reach: &Reach, lock: bool) -> Result<Self, EngineError> {
+    /// Takes the machine; without `lock` only a shell on it, where time is virtual. `name` is a word of
+    /// the shell there. `heard` gets what is said meanwhile.
+    pub(super) fn take(
+        way: Way,
+        lock: bool,
+        name: &str,
+        mut keeper: Option<Keeper>,
+        heard_of: &mut dyn FnMut(&str),
+    ) -> Result<Self, EngineError> {
         let what = "taking the machine";
         let lock = if lock { LOCK } else { "person() { return 1; }\n" };
-        let script = format!("{PLACES}{lock}{SERVE}");
-        let mut child = shell::command(reach, &script)
+        let script = format!("name={name}\n{PLACES}{lock}{SERVE}");
+        let mut command = shell::command(&way, &script);
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|e| EngineError::failed(what, e))?;
+            .map_err(|e| shell::not_started(&command, what, &e))?;
+        if let Some(keeper) = &mut keeper {
+            keeper.holder(child.id());
+        }
         let (answers, said) = (child.stdout.take(), child.stderr.take());
         let input = child.stdin.take();
         let (to, heard) = mpsc::channel();
@@ -102,16 +135,23 @@ impl Lease {
                 drop(also.send(Heard::Said(line)));
             }
         });
-        let lease = Self { child, input, heard };
+        let mut lease =
+            Self { way, name: String::new(), elsewhere: None, keeper, child, input, heard };
         let mut last = "it ended without a word".to_owned();
         loop {
             match lease.heard.recv() {
-                Ok(Heard::Answer(a)) if a == "ready" => return Ok(lease),
                 Ok(Heard::Answer(a)) => {
+                    if let Some(name) = a.strip_prefix("ready ") {
+                        name.clone_into(&mut lease.name);
+                        return Ok(lease);
+                    }
                     let who = a.strip_prefix("held ").unwrap_or(&a).to_owned();
                     return Err(EngineError::Held(who));
                 }
-                Ok(Heard::Said(line)) => last = line,
+                Ok(Heard::Said(line)) => {
+                    heard_of(&line);
+                    last = line;
+                }
                 Ok(Heard::End) | Err(_) => {
                     // What it said last may come after.
                     while let Ok(Heard::Said(line)) = lease.heard.recv() {
@@ -174,22 +214,26 @@ impl Lease {
         }
     }
 
+    /// What was taken elsewhere is somebody else's now.
+    pub(super) fn keep(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.keep();
+        }
+    }
+
     /// Process number of what holds it here: when that ends, the lease is lost.
     #[must_use]
     pub fn holder(&self) -> u32 {
         self.child.id()
     }
-
-    pub(super) fn release(mut self) {
-        self.input = None;
-        drop(self.child.wait());
-    }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // The end of its input ends it; a second wait answers from the first.
+        // The end of its input ends it.
         self.input = None;
         drop(self.child.wait());
+        // Then all else is given back.
+        self.keeper = None;
     }
 }

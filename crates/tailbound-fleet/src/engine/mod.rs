@@ -7,22 +7,29 @@
 //! ```text
 //! target.rs  TARGETS.toml             lease.rs  one machine held, by a lock on the machine itself
 //! shell.rs   the way to a shell       shells.rs the engines that are such a way: local, ssh, lab
+//! slurm.rs   nodes that Slurm gives   labgrid.rs boards that labgrid has
+//! asked.rs   what a target asks these two for; keeper.rs gives back what they gave
 //! agent.rs   machines that ask a server for work
 //! fleet.rs   all targets at once      ktap.rs   what became of each run, for test runners
 //! ```
 
 mod agent;
+pub mod asked;
 pub mod fleet;
+mod keeper;
 pub mod ktap;
+mod labgrid;
 pub mod lease;
 mod shell;
 mod shells;
+mod slurm;
 pub mod target;
 
 use std::path::{Path, PathBuf};
 
 pub use target::{EngineName, Target, Targets};
 
+use shell::Way;
 use target::Reach;
 
 /// The engine of `target`.
@@ -30,8 +37,31 @@ use target::Reach;
 pub fn of(target: &Target) -> Box<dyn Engine> {
     match &target.reach {
         Reach::Agent { server, system } => Box::new(agent::Agent::of(target, server, system)),
-        Reach::Local | Reach::Ssh { .. } | Reach::Lab { .. } => Box::new(shells::Shell::of(target)),
+        Reach::Local | Reach::Lab { .. } => Box::new(shells::Shell::of(target, Way::here())),
+        Reach::Ssh { host, config } => {
+            Box::new(shells::Shell::of(target, Way::ssh(host, config.as_deref(), &[])))
+        }
+        Reach::Labgrid(place) => Box::new(labgrid::Labgrid::of(target, place)),
+        Reach::Slurm(job) => Box::new(slurm::Slurm::of(target, job)),
     }
+}
+
+/// The targets, one for each machine where one asks for each of several.
+///
+/// # Errors
+/// When nobody says which they are, or one is called as another target.
+pub fn spread(targets: &[Target]) -> Result<Vec<Target>, EngineError> {
+    let mut all: Vec<Target> = Vec::new();
+    for target in targets {
+        for one in slurm::spread(target)? {
+            if all.iter().any(|t| t.name == one.name) {
+                let why = format!("two targets are called `{}`: rename one", one.name);
+                return Err(EngineError::failed("a target for each node", why));
+            }
+            all.push(one);
+        }
+    }
+    Ok(all)
 }
 
 /// A machine, taken.
@@ -112,21 +142,21 @@ pub enum Power {
 
 /// A way to measure on one machine.
 pub trait Engine: Send + Sync {
-    /// What the machine is, and whether it is free.
+    /// What the machine is, and whether it is free. Under a lease: the machine that it holds.
     ///
     /// # Errors
     /// When it does not answer.
-    fn list(&self) -> Result<Facts, EngineError>;
-    /// Takes the machine for itself.
+    fn list(&self, under: Option<&Lease>) -> Result<Facts, EngineError>;
+    /// Takes the machine for itself; `heard` gets what is said while it waits.
     ///
     /// # Errors
     /// When somebody has it, or it does not answer.
-    fn reserve(&self) -> Result<Lease, EngineError>;
+    fn reserve(&self, heard: &mut dyn FnMut(&str)) -> Result<Lease, EngineError>;
     /// Puts program and campaign there.
     ///
     /// # Errors
     /// When there is no program for it, or the program does not start there.
-    fn put(&self, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError>;
+    fn put(&self, lease: &Lease, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError>;
     /// Makes a run under the lease; `heard` gets each line that is said. The exit status.
     ///
     /// # Errors
@@ -141,19 +171,16 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// When they cannot be read or written.
-    fn get(&self, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError>;
+    fn get(&self, lease: &Lease, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError>;
     /// Gives the machine back.
     fn release(&self, lease: Lease) {
-        match lease {
-            Lease::Shell(lease) => lease.release(),
-            Lease::Agent => {}
-        }
+        drop(lease);
     }
-    /// Changes the machine's power.
+    /// Changes the power of a machine that nobody has, and waits until it answers again.
     ///
     /// # Errors
-    /// When this engine cannot.
-    fn power(&self, what: Power) -> Result<(), EngineError>;
+    /// When this engine cannot, somebody has it, or it does not answer.
+    fn power(&self, what: Power, heard: &mut dyn FnMut(&str)) -> Result<(), EngineError>;
 }
 
 /// Why a target did not do it.

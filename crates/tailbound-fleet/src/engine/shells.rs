@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The engines that are a way to a shell: this machine, one that ssh(1) reaches, the laboratory here.
+//! The engines that are a way to a shell: this machine, one that ssh(1) reaches, the laboratory here. Those that first have
+//! to get the machine (slurm.rs) do the rest as here.
 //!
 //! Context: COLD.
 
@@ -12,17 +13,19 @@ use std::process::Stdio;
 use sha2::{Digest as _, Sha256};
 use tailbound_sys::new_file::{self, Existing};
 
-use super::shell::{self, ask, quoted};
+use super::shell::{self, Way, ask, quoted};
 use super::target::{Reach, Target};
 use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, Task, lease};
 
 pub(super) struct Shell {
     target: Target,
+    way: Way,
 }
 
 impl Shell {
-    pub(super) fn of(target: &Target) -> Self {
-        Self { target: target.clone() }
+    /// `way` leads to the machine where no lease does.
+    pub(super) fn of(target: &Target, way: Way) -> Self {
+        Self { target: target.clone(), way }
     }
 
     /// Words of `campaign run` that this target adds.
@@ -43,7 +46,14 @@ impl Shell {
     }
 
     fn is_remote(&self) -> bool {
-        matches!(self.target.reach, Reach::Ssh { .. })
+        !matches!(self.target.reach, Reach::Local | Reach::Lab { .. })
+    }
+
+    fn way<'a>(&'a self, under: Option<&'a Lease>) -> &'a Way {
+        match under {
+            Some(Lease::Shell(lease)) => &lease.way,
+            Some(Lease::Agent) | None => &self.way,
+        }
     }
 
     /// In virtual time nothing that goes on beside it matters.
@@ -53,13 +63,17 @@ impl Shell {
 }
 
 impl Engine for Shell {
-    fn list(&self) -> Result<Facts, EngineError> {
+    fn list(&self, under: Option<&Lease>) -> Result<Facts, EngineError> {
         let held = if self.needs_lock() { lease::asked() } else { String::new() };
+        let home = self.target.folder.as_ref().map_or_else(
+            || "cd".to_owned(),
+            |f| format!("mkdir -p {f} && cd {f} || exit 1", f = quoted(f)),
+        );
         let script = format!(
-            "uname -m; uname -r; getconf _NPROCESSORS_ONLN 2>/dev/null || nproc; cd; pwd\n{held}"
+            "uname -m; uname -r; getconf _NPROCESSORS_ONLN 2>/dev/null || nproc\n{home}\npwd\n{held}"
         );
         let what = "asking the machine";
-        let said = ask(&self.target.reach, what, &script, None)?;
+        let said = ask(self.way(under), what, &script, None)?;
         let mut lines = said.lines();
         let mut next = || lines.next().map(str::to_owned);
         let (Some(architecture), Some(kernel), Some(cpus), Some(home)) =
@@ -75,11 +89,11 @@ impl Engine for Shell {
         Ok(Facts { architecture, kernel, cpus, home, held })
     }
 
-    fn reserve(&self) -> Result<Lease, EngineError> {
-        lease::Lease::take(&self.target.reach, self.needs_lock()).map(Lease::Shell)
+    fn reserve(&self, heard: &mut dyn FnMut(&str)) -> Result<Lease, EngineError> {
+        lease::Lease::take(self.way.clone(), self.needs_lock(), "", None, heard).map(Lease::Shell)
     }
 
-    fn put(&self, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError> {
+    fn put(&self, lease: &Lease, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError> {
         if !self.is_remote() {
             let campaign = load.notes.join("campaign.toml");
             new_file::write(&campaign, Existing::Replace, load.campaign.as_bytes())
@@ -99,16 +113,17 @@ impl Engine for Shell {
                 return Err(EngineError::NoProgram { architecture: facts.architecture.clone() });
             }
         };
+        let way = self.way(Some(lease));
         let cache = format!("{}/.cache/tailbound", facts.home);
         let (file, sha256) = hashed(path).map_err(|e| EngineError::file(path, e))?;
         let program = format!("{cache}/{sha256}/tailbound");
-        self.put_program(&program, &sha256, file)?;
+        put_program(way, &program, &sha256, file)?;
         let folder = format!("{cache}/fleet/{}/{}", load.identity, self.target.name);
         let campaign = format!("{cache}/fleet/{}/campaign.toml", load.identity);
         let text =
             as_input(load.campaign).map_err(|e| EngineError::failed("putting the campaign", e))?;
         let script = format!("mkdir -p {} && cat >{}", quoted(&folder), quoted(&campaign));
-        ask(&self.target.reach, "putting the campaign", &script, Some(text))?;
+        ask(way, "putting the campaign", &script, Some(text))?;
         Ok(Placed { program: Some(program), campaign, folder })
     }
 
@@ -130,14 +145,14 @@ impl Engine for Shell {
         lease.run(&words, heard)
     }
 
-    fn get(&self, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError> {
+    fn get(&self, lease: &Lease, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError> {
         if !self.is_remote() {
             return Ok(());
         }
         let what = "getting the results";
         fs::create_dir_all(load.folder).map_err(|e| EngineError::file(load.folder, e))?;
         let script = format!("cd {} && tar -cf - .", quoted(&placed.folder));
-        let mut there = shell::command(&self.target.reach, &script)
+        let mut there = shell::command(self.way(Some(lease)), &script)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -145,7 +160,7 @@ impl Engine for Shell {
         let input = there.stdout.take().map_or_else(Stdio::null, Stdio::from);
         let unpack =
             format!("tar -xf - --no-same-owner -C {}", quoted(&load.folder.display().to_string()));
-        let unpacked = shell::command(&Reach::Local, &unpack).stdin(input).output();
+        let unpacked = shell::command(&Way::here(), &unpack).stdin(input).output();
         let sent = there.wait().map_err(|e| EngineError::failed(what, e))?;
         let unpacked = unpacked.map_err(|e| EngineError::failed(what, e))?;
         if !sent.success() || !unpacked.status.success() {
@@ -155,29 +170,28 @@ impl Engine for Shell {
         Ok(())
     }
 
-    fn power(&self, _: Power) -> Result<(), EngineError> {
+    fn power(&self, _: Power, _: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
         let what = "control of the machine's power";
         Err(EngineError::Cannot { engine: self.target.reach.engine(), what })
     }
 }
 
-impl Shell {
-    /// Sends the program unless it is there, whole; then asks it for its version, which shows that it starts.
-    fn put_program(&self, program: &str, sha256: &str, file: File) -> Result<(), EngineError> {
-        let at = quoted(program);
-        let whole = format!("[ \"$(sha256sum <{at} | cut -c 1-64)\" = {sha256} ]");
-        let there = format!("if [ -x {at} ] && {whole}; then echo yes; fi");
-        let what = "putting the program";
-        if ask(&self.target.reach, what, &there, None)?.trim() != "yes" {
-            let send = format!(
-                "mkdir -p \"$(dirname {at})\" && cat >{at}.$$ && chmod 755 {at}.$$ && mv {at}.$$ {at} && {whole} || {{ echo 'it did not arrive whole' >&2; exit 1; }}"
-            );
-            ask(&self.target.reach, what, &send, Some(file))?;
-        }
-        let starts = format!("{at} --version");
-        ask(&self.target.reach, "starting the program there (is it static?)", &starts, None)?;
-        Ok(())
+/// Sends the program unless it is there, whole; then asks it for its version, which shows that it starts.
+fn put_program(way: &Way, program: &str, sha256: &str, file: File) -> Result<(), EngineError> {
+    let at = quoted(program);
+    let whole = format!("[ \"$(sha256sum <{at} | cut -c 1-64)\" = {sha256} ]");
+    let there = format!("if [ -x {at} ] && {whole}; then echo yes; fi");
+    let what = "putting the program";
+    if ask(way, what, &there, None)?.trim() != "yes" {
+        // Several machines may have one folder.
+        let send = format!(
+            "n={at}.$(uname -n).$$; mkdir -p \"$(dirname {at})\" && cat >\"$n\" && chmod 755 \"$n\" && mv \"$n\" {at} && {whole} || {{ echo 'it did not arrive whole' >&2; exit 1; }}"
+        );
+        ask(way, what, &send, Some(file))?;
     }
+    let starts = format!("{at} --version");
+    ask(way, "starting the program there (is it static?)", &starts, None)?;
+    Ok(())
 }
 
 /// A file at its beginning, and the hash of what it holds.

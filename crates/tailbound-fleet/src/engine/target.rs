@@ -11,6 +11,8 @@ use serde::Deserialize;
 use tailbound_agent::client::Server;
 use toml::Spanned;
 
+use super::asked::{LabgridPlace, SlurmJob, labgrid_place, slurm_job};
+
 /// Engines by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -23,6 +25,10 @@ pub enum EngineName {
     Lab,
     /// A machine that asks a server for work.
     Agent,
+    /// A node that Slurm gives.
+    Slurm,
+    /// A place of labgrid.
+    Labgrid,
 }
 
 impl fmt::Display for EngineName {
@@ -32,6 +38,8 @@ impl fmt::Display for EngineName {
             Self::Ssh => "ssh",
             Self::Lab => "lab",
             Self::Agent => "agent",
+            Self::Slurm => "slurm",
+            Self::Labgrid => "labgrid",
         })
     }
 }
@@ -60,6 +68,10 @@ pub enum Reach {
         /// The machine's name there.
         system: String,
     },
+    /// By a job of Slurm.
+    Slurm(SlurmJob),
+    /// By a place of labgrid.
+    Labgrid(LabgridPlace),
 }
 
 impl Reach {
@@ -71,6 +83,8 @@ impl Reach {
             Self::Ssh { .. } => EngineName::Ssh,
             Self::Lab { .. } => EngineName::Lab,
             Self::Agent { .. } => EngineName::Agent,
+            Self::Slurm(_) => EngineName::Slurm,
+            Self::Labgrid(_) => EngineName::Labgrid,
         }
     }
 }
@@ -86,6 +100,8 @@ pub struct Target {
     pub tags: Vec<String>,
     /// Measured CPUs, instead of those of the campaign.
     pub cpus: Option<String>,
+    /// A folder on the machine for the program and its results, instead of the user's home.
+    pub folder: Option<String>,
     /// Of a run in the lab: with each, loads and activations begin elsewhere.
     pub seed: Option<u64>,
 }
@@ -132,22 +148,67 @@ struct Written {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct One {
-    name: Spanned<String>,
-    engine: EngineName,
-    host: Option<Spanned<String>>,
-    config: Option<Spanned<PathBuf>>,
-    kernel: Option<Spanned<String>>,
-    server: Option<Spanned<String>>,
-    #[serde(rename = "token-file")]
-    token_file: Option<Spanned<PathBuf>>,
-    ca: Option<Spanned<PathBuf>>,
-    system: Option<Spanned<String>>,
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct One {
+    pub(super) name: Spanned<String>,
+    pub(super) engine: EngineName,
+    pub(super) host: Option<Spanned<String>>,
+    pub(super) config: Option<Spanned<PathBuf>>,
+    pub(super) kernel: Option<Spanned<String>>,
+    pub(super) server: Option<Spanned<String>>,
+    pub(super) token_file: Option<Spanned<PathBuf>>,
+    pub(super) ca: Option<Spanned<PathBuf>>,
+    pub(super) system: Option<Spanned<String>>,
+    pub(super) partition: Option<Spanned<String>>,
+    pub(super) features: Option<Spanned<Vec<String>>>,
+    pub(super) node: Option<Spanned<String>>,
+    pub(super) time_limit: Option<Spanned<String>>,
+    pub(super) wait_s: Option<Spanned<u32>>,
+    pub(super) options: Option<Spanned<Vec<String>>>,
+    pub(super) every_node: Option<Spanned<bool>>,
+    pub(super) coordinator: Option<Spanned<String>>,
+    pub(super) place: Option<Spanned<String>>,
+    pub(super) place_tags: Option<Spanned<Vec<String>>>,
+    pub(super) power_cycle: Option<Spanned<bool>>,
     #[serde(default)]
-    tags: Vec<String>,
-    cpus: Option<String>,
-    seed: Option<Spanned<u64>>,
+    pub(super) tags: Vec<String>,
+    pub(super) cpus: Option<String>,
+    pub(super) folder: Option<Spanned<String>>,
+    pub(super) seed: Option<Spanned<u64>>,
+}
+
+/// Where a key stands, if it does.
+fn at<T>(key: Option<&Spanned<T>>) -> Option<usize> {
+    key.map(|k| k.span().start)
+}
+
+impl One {
+    /// Each key that belongs to some engines only: its name, where it stands, and to which.
+    fn particular(&self) -> [(&'static str, Option<usize>, &'static [EngineName]); 20] {
+        use EngineName::{Agent, Lab, Labgrid, Slurm, Ssh};
+        [
+            ("host", at(self.host.as_ref()), &[Ssh]),
+            ("config", at(self.config.as_ref()), &[Ssh, Labgrid]),
+            ("kernel", at(self.kernel.as_ref()), &[Lab]),
+            ("seed", at(self.seed.as_ref()), &[Lab]),
+            ("server", at(self.server.as_ref()), &[Agent]),
+            ("token-file", at(self.token_file.as_ref()), &[Agent]),
+            ("ca", at(self.ca.as_ref()), &[Agent]),
+            ("system", at(self.system.as_ref()), &[Agent]),
+            ("partition", at(self.partition.as_ref()), &[Slurm]),
+            ("features", at(self.features.as_ref()), &[Slurm]),
+            ("node", at(self.node.as_ref()), &[Slurm]),
+            ("time-limit", at(self.time_limit.as_ref()), &[Slurm]),
+            ("wait-s", at(self.wait_s.as_ref()), &[Slurm, Labgrid]),
+            ("options", at(self.options.as_ref()), &[Slurm]),
+            ("every-node", at(self.every_node.as_ref()), &[Slurm]),
+            ("folder", at(self.folder.as_ref()), &[Ssh, Slurm, Labgrid]),
+            ("coordinator", at(self.coordinator.as_ref()), &[Labgrid]),
+            ("place", at(self.place.as_ref()), &[Labgrid]),
+            ("place-tags", at(self.place_tags.as_ref()), &[Labgrid]),
+            ("power-cycle", at(self.power_cycle.as_ref()), &[Labgrid]),
+        ]
+    }
 }
 
 impl Targets {
@@ -202,20 +263,14 @@ fn target(one: One, at: usize, base: &Path) -> Result<Target, (usize, String)> {
         return Err((one.name.span().start, why));
     }
     let engine = one.engine;
-    let only_of = |there: Option<usize>, key: &str, of: EngineName| match there {
-        Some(at) if engine != of => {
-            Err((at, format!("`{key}` belongs to an engine `{of}`, not to `{engine}`: remove it")))
+    for (key, there, of) in one.particular() {
+        if let Some(at) = there.filter(|_| !of.contains(&engine)) {
+            let of: Vec<String> = of.iter().map(|e| format!("`{e}`")).collect();
+            let of = of.join(" or ");
+            let why = format!("`{key}` belongs to an engine {of}, not to `{engine}`: remove it");
+            return Err((at, why));
         }
-        _ => Ok(()),
-    };
-    only_of(one.host.as_ref().map(|h| h.span().start), "host", EngineName::Ssh)?;
-    only_of(one.config.as_ref().map(|h| h.span().start), "config", EngineName::Ssh)?;
-    only_of(one.kernel.as_ref().map(|h| h.span().start), "kernel", EngineName::Lab)?;
-    only_of(one.seed.as_ref().map(|h| h.span().start), "seed", EngineName::Lab)?;
-    only_of(one.server.as_ref().map(|h| h.span().start), "server", EngineName::Agent)?;
-    only_of(one.token_file.as_ref().map(|h| h.span().start), "token-file", EngineName::Agent)?;
-    only_of(one.ca.as_ref().map(|h| h.span().start), "ca", EngineName::Agent)?;
-    only_of(one.system.as_ref().map(|h| h.span().start), "system", EngineName::Agent)?;
+    }
     let needs = |key: &str, like: &str| {
         (at, format!("the target `{name}` has no `{key}`: write {key} = \"{like}\""))
     };
@@ -247,9 +302,20 @@ fn target(one: One, at: usize, base: &Path) -> Result<Target, (usize, String)> {
             let system = one.system.map_or_else(|| name.clone(), Spanned::into_inner);
             Reach::Agent { server, system }
         }
+        EngineName::Slurm => Reach::Slurm(slurm_job(&one)?),
+        EngineName::Labgrid => {
+            Reach::Labgrid(labgrid_place(&one, base)?.ok_or_else(|| needs("place", "press"))?)
+        }
+    };
+    let folder = match one.folder {
+        Some(folder) if !folder.get_ref().starts_with('/') => {
+            let why = format!("`{}` is not absolute: begin it with /", folder.get_ref());
+            return Err((folder.span().start, why));
+        }
+        folder => folder.map(Spanned::into_inner),
     };
     let seed = one.seed.map(Spanned::into_inner);
-    Ok(Target { name: name.clone(), reach, tags: one.tags, cpus: one.cpus, seed })
+    Ok(Target { name: name.clone(), reach, tags: one.tags, cpus: one.cpus, folder, seed })
 }
 
 #[cfg(test)]
@@ -279,6 +345,26 @@ mod tests {
             (
                 "[[target]]\nname = \"a\"\nengine = \"local\"\nseed = 2\n",
                 "lab/TARGETS.toml:4: `seed` belongs to an engine `lab`, not to `local`: remove it",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"local\"\nfolder = \"/scratch\"\n",
+                "lab/TARGETS.toml:4: `folder` belongs to an engine `ssh` or `slurm` or `labgrid`, not to `local`: remove it",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"slurm\"\noptions = [\"-A lab\"]\n",
+                "lab/TARGETS.toml:4: `-A lab` is no long option of srun: write --NAME=VALUE in one word",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"labgrid\"\n",
+                "lab/TARGETS.toml:1: the target `a` has no `place`: write place = \"press\"",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"labgrid\"\nplace-tags = [\"press\"]\n",
+                "lab/TARGETS.toml:4: `press` is no tag of a place: write KEY=VALUE",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"slurm\"\nfolder = \"scratch\"\n",
+                "lab/TARGETS.toml:4: `scratch` is not absolute: begin it with /",
             ),
             (
                 "[[target]]\nname = \"../a\"\nengine = \"local\"\n",

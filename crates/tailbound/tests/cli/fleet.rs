@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! fleet: a campaign on this machine as a target; what is refused. By ssh: tailbound-fleet/tests/engines.rs.
+//! fleet: a campaign on this machine as a target; what is refused. By ssh: tailbound-fleet/tests/engines.rs;
+//! by Slurm and labgrid: tests/engines.
 
 use serde_json::Value;
 

@@ -12,12 +12,14 @@ use tailbound_core::campaign::Part;
 use tailbound_core::plan::RunConfig;
 use tailbound_fleet::engine::fleet::{self, Outcome, Plan};
 use tailbound_fleet::engine::ktap::{Case, ktap};
-use tailbound_fleet::engine::{EngineError, Facts, Target, Targets, of};
+use tailbound_fleet::engine::{EngineError, Facts, Power, Target, Targets, of, spread};
 use tailbound_series::campaign::{self as series, folder};
 use tailbound_stats::campaign::State;
 
 use crate::caller::Machine;
-use crate::cli_fleet::{Fleet, FleetRunArgs, FleetTargetsArgs, Format, OnArgs};
+use crate::cli_fleet::{
+    Fleet, FleetPowerArgs, FleetRunArgs, FleetTargetsArgs, Format, OnArgs, PowerChange,
+};
 use crate::consent;
 use crate::names;
 use crate::say::{self, Failure};
@@ -27,12 +29,15 @@ pub(crate) fn fleet(what: &Fleet) -> Result<ExitCode, Failure> {
     match what {
         Fleet::Targets(args) => targets(args),
         Fleet::Run(args) => run(args),
+        Fleet::Power(args) => power(args),
     }
 }
 
 /// The file, and those of its targets that were asked for.
 fn chosen(on: &OnArgs) -> Result<(Targets, Vec<Target>), Failure> {
-    let all = Targets::read(&on.on).map_err(Failure::usage)?;
+    let mut all = Targets::read(&on.on).map_err(Failure::usage)?;
+    all.targets =
+        spread(&all.targets).map_err(|e| Failure::cannot(format!("{}: {e}", on.on.display())))?;
     let is = |t: &Target, word: &String| t.name == *word || t.tags.contains(word);
     for word in &on.target {
         if !all.targets.iter().any(|t| is(t, word)) {
@@ -51,7 +56,7 @@ fn chosen(on: &OnArgs) -> Result<(Targets, Vec<Target>), Failure> {
 fn targets(args: &FleetTargetsArgs) -> Result<ExitCode, Failure> {
     let (_, some) = chosen(&args.on)?;
     let asked: Vec<Result<Facts, EngineError>> = thread::scope(|scope| {
-        let begun: Vec<_> = some.iter().map(|t| scope.spawn(|| of(t).list())).collect();
+        let begun: Vec<_> = some.iter().map(|t| scope.spawn(|| of(t).list(None))).collect();
         let bug = || EngineError::Failed { what: "asking", why: "a bug of tailbound".to_owned() };
         begun.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(bug()))).collect()
     });
@@ -90,6 +95,37 @@ fn described(target: &Target, facts: &Result<Facts, EngineError>) -> Value {
         row.extend(more);
     }
     row
+}
+
+fn power(args: &FleetPowerArgs) -> Result<ExitCode, Failure> {
+    if args.on.target.is_empty() {
+        return Err(Failure::usage("name the machines: --target NAMES"));
+    }
+    let what = match args.what {
+        PowerChange::Cycle => Power::Cycle,
+    };
+    let (_, some) = chosen(&args.on)?;
+    let one = |t: &Target| of(t).power(what, &mut |line| say::note(&format!("{}: {line}", t.name)));
+    let done: Vec<Result<(), EngineError>> = thread::scope(|scope| {
+        let begun: Vec<_> = some.iter().map(|t| scope.spawn(move || one(t))).collect();
+        let bug = || EngineError::Failed { what: "asking", why: "a bug of tailbound".to_owned() };
+        begun.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(bug()))).collect()
+    });
+    let whys: Vec<Option<String>> =
+        done.iter().map(|d| d.as_ref().err().map(ToString::to_string)).collect();
+    if args.on.json {
+        let rows = some.iter().zip(&whys);
+        let rows: Vec<Value> = rows
+            .map(|(t, why)| json!({ "name": t.name, "answers": why.is_none(), "why": why }))
+            .collect();
+        say::answer_json(&json!({ "targets": rows }))?;
+    } else {
+        for (target, why) in some.iter().zip(&whys) {
+            let state = why.as_deref().unwrap_or("off and on; it answers");
+            say::answer(&format!("{}  {state}", target.name))?;
+        }
+    }
+    Ok(ExitCode::from(if done.iter().all(Result::is_ok) { 0 } else { 3 }))
 }
 
 fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
