@@ -16,6 +16,16 @@ pub enum StoreError {
         /// Its own words.
         reason: String,
     },
+    /// Nothing more fits on the disk that it is on.
+    #[error(
+        "{place}: {what}: there is no room left on its disk; what is in the store stays: make room, or `tailbound store prune`"
+    )]
+    Full {
+        /// Which.
+        place: String,
+        /// What was to be done.
+        what: &'static str,
+    },
     /// There is no store.
     #[error("{place}: there is no store; `tailbound store add` makes one")]
     Missing {

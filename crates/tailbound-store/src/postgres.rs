@@ -39,6 +39,9 @@ fn database(place: &str, what: &'static str, e: &postgres::Error) -> StoreError 
     if e.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION) {
         return StoreError::NoReading { place: place.to_owned() };
     }
+    if e.code() == Some(&SqlState::DISK_FULL) {
+        return StoreError::Full { place: place.to_owned(), what };
+    }
     // The library's own text is a class of error; what happened is below it.
     let reason = match (e.as_db_error(), e.source()) {
         (Some(db), _) => db.message().to_owned(),

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
@@ -70,6 +71,11 @@ fn database(place: &str, what: &'static str, e: &rusqlite::Error) -> StoreError 
     }
     if e.sqlite_error_code() == Some(rusqlite::ErrorCode::AuthorizationForStatementDenied) {
         return StoreError::NoReading { place: place.to_owned() };
+    }
+    // The memory that connections share is a file beside it, which needs room as well.
+    let shared = e.sqlite_error().is_some_and(|e| e.extended_code == SQLITE_IOERR_SHMSIZE);
+    if shared || e.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull) {
+        return StoreError::Full { place: place.to_owned(), what };
     }
     StoreError::Database { place: place.to_owned(), what, reason: e.to_string() }
 }

@@ -437,7 +437,7 @@ impl Store {
         })
     }
 
-    /// A server begins: who could not be heard while there was none has not gone.
+    /// Who could not be heard, as there was no server or no room, has not gone.
     ///
     /// # Errors
     /// The database refuses.

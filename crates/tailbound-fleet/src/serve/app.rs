@@ -3,6 +3,7 @@
 //!
 //! Context: COLD.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tailbound_core::utc;
@@ -52,6 +53,8 @@ pub(super) struct App {
     clock: Clock,
     place: Place,
     idle: Mutex<Vec<Store>>,
+    /// Agents may have said something that was not kept: there was no server before, or no room.
+    pub(super) unheard: AtomicBool,
     readers: Semaphore,
 }
 
@@ -59,8 +62,7 @@ impl App {
     /// Opens the store, and makes it where there is none.
     pub(super) fn open(config: Config, clock: Clock) -> Result<Self, StoreError> {
         let now = utc::rfc3339((clock.0)());
-        let mut store = Store::open_or_make(&config.store, &now)?;
-        store.keep_leases((clock.0)().saturating_add_unsigned(config.lease.as_secs()))?;
+        let store = Store::open_or_make(&config.store, &now)?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self {
             writer: Writer::begin(store, clock.clone()),
@@ -75,6 +77,7 @@ impl App {
             clock,
             place: config.store.clone(),
             idle: Mutex::default(),
+            unheard: AtomicBool::new(true),
             readers: Semaphore::new(READERS),
             config,
         })
@@ -119,7 +122,9 @@ impl App {
         };
         let answer = question(&mut store);
         // A connection that failed may be broken: the next question opens another one.
-        if !matches!(answer, Err(StoreError::Database { .. } | StoreError::Io(_))) {
+        if matches!(answer, Err(StoreError::Full { .. })) {
+            self.unheard.store(true, Ordering::SeqCst);
+        } else if !matches!(answer, Err(StoreError::Database { .. } | StoreError::Io(_))) {
             self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(store);
         }
         answer

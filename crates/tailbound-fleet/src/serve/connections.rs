@@ -2,7 +2,8 @@
 //! Connections: accepted, encrypted, limited in number and time.
 //!
 //! Context: COLD. A client that sends its request a byte at a time holds one of a bounded number of connections for a bounded
-//! time, and nobody else waits for it: handshakes are in tasks of their own.
+//! time, and nobody else waits for it: handshakes are in tasks of their own. One that does not read its answer is cut off by
+//! the kernel. Source: tcp(7), TCP_USER_TIMEOUT.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +25,20 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// What is under way when the server ends may take so long.
 const LAST: Duration = Duration::from_secs(10);
 
-/// Serves until `stop` is done, and what is under way then to its end.
+/// Serves until `stop` is done, and what is under way then to its end. A client that takes nothing of its answer for
+/// `unread_time` is let go.
+///
+/// # Errors
+/// The kernel does not know such a time.
 pub(super) async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     routes: Router,
+    unread_time: Duration,
     stop: impl Future<Output = ()>,
-) {
+) -> std::io::Result<()> {
+    // Every connection has it of the listener.
+    socket2::SockRef::from(&listener).set_tcp_user_timeout(Some(unread_time))?;
     let room = Arc::new(Semaphore::new(MOST));
     let graceful = GracefulShutdown::new();
     let mut http = hyper::server::conn::http1::Builder::new();
@@ -69,6 +77,7 @@ pub(super) async fn serve(
     }
     drop(listener);
     let _ = tokio::time::timeout(LAST, graceful.shutdown()).await;
+    Ok(())
 }
 
 /// A connection, when there is room for it.

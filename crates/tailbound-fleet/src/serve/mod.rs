@@ -56,7 +56,7 @@ pub struct Config {
     pub upload_bytes_max: usize,
     /// Most bytes of it when unpacked.
     pub plain_bytes_max: u64,
-    /// How long a request may take.
+    /// How long a request may take, and how long its answer may stay unread.
     pub request_time: Duration,
     /// An agent that is not heard of for so long has lost its work.
     pub lease: Duration,
@@ -143,7 +143,7 @@ pub fn serve(
             stop.await;
             app.ending.send_replace(true);
         };
-        connections::serve(listener, tls, routes, stop).await;
+        connections::serve(listener, tls, routes, config.request_time, stop).await?;
         Ok(())
     });
     drop(runtime);

@@ -49,7 +49,9 @@ pub(super) enum Problem {
     TooSlow,
     /// Too many wait already.
     Busy,
-    /// The store cannot: disk full, database gone.
+    /// Nothing more fits on the store's disk.
+    Full(String),
+    /// The store cannot: database gone, disk broken.
     Store(String),
     /// The server ends.
     Ending,
@@ -63,6 +65,7 @@ impl From<StoreError> for Problem {
             StoreError::NoSuchRun(_) | StoreError::Several { .. } => Self::Missing(e.to_string()),
             StoreError::Run(_) => Self::Wrong(e.to_string()),
             StoreError::TooLarge { .. } => Self::TooLarge(e.to_string()),
+            StoreError::Full { .. } => Self::Full(e.to_string()),
             _ => Self::Store(e.to_string()),
         }
     }
@@ -79,6 +82,7 @@ impl Problem {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Busy | Self::Ending | Self::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::Ours => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -94,6 +98,10 @@ impl Problem {
             Self::Missing(what) | Self::Wrong(what) | Self::TooLarge(what) => what.clone(),
             Self::TooSlow => "the request took too long".to_owned(),
             Self::Busy => "too many uploads wait already: come again".to_owned(),
+            Self::Full(_) => {
+                "the server's disk is full: nothing of this was kept; come again when there is room"
+                    .to_owned()
+            }
             // Paths and addresses of the store are nobody's business who only reaches the server.
             Self::Store(_) => {
                 "the store cannot be read or written; the server's log says why".to_owned()
@@ -106,7 +114,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        if let Self::Store(why) = &self {
+        if let Self::Store(why) | Self::Full(why) = &self {
             log(why);
         }
         let status = self.status();
@@ -115,8 +123,14 @@ impl IntoResponse for Problem {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+            }
+            StatusCode::INSUFFICIENT_STORAGE => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("60"));
+            }
+            _ => {}
         }
         answer
     }

@@ -5,6 +5,7 @@
 //! half a minute. Every request may be said twice. Source: what is said is `tailbound_agent::wire`.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -111,7 +112,24 @@ async fn done<T: Send + 'static>(
 pub(super) async fn lose(app: &Arc<App>) -> Result<(), Problem> {
     let (now_s, at) = (app.now_s(), app.now());
     let by = "this server".to_owned();
-    app.ask(move |store| store.lose_work(now_s, By { who: &by, at: &at })).await.map(|_| ())
+    // Whoever could not be heard has not gone: each has its time anew.
+    let anew = app.unheard.swap(false, Ordering::SeqCst);
+    let until_s = now_s.saturating_add_unsigned(app.config.lease.as_secs());
+    let looked = app.ask(move |store| {
+        if anew {
+            store.keep_leases(until_s)?;
+        }
+        store.lose_work(now_s, By { who: &by, at: &at })
+    });
+    match looked.await {
+        Ok(_) => Ok(()),
+        // Nothing can be lost now either; what is only read is answered.
+        Err(Problem::Full(_)) => Ok(()),
+        Err(e) => {
+            app.unheard.fetch_or(anew, Ordering::SeqCst);
+            Err(e)
+        }
+    }
 }
 
 /// The answer to a step: done, or what stands in its way.

@@ -79,7 +79,8 @@ fn who_sends_slowly_keeps_nobody_waiting_and_is_let_go() {
     let farm = Farm::start(|_| {});
     let mut slow: Vec<TcpStream> =
         (0..50).map(|_| TcpStream::connect(farm.address).unwrap()).collect();
-    for stream in &mut slow {
+    // Half of them say nothing at all.
+    for stream in slow.iter_mut().step_by(2) {
         stream.write_all(b"GET / HT").unwrap();
     }
     assert_eq!(farm.get("/", None).status, 200);
@@ -91,4 +92,72 @@ fn who_sends_slowly_keeps_nobody_waiting_and_is_let_go() {
     }
     // The server closes them by itself; without its limit the reads would end by their own.
     assert!(begun.elapsed() < Duration::from_secs(60));
+}
+
+/// A server that gives a request a second, and the token of an operator.
+fn impatient() -> (Farm, String) {
+    let farm = Farm::start(|config| config.request_time = Duration::from_secs(1));
+    let token = farm.token(Role::Operator);
+    (farm, token)
+}
+
+#[test]
+fn who_sends_a_run_a_byte_at_a_time_is_told_and_let_go() {
+    let (farm, token) = impatient();
+    let file = run("B", 0, "1", 1_000);
+    let head = format!(
+        "POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n",
+        file.len()
+    );
+    std::thread::scope(|scope| {
+        let slow: Vec<_> = (0..20)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut stream = TcpStream::connect(farm.address).unwrap();
+                    stream.write_all(head.as_bytes()).unwrap();
+                    let mut reading = stream.try_clone().unwrap();
+                    let answer = scope.spawn(move || {
+                        reading.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+                        let mut all = Vec::new();
+                        let _ = reading.read_to_end(&mut all);
+                        crate::farm::Answer::read(&all)
+                    });
+                    // Until the server closes it: sent whole it would take hours.
+                    for byte in &file {
+                        if stream.write_all(&[*byte]).is_err() || answer.is_finished() {
+                            break;
+                        }
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                    answer.join().unwrap()
+                })
+            })
+            .collect();
+        // Nobody waits for them.
+        assert_eq!(farm.post("/api/v1/runs?system=other", Some(&token), &file).status, 201);
+        for slow in slow {
+            let answer = slow.join().unwrap();
+            assert!(answer.status == 408 && answer.text().contains("too long"), "{answer:?}");
+        }
+    });
+    assert_eq!(farm.store().count().unwrap(), 1);
+}
+
+#[test]
+fn who_does_not_read_its_answers_is_let_go() {
+    let (farm, _) = impatient();
+    let mut deaf = TcpStream::connect(farm.address).unwrap();
+    deaf.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+    // Questions until neither side's buffers take more: then the server waits for a reader that never comes.
+    let question = b"GET /style.css HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(100);
+    let begun = Instant::now();
+    let ended = loop {
+        if let Err(e) = deaf.write_all(&question) {
+            break e;
+        }
+    };
+    // The server ended it; without its limit the write would end by its own.
+    let let_go = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::BrokenPipe];
+    assert!(let_go.contains(&ended.kind()), "{ended} after {:?}", begun.elapsed());
+    assert_eq!(farm.get("/", None).status, 200);
 }

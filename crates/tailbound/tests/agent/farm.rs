@@ -77,15 +77,27 @@ impl Drop for Process {
 pub(crate) struct Farm {
     folder: tempfile::TempDir,
     pub(crate) tls: bool,
+    /// The store, and where its server and whoever looks into it run: on another disk than the rest.
+    disk: Option<crate::small_disk::Disk>,
 }
 
 impl Farm {
     pub(crate) fn new(tls: bool) -> Self {
-        let farm = Self { folder: tempfile::tempdir().unwrap(), tls };
+        Self::of(Self { folder: tempfile::tempdir().unwrap(), tls, disk: None })
+    }
+
+    /// One whose store is alone on a disk of so many KiB; none where such a disk cannot be made.
+    pub(crate) fn on_a_disk_of(kib: u32) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = crate::small_disk::Disk::of(kib, folder.path())?;
+        Some(Self::of(Self { folder, tls: false, disk: Some(disk) }))
+    }
+
+    fn of(farm: Self) -> Self {
         certificates::write(&farm.at("farm.pem"), &farm.at("farm.key"));
         for (name, role) in [("press", "agent"), ("desk", "operator")] {
-            let made =
-                farm.call(&["serve", "token", "add", name, "--role", role, "--store", "s.sqlite"]);
+            let words = ["serve", "token", "add", name, "--role", role, "--store", farm.store()];
+            let made = farm.call(&words);
             assert!(made.status.success(), "{}", said(&made));
             let path = farm.at(&format!("{name}.token"));
             fs::write(&path, &made.stdout).unwrap();
@@ -102,14 +114,33 @@ impl Farm {
         self.folder.path()
     }
 
+    fn store(&self) -> &'static str {
+        if self.disk.is_some() { crate::small_disk::STORE } else { "s.sqlite" }
+    }
+
+    /// The disk of the store, where it is another one.
+    pub(crate) fn disk(&self) -> &crate::small_disk::Disk {
+        self.disk.as_ref().unwrap()
+    }
+
+    /// The program, where the store is.
+    fn beside_the_store(&self) -> Command {
+        let mut command = match &self.disk {
+            None => tailbound(),
+            Some(disk) => disk.inside(env!("CARGO_BIN_EXE_tailbound")),
+        };
+        command.env("NO_COLOR", "1").current_dir(self.path());
+        command
+    }
+
     pub(crate) fn call(&self, words: &[&str]) -> Output {
-        tailbound().args(words).current_dir(self.path()).output().unwrap()
+        self.beside_the_store().args(words).output().unwrap()
     }
 
     /// A server at this port (0: any), and its port.
     pub(crate) fn serve(&self, port: u16, more: &[&str]) -> (Process, u16) {
-        let mut command = tailbound();
-        command.current_dir(self.path()).args(["serve", "--store", "s.sqlite"]);
+        let mut command = self.beside_the_store();
+        command.args(["serve", "--store", self.store()]);
         command.args(["--listen", &format!("127.0.0.1:{port}")]).args(more);
         if self.tls {
             command.args(["--cert", "farm.pem", "--key", "farm.key"]);
@@ -208,13 +239,13 @@ impl Farm {
 
     /// Lines of the audit log that contain `what`.
     pub(crate) fn audited(&self, what: &str) -> usize {
-        let out = self.call(&["serve", "audit", "-n", "10000", "--store", "s.sqlite"]);
+        let out = self.call(&["serve", "audit", "-n", "10000", "--store", self.store()]);
         said(&out).lines().filter(|l| l.contains(what)).count()
     }
 
     /// How many runs the store has.
     pub(crate) fn runs(&self) -> usize {
-        let out = self.call(&["store", "ls", "--json", "--store", "s.sqlite"]);
+        let out = self.call(&["store", "ls", "--json", "--store", self.store()]);
         let all: Value = serde_json::from_slice(&out.stdout).unwrap();
         all["runs"].as_array().map_or(0, Vec::len)
     }

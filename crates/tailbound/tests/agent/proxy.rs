@@ -21,9 +21,16 @@ pub(crate) enum Fault {
     Late,
     /// The answer comes a byte at a time.
     Drip,
+    /// The request comes to the server a byte at a time: the agent is slow.
+    DripRequest,
+    /// Request and answer take their time.
+    Delay,
     /// A gateway answers with a page of its own.
     Gateway,
 }
+
+/// Much longer than the way of any network, much shorter than either side's patience.
+const DELAY: Duration = Duration::from_secs(2);
 
 /// Which request it meets first, by how that begins.
 type Planned = (&'static str, Fault);
@@ -105,6 +112,23 @@ fn one(mut agent: TcpStream, to: u16, state: &Mutex<State>) -> io::Result<()> {
                 agent.write_all(&[byte])?;
                 std::thread::sleep(Duration::from_micros(500));
             }
+        }
+        Some(Fault::DripRequest) => {
+            let mut server = TcpStream::connect(("127.0.0.1", to))?;
+            server.set_nodelay(true)?;
+            for byte in &request {
+                server.write_all(&[*byte])?;
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            let mut answer = Vec::new();
+            server.read_to_end(&mut answer)?;
+            agent.write_all(&answer)?;
+        }
+        Some(Fault::Delay) => {
+            std::thread::sleep(DELAY);
+            let answer = asked(to, &request)?;
+            std::thread::sleep(DELAY);
+            agent.write_all(&answer)?;
         }
         Some(Fault::Gateway) => agent.write_all(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 13\r\nConnection: close\r\n\r\n<html></html>",

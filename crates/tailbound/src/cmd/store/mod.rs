@@ -36,9 +36,10 @@ const S_PER_DAY: i64 = 86_400;
 impl From<StoreError> for Failure {
     fn from(e: StoreError) -> Self {
         match e {
-            StoreError::Database { .. } | StoreError::Io(_) | StoreError::Damaged { .. } => {
-                Self::cannot(e)
-            }
+            StoreError::Database { .. }
+            | StoreError::Full { .. }
+            | StoreError::Io(_)
+            | StoreError::Damaged { .. } => Self::cannot(e),
             _ => Self::usage(e),
         }
     }
