@@ -40,10 +40,15 @@ pub(super) async fn page(
         if known.len() == 1 { "" } else { "s" },
     );
     if !under_way.is_empty() {
-        progress(&mut body, &under_way);
+        progress(&mut body, &under_way, &app.days_ago(0));
     }
     if !known.is_empty() {
-        agents(&mut body, &known);
+        let busy: Vec<&str> = all
+            .iter()
+            .filter(|w| w.state == WorkState::Running)
+            .map(|w| w.system.as_str())
+            .collect();
+        agents(&mut body, &known, &busy);
     }
     if all.is_empty() {
         body.push_str("<p>No work was handed out yet: <code>tailbound fleet run</code> does, with targets whose engine is <code>agent</code>.</p>");
@@ -55,7 +60,7 @@ pub(super) async fn page(
     Ok(page.answer())
 }
 
-fn progress(body: &mut String, all: &[UnderWay]) {
+fn progress(body: &mut String, all: &[UnderWay], today: &str) {
     body.push_str(
         "<h2>Under way</h2><div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\" class=\"w\">Campaign</th>\
          <th scope=\"col\" class=\"w\">Progress</th><th scope=\"col\" class=\"w\">Run</th><th scope=\"col\" class=\"w\">Since (UTC)</th>\
@@ -63,7 +68,10 @@ fn progress(body: &mut String, all: &[UnderWay]) {
     );
     let known = |it: Option<String>| it.unwrap_or_else(|| "unknown".to_owned());
     let clock = |at: &Option<String>| {
-        known(at.as_ref().map(|at| format!("about {}", minute(at).get(11..).unwrap_or_default())))
+        known(at.as_ref().map(|at| match minute(at).strip_prefix(today) {
+            Some(time) => format!("about{time}"),
+            None => format!("about {}", minute(at)),
+        }))
     };
     for u in all {
         let bar = match u.share {
@@ -110,13 +118,15 @@ fn progress(body: &mut String, all: &[UnderWay]) {
     );
 }
 
-fn agents(body: &mut String, known: &[Known]) {
+/// `busy`: systems that have work; their agents do not ask meanwhile.
+fn agents(body: &mut String, known: &[Known], busy: &[&str]) {
     body.push_str(
         "<h2>Agents</h2><div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\" class=\"w\">State</th>\
          <th scope=\"col\" class=\"w opt\">Kernel</th><th scope=\"col\" class=\"w opt\">Version</th></tr></thead><tbody>",
     );
     for agent in known {
         let state = match (&agent.said.held, agent.seen_s_ago) {
+            _ if busy.contains(&agent.system.as_str()) => "has work".to_owned(),
             (_, ago) if ago > SILENT_S => format!("silent for {} min", ago / 60),
             (Some(who), _) => format!("held: {who}"),
             (None, _) => "asks for work".to_owned(),
@@ -149,7 +159,7 @@ fn pieces(body: &mut String, all: &[Work]) {
         }
         let _ = write!(
             body,
-            "<tr><th scope=\"row\">{}</th><td class=\"w\">{}</td><td class=\"w\">{}{}</td><td class=\"w\">{}</td><td class=\"w\">{}</td>\
+            "<tr><th scope=\"row\">{}</th><td class=\"w\">{}</td><td class=\"w\">{}{}</td><td class=\"w\">{}</td><td class=\"long\">{}</td>\
              <td class=\"w\">{runs}</td><td class=\"w opt\">{}</td></tr>",
             xml(&minute(&w.created)),
             xml(&w.system),

@@ -147,6 +147,7 @@ fn what_cannot_be_served_is_said() {
         (2, &["serve", "--listen", "0.0.0.0:0", "--store", "s.sqlite"][..], "--cert"),
         (2, &["serve", "--listen", "nowhere", "--store", "s.sqlite"], "nowhere"),
         (2, &["serve", "--cert", "no.pem", "--store", "s.sqlite"], "--key"),
+        (2, &["serve", "--webhook", "http://farm.example/x", "--store", "s.sqlite"], "--webhook"),
         (
             3,
             &[

@@ -283,6 +283,9 @@ fn what_became_worse_is_told_and_is_the_exit_status() {
     let all: Value = serde_json::from_str(&ask(&["--json"], 1)).unwrap();
     assert_eq!(all["schema"], "tailbound-store-regressions/1");
     assert_eq!((&all["short"], &all["regressions"][0]["name"]), (&1.into(), &"worse <1>".into()));
+    let mail = ask(&["--format", "mail"], 1);
+    assert!(mail.starts_with("Subject: Tailbound: worse <1> became worse: "), "{mail}");
+    assert!(mail.contains("\n\n1 of 1 series became worse") && mail.contains("\nBefore: "), "{mail}");
     let ktap = ask(&["--format", "ktap"], 1);
     assert!(ktap.starts_with("KTAP version 1\n1..2\n"), "{ktap}");
     assert_eq!(ktap.lines().filter(|l| l.starts_with("not ok ")).count(), 1, "{ktap}");
