@@ -164,9 +164,9 @@ mod tests {
     fn trial(asleep: i64, stopped: i64, (resumed, released): (i64, i64), again: i64) -> Trial {
         let mut middle = Seen { first_ns: 50_000, resumed_ns: 100_000, ..Seen::default() };
         for (from, to) in [(50_000, stopped), (again, 500_000)] {
-            (from..=to).step_by(1_000).for_each(|at| {
-                let _pace = middle.pace.step(at);
-            });
+            for at in (from..=to).step_by(1_000) {
+                middle.pace.step(at);
+            }
         }
         middle.end_ns = if again > 500_000 { stopped } else { 500_000 };
         let low = Seen { resumed_ns: resumed, released_ns: released, ..Seen::default() };
