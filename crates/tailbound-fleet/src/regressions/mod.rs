@@ -95,7 +95,7 @@ pub enum State {
     /// Nothing can be told: why.
     Unknown(String),
     /// It became worse and stayed so.
-    Worse(Regression),
+    Worse(Box<Regression>),
 }
 
 /// The figures that a row has, in the order of `change::FIGURES`; those it has not are absent from the search.
@@ -128,7 +128,7 @@ fn of_system(
                 let changed =
                     changes::between(store, &regression.before_run, &regression.since_run)?;
                 regression.changed = changed.into_iter().map(|c| c.fact).collect();
-                found.regressions.push(regression.clone());
+                found.regressions.push(Regression::clone(regression));
             }
         }
         let workload = match runs.first() {
@@ -159,7 +159,7 @@ fn of_series(system: &SystemRow, runs: &[RunRow], settings: Settings) -> State {
         ratio: m.ratio,
     });
     let kernel = |run: &RunRow| run.kernel.clone().unwrap_or_else(|| "unknown".to_owned());
-    State::Worse(Regression {
+    State::Worse(Box::new(Regression {
         system: system.id.clone(),
         name: system.name.clone(),
         workload: after.workload.clone(),
@@ -171,7 +171,7 @@ fn of_series(system: &SystemRow, runs: &[RunRow], settings: Settings) -> State {
         kernel: (before.kernel_id != after.kernel_id).then(|| [kernel(before), kernel(after)]),
         changed: Vec::new(),
         newest: runs.last().map_or_else(String::new, |run| run.started.clone()),
-    })
+    }))
 }
 
 /// Looks at all systems, or at one.
