@@ -129,7 +129,7 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
     };
     let placed = there.put(&facts, &load).unwrap();
     assert_eq!(fs::read_to_string(&placed.campaign).unwrap(), "text\n");
-    let task = Task { placed: &placed, load: &load, part: "one", scale: 0.5 };
+    let task = Task { placed: &placed, load: &load, part: "one", at: 1, of: 1, scale: 0.5 };
     let mut held = Lease::Shell(lease);
     assert_eq!(there.run(&mut held, &task, &mut |_| {}).unwrap(), 0);
     let Lease::Shell(mut lease) = held else { panic!("it has no shell") };
