@@ -26,6 +26,7 @@ const SYSTEM_CA: [&str; 4] = [
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
+const TOKEN_READ: &str = "without encryption the token could be read on its way: write https://, or --insecure-http where the way is encrypted by something else";
 const CA_BYTES_MAX: u64 = 16 << 20;
 const TOKEN_BYTES_MAX: u64 = 4096;
 /// Of an answer in JSON.
@@ -289,7 +290,7 @@ fn base(url: &str, insecure_http: bool) -> Result<String, ClientError> {
     if uri.authority().is_some_and(|a| a.as_str().contains('@')) {
         return Err(given(url, "a token belongs into --token-file, not into the address"));
     }
-    scheme_checked(url, host, uri.scheme_str(), insecure_http, like)?;
+    scheme_checked(url, host, uri.scheme_str(), insecure_http, like, TOKEN_READ)?;
     Ok(url.trim_end_matches('/').to_owned())
 }
 
@@ -300,6 +301,7 @@ pub(crate) fn scheme_checked(
     scheme: Option<&str>,
     insecure_http: bool,
     like: &str,
+    why: &str,
 ) -> Result<(), ClientError> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let is_local = bare.eq_ignore_ascii_case("localhost")
@@ -307,10 +309,7 @@ pub(crate) fn scheme_checked(
     match scheme {
         Some("https") => Ok(()),
         Some("http") if is_local || insecure_http => Ok(()),
-        Some("http") => {
-            let why = "without encryption the token could be read on its way: write https://, or --insecure-http where the way is encrypted by something else";
-            Err(given(url, why))
-        }
+        Some("http") => Err(given(url, why)),
         _ => Err(given(url, like)),
     }
 }

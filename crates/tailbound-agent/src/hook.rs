@@ -48,7 +48,8 @@ impl Hook {
             url.parse().map_err(|e| client::given("--webhook", format!("{e}: {like}")))?;
         let host = uri.host().filter(|h| !h.is_empty());
         let host = host.ok_or_else(|| client::given("--webhook", like))?;
-        client::scheme_checked("--webhook", host, uri.scheme_str(), false, like)?;
+        let why = "without encryption it could be read on its way: write https://";
+        client::scheme_checked("--webhook", host, uri.scheme_str(), false, like, why)?;
         let secret = secret.map(read_secret).transpose()?;
         Ok(Self { url: url.to_owned(), secret, http: client::http(url, ca)? })
     }

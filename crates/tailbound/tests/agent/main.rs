@@ -227,8 +227,14 @@ fn an_operator_takes_work_back_and_the_run_ends() {
     farm.hand_out(port, "cc", LONG);
     let agent = farm.agent(port, &[]);
     farm.until("the run has begun", || farm.log().contains("begins").then_some(()));
-    // Others see that the machine is not free.
+    // Others see that the machine is not free, and how far it is.
     assert!(tailbound_agent::machine::take().is_err());
+    farm.until("it says how far it is", || {
+        let all: serde_json::Value =
+            farm.desk(port).get("/api/v1/campaigns", Duration::ZERO).unwrap();
+        let one = &all["campaigns"][0];
+        (one["part"] == "short" && one["run_ends"].is_string() && one["of"] == 1).then_some(())
+    });
     let nothing = serde_json::json!({});
     let _: serde_json::Value = farm.desk(port).post("/api/v1/work/cc/cancel", &nothing).unwrap();
     farm.until("it is handed in", || farm.log().contains("was taken back").then_some(()));

@@ -91,6 +91,7 @@ pub(in super::super) fn maxima(
             },
             match left_out {
                 0 => String::new(),
+                1 => " One is on time or early, and not on a logarithmic scale.".to_owned(),
                 n => format!(" {n} are on time or early, and not on a logarithmic scale."),
             },
         ),
@@ -121,9 +122,9 @@ mod tests {
             .unwrap_or_else(|| panic!("nothing is drawn"));
         let line = figure.wide.split("<path class=\"s c0\"").nth(1).unwrap_or_default();
         assert_eq!(line.split('>').next().unwrap_or_default().matches('M').count(), 2, "{line}");
-        assert!(figure.wide.contains("became worse") && figure.wide.contains("deadline 40 µs"));
+        assert!(figure.wide.contains("became worse") && figure.wide.contains("deadline 40.0 µs"));
         assert!(figure.caption.contains("1 point is that of whole runs"), "{}", figure.caption);
-        assert!(figure.caption.contains("1 are on time"), "{}", figure.caption);
+        assert!(figure.caption.contains("One is on time"), "{}", figure.caption);
         assert!(!figure.wide.contains("NaN"));
         assert!(maxima(&[], 300, None, &[]).is_none());
     }
