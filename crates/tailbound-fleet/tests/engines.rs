@@ -5,68 +5,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
+#[path = "it/sshd.rs"]
+mod sshd;
+
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tailbound_fleet::engine::target::Reach;
 use tailbound_fleet::engine::{EngineError, Lease, Load, Target, Task, of};
-use tailbound_testing::skip;
-
-const SSHD: &str = "/usr/sbin/sshd";
-
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-fn key(path: &Path) {
-    let made = Command::new("ssh-keygen")
-        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-        .arg(path)
-        .status()
-        .unwrap();
-    assert!(made.success());
-}
-
-/// The server and the file of its user's configuration.
-fn server(folder: &Path) -> (Server, std::path::PathBuf) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let at = folder.display();
-    key(&folder.join("host"));
-    key(&folder.join("user"));
-    fs::copy(folder.join("user.pub"), folder.join("authorized")).unwrap();
-    let served = format!(
-        "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n"
-    );
-    fs::write(folder.join("sshd_config"), served).unwrap();
-    let user = format!(
-        "Host board\nHostName 127.0.0.1\nPort {port}\nIdentityFile {at}/user\nIdentitiesOnly yes\nUserKnownHostsFile {at}/known\nStrictHostKeyChecking no\nLogLevel ERROR\n"
-    );
-    let config = folder.join("ssh_config");
-    fs::write(&config, user).unwrap();
-    let child = Command::new(SSHD)
-        .args(["-D", "-e", "-f"])
-        .arg(folder.join("sshd_config"))
-        .stdin(Stdio::null())
-        .stderr(fs::File::create(folder.join("log")).unwrap())
-        .spawn()
-        .unwrap();
-    let server = Server(child);
-    for _ in 0..100 {
-        if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    (server, config)
-}
 
 fn target(name: &str, reach: Reach) -> Target {
     Target { name: name.to_owned(), reach, tags: Vec::new(), cpus: None, seed: None }
@@ -78,15 +25,8 @@ fn words(words: &[&str]) -> Vec<String> {
 
 #[test]
 fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
-    if !Path::new(SSHD).exists() {
-        return skip("sshd", "there is no sshd (Debian: openssh-server)");
-    }
-    // sshd's own folder, which its service makes.
-    if fs::create_dir_all("/run/sshd").is_err() {
-        return skip("root", "sshd needs /run/sshd");
-    }
     let folder = tempfile::tempdir().unwrap();
-    let (_server, config) = server(folder.path());
+    let Some((_server, config)) = sshd::begin(folder.path(), "") else { return };
     let here = of(&target("here", Reach::Local));
     let config = Some(config);
     let there = of(&target("there", Reach::Ssh { host: "board".to_owned(), config }));
@@ -129,15 +69,29 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
     };
     let placed = there.put(&facts, &load).unwrap();
     assert_eq!(fs::read_to_string(&placed.campaign).unwrap(), "text\n");
-    let task = Task { placed: &placed, load: &load, part: "one", scale: 0.5 };
+    let task = Task {
+        placed: &placed,
+        load: &load,
+        part: "one",
+        scale: 0.5,
+        begin_at_ns: Some(1_500_000_000),
+    };
     let mut held = Lease::Shell(lease);
     assert_eq!(there.run(&mut held, &task, &mut |_| {}).unwrap(), 0);
     let Lease::Shell(mut lease) = held else { panic!("it has no shell") };
     there.get(&placed, &load).unwrap();
     let said = fs::read_to_string(results.join("run")).unwrap();
     assert!(said.starts_with("campaign run ") && said.contains("--only one"), "{said}");
-    assert!(said.ends_with("--system there --scale 0.5\n"), "{said}");
-    fs::remove_dir_all(Path::new(&placed.folder).parent().unwrap()).unwrap();
+    assert!(said.ends_with("--system there --scale 0.5 --begin-at 1.500000000\n"), "{said}");
+    // What is here is removed there, and nothing that is not the same.
+    let run = results.join("run");
+    fs::write(&run, "other").unwrap();
+    let kept = there.forget(&placed, &load).unwrap_err().to_string();
+    assert!(kept.contains("./run") && kept.contains("nothing was removed"), "{kept}");
+    assert!(Path::new(&placed.folder).join("run").exists());
+    there.get(&placed, &load).unwrap();
+    there.forget(&placed, &load).unwrap();
+    assert!(!Path::new(&placed.folder).parent().unwrap().exists() && run.exists());
 
     // The connection is cut while something runs.
     let holder = i32::try_from(lease.holder()).unwrap();

@@ -8,12 +8,14 @@
 //! target.rs  TARGETS.toml             lease.rs  one machine held, by a lock on the machine itself
 //! shell.rs   the way to a shell       shells.rs the engines that are such a way: local, ssh, lab
 //! agent.rs   machines that ask a server for work
-//! fleet.rs   all targets at once      ktap.rs   what became of each run, for test runners
+//! fleet.rs   all targets at once      kept.rs   what lies in the folder of before
+//! aligned.rs runs that begin at one instant on all machines
 //! ```
 
 mod agent;
+pub mod aligned;
 pub mod fleet;
-pub mod ktap;
+mod kept;
 pub mod lease;
 mod shell;
 mod shells;
@@ -80,6 +82,8 @@ pub struct Task<'a> {
     pub part: &'a str,
     /// Share of the campaign's lengths.
     pub scale: f64,
+    /// When it is to begin, on the machine's CLOCK_REALTIME; none: as soon as it is ready.
+    pub begin_at_ns: Option<i64>,
 }
 
 /// What is to be put on a machine.
@@ -138,6 +142,14 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// When they cannot be read or written.
     fn get(&self, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError>;
+    /// Removes the results there, which are here by now, byte for byte.
+    ///
+    /// # Errors
+    /// When they are not the same, or cannot be removed.
+    fn forget(&self, _placed: &Placed, _load: &Load<'_>) -> Result<(), EngineError> {
+        // There are none elsewhere.
+        Ok(())
+    }
     /// Gives the machine back.
     fn release(&self, lease: Lease) {
         match lease {
@@ -171,6 +183,28 @@ pub enum EngineError {
         what: &'static str,
         /// Its own words.
         why: String,
+    },
+    /// Runs of two campaigns would be mixed.
+    #[error(
+        "{folder} holds runs of another campaign, or of another text of this one ({campaign}): give another --out"
+    )]
+    OtherCampaign {
+        /// The fleet's folder.
+        folder: PathBuf,
+        /// The campaign it began with.
+        campaign: PathBuf,
+    },
+    /// Some of the runs are of another time.
+    #[error(
+        "--aligned: {part} of {here} is there, and that of {open} is not: they would not have begun together; give another --out"
+    )]
+    NotTogether {
+        /// The run.
+        part: String,
+        /// A target that has it.
+        here: String,
+        /// One that has not.
+        open: String,
     },
     /// Nothing that runs there.
     #[error(
