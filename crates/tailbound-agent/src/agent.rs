@@ -16,12 +16,12 @@ use flate2::read::GzEncoder;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::limits::TEXT_BYTES_MAX;
 use tailbound_core::printable;
+use tailbound_host::machine_lock as machine;
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
 
 use crate::child::{self, Job};
 use crate::client::{Client, ClientError, Server};
-use crate::machine;
 use crate::policy::{Policy, PolicyError};
 use crate::spool::{Over, Piece, Spool, SpoolError, Taken as Kept};
 use crate::wire::{

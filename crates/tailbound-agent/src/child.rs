@@ -16,13 +16,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tailbound_core::printable;
+use tailbound_host::machine_lock::Held;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, SIGTERM};
 use tailbound_sys::signal::Signals;
 use tailbound_sys::spawn::Spawn;
 
 use crate::client::{Client, ClientError};
-use crate::machine::Held;
 use crate::policy::Allowed;
 use crate::spool::{Over, Piece};
 use crate::wire::{Doing, Renewal, State, WORK};

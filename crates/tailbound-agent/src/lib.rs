@@ -3,12 +3,11 @@
 //!
 //! Context: COLD while it asks. Blocking code without an async runtime. A run is a process of its own (`campaign run`), which
 //! holds the machine's lock; beside it this process wakes a few times a second.
-//! Not here: the server (`tailbound-fleet`), words of the command line.
+//! Not here: the server (`tailbound-fleet`), the machine's lock (`tailbound-host`), words of the command line.
 //!
 //! ```text
 //! wire.rs    what both sides say       client.rs  HTTPS, with one token
 //! policy.rs  what the machine's owner allows, and whether a campaign keeps to it
-//! machine.rs the machine's lock, and a person who goes first
 //! spool.rs   what is to be handed in, on disk      child.rs   one campaign, run
 //! agent.rs   ask, look, refuse or run, hand in
 //! outbox.rs  run files that others measured (`monitor`): kept, and handed in
@@ -20,7 +19,6 @@ pub mod agent;
 mod child;
 pub mod client;
 pub mod hook;
-pub mod machine;
 pub mod outbox;
 pub mod policy;
 mod spool;

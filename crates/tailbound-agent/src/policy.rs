@@ -211,7 +211,8 @@ impl Policy {
         let chosen =
             campaign::parse("the campaign", order.campaign.clone()).map_err(|e| e.to_string())?;
         let parts = campaign::wanted(&chosen, &order.parts).map_err(|e| e.to_string())?;
-        let options = Options { scale: order.scale, cpus: None, system: None, force: false };
+        let options =
+            Options { scale: order.scale, cpus: None, system: None, force: false, begin_at: None };
         let mut all_ns = 0i64;
         let (mut with_cpus, mut without_cpus, mut commands) = (0, 0, false);
         for part in &parts {

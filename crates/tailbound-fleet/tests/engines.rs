@@ -11,11 +11,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use sshd::{SSHD, server};
-
 use tailbound_fleet::engine::target::Reach;
 use tailbound_fleet::engine::{EngineError, Lease, Load, Target, Task, of};
-use tailbound_testing::skip;
 
 fn target(name: &str, reach: Reach) -> Target {
     Target { name: name.to_owned(), reach, tags: Vec::new(), cpus: None, folder: None, seed: None }
@@ -27,15 +24,8 @@ fn words(words: &[&str]) -> Vec<String> {
 
 #[test]
 fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
-    if !Path::new(SSHD).exists() {
-        return skip("sshd", "there is no sshd (Debian: openssh-server)");
-    }
-    // sshd's own folder, which its service makes.
-    if fs::create_dir_all("/run/sshd").is_err() {
-        return skip("root", "sshd needs /run/sshd");
-    }
     let folder = tempfile::tempdir().unwrap();
-    let (_server, config) = server(folder.path());
+    let Some((_server, config)) = sshd::begin(folder.path(), "") else { return };
     let here = of(&target("here", Reach::Local));
     let config = Some(config);
     let there = of(&target("there", Reach::Ssh { host: "board".to_owned(), config }));
@@ -79,14 +69,31 @@ fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
     let mut held = Lease::Shell(lease);
     let placed = there.put(&held, &facts, &load).unwrap();
     assert_eq!(fs::read_to_string(&placed.campaign).unwrap(), "text\n");
-    let task = Task { placed: &placed, load: &load, part: "one", scale: 0.5, at: 1, of: 1 };
+    let task = Task {
+        placed: &placed,
+        load: &load,
+        part: "one",
+        at: 1,
+        of: 1,
+        scale: 0.5,
+        begin_at_ns: Some(1_500_000_000),
+    };
     assert_eq!(there.run(&mut held, &task, &mut |_| {}).unwrap(), 0);
     there.get(&held, &placed, &load).unwrap();
-    let Lease::Shell(mut lease) = held else { panic!("it has no shell") };
     let said = fs::read_to_string(results.join("run")).unwrap();
     assert!(said.starts_with("campaign run ") && said.contains("--only one"), "{said}");
-    assert!(said.ends_with("--system there --scale 0.5\n"), "{said}");
-    fs::remove_dir_all(Path::new(&placed.folder).parent().unwrap()).unwrap();
+    assert!(said.ends_with("--system there --scale 0.5 --begin-at 1.500000000\n"), "{said}");
+    // What is here is removed there, and nothing that is not the same.
+    let run = results.join("run");
+    fs::write(&run, "other").unwrap();
+    let kept = there.forget(&held, &placed, &load).unwrap_err().to_string();
+    assert!(kept.contains("./run") && kept.contains("nothing was removed"), "{kept}");
+    assert!(Path::new(&placed.folder).join("run").exists());
+    there.get(&held, &placed, &load).unwrap();
+    there.forget(&held, &placed, &load).unwrap();
+    assert!(!Path::new(&placed.folder).parent().unwrap().exists() && run.exists());
+
+    let Lease::Shell(mut lease) = held else { panic!("it has no shell") };
 
     // The connection is cut while something runs.
     let holder = i32::try_from(lease.holder()).unwrap();

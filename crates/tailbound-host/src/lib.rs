@@ -19,6 +19,7 @@ pub mod interrupts;
 pub mod inventory;
 mod kconfig;
 pub mod kmsg;
+pub mod machine_lock;
 mod policy;
 pub mod preemptirq;
 pub mod procstat;

@@ -71,7 +71,7 @@ fn prepare(_: &Setup<'_>) -> Result<Prepared, ProbeError> {
 /// One thread a slot.
 fn begin(setup: &Setup<'_>, (): ()) -> Result<Running, ProbeError> {
     let plan = setup.plan;
-    let mut threads = ThreadGroup::new(plan, setup.stop)?;
+    let mut threads = ThreadGroup::new(plan, setup.stop)?.beginning(setup.begin_at_ns);
     if plan.means == Means::Itimer {
         // Its signal is the process's: whoever does not block it takes it away.
         sleep::block_alarm()?;

@@ -166,6 +166,8 @@ pub struct Setup<'a> {
     pub exe: &'a Path,
     /// Set when the threads are to end.
     pub stop: &'static AtomicBool,
+    /// The first activations fall due then, on CLOCK_REALTIME; none: as soon as all threads are ready.
+    pub begin_at_ns: Option<i64>,
 }
 
 impl Setup<'_> {
@@ -174,7 +176,7 @@ impl Setup<'_> {
     /// # Errors
     /// The plan's clock is not known to this kernel.
     pub fn threads(&self) -> Result<ThreadGroup, ProbeError> {
-        ThreadGroup::new(self.plan, self.stop).map(ThreadGroup::watched)
+        ThreadGroup::new(self.plan, self.stop).map(|g| g.watched().beginning(self.begin_at_ns))
     }
     /// The measured CPUs.
     #[must_use]

@@ -13,6 +13,7 @@ pub mod blame;
 pub mod bound;
 pub mod brief;
 pub mod campaign;
+pub mod cases;
 pub mod compare;
 pub mod cycles;
 pub mod decide;

@@ -10,6 +10,7 @@
 mod benchmarks;
 mod disk;
 pub mod error;
+pub mod instant;
 mod journal;
 mod observed;
 mod options;

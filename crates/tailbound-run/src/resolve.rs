@@ -155,7 +155,8 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
 /// [`RunError::Usage`], [`RunError::Cannot`] with the remedy.
 fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, RunError> {
     let exe = std::env::current_exe().unwrap_or_default();
-    let setup = Setup { plan, root, exe: &exe, stop: &tailbound_sys::limits::STOP };
+    let setup =
+        Setup { plan, root, exe: &exe, stop: &tailbound_sys::limits::STOP, begin_at_ns: None };
     tailbound_probe::prepare(&setup).map_err(|e| match e {
         ProbeError::Usage(text) => RunError::Usage(text),
         other => RunError::Cannot(format!("probe {}: {other}", plan.probe)),

@@ -19,6 +19,7 @@ use tailbound_core::plan::Plan;
 use tailbound_core::record::{End, Fact, Header, Line, Round, SCHEMA, ThreadRecord, WarmUp};
 use tailbound_core::utc;
 use tailbound_core::{Context, EndReason, ThreadEnd};
+use tailbound_host::machine_lock::Shared;
 use tailbound_host::{Root, Switches, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{
@@ -31,6 +32,7 @@ use tailbound_sys::{clock, dma_latency, limits, mem, sched};
 
 use crate::benchmarks;
 use crate::error::RunError;
+use crate::instant;
 use crate::journal::Journal;
 use crate::output::Output;
 
@@ -67,6 +69,10 @@ pub struct Session {
     pub virtual_time: bool,
     /// Its place among runs made in turn, for the record.
     pub round: Option<Round>,
+    /// Its share of the machine; none: nothing else matters to it.
+    pub machine: Option<Shared>,
+    /// When it is to begin, on CLOCK_REALTIME; none: as soon as it is ready.
+    pub begin_at_ns: Option<i64>,
 }
 
 /// Makes the run with the probe that was prepared for its plan. `show` is called with the progress; `signals` end the run early.
@@ -91,7 +97,7 @@ pub fn run(
         journal.begin();
     }
     let noticed = session.findings.iter().cloned().chain(tuned.as_ref().map(Tuned::finding));
-    noticed.for_each(|finding| journal.finding(finding));
+    noticed.chain(session.beside()).for_each(|finding| journal.finding(finding));
     // Now, for to read them takes the CPU from everybody where the kernel does not preempt itself.
     let switches = Switches::now(&session.root);
     let begun = session.observe(&mut journal, signals).and_then(|observer| {
@@ -119,6 +125,10 @@ pub fn run(
     }
     // Lets other observers of the same clock lay their records beside these.
     journal.event(0, "clock-start", &running.start_ns().to_string());
+    if let Some(at_ns) = session.begin_at_ns {
+        let begun = format!("{} s of CLOCK_REALTIME", instant::seconds(at_ns));
+        journal.event(-session.plan.warm_up_ns, "begin-at", &begun);
+    }
     let mut before = journal.run.header.machine.clone();
     // This process's own, which the machine's facts do not have.
     before.remove(TIMER_SLACK);
@@ -186,6 +196,10 @@ pub(crate) fn finish<W: World>(
     let ended =
         if by_rule { Some(EndReason::Rule) } else { interrupted.map(|_| EndReason::Interrupted) };
     session.conclude(&mut journal, threads, watch, ended)?;
+    // Who began later than this run.
+    if let Some(finding) = session.beside() {
+        journal.finding(finding);
+    }
     // Everything measured is in the file by now: killing a long benchmark loses nothing.
     journal.flush();
     match interrupted {
@@ -215,6 +229,11 @@ impl Drop for Held {
 }
 
 impl Session {
+    /// Other measurements that go on now.
+    fn beside(&self) -> Option<Finding> {
+        self.machine.as_ref().and_then(Shared::finding)
+    }
+
     /// What the kernel's tracing saw, with what it lacks of the wake-ups that happened.
     fn add_observed(
         &self,
@@ -276,8 +295,13 @@ impl Session {
         };
         let held = self.prepare(journal)?;
         limits::STOP.store(false, Ordering::Relaxed);
-        let setup =
-            Setup { plan: &self.plan, root: &self.root, exe: &self.exe, stop: &limits::STOP };
+        let setup = Setup {
+            plan: &self.plan,
+            root: &self.root,
+            exe: &self.exe,
+            stop: &limits::STOP,
+            begin_at_ns: self.begin_at_ns,
+        };
         let running = probe.begin(&setup).map_err(|e| RunError::Cannot(e.to_string()))?;
         Ok((loads, held, running))
     }

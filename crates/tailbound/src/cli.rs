@@ -191,6 +191,17 @@ pub(crate) struct PlanArgs {
     /// Do not ask before running commands from the --config file as root
     #[arg(short, long, help_heading = "Measurement")]
     pub(crate) yes: bool,
+    /// Wait while a fleet or an agent measures on this machine, instead of ending with an error
+    #[arg(long, help_heading = "Measurement")]
+    pub(crate) wait_for_machine: bool,
+    /// Let the first activation, of the warm-up, fall due at this instant: seconds since 1970, as `date +%s.%N` prints them
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        conflicts_with = "virtual_time",
+        help_heading = "Measurement"
+    )]
+    pub(crate) begin_at: Option<String>,
 
     /// Where the run file goes; `-` is standard output [default: for `run` named after config file, probe and start time, with a number if that exists; nowhere for `measure`]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]

@@ -68,6 +68,12 @@ pub(crate) struct CampaignRunArgs {
     /// Do not ask before a long time in the lab, or before running commands from the campaign file as root
     #[arg(short, long, help_heading = "Campaign")]
     pub(crate) yes: bool,
+    /// Wait while a fleet or an agent measures on this machine, instead of ending with an error
+    #[arg(long, help_heading = "Campaign")]
+    pub(crate) wait_for_machine: bool,
+    /// Let the first activation of the only run, which --only names, fall due at this instant: seconds since 1970
+    #[arg(long, value_name = "SECONDS", conflicts_with = "kernel", help_heading = "Campaign")]
+    pub(crate) begin_at: Option<String>,
     /// Measure in the lab: `debian:6.12`, `debian:6.12-rt`, `path:…`, `build:…`; several are compared
     #[arg(short, long, value_name = "KERNEL", help_heading = "Guest")]
     pub(crate) kernel: Vec<String>,

@@ -94,6 +94,12 @@ pub(crate) struct FleetRunArgs {
     /// The folder [default: the campaign's name with .fleet]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Begin each run at one instant on all machines (engines `local` and `ssh`), with the error stated; LEAD is the time in which each starts its loads
+    #[arg(long, value_name = "LEAD", num_args = 0..=1, require_equals = true, default_missing_value = "20s")]
+    pub(crate) aligned: Option<String>,
+    /// Leave the results on the machines as well, which are otherwise removed there when all runs are complete and here
+    #[arg(long)]
+    pub(crate) keep: bool,
     /// How to answer
     #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     pub(crate) format: Format,

@@ -50,6 +50,7 @@ mod input;
 mod lazy;
 mod live;
 mod looking;
+mod machine;
 mod names;
 mod packed;
 #[cfg(test)]

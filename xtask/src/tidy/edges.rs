@@ -28,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats", "rules", "tune"]),
     ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-store", &["core", "stats"]),
-    ("tailbound-agent", &["core", "load", "series", "sys"]),
+    ("tailbound-agent", &["core", "host", "load", "series", "sys"]),
     ("tailbound-fleet", &["agent", "core", "stats", "report", "series", "store", "sys"]),
     ("tailbound-monitor", &["sys", "core", "host", "trace"]),
     ("tailbound-trace", &["core"]),

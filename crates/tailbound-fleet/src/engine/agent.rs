@@ -11,12 +11,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tailbound_agent::client::{Client, ClientError, Server};
 use tailbound_agent::wire::{Agents, Batch, HandOut, Made, State, Status, WORK, number};
-use tailbound_core::limits::TEXT_BYTES_MAX;
-use tailbound_core::runfile;
 use tailbound_series::campaign::{self, Folder, folder};
-use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing};
 
+use super::kept::{is_complete, read, write};
 use super::target::Target;
 use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, Task};
 
@@ -39,13 +37,6 @@ pub(super) struct Agent {
 #[derive(Serialize, Deserialize)]
 struct Note {
     id: String,
-}
-
-/// How the runs of a folder were made.
-#[derive(PartialEq, Serialize, Deserialize)]
-struct How {
-    scale: f64,
-    cpus: Option<String>,
 }
 
 impl Agent {
@@ -131,29 +122,14 @@ impl Agent {
         new_file::write(to, Existing::Replace, &bytes).map_err(|e| EngineError::file(to, e))
     }
 
-    /// The folder holds runs that were made as this one is to be, or none.
+    /// The folder of the machine's runs.
     fn settled(&self, task: &Task<'_>) -> Result<PathBuf, EngineError> {
         let what = "the folder of results";
         let wrong = |e: &dyn std::fmt::Display| EngineError::failed(what, e);
         let chosen = campaign::parse("the campaign", task.load.campaign.to_owned())
             .map_err(|e| wrong(&e))?;
         let results = Folder::settle(task.load.folder, &chosen, false).map_err(|e| wrong(&e))?;
-        let system = results.system(&self.target.name).map_err(|e| wrong(&e))?;
-        let how = How { scale: task.scale, cpus: self.target.cpus.clone() };
-        let path = task.load.notes.join("made.json");
-        if path.exists() {
-            let there: How = read(&path)?;
-            if there != how {
-                let folder = task.load.folder.display();
-                let why = format!(
-                    "{folder} has runs of another --scale or other CPUs: give another --out"
-                );
-                return Err(wrong(&why));
-            }
-        } else {
-            write(&path, &how)?;
-        }
-        Ok(system)
+        results.system(&self.target.name).map_err(|e| wrong(&e))
     }
 }
 
@@ -260,19 +236,4 @@ impl Engine for Agent {
         let what = "control of the machine's power";
         Err(EngineError::Cannot { engine: self.target.reach.engine(), what })
     }
-}
-
-fn is_complete(file: &Path) -> bool {
-    let read = given::open(file).ok().map(std::io::BufReader::new).map(runfile::read_run);
-    matches!(read, Some(Ok(run)) if run.ended_as_planned())
-}
-
-fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, EngineError> {
-    let text = given::text(path, TEXT_BYTES_MAX).map_err(|e| EngineError::file(path, e))?;
-    serde_json::from_str(&text).map_err(|e| EngineError::file(path, e.into()))
-}
-
-fn write(path: &Path, what: &impl Serialize) -> Result<(), EngineError> {
-    let text = serde_json::to_vec(what).map_err(|e| EngineError::file(path, e.into()))?;
-    new_file::write(path, Existing::Replace, &text).map_err(|e| EngineError::file(path, e))
 }

@@ -3,14 +3,22 @@
 //!
 //! Context: COLD. One thread a target: it waits.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
+use tailbound_agent::wire::number;
+use tailbound_core::printable;
+use tailbound_core::units::format_ns_i64;
+use tailbound_series::campaign::folder;
 use tailbound_sys::new_file::{self, Existing};
 
+use super::aligned::{Aligned, Meeting, Offset};
+use super::kept::{self, How};
 use super::target::{Target, Targets};
-use super::{EngineError, Load, Task, of};
+use super::{Engine, EngineError, Lease, Load, Task, of};
 
 /// Beside the folders of results: what is noted of each target.
 const NOTES: &str = ".fleet";
@@ -18,6 +26,10 @@ const NOTES: &str = ".fleet";
 pub const LOST_FILE: &str = "lease.lost";
 /// Names a target's results on its machine.
 const IDENTITY_FILE: &str = "fleet.id";
+
+/// Of what a run said last, when it left no file.
+const LINES: usize = 3;
+const LINE_CHARS: usize = 300;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +48,19 @@ pub struct Plan<'a> {
     pub own: &'a Path,
     /// Where results go: a folder for each target.
     pub folder: &'a Path,
+    /// What becomes of results on other machines.
+    pub there: There,
+    /// All targets begin each run at one instant, so long after all of them are ready.
+    pub aligned: Option<Duration>,
+}
+
+/// What becomes of results on other machines when they were brought here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum There {
+    /// They are removed, once all runs are complete and here.
+    Remove,
+    /// They stay.
+    Keep,
 }
 
 /// How a target ended.
@@ -47,20 +72,38 @@ pub struct Outcome {
     pub error: Option<EngineError>,
     /// During which run.
     pub part: Option<String>,
+    /// What was said last of each run that ended with an error, by its name.
+    pub said: BTreeMap<String, String>,
+    /// How runs began with those of the other targets, by name.
+    pub aligned: BTreeMap<String, Aligned>,
 }
 
 /// Makes every run on every target. `heard` gets the target and a line about its progress.
-#[must_use]
-pub fn run(plan: Plan<'_>, heard: &(dyn Fn(&str, &str) + Sync)) -> Vec<Outcome> {
-    thread::scope(|scope| {
+///
+/// # Errors
+/// The folder holds runs of another campaign, or cannot be made.
+pub fn run(
+    plan: Plan<'_>,
+    heard: &(dyn Fn(&str, &str) + Sync),
+) -> Result<Vec<Outcome>, EngineError> {
+    if plan.aligned.is_some() {
+        can_be_aligned(&plan)?;
+    }
+    kept::settle(plan.folder, &plan.folder.join(NOTES), plan.campaign)?;
+    let meeting = plan.aligned.map(|lead| Meeting::new(plan.targets.len(), lead));
+    let meeting = meeting.as_ref();
+    let ended = thread::scope(|scope| {
         let begin = |target: &'_ Target| {
-            let target = target.clone();
+            let (target, name) = (target.clone(), target.name.clone());
             scope.spawn(move || {
-                let mut part = None;
-                let made = one(plan, &target, &mut part, &|line| heard(&target.name, line));
+                let mut went = Went::default();
+                // Whatever it ends by, nobody waits for it.
+                let _leaves = meeting.map(|m| Leaves { meeting: m, name: &name });
+                let made =
+                    one(plan, &target, meeting, &mut went, &|line| heard(&target.name, line));
                 let error = made.err();
-                let part = part.filter(|_| error.is_some());
-                Outcome { target: target.name, error, part }
+                let part = went.at.filter(|_| error.is_some());
+                Outcome { target: target.name, error, part, said: went.said, aligned: went.aligned }
             })
         };
         let begun: Vec<_> = plan.targets.iter().map(begin).collect();
@@ -69,16 +112,69 @@ pub fn run(plan: Plan<'_>, heard: &(dyn Fn(&str, &str) + Sync)) -> Vec<Outcome> 
                 target: target.name.clone(),
                 error: Some(EngineError::failed("measuring", "a bug of tailbound")),
                 part: None,
+                said: BTreeMap::new(),
+                aligned: BTreeMap::new(),
             })
         });
         ended.collect()
-    })
+    });
+    Ok(ended)
+}
+
+/// How far a target is.
+#[derive(Default)]
+struct Went {
+    at: Option<String>,
+    said: BTreeMap<String, String>,
+    aligned: BTreeMap<String, Aligned>,
+}
+
+/// Leaves the meeting when it is dropped.
+struct Leaves<'a> {
+    meeting: &'a Meeting,
+    name: &'a str,
+}
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        self.meeting.leave(self.name);
+    }
+}
+
+/// The file of a run that is here, of a target whose runs are in a folder of its own name.
+fn file(plan: &Plan<'_>, target: &Target, part: &str) -> PathBuf {
+    folder::run_file(&plan.folder.join(&target.name).join(&target.name), part)
+}
+
+fn is_here(plan: &Plan<'_>, target: &Target, part: &str) -> bool {
+    target.reach.names_its_folder() && kept::is_complete(&file(plan, target, part))
+}
+
+/// Every target has a clock, and each run is to be made by all of them or by none.
+fn can_be_aligned(plan: &Plan<'_>) -> Result<(), EngineError> {
+    if let Some(target) = plan.targets.iter().find(|t| !t.reach.has_clock()) {
+        let what = "clock that can be asked: leave out --aligned, or choose others with --target";
+        return Err(EngineError::Cannot { engine: target.reach.engine(), what });
+    }
+    for part in plan.parts {
+        let (here, open): (Vec<&Target>, Vec<&Target>) =
+            plan.targets.iter().partition(|t| is_here(plan, t, part));
+        if let (Some(here), Some(open)) = (here.first(), open.first()) {
+            return Err(EngineError::NotTogether {
+                part: part.clone(),
+                here: here.name.clone(),
+                open: open.name.clone(),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn one(
     plan: Plan<'_>,
     target: &Target,
-    at: &mut Option<String>,
+    meeting: Option<&Meeting>,
+    went: &mut Went,
     heard: &dyn Fn(&str),
 ) -> Result<(), EngineError> {
     let notes = plan.folder.join(NOTES).join(&target.name);
@@ -101,6 +197,7 @@ fn one(
         folder: &folder,
         notes: &notes,
     };
+    kept::same_way(&notes, &folder, &How { scale: plan.scale, cpus: target.cpus.clone() })?;
     let engine = of(target);
     let mut lease = engine.reserve(&mut |line| heard(line))?;
     let facts = engine.list(Some(&lease))?;
@@ -108,21 +205,30 @@ fn one(
     let placed = engine.put(&lease, &facts, &load)?;
     let mut made = Ok(());
     let of = u32::try_from(plan.parts.len()).unwrap_or(u32::MAX);
-    for (which, part) in (1..).zip(plan.parts) {
-        *at = Some(part.clone());
-        let task = Task { placed: &placed, load: &load, part, at: which, of, scale: plan.scale };
-        heard(&format!("{part} begins"));
-        match engine.run(&mut lease, &task, &mut |line| heard(line)) {
-            Ok(_) => {}
-            Err(e) => {
-                if let EngineError::Lost(why) = &e {
-                    let text = format!("{part}: {why}\n");
-                    new_file::write(&lost, Existing::Replace, text.as_bytes())
-                        .map_err(|e| EngineError::file(&lost, e))?;
-                }
-                made = Err(e);
-                break;
+    for (at, part) in (1..).zip(plan.parts) {
+        if is_here(&plan, target, part) {
+            heard(&format!("{part} is complete already"));
+            continue;
+        }
+        went.at = Some(part.clone());
+        let ready = Ready { engine: engine.as_ref(), meeting };
+        let task = Task {
+            placed: &placed,
+            load: &load,
+            part,
+            at,
+            of,
+            scale: plan.scale,
+            begin_at_ns: None,
+        };
+        made = ready.run(task, &mut lease, went, heard);
+        if let Err(e) = &made {
+            if let EngineError::Lost(why) = e {
+                let text = format!("{part}: {why}\n");
+                new_file::write(&lost, Existing::Replace, text.as_bytes())
+                    .map_err(|e| EngineError::file(&lost, e))?;
             }
+            break;
         }
     }
     // What was measured before is not lost with the lease.
@@ -130,8 +236,82 @@ fn one(
         Err(EngineError::Lost(_)) => Ok(()),
         _ => engine.get(&lease, &placed, &load),
     };
+    let all_here =
+        made.is_ok() && got.is_ok() && plan.parts.iter().all(|p| is_here(&plan, target, p));
+    let forgotten = match plan.there {
+        There::Remove if all_here => engine.forget(&lease, &placed, &load),
+        There::Remove | There::Keep => Ok(()),
+    };
     engine.release(lease);
-    made.and(got)
+    made.and(got).and(forgotten)
+}
+
+/// A target with all that its runs need.
+struct Ready<'a> {
+    engine: &'a dyn Engine,
+    meeting: Option<&'a Meeting>,
+}
+
+impl Ready<'_> {
+    /// Makes one run, with the others where they are to begin together.
+    fn run(
+        &self,
+        mut task: Task<'_>,
+        lease: &mut Lease,
+        went: &mut Went,
+        heard: &dyn Fn(&str),
+    ) -> Result<(), EngineError> {
+        let part = task.part;
+        let begins = self.meeting.map(|m| together(m, lease)).transpose()?;
+        task.begin_at_ns = begins.map(|(at_ns, before)| at_ns.saturating_add(before.ahead_ns));
+        heard(&format!("{part} begins"));
+        let mut last = LastWords::default();
+        let status = self.engine.run(lease, &task, &mut |line| {
+            last.hear(line);
+            heard(line);
+        })?;
+        // 1: a claim of the publication does not hold, which is an answer.
+        if !matches!(status, 0 | 1) {
+            went.said.insert(part.to_owned(), last.with(status));
+            return Ok(());
+        }
+        if let Some((at_ns, before)) = begins {
+            let aligned = Aligned::of(at_ns, before, Offset::of(lease)?);
+            aligned.keep(task.load.notes, part)?;
+            let error = format_ns_i64(aligned.error_ns);
+            heard(&format!("{part} began with the others, within {error}"));
+            went.aligned.insert(part.to_owned(), aligned);
+        }
+        Ok(())
+    }
+}
+
+/// When the next run begins, on this machine's clock, and how that of the machine under `lease` differs from it.
+fn together(meeting: &Meeting, lease: &Lease) -> Result<(i64, Offset), EngineError> {
+    let before = Offset::of(lease)?;
+    meeting.arrive().map(|at_ns| (at_ns, before))
+}
+
+/// The last lines that a run said.
+#[derive(Default)]
+struct LastWords(VecDeque<String>);
+
+impl LastWords {
+    fn hear(&mut self, line: &str) {
+        let line = printable::excerpt(line.trim(), LINE_CHARS);
+        if !line.is_empty() {
+            self.0.push_back(line);
+        }
+        if self.0.len() > LINES {
+            self.0.pop_front();
+        }
+    }
+
+    fn with(self, status: i32) -> String {
+        let said = Vec::from(self.0).join(" / ");
+        let said = if said.is_empty() { "it said nothing" } else { said.as_str() };
+        format!("there is no run file: {said} (exit status {status})")
+    }
 }
 
 /// The name of a target's results, made once: what began under it is resumed.
@@ -143,9 +323,7 @@ fn identity(folder: &Path) -> Result<String, EngineError> {
             return Ok(text.to_owned());
         }
     }
-    let mut bytes = [0u8; 8];
-    getrandom::fill(&mut bytes).map_err(|e| EngineError::failed("naming the results", e))?;
-    let text = format!("{:016x}", u64::from_ne_bytes(bytes));
+    let text = number().map_err(|e| EngineError::failed("naming the results", e))?;
     new_file::write(&path, Existing::Replace, text.as_bytes())
         .map_err(|e| EngineError::file(&path, e))?;
     Ok(text)

@@ -6,7 +6,8 @@
 //! A shell on the machine locks a file (flock(1)), says so, and then runs what it is told, a line at a
 //! time. What it runs inherits the lock, so the machine stays locked until that has ended, even where
 //! the connection is lost: two fleets never measure on one machine at a time. When its input ends, it
-//! ends what it runs. A person's file goes first: it is looked for before each run.
+//! ends what it runs. A person's file goes first: it is looked for before each run. Persons who measure share the lock
+//! (tailbound-host, machine_lock.rs).
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
@@ -18,7 +19,8 @@ use super::keeper::Keeper;
 use super::shell::{self, Way, quoted};
 
 /// Where the lock lies, and a person's file: says who has it as `held WHO`, or nothing.
-const PLACES: &str = r#"d=/run/lock; [ -d "$d" ] || d=/tmp
+const PLACES: &str = r#"d=$TAILBOUND_LOCK_FOLDER
+[ -n "$d" ] || { d=/run/lock; [ -d "$d" ] || d=/tmp; }
 f=$d/tailbound.machine
 person() { for r in /etc/tailbound/reserved "$d/tailbound.reserved"; do
 if [ -e "$r" ]; then echo "held a person has it: $r: $(head -n 1 "$r")"; return 0; fi; done; return 1; }
@@ -28,7 +30,9 @@ if [ -e "$r" ]; then echo "held a person has it: $r: $(head -n 1 "$r")"; return 
 const LOCK: &str = r#"command -v flock >/dev/null || { echo "held there is no flock(1) to lock the machine with"; exit 0; }
 [ -e "$f" ] || (umask 022; set -C; : >"$f") 2>/dev/null
 exec 9<"$f" || exit 1
-flock -n 9 || { echo "held another tailbound fleet measures on it ($f)"; exit 0; }
+flock -n 9 || {
+if flock -s -n 9; then echo "held a person measures on it with tailbound ($f)"; else echo "held another fleet or an agent of tailbound measures on it ($f)"; fi
+exit 0; }
 person && exit 0
 "#;
 

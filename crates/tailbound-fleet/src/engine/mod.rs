@@ -10,14 +10,16 @@
 //! slurm.rs   nodes that Slurm gives   labgrid.rs boards that labgrid has
 //! asked.rs   what a target asks these two for; keeper.rs gives back what they gave
 //! agent.rs   machines that ask a server for work
-//! fleet.rs   all targets at once      ktap.rs   what became of each run, for test runners
+//! fleet.rs   all targets at once      kept.rs   what lies in the folder of before
+//! aligned.rs runs that begin at one instant on all machines
 //! ```
 
 mod agent;
+pub mod aligned;
 pub mod asked;
 pub mod fleet;
 mod keeper;
-pub mod ktap;
+mod kept;
 mod labgrid;
 pub mod lease;
 mod shell;
@@ -114,6 +116,8 @@ pub struct Task<'a> {
     pub of: u32,
     /// Share of the campaign's lengths.
     pub scale: f64,
+    /// When it is to begin, on the machine's CLOCK_REALTIME; none: as soon as it is ready.
+    pub begin_at_ns: Option<i64>,
 }
 
 /// What is to be put on a machine.
@@ -172,6 +176,19 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// When they cannot be read or written.
     fn get(&self, lease: &Lease, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError>;
+    /// Removes the results there, which are here by now, byte for byte.
+    ///
+    /// # Errors
+    /// When they are not the same, or cannot be removed.
+    fn forget(
+        &self,
+        _lease: &Lease,
+        _placed: &Placed,
+        _load: &Load<'_>,
+    ) -> Result<(), EngineError> {
+        // There are none elsewhere.
+        Ok(())
+    }
     /// Gives the machine back.
     fn release(&self, lease: Lease) {
         drop(lease);
@@ -202,6 +219,28 @@ pub enum EngineError {
         what: &'static str,
         /// Its own words.
         why: String,
+    },
+    /// Runs of two campaigns would be mixed.
+    #[error(
+        "{folder} holds runs of another campaign, or of another text of this one ({campaign}): give another --out"
+    )]
+    OtherCampaign {
+        /// The fleet's folder.
+        folder: PathBuf,
+        /// The campaign it began with.
+        campaign: PathBuf,
+    },
+    /// Some of the runs are of another time.
+    #[error(
+        "--aligned: {part} of {here} is there, and that of {open} is not: they would not have begun together; give another --out"
+    )]
+    NotTogether {
+        /// The run.
+        part: String,
+        /// A target that has it.
+        here: String,
+        /// One that has not.
+        open: String,
     },
     /// Nothing that runs there.
     #[error(

@@ -50,6 +50,11 @@ impl Way {
         Self { words, login: true }
     }
 
+    /// Is it this machine's own shell?
+    pub(super) fn is_here(&self) -> bool {
+        self.words.is_empty()
+    }
+
     /// By a program that hands its words on as they are.
     pub(super) fn program(words: Vec<String>) -> Self {
         Self { words, login: false }

@@ -4,6 +4,7 @@
 //!
 //! Context: COLD.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
@@ -16,6 +17,8 @@ use tailbound_sys::new_file::{self, Existing};
 use super::shell::{self, Way, ask, quoted};
 use super::target::{Reach, Target};
 use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, Task, lease};
+
+const NS_PER_S: i64 = 1_000_000_000;
 
 pub(super) struct Shell {
     target: Target,
@@ -142,6 +145,10 @@ impl Engine for Shell {
         words.extend(["--only".to_owned(), task.part.to_owned()]);
         words.extend(self.words());
         words.extend(["--scale".to_owned(), task.scale.to_string()]);
+        if let Some(ns) = task.begin_at_ns {
+            let (s, rest) = (ns.div_euclid(NS_PER_S), ns.rem_euclid(NS_PER_S));
+            words.extend(["--begin-at".to_owned(), format!("{s}.{rest:09}")]);
+        }
         lease.run(&words, heard)
     }
 
@@ -168,6 +175,30 @@ impl Engine for Shell {
             return Err(EngineError::failed(what, format!("they did not come whole. {why}")));
         }
         Ok(())
+    }
+
+    fn forget(&self, lease: &Lease, placed: &Placed, load: &Load<'_>) -> Result<(), EngineError> {
+        if !self.is_remote() {
+            return Ok(());
+        }
+        let what = "comparing the results";
+        let sums = |folder: &str| {
+            format!(
+                "cd {} && find . -type f -exec sha256sum {{}} + | LC_ALL=C sort",
+                quoted(folder)
+            )
+        };
+        let there = ask(self.way(Some(lease)), what, &sums(&placed.folder), None)?;
+        // Of before there may be more here.
+        let here = ask(&Way::here(), what, &sums(&load.folder.display().to_string()), None)?;
+        let here: BTreeSet<&str> = here.lines().collect();
+        if let Some(other) = there.lines().find(|l| !here.contains(l)) {
+            let why = format!("there it is {other}, and not so here; nothing was removed");
+            return Err(EngineError::failed(what, why));
+        }
+        let own = Path::new(&placed.folder).parent().unwrap_or(Path::new(&placed.folder));
+        let remove = format!("rm -rf {}", quoted(&own.display().to_string()));
+        ask(self.way(Some(lease)), "removing the results there", &remove, None).map(|_| ())
     }
 
     fn power(&self, _: Power, _: &mut dyn FnMut(&str)) -> Result<(), EngineError> {

@@ -87,6 +87,17 @@ impl Reach {
             Self::Labgrid(_) => EngineName::Labgrid,
         }
     }
+
+    /// Can its clock be asked, and a run there begin at an instant of it?
+    pub(super) fn has_clock(&self) -> bool {
+        matches!(self, Self::Local | Self::Ssh { .. })
+    }
+
+    /// Are its runs in a folder with the target's own name? Those of the laboratory are called by their kernels.
+    #[must_use]
+    pub(super) fn names_its_folder(&self) -> bool {
+        !matches!(self, Self::Lab { .. })
+    }
 }
 
 /// One machine.

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What became worse, in words, for a mail or a terminal, and as JUnit and KTAP, a case a series.
 //!
-//! Context: COLD. A series of which nothing can be told is skipped, never passed. Source: the JUnit schema of Jenkins' xUnit plugin;
-//! Documentation/dev-tools/ktap.rst of Linux.
+//! Context: COLD. A series of which nothing can be told is skipped, never passed. Not here: those formats
+//! (`tailbound_report::cases`).
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tailbound_core::number::{Real as _, Whole as _};
+use tailbound_core::printable::line;
 use tailbound_core::units::format_ns_i64;
-use tailbound_report::escape::xml;
+use tailbound_report::cases::{Case, Status, Suite, junit, ktap};
 
 use super::{Found, Moved, Regression, State, Told};
 
@@ -116,8 +117,12 @@ fn plain(text: &str) -> String {
 }
 
 impl Told {
-    fn name(&self) -> String {
-        format!("{}: {}", self.system, self.workload)
+    fn status(&self) -> Status {
+        match &self.state {
+            State::Well => Status::Pass,
+            State::Unknown(why) => Status::Skip(why.clone()),
+            State::Worse(r) => Status::Fail(r.sentence()),
+        }
     }
 }
 
@@ -136,7 +141,7 @@ impl Found {
             } else {
                 format!("beside {}", r.loads)
             };
-            let _ = write!(text, "\n{}, {loads}\n  {}\n", plain(&r.name), plain(&r.sentence()));
+            let _ = write!(text, "\n{}, {loads}\n  {}\n", line(&r.name), line(&r.sentence()));
         }
         let _ = write!(
             text,
@@ -175,42 +180,22 @@ impl Found {
     /// As JUnit XML.
     #[must_use]
     pub fn junit(&self) -> String {
-        let counts = format!(
-            "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
-            self.told.len(),
-            self.regressions.len(),
-            self.short
-        );
-        let mut out = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n<testsuite name=\"tailbound regressions\" {counts}>\n"
-        );
-        for told in &self.told {
-            let name = xml(&told.workload);
-            let _ = write!(out, "<testcase classname=\"{}\" name=\"{name}\">", xml(&told.system));
-            let _ = match &told.state {
-                State::Well => Ok(()),
-                State::Unknown(why) => write!(out, "<skipped message=\"{}\"/>", xml(why)),
-                State::Worse(r) => write!(out, "<failure message=\"{}\"/>", xml(&r.sentence())),
-            };
-            out.push_str("</testcase>\n");
-        }
-        out.push_str("</testsuite>\n</testsuites>\n");
-        out
+        let suite = Suite { name: "tailbound regressions".to_owned(), ..Suite::default() };
+        let case = |told: &Told| {
+            let case = Case { name: told.workload.clone(), status: told.status() };
+            (told.system.clone(), case)
+        };
+        junit(&suite, &self.told.iter().map(case).collect::<Vec<_>>())
     }
 
     /// As KTAP, version 1.
     #[must_use]
     pub fn ktap(&self) -> String {
-        let mut out = format!("KTAP version 1\n1..{}\n", self.told.len());
-        for (n, told) in (1..).zip(&self.told) {
-            let name = plain(&told.name());
-            let _ = match &told.state {
-                State::Well => writeln!(out, "ok {n} {name}"),
-                State::Unknown(why) => writeln!(out, "ok {n} {name} # SKIP {}", plain(why)),
-                State::Worse(r) => writeln!(out, "# {}\nnot ok {n} {name}", plain(&r.sentence())),
-            };
-        }
-        out
+        let case = |told: &Told| Case {
+            name: format!("{}: {}", told.system, told.workload),
+            status: told.status(),
+        };
+        ktap(&self.told.iter().map(case).collect::<Vec<_>>())
     }
 }
 

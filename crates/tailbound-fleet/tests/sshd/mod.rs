@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-pub(crate) const SSHD: &str = "/usr/sbin/sshd";
+use tailbound_testing::skip;
+
+const SSHD: &str = "/usr/sbin/sshd";
 
 pub(crate) struct Server(Child);
 
@@ -29,21 +31,39 @@ fn key(path: &Path) {
     assert!(made.success());
 }
 
-/// The server and the file of its user's configuration.
-pub(crate) fn server(folder: &Path) -> (Server, PathBuf) {
-    let (port, config) = configured(folder);
-    (started(folder, port), config)
+/// Can a server be started here? Else it is said why not.
+pub(crate) fn able() -> bool {
+    if !Path::new(SSHD).exists() {
+        skip("sshd", "there is no sshd (Debian: openssh-server)");
+        return false;
+    }
+    // sshd's own folder, which its service makes.
+    let made = fs::create_dir_all("/run/sshd").is_ok();
+    if !made {
+        skip("root", "sshd needs /run/sshd");
+    }
+    made
+}
+
+/// The server, and the configuration of its user, for whom it is the host `board`; none where there is no sshd. `more` lines of its own
+/// configuration.
+pub(crate) fn begin(folder: &Path, more: &str) -> Option<(Server, PathBuf)> {
+    if !able() {
+        return None;
+    }
+    let (port, config) = configured(folder, more);
+    Some((started(folder, port), config))
 }
 
 /// Its keys and files: the port, and the file of its user's configuration.
-pub(crate) fn configured(folder: &Path) -> (u16, PathBuf) {
+pub(crate) fn configured(folder: &Path, more: &str) -> (u16, PathBuf) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let at = folder.display();
     key(&folder.join("host"));
     key(&folder.join("user"));
     fs::copy(folder.join("user.pub"), folder.join("authorized")).unwrap();
     let served = format!(
-        "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n"
+        "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n{more}"
     );
     fs::write(folder.join("sshd_config"), served).unwrap();
     let user = format!(

@@ -8,6 +8,7 @@
 //! and runs warm-up and measurement with the same machine code ([`ThreadContext::phases`]).
 //! Not here: what is measured (one file per probe), the schedule of `cyclic` (`crate::cyclic`).
 
+mod begin;
 mod context;
 mod gate;
 mod running;
@@ -57,6 +58,7 @@ pub struct ThreadGroup {
     stop: &'static AtomicBool,
     may_be_busy: bool,
     watched: bool,
+    begin_at_ns: Option<i64>,
     after: Option<After>,
     opened: bool,
 }
@@ -125,6 +127,7 @@ impl ThreadGroup {
             stop,
             may_be_busy: false,
             watched: false,
+            begin_at_ns: None,
             after: None,
             opened: false,
         })
@@ -141,6 +144,13 @@ impl ThreadGroup {
     #[must_use]
     pub fn watched(mut self) -> Self {
         self.watched = true;
+        self
+    }
+
+    /// The first activations fall due at this instant of CLOCK_REALTIME.
+    #[must_use]
+    pub fn beginning(mut self, at_ns: Option<i64>) -> Self {
+        self.begin_at_ns = at_ns;
         self
     }
 
@@ -232,7 +242,7 @@ impl ThreadGroup {
     /// Waits until every thread is ready, sets the common epoch and lets them go.
     ///
     /// # Errors
-    /// The first thread that could not get ready (its policy, its CPU).
+    /// The first thread that could not get ready (its policy, its CPU); the instant to begin at is over.
     pub fn release(mut self) -> Result<Running, ProbeError> {
         let n = u32::try_from(self.members.len()).unwrap_or(u32::MAX);
         if !self.shared.gate.all_waiting(n) {
@@ -240,12 +250,14 @@ impl ThreadGroup {
             self.shared.gate.cancel();
             all_ended(std::mem::take(&mut self.members))?;
         }
+        let appointed =
+            self.begin_at_ns.map(|at_ns| begin::appointed(at_ns, self.clock)).transpose()?;
         let warm_up_ns =
             self.interval_ns.saturating_mul(i64::try_from(self.warm_n).unwrap_or(i64::MAX));
         let span = warm_up_ns.saturating_add(self.plan.duration_ns());
         let tids = self.members.iter().map(|m| Arc::clone(&m.tid)).collect();
         let watchdog = self.watched.then(|| Watchdog::start(span, tids, self.stop)).flatten();
-        let epoch = clock::now_ns(self.clock).saturating_add(LEAD_NS);
+        let epoch = appointed.unwrap_or_else(|| clock::now_ns(self.clock).saturating_add(LEAD_NS));
         self.opened = true;
         self.shared.gate.open(epoch);
         Ok(Running {

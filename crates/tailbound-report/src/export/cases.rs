@@ -2,32 +2,14 @@
 //! A run as test cases: what was required, of the whole and of each thread.
 //!
 //! Context: COLD. A case passes only where the verdict is "met": what was not required is skipped, what
-//! is not decided is an error. Not here: how a test framework writes it.
+//! is not decided is an error. Not here: how a test framework writes it (`crate::cases`).
 
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Impact, Outcome};
 use tailbound_stats::Analysis;
 
+use crate::cases::{Case, Status};
 use crate::label;
-
-/// How a case came out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Status {
-    /// Shown to be so.
-    Pass,
-    /// Shown not to be so: why.
-    Fail(String),
-    /// Nothing was required, or a thread alone decides nothing: why.
-    Skip(String),
-    /// It could not be decided: why.
-    Undecided(String),
-}
-
-/// One case.
-pub(super) struct Case {
-    pub(super) name: String,
-    pub(super) status: Status,
-}
 
 /// The cases of a run: the whole first, then the threads, then what forbids to trust them.
 pub(super) fn of(analysis: &Analysis<'_>) -> Vec<Case> {

@@ -10,7 +10,6 @@ mod csv;
 mod cyclictest;
 mod hdr;
 mod junit;
-mod ktap;
 mod openmetrics;
 mod perfetto;
 mod perfetto_trace;
@@ -116,7 +115,7 @@ pub fn export(analysis: &Analysis<'_>, format: Format) -> Exported {
         Format::HdrHistogram => hdr::text(run),
         Format::OpenMetrics => openmetrics::text(analysis),
         Format::Junit => junit::text(analysis),
-        Format::Ktap => ktap::text(analysis),
+        Format::Ktap => crate::cases::ktap(&cases::of(analysis)),
         Format::PerfettoCounters => perfetto::text(run),
         Format::Perfetto => return Exported::Bytes(perfetto_trace::bytes(run)),
     })

@@ -74,6 +74,8 @@ fn play(fate: &Fate) -> Played {
         virtual_time: false,
         refresh_ms: fate.refresh_ms,
         round: None,
+        machine: None,
+        begin_at_ns: None,
     };
     let disk = SimulatedDisk::new(fate);
     let memory = disk.memory();

@@ -132,7 +132,7 @@ pub fn make<C: CampaignCaller>(
     let left_ns = pace.left_ns(0);
     progress.begins(&Ahead { kept, open: open.len(), benchmarks, left_ns, folder: &system });
     for (at, job) in open.iter().enumerate() {
-        if one(job, &system, &pace.starts(at), caller, progress)? {
+        if one(job, &system, options.begin_at.as_deref(), &pace.starts(at), caller, progress)? {
             return Ok(Ended::by_signal());
         }
     }
@@ -148,6 +148,7 @@ fn same(there: &Plan, wanted: &Plan, part: &Part) -> bool {
 fn one<C: CampaignCaller>(
     job: &Job<'_>,
     system: &Path,
+    begin_at: Option<&str>,
     pace: &Started<'_>,
     caller: &mut C,
     progress: &mut dyn Progress,
@@ -155,7 +156,10 @@ fn one<C: CampaignCaller>(
     let id = &job.part.id;
     folder::forget_failed(system, id);
     let file = folder::run_file(system, id);
-    let arguments = arguments(job, system, &file)?;
+    let mut arguments = arguments(job, system, &file)?;
+    if let Some(at) = begin_at {
+        arguments.extend(["--begin-at".into(), at.into()]);
+    }
     let mut follow = Follow::new(&file);
     let ended =
         caller.make(&arguments, system, &mut || progress.tick(&pace.now(id), &mut follow))?;
@@ -298,6 +302,7 @@ mod tests {
             cpus: cpus.map(str::to_owned),
             system: Some("a/b".to_owned()),
             force: false,
+            begin_at: None,
         }
     }
 

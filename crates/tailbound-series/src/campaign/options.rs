@@ -25,6 +25,8 @@ pub struct Options {
     pub system: Option<String>,
     /// Make runs again that were made with different options.
     pub force: bool,
+    /// When the only run is to begin, in words of `run --begin-at`.
+    pub begin_at: Option<String>,
 }
 
 /// A run that would take longer than [`LONG_NS`].
@@ -95,7 +97,8 @@ mod tests {
 
     #[test]
     fn the_scale_that_is_suggested_is_short_enough() {
-        let options = Options { scale: 1.0, cpus: None, system: None, force: false };
+        let options =
+            Options { scale: 1.0, cpus: None, system: None, force: false, begin_at: None };
         let mut long = 0;
         for (name, _) in SHIPPED {
             let chosen = find(name).expect("shipped");

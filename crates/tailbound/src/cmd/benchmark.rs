@@ -14,6 +14,7 @@ use tailbound_sys::signal::Signals;
 
 use crate::cli_decide::MeasureBenchmarkArgs;
 use crate::live::Live;
+use crate::machine::{self, WhileHeld};
 use crate::say::{self, Failure};
 
 /// `tailbound measure benchmark`
@@ -23,6 +24,7 @@ pub(crate) fn measure(args: &MeasureBenchmarkArgs) -> Result<ExitCode, Failure> 
         repeat: args.repeat,
         ..RunConfig::default()
     };
+    let machine = machine::share(WhileHeld::Refuse)?;
     let root = Root::real();
     let mut plan = resolve(&Request { config: words, bare: true }, &root)?.plan;
     // Nothing is measured but the benchmarks.
@@ -49,6 +51,8 @@ pub(crate) fn measure(args: &MeasureBenchmarkArgs) -> Result<ExitCode, Failure> 
         virtual_time: false,
         refresh_ms: live.refresh_ms(),
         round: None,
+        machine: Some(machine),
+        begin_at_ns: None,
     };
     let made =
         tailbound_run::measure_benchmarks(&session, output, &signals, &mut |view| live.show(&view));

@@ -21,6 +21,7 @@ use crate::cmd::rounds;
 use crate::consent;
 use crate::input;
 use crate::live::Live;
+use crate::machine::{self, WhileHeld};
 use crate::names;
 use crate::say::{self, Failure};
 
@@ -28,6 +29,11 @@ use crate::say::{self, Failure};
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let round = args.rounds.as_round.as_deref().map(rounds::place).transpose()?;
     if let (Some(n), None) = (args.rounds.rounds, &round) {
+        if args.plan.begin_at.is_some() {
+            return Err(Failure::usage("--begin-at is for one run, and --rounds makes several"));
+        }
+        // Its runs, which are processes of their own, have it from this one.
+        let _machine = machine::share(WhileHeld::of(args.plan.wait_for_machine))?;
         return rounds::rounds(args, n);
     }
     if round.is_none() {
@@ -152,6 +158,17 @@ pub(crate) fn session(
 ) -> Result<(Run, Option<PathBuf>), Failure> {
     let root = Root::real();
     let resolved = resolve(request, &root)?;
+    let begin_at_ns = args
+        .begin_at
+        .as_deref()
+        .map(tailbound_run::instant::parse)
+        .transpose()
+        .map_err(|e| Failure::usage(format!("--begin-at: {e}")))?;
+    // In virtual time nothing that goes on beside it matters.
+    let machine = match args.virtual_time {
+        true => None,
+        false => Some(machine::share(WhileHeld::of(args.wait_for_machine))?),
+    };
     let output = match out {
         Some(path) => Output::open(path, &resolved.plan, args.force)?,
         None => Output::none(),
@@ -181,6 +198,8 @@ pub(crate) fn session(
         virtual_time: args.virtual_time,
         refresh_ms: live.refresh_ms(),
         round,
+        machine,
+        begin_at_ns,
     };
     let made =
         tailbound_run::run(session, resolved.probe, output, &signals, &mut |view| live.show(&view));

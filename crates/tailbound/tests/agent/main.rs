@@ -2,7 +2,8 @@
 //! agent: a real server and a real agent, over TLS and over a bad way; kills on both sides; what owners do not allow.
 //!
 //! ```text
-//! farm.rs  the processes    certificates.rs  for TLS    proxy.rs  the bad way    monitor.rs  what a monitor uploads
+//! farm.rs  the processes    certificates.rs  for TLS         proxy.rs    the bad way
+//! full.rs  a full disk      small_disk.rs    one to be filled    monitor.rs  what a monitor uploads
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
@@ -10,8 +11,10 @@
 
 mod certificates;
 mod farm;
+mod full;
 mod monitor;
 mod proxy;
+mod small_disk;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -133,6 +136,8 @@ fn over_a_bad_way_each_run_arrives_once() {
         Fault::Twice,
         Fault::Late,
         Fault::Drip,
+        Fault::DripRequest,
+        Fault::Delay,
         Fault::Gateway,
     ];
     let mut n = 0;
@@ -228,7 +233,7 @@ fn an_operator_takes_work_back_and_the_run_ends() {
     let agent = farm.agent(port, &[]);
     farm.until("the run has begun", || farm.log().contains("begins").then_some(()));
     // Others see that the machine is not free, and how far it is.
-    assert!(tailbound_agent::machine::take().is_err());
+    assert!(tailbound_host::machine_lock::take().is_err());
     farm.until("it says how far it is", || {
         let all: serde_json::Value =
             farm.desk(port).get("/api/v1/campaigns", Duration::ZERO).unwrap();
@@ -251,7 +256,7 @@ fn work_waits_while_somebody_has_the_machine() {
     let _one = machine();
     let farm = Farm::new(false);
     let (_server, port) = farm.serve(0, &[]);
-    let held = farm.until("the machine is free", || tailbound_agent::machine::take().ok());
+    let held = farm.until("the machine is free", || tailbound_host::machine_lock::take().ok());
     farm.hand_out(port, "ee", QUIET);
     let agent = farm.agent(port, &[]);
     let desk = farm.desk(port);

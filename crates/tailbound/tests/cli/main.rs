@@ -26,7 +26,7 @@
 //! watch.rs    the cycles of another program's threads
 //! serve.rs    a store over HTTP: kills, tokens, refusals
 //! store.rs    many runs, kept, asked and pruned
-//! fleet.rs    a campaign on several machines
+//! fleet.rs    a campaign on several machines; machine.rs whose turn it is on one
 //! hostile.rs  files that mean harm: escape sequences, pipes
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -57,6 +57,7 @@ mod journals;
 mod judged;
 mod lab;
 mod loads;
+mod machine;
 mod measure;
 mod monitor;
 mod observe;
@@ -73,6 +74,8 @@ mod rounds;
 #[cfg(feature = "full")]
 mod serve;
 mod small;
+#[path = "../../../tailbound-fleet/tests/sshd/mod.rs"]
+mod sshd;
 mod stacks;
 mod store;
 mod tasks;
@@ -107,8 +110,13 @@ fn real_time_work() -> MutexGuard<'static, ()> {
 fn tailbound() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tailbound"));
     command.env("NO_COLOR", "1");
+    // Tests measure beside each other: there is no lock of the machine but in those about it (machine.rs, fleet.rs).
+    command.env(LOCK_FOLDER, "/nonexistent");
     command
 }
+
+/// Names the folder of the machine's lock.
+const LOCK_FOLDER: &str = "TAILBOUND_LOCK_FOLDER";
 
 /// Runs it with these arguments in `folder`.
 fn call(folder: &Path, words: &[&str]) -> Output {

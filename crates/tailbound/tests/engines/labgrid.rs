@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_testing::skip;
 
-use crate::sshd::{self, SSHD};
+use crate::sshd;
 use crate::{CAMPAIGN, PATIENCE, machine, send, status, stderr, stdout, tailbound};
 
 /// Where labgrid's programs are: on the path, or where scripts/deps puts them.
@@ -75,18 +75,12 @@ impl Laboratory {
             skip("labgrid", "there is no labgrid-coordinator (scripts/deps test installs labgrid)");
             return None;
         };
-        if !Path::new(SSHD).exists() {
-            skip("sshd", "there is no sshd (Debian: openssh-server)");
-            return None;
-        }
-        // sshd's own folder, which its service makes.
-        if fs::create_dir_all("/run/sshd").is_err() {
-            skip("root", "sshd needs /run/sshd");
+        if !sshd::able() {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().to_owned();
-        let (ssh, _) = sshd::configured(&at);
+        let (ssh, _) = sshd::configured(&at, "");
         let asked = Arc::default();
         let switch = switch(at.clone(), ssh, Arc::clone(&asked));
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

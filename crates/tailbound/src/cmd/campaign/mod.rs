@@ -27,6 +27,7 @@ use tailbound_series::campaign::{self as series, Chosen, Ended, Folder, Options}
 use crate::cli_campaign::{Campaign, CampaignRunArgs};
 use crate::consent;
 use crate::input;
+use crate::machine::{self, WhileHeld};
 use crate::names;
 use crate::say::{self, Failure};
 
@@ -49,6 +50,16 @@ fn run(args: &CampaignRunArgs) -> Result<ExitCode, Failure> {
     }
     let chosen = series::find(&args.name)?;
     let parts = series::wanted(&chosen, &args.only)?;
+    if args.begin_at.is_some() && !matches!(parts.as_slice(), [one] if !one.only_work) {
+        return Err(Failure::usage(
+            "--begin-at is for one run of a latency: name it with --only (`campaign show` lists them)",
+        ));
+    }
+    // Until all is made: no fleet comes between two runs. Its runs, which are processes of their own, have it from this one.
+    let _machine = match in_lab(args) {
+        true => None,
+        false => Some(machine::share(WhileHeld::of(args.wait_for_machine))?),
+    };
     match &args.out {
         Some(out) => run_in(args, &chosen, &parts, out)?.map_err(Failure::from),
         // The first folder that is free or holds the beginning of this very campaign.
@@ -64,6 +75,10 @@ fn run(args: &CampaignRunArgs) -> Result<ExitCode, Failure> {
     }
 }
 
+fn in_lab(args: &CampaignRunArgs) -> bool {
+    !args.kernel.is_empty() || !args.guest.target.is_empty()
+}
+
 /// Makes it in this folder, or says why it is taken.
 fn run_in(
     args: &CampaignRunArgs,
@@ -77,7 +92,7 @@ fn run_in(
             out.display()
         )));
     }
-    let in_lab = !args.kernel.is_empty() || !args.guest.target.is_empty();
+    let in_lab = in_lab(args);
     if !in_lab && !chosen.shipped {
         let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
         consent::ask(&args.name, &words, args.yes)?;
@@ -110,6 +125,7 @@ fn options(args: &CampaignRunArgs) -> Options {
         cpus: args.cpus.clone(),
         system: args.system.clone(),
         force: args.force,
+        begin_at: args.begin_at.clone(),
     }
 }
 

@@ -19,6 +19,7 @@ use tailbound_stats::decide::of_runs;
 use tailbound_sys::signal::Signals;
 
 use crate::cli_decide::SleepersArgs;
+use crate::machine::{self, WhileHeld};
 use crate::names;
 use crate::say::{self, Failure};
 
@@ -86,6 +87,8 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
             virtual_time: false,
             refresh_ms: 0,
             round: None,
+            machine: Some(machine::share(WhileHeld::Refuse)?),
+            begin_at_ns: None,
         };
         let (run, _) = tailbound_run::run(session, resolved.probe, output, &signals, &mut |_| ())?;
         Ok::<Run, Failure>(run)

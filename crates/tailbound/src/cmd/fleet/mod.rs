@@ -6,13 +6,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tailbound_core::campaign::Part;
 use tailbound_core::plan::RunConfig;
-use tailbound_fleet::engine::fleet::{self, Outcome, Plan};
-use tailbound_fleet::engine::ktap::{Case, ktap};
+use tailbound_fleet::engine::aligned::Aligned;
+use tailbound_fleet::engine::fleet::{self, Outcome, Plan, There};
 use tailbound_fleet::engine::{EngineError, Facts, Power, Target, Targets, of, spread};
+use tailbound_report::cases::{self, Status, ktap};
 use tailbound_series::campaign::{self as series, folder};
 use tailbound_stats::campaign::State;
 
@@ -128,11 +130,31 @@ fn power(args: &FleetPowerArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if done.iter().all(Result::is_ok) { 0 } else { 3 }))
 }
 
+/// One run of one target.
+struct Case {
+    target: String,
+    part: String,
+    /// Why it is not whole; nothing where it is.
+    why: Option<String>,
+    aligned: Option<Aligned>,
+}
+
+impl Case {
+    /// Only a run that came to its end passes: what could not be made, for lack of a tool, a tracer or a machine, fails.
+    fn result(&self) -> cases::Case {
+        let status = self.why.clone().map_or(Status::Pass, Status::Fail);
+        cases::Case { name: format!("{}.{}", self.target, self.part), status }
+    }
+}
+
 fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
     if !(args.scale > 0.0 && args.scale <= 1.0) {
         let text = format!("--scale {}: write a share above 0 and up to 1", args.scale);
         return Err(Failure::usage(text));
     }
+    let lead = args.aligned.as_deref().map(tailbound_core::units::parse_ns).transpose();
+    let lead = lead.map_err(|e| Failure::usage(format!("--aligned: {e}")))?;
+    let aligned = lead.map(|ns| Duration::from_nanos(ns.unsigned_abs()));
     let (all, some) = chosen(&args.on)?;
     let campaign = series::find(&args.name)?;
     let parts = series::wanted(&campaign, &args.only)?;
@@ -152,16 +174,28 @@ fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
         scale: args.scale,
         own: &own,
         folder: &out,
+        aligned,
+        there: if args.keep { There::Keep } else { There::Remove },
     };
-    let ended = fleet::run(plan, &|target, line| {
+    let heard = |target: &str, line: &str| {
         if !args.quiet {
             say::note(&format!("{target}: {line}"));
         }
-    });
+    };
+    let ended = fleet::run(plan, &heard).map_err(|e| match e {
+        EngineError::OtherCampaign { .. }
+        | EngineError::NotTogether { .. }
+        | EngineError::Cannot { .. } => Failure::usage(e),
+        e => Failure::cannot(e),
+    })?;
     let mut rows = Vec::new();
     let mut status = 0;
     for outcome in &ended {
-        let (cases, its) = cases(&out, outcome, &parts);
+        // Runs of before may be complete all the same.
+        if let Some(e) = &outcome.error {
+            say::note(&format!("{}: {e}", outcome.target));
+        }
+        let (cases, its) = made(&out, outcome, &parts);
         rows.extend(cases);
         status = worse(status, its);
     }
@@ -175,7 +209,7 @@ fn worse(a: u8, b: u8) -> u8 {
 }
 
 /// What became of each run of a target, from its files; and the exit status for it.
-fn cases(out: &Path, outcome: &Outcome, parts: &[Part]) -> (Vec<Case>, u8) {
+fn made(out: &Path, outcome: &Outcome, parts: &[Part]) -> (Vec<Case>, u8) {
     let found = folder::systems(&out.join(&outcome.target), parts, "", &mut Machine::default());
     let lost = matches!(outcome.error, Some(EngineError::Lost(_)));
     let mut status = match &outcome.error {
@@ -195,23 +229,25 @@ fn cases(out: &Path, outcome: &Outcome, parts: &[Part]) -> (Vec<Case>, u8) {
             Some(State::Cut(_, how)) => (Some(how.clone()), 5),
             Some(State::Failed(why) | State::NotHere(why)) => (Some(why.clone()), 3),
             Some(State::NotRun) | None => {
-                (Some(error.clone().unwrap_or_else(|| "there is no run file".to_owned())), 3)
+                let said = error.clone().or_else(|| outcome.said.get(&part.id).cloned());
+                (Some(said.unwrap_or_else(|| "there is no run file".to_owned())), 3)
             }
         };
         status = worse(status, its);
-        cases.push(Case { target: outcome.target.clone(), part: part.id.clone(), why });
+        let aligned = outcome.aligned.get(&part.id).cloned();
+        cases.push(Case { target: outcome.target.clone(), part: part.id.clone(), why, aligned });
     }
     (cases, status)
 }
 
 fn answer(args: &FleetRunArgs, out: &Path, cases: &[Case]) -> Result<(), Failure> {
     if args.on.json {
-        let row = |c: &Case| json!({ "target": c.target, "run": c.part, "complete": c.why.is_none(), "why": c.why });
+        let row = |c: &Case| json!({ "target": c.target, "run": c.part, "complete": c.why.is_none(), "why": c.why, "aligned": c.aligned });
         let rows: Vec<Value> = cases.iter().map(row).collect();
         return say::answer_json(&json!({ "folder": out, "runs": rows }));
     }
     if args.format == Format::Ktap {
-        return say::answer(&ktap(cases));
+        return say::answer(&ktap(&cases.iter().map(Case::result).collect::<Vec<_>>()));
     }
     let mut text = String::new();
     for case in cases {
