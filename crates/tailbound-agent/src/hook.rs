@@ -8,8 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use hmac::{Hmac, Mac as _};
-use sha2::Sha256;
+use ring::hmac::{self, HMAC_SHA256};
 use tailbound_core::printable;
 use tailbound_sys::given;
 use ureq::http::Uri;
@@ -70,10 +69,9 @@ impl Hook {
     /// `sha256=` and the HMAC-SHA256 of the body in hexadecimal; `None` without a secret.
     #[must_use]
     pub fn signature(&self, body: &[u8]) -> Option<String> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_ref()?).ok()?;
-        mac.update(body);
+        let key = hmac::Key::new(HMAC_SHA256, self.secret.as_ref()?);
         let mut words = "sha256=".to_owned();
-        for byte in mac.finalize().into_bytes() {
+        for byte in hmac::sign(&key, body).as_ref() {
             let _ = write!(words, "{byte:02x}");
         }
         Some(words)
