@@ -55,10 +55,10 @@ fn machine() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The program under test.
+/// The program under test. Who runs tests in the background has Ctrl-C ignored, which children inherit.
 fn tailbound() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tailbound"));
-    command.env("NO_COLOR", "1");
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_tailbound")]).env("NO_COLOR", "1");
     command
 }
 
