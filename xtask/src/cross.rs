@@ -6,8 +6,9 @@
 //! compiled by Debian's musl-gcc; the one for boards (feature `board`, no store and no farm) has that of the agent's HTTPS (ring),
 //! which needs a C compiler for the board and no C library. What tests only start, and the lab's guests, have no agent and no C.
 //! 32-bit ARM is linked statically against glibc by Debian's cross compiler, because rustup
-//! has no musl standard library for it that could be had reliably.
-//! Source: the rustc book, "linker flavours" and "static and dynamic C runtimes".
+//! has no musl standard library for it that could be had reliably. It is linked by Rust's own lld: GNU ld 2.40 calls the C library's
+//! own functions in the wrong instruction set as soon as a program has more than 16 MiB of code, and such a program ends at once.
+//! Source: the rustc book, "linker flavours" and "static and dynamic C runtimes"; gcc(1) on COMPILER_PATH.
 
 use std::path::{Path, PathBuf};
 
@@ -82,7 +83,7 @@ impl Target {
             triple: "armv7-unknown-linux-gnueabihf".into(),
             env: vec![
                 (linker.into(), "arm-linux-gnueabihf-gcc"),
-                (flags.into(), "-C target-feature=+crt-static"),
+                (flags.into(), "-C target-feature=+crt-static -C link-arg=-fuse-ld=lld"),
             ],
             programs: &[("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf")],
             file: "tailbound-armv7",
@@ -114,10 +115,7 @@ impl Target {
 
     /// Gets the standard library from rustup, unless it is there.
     fn standard_library(&self) -> anyhow::Result<()> {
-        let mut rustc = exec::command("rustc");
-        let sysroot = exec::output(rustc.args(["--print", "sysroot"]))?;
-        let sysroot = PathBuf::from(String::from_utf8_lossy(&sysroot.stdout).trim());
-        if sysroot.join("lib/rustlib").join(&self.triple).join("lib").is_dir() {
+        if rustc_prints("target-libdir", Some(&self.triple))?.is_dir() {
             return Ok(());
         }
         let mut rustup = exec::command("rustup");
@@ -156,6 +154,8 @@ impl Target {
             cargo.args(feature.into_iter().flat_map(|name| ["--features", name]));
             cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
         }
+        // Where gcc finds Rust's `ld.lld`.
+        cargo.env("COMPILER_PATH", rustc_prints("target-libdir", None)?.join("../bin/gcc-ld"));
         exec::succeed(cargo.envs(self.env.iter().map(|(k, v)| (k, v))))?;
         let built = root::target(project).join(&self.triple).join(profile).join("tailbound");
         let bytes = std::fs::read(&built).with_context(|| built.display().to_string())?;
@@ -179,6 +179,14 @@ impl Target {
         std::fs::rename(&part, &product)?;
         Ok(product)
     }
+}
+
+/// A folder of the compiler's, for another architecture if one is given.
+fn rustc_prints(what: &str, triple: Option<&str>) -> anyhow::Result<PathBuf> {
+    let mut rustc = exec::command("rustc");
+    rustc.args(triple.into_iter().flat_map(|t| ["--target", t]));
+    let said = exec::output(rustc.args(["--print", what]))?;
+    Ok(PathBuf::from(String::from_utf8_lossy(&said.stdout).trim()))
 }
 
 /// `cargo xtask build NAME...`.

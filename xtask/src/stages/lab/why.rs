@@ -26,7 +26,7 @@ impl Lab {
         let section = number(latest, "/behind/ns").context("it waited for no section")?;
         let waited = number(latest, "/legs/0/ns").context("no leg")?;
         let activation = number(latest, "/activation").context("no activation")?;
-        let words = ["lab", "why", OUT, "-q", "--json", "--html", PAGE];
+        let words = ["lab", "why", OUT, "-q", "--json", "--html", PAGE, "--force"];
         let found = self.answers(&words, 0)?;
         let page = std::fs::read_to_string(self.folder.join(PAGE))?;
         ensure!(page.contains("inevitable from") && page.contains("<svg"), "{PAGE} tells nothing");
