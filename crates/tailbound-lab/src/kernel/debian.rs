@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From `6.12-rt` to the one package that holds such a kernel today.
 //!
-//! Context: COLD. Pure but for [`resolve`], which asks apt. Debian calls its kernels
+//! Context: COLD. Pure but for [`resolve`] and [`parts`], which ask apt. Debian calls its kernels
 //! `linux-image-<release>-<flavour>`, and has empty packages (`linux-image-rt-amd64`,
-//! `linux-image-6.12-rt-amd64`) that depend on the current one.
+//! `linux-image-6.12-rt-amd64`) that depend on the current one. From 7.0 on the package of a kernel holds nothing itself: image,
+//! configuration and modules are packages of their own, of the same version.
 //! Source: Debian Kernel Handbook, chapter 3.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +52,31 @@ pub(crate) fn resolve(
         (package, version) = (next.clone(), latest.clone());
     }
     Ok(None)
+}
+
+/// What begins the names of packages that hold parts of a kernel.
+const PARTS: [&str; 3] = ["linux-binary-", "linux-modules-", "linux-base-"];
+
+/// `package`, and the packages that hold the rest of its kernel.
+///
+/// # Errors
+/// There is no apt, or the archive no longer has a part.
+pub(crate) fn parts(apt: &Apt, package: Package) -> Result<Vec<Package>, LabError> {
+    let mut all = Vec::new();
+    for name in part_names(&package) {
+        all.push(apt.show(name, &package.version)?.ok_or_else(|| {
+            LabError::cannot(format!(
+                "{} {}: apt knows no package {name} of that version, which holds a part of that kernel",
+                package.name, package.version
+            ))
+        })?);
+    }
+    all.insert(0, package);
+    Ok(all)
+}
+
+fn part_names(package: &Package) -> impl Iterator<Item = &String> {
+    package.depends.iter().filter(|d| PARTS.iter().any(|part| d.starts_with(part)))
 }
 
 /// Package and version `name` means among those known.
@@ -263,6 +289,23 @@ mod tests {
             let found = chosen(&bookworm(), name, Arch::X86_64);
             assert!(found.is_none(), "{name}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_kernel_may_lie_in_several_packages() {
+        let of = |depends: &[&str]| Package {
+            depends: depends.iter().map(|d| (*d).to_owned()).collect(),
+            ..Package::default()
+        };
+        let whole = of(&["kmod", "linux-base", "initramfs-tools"]);
+        assert_eq!(part_names(&whole).count(), 0, "6.12's package is whole");
+        let split = of(&[
+            "dracut",
+            "linux-base-7.3.4+deb13-amd64",
+            "linux-binary-7.3.4+deb13-amd64",
+            "linux-modules-7.3.4+deb13-amd64",
+        ]);
+        assert_eq!(part_names(&split).count(), 3);
     }
 
     #[test]

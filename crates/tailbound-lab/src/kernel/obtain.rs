@@ -182,44 +182,47 @@ fn through(
     })?;
     let folder = package::folder(store, &package.sha256)?;
     if package::load(&folder, name, arch)?.is_none() {
-        note(&format!(
-            "fetching {} {} ({} MB)",
-            package.name,
-            package.version,
-            package.size.div_ceil(1_000_000)
-        ));
-        put(store, &package, arch, &mut |folder| apt.download(&package, folder))?;
+        let parts = debian::parts(apt, package.clone())?;
+        let bytes: u64 = parts.iter().map(|p| p.size).sum();
+        let mb = bytes.div_ceil(1_000_000);
+        note(&format!("fetching {} {} ({mb} MB)", package.name, package.version));
+        put(store, &parts, arch, &mut |part, folder| apt.download(part, folder))?;
     }
     package::remember(store, name, arch, &package.sha256)?;
     package::load(&folder, &format!("debian:{name}"), arch)?
         .ok_or_else(|| LabError::cannot(format!("{}: not whole after unpacking", folder.display())))
 }
 
-/// Has the package fetched into a folder by `fetch`, then unpacked. It is kept until it is
-/// unpacked: where that fails (a full disk, say), the next attempt fetches nothing.
+/// Has the packages of a kernel fetched into a folder by `fetch`, then unpacked. They are kept until they are
+/// unpacked: where that fails (a full disk, say), the next attempt fetches nothing. The first names the kernel.
 fn put(
     store: &Store,
-    package: &Package,
+    packages: &[Package],
     arch: Arch,
-    fetch: &mut dyn FnMut(&Path) -> Result<PathBuf, LabError>,
+    fetch: &mut dyn FnMut(&Package, &Path) -> Result<PathBuf, LabError>,
 ) -> Result<(), LabError> {
-    let kept = store.room("kernels/debs")?.join(format!("{}.deb", package.sha256));
-    if !kept.is_file() || hash::of_file(&kept)? != package.sha256 {
-        let beside = store.beside("kernels")?;
-        let deb = fetch(beside.path())?;
-        let got = hash::of_file(&deb)?;
-        if got != package.sha256 {
-            return Err(LabError::cannot(format!(
-                "{}: SHA-256 is {got}, the archive's index says {}",
-                package.name, package.sha256
-            )));
+    let Some(named) = packages.first() else { return Ok(()) };
+    let mut debs = Vec::new();
+    for package in packages {
+        let kept = store.room("kernels/debs")?.join(format!("{}.deb", package.sha256));
+        if !kept.is_file() || hash::of_file(&kept)? != package.sha256 {
+            let beside = store.beside("kernels")?;
+            let deb = fetch(package, beside.path())?;
+            let got = hash::of_file(&deb)?;
+            if got != package.sha256 {
+                return Err(LabError::cannot(format!(
+                    "{}: SHA-256 is {got}, the archive's index says {}",
+                    package.name, package.sha256
+                )));
+            }
+            tailbound_sys::new_file::rename(&deb, &kept).map_err(|e| LabError::file(&deb, &e))?;
         }
-        tailbound_sys::new_file::rename(&deb, &kept).map_err(|e| LabError::file(&deb, &e))?;
+        debs.push(kept);
     }
-    package::unpack(store, &kept, package, arch).map_err(|e| {
+    package::unpack(store, &debs, named, arch).map_err(|e| {
         LabError::cannot(format!("{e}\n  what was fetched is kept for the next attempt"))
     })?;
-    fs::remove_file(&kept).map_err(|e| LabError::file(&kept, &e))
+    debs.iter().try_for_each(|kept| fs::remove_file(kept).map_err(|e| LabError::file(kept, &e)))
 }
 
 fn of_path(
@@ -237,10 +240,11 @@ fn of_path(
             folder.display()
         )));
     }
-    // Beside vmlinuz-X distributions keep config-X; a build tree keeps .config at its top.
-    let beside = file
-        .file_name()
-        .and_then(|n| n.to_str()?.split_once('-').map(|(_, release)| format!("config-{release}")));
+    // Beside vmlinuz-X distributions keep config-X, and config beside vmlinuz.
+    let beside = file.file_name().and_then(|n| match n.to_str()? {
+        "vmlinuz" => Some("config".to_owned()),
+        name => name.split_once('-').map(|(_, release)| format!("config-{release}")),
+    });
     let config = beside.map(|b| file.with_file_name(b)).filter(|c| c.exists());
     let absolute = |p: &Path| fs::canonicalize(p).map_err(|e| LabError::file(p, &e));
     Ok(Kernel {
@@ -271,7 +275,7 @@ mod tests {
         let package = Package { sha256: hash::of_bytes(bytes), ..Package::default() };
         let mut fetched = 0;
         let mut attempt = || {
-            let made = put(&store, &package, Arch::X86_64, &mut |folder| {
+            let made = put(&store, std::slice::from_ref(&package), Arch::X86_64, &mut |_, folder| {
                 fetched += 1;
                 let deb = folder.join("x.deb");
                 fs::write(&deb, bytes).unwrap();

@@ -159,19 +159,21 @@ pub fn in_store(store: &Store) -> Result<Vec<Manifest>, LabError> {
     Ok(found)
 }
 
-/// Unpacks `deb` and puts the kernel into the store.
+/// Unpacks `debs`, all packages of one kernel, and puts it into the store, as `package`.
 ///
 /// # Errors
-/// It is not a kernel package, or dpkg-deb or the disk fail.
+/// They are not a kernel's packages, or dpkg-deb or the disk fail.
 pub(crate) fn unpack(
     store: &Store,
-    deb: &Path,
+    debs: &[PathBuf],
     package: &Package,
     arch: Arch,
 ) -> Result<(), LabError> {
     let beside = store.beside("kernels")?;
     let all = beside.path().join("all");
-    Tool::new("dpkg-deb").arg("-x").arg(deb).arg(&all).succeed()?;
+    for deb in debs {
+        Tool::new("dpkg-deb").arg("-x").arg(deb).arg(&all).succeed()?;
+    }
     let whole = beside.path().join("whole");
     let manifest = arrange(&all, &whole, package, arch)?;
     let path = whole.join(MANIFEST);
@@ -188,18 +190,38 @@ fn arrange(all: &Path, whole: &Path, package: &Package, arch: Arch) -> Result<Ma
         }
         new_file::rename(from, to).map_err(|e| LabError::file(from, &e))
     };
-    let boot = all.join("boot");
-    let release = fs::read_dir(&boot)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .find_map(|e| e.file_name().to_str()?.strip_prefix("vmlinuz-").map(str::to_owned))
-        .ok_or_else(|| {
-            LabError::cannot(format!("package {} holds no boot/vmlinuz-*", package.name))
-        })?;
-    moved(&boot, &whole.join("boot"))?;
+    let names = |folder: &str| -> Vec<String> {
+        let entries = fs::read_dir(all.join(folder)).into_iter().flatten().flatten();
+        entries.filter_map(|e| e.file_name().into_string().ok()).collect()
+    };
     // Before and after Debian's merge of /lib into /usr.
-    for lib in ["lib/modules", "usr/lib/modules"] {
+    let libs = ["lib/modules", "usr/lib/modules"];
+    let in_boot = names("boot").iter().find_map(|n| n.strip_prefix("vmlinuz-").map(str::to_owned));
+    let release = if let Some(release) = in_boot {
+        moved(&all.join("boot"), &whole.join("boot"))?;
+        release
+    } else {
+        // From 7.0 on the image and what belongs to it lie beside the modules.
+        let at = |lib: &str, n: &str| all.join(lib).join(n);
+        let (lib, release) = libs
+            .iter()
+            .flat_map(|lib| names(lib).into_iter().map(move |n| (lib, n)))
+            .find(|(lib, n)| at(lib, n).join("vmlinuz").is_file())
+            .ok_or_else(|| {
+                LabError::cannot(format!(
+                    "package {} holds neither boot/vmlinuz-* nor lib/modules/*/vmlinuz",
+                    package.name
+                ))
+            })?;
+        for file in ["vmlinuz", "config", "System.map"] {
+            let from = at(lib, &release).join(file);
+            if from.exists() {
+                moved(&from, &whole.join(format!("boot/{file}-{release}")))?;
+            }
+        }
+        release
+    };
+    for lib in libs {
         let modules = all.join(lib).join(&release);
         if modules.exists() {
             moved(&modules, &whole.join("lib/modules").join(&release))?;
