@@ -41,6 +41,21 @@ pub struct LabgridPlace {
     pub wait_s: Option<u32>,
     /// Off and on before it is measured.
     pub power_cycle: bool,
+    /// What boots it before it is measured.
+    pub strategy: Option<Strategy>,
+    /// As uname(1) -r has it: with another one it is not measured.
+    pub kernel: Option<String>,
+    /// Which of its serial ports is recorded, where it has several.
+    pub console: Option<String>,
+}
+
+/// A strategy of labgrid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strategy {
+    /// labgrid's file that has it.
+    pub environment: PathBuf,
+    /// Where it is to bring the board.
+    pub state: String,
 }
 
 /// Which place of labgrid.
@@ -109,11 +124,43 @@ pub(super) fn labgrid_place(
         }
         (None, None) => return Ok(None),
     };
+    let strategy = strategy(one, base)?;
+    let text = |key: &Option<Spanned<String>>| key.as_ref().map(|k| k.get_ref().clone());
     Ok(Some(LabgridPlace {
         coordinator: one.coordinator.as_ref().map(|c| c.get_ref().clone()),
         wanted,
         config: one.config.as_ref().map(|c| base.join(c.get_ref())),
         wait_s: one.wait_s.as_ref().map(|w| *w.get_ref()),
         power_cycle: one.power_cycle.as_ref().is_some_and(|p| *p.get_ref()),
+        strategy,
+        kernel: text(&one.kernel),
+        console: text(&one.console),
     }))
+}
+
+/// The strategy that boots the board, or the place and what is wrong there.
+fn strategy(one: &One, base: &Path) -> Result<Option<Strategy>, (usize, String)> {
+    let (environment, state) = match (&one.environment, &one.state) {
+        (Some(environment), Some(state)) => (environment, state),
+        (None, None) => return Ok(None),
+        (None, Some(state)) => {
+            let why =
+                "`state` needs labgrid's file with the strategy: write environment = \"lab.yaml\"";
+            return Err((state.span().start, why.to_owned()));
+        }
+        (Some(environment), None) => {
+            let why = "`environment` needs the state in which the board is measured: write state = \"shell\"";
+            return Err((environment.span().start, why.to_owned()));
+        }
+    };
+    if state.get_ref().is_empty() || state.get_ref().starts_with('-') {
+        let why = format!("`{}` is no name of a state", state.get_ref());
+        return Err((state.span().start, why));
+    }
+    if let Some(cycle) = one.power_cycle.as_ref().filter(|p| *p.get_ref()) {
+        let why = "`power-cycle` and `state` exclude each other, as the strategy switches the power: remove one";
+        return Err((cycle.span().start, why.to_owned()));
+    }
+    let environment = base.join(environment.get_ref());
+    Ok(Some(Strategy { environment, state: state.get_ref().clone() }))
 }

@@ -10,10 +10,12 @@ use std::process::{Child, ChildStdin, Stdio};
 use super::EngineError;
 use super::shell::{self, Way};
 
-/// The first line of the input is the number of the process that holds the machine: that is over before the last step.
+/// The first line of the input is the number of the process that holds the machine: that is over before the last step, or does
+/// not end by itself (90 s).
 const WAIT: &str = r#"p=; read -r p; last=$(cat)
 at_once
-while [ -n "$p" ] && kill -0 "$p" 2>/dev/null; do sleep 0.2; done
+n=0
+while [ -n "$p" ] && kill -0 "$p" 2>/dev/null && [ $n -lt 450 ]; do sleep 0.2; n=$((n+1)); done
 [ "$last" = keep ] || at_last
 "#;
 

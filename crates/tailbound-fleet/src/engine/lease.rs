@@ -11,12 +11,15 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::EngineError;
+use super::console::Console;
 use super::keeper::Keeper;
 use super::shell::{self, Way, quoted};
+use super::strategy::Reached;
 
 /// Where the lock lies, and a person's file: says who has it as `held WHO`, or nothing.
 const PLACES: &str = r#"d=$TAILBOUND_LOCK_FOLDER
@@ -42,7 +45,7 @@ const SERVE: &str = r#"exec 3>&1 1>&2
 child=
 end() { [ -z "$child" ] || { kill -TERM "$child" 2>/dev/null; wait "$child"; }; }
 trap 'trap "" TERM; end; exit 1' TERM
-echo "ready $name" >&3
+echo "ready $$ $name" >&3
 while IFS= read -r line; do
 person >&3 && continue
 ( p=; trap 'trap "" TERM; [ -z "$p" ] || { kill -TERM "$p"; wait "$p"; }; exit 1' TERM
@@ -52,6 +55,13 @@ child=$!
 done
 end
 "#;
+
+/// A run says how far it is every 10 s. After a longer silence it is looked for: what carries its words may have died without
+/// closing anything (a slurmstepd that was killed).
+const SILENT: Duration = Duration::from_secs(60);
+/// What holds the machine ends in this time after it was told to, or is killed.
+const LEAVES_MOST: Duration = Duration::from_secs(90);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The last line of what a run says: its answer comes by another way and may overtake it.
 const SAID_ALL: &str = "\u{4}ended";
@@ -69,6 +79,8 @@ pub struct Lease {
     pub(super) way: Way,
     /// What the machine calls it.
     pub(super) name: String,
+    /// Number of its shell's process there.
+    shell: u32,
     /// Of a place that was acquired for it.
     pub(super) elsewhere: Option<Box<Elsewhere>>,
     /// Gives back what else was taken, once the shell has ended.
@@ -78,8 +90,8 @@ pub struct Lease {
     heard: Receiver<Heard>,
 }
 
-/// A place of labgrid, as it was when it was acquired.
-#[derive(Clone, Debug)]
+/// A place of labgrid, as it was when it was acquired, and what serves its board meanwhile.
+#[derive(Debug)]
 pub(super) struct Elsewhere {
     /// As labgrid-client takes it.
     pub(super) place: String,
@@ -87,6 +99,10 @@ pub(super) struct Elsewhere {
     pub(super) acquired: Option<String>,
     /// When anything about it last changed.
     pub(super) changed: String,
+    /// Read while it is held.
+    pub(super) console: Option<Console>,
+    /// The drivers of the strategy that booted it.
+    pub(super) booted: Option<Reached>,
 }
 
 #[derive(Debug)]
@@ -139,13 +155,24 @@ impl Lease {
                 drop(also.send(Heard::Said(line)));
             }
         });
-        let mut lease =
-            Self { way, name: String::new(), elsewhere: None, keeper, child, input, heard };
+        let mut lease = Self {
+            way,
+            name: String::new(),
+            shell: 0,
+            elsewhere: None,
+            keeper,
+            child,
+            input,
+            heard,
+        };
         let mut last = "it ended without a word".to_owned();
         loop {
             match lease.heard.recv() {
                 Ok(Heard::Answer(a)) => {
-                    if let Some(name) = a.strip_prefix("ready ") {
+                    if let Some((shell, name)) =
+                        a.strip_prefix("ready ").and_then(|r| r.split_once(' '))
+                    {
+                        lease.shell = shell.parse().map_err(|_| EngineError::failed(what, &a))?;
                         name.clone_into(&mut lease.name);
                         return Ok(lease);
                     }
@@ -191,7 +218,7 @@ impl Lease {
             if let Some(status) = ended.filter(|_| said_all) {
                 return Ok(status);
             }
-            match self.heard.recv() {
+            match self.heard.recv_timeout(SILENT) {
                 Ok(Heard::Said(text)) => {
                     let rest = text.strip_suffix(SAID_ALL);
                     said_all |= rest.is_some();
@@ -213,7 +240,29 @@ impl Lease {
                     let who = answer.strip_prefix("held ").unwrap_or(&answer).to_owned();
                     return Err(EngineError::Held(who));
                 }
-                Ok(Heard::End) | Err(_) => return ended.ok_or(EngineError::Lost(last)),
+                Err(RecvTimeoutError::Timeout) => self.still_there(heard)?,
+                Ok(Heard::End) | Err(RecvTimeoutError::Disconnected) => {
+                    return ended.ok_or(EngineError::Lost(last));
+                }
+            }
+        }
+    }
+
+    /// Is the shell there? By another connection; where there is none, that of the shell knows more.
+    fn still_there(&mut self, heard: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+        let script = format!("kill -0 {} 2>/dev/null && echo yes || echo no", self.shell);
+        let said = shell::ask(&self.way, "looking for the run", &script, None);
+        match said.as_deref().map(str::trim) {
+            Ok("no") => {
+                // It would wait for ever.
+                drop(self.child.kill());
+                let why = "its shell there is gone, and its connection did not say so";
+                Err(EngineError::Lost(why.to_owned()))
+            }
+            Ok(_) => Ok(()),
+            Err(e) => {
+                heard(&e.to_string());
+                Ok(())
             }
         }
     }
@@ -236,8 +285,19 @@ impl Drop for Lease {
     fn drop(&mut self) {
         // The end of its input ends it.
         self.input = None;
-        drop(self.child.wait());
-        // Then all else is given back.
+        let told = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if told.elapsed() > LEAVES_MOST {
+                drop(self.child.kill());
+                drop(self.child.wait());
+                break;
+            }
+            thread::park_timeout(LOOK);
+        }
+        // Then all else is given back: what serves the board first.
+        if let Some(elsewhere) = self.elsewhere.take() {
+            drop((elsewhere.console, elsewhere.booted));
+        }
         self.keeper = None;
     }
 }

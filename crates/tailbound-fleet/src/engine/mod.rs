@@ -7,8 +7,9 @@
 //! ```text
 //! target.rs  TARGETS.toml             lease.rs  one machine held, by a lock on the machine itself
 //! shell.rs   the way to a shell       shells.rs the engines that are such a way: local, ssh, lab
-//! slurm.rs   nodes that Slurm gives   labgrid.rs boards that labgrid has
+//! slurm.rs   nodes that Slurm gives   labgrid/  boards that labgrid has
 //! asked.rs   what a target asks these two for; keeper.rs gives back what they gave
+//! strategy.rs boots a board of labgrid    console.rs reads its console (telnet.rs)
 //! agent.rs   machines that ask a server for work
 //! fleet.rs   all targets at once      kept.rs   what lies in the folder of before
 //! aligned.rs runs that begin at one instant on all machines
@@ -17,6 +18,7 @@
 mod agent;
 pub mod aligned;
 pub mod asked;
+mod console;
 pub mod fleet;
 mod keeper;
 mod kept;
@@ -25,7 +27,9 @@ pub mod lease;
 mod shell;
 mod shells;
 mod slurm;
+mod strategy;
 pub mod target;
+mod telnet;
 
 use std::path::{Path, PathBuf};
 

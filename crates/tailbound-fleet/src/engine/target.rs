@@ -181,6 +181,9 @@ pub(super) struct One {
     pub(super) place: Option<Spanned<String>>,
     pub(super) place_tags: Option<Spanned<Vec<String>>>,
     pub(super) power_cycle: Option<Spanned<bool>>,
+    pub(super) environment: Option<Spanned<PathBuf>>,
+    pub(super) state: Option<Spanned<String>>,
+    pub(super) console: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) tags: Vec<String>,
     pub(super) cpus: Option<String>,
@@ -195,12 +198,12 @@ fn at<T>(key: Option<&Spanned<T>>) -> Option<usize> {
 
 impl One {
     /// Each key that belongs to some engines only: its name, where it stands, and to which.
-    fn particular(&self) -> [(&'static str, Option<usize>, &'static [EngineName]); 20] {
+    fn particular(&self) -> [(&'static str, Option<usize>, &'static [EngineName]); 23] {
         use EngineName::{Agent, Lab, Labgrid, Slurm, Ssh};
         [
             ("host", at(self.host.as_ref()), &[Ssh]),
             ("config", at(self.config.as_ref()), &[Ssh, Labgrid]),
-            ("kernel", at(self.kernel.as_ref()), &[Lab]),
+            ("kernel", at(self.kernel.as_ref()), &[Lab, Labgrid]),
             ("seed", at(self.seed.as_ref()), &[Lab]),
             ("server", at(self.server.as_ref()), &[Agent]),
             ("token-file", at(self.token_file.as_ref()), &[Agent]),
@@ -218,6 +221,9 @@ impl One {
             ("place", at(self.place.as_ref()), &[Labgrid]),
             ("place-tags", at(self.place_tags.as_ref()), &[Labgrid]),
             ("power-cycle", at(self.power_cycle.as_ref()), &[Labgrid]),
+            ("environment", at(self.environment.as_ref()), &[Labgrid]),
+            ("state", at(self.state.as_ref()), &[Labgrid]),
+            ("console", at(self.console.as_ref()), &[Labgrid]),
         ]
     }
 }
@@ -368,6 +374,18 @@ mod tests {
             (
                 "[[target]]\nname = \"a\"\nengine = \"labgrid\"\n",
                 "lab/TARGETS.toml:1: the target `a` has no `place`: write place = \"press\"",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"labgrid\"\nplace = \"p\"\nstate = \"rt\"\n",
+                "lab/TARGETS.toml:5: `state` needs labgrid's file with the strategy: write environment = \"lab.yaml\"",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"labgrid\"\nplace = \"p\"\nenvironment = \"e\"\n",
+                "lab/TARGETS.toml:5: `environment` needs the state in which the board is measured: write state = \"shell\"",
+            ),
+            (
+                "[[target]]\nname = \"a\"\nengine = \"labgrid\"\nplace = \"p\"\nenvironment = \"e\"\nstate = \"rt\"\npower-cycle = true\n",
+                "lab/TARGETS.toml:7: `power-cycle` and `state` exclude each other, as the strategy switches the power: remove one",
             ),
             (
                 "[[target]]\nname = \"a\"\nengine = \"labgrid\"\nplace-tags = [\"press\"]\n",

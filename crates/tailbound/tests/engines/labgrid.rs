@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! fleet on a place of labgrid: a real coordinator, exporter and client on loopback. The board is a server of ssh, and a switch of
-//! its power, which labgrid's own driver asks over HTTP, ends and starts it.
+//! fleet on a place of labgrid: a real coordinator, exporter and client on loopback. The board is a server of ssh, a switch of
+//! its power, which labgrid's own driver asks over HTTP, ends and starts it, and a port at which its console speaks.
 //!
-//! Context: tests. Source: labgrid's documentation: places, NetworkService, NetworkPowerPort with the model `simplerest`.
+//! Context: tests. Source: labgrid's documentation: places, NetworkService, NetworkPowerPort with the model `simplerest`,
+//! NetworkSerialPort, strategies.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -26,8 +28,30 @@ fn programs() -> Option<PathBuf> {
     all.into_iter().find(|p| p.join("labgrid-coordinator").exists())
 }
 
-/// Answers GET /1/0 and /1/1 by ending and starting the server of ssh; what was asked, in order.
-fn switch(at: PathBuf, ssh_port: u16, asked: Arc<Mutex<Vec<String>>>) -> u16 {
+/// A serial port that several may read at a time.
+#[derive(Clone, Default)]
+struct Console(Arc<Mutex<Vec<TcpStream>>>);
+
+impl Console {
+    fn serve(&self) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let its = self.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                its.0.lock().unwrap().push(stream.unwrap());
+            }
+        });
+        port
+    }
+
+    fn say(&self, text: &str) {
+        self.0.lock().unwrap().retain_mut(|s| s.write_all(text.as_bytes()).is_ok());
+    }
+}
+
+/// Answers GET /1/0 and /1/1 by ending and starting the server of ssh; what was asked, in order. Its console says that it boots.
+fn switch(at: PathBuf, ssh_port: u16, asked: Arc<Mutex<Vec<String>>>, console: Console) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -41,7 +65,10 @@ fn switch(at: PathBuf, ssh_port: u16, asked: Arc<Mutex<Vec<String>>>) -> u16 {
             let what = first.split(' ').nth(1).unwrap_or_default().to_owned();
             match what.as_str() {
                 "/1/0" => drop(board.take()),
-                "/1/1" => board = Some(sshd::started(&at, ssh_port)),
+                "/1/1" => {
+                    board = Some(sshd::started(&at, ssh_port));
+                    console.say("U-Boot\r\npress login: ");
+                }
                 _ => {}
             }
             asked.lock().unwrap().push(what.clone());
@@ -65,6 +92,7 @@ struct Laboratory {
     daemons: Vec<Child>,
     asked: Arc<Mutex<Vec<String>>>,
     switch: u16,
+    console: Console,
     folder: tempfile::TempDir,
 }
 
@@ -82,16 +110,19 @@ impl Laboratory {
         let at = folder.path().to_owned();
         let (ssh, _) = sshd::configured(&at, "");
         let asked = Arc::default();
-        let switch = switch(at.clone(), ssh, Arc::clone(&asked));
+        let console = Console::default();
+        let serial = console.serve();
+        let switch = switch(at.clone(), ssh, Arc::clone(&asked), console.clone());
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let coordinator = format!("127.0.0.1:{port}");
         let user = stdout(&Command::new("id").arg("-un").output().unwrap());
         let resources = format!(
-            "board:\n  NetworkService:\n    address: 127.0.0.1\n    port: {ssh}\n    username: {}\n  NetworkPowerPort:\n    model: simplerest\n    host: 'http://127.0.0.1:{switch}/{{index}}/{{value}}'\n    index: '1'\n",
+            "board:\n  NetworkService:\n    address: 127.0.0.1\n    port: {ssh}\n    username: {}\n  NetworkPowerPort:\n    model: simplerest\n    host: 'http://127.0.0.1:{switch}/{{index}}/{{value}}'\n    index: '1'\n  NetworkSerialPort:\n    host: 127.0.0.1\n    port: {serial}\n    protocol: raw\n",
             user.trim()
         );
         fs::write(at.join("exporter.yaml"), resources).unwrap();
-        let mut lab = Self { programs, coordinator, daemons: Vec::new(), asked, switch, folder };
+        let daemons = Vec::new();
+        let mut lab = Self { programs, coordinator, daemons, asked, switch, console, folder };
         let at = lab.coordinator.clone();
         lab.daemon(&["labgrid-coordinator", "-l", &at]);
         lab.wait("the coordinator", |l| TcpStream::connect(&l.coordinator).is_ok());
@@ -170,9 +201,9 @@ impl Laboratory {
     }
 
     /// A long campaign, once its run has begun.
-    fn begin(&self, out: &str) -> Child {
+    fn begin(&self, targets: &str, out: &str) -> Child {
         let said = self.at(&format!("{out}.said"));
-        let mut command = self.run("long.toml", "press.toml", out);
+        let mut command = self.run("long.toml", targets, out);
         command.stdout(Stdio::piped()).stderr(File::create(&said).unwrap());
         let child = command.spawn().unwrap();
         self.wait(out, |_| fs::read_to_string(&said).unwrap_or_default().contains("short begins"));
@@ -253,9 +284,136 @@ fn a_place_of_labgrid_is_acquired_cycled_measured_and_given_back() {
 
     // However a fleet run ends, the place is free again.
     for signal in ["KILL", "INT"] {
-        let mut child = lab.begin(signal);
+        let mut child = lab.begin("press.toml", signal);
         send(child.id(), signal);
         child.wait().unwrap();
         lab.wait("the place", Laboratory::is_free);
     }
+}
+
+/// Powers the board with labgrid's own driver, and reads its console until it has booted.
+const STRATEGY: &str = r#"
+import attr
+from labgrid.factory import target_factory
+from labgrid.strategy import Strategy, StrategyError
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class PressStrategy(Strategy):
+    bindings = {"power": "PowerProtocol", "console": "ConsoleProtocol"}
+
+    def transition(self, state):
+        if state != "booted":
+            raise StrategyError(f"the press has no state {state}")
+        self.target.activate(self.console)
+        self.target.activate(self.power)
+        self.power.cycle()
+        self.console.expect("login: ", timeout=60)
+"#;
+
+const ENVIRONMENT: &str = "targets:
+  press:
+    resources:
+      RemotePlace:
+        name: press
+    drivers:
+      NetworkPowerDriver: {}
+      SerialDriver: {}
+      PressStrategy: {}
+imports:
+- strategy.py
+";
+
+/// Processes whose words contain `word`.
+fn processes(word: &str) -> Vec<u32> {
+    let numbers = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = numbers.filter_map(|e| e.file_name().to_str()?.parse().ok());
+    let is = |p: &u32| {
+        let words = fs::read(format!("/proc/{p}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains(word)
+    };
+    numbers.filter(is).collect()
+}
+
+#[test]
+fn a_strategy_of_labgrid_boots_the_board_and_its_console_says_why_it_died() {
+    let Some(lab) = Laboratory::start() else { return };
+    let _machine = machine();
+    let write = |file: &str, text: &str| fs::write(lab.at(file), text).unwrap();
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let scratch = lab.at("scratch").display().to_string();
+    let common = format!(
+        "[[target]]\nname = \"press\"\nengine = \"labgrid\"\nconfig = \"ssh_config\"\nfolder = \"{scratch}\"\ncpus = \"0\"\nplace = \"press\"\nenvironment = \"environment.yaml\"\n"
+    );
+    let booted = format!("{common}state = \"booted\"\n");
+    write("booted.toml", &format!("{booted}kernel = \"{}\"\n", kernel.trim()));
+    write("other.toml", &format!("{booted}kernel = \"0.1-rt\"\n"));
+    write("nowhere.toml", &format!("{common}state = \"nowhere\"\n"));
+    write("unheard.toml", &format!("{booted}console = \"uart2\"\n"));
+    write("environment.yaml", ENVIRONMENT);
+    write("strategy.py", STRATEGY);
+    write("short.toml", CAMPAIGN);
+    write("long.toml", &CAMPAIGN.replace("loops = 200", "loops = 600000"));
+    // Its kernel speaks all the time.
+    let console = lab.console.clone();
+    let lives = Arc::new(AtomicBool::new(true));
+    let still = Arc::clone(&lives);
+    std::thread::spawn(move || {
+        while still.load(Relaxed) {
+            console.say("[    1.0] a line of its kernel\r\n");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+
+    // Booted by its strategy, measured, given back; its console is kept beside what is noted of the run.
+    let first = lab.run("short.toml", "booted.toml", "out").output().unwrap();
+    assert_eq!(status(&first), 0, "{}{}", stdout(&first), stderr(&first));
+    assert_eq!(stdout(&first), "KTAP version 1\n1..1\nok 1 press.short\n");
+    assert_eq!(*lab.asked.lock().unwrap(), ["/1/0", "/1/1"]);
+    let kept = fs::read_to_string(lab.at("out/.fleet/press/short.console.txt")).unwrap();
+    assert!(kept.contains("] a line of its kernel\n"), "{kept}");
+    assert!(lab.is_free());
+
+    // What did not boot, or booted something else, is not measured.
+    for (targets, why) in [
+        ("nowhere.toml", "the press has no state nowhere"),
+        ("other.toml", &format!("it runs the kernel {}", kernel.trim()) as &str),
+        ("unheard.toml", "the place has no console `uart2`; it has: NetworkSerialPort"),
+    ] {
+        let refused = lab.run("short.toml", targets, targets.split('.').next().unwrap());
+        let refused = { refused }.output().unwrap();
+        assert_eq!(status(&refused), 3, "{}", stderr(&refused));
+        assert!(stdout(&refused).contains(why), "{}{}", stdout(&refused), stderr(&refused));
+        assert!(lab.is_free(), "after {targets}");
+    }
+
+    // The board dies in the midst of a run: what its console said last is in the reason.
+    let dies = lab.begin("booted.toml", "dies");
+    lives.store(false, Relaxed);
+    lab.console.say("Kernel panic - not syncing: \x1b[31mtested\r\n");
+    // The sessions of its sshd, not the sshd itself.
+    let served = lab.at("sshd_config").display().to_string();
+    for server in processes(&served) {
+        let children = format!("/proc/{server}/task/{server}/children");
+        for child in fs::read_to_string(children).unwrap().split_whitespace() {
+            send(child.parse().unwrap(), "KILL");
+        }
+    }
+    let died = dies.wait_with_output().unwrap();
+    assert_eq!(status(&died), 5, "{}", stdout(&died));
+    let told = stdout(&died);
+    assert!(told.contains("lease was lost") && told.contains("its console said last: "), "{told}");
+    assert!(told.contains("Kernel panic - not syncing: "), "{told}");
+    let said = fs::read_to_string(lab.at("dies.said")).unwrap();
+    assert!(said.contains("console: Kernel panic - not syncing: "), "{said}");
+    assert!(!said.contains('\x1b'), "{said}");
+    lab.wait("the place", Laboratory::is_free);
+
+    // However a fleet run ends, its strategy's drivers end with it.
+    let mut killed = lab.begin("booted.toml", "killed");
+    let environment = "environment.yaml\0--place\0press";
+    assert!(!processes(environment).is_empty(), "who serves the board?");
+    send(killed.id(), "KILL");
+    killed.wait().unwrap();
+    lab.wait("the place", |l| l.is_free() && processes(environment).is_empty());
 }

@@ -143,6 +143,18 @@ impl Cluster {
         child
     }
 
+    /// The processes of this cluster that have this name.
+    fn processes(&self, name: &str) -> Vec<u32> {
+        let ours = format!("SLURM_CONF={}", self.at("slurm.conf").display());
+        let has = |p: u32, file: &str, what: &str| {
+            let bytes = fs::read(format!("/proc/{p}/{file}")).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).contains(what)
+        };
+        let numbers = fs::read_dir("/proc").unwrap().flatten();
+        let numbers = numbers.filter_map(|e| e.file_name().to_str()?.parse().ok());
+        numbers.filter(|p| has(*p, "cmdline", name) && has(*p, "environ", &ours)).collect()
+    }
+
     /// Number of the only job that runs.
     fn running(&self) -> String {
         let jobs = self.jobs();
@@ -158,6 +170,10 @@ impl Drop for Cluster {
             // Slurm's daemons end their own children on SIGTERM.
             send(daemon.id(), "TERM");
             drop(daemon.wait());
+        }
+        // Of a node whose daemon was killed it waits for that.
+        for left in self.processes("slurmstepd: [") {
+            send(left, "KILL");
         }
     }
 }
@@ -193,10 +209,14 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 MpiDefault=none
 ReturnToService=2
+SlurmdTimeout=10
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={n1} CPUs=1 Features=rt,press State=UNKNOWN
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={n2} CPUs=1 Features=rt State=UNKNOWN
 PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 PartitionName=crowd Nodes=n1,n2 OverSubscribe=FORCE:4 MaxTime=INFINITE State=UP
+PartitionName=urgent Nodes=n1,n2 PriorityTier=10 MaxTime=INFINITE State=UP
 "
     )
 }
@@ -206,7 +226,7 @@ const BEGUN: &str = "short begins";
 
 #[test]
 fn slurm_gives_a_node_and_what_takes_it_back_makes_the_run_invalid() {
-    let Some(cluster) = Cluster::start() else { return };
+    let Some(mut cluster) = Cluster::start() else { return };
     let _machine = machine();
     let write = |file: &str, text: &str| fs::write(cluster.at(file), text).unwrap();
     fs::create_dir(cluster.at("scratch")).unwrap();
@@ -282,6 +302,8 @@ fn slurm_gives_a_node_and_what_takes_it_back_makes_the_run_invalid() {
     a_pause_makes_the_run_invalid(&cluster);
     every_end_ends_the_job(&cluster);
 
+    every_loss_is_said_and_nothing_is_repeated(&mut cluster);
+
     // Nothing measures on the machine any more.
     let free = cluster.fleet("short.toml", "here.toml", "free").output().unwrap();
     assert_eq!(status(&free), 0, "{}{}", stdout(&free), stderr(&free));
@@ -319,4 +341,43 @@ fn every_end_ends_the_job(cluster: &Cluster) {
     send(third.id(), "INT");
     third.wait().unwrap();
     cluster.no_job_is_left("Ctrl-C");
+}
+
+/// A job that gives way, a step's daemon that is killed, a node that fails: each run is invalid, with Slurm's own word, once.
+fn every_loss_is_said_and_nothing_is_repeated(cluster: &mut Cluster) {
+    let lost = |cluster: &Cluster, out: &str, child: Child, why: &str| {
+        let ended = child.wait_with_output().unwrap();
+        let told = stdout(&ended);
+        assert_eq!(status(&ended), 5, "{out}: {told}");
+        assert!(told.contains("lease was lost") && told.contains(why), "{out}: {told}");
+        cluster.no_job_is_left(out);
+        let again = cluster.fleet("long.toml", "press.toml", out).output().unwrap();
+        assert_eq!(status(&again), 5, "{out}: {}", stderr(&again));
+        assert!(!cluster.at(&format!("{out}/press")).exists(), "{out}: it was measured again");
+    };
+    let preempted = cluster.begin("press.toml", "preempted", BEGUN);
+    let job = cluster.running();
+    // An interactive job is not put into the queue again.
+    let requeued = cluster.call(&["scontrol", "requeue", &job]).output().unwrap();
+    assert!(!requeued.status.success(), "{}", stdout(&requeued));
+    cluster.said(&["srun", "-p", "urgent", "-w", "n1", "--exclusive", "true"]);
+    lost(cluster, "preempted", preempted, "is PREEMPTED");
+
+    // Nothing closes srun's connection then, and Slurm takes the job for a running one.
+    let orphan = cluster.begin("press.toml", "orphan", BEGUN);
+    let step = format!("slurmstepd: [{}.0]", cluster.running());
+    let daemons = cluster.processes(&step);
+    assert_eq!(daemons.len(), 1, "{step}");
+    send(daemons[0], "KILL");
+    lost(cluster, "orphan", orphan, "its shell there is gone");
+
+    let failed = cluster.begin("press.toml", "failed", BEGUN);
+    // The third daemon, after munged and slurmctld.
+    send(cluster.daemons[2].id(), "KILL");
+    lost(cluster, "failed", failed, "is NODE_FAIL");
+    // What is left of it there has the machine's lock until slurmd is back, and ends it.
+    let here = cluster.fleet("short.toml", "here.toml", "not-yet").output().unwrap();
+    assert_eq!(status(&here), 3, "{}", stdout(&here));
+    cluster.daemon("n1", &["slurmd", "-D", "-N", "n1"]);
+    cluster.wait("n1", |c| c.processes("slurmstepd: [").is_empty());
 }

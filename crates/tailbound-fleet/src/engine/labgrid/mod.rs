@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The engine for places of labgrid: a place is acquired, its board's power may be cycled, and ssh(1) reaches it.
+//! The engine for places of labgrid: a place is acquired, its board's power may be cycled or a strategy boots it, and ssh(1)
+//! reaches it. Its console is read meanwhile (console.rs, strategy.rs).
 //!
 //! Context: COLD. By the user's own labgrid-client(1), which knows the coordinator, its reservations and the drivers of power.
 //! On the board itself the lease is that of any machine (lease.rs). Whether the place was ours all the time is looked at
 //! after each run: a place that was taken away and given back does not say so to a shell.
 //! Source: labgrid-client(1) of labgrid 26.0.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::asked::{LabgridPlace, Wanted};
+use super::console::{Console, Port};
 use super::keeper::Keeper;
 use super::shell::{self, Way, quoted};
 use super::shells::Shell;
+use super::strategy::Reached;
 use super::target::Target;
 use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, Task, lease};
+
+mod shown;
+
+use shown::Shown;
 
 const ASKING: &str = "asking labgrid";
 const TAKING: &str = "acquiring the place";
@@ -28,32 +36,20 @@ pub(super) struct Labgrid {
     shell: Shell,
 }
 
+/// An exporter opens a serial port in this time.
+const SERIAL_MOST: Duration = Duration::from_secs(10);
+/// Of a console, in the reason why a run failed.
+const REASON_LINES: usize = 3;
+
 /// A place that was acquired.
 struct Acquired {
     /// As labgrid-client takes it: `NAME`, or `+TOKEN` of a reservation.
     place: String,
-    keeper: Keeper,
+    // Given back last.
     shown: Shown,
-}
-
-/// What `labgrid-client show` prints.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Shown {
-    /// HOST/USER, unless nobody has it.
-    acquired: Option<String>,
-    /// When anything about it was.
-    changed: String,
-    service: Option<Service>,
-}
-
-/// Its NetworkService.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Service {
-    address: String,
-    user: Option<String>,
-    port: Option<String>,
-    /// The exporter's host, where only that reaches the board.
-    proxy: Option<String>,
+    console: Option<Console>,
+    booted: Option<Reached>,
+    keeper: Keeper,
 }
 
 impl Labgrid {
@@ -73,7 +69,7 @@ impl Labgrid {
 
     fn show(&self, place: &str) -> Result<Shown, EngineError> {
         let said = shell::tell(&self.client(&["--place", place, "show"]), ASKING)?;
-        Ok(shown(&said))
+        Ok(shown::read(&said))
     }
 
     /// What frees a place, as commands of a shell.
@@ -100,7 +96,87 @@ impl Labgrid {
         };
         shell::tell(&self.client(&["--place", &place, "acquire"]), TAKING)?;
         let shown = self.show(&place)?;
-        Ok(Acquired { place, keeper, shown })
+        Ok(Acquired { place, shown, console: None, booted: None, keeper })
+    }
+
+    /// Brings the board into the state in which it is measured, with its console read as soon as no strategy needs it.
+    fn boot(&self, held: &mut Acquired, heard: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+        if let Some(strategy) = &self.place.strategy {
+            heard(&format!("its strategy brings it into the state {}", strategy.state));
+            // An environment file names places, not reservations.
+            let place = held.shown.name.clone().unwrap_or_else(|| held.place.clone());
+            let file = strategy.environment.display().to_string();
+            let client = self.client(&["--config", &file, "--place", &place]);
+            let more = ["--state", &strategy.state, "export", "--format", "shell-export", "-"];
+            let client: Vec<String> = client.into_iter().chain(more.map(str::to_owned)).collect();
+            held.booted = Some(Reached::by(&client, heard)?);
+        }
+        held.console = self.console(held, heard)?;
+        if self.place.power_cycle {
+            self.cycle(held, heard)?;
+        } else if held.booted.is_some() {
+            self.answers(held)?;
+        }
+        Ok(())
+    }
+
+    /// The board's console, if it has one that can be chosen.
+    fn console(
+        &self,
+        held: &mut Acquired,
+        heard: &mut dyn FnMut(&str),
+    ) -> Result<Option<Console>, EngineError> {
+        let begun = Instant::now();
+        loop {
+            let wanted =
+                |s: &&shown::Serial| self.place.console.as_ref().is_none_or(|n| *n == s.name);
+            let found: Vec<&shown::Serial> = held.shown.serial.iter().filter(wanted).collect();
+            let names = || {
+                let names: Vec<&str> = held.shown.serial.iter().map(|s| s.name.as_str()).collect();
+                names.join(", ")
+            };
+            let serial = match (found.as_slice(), &self.place.console) {
+                ([serial], _) => *serial,
+                ([], Some(name)) => {
+                    let why = format!("the place has no console `{name}`; it has: {}", names());
+                    return Err(EngineError::failed(ASKING, why));
+                }
+                ([], None) => return Ok(None),
+                _ => {
+                    heard(&format!(
+                        "none of its consoles is recorded: choose one of them with `console`: {}",
+                        names()
+                    ));
+                    return Ok(None);
+                }
+            };
+            if let Some(port) = serial.port {
+                return Ok(Some(Console::open(Port {
+                    host: serial.host.clone(),
+                    port,
+                    telnet: serial.telnet,
+                    proxy: serial.proxy.clone(),
+                    config: self.place.config.clone(),
+                })));
+            }
+            if begun.elapsed() > SERIAL_MOST {
+                heard("its console is not recorded: the exporter has not opened it");
+                return Ok(None);
+            }
+            std::thread::park_timeout(BOOT_LOOK);
+            held.shown = self.show(&held.place)?;
+        }
+    }
+
+    /// Runs the kernel that the target names, if it names one?
+    fn is_kernel(&self, lease: &Lease) -> Result<(), EngineError> {
+        let Some(kernel) = &self.place.kernel else { return Ok(()) };
+        let there = self.shell.list(Some(lease))?.kernel;
+        if there == *kernel {
+            return Ok(());
+        }
+        let why = format!("it runs the kernel {there}, and the target names {kernel}");
+        Err(EngineError::failed("booting the board", why))
     }
 
     /// A place by a reservation, as soon as one is free: `+TOKEN`, and what gives it back.
@@ -156,12 +232,21 @@ impl Labgrid {
         heard("its power goes off and on");
         let what = "cycling the power";
         shell::tell(&self.client(&["--place", &held.place, "power", "cycle"]), what)?;
+        self.answers(held)
+    }
+
+    /// Waits until its shell does; what its console said last is part of why it does not.
+    fn answers(&self, held: &Acquired) -> Result<(), EngineError> {
         let way = self.way(&held.shown)?;
         let begun = Instant::now();
         loop {
             match shell::ask(&way, "waiting for it to boot", ":", None) {
                 Ok(_) => return Ok(()),
-                Err(e) if begun.elapsed() > BOOT_MOST => return Err(e),
+                Err(e) if begun.elapsed() > BOOT_MOST => {
+                    let last = held.console.as_ref().and_then(last_words);
+                    let last = last.map(|l| format!("; {l}")).unwrap_or_default();
+                    return Err(EngineError::failed("booting the board", format!("{e}{last}")));
+                }
                 Err(_) => std::thread::park_timeout(BOOT_LOOK),
             }
         }
@@ -204,16 +289,17 @@ impl Engine for Labgrid {
     }
 
     fn reserve(&self, heard: &mut dyn FnMut(&str)) -> Result<Lease, EngineError> {
-        let held = self.acquire(heard)?;
-        if self.place.power_cycle {
-            self.cycle(&held, heard)?;
-        }
+        let mut held = self.acquire(heard)?;
+        self.boot(&mut held, heard)?;
         let way = self.way(&held.shown)?;
-        let Acquired { place, keeper, shown } = held;
+        let Acquired { place, shown, console, booted, keeper } = held;
         let mut lease = lease::Lease::take(way, true, "", Some(keeper), heard)?;
         let Shown { acquired, changed, .. } = shown;
-        lease.elsewhere = Some(Box::new(lease::Elsewhere { place, acquired, changed }));
-        Ok(Lease::Shell(lease))
+        let elsewhere = lease::Elsewhere { place, acquired, changed, console, booted };
+        lease.elsewhere = Some(Box::new(elsewhere));
+        let lease = Lease::Shell(lease);
+        self.is_kernel(&lease)?;
+        Ok(lease)
     }
 
     fn put(&self, lease: &Lease, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError> {
@@ -226,14 +312,26 @@ impl Engine for Labgrid {
         task: &Task<'_>,
         heard: &mut dyn FnMut(&str),
     ) -> Result<i32, EngineError> {
+        let recorded = task.load.notes.join(format!("{}.console.txt", task.part));
+        if let Some(console) = console_of(lease) {
+            console.record(&recorded)?;
+            if let Some(why) = console.why_not() {
+                heard(&format!("its console cannot be read: {why}"));
+            }
+        }
         let made = self.shell.run(lease, task, heard);
-        let Lease::Shell(lease) = lease else { return made };
-        let Some(elsewhere) = &lease.elsewhere else { return made };
-        match (made, self.still_held(elsewhere)) {
+        let Lease::Shell(held) = lease else { return made };
+        let Some(elsewhere) = &held.elsewhere else { return made };
+        let still = self.still_held(elsewhere);
+        let made = match (made, &elsewhere.console) {
+            (made, Some(console)) => told(made, console, &recorded, heard),
+            (made, None) => made,
+        };
+        match (made, still) {
             // A board whose power went may have been taken, and that says more.
             (Ok(_) | Err(EngineError::Lost(_)), Err(taken)) => {
                 // Whoever has it now keeps it.
-                lease.keep();
+                held.keep();
                 Err(taken)
             }
             (made, _) => made,
@@ -246,88 +344,53 @@ impl Engine for Labgrid {
 
     fn power(&self, what: Power, heard: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
         match what {
-            Power::Cycle => self.cycle(&self.acquire(heard)?, heard),
+            Power::Cycle => {
+                let mut held = self.acquire(heard)?;
+                held.console = self.console(&mut held, heard)?;
+                self.cycle(&held, heard)
+            }
         }
     }
 }
 
-/// Reads what `show` prints: lines of the place, then each resource with its values as Python writes them.
-fn shown(said: &str) -> Shown {
-    let head = |key: &str| {
-        let line = said.lines().find_map(|l| l.trim().strip_prefix(key));
-        line.map(|v| v.trim().to_owned()).filter(|v| !v.is_empty() && v != "None")
-    };
-    // `Acquired resource 'NAME' (EXPORTER/GROUP/NetworkService/NAME):`, and what belongs to it is indented.
-    let mut lines =
-        said.lines().skip_while(|l| !(l.contains("resource '") && l.contains("/NetworkService/")));
-    let service = lines.next().and_then(|_| {
-        let text: Vec<&str> = lines.take_while(|l| l.starts_with(' ')).collect();
-        let text = text.join(" ");
-        let proxy = value(&text, "proxy_required").filter(|v| v == "True");
-        Some(Service {
-            address: value(&text, "address")?,
-            user: value(&text, "username").filter(|v| !v.is_empty() && v != "None"),
-            port: value(&text, "port").filter(|v| v != "None"),
-            proxy: proxy.and_then(|_| value(&text, "proxy")),
-        })
-    });
-    Shown { acquired: head("acquired: "), changed: head("changed: ").unwrap_or_default(), service }
+/// The console of a board that is held.
+fn console_of(lease: &Lease) -> Option<&Console> {
+    match lease {
+        Lease::Shell(lease) => lease.elsewhere.as_ref()?.console.as_ref(),
+        Lease::Agent => None,
+    }
 }
 
-/// The value of `'key': VALUE` in a dictionary of Python's, without its quotes.
-fn value(text: &str, key: &str) -> Option<String> {
-    let (_, rest) = text.split_once(&format!("'{key}': "))?;
-    let end = rest.find([',', '}']).unwrap_or(rest.len());
-    Some(rest.get(..end)?.trim_matches(['\'', '"']).to_owned())
+/// What a console said last, on one line.
+fn last_words(console: &Console) -> Option<String> {
+    let lines = console.last();
+    let last = lines.get(lines.len().saturating_sub(REASON_LINES)..).unwrap_or_default();
+    (!last.is_empty()).then(|| format!("its console said last: {}", last.join(" / ")))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_labgrid_shows_of_a_place_is_read() {
-        // As labgrid-client 26.0.1 prints it.
-        let said = "Place 'press':
-  tags: board=press
-  matches:
-    exp/board/*
-  acquired: vm/root
-  acquired resources:
-    exp/board/NetworkPowerPort/NetworkPowerPort
-    exp/board/NetworkService/NetworkService
-  created: 2026-11-25 17:22:13.575888
-  changed: 2026-11-25 17:22:25.990412
-Acquired resource 'NetworkPowerPort' (exp/board/NetworkPowerPort/NetworkPowerPort):
-  {'acquired': 'press',
-   'params': {'extra': {'proxy': 'localhost', 'proxy_required': False},
-              'host': 'http://127.0.0.1:20599/{index}',
-              'index': '1',
-              'model': 'simplerest'}}
-Acquired resource 'NetworkService' (exp/board/NetworkService/NetworkService):
-  {'acquired': 'press',
-   'params': {'address': '192.0.2.7',
-              'extra': {'proxy': 'rack', 'proxy_required': True},
-              'port': 2222,
-              'username': 'root'}}
-";
-        let some = |text: &str| Some(text.to_owned());
-        let service = Service {
-            address: "192.0.2.7".to_owned(),
-            user: some("root"),
-            port: some("2222"),
-            proxy: some("rack"),
-        };
-        let all = Shown {
-            acquired: some("vm/root"),
-            changed: "2026-11-25 17:22:25.990412".to_owned(),
-            service: Some(service),
-        };
-        assert_eq!(shown(said), all);
-        let free = shown(
-            &said.replace("acquired: vm/root", "acquired: None").replace(": True", ": False"),
-        );
-        assert_eq!((free.acquired, free.service.unwrap().proxy), (None, None));
-        assert_eq!(shown("Place 'bare':\n  acquired: None\n").service, None);
+/// Ends the record of a run. Of one that was not made, the console's last lines are told, and they are part of the reason.
+fn told(
+    made: Result<i32, EngineError>,
+    console: &Console,
+    recorded: &Path,
+    heard: &mut dyn FnMut(&str),
+) -> Result<i32, EngineError> {
+    console.pause();
+    if matches!(made, Ok(0 | 1)) {
+        return made;
+    }
+    let Some(last) = last_words(console) else { return made };
+    match made {
+        Err(EngineError::Lost(why)) => {
+            for line in console.last() {
+                heard(&format!("console: {line}"));
+            }
+            Err(EngineError::Lost(format!("{why}; {last} ({})", recorded.display())))
+        }
+        // Among the last words of the run itself.
+        made => {
+            heard(&last);
+            made
+        }
     }
 }
