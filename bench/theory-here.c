@@ -9,6 +9,7 @@
 // Words of the kernel's command line: load=NAME seconds=N settle=N (seconds before).
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,11 @@ static pid_t start(char *const words[], const char *answer, const char *error)
 
 	if (pid)
 		return pid;
+	// As the lab does: the tasks of a load would hold off the beginning of both for seconds. Loads give it up by themselves.
+	struct sched_param low = { .sched_priority = 1 };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &low))
+		_exit(126);
 	dup2(open(answer, O_CREAT | O_TRUNC | O_WRONLY, 0600), 1);
 	dup2(open(error, O_CREAT | O_TRUNC | O_WRONLY, 0600), 2);
 	chdir("/tmp");

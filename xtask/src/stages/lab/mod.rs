@@ -123,6 +123,10 @@ impl Lab {
             one("paths of a run are exact", Lab::paths),
             one("a hunt repeats, goes on, and leaves a command that shows the same", Lab::hunted),
             one("the theoretical bound holds", Lab::theory),
+            (
+                "the bound from a kernel's own events",
+                Box::new(move || some(self.recorded_theory(project))),
+            ),
             one("the boot option that made it later is found among 17", Lab::option_found),
             ("the commit that made it later", Box::new(|| self.commits())),
             ("golden figures", Box::new(move || some(self.golden(project)))),

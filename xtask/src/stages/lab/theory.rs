@@ -3,10 +3,14 @@
 //!
 //! Context: COLD. Figures are of virtual time: the same on every host.
 
+use std::path::Path;
+
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
+use super::super::tally::Tally;
 use super::{LOAD, Lab, RT, STOCK};
+use crate::exec;
 
 /// Models that hold for every wake-up of the run that they are from.
 const BOUNDS: [&str; 3] = ["window", "window-counts", "sporadic"];
@@ -48,7 +52,33 @@ pub(super) fn holds(answer: &Value) -> anyhow::Result<()> {
 /// A kernel that does not preempt its own code with two loads, and one that does; [`Lab::paths`] looks at another.
 const CELLS: [(&str, &str); 3] = [(STOCK, LOAD), (STOCK, "fork"), (RT, "timers")];
 
+/// A kernel with events where interrupts and preemption are disabled, and how one comes by it.
+const EVENTS: &str = "build:preemptirq";
+const BUILD: &str = "tailbound lab kernel build --source debian:linux-source-6.12 --fragment full,preemptirq --name preemptirq";
+const RECORDED: &str = "what a kernel's own events tell is nowhere less than what is exact";
+
 impl Lab {
+    /// `bound --theory here` within a guest, beside `lab paths --theory` of the same kernel: no variable and no interrupt is shorter, and the bound is
+    /// not below what either run observed. Without a load: with one, two runs have different sections (docs/theory.md).
+    pub(super) fn recorded_theory(&self, project: &Path) -> anyhow::Result<Tally> {
+        let mut tally = Tally::default();
+        let built = self.answers(&["lab", "kernel", "list", "--local", "-q"], 0)?;
+        let lacking = ["cc", "cpio", "python3"].into_iter().find(|tool| !exec::exists(tool));
+        if !built.contains(EVENTS) {
+            let why = format!("there is no kernel {EVENTS}: {BUILD}");
+            tally.skip(RECORDED, "kernel-preemptirq", &why);
+        } else if let Some(tool) = lacking {
+            tally.skip(RECORDED, "theory-here", &format!("there is no {tool}"));
+        } else {
+            let mut script = exec::command("sh");
+            script.arg(project.join("bench/theory-here.sh")).arg("none");
+            script.env("PROGRAM", &self.program).env("KERNEL", EVENTS);
+            script.current_dir(&self.folder);
+            tally.add(RECORDED, self.ends(&mut script, 0).map(drop));
+        }
+        Ok(tally)
+    }
+
     /// Nothing that was observed is above its bound; the whole matrix is `bench/theory.sh`.
     pub(super) fn theory(&self) -> anyhow::Result<()> {
         for (kernel, load) in CELLS {
