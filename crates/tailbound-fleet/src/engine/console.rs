@@ -243,7 +243,7 @@ fn drain(link: &mut Link, telnet: bool, state: &Mutex<State>) -> io::Result<()> 
             return Ok(());
         }
         let n = match link.stream.read(&mut piece) {
-            Ok(0) => return Err(io::Error::other("it was closed")),
+            Ok(0) => return Err(io::Error::other(link.why_closed())),
             Ok(n) => n,
             Err(e) if may_pass(e.kind()) => continue,
             Err(e) => return Err(e),
@@ -298,9 +298,20 @@ impl Link {
         let ssh = shell::started(&words)
             .stdin(OwnedFd::from(its))
             .stdout(also)
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()?;
         Ok(Self { stream: Box::new(ours), ssh: Some(ssh) })
+    }
+}
+
+impl Link {
+    /// What ssh said where it carried the connection.
+    fn why_closed(&mut self) -> String {
+        let ended = |mut ssh: Child| ssh.kill().and_then(|()| ssh.wait_with_output()).ok();
+        let said = self.ssh.take().and_then(ended);
+        let said = said.map(|o| String::from_utf8_lossy(&o.stderr).into_owned());
+        let last = said.as_deref().and_then(|s| s.trim().lines().last());
+        printable::excerpt(last.unwrap_or("it was closed"), LINE_CHARS)
     }
 }
 
