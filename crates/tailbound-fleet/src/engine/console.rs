@@ -5,7 +5,7 @@
 //! noted, and tried again. Units: seconds since the file began before each line.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::fd::OwnedFd;
@@ -17,6 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tailbound_core::printable;
+use tailbound_sys::new_file;
 
 use super::EngineError;
 use super::shell;
@@ -136,11 +137,8 @@ fn shown(line: &[u8]) -> String {
 impl Kept {
     fn begin(path: &Path) -> io::Result<Self> {
         // Of an attempt of before.
-        match fs::remove_file(Self::before(path)) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-        let file = File::create(path)?;
+        new_file::remove(&Self::before(path))?;
+        let file = new_file::begin_log(path)?;
         Ok(Self { path: path.to_owned(), file, bytes: 0, begun: Instant::now() })
     }
 
@@ -154,8 +152,8 @@ impl Kept {
         let stamp = format!("{}.{:03} ", since.as_secs(), since.subsec_millis());
         let line = [stamp.as_bytes(), line, b"\n"].concat();
         if self.bytes + line.len() as u64 > FILE_BYTES_MAX {
-            fs::rename(&self.path, Self::before(&self.path))?;
-            self.file = File::create(&self.path)?;
+            new_file::rename(&self.path, &Self::before(&self.path))?;
+            self.file = new_file::begin_log(&self.path)?;
             self.bytes = 0;
         }
         self.file.write_all(&line)?;
@@ -337,6 +335,8 @@ fn connected(host: &str, port: u16) -> io::Result<TcpStream> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
