@@ -5,7 +5,7 @@
 //! noted, and tried again. Units: seconds since the file began before each line.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::fd::OwnedFd;
@@ -17,6 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tailbound_core::printable;
+use tailbound_sys::new_file;
 
 use super::EngineError;
 use super::shell;
@@ -136,11 +137,8 @@ fn shown(line: &[u8]) -> String {
 impl Kept {
     fn begin(path: &Path) -> io::Result<Self> {
         // Of an attempt of before.
-        match fs::remove_file(Self::before(path)) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-        let file = File::create(path)?;
+        new_file::remove(&Self::before(path))?;
+        let file = new_file::begin_log(path)?;
         Ok(Self { path: path.to_owned(), file, bytes: 0, begun: Instant::now() })
     }
 
@@ -154,8 +152,8 @@ impl Kept {
         let stamp = format!("{}.{:03} ", since.as_secs(), since.subsec_millis());
         let line = [stamp.as_bytes(), line, b"\n"].concat();
         if self.bytes + line.len() as u64 > FILE_BYTES_MAX {
-            fs::rename(&self.path, Self::before(&self.path))?;
-            self.file = File::create(&self.path)?;
+            new_file::rename(&self.path, &Self::before(&self.path))?;
+            self.file = new_file::begin_log(&self.path)?;
             self.bytes = 0;
         }
         self.file.write_all(&line)?;
@@ -243,7 +241,7 @@ fn drain(link: &mut Link, telnet: bool, state: &Mutex<State>) -> io::Result<()> 
             return Ok(());
         }
         let n = match link.stream.read(&mut piece) {
-            Ok(0) => return Err(io::Error::other("it was closed")),
+            Ok(0) => return Err(io::Error::other(link.why_closed())),
             Ok(n) => n,
             Err(e) if may_pass(e.kind()) => continue,
             Err(e) => return Err(e),
@@ -298,9 +296,20 @@ impl Link {
         let ssh = shell::started(&words)
             .stdin(OwnedFd::from(its))
             .stdout(also)
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()?;
         Ok(Self { stream: Box::new(ours), ssh: Some(ssh) })
+    }
+}
+
+impl Link {
+    /// What ssh said where it carried the connection.
+    fn why_closed(&mut self) -> String {
+        let ended = |mut ssh: Child| ssh.kill().and_then(|()| ssh.wait_with_output()).ok();
+        let said = self.ssh.take().and_then(ended);
+        let said = said.map(|o| String::from_utf8_lossy(&o.stderr).into_owned());
+        let last = said.as_deref().and_then(|s| s.trim().lines().last());
+        printable::excerpt(last.unwrap_or("it was closed"), LINE_CHARS)
     }
 }
 
@@ -326,6 +335,8 @@ fn connected(host: &str, port: u16) -> io::Result<TcpStream> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
