@@ -39,4 +39,4 @@ pub use outbox::{Outbox, OutboxState};
 pub use probe::ProbeError;
 pub use recorder::{Record, RecorderError};
 pub use upload::Upload;
-pub use window::{Before, Culprit, Dump, Late, Named, Policy, ThreadWindow, Window};
+pub use window::{Before, Culprit, Dump, Gaps, Late, Named, Policy, ThreadWindow, Window};

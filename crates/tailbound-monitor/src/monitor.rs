@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use tailbound_core::{EndReason, utc};
 use tailbound_host::{Root, inventory_of_identity};
-use tailbound_sys::signal::Signals;
+use tailbound_sys::signal::{LOOK, Signals};
 use tailbound_sys::{limits, resident};
 
 use crate::apart::apart;
@@ -30,6 +30,7 @@ use crate::upload::{Upload, Uploading};
 use crate::window::{Dump, Late, Policy, Series, ThreadWindow, Window};
 use crate::{housekeeping, http, notify, probe};
 
+const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// From one look for late wake-ups to the next.
 const LOOK_NS: i64 = 1_000_000_000;
 /// Late wake-ups of a window that are told one by one: a machine that is late all the time must not fill the disk.
@@ -179,7 +180,7 @@ fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 }
 
 fn online(root: &Root) -> String {
-    root.read_trimmed("/sys/devices/system/cpu/online").unwrap_or_else(|e| e.to_string())
+    root.read_trimmed(ONLINE).unwrap_or_else(|e| e.to_string())
 }
 
 /// Adds threads to the series of their names; those beyond the most go together.
@@ -207,6 +208,7 @@ fn page(root: &Root, shared: &Mutex<Shared>, format: Format) -> Vec<u8> {
     told.lost = lost;
     told.late = shared.late_told.saturating_add(untold);
     drop(shared);
+    told.cpus_online = root.cpus(ONLINE).ok().map(|cpus| cpus.iter().count());
     told.own = Cost::so_far(root);
     exposition::page(&told, format)
 }
@@ -327,6 +329,8 @@ impl Monitor {
             }
             let ms = left.saturating_add(999_999) / 1_000_000;
             let signal = signals.wait(i32::try_from(ms).unwrap_or(i32::MAX));
+            // The recorder has something to write: no reason to end.
+            let signal = signal.filter(|s| *s != LOOK);
             let is_hangup = signal.is_some_and(|s| tailbound_sys::signal::name(s) == "SIGHUP");
             if is_hangup && let Some(lines) = &mut self.lines {
                 if let Err(e) = lines.reopen() {
@@ -444,6 +448,10 @@ impl Monitor {
         let since = |now: u64, before: u64| now.saturating_sub(before);
         let untold = since(lost.1, self.lost.1).saturating_add(self.late.saturating_sub(LATE_MAX));
         let cpus = online(&self.root);
+        if cpus != self.cpus {
+            // Where all of its CPUs went the kernel let it run anywhere.
+            housekeeping::stay(&self.root);
+        }
         let window = Window {
             window: self.summary.windows.saturating_add(1),
             utc: utc::from_ns(now.realtime_ns),
@@ -458,6 +466,7 @@ impl Monitor {
             late: self.late.saturating_add(since(lost.1, self.lost.1)),
             late_untold: untold,
             not_recorded: std::mem::take(&mut self.not_recorded),
+            recorder_gaps: self.recorder.as_mut().map(Recorder::next_window),
             not_written: self.summary.not_written,
             upload: self.uploading.as_ref().map(Uploading::state),
             own: Cost::so_far(&self.root),
@@ -468,6 +477,11 @@ impl Monitor {
         add(&mut told.series, &window.threads);
         told.windows = window.window;
         told.suspended_ns = told.suspended_ns.saturating_add(window.suspended_ns);
+        if let Some(gaps) = window.recorder_gaps {
+            let sum = told.recorder_gaps.get_or_insert_default();
+            sum.off_ns = sum.off_ns.saturating_add(gaps.off_ns);
+            sum.late = sum.late.saturating_add(gaps.late);
+        }
         drop(shared);
         self.summary.windows = window.window;
         self.summary.n = self.summary.n.saturating_add(window.n);
@@ -476,7 +490,6 @@ impl Monitor {
         (self.window, self.cpus, self.lost, self.late) = (now, cpus, lost, 0);
         // What came after the window's end is of the next one.
         self.recorded.retain(|_, dump| dump.at_ns > turned_ns);
-        self.recorder.iter_mut().for_each(Recorder::next_window);
         if let Err(e) = self.write(&Line::Window(&window).text(), print) {
             self.summary.not_written = self.summary.not_written.saturating_add(1);
             note(&format!("window {} could not be written: {e}", window.window));

@@ -3,6 +3,8 @@
 //!
 //! Context: SETUP ([`begin`]), COLD: what it sees is counted as of any other thread, and it measures nothing itself. It wakes its own
 //! CPU ten times a second, and no other one. Its priority is the lowest real-time one: it is in nobody's way.
+//! A CPU that goes offline gives its threads away, to any other one, and does not take them back. So the probe looks where it is.
+//! Source: select_fallback_rq in kernel/sched/core.c.
 
 use std::sync::mpsc;
 
@@ -39,6 +41,13 @@ pub(crate) struct Probe {
     every_ns: i64,
 }
 
+/// Back to `cpu`, or as long as that is offline to those that are kept for nobody.
+fn go_home(root: &Root, cpu: u32) {
+    if sched::set_affinity(0, &[cpu]).is_err() {
+        housekeeping::stay(root);
+    }
+}
+
 /// Begins it on `wanted`, or the first CPU that is kept for nobody; it ends with this process.
 ///
 /// # Errors
@@ -47,6 +56,7 @@ pub(crate) fn begin(root: &Root, wanted: Option<u32>) -> Result<Probe, ProbeErro
     let cpu = housekeeping::of_probe(root, wanted).map_err(ProbeError::Cpu)?;
     limits::guard_realtime(0)?;
     let (to, done) = mpsc::channel();
+    let root = root.clone();
     let run = move || {
         let attributes =
             Attributes { policy: sched::SCHED_FIFO, priority: PRIORITY, ..Attributes::default() };
@@ -62,6 +72,9 @@ pub(crate) fn begin(root: &Root, wanted: Option<u32>) -> Result<Probe, ProbeErro
             // After a stall it goes on from now: nothing is due.
             due_ns = due_ns.max(now_ns(CLOCK_MONOTONIC)).saturating_add(EVERY_NS);
             sleep_until(CLOCK_MONOTONIC, due_ns);
+            if sched::current_cpu() != Some(cpu) {
+                go_home(&root, cpu);
+            }
         }
     };
     let thread = std::thread::Builder::new().name(NAME.into()).stack_size(STACK_BYTES);

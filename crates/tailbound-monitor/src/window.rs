@@ -164,6 +164,8 @@ pub struct Dump {
     pub file: String,
     /// Its length.
     pub bytes: u64,
+    /// Since when the recorder was on without a break.
+    pub on_since_ns: u64,
     /// The first event that it holds.
     pub from_ns: Option<u64>,
     /// When the thread got its CPU.
@@ -179,6 +181,15 @@ pub struct Dump {
     /// The same part by part, where it is known: for a run file.
     #[serde(skip)]
     pub record: Option<Box<BlameRecord>>,
+}
+
+/// When the flight recorder saw nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Gaps {
+    /// For so long it was off: while a file was written.
+    pub off_ns: i64,
+    /// Late wake-ups that fell into that, whole or in part: they can have no file.
+    pub late: u64,
 }
 
 /// One thread in one window.
@@ -259,6 +270,9 @@ pub struct Window {
     pub late_untold: u64,
     /// Late wake-ups that the flight recorder could not write.
     pub not_recorded: u64,
+    /// With a flight recorder: when it saw nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorder_gaps: Option<Gaps>,
     /// Windows before this one that could not be written (a full disk).
     pub not_written: u64,
     /// With an upload: how its run files stand.

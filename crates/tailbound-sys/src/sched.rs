@@ -180,6 +180,14 @@ pub(crate) fn own_fifo_priority(who: &'static str) -> Result<i32, SysError> {
     }
 }
 
+/// The CPU that the calling thread runs on at the moment.
+#[must_use]
+pub fn current_cpu() -> Option<u32> {
+    // SAFETY: takes no arguments and touches no memory of ours.
+    let cpu = unsafe { libc::sched_getcpu() };
+    u32::try_from(cpu).ok()
+}
+
 /// The calling thread's id.
 #[must_use]
 pub fn gettid() -> i32 {

@@ -12,6 +12,15 @@ use crate::error::SysError;
 /// The signals that end a run.
 pub const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
+/// By this a thread of the process asks who waits to look, and not to end. Where nobody waits for it, it does nothing.
+pub const LOOK: i32 = libc::SIGURG;
+
+/// Sends [`LOOK`] to this process.
+pub fn ask_for_look() {
+    // SAFETY: integer arguments only.
+    unsafe { libc::kill(libc::getpid(), LOOK) };
+}
+
 /// The ending signals, blocked for this and all later threads, waited for here.
 pub struct Signals(libc::sigset_t);
 
@@ -45,6 +54,23 @@ impl Signals {
         // SAFETY: ignoring a signal installs no code.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
         Ok(Self(set))
+    }
+
+    /// Waits for [`LOOK`] too.
+    ///
+    /// # Errors
+    /// When it cannot be blocked.
+    pub fn and_look(mut self) -> Result<Self, SysError> {
+        // SAFETY: writes the live set.
+        unsafe { libc::sigaddset(&raw mut self.0, LOOK) };
+        // SAFETY: reads the live set; no old mask is asked for.
+        let masked = unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const self.0, std::ptr::null_mut())
+        };
+        if masked != 0 {
+            return Err(SysError::code("pthread_sigmask", "", masked));
+        }
+        Ok(self)
     }
 
     /// Waits up to `timeout_ms` for one of the signals (for ever if that is negative); its
@@ -103,5 +129,9 @@ mod tests {
         unsafe { libc::raise(libc::SIGHUP) };
         assert_eq!(signals.wait(-1), Some(libc::SIGHUP));
         assert_eq!(signals.wait(1), None);
+        let signals = signals.and_look().expect("blocked");
+        // SAFETY: to the calling thread, in which it is blocked.
+        unsafe { libc::raise(LOOK) };
+        assert_eq!(signals.wait(-1), Some(LOOK));
     }
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests of all crates share: how a test says that it cannot run here.
+//! What the tests of all crates share: how a test says that it cannot run here, and a Prometheus.
 //!
 //! Context: COLD, tests only. `TAILBOUND_REQUIRE=root,rt,net,…` names what this machine can do: a
 //! test that cannot run for lack of that has failed. CI sets it.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+
+mod prometheus;
+
+pub use prometheus::Prometheus;
 
 /// Does the environment demand `capability`?
 #[must_use]

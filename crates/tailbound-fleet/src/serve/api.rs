@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use tailbound_store::{Act, SLOT_S};
+use tailbound_store::{Act, Histogram, SLOT_S};
 
 use super::app::App;
 use super::campaigns;
@@ -103,6 +103,26 @@ pub(super) async fn run(
     Ok(json_answer(StatusCode::OK, &json!(run)))
 }
 
+/// `GET /api/v1/runs/{id}/report`
+pub(super) async fn report(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    Ok(json_answer(StatusCode::OK, &runs::report_of(&app, id).await?))
+}
+
+/// `GET /api/v1/compare`
+pub(super) async fn compare(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Query(said): Query<Vec<(String, String)>>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    Ok(json_answer(StatusCode::OK, &runs::comparison(&app, said).await?))
+}
+
 /// `GET /api/v1/regressions`
 pub(super) async fn regressions(
     State(app): State<Arc<App>>,
@@ -122,16 +142,37 @@ pub(super) async fn campaigns(
     Ok(json_answer(StatusCode::OK, &json!({"campaigns": campaigns})))
 }
 
+/// Whose culprits, since when, and how many.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Whose {
+    system: Option<String>,
+    since: Option<String>,
+    limit: Option<u32>,
+}
+
 /// `GET /api/v1/culprits`
 pub(super) async fn culprits(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<Whose>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
     let most = asked.limit.unwrap_or(CULPRITS).min(RUNS);
-    let culprits = app.ask(move |store| store.culprits_of("", &since, most)).await?;
+    let which = asked.system.clone();
+    let culprits = app
+        .ask(move |store| {
+            let Some(which) = which else { return store.culprits_of("", &since, most).map(Some) };
+            match store.system(&which, "9999")? {
+                Some(system) => store.culprits_of(&system.id, &since, most).map(Some),
+                None => Ok(None),
+            }
+        })
+        .await?;
+    let name = asked.system.unwrap_or_default();
+    let culprits =
+        culprits.ok_or_else(|| Problem::Missing(format!("there is no system `{name}`")))?;
     Ok(json_answer(StatusCode::OK, &json!({"culprits": culprits})))
 }
 
@@ -175,6 +216,42 @@ pub(super) async fn maxima(
         .await?;
     let maxima = maxima.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
     Ok(json_answer(StatusCode::OK, &json!({"step_s": step_s, "maxima": maxima})))
+}
+
+/// Since when.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Since {
+    since: Option<String>,
+}
+
+/// `GET /api/v1/systems/{id}/histograms`
+pub(super) async fn histograms(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Path(which): Path<String>,
+    Query(asked): Query<Since>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
+    let name = which.clone();
+    let found = app
+        .ask(move |store| match store.system(&name, "9999")? {
+            Some(system) => store.histograms_of(&system.id, &since).map(Some),
+            None => Ok(None),
+        })
+        .await?;
+    let found = found.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
+    let one = |h: &Histogram| {
+        let buckets: Vec<[u64; 3]> =
+            h.buckets.iter().map(|b| [b.low_ns, b.width_ns, b.count]).collect();
+        json!({
+            "run": h.run, "started": h.started, "thread": h.thread, "cpu": h.cpu,
+            "context": h.context, "max_ns": h.max_ns, "buckets": buckets,
+        })
+    };
+    let all: Vec<serde_json::Value> = found.iter().map(one).collect();
+    Ok(json_answer(StatusCode::OK, &json!({"histograms": all})))
 }
 
 /// `GET /api/v1/audit`

@@ -65,9 +65,9 @@ pub(super) async fn page(
     let mut body = format!(
         "<p class=\"lead\">{} system{}: {today_n} measured today, {not_met} not met in the newest run.</p>\
          <form method=\"get\" action=\"/compare\" class=\"list\"><button type=\"submit\">Compare the newest runs of the chosen</button>\
-         <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\">Newest run</th>\
+         <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th>\
          <th scope=\"col\" class=\"w\">Verdict</th><th scope=\"col\">Worst today</th><th scope=\"col\">Worst of {TREND_DAYS} days</th>\
-         <th scope=\"col\" class=\"w\">Trend</th><th scope=\"col\" class=\"w opt\">Kernel</th><th scope=\"col\" class=\"w opt\">Loads</th></tr></thead><tbody>",
+         <th scope=\"col\" class=\"w\">Trend</th><th scope=\"col\">Newest run</th><th scope=\"col\" class=\"w opt\">Kernel</th><th scope=\"col\" class=\"w opt\">Loads</th></tr></thead><tbody>",
         rows.len(),
         if rows.len() == 1 { "" } else { "s" },
     );
@@ -88,16 +88,16 @@ fn one(body: &mut String, row: &SystemRow, today: &str) {
     let loads = if last.loads.is_empty() { "none" } else { last.loads.as_str() };
     let _ = write!(
         body,
-        "<tr><th scope=\"row\">{}<a href=\"/systems/{}\">{}</a></th><td>{}</td><td class=\"w\">{}</td><td>{}</td><td>{}</td>\
-         <td class=\"w\">{}</td><td class=\"w opt\">{}</td><td class=\"w opt\">{}</td></tr>",
+        "<tr><th scope=\"row\">{}<a href=\"/systems/{}\">{}</a></th><td class=\"w\">{}</td><td>{}</td><td>{}</td>\
+         <td class=\"w\">{}</td><td>{}</td><td class=\"w opt\">{}</td><td class=\"w opt\">{}</td></tr>",
         choice(&last.id, &row.name),
         xml(&row.id),
         xml(&row.name),
-        xml(&minute(&last.started)),
         verdict(&last.outcome),
         ns(on(row, today)),
         ns(worst(row)),
         pictures::spark(&row.days),
+        xml(&minute(&last.started)),
         xml(last.kernel.as_deref().unwrap_or("unknown")),
         xml(loads),
     );

@@ -11,9 +11,12 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::Response;
+use serde_json::{Value, json};
 use tailbound_core::{Run, utc};
+use tailbound_report::compare::Answer;
 use tailbound_report::escape::xml;
 use tailbound_stats::Analysis;
+use tailbound_stats::compare::{Settings, Systems};
 use tailbound_store::{Act, RunRow, Store, StoreError, judged};
 
 use super::app::App;
@@ -102,6 +105,11 @@ pub(super) async fn report(
     Ok(report_answer(html))
 }
 
+/// The same as `tailbound report --json` says it.
+pub(super) async fn report_of(app: &Arc<App>, id: String) -> Result<Value, Problem> {
+    app.ask(move |store| Ok(tailbound_report::json(&Analysis::of(&read(store, &id)?)))).await
+}
+
 /// `GET /runs/{id}/file`: byte for byte.
 pub(super) async fn file(
     State(app): State<Arc<App>>,
@@ -125,6 +133,36 @@ pub(super) async fn file(
     Ok(answer)
 }
 
+/// Runs beside one another, with names for people.
+struct Beside {
+    runs: Vec<Run>,
+    names: Vec<String>,
+    systems: Vec<Option<String>>,
+}
+
+/// Those that are asked for; `Err`: so many, and that is too few or too many.
+fn beside(store: &mut Store, chosen: &Chosen) -> Result<Result<Beside, usize>, StoreError> {
+    let ids = chosen.found(store)?;
+    if !(2..=COMPARED_MAX).contains(&ids.len()) {
+        return Ok(Err(ids.len()));
+    }
+    let mut all = Beside { runs: Vec::new(), names: Vec::new(), systems: Vec::new() };
+    for id in &ids {
+        let row = store.run(id)?;
+        let system = row.map(|r| store.system(&r.system, "9999")).transpose()?.flatten();
+        let run = read(store, id)?;
+        let name = system.as_ref().map_or_else(String::new, |s| format!("{}, ", s.name));
+        all.names.push(format!("{name}{}", minute(&run.header.started)));
+        all.systems.push(system.map(|s| s.name));
+        all.runs.push(run);
+    }
+    Ok(Ok(all))
+}
+
+fn wrong_number(n: usize) -> Problem {
+    Problem::Wrong(format!("{n} runs were chosen; 2 to {COMPARED_MAX} can be compared"))
+}
+
 /// `GET /compare?run=RUN&run=RUN…`
 pub(super) async fn compare(
     State(app): State<Arc<App>>,
@@ -135,26 +173,46 @@ pub(super) async fn compare(
     let chosen = Chosen::of(said)?;
     let html = app
         .ask(move |store| {
-            let ids = chosen.found(store)?;
-            if !(2..=COMPARED_MAX).contains(&ids.len()) {
-                return Ok(Err(ids.len()));
-            }
-            let (mut runs, mut names) = (Vec::new(), Vec::new());
-            for id in &ids {
-                let row = store.run(id)?;
-                let name = row.map(|r| store.system(&r.system, "9999")).transpose()?.flatten();
-                let run = read(store, id)?;
-                let name = name.map_or_else(String::new, |s| format!("{}, ", s.name));
-                names.push(format!("{name}{}", minute(&run.header.started)));
-                runs.push(run);
-            }
-            let runs: Vec<Analysis<'_>> = runs.iter().map(Analysis::of).collect();
-            Ok(Ok(tailbound_report::html(&runs, &names)))
+            let all = beside(store, &chosen)?;
+            Ok(all.map(|all| {
+                let runs: Vec<Analysis<'_>> = all.runs.iter().map(Analysis::of).collect();
+                tailbound_report::html(&runs, &all.names)
+            }))
         })
         .await?;
-    html.map(report_answer).map_err(|n| {
-        Problem::Wrong(format!("{n} runs were chosen; 2 to {COMPARED_MAX} can be compared"))
-    })
+    html.map(report_answer).map_err(wrong_number)
+}
+
+/// The same as JSON: the answer of `tailbound compare --json`, or why there is none, and the report of each run.
+pub(super) async fn comparison(
+    app: &Arc<App>,
+    said: Vec<(String, String)>,
+) -> Result<Value, Problem> {
+    let chosen = Chosen::of(said)?;
+    let found = app
+        .ask(move |store| {
+            Ok(beside(store, &chosen)?.map(|all| {
+                let reports: Vec<Value> = all
+                    .runs
+                    .iter()
+                    .zip(&all.names)
+                    .zip(&all.systems)
+                    .map(|((run, name), system)| {
+                        let report = tailbound_report::json(&Analysis::of(run));
+                        json!({"name": name, "system": system, "report": report})
+                    })
+                    .collect();
+                let given: Vec<(String, Vec<Run>)> =
+                    all.names.into_iter().zip(all.runs.into_iter().map(|r| vec![r])).collect();
+                let (comparison, why_not) = match Systems::of(&given, &[]) {
+                    Ok(systems) => (Some(Answer::of(systems, Settings::default()).json()), None),
+                    Err(why) => (None, Some(why.to_string())),
+                };
+                json!({"comparison": comparison, "why_not": why_not, "runs": reports})
+            }))
+        })
+        .await?;
+    found.map_err(wrong_number)
 }
 
 /// What differs between two runs: the older one, the newer one, and each fact before and after.

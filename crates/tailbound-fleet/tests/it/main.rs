@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod answers;
 mod browser;
 mod farm;
 mod hostile;
@@ -225,7 +226,7 @@ fn every_path_of_the_description_answers() {
         let real = path.replace("{id}", id);
         if item.get("get").is_some() {
             // What is asked of two runs has no answer without them.
-            let two = if path.ends_with("/changed") {
+            let two = if path.ends_with("/changed") || path.ends_with("/compare") {
                 format!("{real}?run={run}&run={run}")
             } else {
                 real.clone()

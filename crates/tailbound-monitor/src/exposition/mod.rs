@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::cost::Cost;
 use crate::outbox::OutboxState;
-use crate::window::{Policy, Series};
+use crate::window::{Gaps, Policy, Series};
 
 /// Buckets from 2^10 ns (1 µs) to 2^30 ns (1 s).
 const BUCKET_BITS: std::ops::RangeInclusive<u32> = 10..=30;
@@ -29,6 +29,9 @@ pub(crate) struct Told {
     pub(crate) lost: u64,
     pub(crate) late: u64,
     pub(crate) suspended_ns: i64,
+    /// Now; `None` where the kernel does not say.
+    pub(crate) cpus_online: Option<usize>,
+    pub(crate) recorder_gaps: Option<Gaps>,
     pub(crate) upload: Option<OutboxState>,
     pub(crate) own: Cost,
 }
@@ -109,9 +112,27 @@ fn buckets(series: &Series) -> impl Iterator<Item = (f64, u64)> {
     })
 }
 
+/// When the flight recorder saw nothing: as [`of_upload`].
+fn of_recorder(gaps: &Gaps) -> Vec<(&'static str, Kind, &'static str, f64)> {
+    vec![
+        (
+            "tailbound_monitor_recorder_off_seconds_total",
+            Kind::Counter,
+            "How long the flight recorder was off, in all windows that ended.",
+            gaps.off_ns as f64 / 1e9,
+        ),
+        (
+            "tailbound_monitor_recorder_off_late_wakeups_total",
+            Kind::Counter,
+            "Late wake-ups while the flight recorder was off, in all windows that ended.",
+            gaps.late as f64,
+        ),
+    ]
+}
+
 /// How run files stand: name, kind, what it is, value.
-fn of_upload(upload: &OutboxState) -> [(&'static str, Kind, &'static str, f64); 3] {
-    [
+fn of_upload(upload: &OutboxState) -> Vec<(&'static str, Kind, &'static str, f64)> {
+    vec![
         (
             "tailbound_monitor_run_files_waiting",
             Kind::Gauge,
@@ -185,7 +206,18 @@ fn families(told: &Told) -> Vec<Family<'_>> {
         "What the machine slept.",
         told.suspended_ns as f64 / 1e9,
     );
-    for (name, kind, help, value) in told.upload.iter().flat_map(of_upload) {
+    own(
+        "tailbound_monitor_cpus_online",
+        Kind::Gauge,
+        "CPUs that are online now.",
+        told.cpus_online.map_or(f64::NAN, |n| n as f64),
+    );
+    for (name, kind, help, value) in told
+        .recorder_gaps
+        .iter()
+        .flat_map(of_recorder)
+        .chain(told.upload.iter().flat_map(of_upload))
+    {
         own(name, kind, help, value);
     }
     own(

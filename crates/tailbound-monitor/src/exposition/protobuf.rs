@@ -241,7 +241,7 @@ mod tests {
             families.push(fields(first));
             rest = behind;
         }
-        assert_eq!(families.len(), 9);
+        assert_eq!(families.len(), 10);
         assert_eq!(numbers(&families[0], 3), [4]);
         let metrics = inner(&families[0], 4);
         let h = inner(&metrics[0], 7).remove(0);

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! events ─► ring of each CPU, the oldest overwritten (a trace instance of our own)
-//! late wake-up ─► `stop`: recording off, at once ─► the next look: pages to a file (`dumps`) ─► read again: who (`culprit`)
+//! late wake-up ─► `stop`: recording off, at once ─► a look, at once: pages to a file (`dumps`) ─► on again, a pause; read again: who (`culprit`)
 //! ```
 //!
 //! Nothing is read while it records. The instance goes with this process, by its guard after a kill, else with the next start.
@@ -17,9 +17,10 @@ mod dumps;
 mod functions;
 mod stop;
 
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tailbound_host::tracefs::Guard;
 use tailbound_host::{Cpus, Instance, Root, Tracefs, TracefsError};
@@ -33,7 +34,7 @@ use self::dumps::{Dumps, NoDump};
 use self::functions::Functions;
 use self::stop::Stop;
 use crate::counter::Counter;
-use crate::window::{Dump, Late};
+use crate::window::{Dump, Gaps, Late};
 
 /// The events: what has a CPU, and what takes it away. Timers are left out: lateness counts from the wake-up, as the counter's does.
 const SYSTEMS: [&str; 7] = ["sched", "irq", "irq_vectors", "ipi", "nmi", "workqueue", "lock"];
@@ -42,6 +43,8 @@ const RINGS_KIB: u64 = 4096;
 const RING_KIB: std::ops::RangeInclusive<u64> = 16..=512;
 /// After a file was written: not again for so long.
 const PAUSE_NS: i64 = 10_000_000_000;
+/// After a late wake-up that is not wanted: none stops it for so long.
+const REST_NS: i64 = 1_000_000_000;
 
 /// What is wanted of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +95,8 @@ pub(crate) struct Recorder {
     /// The longest wait of the window that has a file.
     longest_ns: u64,
     not_before_ns: i64,
+    /// Since the window began.
+    gaps: Gaps,
     virtual_machine: Option<bool>,
     root: Root,
 }
@@ -202,7 +207,7 @@ impl Recorder {
         let dumps = Dumps::open(&asked.folder, asked.keep, most)
             .map_err(|e| RecorderError::Folder(folder, e))?;
         let stop = Stop::begin(counter.waiter()?, instance.switch())?;
-        stop.go_on()?;
+        stop.go_on(0)?;
         Ok(Self {
             instance,
             guard,
@@ -215,14 +220,16 @@ impl Recorder {
             stop,
             longest_ns: 0,
             not_before_ns: 0,
+            gaps: Gaps::default(),
             virtual_machine: virtual_machine(root),
             root: root.clone(),
         })
     }
 
-    /// The next window begins: its first late wake-up has a file, and any that is later still.
-    pub(crate) fn next_window(&mut self) {
+    /// The next window begins: its first late wake-up has a file, and any that is later still. The gaps of the one that ended.
+    pub(crate) fn next_window(&mut self) -> Gaps {
         self.longest_ns = 0;
+        std::mem::take(&mut self.gaps)
     }
 
     /// The latest of `late`, those since the last look, if one is wanted and was recorded: its file, or why it has none. It goes on recording.
@@ -232,39 +239,58 @@ impl Recorder {
         let whole = |l: &&Late| {
             span.contains(&l.at_ns.saturating_sub(l.wait_ns)) && span.contains(&l.at_ns)
         };
+        let missed = late.iter().filter(|l| !whole(l)).count() as u64;
+        self.gaps.late = self.gaps.late.saturating_add(missed);
         let recorded = late.iter().filter(whole);
         let wanted = recorded
             .max_by_key(|l| l.wait_ns)
             .filter(|l| l.wait_ns > self.longest_ns && now_ns >= self.not_before_ns);
         let Some(late) = wanted else {
-            let on = if self.stop.is_on() { Ok(()) } else { self.stop.go_on() };
+            let rest_ns = self.not_before_ns.max(now_ns.saturating_add(REST_NS));
+            let on = if self.stop.is_on() { Ok(()) } else { self.go_on(rest_ns) };
             return on.err().map(|e| Err(NoDump::Tracefs(e)));
         };
-        let dump = self.dump(late);
+        // Also where the disk is full: it is not tried again and again.
+        self.not_before_ns = now_ns.saturating_add(PAUSE_NS);
+        let written = self.write();
+        let on = self.go_on(self.not_before_ns);
+        let dump = written.map(|(path, bytes)| self.told(late, span.start(), &path, bytes));
         if dump.is_ok() {
             self.longest_ns = late.wait_ns;
         }
-        // Also where the disk is full: it is not tried again and again.
-        self.not_before_ns = now_ns.saturating_add(PAUSE_NS);
-        let on = self.stop.go_on();
         Some(dump.and_then(|dump| on.map(|()| dump).map_err(NoDump::Tracefs)))
     }
 
-    fn dump(&mut self, late: &Late) -> Result<Dump, NoDump> {
+    fn go_on(&mut self, rest_until_ns: i64) -> Result<(), TracefsError> {
+        let off_ns = self.stop.go_on(rest_until_ns)?;
+        self.gaps.off_ns = self.gaps.off_ns.saturating_add(off_ns);
+        Ok(())
+    }
+
+    /// What the rings hold, to the next file; its length.
+    fn write(&mut self) -> Result<(PathBuf, u64), NoDump> {
         self.stop.stop()?;
         let path = self.dumps.next()?;
         let mut file = NewFile::open(&path, Existing::Keep)?;
         let bytes = self.pages_to(&file)?;
         file.place()?;
+        Ok((path, bytes))
+    }
+
+    /// Who made `late` late; the functions of the file get their names.
+    fn told(&mut self, late: &Late, since_ns: &u64, path: &Path, bytes: u64) -> Dump {
         // Without names the file is of use too.
-        if let Some(names) = self.functions.of(&path, &self.root) {
+        if let Some(names) = self.functions.of(path, &self.root) {
             self.head.name_functions(&names);
-            file.file().write_all_at(self.head.bytes(), 0)?;
+            let file = File::options().write(true).open(path);
+            let named = file.and_then(|file| file.write_all_at(self.head.bytes(), 0));
+            named.unwrap_or_default();
         }
-        let told = culprit::of(&path, late, self.virtual_machine);
-        Ok(Dump {
+        let told = culprit::of(path, late, self.virtual_machine);
+        Dump {
             file: path.display().to_string(),
             bytes,
+            on_since_ns: *since_ns,
             from_ns: told.from_ns,
             at_ns: late.at_ns,
             wait_ns: late.wait_ns,
@@ -272,7 +298,7 @@ impl Recorder {
             tid: late.tid,
             culprit: told.culprit,
             record: told.record,
-        })
+        }
     }
 
     /// All that the rings hold; they are empty then. The file's length.

@@ -66,7 +66,7 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
         exe,
     };
     // Before any thread is made, so that no signal ends the process on the way.
-    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let signals = Signals::block_and_open().and_then(Signals::and_look).map_err(Failure::cannot)?;
     let (upload, outbox) = uploads::of(args)?;
     let monitor = Monitor::begin(Root::real(), asked, env!("CARGO_PKG_VERSION"), upload).map_err(
         |e| match e {

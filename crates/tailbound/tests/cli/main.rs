@@ -60,6 +60,7 @@ mod loads;
 mod machine;
 mod measure;
 mod monitor;
+mod monitor_dashboard;
 mod observe;
 mod omission;
 mod ordinary_user;

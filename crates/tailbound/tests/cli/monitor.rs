@@ -16,7 +16,7 @@ use crate::{PATIENCE, folder, is_root, skip};
 const SLEEPER: &str = "ulimit -R 1000000 2>/dev/null; exec chrt -f 10 sh -c 'i=0; while [ $i -lt 100000 ]; do sleep 0.01; i=$((i+1)); done'";
 
 /// Ends with the test.
-struct Ends(Child);
+pub(crate) struct Ends(pub(crate) Child);
 
 impl Drop for Ends {
     fn drop(&mut self) {
@@ -34,7 +34,7 @@ fn page(port: u16) -> Option<String> {
 }
 
 /// A port that is free now.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
@@ -247,7 +247,7 @@ fn what_does_not_go_together_is_said() {
 }
 
 /// Waits until `done` gives something; `None`: this machine cannot, which was said.
-fn until<T>(monitor: &mut Ends, mut done: impl FnMut() -> Option<T>) -> Option<T> {
+pub(crate) fn until<T>(monitor: &mut Ends, mut done: impl FnMut() -> Option<T>) -> Option<T> {
     let began = Instant::now();
     loop {
         if let Some(found) = done() {

@@ -11,6 +11,7 @@ mod boards;
 mod farmed;
 mod golden;
 mod hunted;
+mod monitored;
 mod paths;
 mod provers;
 mod queue;
@@ -120,6 +121,7 @@ impl Lab {
             one("an experiment keeps the change that helps", Lab::experiment),
             ("culprits are named", Box::new(|| self.culprits())),
             one("a planted section is named at its instant", Lab::why),
+            ("the monitor beside a CPU that goes", Box::new(|| self.monitored())),
             one("paths of a run are exact", Lab::paths),
             one("a hunt repeats, goes on, and leaves a command that shows the same", Lab::hunted),
             one("the theoretical bound holds", Lab::theory),

@@ -164,7 +164,7 @@ fn qemu_of(tool: &Child) -> anyhow::Result<(u32, String)> {
 }
 
 /// The image's path in what `lab kernel fetch --json` says.
-fn image_of(text: &str) -> Option<PathBuf> {
+pub(super) fn image_of(text: &str) -> Option<PathBuf> {
     let value: Value = serde_json::from_str(text.get(text.find('[')?..)?).ok()?;
     value.pointer("/0/image").and_then(Value::as_str).map(PathBuf::from)
 }
