@@ -19,12 +19,18 @@ pub struct WhyRecord {
     pub due_ns: i64,
     /// From this latency on a varied sample counts as late.
     pub late_ns: i64,
-    /// Variations of an instant.
+    /// Variations of an instant in which the processor stands still.
     pub variations: usize,
+    /// Variations of an instant in which the kernel's random numbers are others.
+    pub seeds: usize,
+    /// Why there are none of these, though they were asked for.
+    pub no_seeds: Option<String>,
     /// The longest time that the processor stands still: an interval.
     pub longest_ns: i64,
     /// The sample of a run that was stopped and let go without any change: the same, or nothing is told.
     pub control_ns: Option<i64>,
+    /// That of a run in which the state of the random numbers was written as it was: the same too.
+    pub control_numbers_ns: Option<i64>,
     /// Instants that were tried, in the order of time.
     pub tried: Vec<TriedInstant>,
     /// The earliest of them from which it was inevitable.
@@ -56,6 +62,43 @@ pub struct TriedInstant {
     pub least_ns: Option<i64>,
     /// See [`Self::least_ns`].
     pub most_ns: Option<i64>,
+    /// Each of them.
+    pub variations: Vec<VariedSample>,
+}
+
+/// What a variation changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Changes {
+    /// The processor stands still for a while: all timers come earlier in the program's course.
+    #[default]
+    Phase,
+    /// The kernel's random numbers are others from there on.
+    RandomNumbers,
+}
+
+/// A variation, and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct VariedSample {
+    /// What it changed.
+    pub changes: Changes,
+    /// How long the processor stood still.
+    pub still_ns: Option<i64>,
+    /// What the random numbers followed from.
+    pub seed: Option<u32>,
+    /// The sample's latency; none: its activation was skipped or is later than twice its time.
+    pub latency_ns: Option<i64>,
+    /// It remained late.
+    pub late: bool,
+}
+
+impl TriedInstant {
+    /// Of the variations that change this: how many were tried, and how many of them remained late.
+    #[must_use]
+    pub fn of(&self, changes: Changes) -> (usize, usize) {
+        let those = || self.variations.iter().filter(|v| v.changes == changes);
+        (those().count(), those().filter(|v| v.late).count())
+    }
 }
 
 /// The instant that decided.

@@ -35,7 +35,7 @@ fn boot_folder(
     prepared: &Prepared,
     means: &Means<'_>,
     plan: &Plan,
-    variation: &Variation,
+    variation: &Variation<'_>,
 ) -> Result<BootFolder, LabError> {
     let mut boot_folder = BootFolder::make(means.store, &prepared.setup, &prepared.job)?;
     boot_folder.watch(paths::plugin(means.emulator)?, &plan.bytes(), LOG_BYTES)?;
@@ -61,7 +61,7 @@ pub fn prepared(
     means: &Means<'_>,
     rewound: Option<&Rewound>,
     plan: &Plan,
-    variation: &Variation,
+    variation: &Variation<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<File, LabError> {
     let boot_folder = boot_folder(prepared, means, plan, variation)?;
@@ -103,7 +103,7 @@ impl Rewound {
         prepared: &Prepared,
         means: &Means<'_>,
         plan: &Plan,
-        variation: &Variation,
+        variation: &Variation<'_>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<Self>, LabError> {
         let (_, there) = place(prepared, means)?;
@@ -162,7 +162,7 @@ pub fn debug(
     prepared: &Prepared,
     means: &Means<'_>,
     plan: &Plan,
-    variation: &Variation,
+    variation: &Variation<'_>,
     hear: &mut dyn FnMut(),
     held: &mut dyn FnMut(&Held) -> Result<(), LabError>,
 ) -> Result<(), LabError> {

@@ -102,8 +102,8 @@ pub fn named(name: &CStr) -> Option<*mut c_void> {
 pub struct Functions {
     /// The virtual CPU of a number.
     pub cpu: unsafe extern "C" fn(c_int) -> *mut u8,
-    /// Reads the guest's memory by virtual address; 0: done.
-    pub read: unsafe extern "C" fn(*mut u8, u64, *mut c_void, u64, bool) -> c_int,
+    /// Reads the guest's memory by virtual address, or writes it; 0: done.
+    pub memory: unsafe extern "C" fn(*mut u8, u64, *mut c_void, u64, bool) -> c_int,
     /// The physical address of a virtual one's page; all ones: none.
     pub physical: unsafe extern "C" fn(*mut u8, u64, *mut c_void) -> u64,
     /// The guest's memory at a physical address, in ours.
@@ -117,7 +117,7 @@ pub struct Functions {
 impl Functions {
     /// Looks them up.
     pub fn find() -> Option<Self> {
-        let (cpu, read) = (named(c"qemu_get_cpu")?, named(c"cpu_memory_rw_debug")?);
+        let (cpu, memory) = (named(c"qemu_get_cpu")?, named(c"cpu_memory_rw_debug")?);
         let (physical, map) =
             (named(c"cpu_get_phys_page_attrs_debug")?, named(c"cpu_physical_memory_map")?);
         let (time, update) = (named(c"icount_get")?, named(c"icount_update")?);
@@ -125,10 +125,10 @@ impl Functions {
         unsafe {
             Some(Self {
                 cpu: core::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int) -> *mut u8>(cpu),
-                read: core::mem::transmute::<
+                memory: core::mem::transmute::<
                     *mut c_void,
                     unsafe extern "C" fn(*mut u8, u64, *mut c_void, u64, bool) -> c_int,
-                >(read),
+                >(memory),
                 physical: core::mem::transmute::<
                     *mut c_void,
                     unsafe extern "C" fn(*mut u8, u64, *mut c_void) -> u64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From one instant on a run is not as it was: the processor stands still for a while, as if an interrupt of the firmware
-//! had it, or the guest is stopped there.
+//! had it, or the kernel's next random numbers are others, or the guest is stopped there.
 //!
 //! Context: HOT. Units: ns of the guest's virtual time.
 //! To stand still is what QEMU does with an idle guest: its time goes on, and no instruction executes. The slice of
@@ -11,7 +11,9 @@ use core::ffi::c_int;
 
 use crate::files;
 use crate::qemu;
+use crate::record;
 use crate::variation as plan;
+use crate::watch::{Place, Watch};
 
 /// `RUN_STATE_PAUSED`
 const PAUSED: c_int = 4;
@@ -26,6 +28,8 @@ pub struct Vary {
     stop: unsafe extern "C" fn(c_int) -> c_int,
     /// The instant is still to come.
     pub ahead: bool,
+    /// The block that ends at the instant executes, and the guest's memory is exchanged behind it.
+    pub exchanges: bool,
     /// The measured thread was woken by the timer that is waited for.
     pub woken: bool,
     /// Bytes from a thread to its name.
@@ -47,7 +51,16 @@ impl Vary {
                 core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn(c_int) -> c_int>(stop),
             )
         };
-        Ok(Some(Self { words, exit, stop, ahead: true, woken: false, name_at: None, looked: false }))
+        Ok(Some(Self {
+            words,
+            exit,
+            stop,
+            ahead: true,
+            exchanges: false,
+            woken: false,
+            name_at: None,
+            looked: false,
+        }))
     }
 
     #[inline]
@@ -63,7 +76,24 @@ impl Vary {
         }
         let reached = self.ahead && t >= self.word(plan::AT);
         self.ahead &= !reached;
+        self.exchanges |= reached && self.word(plan::PLACES) != 0;
         reached
+    }
+
+    /// Writes the places anew; `own` is where the CPU's own data begins, `change` exchanges bits of a word of the guest's memory, and
+    /// says how many of its bytes are others then. Their sum.
+    pub fn exchange(&self, own: u64, change: impl Fn(u64, u64) -> u64) -> u64 {
+        let seed = self.word(plan::SEED);
+        let mut changed = 0;
+        for nth in 0..self.word(plan::PLACES).min(plan::RANGES as u64) {
+            let place = plan::PLACE + 2 * nth as usize;
+            let (at, range) = (self.word(place), self.word(place + 1));
+            let at = at.wrapping_add(if range & plan::OF_CPU != 0 { own } else { 0 });
+            for word in 0..(range & (plan::OF_CPU - 1)) / 8 {
+                changed += change(at + word * 8, plan::mask(seed, nth, word));
+            }
+        }
+        changed
     }
 
     /// How long the processor stands still from `t` on; stops the guest where that is asked for.
@@ -105,6 +135,69 @@ impl Vary {
         self.name_at = (0..THREAD_BYTES).step_by(8).find(|at| {
             read(first + at).is_some_and(|word| word & (u64::MAX >> 8) == BEGIN)
         });
+    }
+}
+
+impl Watch {
+    /// A block begins, in a run that is varied.
+    pub fn vary(&mut self, place: Place) {
+        if !self.has_cpu() {
+            return;
+        }
+        // Between this block and the next: where the CPU looks for interrupts.
+        let t = self.time(0);
+        if self.vary.is_some_and(|vary| vary.exchanges) {
+            self.exchanges(place);
+        }
+        let (cpu, bias) = (self.cpu, self.inside.bias as *mut i64);
+        let Some(vary) = self.vary.as_mut() else { return };
+        if !vary.reached(t) {
+            return;
+        }
+        let still = vary.stands_still(cpu, t);
+        // SAFETY: as in `end_ns`; QEMU's own code moves an idle guest's time on here, by the same word.
+        unsafe { bias.write_volatile(bias.read_volatile() + still.cast_signed()) };
+        if self.ready() {
+            self.log.write(record::head(t, self.state | self.mark, plan::kind::VARIED), place.pc);
+            self.name(t, self.current());
+        }
+    }
+
+    /// Before the first block behind the instant: the guest's memory is another from here on.
+    #[cold]
+    fn exchanges(&mut self, place: Place) {
+        let Some(mut vary) = self.vary else { return };
+        vary.exchanges = false;
+        self.vary = Some(vary);
+        let at = self.plan().word(record::plan::OFFSET_AT);
+        let own = if at == 0 { Some(0) } else { self.read::<u64>(at + self.number as u64 * 8) };
+        let Some(own) = own else { return };
+        let changed = vary.exchange(own, |at, mask| {
+            let Some(before) = self.read::<u64>(at) else { return 0 };
+            self.store(at, before ^ mask);
+            let differs = self.read::<u64>(at).unwrap_or(before) ^ before;
+            differs.to_le_bytes().iter().filter(|byte| **byte != 0).count() as u64
+        });
+        let t = self.time(place.left);
+        self.log.write(record::head(t, self.state | self.mark, plan::kind::EXCHANGED), changed);
+    }
+
+    /// Writes a word of the guest's memory.
+    fn store(&self, address: u64, mut word: u64) {
+        // SAFETY: QEMU's function, which reads that many bytes of ours; it drops what it had translated of that memory.
+        unsafe { (self.functions.memory)(self.cpu, address, (&raw mut word).cast(), 8, true) };
+    }
+
+    /// The name of a thread, where it is known how to find it.
+    pub fn name(&mut self, t: u64, thread: u64) {
+        let Some(mut vary) = self.vary else { return };
+        vary.find_name(|at| self.read::<u64>(at));
+        self.vary = Some(vary);
+        let Some(at) = vary.name_at else { return };
+        for half in [0, 8] {
+            let word = self.read::<u64>(thread.wrapping_add(at + half)).unwrap_or(0);
+            self.write(t, plan::kind::NAME, word);
+        }
     }
 }
 

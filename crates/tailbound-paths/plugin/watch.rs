@@ -3,7 +3,7 @@
 //!
 //! Context: HOT. Units: ns of the guest's virtual time. Everything runs in the one thread of all virtual CPUs, which
 //! execute one after the other: what is known of one is put away while another executes.
-//! Nothing of the guest is written, and no function of QEMU is called that could end a slice of its time, so that the guest
+//! Nothing of the guest is written, unless it is to be varied, and no function of QEMU is called that could end a slice of its time, so that the guest
 //! is the same with and without. A callback before instruction k of a block of n knows the time: QEMU takes
 //! all n off its counter when the block begins.
 
@@ -45,9 +45,9 @@ pub enum Guest {
 /// See the module.
 pub struct Watch {
     pub functions: Functions,
-    inside: Inside,
+    pub inside: Inside,
     plan: Plan,
-    log: Log,
+    pub log: Log,
     pub pool: Pool,
     /// The CPU that executes: its number, and its mark in records' states.
     pub number: usize,
@@ -76,7 +76,7 @@ pub struct Watch {
     opened: usize,
     window: Option<(usize, u64, u64)>,
     inside_window: bool,
-    vary: Option<Vary>,
+    pub vary: Option<Vary>,
     second: Second,
     /// What was before is not recorded.
     log_from: u64,
@@ -138,39 +138,6 @@ impl Watch {
     /// Is every block to be looked at, for the instant from which the run is varied?
     pub fn varies(&self) -> bool {
         self.vary.is_some()
-    }
-
-    /// A block begins, in a run that is varied.
-    pub fn vary(&mut self, place: Place) {
-        if !self.has_cpu() {
-            return;
-        }
-        // Between this block and the next: where the CPU looks for interrupts.
-        let t = self.time(0);
-        let (cpu, bias) = (self.cpu, self.inside.bias as *mut i64);
-        let Some(vary) = self.vary.as_mut() else { return };
-        if !vary.reached(t) {
-            return;
-        }
-        let still = vary.stands_still(cpu, t);
-        // SAFETY: as in `end_ns`; QEMU's own code moves an idle guest's time on here, by the same word.
-        unsafe { bias.write_volatile(bias.read_volatile() + still.cast_signed()) };
-        if self.ready() {
-            self.log.write(record::head(t, self.state | self.mark, variation::kind::VARIED), place.pc);
-            self.name(t, self.current());
-        }
-    }
-
-    /// The name of a thread, where it is known how to find it.
-    fn name(&mut self, t: u64, thread: u64) {
-        let Some(mut vary) = self.vary else { return };
-        vary.find_name(|at| self.read::<u64>(at));
-        self.vary = Some(vary);
-        let Some(at) = vary.name_at else { return };
-        for half in [0, 8] {
-            let word = self.read::<u64>(thread.wrapping_add(at + half)).unwrap_or(0);
-            self.write(t, variation::kind::NAME, word);
-        }
     }
 
     pub fn plan(&self) -> &Plan {
@@ -306,7 +273,7 @@ impl Watch {
         let mut value = T::default();
         // SAFETY: writes that many bytes to where they fit.
         let failed = unsafe {
-            (self.functions.read)(
+            (self.functions.memory)(
                 self.cpu,
                 self.lowered(address),
                 (&raw mut value).cast(),
@@ -339,7 +306,7 @@ impl Watch {
     }
 
     /// Finds the guest's own data, which is there once its kernel set it up.
-    fn ready(&mut self) -> bool {
+    pub fn ready(&mut self) -> bool {
         if self.is_arm() {
             return self.ready_arm();
         }

@@ -3,8 +3,8 @@
 //!
 //! Context: COLD. Units: ns of the guest's virtual time.
 //! At an instant a few variations may be tried. Where all of them leave the sample late, it was inevitable then. The search
-//! goes back from the due time in steps that double until the first variation made it early, then divides what lies
-//! between, by the first variation alone; at the instant that it comes to all are tried, and where one of them made it early it
+//! goes back from the due time in steps that double until the first variation (of each kind) made it early, then divides what lies
+//! between, by the first alone; at the instant that it comes to all are tried, and where one of them made it early it
 //! goes on between there and the due time with all. That it was inevitable from there on is taken as true of what lies
 //! between instants that were tried. Two instants are tried at a time, whatever the host has.
 //! Not here: what a variation is and how it is made (`varied`, `tailbound-lab`).
@@ -83,7 +83,7 @@ pub struct Found {
 /// How many variations of an instant are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// The first.
+    /// The first of each kind.
     First,
     /// All.
     All,

@@ -17,6 +17,7 @@ pub mod log;
 pub mod look;
 pub mod machine;
 pub mod plan;
+pub mod random_numbers;
 pub mod record;
 pub mod sections;
 mod stretches;

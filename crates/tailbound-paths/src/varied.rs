@@ -2,9 +2,10 @@
 //! A run that is varied from one instant on: what the plugin is told, and what became of the sample.
 //!
 //! Context: COLD. Units: ns of the guest's virtual time, by QEMU's clock; due times by the guest's.
-//! A variation is that the processor stands still for a while. Nothing else is touched: all timers fall due when they would
+//! One kind of variation is that the processor stands still for a while. Nothing else is touched: all timers fall due when they would
 //! have, and the program has come that much less far by then. So it asks how late the sample had been, had its timer
-//! (and all others) fallen due earlier in the program's own course.
+//! (and all others) fallen due earlier in the program's own course. The other kind is that the kernel's next random numbers
+//! are others: all timers fall due at the same instant of the program's course, which is another where it goes by them.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -13,6 +14,7 @@ use tailbound_trace::symbols::Symbols;
 use crate::inevitable::Outcome;
 use crate::log::{Log, LogError, Record};
 use crate::look::{WakeAndWait, named};
+use crate::random_numbers::RandomNumbers;
 use crate::record::{kind, state};
 use crate::variation::{self, NEVER, WORDS};
 use crate::wakeups::{Marks, WakeUp, WakeUps};
@@ -81,22 +83,24 @@ fn wakeups(log: &mut (impl Read + Seek), marks: Marks) -> Result<Vec<WakeUp>, Lo
 
 /// What happens at the instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Varies {
+pub enum Varies<'a> {
     /// Nothing: the run goes on as it was.
     Not,
     /// The processor stands still until this time.
     Until(u64),
+    /// The kernel's random numbers are others from there on, each time by this seed; 0: they are written, and are the same.
+    Numbers(&'a RandomNumbers, u32),
     /// The guest is stopped.
     Stop,
 }
 
 /// What the plugin is told beside its plan.
 #[derive(Clone, Copy, Debug)]
-pub struct Variation {
+pub struct Variation<'a> {
     /// From here on.
     pub at_ns: u64,
     /// What happens there.
-    pub varies: Varies,
+    pub varies: Varies<'a>,
     /// The sample that is waited for; QEMU ends then.
     pub sample: Sample,
     /// What was before is not recorded.
@@ -105,12 +109,12 @@ pub struct Variation {
     pub first_thread: u64,
 }
 
-impl Variation {
+impl Variation<'_> {
     /// As the plugin reads it.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let (until, stop, end) = match self.varies {
-            Varies::Not => (NEVER, 0, self.sample.end_ns()),
+            Varies::Not | Varies::Numbers(..) => (NEVER, 0, self.sample.end_ns()),
             Varies::Until(ns) => (ns, 0, self.sample.end_ns()),
             // Somebody looks at it for as long as they like.
             Varies::Stop => (NEVER, 1, NEVER),
@@ -129,23 +133,47 @@ impl Variation {
         ] {
             words.iter_mut().skip(at).take(1).for_each(|w| *w = value);
         }
+        if let Varies::Numbers(numbers, seed) = self.varies {
+            let places = numbers.words();
+            words[variation::PLACES] = places.len() as u64;
+            words[variation::SEED] = seed.into();
+            let told = places.iter().flat_map(|(at, range)| [*at, *range]);
+            words.iter_mut().skip(variation::PLACE).zip(told).for_each(|(w, told)| *w = told);
+        }
         let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
         bytes.resize(bytes.len().next_multiple_of(4096), 0);
         bytes
     }
 }
 
-/// When the instant was reached, and the address of the block that ends there.
+/// An instant that was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// When.
+    pub at_ns: u64,
+    /// Address of the block of instructions that ends there.
+    pub address: u64,
+    /// Bytes of random numbers that are others from there on, where they were written.
+    pub exchanged: Option<u64>,
+}
+
+/// The instant, as it was reached.
 ///
 /// # Errors
 /// [`LogError`]; `None`: it was not.
-pub fn reached(log: &mut (impl Read + Seek)) -> Result<Option<(u64, u64)>, LogError> {
+pub fn reached(log: &mut (impl Read + Seek)) -> Result<Option<Reached>, LogError> {
     log.seek(SeekFrom::Start(0))?;
-    let mut found = None;
-    Log::open(log)?.each(|r| {
-        if r.kind == variation::kind::VARIED {
-            found = Some((r.t_ns, r.value));
+    let mut found: Option<Reached> = None;
+    Log::open(log)?.each(|r| match r.kind {
+        variation::kind::VARIED => {
+            found = Some(Reached { at_ns: r.t_ns, address: r.value, exchanged: None });
         }
+        variation::kind::EXCHANGED => {
+            if let Some(found) = &mut found {
+                found.exchanged = Some(r.value);
+            }
+        }
+        _ => {}
     })?;
     Ok(found)
 }

@@ -18,9 +18,12 @@ pub(crate) struct LabWhyArgs {
     /// Number of the activation, from 0 [default: the latest one]
     #[arg(short, long, value_name = "N", help_heading = "Search")]
     pub(crate) activation: Option<usize>,
-    /// Number of variations of each instant
+    /// Number of variations of each instant in which the processor stands still
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(2..=64), help_heading = "Search")]
     pub(crate) variations: u8,
+    /// Number of variations of each instant in which the kernel's random numbers are others from there on; 0: none [default: 2, where the kernel names their state]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=64), help_heading = "Search")]
+    pub(crate) seeds: Option<u8>,
     /// A varied sample counts as late from this percentage of the latency on
     #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u8).range(1..=100), help_heading = "Search")]
     pub(crate) late: u8,

@@ -102,7 +102,7 @@ impl Guest {
 
 /// One symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Symbol<'a> {
+pub(crate) struct Symbol<'a> {
     address: u64,
     name: &'a str,
 }
@@ -297,16 +297,16 @@ impl Plan {
 }
 
 /// In the order of their addresses.
-struct Symbols<'a>(Vec<Symbol<'a>>);
+pub(crate) struct Symbols<'a>(Vec<Symbol<'a>>);
 
 impl<'a> Symbols<'a> {
-    fn of(kallsyms: &'a str) -> Self {
+    pub(crate) fn of(kallsyms: &'a str) -> Self {
         let mut all: Vec<Symbol<'_>> = kallsyms.lines().filter_map(symbol).collect();
         all.sort_by_key(|s| s.address);
         Self(all)
     }
 
-    fn named(&self, name: &str) -> Option<u64> {
+    pub(crate) fn named(&self, name: &str) -> Option<u64> {
         self.0.iter().find(|s| s.name == name).map(|s| s.address)
     }
 
@@ -317,6 +317,12 @@ impl<'a> Symbols<'a> {
     /// The kernel's own, and not those of the CPUs' data.
     fn upper(&self) -> impl Iterator<Item = &Symbol<'a>> + Clone {
         self.0.iter().filter(|s| s.address >> 63 == 1)
+    }
+
+    /// Bytes up to the next symbol.
+    pub(crate) fn room(&self, address: u64) -> u64 {
+        let next = self.0.iter().map(|s| s.address).find(|a| *a > address);
+        next.unwrap_or(address) - address
     }
 
     /// Where the next symbol of the kernel begins.

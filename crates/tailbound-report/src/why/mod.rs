@@ -10,7 +10,7 @@ mod page;
 use serde_json::{Value, json};
 use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns_i64, grouped};
-use tailbound_core::why::{DecisiveInstant, TriedInstant, WhyRecord};
+use tailbound_core::why::{Changes, DecisiveInstant, TriedInstant, WhyRecord};
 
 use crate::paths::tree_table;
 use crate::table::Table;
@@ -85,31 +85,59 @@ pub fn sentence(why: &WhyRecord) -> String {
             let open = tried_at(why, d.at_ns - ns);
             let early = open.map_or(0, |t| t.tried - t.late);
             let of = open.map_or(0, |t| t.tried);
-            format!("; {} before that, {early} of {of} did", format_ns_i64(ns))
+            let which = open.map_or_else(String::new, made_early);
+            format!("; {} before that, {early} of {of} did{which}", format_ns_i64(ns))
         }
     };
-    let all = tried_at(why, d.at_ns).map_or(why.variations, |t| t.tried);
+    let at = tried_at(why, d.at_ns);
+    let all = at.map_or(why.variations, |t| t.tried);
+    let of_numbers = match at.map_or(0, |t| t.of(Changes::RandomNumbers).0) {
+        0 => String::new(),
+        n => format!(" ({n} of them other random numbers)"),
+    };
     format!(
-        "{sample} was inevitable{so_far} from {place} on, when {}: none of {all} variations made it early{before}.",
+        "{sample} was inevitable{so_far} from {place} on, when {}: none of {all} variations{of_numbers} made it early{before}.",
         happened(d)
     )
 }
 
+/// By what an instant's sample was made early, where both kinds were tried.
+fn made_early(tried: &TriedInstant) -> String {
+    let early = |of| {
+        let (tried, late) = tried.of(of);
+        (tried, tried - late)
+    };
+    match (early(Changes::Phase), early(Changes::RandomNumbers)) {
+        (_, (0, _)) => String::new(),
+        ((_, phase), (_, numbers)) => {
+            format!(", {phase} by a standstill and {numbers} by other random numbers")
+        }
+    }
+}
+
 fn tried(why: &WhyRecord) -> Table {
-    let head = ["instant", "before due", "late", "least", "most", "in"];
-    let mut table = Table::new(&head).with_words(&[5]);
+    let numbers = why.tried.iter().any(|t| t.of(Changes::RandomNumbers).0 > 0);
+    let mut head = vec!["instant", "before due", "late", "least", "most", "in"];
+    if numbers {
+        head.splice(2..3, ["late: standstill", "late: numbers"]);
+    }
+    let mut table = Table::new(&head).with_words(&[head.len() - 1]);
     for t in &why.tried {
         let latency = |ns: Option<i64>| ns.map_or_else(|| "missed".to_owned(), format_ns_i64);
         // Instants lie close together: a rounded time would not tell them apart.
         let sign = if t.before_due_ns < 0 { "-" } else { "" };
-        table.row(vec![
-            instant(t.at_ns),
-            format!("{sign}{} ns", grouped(t.before_due_ns.unsigned_abs())),
-            format!("{} of {}", t.late, t.tried),
-            latency(t.least_ns),
-            latency(t.most_ns),
-            t.function.clone(),
-        ]);
+        let of = |changes| match t.of(changes) {
+            (0, _) => "-".to_owned(),
+            (tried, late) => format!("{late} of {tried}"),
+        };
+        let mut row =
+            vec![instant(t.at_ns), format!("{sign}{} ns", grouped(t.before_due_ns.unsigned_abs()))];
+        match numbers {
+            true => row.extend([Changes::Phase, Changes::RandomNumbers].map(of)),
+            false => row.push(format!("{} of {}", t.late, t.tried)),
+        }
+        row.extend([latency(t.least_ns), latency(t.most_ns), t.function.clone()]);
+        table.row(row);
     }
     table
 }
@@ -132,12 +160,19 @@ fn events(why: &WhyRecord) -> Table {
 
 /// What is claimed, and what is not.
 fn claim(why: &WhyRecord) -> String {
+    let numbers = match (why.seeds, &why.no_seeds) {
+        (_, Some(reason)) => format!(" Other random numbers were not tried: {reason}."),
+        (0, None) => String::new(),
+        _ => " Other random numbers: the keys of the kernel's generators, and what was drawn from them and not yet used, are others from the instant on.".to_owned(),
+    };
     format!(
-        "A variation lets the same run go on to the instant, and the processor then stands still for a part of the time to the due time, {} at most. Late means {} or more. {} What lies between two instants that were tried was not (docs/why.md).",
+        "A variation lets the same run go on to the instant. Standstill: the processor then does nothing for a part of the time to the due time, {} at most.{numbers} Late means {} or more. {} What lies between two instants that were tried was not (docs/why.md).",
         format_ns_i64(why.longest_ns),
         format_ns_i64(why.late_ns),
-        match why.control_ns {
-            Some(ns) if ns == why.latency_ns =>
+        match (why.control_ns, why.control_numbers_ns) {
+            (Some(ns), Some(again)) if ns == why.latency_ns && again == ns =>
+                "Stopped and let go without a change, and with its random numbers written as they were, the sample was the same to the nanosecond.",
+            (Some(ns), None) if ns == why.latency_ns =>
                 "Stopped and let go without a change, the sample was the same to the nanosecond.",
             _ => "Whether the run is the same when it is stopped was not tried.",
         }
@@ -222,7 +257,37 @@ mod tests {
         }
     }
 
-    use tailbound_core::why::WhyEvent;
+    use tailbound_core::why::{VariedSample, WhyEvent};
+
+    /// Two standstills, of which one is late, and two other seeds, of which none is.
+    fn of_both_kinds() -> WhyRecord {
+        let sample = |changes, late| VariedSample { changes, late, ..VariedSample::default() };
+        let mut why = WhyRecord { seeds: 2, control_numbers_ns: Some(685_000), ..record() };
+        let (phase, numbers) = (Changes::Phase, Changes::RandomNumbers);
+        let each = [[(phase, true), (phase, false), (numbers, false), (numbers, false)]; 2];
+        for (tried, each) in why.tried.iter_mut().zip(each) {
+            tried.variations = each.map(|(changes, late)| sample(changes, late)).to_vec();
+            (tried.tried, tried.late) = (4, 1);
+        }
+        why
+    }
+
+    #[test]
+    fn each_kind_of_variation_is_told_on_its_own() {
+        let why = of_both_kinds();
+        let said = sentence(&why);
+        assert!(said.contains("of 4 variations (2 of them other random numbers)"), "{said}");
+        let open = "3 of 4 did, 1 by a standstill and 2 by other random numbers";
+        assert!(said.contains(open), "{said}");
+        let text = text(&why, Style::default());
+        for part in ["late: numbers", "0 of 2", "written as they were"] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+        let json = json(&why, "x");
+        assert_eq!(json["tried"][0]["variations"][2]["changes"], "random-numbers");
+        let none = WhyRecord { seeds: 0, no_seeds: Some("no names".to_owned()), ..record() };
+        assert!(claim(&none).contains("were not tried: no names"));
+    }
 
     #[test]
     fn the_sentence_says_when_what_and_how_it_was_before() {

@@ -15,6 +15,16 @@ const PAGE: &str = "why.html";
 /// From the call's entry to the section: a kernel that does not preempt its own code goes on there whatever comes.
 const CALL_NS: i64 = 2_000;
 
+/// The sample's latencies with other random numbers, at any instant; none: it was missed.
+fn with_other_numbers(found: &Value) -> anyhow::Result<Vec<Option<i64>>> {
+    let tried = found.pointer("/tried").and_then(Value::as_array).context("nothing tried")?;
+    let each = tried.iter().filter_map(|t| t.get("variations")?.as_array()).flatten();
+    let those = each.filter(|v| v.get("changes").is_some_and(|c| c == "random-numbers"));
+    let latencies: Vec<_> = those.map(|v| v.get("latency_ns").and_then(Value::as_i64)).collect();
+    ensure!(latencies.len() >= 4, "random numbers were not varied: {found}");
+    Ok(latencies)
+}
+
 impl Lab {
     /// The run says by itself which section the latest wake-up waited for, and how long that was.
     pub(super) fn why(&self) -> anyhow::Result<()> {
@@ -34,9 +44,14 @@ impl Lab {
         let at = |path: &str| found.pointer(path).cloned().unwrap_or_default();
         ensure!(at("/schema") == "tailbound-why/1", "{}", at("/schema"));
         ensure!(
-            at("/activation") == activation && at("/control_ns") == at("/latency_ns"),
+            at("/activation") == activation
+                && at("/control_ns") == at("/latency_ns")
+                && at("/control_numbers_ns") == at("/latency_ns"),
             "another sample, or another run: {found}"
         );
+        // No random number decides about a section that a load goes into each 7 ms.
+        let latency = number(&found, "/latency_ns");
+        ensure!(with_other_numbers(&found)?.iter().all(|ns| *ns == latency), "{found}");
         ensure!(
             at("/is_whole") == true && at("/inevitable/open_before_ns").is_i64(),
             "nothing was found: {found}"

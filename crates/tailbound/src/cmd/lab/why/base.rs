@@ -160,7 +160,7 @@ impl<'a> Base<'a> {
     }
 
     /// What is to happen at `at_ns`; what the sample needs is recorded.
-    pub(super) fn variation(&self, at_ns: u64, varies: Varies) -> Variation {
+    pub(super) fn variation<'v>(&self, at_ns: u64, varies: Varies<'v>) -> Variation<'v> {
         Variation {
             at_ns,
             varies,
@@ -171,7 +171,7 @@ impl<'a> Base<'a> {
     }
 
     /// The log of the run varied so.
-    pub(super) fn varied(&self, plan: &Plan, variation: &Variation) -> Result<File, LabError> {
+    pub(super) fn varied(&self, plan: &Plan, variation: &Variation<'_>) -> Result<File, LabError> {
         // What is asked for from before its instant on begins at the beginning.
         let earliest = variation.at_ns.min(variation.log_from_ns);
         let rewound = self.rewound.as_ref().filter(|(at_ns, _)| *at_ns < earliest);

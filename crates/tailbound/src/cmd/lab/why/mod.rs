@@ -5,11 +5,13 @@
 //!
 //! ```text
 //! base.rs     the run again, watched: the sample, and that the run is the same
+//! control.rs  the run varied at an instant; by nothing it is the same
 //! search.rs   instants and their variations, on all cores
 //! debug.rs    the guest stopped at the instant, for gdb
 //! ```
 
 mod base;
+mod control;
 mod debug;
 mod search;
 

@@ -5,14 +5,18 @@
 //! What is tried does not depend on how many guests run at a time.
 
 use tailbound_core::units::format_ns_i64;
-use tailbound_core::why::{DecisiveInstant, TriedInstant, WhyEvent, WhyRecord};
+use tailbound_core::why::{
+    Changes, DecisiveInstant, TriedInstant, VariedSample, WhyEvent, WhyRecord,
+};
 use tailbound_lab::{Happened, LabError, on_cores};
 use tailbound_paths::decisive::{self, Decisive, Instants, What};
 use tailbound_paths::inevitable::{self, Bounds, Depth, Found, Outcome, Tried};
 use tailbound_paths::plan::Plan;
-use tailbound_paths::varied::{self, Event, Events, Varies};
+use tailbound_paths::random_numbers::RandomNumbers;
+use tailbound_paths::varied::{Event, Events, Reached, Varies};
 
 use super::base::Base;
+use super::control::{self, one};
 use crate::cli_lab_why::LabWhyArgs;
 use crate::cmd::lab::progress::Shown;
 use crate::say::Failure;
@@ -26,12 +30,19 @@ const CLOSE_NS: u64 = 4;
 /// Events so much before the instant are read: the entry into the kernel is among them.
 const EVENTS_BEFORE_NS: u64 = 20_000_000;
 
-/// One outcome, and when and where its instant was.
-type Varied = (Outcome, Option<(u64, u64)>);
+/// Other random numbers, so often, unless it is said how often.
+const SEEDS: u8 = 2;
+const UNNAMED: &str = "the kernel's symbols do not name the state of its random numbers (crngs), so that they cannot be others";
+
+/// One outcome, and its instant.
+pub(super) type Varied = (Outcome, Option<Reached>);
 
 struct Search<'a> {
     base: &'a Base<'a>,
     variations: u64,
+    /// Other random numbers, so often.
+    seeds: u64,
+    numbers: Option<RandomNumbers>,
     late_ns: i64,
     jobs: usize,
 }
@@ -42,18 +53,27 @@ pub(super) fn search(
     args: &LabWhyArgs,
     shown: &mut Shown,
 ) -> Result<WhyRecord, Failure> {
-    let Some(control_ns) = rewound_control(base, shown)? else {
-        return Ok(WhyRecord {
-            activation: base.activation as u64,
-            latency_ns: base.sample.latency_ns,
-            ..WhyRecord::default()
-        });
+    let interrupted = |base: &Base<'_>| WhyRecord {
+        activation: base.activation as u64,
+        latency_ns: base.sample.latency_ns,
+        ..WhyRecord::default()
     };
+    let Some(control_ns) = control::rewound(base, shown)? else { return Ok(interrupted(base)) };
     let base = &*base;
+    let (numbers, no_seeds) = numbers(base, args.seeds)?;
+    let control_numbers_ns = match &numbers {
+        None => None,
+        Some(numbers) => match control::numbers(base, numbers)? {
+            None => return Ok(interrupted(base)),
+            same => same,
+        },
+    };
     let latency_ns = base.sample.latency_ns;
     let search = Search {
         base,
         variations: u64::from(args.variations),
+        seeds: numbers.as_ref().map_or(0, |_| args.seeds.unwrap_or(SEEDS).into()),
+        numbers,
         // Rounded up: 100 % of it is no less than it.
         late_ns: (latency_ns.saturating_mul(i64::from(args.late)) + 99) / 100,
         jobs: base.bench.jobs(),
@@ -64,6 +84,9 @@ pub(super) fn search(
         due_ns: base.since_start(base.sample.due_ns),
         late_ns: search.late_ns,
         variations: usize::from(args.variations),
+        seeds: usize::try_from(search.seeds).unwrap_or(0),
+        no_seeds,
+        control_numbers_ns,
         longest_ns: base.interval_ns.cast_signed(),
         ..WhyRecord::default()
     };
@@ -86,9 +109,18 @@ pub(super) fn search(
             None => is_whole = false,
         }
     }
+    let name = |t: &Tried| base.symbols.name(t.address).filter(|_| t.address >> 63 == 1);
+    let told = |t: &Tried| search.told(t, &search.which_of(t), name(t));
+    record.tried = found.tried.iter().map(told).collect();
+    // Other random numbers all the time: do they matter at all?
+    let seeds: Vec<u64> = (search.variations..search.variations + search.seeds).collect();
+    if is_whole && search.seeds > 0 && base.start_ns < base.sample.due_ns {
+        match search.probe_which(&[base.start_ns], &seeds, shown)?.and_then(|mut all| all.pop()) {
+            Some(tried) => record.tried.push(search.told(&tried, &seeds, name(&tried))),
+            None => is_whole = false,
+        }
+    }
     record.is_whole = is_whole;
-    let name = |address| base.symbols.name(address).filter(|_| address >> 63 == 1);
-    record.tried = found.tried.iter().map(|t| search.told(t, name(t.address))).collect();
     // Of one that was tried twice the one with all variations stays.
     record.tried.sort_by_key(|t| (t.at_ns, std::cmp::Reverse(t.tried)));
     record.tried.dedup_by_key(|t| t.at_ns);
@@ -96,52 +128,31 @@ pub(super) fn search(
     Ok(record)
 }
 
-fn one(base: &Base<'_>, at_ns: u64, varies: Varies) -> Result<Varied, LabError> {
-    let variation = base.variation(at_ns, varies);
-    let mut log = base.varied(&base.plan, &variation)?;
-    let reached = varied::reached(&mut log).map_err(LabError::cannot)?;
-    let outcome = base.sample.outcome(&mut log, base.plan.marks());
-    Ok((outcome.map_err(LabError::cannot)?, reached))
-}
-
-/// The sample of the run that is kept in its middle, stopped again and let go, must be the same; if it is not, that of the run from its
-/// beginning. None: Ctrl-C came.
-fn rewound_control(base: &mut Base<'_>, shown: &mut Shown) -> Result<Option<i64>, Failure> {
-    match base.rewind() {
-        Err(LabError::Interrupted) => return Ok(None),
-        done => done?,
+/// Where the random numbers are, if they are to be varied; else why not, unless nobody wants it.
+fn numbers(
+    base: &Base<'_>,
+    asked: Option<u8>,
+) -> Result<(Option<RandomNumbers>, Option<String>), Failure> {
+    if asked == Some(0) {
+        return Ok((None, None));
     }
-    match control(base) {
-        Err(why) if base.forget_rewound() => {
-            shown.note(&format!("each variation begins at the run's beginning: {}", why.text));
-            control(base)
-        }
-        found => found,
-    }
-}
-
-/// The run stopped and let go: its sample must be the same.
-fn control(base: &Base<'_>) -> Result<Option<i64>, Failure> {
-    let at = base.sample.due_ns.saturating_sub(FIRST_NS);
-    let outcome = match one(base, at, Varies::Not) {
-        Err(LabError::Interrupted) => return Ok(None),
-        outcome => outcome?.0,
-    };
-    base.bench.hear();
-    match outcome {
-        Outcome::Latency(ns) if ns == base.sample.latency_ns => Ok(Some(ns)),
-        Outcome::Latency(ns) => Err(Failure::cannot(format!(
-            "stopped and let go without a change the sample is {} instead of {}: nothing can be said of it",
-            format_ns_i64(ns),
-            format_ns_i64(base.sample.latency_ns)
-        ))),
-        Outcome::Missed => Err(Failure::cannot(
-            "stopped and let go without a change the sample does not come: nothing can be said of it",
-        )),
+    let found = RandomNumbers::of(&base.kallsyms, base.plan.guest());
+    match (found, asked) {
+        (Some(found), _) => Ok((Some(found), None)),
+        (None, None) => Ok((None, Some(UNNAMED.to_owned()))),
+        (None, Some(_)) => Err(Failure::cannot(format!("--seeds: {UNNAMED}"))),
     }
 }
 
 impl Search<'_> {
+    /// Variation `nth` of an instant: first those in which the processor stands still.
+    fn varies(&self, at_ns: u64, nth: u64) -> Varies<'_> {
+        match (&self.numbers, nth.checked_sub(self.variations)) {
+            (Some(numbers), Some(nth)) => Varies::Numbers(numbers, nth as u32 + 1),
+            _ => Varies::Until(self.until(at_ns, nth)),
+        }
+    }
+
     /// Until when the processor stands still in variation `nth` of an instant: the first one until the due time, or for an
     /// interval.
     fn until(&self, at_ns: u64, nth: u64) -> u64 {
@@ -150,7 +161,16 @@ impl Search<'_> {
     }
 
     fn count(&self) -> usize {
-        usize::try_from(self.variations).unwrap_or(1)
+        usize::try_from(self.variations + self.seeds).unwrap_or(1)
+    }
+
+    /// Variations by their numbers: all, or the first of each kind.
+    fn which(&self, depth: Depth) -> Vec<u64> {
+        let all = 0..self.variations + self.seeds;
+        match depth {
+            Depth::All => all.collect(),
+            Depth::First => all.filter(|nth| [0, self.variations].contains(nth)).collect(),
+        }
     }
 
     /// Tries instants. None: it is to end.
@@ -160,14 +180,24 @@ impl Search<'_> {
         depth: Depth,
         shown: &mut Shown,
     ) -> Result<Option<Vec<Tried>>, Failure> {
-        let each = if depth == Depth::All { self.count() } else { 1 };
+        self.probe_which(instants, &self.which(depth), shown)
+    }
+
+    /// The same with variations of these numbers.
+    fn probe_which(
+        &self,
+        instants: &[u64],
+        which: &[u64],
+        shown: &mut Shown,
+    ) -> Result<Option<Vec<Tried>>, Failure> {
+        let each = which.len();
         let tasks: Vec<(u64, u64)> =
-            instants.iter().flat_map(|at| (0..each).map(|nth| (*at, nth as u64))).collect();
+            instants.iter().flat_map(|at| which.iter().map(|nth| (*at, *nth))).collect();
         let Some(made) = self.all(&tasks)? else { return Ok(None) };
         let mut told = Vec::new();
         for (at_ns, made) in instants.iter().zip(made.chunks(each)) {
             let reached = made.first().and_then(|(_, reached)| *reached);
-            let (at_ns, address) = reached.unwrap_or((*at_ns, 0));
+            let (at_ns, address) = reached.map_or((*at_ns, 0), |r| (r.at_ns, r.address));
             let outcomes = made.iter().map(|(outcome, _)| *outcome).collect();
             let tried = Tried { at_ns, address, outcomes };
             let before = self.base.sample.due_ns.cast_signed() - at_ns.cast_signed();
@@ -188,7 +218,7 @@ impl Search<'_> {
         let bench = self.base.bench;
         let stopped = || bench.stopped();
         let work = |(at_ns, nth): &(u64, u64), _: &mut dyn FnMut(())| {
-            one(self.base, *at_ns, Varies::Until(self.until(*at_ns, *nth)))
+            one(self.base, *at_ns, self.varies(*at_ns, *nth))
         };
         on_cores(tasks, self.jobs, &stopped, &work, &mut |what| {
             match what {
@@ -208,13 +238,20 @@ impl Search<'_> {
         }
     }
 
-    fn told(&self, tried: &Tried, function: Option<&str>) -> TriedInstant {
+    /// Variations of an instant that was tried in the search.
+    fn which_of(&self, tried: &Tried) -> Vec<u64> {
+        let first = tried.outcomes.len() < self.count();
+        self.which(if first { Depth::First } else { Depth::All })
+    }
+
+    fn told(&self, tried: &Tried, which: &[u64], function: Option<&str>) -> TriedInstant {
         let latencies = || {
             tried.outcomes.iter().filter_map(|o| match o {
                 Outcome::Latency(ns) => Some(*ns),
                 Outcome::Missed => None,
             })
         };
+        let sample = |(nth, outcome): (&u64, &Outcome)| self.sample(tried.at_ns, *nth, *outcome);
         TriedInstant {
             at_ns: self.base.since_start(tried.at_ns),
             before_due_ns: self.base.sample.due_ns.cast_signed() - tried.at_ns.cast_signed(),
@@ -224,6 +261,30 @@ impl Search<'_> {
             missed: tried.outcomes.len() - latencies().count(),
             least_ns: latencies().min(),
             most_ns: latencies().max(),
+            variations: which.iter().zip(&tried.outcomes).map(sample).collect(),
+        }
+    }
+
+    /// Variation `nth` of an instant, and what came of it.
+    fn sample(&self, at_ns: u64, nth: u64, outcome: Outcome) -> VariedSample {
+        let varied = VariedSample {
+            latency_ns: match outcome {
+                Outcome::Latency(ns) => Some(ns),
+                Outcome::Missed => None,
+            },
+            late: outcome.is_late(self.late_ns),
+            ..VariedSample::default()
+        };
+        match self.varies(at_ns, nth) {
+            Varies::Numbers(_, seed) => {
+                VariedSample { changes: Changes::RandomNumbers, seed: Some(seed), ..varied }
+            }
+            Varies::Until(ns) => VariedSample {
+                changes: Changes::Phase,
+                still_ns: Some(ns.cast_signed() - at_ns.cast_signed()),
+                ..varied
+            },
+            Varies::Not | Varies::Stop => varied,
         }
     }
 
