@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a sample was late: what leads into a planted section is named at its instant, as another way of looking knows it.
+//! Why a sample was late: what leads into a planted section is named at its instant, as another way of looking knows it; other
+//! random numbers leave it as it is, and do not where addresses are random.
 //!
 //! Context: COLD. Units: ns of the guest's virtual time.
 
@@ -14,6 +15,10 @@ const OUT: &str = "why.jsonl";
 const PAGE: &str = "why.html";
 /// From the call's entry to the section: a kernel that does not preempt its own code goes on there whatever comes.
 const CALL_NS: i64 = 2_000;
+
+/// Programs and their stacks lie at random addresses.
+const ADDRESSES: &str = "sysctl.kernel.randomize_va_space=2";
+const NUMBERS: &str = "why-numbers.jsonl";
 
 /// The sample's latencies with other random numbers, at any instant; none: it was missed.
 fn with_other_numbers(found: &Value) -> anyhow::Result<Vec<Option<i64>>> {
@@ -76,7 +81,26 @@ impl Lab {
         let tried = at("/tried").as_array().cloned().unwrap_or_default();
         let open = tried.iter().find(|t| number(t, "/at_ns") == open).context("no row")?;
         ensure!(number(open, "/late") < number(open, "/tried"), "{open}");
+        self.other_numbers()?;
         self.one_symbol_boot()
+    }
+
+    /// Where programs lie at random addresses, what the kernel has to do for them is another with other random numbers.
+    fn other_numbers(&self) -> anyhow::Result<()> {
+        let words =
+            ["lab", "run", "--paths", "-q", "--force", "-k", STOCK, "-i", "1ms", "-D", "30ms"];
+        let random = ["-L", "fork:exec=yes", "--append", ADDRESSES, "-o", NUMBERS];
+        self.answers(&[&words[..], &random].concat(), 0)?;
+        let words = ["lab", "why", NUMBERS, "-q", "--json", "--variations", "2", "--seeds", "2"];
+        let found: Value = serde_json::from_str(&self.answers(&words, 0)?).context("no JSON")?;
+        let latency = found.pointer("/latency_ns").and_then(Value::as_i64);
+        ensure!(
+            found.pointer("/control_numbers_ns").and_then(Value::as_i64) == latency,
+            "written as they were, random numbers change the sample: {found}"
+        );
+        let with_others = with_other_numbers(&found)?;
+        ensure!(with_others.iter().any(|ns| *ns != latency), "nothing changes it: {found}");
+        Ok(())
     }
 
     /// A kernel tells its symbols once.
