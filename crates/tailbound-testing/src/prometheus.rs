@@ -3,6 +3,7 @@
 //!
 //! Context: COLD, tests only. Source: prometheus(1), its HTTP API.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -35,7 +36,8 @@ impl Prometheus {
         let config = format!(
             "global:\n  scrape_interval: 1s\nscrape_configs:\n- job_name: tailbound\n  static_configs:\n  - targets: [\"{scraped}\"]\n"
         );
-        let written = std::fs::write(folder.join("prometheus.yml"), config);
+        let file = File::create_new(folder.join("prometheus.yml"));
+        let written = file.and_then(|mut file| file.write_all(config.as_bytes()));
         assert!(written.is_ok(), "{}: {written:?}", folder.display());
         let started = Command::new("prometheus")
             .args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"])

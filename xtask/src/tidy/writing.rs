@@ -57,6 +57,10 @@ const MAY: &[(&str, &str)] = &[
         "crates/tailbound-store/src/backup.rs",
         "O_EXCL and for its owner alone; SQLite opens it by its name and writes it",
     ),
+    (
+        "crates/tailbound-testing/src/prometheus.rs",
+        "tests: a new file in a folder of the test's own",
+    ),
     ("crates/tailbound-guest/src/work.rs", "settings of the guest's own kernel (/proc/sys)"),
 ];
 
