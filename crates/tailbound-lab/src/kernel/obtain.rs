@@ -275,12 +275,13 @@ mod tests {
         let package = Package { sha256: hash::of_bytes(bytes), ..Package::default() };
         let mut fetched = 0;
         let mut attempt = || {
-            let made = put(&store, std::slice::from_ref(&package), Arch::X86_64, &mut |_, folder| {
-                fetched += 1;
-                let deb = folder.join("x.deb");
-                fs::write(&deb, bytes).unwrap();
-                Ok(deb)
-            });
+            let made =
+                put(&store, std::slice::from_ref(&package), Arch::X86_64, &mut |_, folder| {
+                    fetched += 1;
+                    let deb = folder.join("x.deb");
+                    fs::write(&deb, bytes).unwrap();
+                    Ok(deb)
+                });
             made.unwrap_err().to_string()
         };
         assert!(attempt().contains("is kept"));
