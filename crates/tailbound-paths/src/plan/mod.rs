@@ -2,7 +2,7 @@
 //! The plan: what the plugin is to watch in one kernel, from the kernel's symbols.
 //!
 //! Context: SETUP. Units: bytes, addresses of the guest.
-//! Source: Linux kernel/time/hrtimer.c, include/linux/hrtimer.h; proc_kallsyms(5).
+//! Source: Linux kernel/time/hrtimer.c, include/linux/hrtimer.h, hrtimer_types.h; proc_kallsyms(5).
 
 mod arm32;
 mod arm64;
@@ -83,11 +83,13 @@ impl Guest {
         if self == Self::Arm32 { arm32::lifted(&kallsyms) } else { kallsyms }
     }
 
-    /// Bytes from a timer to its time, and to its thread.
-    fn timer(self) -> (u64, u64) {
-        match self {
-            Self::X86_64 | Self::Arm64 => (24, 64),
-            Self::Arm32 => (16, 48),
+    /// Bytes from a timer to its time, and to its thread. In newer kernels (seen in 7.2) a timer also points to the one before and the one behind it.
+    fn timer(self, is_linked: bool) -> (u64, u64) {
+        match (self, is_linked) {
+            (Self::X86_64 | Self::Arm64, false) => (24, 64),
+            (Self::X86_64 | Self::Arm64, true) => (40, 80),
+            (Self::Arm32, false) => (16, 48),
+            (Self::Arm32, true) => (24, 56),
         }
     }
 
@@ -109,6 +111,8 @@ pub(crate) struct Symbol<'a> {
 
 const WAKE: &str = "hrtimer_wakeup";
 const SETS: &str = "clockevents_program_event";
+/// Kernels whose timers are linked have it.
+const LINKED: &str = "timerqueue_linked_add";
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +123,8 @@ pub struct Plan {
     count: u64,
     current: u64,
     marks: Marks,
+    /// Timers are linked.
+    is_linked: bool,
     idle_thread: u64,
     outside: [Option<u64>; OUTSIDE.len()],
     /// Sets a CPU's timer.
@@ -181,6 +187,7 @@ impl Plan {
             count: own.count,
             current: own.current,
             marks,
+            is_linked: symbols.named(LINKED).is_some(),
             // That of the first CPU.
             idle_thread: symbols.named("init_task").unwrap_or(0),
             outside,
@@ -269,7 +276,7 @@ impl Plan {
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut words = vec![0; plan::WORDS];
-        let (due, thread) = self.guest.timer();
+        let (due, thread) = self.guest.timer(self.is_linked);
         let head = [
             (0, MAGIC),
             (plan::MODE, self.mode),

@@ -44,6 +44,7 @@ pub(super) fn own(symbols: &Symbols<'_>) -> Result<Own, PlanError> {
 pub(crate) mod tests {
     use super::super::{Guest, Plan};
     use super::*;
+    use crate::record::plan;
 
     pub(crate) const OLD: &str = "\
 0000000000014d00 A __preempt_count
@@ -78,6 +79,19 @@ ffffffff82000100 D __per_cpu_offset
         assert_eq!((found.count, found.current), (0x14d08, 0x14d00));
         let text = OLD.replace("__preempt_count", "other");
         assert_eq!(Plan::of(&text, Guest::X86_64), Err(PlanError::Lacking("__preempt_count")));
+    }
+
+    #[test]
+    fn timers_that_are_linked_have_their_time_further_on() {
+        let word = |text: &str, at: usize| {
+            let bytes = Plan::of(text, Guest::X86_64).unwrap().bytes();
+            let word = bytes.chunks_exact(8).nth(at).unwrap();
+            u64::from_ne_bytes(word.try_into().unwrap())
+        };
+        let times = |text: &str| (word(text, plan::TIMER_DUE), word(text, plan::TIMER_THREAD));
+        assert_eq!(times(OLD), (24, 64));
+        let linked = format!("{OLD}ffffffff81000900 T timerqueue_linked_add\n");
+        assert_eq!(times(&linked), (40, 80));
     }
 
     #[test]
