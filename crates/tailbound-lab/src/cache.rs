@@ -127,7 +127,13 @@ pub struct Item {
 /// # Errors
 /// The folder cannot be read.
 pub fn items(store: &Store) -> Result<Vec<Item>, LabError> {
-    let names = names(store)?;
+    some(store, true)
+}
+
+/// Everything, or only what is made again by itself: every run of the lab asks for that, and kernels and sources
+/// are tens of thousands of files.
+fn some(store: &Store, everything: bool) -> Result<Vec<Item>, LabError> {
+    let names = if everything { names(store)? } else { BTreeMap::new() };
     let mut all = Vec::new();
     for (kind, remade) in ROOMS {
         let room = store.folder().join(kind);
@@ -140,13 +146,16 @@ pub fn items(store: &Store) -> Result<Vec<Item>, LabError> {
         found.sort();
         for path in found {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let half = file.starts_with(crate::store::PART);
+            let remade = remade || file.starts_with(crate::store::PART);
+            if !remade && !everything {
+                continue;
+            }
             all.push(Item {
                 kind,
                 name: names.get(&path).cloned().unwrap_or(file),
                 bytes: bytes(&path),
                 unused_s: unused(&path).as_secs(),
-                remade: remade || half,
+                remade,
                 path,
             });
         }
@@ -235,7 +244,7 @@ pub fn damaged(store: &Store) -> Result<Vec<(PathBuf, String)>, LabError> {
 pub fn prune(store: &Store, limits: Limits, all: bool) -> Result<Vec<Item>, LabError> {
     let _alone = if all { Some(alone(store)?) } else { None };
     let mut items: Vec<Item> =
-        items(store)?.into_iter().filter(|i| all || (i.remade && !in_use(i))).collect();
+        some(store, all)?.into_iter().filter(|i| all || !in_use(i)).collect();
     items.sort_by_key(|i| std::cmp::Reverse(i.unused_s));
     let mut left: u64 = items.iter().map(|i| i.bytes).sum();
     let mut removed = Vec::new();
