@@ -108,7 +108,9 @@ fn made_early(tried: &TriedInstant) -> String {
         (tried, tried - late)
     };
     match (early(Changes::Phase), early(Changes::RandomNumbers)) {
-        (_, (0, _)) => String::new(),
+        (_, (0, _)) | ((_, 0), (_, 0)) => String::new(),
+        (_, (_, 0)) => ", by a standstill".to_owned(),
+        ((_, 0), _) => ", by other random numbers".to_owned(),
         ((_, phase), (_, numbers)) => {
             format!(", {phase} by a standstill and {numbers} by other random numbers")
         }

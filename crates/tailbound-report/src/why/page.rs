@@ -8,7 +8,7 @@
 use serde_json::json;
 use tailbound_core::number::Real as _;
 use tailbound_core::units::format_ns_i64;
-use tailbound_core::why::{TriedInstant, WhyRecord};
+use tailbound_core::why::{Changes, TriedInstant, WhyRecord};
 
 use super::{claim, events, happened, sentence, tried};
 use crate::html::Page;
@@ -20,7 +20,16 @@ use crate::svg::{Layout, Plot, Scale, Unit};
 
 /// What became of the sample, by how long before its due time it was varied.
 fn figure(why: &WhyRecord) -> Option<Figure> {
-    let shown: Vec<&TriedInstant> = why.tried.iter().filter(|t| t.before_due_ns > 0).collect();
+    // The run's beginning, where random numbers alone are varied, is far from all others.
+    let is_searched =
+        |t: &&TriedInstant| t.of(Changes::RandomNumbers).0 == 0 || t.of(Changes::Phase).0 > 0;
+    let before = why.tried.iter().filter(|t| t.before_due_ns > 0);
+    let shown: Vec<&TriedInstant> = before.clone().filter(is_searched).collect();
+    let left_out = if shown.len() < before.count() {
+        " Other random numbers from the beginning of the run on are in the numbers alone."
+    } else {
+        ""
+    };
     let points = |of: fn(&TriedInstant) -> Option<i64>| -> Vec<(f64, f64)> {
         let one =
             |t: &&TriedInstant| Some((t.before_due_ns.real(), of(t).filter(|ns| *ns > 0)?.real()));
@@ -60,7 +69,7 @@ fn figure(why: &WhyRecord) -> Option<Figure> {
         id: "tried",
         title: "Instants that were tried".to_owned(),
         caption: format!(
-            "Each instant has the least and the greatest latency of its variations; late is {} or more. The due time is on the left.",
+            "Each instant has the least and the greatest latency of its variations; late is {} or more. The due time is on the left.{left_out}",
             format_ns_i64(why.late_ns)
         ),
         wide: draw(Layout::WIDE),
