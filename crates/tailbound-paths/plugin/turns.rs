@@ -14,14 +14,34 @@ use crate::watch::{Place, Watch};
 /// The guest's own data of the CPU.
 pub struct Own {
     pub count_at: u64,
+    pub count_bytes: u64,
     pub current_at: u64,
     pub count: *const u32,
     pub current: *const u64,
 }
 
 impl Own {
+    /// The preemption count as 32 bits: the uppermost says that nothing is to be rescheduled, the others are 0 where the
+    /// kernel can be preempted.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        // SAFETY: the guest's memory, mapped as long as it lives.
+        let low = unsafe { self.count.read_volatile() };
+        if self.count_bytes != 8 {
+            return low;
+        }
+        // SAFETY: the same 8 bytes.
+        let high = unsafe { self.count.add(1).read_volatile() };
+        high | u32::from(low != 0)
+    }
+
+    #[inline]
+    pub fn has_count(&self, address: u64) -> bool {
+        address.wrapping_sub(self.count_at) < self.count_bytes
+    }
+
     pub fn has(&self, address: u64) -> bool {
-        address == self.count_at || address == self.current_at
+        self.has_count(address) || address == self.current_at
     }
 }
 

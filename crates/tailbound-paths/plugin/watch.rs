@@ -327,7 +327,14 @@ impl Watch {
         let (Some(count), Some(current)) = (self.host(count_at), self.host(current_at)) else {
             return false;
         };
-        self.own = Some(Own { count_at, current_at, count: count.cast(), current: current.cast() });
+        let count_bytes = self.plan.word(plan::COUNT_BYTES);
+        self.own = Some(Own {
+            count_at,
+            count_bytes,
+            current_at,
+            count: count.cast(),
+            current: current.cast(),
+        });
         true
     }
 
@@ -336,8 +343,7 @@ impl Watch {
         if self.is_arm() {
             return self.arm.count();
         }
-        // SAFETY: the guest's memory, mapped as long as it lives.
-        self.own.as_ref().map_or(0, |own| unsafe { own.count.read_volatile() })
+        self.own.as_ref().map_or(0, Own::count)
     }
 
     #[inline]
@@ -468,7 +474,7 @@ impl Watch {
     /// Behind a store with the prefix gs.
     pub fn stored(&mut self, place: Place, address: u64) {
         let Some(own) = &self.own else { return };
-        if address == own.count_at {
+        if own.has_count(address) {
             let off = self.interrupts_off();
             self.becomes(self.time(place.left - 1), place.pc, off, false);
         } else if address == own.current_at {

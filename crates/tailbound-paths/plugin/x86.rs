@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP. Pure: bytes in.
 //! Kernels enter by gates that disable interrupts; they change the flag by cli, sti, popf, iretq and sysret; they keep
-//! the preemption count, the need to reschedule (its bit 31, inverted) and the current thread in the CPU's own data,
+//! the preemption count, the need to reschedule (its uppermost bit, inverted) and the current thread in the CPU's own data,
 //! which instructions with the prefix gs reach. Kernels before 5.12 restore the flag by popf, whose value is not in memory
 //! within a block. QEMU ends its block there, and the flags are in memory when the next one begins. Threads read their clock by
 //! rdtsc or rdtscp, in user mode.

@@ -142,8 +142,10 @@ pub mod plan {
     /// ns of virtual time from the first record on, after which the log's status is [`super::status::OVERTIME`]; 0: there is
     /// no limit.
     pub const LIMIT_NS: usize = 11;
+    /// Bytes of the preemption count of 64-bit x86, whose uppermost bit says that nothing is to be rescheduled.
+    pub const COUNT_BYTES: usize = 12;
     /// Words before the points.
-    pub const WORDS: usize = 12;
+    pub const WORDS: usize = 13;
     /// Words of a point: begin, end, kind.
     pub const POINT_WORDS: usize = 3;
     /// Words of a window: from, to.

@@ -55,7 +55,7 @@ pub(super) fn own(symbols: &Symbols<'_>) -> Result<Own, PlanError> {
         one(symbols.needed("__switch_to")?, point::SWITCH),
     ];
     let entries = vec![VECTORS + OF_INTERRUPTS];
-    Ok(Own { entries, offset_at: 0, count, current, points })
+    Ok(Own { entries, offset_at: 0, count, count_bytes: 0, current, points })
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(super) fn own(symbols: &Symbols<'_>) -> Result<Own, PlanError> {
         sets.iter().map(|set| (*set, set + SET_BYTES, point::ENTER)).collect();
     points.push(one(symbols.needed("__switch_to")?, point::SWITCH));
     let entries = sets.iter().flat_map(|set| INTERRUPTS.map(|at| set + at)).collect();
-    Ok(Own { entries, offset_at: 0, count: 0, current: 0, points })
+    Ok(Own { entries, offset_at: 0, count: 0, count_bytes: 0, current: 0, points })
 }
 
 #[cfg(test)]

@@ -121,6 +121,7 @@ pub struct Plan {
     mode: u64,
     offset_at: u64,
     count: u64,
+    count_bytes: u64,
     current: u64,
     marks: Marks,
     /// Timers are linked.
@@ -144,6 +145,8 @@ struct Own {
     /// See [`plan`].
     offset_at: u64,
     count: u64,
+    /// See [`plan`].
+    count_bytes: u64,
     current: u64,
     /// Entries into the kernel, and others.
     points: Vec<(u64, u64, u64)>,
@@ -185,6 +188,7 @@ impl Plan {
             mode: mode::SPARSE,
             offset_at: own.offset_at,
             count: own.count,
+            count_bytes: own.count_bytes,
             current: own.current,
             marks,
             is_linked: symbols.named(LINKED).is_some(),
@@ -290,6 +294,7 @@ impl Plan {
             (plan::GUEST, self.guest.word()),
             (plan::CODE, self.code.into()),
             (plan::LIMIT_NS, self.limit_ns),
+            (plan::COUNT_BYTES, self.count_bytes),
         ];
         for (at, value) in head {
             words.iter_mut().skip(at).take(1).for_each(|w| *w = value);

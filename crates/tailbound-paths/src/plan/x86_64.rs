@@ -14,12 +14,18 @@ const TAKEN: [&str; 2] = ["asm_sysvec_", "asm_exc_"];
 /// Tables of entries: one every few bytes, up to the next symbol.
 const TABLES: [&str; 2] = ["irq_entries_start", "spurious_entries_start"];
 
+/// Disable interrupts and count it: of stock kernels, and of PREEMPT_RT.
+const COUNTED: [&str; 2] = ["_raw_spin_lock_irq_disable", "local_interrupt_disable"];
+
 pub(super) fn own(symbols: &Symbols<'_>) -> Result<Own, PlanError> {
     // One structure since 6.2, variables of their own before and since 6.15.
     let (count, current) = match symbols.named("pcpu_hot") {
         Some(hot) => (hot + 8, hot),
         None => (symbols.needed("__preempt_count")?, symbols.needed("current_task")?),
     };
+    // With calls that count how often interrupts are disabled (seen in 7.3) it has 8 bytes.
+    let is_wide = COUNTED.iter().any(|name| symbols.named(name).is_some());
+    let count_bytes = if is_wide && symbols.room(count) == 8 { 8 } else { 4 };
     let mut points = Vec::new();
     for s in symbols.upper() {
         if TAKEN.iter().any(|begin| s.name.starts_with(begin)) {
@@ -35,6 +41,7 @@ pub(super) fn own(symbols: &Symbols<'_>) -> Result<Own, PlanError> {
         entries: vec![symbols.needed("asm_sysvec_apic_timer_interrupt")?],
         offset_at: symbols.named("__per_cpu_offset").unwrap_or(0),
         count,
+        count_bytes,
         current,
         points,
     })
@@ -79,6 +86,15 @@ ffffffff82000100 D __per_cpu_offset
         assert_eq!((found.count, found.current), (0x14d08, 0x14d00));
         let text = OLD.replace("__preempt_count", "other");
         assert_eq!(Plan::of(&text, Guest::X86_64), Err(PlanError::Lacking("__preempt_count")));
+    }
+
+    #[test]
+    fn a_count_of_eight_bytes_is_known() {
+        let bytes = |text: &str| own(&Symbols::of(text)).unwrap().count_bytes;
+        let room = |bytes: u64| format!("{OLD}{:016x} A this_cpu_off\n", 0x14d00 + bytes);
+        let counted = "ffffffff81000900 T _raw_spin_lock_irq_disable\n";
+        assert_eq!(bytes(&(room(8) + counted)), 8);
+        assert_eq!((bytes(&room(8)), bytes(&(room(4) + counted))), (4, 4));
     }
 
     #[test]
