@@ -48,7 +48,11 @@ impl Disk {
     /// `program`, as it sees the disk.
     pub(crate) fn inside(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
-        command.arg(format!("--mount=/proc/{}/ns/mnt", self.keeper.id()));
+        let keeper = self.keeper.id();
+        // With its root directory: a namespace begins at that of the machine, which is another one in a chroot.
+        command.arg(format!("--mount=/proc/{keeper}/ns/mnt"));
+        command.arg(format!("--root=/proc/{keeper}/root"));
+        command.arg(format!("--wd=/proc/{keeper}/cwd"));
         // All of them in one process, so that its kill is the program's.
         command.args(["sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh"]);
         command.arg(&self.folder).arg(program);

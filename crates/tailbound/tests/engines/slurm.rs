@@ -143,7 +143,8 @@ impl Cluster {
         child
     }
 
-    /// The processes of this cluster that have this name.
+    /// The processes of this cluster that have this name: by their environment, or, where their name was written over it, by the folder they
+    /// were started in.
     fn processes(&self, name: &str) -> Vec<u32> {
         let ours = format!("SLURM_CONF={}", self.at("slurm.conf").display());
         let has = |p: u32, file: &str, what: &str| {
@@ -152,7 +153,10 @@ impl Cluster {
         };
         let numbers = fs::read_dir("/proc").unwrap().flatten();
         let numbers = numbers.filter_map(|e| e.file_name().to_str()?.parse().ok());
-        numbers.filter(|p| has(*p, "cmdline", name) && has(*p, "environ", &ours)).collect()
+        let here =
+            |p: u32| fs::read_link(format!("/proc/{p}/cwd")).is_ok_and(|at| at == self.at(""));
+        let is_ours = |p: u32| has(p, "environ", &ours) || here(p);
+        numbers.filter(|p| has(*p, "cmdline", name) && is_ours(*p)).collect()
     }
 
     /// Number of the only job that runs.
