@@ -2,8 +2,8 @@
 //! Connections: accepted, encrypted, limited in number and time.
 //!
 //! Context: COLD. A client that sends its request a byte at a time holds one of a bounded number of connections for a bounded
-//! time, and nobody else waits for it: handshakes are in tasks of their own. One that does not read its answer is cut off by
-//! the kernel. Source: tcp(7), TCP_USER_TIMEOUT.
+//! time, and nobody else waits for it: handshakes are in tasks of their own. One that does not read its answer is let go
+//! (`unread`); what the kernel still has for it then is given up by the kernel. Source: tcp(7), TCP_USER_TIMEOUT.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
+
+use super::unread::Unread;
 
 /// Connections at a time; further ones wait in the kernel's queue.
 const MOST: usize = 1024;
@@ -53,6 +55,7 @@ pub(super) async fn serve(
             tokio::time::sleep(AGAIN).await;
             continue;
         };
+        let stream = Unread::new(stream, unread_time);
         let service = TowerToHyperService::new(routes.clone());
         let (http, tls, watcher) = (http.clone(), tls.clone(), graceful.watcher());
         tokio::spawn(async move {

@@ -22,6 +22,7 @@ mod system;
 mod tell;
 mod tls;
 pub mod tokens;
+mod unread;
 mod upload;
 mod who;
 mod work;
