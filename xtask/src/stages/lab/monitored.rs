@@ -44,7 +44,7 @@ impl Lab {
         let log = self.folder.join("monitored.txt");
         let mut qemu = exec::command("qemu-system-x86_64");
         // Without HPET the alarm of the RTC wakes it.
-        qemu.args(["-accel", "tcg", "-smp", "2", "-m", "512", "-no-hpet", "-nodefaults"]);
+        qemu.args(["-M", "pc,hpet=off", "-accel", "tcg", "-smp", "2", "-m", "512", "-nodefaults"]);
         qemu.args(["-display", "none", "-no-reboot", "-serial", "stdio"]);
         qemu.arg("-kernel").arg(image).arg("-initrd").arg(&disk);
         qemu.args(["-append", "console=ttyS0 quiet loglevel=0 panic=-1"]);
