@@ -45,15 +45,10 @@ impl Signals {
             // SAFETY: writes the live set.
             unsafe { libc::sigaddset(&raw mut set, signal) };
         }
-        // SAFETY: reads the live set; no old mask is asked for.
-        let masked =
-            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
-        if masked != 0 {
-            return Err(SysError::code("pthread_sigmask", "", masked));
-        }
+        let blocked = Self(set).blocked()?;
         // SAFETY: ignoring a signal installs no code.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
-        Ok(Self(set))
+        Ok(blocked)
     }
 
     /// Waits for [`LOOK`] too.
@@ -63,6 +58,11 @@ impl Signals {
     pub fn and_look(mut self) -> Result<Self, SysError> {
         // SAFETY: writes the live set.
         unsafe { libc::sigaddset(&raw mut self.0, LOOK) };
+        self.blocked()
+    }
+
+    /// Blocks all of them in the calling thread.
+    fn blocked(self) -> Result<Self, SysError> {
         // SAFETY: reads the live set; no old mask is asked for.
         let masked = unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const self.0, std::ptr::null_mut())

@@ -300,9 +300,7 @@ impl Link {
             .spawn()?;
         Ok(Self { stream: Box::new(ours), ssh: Some(ssh) })
     }
-}
 
-impl Link {
     /// What ssh said where it carried the connection.
     fn why_closed(&mut self) -> String {
         let ended = |mut ssh: Child| ssh.kill().and_then(|()| ssh.wait_with_output()).ok();

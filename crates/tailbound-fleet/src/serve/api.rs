@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use tailbound_store::{Act, Histogram, SLOT_S};
+use tailbound_store::{Act, Histogram, SLOT_S, Store, StoreError};
 
 use super::app::App;
 use super::campaigns;
@@ -65,6 +65,22 @@ pub(super) async fn system(
     Ok(json_answer(StatusCode::OK, &json!(system)))
 }
 
+/// What the store has of one system, whose identity or name is given.
+async fn of_system<T: Send + 'static>(
+    app: &Arc<App>,
+    which: String,
+    ask: impl FnOnce(&mut Store, &str) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Problem> {
+    let name = which.clone();
+    let found = app
+        .ask(move |store| {
+            let system = store.system(&name, "9999")?;
+            system.map(|system| ask(store, &system.id)).transpose()
+        })
+        .await?;
+    found.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))
+}
+
 /// `GET /api/v1/systems/{id}/runs`
 pub(super) async fn runs_of(
     State(app): State<Arc<App>>,
@@ -75,14 +91,7 @@ pub(super) async fn runs_of(
     allowed(&app, &who, Act::Read)?;
     let since = asked.since.unwrap_or_default();
     let most = asked.limit.unwrap_or(RUNS).min(RUNS);
-    let name = which.clone();
-    let runs = app
-        .ask(move |store| match store.system(&name, "9999")? {
-            Some(system) => store.runs_of(&system.id, &since, most).map(Some),
-            None => Ok(None),
-        })
-        .await?;
-    let runs = runs.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
+    let runs = of_system(&app, which, move |store, id| store.runs_of(id, &since, most)).await?;
     Ok(json_answer(StatusCode::OK, &json!({"runs": runs})))
 }
 
@@ -160,19 +169,12 @@ pub(super) async fn culprits(
     allowed(&app, &who, Act::Read)?;
     let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
     let most = asked.limit.unwrap_or(CULPRITS).min(RUNS);
-    let which = asked.system.clone();
-    let culprits = app
-        .ask(move |store| {
-            let Some(which) = which else { return store.culprits_of("", &since, most).map(Some) };
-            match store.system(&which, "9999")? {
-                Some(system) => store.culprits_of(&system.id, &since, most).map(Some),
-                None => Ok(None),
-            }
-        })
-        .await?;
-    let name = asked.system.unwrap_or_default();
-    let culprits =
-        culprits.ok_or_else(|| Problem::Missing(format!("there is no system `{name}`")))?;
+    let culprits = match asked.system {
+        None => app.ask(move |store| store.culprits_of("", &since, most)).await?,
+        Some(which) => {
+            of_system(&app, which, move |store, id| store.culprits_of(id, &since, most)).await?
+        }
+    };
     Ok(json_answer(StatusCode::OK, &json!({"culprits": culprits})))
 }
 
@@ -207,14 +209,8 @@ pub(super) async fn maxima(
     if step_s < SLOT_S || step_s % SLOT_S != 0 {
         return Err(Problem::Wrong(format!("step_s: a multiple of {SLOT_S}")));
     }
-    let name = which.clone();
-    let maxima = app
-        .ask(move |store| match store.system(&name, "9999")? {
-            Some(system) => store.maxima_of(&system.id, &since, step_s).map(Some),
-            None => Ok(None),
-        })
-        .await?;
-    let maxima = maxima.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
+    let maxima =
+        of_system(&app, which, move |store, id| store.maxima_of(id, &since, step_s)).await?;
     Ok(json_answer(StatusCode::OK, &json!({"step_s": step_s, "maxima": maxima})))
 }
 
@@ -234,14 +230,7 @@ pub(super) async fn histograms(
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
-    let name = which.clone();
-    let found = app
-        .ask(move |store| match store.system(&name, "9999")? {
-            Some(system) => store.histograms_of(&system.id, &since).map(Some),
-            None => Ok(None),
-        })
-        .await?;
-    let found = found.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
+    let found = of_system(&app, which, move |store, id| store.histograms_of(id, &since)).await?;
     let one = |h: &Histogram| {
         let buckets: Vec<[u64; 3]> =
             h.buckets.iter().map(|b| [b.low_ns, b.width_ns, b.count]).collect();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stream whose writes give up when the other side takes nothing for a while.
 //!
-//! Context: COLD. The kernel's own limit (TCP_USER_TIMEOUT) is not enough: it is looked at when a probe of the closed window is due, and each
-//! packet of a client that goes on sending puts that off.
+//! Context: COLD. The kernel's own limit (TCP_USER_TIMEOUT) was not enough: a client that went on sending was once still connected after a minute. It is
+//! looked at when a probe of the closed window is due, which packets of the client may put off (as the source reads; not proved).
 //! Source: Linux net/ipv4/tcp_input.c (`tcp_ack_probe`), tcp_timer.c (`tcp_probe_timer`).
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
@@ -71,13 +71,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unread<S> {
         self.stream.is_write_vectored()
     }
 
+    /// Nothing is kept here, and a flush that is always done must not end the waiting of a write.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let made = Pin::new(&mut self.stream).poll_flush(cx);
-        self.limited(cx, made)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let made = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.limited(cx, made)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

@@ -69,6 +69,6 @@ mod tests {
         assert!(left_ns <= MARGIN_NS, "{left_ns}");
         let over = appointed(clock::now_ns(CLOCK_REALTIME) - 1_000_000_000, monotonic);
         let over = over.expect_err("over").to_string();
-        assert!(over.contains("is over by"), "{over}");
+        assert!(over.contains("is over by 1."), "{over}");
     }
 }
