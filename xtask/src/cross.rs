@@ -115,7 +115,7 @@ impl Target {
 
     /// Gets the standard library from rustup, unless it is there.
     fn standard_library(&self) -> anyhow::Result<()> {
-        if rustc_prints("target-libdir", Some(&self.triple))?.is_dir() {
+        if libraries(Some(&self.triple))?.is_dir() {
             return Ok(());
         }
         let mut rustup = exec::command("rustup");
@@ -155,7 +155,7 @@ impl Target {
             cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
         }
         // Where gcc finds Rust's `ld.lld`.
-        cargo.env("COMPILER_PATH", rustc_prints("target-libdir", None)?.join("../bin/gcc-ld"));
+        cargo.env("COMPILER_PATH", libraries(None)?.join("../bin/gcc-ld"));
         exec::succeed(cargo.envs(self.env.iter().map(|(k, v)| (k, v))))?;
         let built = root::target(project).join(&self.triple).join(profile).join("tailbound");
         let bytes = std::fs::read(&built).with_context(|| built.display().to_string())?;
@@ -181,11 +181,11 @@ impl Target {
     }
 }
 
-/// A folder of the compiler's, for another architecture if one is given.
-fn rustc_prints(what: &str, triple: Option<&str>) -> anyhow::Result<PathBuf> {
+/// Where the compiler has its libraries of an architecture, or of this machine's.
+fn libraries(triple: Option<&str>) -> anyhow::Result<PathBuf> {
     let mut rustc = exec::command("rustc");
     rustc.args(triple.into_iter().flat_map(|t| ["--target", t]));
-    let said = exec::output(rustc.args(["--print", what]))?;
+    let said = exec::output(rustc.args(["--print", "target-libdir"]))?;
     Ok(PathBuf::from(String::from_utf8_lossy(&said.stdout).trim()))
 }
 

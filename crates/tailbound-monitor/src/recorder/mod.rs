@@ -254,7 +254,7 @@ impl Recorder {
         self.not_before_ns = now_ns.saturating_add(PAUSE_NS);
         let written = self.write();
         let on = self.go_on(self.not_before_ns);
-        let dump = written.map(|(path, bytes)| self.told(late, span.start(), &path, bytes));
+        let dump = written.map(|(path, bytes)| self.told(late, *span.start(), &path, bytes));
         if dump.is_ok() {
             self.longest_ns = late.wait_ns;
         }
@@ -278,7 +278,7 @@ impl Recorder {
     }
 
     /// Who made `late` late; the functions of the file get their names.
-    fn told(&mut self, late: &Late, since_ns: &u64, path: &Path, bytes: u64) -> Dump {
+    fn told(&mut self, late: &Late, since_ns: u64, path: &Path, bytes: u64) -> Dump {
         // Without names the file is of use too.
         if let Some(names) = self.functions.of(path, &self.root) {
             self.head.name_functions(&names);
@@ -290,7 +290,7 @@ impl Recorder {
         Dump {
             file: path.display().to_string(),
             bytes,
-            on_since_ns: *since_ns,
+            on_since_ns: since_ns,
             from_ns: told.from_ns,
             at_ns: late.at_ns,
             wait_ns: late.wait_ns,
