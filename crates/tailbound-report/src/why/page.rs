@@ -26,7 +26,7 @@ fn figure(why: &WhyRecord) -> Option<Figure> {
     let before = why.tried.iter().filter(|t| t.before_due_ns > 0);
     let shown: Vec<&TriedInstant> = before.clone().filter(is_searched).collect();
     let left_out = if shown.len() < before.count() {
-        " Other random numbers from the beginning of the run on are in the numbers alone."
+        " What other random numbers from the beginning of the run on did is only in the table."
     } else {
         ""
     };
