@@ -7,6 +7,8 @@ use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -70,23 +72,54 @@ pub(crate) fn exists(program: &str) -> bool {
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// Runs to the end and hands every line of standard output to `each`.
-pub(crate) fn lines(c: &mut Command, mut each: impl FnMut(&str)) -> anyhow::Result<ExitStatus> {
+/// Runs to the end and hands every line of standard output to `each`, which is also told whenever `limit` went by without one.
+pub(crate) fn lines(
+    c: &mut Command,
+    limit: Duration,
+    mut each: impl FnMut(Line<'_>),
+) -> anyhow::Result<ExitStatus> {
     let line = shown(c);
     let mut child = c
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot start `{line}`"))?;
-    if let Some(out) = child.stdout.take() {
+    let out = child.stdout.take().context("its output is no pipe")?;
+    let (sender, receiver) = mpsc::channel();
+    // Ends with the pipe.
+    let reader = thread::spawn(move || {
         let mut out = BufReader::new(out);
         let mut bytes = Vec::new();
         while out.read_until(b'\n', &mut bytes)? > 0 {
-            each(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']));
-            bytes.clear();
+            if sender.send(std::mem::take(&mut bytes)).is_err() {
+                break;
+            }
+        }
+        std::io::Result::Ok(())
+    });
+    loop {
+        match receiver.recv_timeout(limit) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                each(Line::Said(text.trim_end_matches(['\n', '\r'])));
+            }
+            Err(RecvTimeoutError::Timeout) => each(Line::Silent(child.id())),
+            Err(RecvTimeoutError::Disconnected) => break,
         }
     }
+    match reader.join() {
+        Ok(read) => read?,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
     Ok(child.wait()?)
+}
+
+/// What came of waiting for a line.
+pub(crate) enum Line<'a> {
+    /// One, without its end.
+    Said(&'a str),
+    /// None within the limit, from this process.
+    Silent(u32),
 }
 
 /// Runs with its output in `log`; `None` if it was still running at the end of `limit` and was

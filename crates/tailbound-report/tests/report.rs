@@ -286,6 +286,23 @@ fn json_has_the_documented_members() {
     assert_eq!(c["verdicts"].as_array().map(Vec::len), Some(2));
 }
 
+#[test]
+fn systems_that_are_refused_for_one_reason_have_one_sentence() {
+    let answer = compared(vec![small(2); 4], &["a", "b", "c", "d"]);
+    let page = tailbound_report::html::comparison(&answer);
+    let page = page.split("<script").next().unwrap_or_default().to_owned();
+    let plain = answer.text(Style { width: 4000, ..Style::default() });
+    for told in [page, plain] {
+        assert_eq!(told.matches("No statement about the difference of").count(), 1, "{told}");
+        assert!(told.contains("of each of b, c and d from a is possible: "), "{told}");
+    }
+    // Scripts have one for each.
+    let all = answer.json();
+    let all = all["differences"].as_array().expect("differences");
+    let words = |i: usize| all[i]["sentence"].as_str().expect("a sentence");
+    assert!(words(0).contains("of b from a ") && words(2).contains("of d from a "), "{all:?}");
+}
+
 /// The snapshot of the golden frames.
 fn snapshot() -> Progress {
     let (mut histogram, mut recent) = (Histogram::new(10), Histogram::new(10));

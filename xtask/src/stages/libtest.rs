@@ -4,13 +4,20 @@
 //! Context: COLD. A test that cannot run prints `skipped: why` and returns; the test program
 //! counts it as passed, here it is counted as skipped. That needs `--show-output`, whose
 //! noise is left out again, but for what failed.
+//! A test program that says nothing for a long time is ended, with what it waited for told: CI's own limit ends everything, and tells
+//! nothing.
 //! Source: the rustc book, "Tests", default output format.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
+use super::stuck;
 use super::tally::Tally;
-use crate::exec;
+use crate::exec::{self, Line};
+
+/// No test takes as long, on a busy machine either.
+const SILENCE: Duration = Duration::from_secs(15 * 60);
 
 /// All tests of the workspace, documentation tests included.
 pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
@@ -31,10 +38,18 @@ pub(crate) fn faults(project: &Path) -> anyhow::Result<Tally> {
 /// Runs one `cargo test` and counts.
 pub(crate) fn counted(cargo: &mut std::process::Command) -> anyhow::Result<Tally> {
     let mut reader = Reader::default();
-    let status = exec::lines(cargo, |line| {
-        if reader.line(line) {
-            println!("{line}");
+    let status = exec::lines(cargo, SILENCE, |line| match line {
+        Line::Said(line) => {
+            if reader.line(line) {
+                println!("{line}");
+            }
         }
+        // It compiles, or it hangs.
+        Line::Silent(cargo) if reader.running => {
+            println!("{}", stuck::told_and_ended(cargo));
+            reader.hung();
+        }
+        Line::Silent(_) => {}
     })?;
     let mut tally = reader.finish();
     if !status.success() && tally.failed.is_empty() {
@@ -55,6 +70,8 @@ struct Reader {
     /// Skips that no test was named for.
     nameless: usize,
     running: bool,
+    /// Tests that run for over a minute.
+    slow: BTreeSet<String>,
 }
 
 impl Reader {
@@ -85,6 +102,11 @@ impl Reader {
             self.skip(before, why);
             return true;
         }
+        if let Some(name) = slow_test(line) {
+            self.slow.insert(name.to_owned());
+        } else if let Some((name, _)) = test_line(line) {
+            self.slow.remove(name);
+        }
         if let Some((name, "FAILED")) = test_line(line) {
             self.tally.failed.push(format!("test {name}"));
             return true;
@@ -103,6 +125,15 @@ impl Reader {
         self.running = true;
         self.in_failures = false;
         self.showing = None;
+        self.slow.clear();
+    }
+
+    /// The test program at hand was ended.
+    fn hung(&mut self) {
+        let tests = Vec::from_iter(std::mem::take(&mut self.slow)).join(", ");
+        let limit_min = SILENCE.as_secs() / 60;
+        self.tally.failed.push(format!("a test program hung for {limit_min} minutes in: {tests}"));
+        self.running = false;
     }
 
     fn skip(&mut self, before: &str, why: &str) {
@@ -152,6 +183,11 @@ fn shown_test(line: &str) -> Option<&str> {
 fn test_line(line: &str) -> Option<(&str, &str)> {
     let (name, state) = line.strip_prefix("test ")?.split_once(" ...")?;
     Some((name, state.trim()))
+}
+
+/// `test NAME has been running for over 60 seconds`
+fn slow_test(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.split_once(" has been running for over ").map(|(name, _)| name)
 }
 
 #[cfg(test)]
@@ -216,6 +252,21 @@ test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
         let (tally, _) = read(text);
         assert_eq!(tally.skipped, ["a: no qemu"]);
         assert_eq!(tally.passed, 1);
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_named_with_the_tests_that_had_not_ended() {
+        let mut reader = Reader::default();
+        for line in [
+            "running 3 tests",
+            "test a has been running for over 60 seconds",
+            "test b has been running for over 60 seconds",
+            "test a ... ok",
+        ] {
+            reader.line(line);
+        }
+        reader.hung();
+        assert_eq!(reader.finish().failed, ["a test program hung for 15 minutes in: b"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod miri;
 mod product;
 mod python;
 mod run;
+mod stuck;
 pub(crate) mod tally;
 mod ways;
 

@@ -84,20 +84,48 @@ impl Answer {
             let (a, b) = self.pair(i);
             match d {
                 Ok(d) => (Some(d.word), sentence(d, a, b, &self.settings)),
-                Err(why) => (None, {
-                    let drift = if self.systems.design.is_paired() || self.virtual_time() {
-                        ""
-                    } else {
-                        ", and drift of the machine between the runs is part of every ratio"
-                    };
-                    format!(
-                        "No statement about the difference of {b} from {a} is possible: {why}. The figures below have no \
-                             intervals{drift}."
-                    )
-                }),
+                Err(why) => (None, self.refused(&[b], a, why)),
             }
         };
         self.differences.iter().enumerate().map(one).collect()
+    }
+
+    /// The same for people: systems that are refused for one reason have one sentence. With each the differences it is of.
+    pub(crate) fn statements(&self) -> Vec<(Option<Word>, String, Vec<usize>)> {
+        let mut refused: Vec<(&Refusal, Vec<usize>)> = Vec::new();
+        let mut out = Vec::new();
+        for ((i, d), (word, words)) in self.differences.iter().enumerate().zip(self.sentences()) {
+            match d {
+                Ok(_) => out.push((word, words, vec![i])),
+                Err(why) => match refused.iter_mut().find(|(w, _)| *w == why) {
+                    Some((_, of)) => of.push(i),
+                    None => refused.push((why, vec![i])),
+                },
+            }
+        }
+        for (why, of) in refused {
+            let systems: Vec<&str> = of.iter().map(|i| self.pair(*i).1).collect();
+            out.push((None, self.refused(&systems, self.pair(0).0, why), of));
+        }
+        out
+    }
+
+    fn refused(&self, systems: &[&str], reference: &str, why: &Refusal) -> String {
+        let drift = if self.systems.design.is_paired() || self.virtual_time() {
+            ""
+        } else {
+            ", and drift of the machine between the runs is part of every ratio"
+        };
+        let systems = match systems {
+            [before @ .., last] if !before.is_empty() => {
+                format!("each of {} and {last}", before.join(", "))
+            }
+            other => other.join(", "),
+        };
+        format!(
+            "No statement about the difference of {systems} from {reference} is possible: {why}. The figures below have no \
+             intervals{drift}."
+        )
     }
 
     /// The figures of difference `i` with interval and word.
@@ -238,15 +266,17 @@ impl Answer {
     #[must_use]
     pub fn text(&self, style: Style) -> String {
         let mut page = Page::new(style);
-        for (i, (word, words)) in self.sentences().iter().enumerate() {
+        for (word, words, of) in self.statements() {
             page.gap();
-            page.text(words, "  ", word_ink(*word));
-            if let Some(table) = self.table(i) {
-                page.gap();
-                page.raw(table.text(page.width()), Ink::Plain);
-                page.gap();
+            page.text(&words, "  ", word_ink(word));
+            for i in of {
+                if let Some(table) = self.table(i) {
+                    page.gap();
+                    page.raw(table.text(page.width()), Ink::Plain);
+                    page.gap();
+                }
+                self.notes(i).iter().for_each(|n| page.text(&format!("- {n}"), "  ", Ink::Plain));
             }
-            self.notes(i).iter().for_each(|n| page.text(&format!("- {n}"), "  ", Ink::Plain));
         }
         self.common_notes().iter().for_each(|n| page.text(&format!("- {n}"), "  ", Ink::Plain));
         if self.single_runs() {

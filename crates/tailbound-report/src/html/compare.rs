@@ -17,7 +17,7 @@ use crate::pictures;
 pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool) {
     let systems = &answer.systems;
     let _ = write!(page.body, "<h1>Tailbound: {} systems compared</h1>", systems.systems.len());
-    for (word, words) in answer.sentences() {
+    for (word, words, _) in answer.statements() {
         let (class, shown) = match word {
             Some(Word::Regression) => ("not-met", "regression"),
             Some(Word::Improvement) => ("met", "improvement"),
