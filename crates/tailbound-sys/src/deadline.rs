@@ -51,8 +51,11 @@ pub fn count_overruns() -> Result<(), SysError> {
     check(set, "sigaction", "SIGXCPU").map(drop)
 }
 
-/// The calling thread's count of overruns; it ends when dropped.
-pub struct Overruns(&'static Slot);
+/// The calling thread's count of overruns. When dropped, by that thread, it is an ordinary thread again.
+pub struct Overruns {
+    slot: &'static Slot,
+    admitted: bool,
+}
 
 impl Overruns {
     /// Makes the calling thread a deadline thread whose overruns the kernel tells.
@@ -68,7 +71,7 @@ impl Overruns {
         let slot =
             free.ok_or_else(|| SysError::code("deadline", "too many threads", libc::EAGAIN))?;
         slot.n.store(0, Ordering::Relaxed);
-        let joined = Self(slot);
+        let mut joined = Self { slot, admitted: false };
         let attributes = Attributes {
             policy: sched::SCHED_DEADLINE,
             runtime_ns,
@@ -77,18 +80,25 @@ impl Overruns {
             ..Attributes::default()
         };
         sched::set_with_flags(0, &attributes, SCHED_FLAG_DL_OVERRUN)?;
+        joined.admitted = true;
         Ok(joined)
     }
 
     /// Overruns so far.
     #[must_use]
     pub fn n(&self) -> u64 {
-        self.0.n.load(Ordering::Relaxed)
+        self.slot.n.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Overruns {
     fn drop(&mut self) {
-        self.0.tid.store(0, Ordering::Relaxed);
+        // The kernel tells an overrun at a tick, so maybe only now; of an ordinary thread it tells none. One that came after this
+        // thread has left would be taken for the guard's word.
+        if self.admitted {
+            let ordinary = Attributes { policy: sched::SCHED_OTHER, ..Attributes::default() };
+            drop(sched::set(0, &ordinary));
+        }
+        self.slot.tid.store(0, Ordering::Relaxed);
     }
 }
