@@ -15,6 +15,13 @@ use super::EngineError;
 const ALIVE_EVERY_S: u32 = 15;
 const ALIVE_MOST: u32 = 3;
 
+/// What is asked of a machine is answered in this time, or something there hangs.
+const ANSWER_MOST_S: u32 = 600;
+/// The same where something is sent.
+const SENT_MOST_S: u32 = 3600;
+/// How timeout(1) ends when the time was up.
+const TIME_IS_UP: i32 = 124;
+
 /// `text` as one word of a shell.
 pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -63,13 +70,18 @@ impl Way {
 
 /// A process that runs `script` there.
 pub(super) fn command(way: &Way, script: &str) -> Command {
+    started(&words(way, script))
+}
+
+fn words(way: &Way, script: &str) -> Vec<String> {
+    let mut words = way.words.clone();
     // The login shell may be any: it starts sh, which all have.
-    let script = if way.login {
-        vec![format!("exec sh -c {}", quoted(script))]
+    if way.login {
+        words.push(format!("exec sh -c {}", quoted(script)));
     } else {
-        vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()]
-    };
-    started(way.words.iter().chain(&script))
+        words.extend(["sh".to_owned(), "-c".to_owned(), script.to_owned()]);
+    }
+    words
 }
 
 /// A program of this machine with its words.
@@ -93,22 +105,30 @@ pub(super) fn ask(
     script: &str,
     input: Option<File>,
 ) -> Result<String, EngineError> {
-    answered(command(way, script), what, input)
+    let most_s = if input.is_some() { SENT_MOST_S } else { ANSWER_MOST_S };
+    let limited = ["timeout".to_owned(), "-k".to_owned(), "10".to_owned(), most_s.to_string()];
+    let all: Vec<String> = limited.into_iter().chain(words(way, script)).collect();
+    answered(started(&all), what, input, Some(most_s))
 }
 
 /// Runs a program of this machine, and gives what it printed.
 pub(super) fn tell(words: &[String], what: &'static str) -> Result<String, EngineError> {
-    answered(started(words), what, None)
+    answered(started(words), what, None, None)
 }
 
 fn answered(
     mut command: Command,
     what: &'static str,
     input: Option<File>,
+    most_s: Option<u32>,
 ) -> Result<String, EngineError> {
     let input = input.map_or_else(Stdio::null, Stdio::from);
     let output = command.stdin(input).output();
     let Output { status, stdout, stderr } = output.map_err(|e| not_started(&command, what, &e))?;
+    if let Some(most_s) = most_s.filter(|_| status.code() == Some(TIME_IS_UP)) {
+        let why = format!("no answer within {} minutes", most_s / 60);
+        return Err(EngineError::failed(what, why));
+    }
     if !status.success() {
         let said = String::from_utf8_lossy(&stderr);
         let last = said.trim().lines().last().unwrap_or("it said nothing");

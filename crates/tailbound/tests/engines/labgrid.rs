@@ -18,7 +18,7 @@ use tailbound_sys::process::{Pid, kill};
 use tailbound_testing::skip;
 
 use crate::sshd;
-use crate::{CAMPAIGN, PATIENCE, machine, send, status, stderr, stdout, tailbound};
+use crate::{CAMPAIGN, PATIENCE, logs, machine, send, status, stderr, stdout, tailbound};
 
 /// Where labgrid's programs are: on the path, or where scripts/deps puts them.
 fn programs() -> Option<PathBuf> {
@@ -181,9 +181,7 @@ impl Laboratory {
         let begun = Instant::now();
         while !is(self) {
             if begun.elapsed() > PATIENCE {
-                let log = |d: &str| fs::read_to_string(self.at(d)).unwrap_or_default();
-                let logs = log("labgrid-coordinator.log") + &log("labgrid-exporter.log");
-                panic!("{what}: it did not come to be: {logs}");
+                panic!("{what}: it did not come to be:\n{}", logs(self.folder.path()));
             }
             std::thread::sleep(Duration::from_millis(200));
         }

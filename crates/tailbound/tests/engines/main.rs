@@ -16,6 +16,8 @@ mod slurm;
 #[path = "../../../tailbound-fleet/tests/sshd/mod.rs"]
 mod sshd;
 
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -71,6 +73,28 @@ fn send(process: u32, signal: &str) {
         other => panic!("which signal is {other}?"),
     };
     kill(Pid(process.try_into().unwrap()), number).unwrap();
+}
+
+/// What the processes of a test said: the ends of files of logs and of progress, and which processes were started in its folder.
+fn logs(folder: &Path) -> String {
+    let mut told = String::new();
+    for file in fs::read_dir(folder).unwrap().flatten().map(|f| f.path()) {
+        if file.extension().is_some_and(|e| e == "log" || e == "said") {
+            let text = fs::read(&file).unwrap_or_default();
+            let end = text.get(text.len().saturating_sub(2000)..).unwrap_or(&text);
+            told += &format!("--- {}\n{}\n", file.display(), String::from_utf8_lossy(end));
+        }
+    }
+    for process in fs::read_dir("/proc").unwrap().flatten().map(|p| p.path()) {
+        if fs::read_link(process.join("cwd")).is_ok_and(|at| at.starts_with(folder)) {
+            let read = |name: &str| fs::read(process.join(name)).unwrap_or_default();
+            let [words, wchan] = ["cmdline", "wchan"]
+                .map(|f| String::from_utf8_lossy(&read(f)).replace('\0', " "));
+            let words: String = words.chars().take(300).collect();
+            told += &format!("{}: {words} ({wchan})\n", process.display());
+        }
+    }
+    told
 }
 
 fn status(output: &Output) -> i32 {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tailbound_sys::process::is_root;
 use tailbound_testing::skip;
 
-use crate::{CAMPAIGN, PATIENCE, machine, send, status, stderr, stdout, tailbound};
+use crate::{CAMPAIGN, PATIENCE, logs, machine, send, status, stderr, stdout, tailbound};
 
 /// Debian keeps them off the path of ordinary users.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -100,8 +100,7 @@ impl Cluster {
         let begun = Instant::now();
         while !is(self) {
             if begun.elapsed() > PATIENCE {
-                let text = fs::read_to_string(self.at(&format!("{log}.log"))).unwrap_or_default();
-                panic!("{log}: it did not come to be: {text}");
+                panic!("{log}: it did not come to be:\n{}", logs(self.folder.path()));
             }
             std::thread::sleep(Duration::from_millis(100));
         }
