@@ -394,6 +394,14 @@ fn a_strategy_of_labgrid_boots_the_board_and_its_console_says_why_it_died() {
         assert!(lab.is_free(), "after {targets}");
     }
 
+    // However a fleet run ends, its strategy's drivers end with it.
+    let mut killed = lab.begin("booted.toml", "killed");
+    let environment = "environment.yaml\0--place\0press";
+    assert!(!processes(environment).is_empty(), "who serves the board?");
+    send(killed.id(), "KILL");
+    killed.wait().unwrap();
+    lab.wait("the place", |l| l.is_free() && processes(environment).is_empty());
+
     // The board dies in the midst of a run: what its console said last is in the reason.
     let dies = lab.begin("booted.toml", "dies");
     lives.store(false, Relaxed);
@@ -413,12 +421,4 @@ fn a_strategy_of_labgrid_boots_the_board_and_its_console_says_why_it_died() {
     assert!(said.contains("console: Kernel panic - not syncing: "), "{said}");
     assert!(!said.contains('\x1b'), "{said}");
     lab.wait("the place", Laboratory::is_free);
-
-    // However a fleet run ends, its strategy's drivers end with it.
-    let mut killed = lab.begin("booted.toml", "killed");
-    let environment = "environment.yaml\0--place\0press";
-    assert!(!processes(environment).is_empty(), "who serves the board?");
-    send(killed.id(), "KILL");
-    killed.wait().unwrap();
-    lab.wait("the place", |l| l.is_free() && processes(environment).is_empty());
 }
