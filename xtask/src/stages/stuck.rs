@@ -58,7 +58,7 @@ mod tests {
             fs::read_to_string(format!("/proc/{p}/cmdline")).is_ok_and(|c| c.starts_with("sleep"))
         };
         while !all().iter().any(sleeps) {
-            std::thread::yield_now();
+            std::thread::park_timeout(std::time::Duration::from_millis(20));
         }
         let told = told_and_ended(hangs.id());
         assert!(told.contains(": sleep 600\n    sleep: "), "{told}");

@@ -4,14 +4,15 @@
 //! Context: tests.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tailbound_testing::Prometheus;
 
 use crate::monitor::{Ends, free_port, until};
-use crate::{PATIENCE, folder, is_root, skip};
+use crate::observe::{able, tracing};
+use crate::{PATIENCE, folder};
 
 fn query(prometheus: &Prometheus, expression: &str) -> Value {
     let answer: Value = serde_json::from_str(&prometheus.query(expression)).unwrap();
@@ -21,15 +22,19 @@ fn query(prometheus: &Prometheus, expression: &str) -> Value {
 
 #[test]
 fn the_real_prometheus_answers_every_question_of_the_dashboard() {
-    if !is_root() {
-        return skip("root", "programs in the kernel need it");
+    if !able() {
+        return;
     }
     let (folder, port) = (folder(), free_port());
     let out = folder.path().join("m.jsonl");
-    let mut monitor = Command::new(env!("CARGO_BIN_EXE_tailbound"));
-    monitor.args(["monitor", "--by", "bpf", "--probe", "--threshold", "1ns", "--every", "1s"]);
+    let mut monitor = tracing(&[env!("CARGO_BIN_EXE_tailbound"), "monitor"]);
+    monitor.args(["--by", "bpf", "--probe", "--threshold", "1ns", "--every", "1s"]);
     // Nobody takes what it hands in.
-    monitor.args(["--upload", "http://127.0.0.1:1", "--record"]).arg(folder.path().join("late"));
+    let token = folder.path().join("token");
+    std::fs::write(&token, "a-token\n").unwrap();
+    std::fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    monitor.args(["--upload", "http://127.0.0.1:1", "--token-file"]).arg(token);
+    monitor.arg("--record").arg(folder.path().join("late"));
     monitor.args(["-D", "10min", "--listen", &format!("127.0.0.1:{port}"), "--out"]);
     let mut monitor = Ends(monitor.arg(&out).stderr(Stdio::piped()).spawn().unwrap());
     let counts = || std::fs::read_to_string(&out).ok().filter(|t| t.contains("\"window\""));

@@ -27,7 +27,7 @@ use tailbound_sys::process::{Pid, kill};
 /// How long a test waits for what must come: no statement about this machine, however busy it is.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// One run on one CPU, of 200 loops.
+/// One run on one CPU, of 200 loops. Without a load: what is tested beside it needs the machine.
 const CAMPAIGN: &str = r#"
 name = "short"
 [text]
@@ -49,6 +49,7 @@ ours = "the same"
 [step.run]
 loops = 200
 interval = "1ms"
+load = ["none"]
 "#;
 
 /// This machine is measured by one fleet at a time: so it is by one test.
@@ -88,8 +89,8 @@ fn logs(folder: &Path) -> String {
     for process in fs::read_dir("/proc").unwrap().flatten().map(|p| p.path()) {
         if fs::read_link(process.join("cwd")).is_ok_and(|at| at.starts_with(folder)) {
             let read = |name: &str| fs::read(process.join(name)).unwrap_or_default();
-            let [words, wchan] = ["cmdline", "wchan"]
-                .map(|f| String::from_utf8_lossy(&read(f)).replace('\0', " "));
+            let [words, wchan] =
+                ["cmdline", "wchan"].map(|f| String::from_utf8_lossy(&read(f)).replace('\0', " "));
             let words: String = words.chars().take(300).collect();
             told += &format!("{}: {words} ({wchan})\n", process.display());
         }
