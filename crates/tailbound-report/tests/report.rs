@@ -303,6 +303,26 @@ fn systems_that_are_refused_for_one_reason_have_one_sentence() {
     assert!(words(0).contains("of b from a ") && words(2).contains("of d from a "), "{all:?}");
 }
 
+#[test]
+fn a_run_of_one_second_has_its_maximum_drawn() {
+    let all = tailbound_report::pictures::of_run(&Analysis::of(&small(1)));
+    let maxima = all.iter().find(|f| f.id == "maxima").expect("maxima");
+    let is_line = |d: &str| d.contains('L');
+    for svg in [&maxima.wide, &maxima.narrow] {
+        let doc = Document::parse(svg).expect("an svg");
+        let paths = doc.descendants().filter(|n| n.has_tag_name("path"));
+        let paths = paths.filter_map(|n| Some((n.attribute("class")?, n.attribute("d")?)));
+        let (lines, others): (Vec<_>, Vec<_>) = paths.partition(|(c, _)| c.starts_with("s "));
+        // Those of the legend are strokes.
+        let points = lines.iter().filter(|(_, d)| !d.contains('h'));
+        assert_eq!(points.clone().count(), 2, "{svg}");
+        for (_, at) in points {
+            let dot = format!("{at}h0.01");
+            assert!(others.iter().any(|(_, d)| *d == dot), "nothing is at {at}: {svg}");
+        }
+    }
+}
+
 /// The snapshot of the golden frames.
 fn snapshot() -> Progress {
     let (mut histogram, mut recent) = (Histogram::new(10), Histogram::new(10));

@@ -156,6 +156,13 @@ fn beside(store: &mut Store, chosen: &Chosen) -> Result<Result<Beside, usize>, S
         all.systems.push(system.map(|s| s.name));
         all.runs.push(run);
     }
+    // All runs of the lab begin at one instant.
+    let told = all.names.clone();
+    for (name, id) in all.names.iter_mut().zip(&ids) {
+        if told.iter().filter(|other| *other == name).count() > 1 {
+            *name = format!("{name}, {}", id.get(..12).unwrap_or(id));
+        }
+    }
     Ok(Ok(all))
 }
 

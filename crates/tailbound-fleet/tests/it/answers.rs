@@ -25,6 +25,11 @@ fn what_a_comparison_a_report_and_a_system_show_is_json_too() {
     for run in runs {
         assert!(page.contains(run["name"].as_str().unwrap()), "{}", run["name"]);
     }
+    // Runs of one system that began in one minute, as all of the lab do, are told apart.
+    let same = farm.get(&format!("/api/v1/compare?run={a}&run={a}&run={c}"), None).json();
+    let names = |i: usize| same["runs"][i]["name"].as_str().unwrap();
+    assert!(names(0).ends_with(&format!(", {}", &a[..12])), "{}", names(0));
+    assert!(!names(2).contains(&c[..12]), "{}", names(2));
     let one = farm.get(&format!("/api/v1/runs/{a}/report"), None).json();
     assert_eq!((&one["schema"], &runs[0]["report"]), (&"tailbound-report/1".into(), &one));
     let all = farm.get("/api/v1/systems/press/histograms?since=2026-01-01", None).json();

@@ -176,7 +176,7 @@ impl Plot {
         self.legend.push((name.to_owned(), look));
     }
 
-    /// Draws a line through `points` (values); a `None` breaks it.
+    /// Draws a line through `points` (values); a `None` breaks it. A point that stands alone is a dot.
     pub fn line(&mut self, points: &[Option<(f64, f64)>], look: Look) {
         let mut d = String::new();
         let mut pen_down = false;
@@ -192,6 +192,10 @@ impl Plot {
             }
         }
         self.path(&d, look);
+        let at = |i: Option<usize>| i.and_then(|i| points.get(i).copied().flatten());
+        let is_alone = |i: usize| at(i.checked_sub(1)).is_none() && at(Some(i + 1)).is_none();
+        let alone = (0..points.len()).filter(|i| is_alone(*i)).filter_map(|i| at(Some(i)));
+        self.dots(&alone.collect::<Vec<_>>(), look, true);
     }
 
     /// Draws horizontal steps `(from, to, height)`; consecutive steps that touch are joined.

@@ -112,7 +112,7 @@ pub enum Refusal {
 }
 
 fn length(ns: u64) -> String {
-    if ns == 0 { "QEMU's own length".to_owned() } else { format!("{} us", ns / 1000) }
+    if ns == 0 { "QEMU's own length".to_owned() } else { format!("{} µs", ns / 1000) }
 }
 
 fn few(have: usize, design: Design) -> String {

@@ -198,9 +198,18 @@ fn notes(runs: &[(&str, &Run)], compared: &[ComparedRun], contexts: &[Context]) 
         or_none(loads.join(" + "))
     });
     for run in compared {
+        let of = |context: &Context| run.contexts.iter().find(|c| c.context == *context);
+        let missing = contexts.iter().filter(|c| of(c).is_none());
+        let missing: Vec<String> = missing.map(|c| format!("`{c}`")).collect();
+        match missing.as_slice() {
+            [] => {}
+            [one] => out.push(format!("`{}` has no context {one}.", run.label)),
+            more => {
+                out.push(format!("`{}` has none of the contexts {}.", run.label, more.join(", ")));
+            }
+        }
         for context in contexts {
-            match run.contexts.iter().find(|c| c.context == *context) {
-                None => out.push(format!("`{}` has no context `{context}`.", run.label)),
+            match of(context) {
                 Some(c) if c.due == 0 => {
                     out.push(format!("`{}` recorded nothing in context `{context}`.", run.label));
                 }
@@ -211,7 +220,7 @@ fn notes(runs: &[(&str, &Run)], compared: &[ComparedRun], contexts: &[Context]) 
                     grouped(c.missed),
                     grouped(c.due)
                 )),
-                Some(_) => {}
+                Some(_) | None => {}
             }
         }
     }

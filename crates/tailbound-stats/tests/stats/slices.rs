@@ -25,7 +25,7 @@ fn slices_and_load_must_be_equal() {
     for (other, says) in [
         (run(1, 0, "hackbench:groups=2"), "shares of virtual time"),
         (run(4, 4000, "hackbench:groups=2"), "2 and 4 CPUs"),
-        (run(2, 8000, "hackbench:groups=2"), "4 us and 8 us"),
+        (run(2, 8000, "hackbench:groups=2"), "4 µs and 8 µs"),
         (run(2, 0, "hackbench:groups=2"), "QEMU's own length"),
         (run(2, 4000, "mmap"), "hackbench:groups=2 and mmap"),
     ] {
