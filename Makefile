@@ -51,7 +51,7 @@ static: ## a static program for this architecture, in dist/
 	@scripts/deps static
 	@$(CARGO) xtask build static
 
-board: ## the same for boards, without store and without C, in dist/
+board: ## the same for boards, without store and server, in dist/
 	@scripts/deps build
 	@$(CARGO) xtask build board
 
