@@ -307,7 +307,6 @@ fn systems_that_are_refused_for_one_reason_have_one_sentence() {
 fn a_run_of_one_second_has_its_maximum_drawn() {
     let all = tailbound_report::pictures::of_run(&Analysis::of(&small(1)));
     let maxima = all.iter().find(|f| f.id == "maxima").expect("maxima");
-    let is_line = |d: &str| d.contains('L');
     for svg in [&maxima.wide, &maxima.narrow] {
         let doc = Document::parse(svg).expect("an svg");
         let paths = doc.descendants().filter(|n| n.has_tag_name("path"));
