@@ -89,7 +89,7 @@ fn one(body: &mut String, row: &SystemRow, today: &str) {
     let _ = write!(
         body,
         "<tr><th scope=\"row\">{}<a href=\"/systems/{}\">{}</a></th><td class=\"w\">{}</td><td>{}</td><td>{}</td>\
-         <td class=\"w\">{}</td><td>{}</td><td class=\"w opt wraps\">{}</td><td class=\"w opt wraps\">{}</td></tr>",
+         <td class=\"w\">{}</td><td>{}</td><td class=\"opt long\">{}</td><td class=\"opt long\">{}</td></tr>",
         choice(&last.id, &row.name),
         xml(&row.id),
         xml(&row.name),

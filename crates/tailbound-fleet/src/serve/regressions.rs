@@ -77,7 +77,7 @@ pub(super) fn table(all: &[Regression]) -> String {
         let _ = write!(
             body,
             "<tr><th scope=\"row\"><a href=\"/systems/{0}\">{1}</a></th><td class=\"w\"><a href=\"/runs/{2}\">{3}</a></td><td class=\"w\">{4}</td>\
-             <td class=\"w wraps\">{5}</td><td class=\"w wraps\">{6}</td><td class=\"long\"><a href=\"/changed?run={7}&amp;run={2}\">{8}</a></td></tr>",
+             <td class=\"long\">{5}</td><td class=\"long\">{6}</td><td class=\"long\"><a href=\"/changed?run={7}&amp;run={2}\">{8}</a></td></tr>",
             xml(&r.system),
             xml(&r.name),
             xml(&r.since_run),

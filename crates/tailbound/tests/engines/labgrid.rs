@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tailbound_sys::process::{Pid, kill};
+use tailbound_sys::process::{Pid, descendants, kill};
 use tailbound_testing::skip;
 
 use crate::sshd;
@@ -334,14 +334,6 @@ fn processes(word: &str) -> Vec<u32> {
     numbers.filter(is).collect()
 }
 
-/// The children of a process, and theirs: a session of OpenSSH 9.8 and later is two processes, of which the second has the connection.
-fn descendants(process: u32) -> Vec<u32> {
-    let children = format!("/proc/{process}/task/{process}/children");
-    let children = fs::read_to_string(children).unwrap_or_default();
-    let children = children.split_whitespace().map(|p| p.parse().unwrap());
-    children.flat_map(|p| [vec![p], descendants(p)].concat()).collect()
-}
-
 #[test]
 fn a_strategy_of_labgrid_boots_the_board_and_its_console_says_why_it_died() {
     let Some(lab) = Laboratory::start() else { return };
@@ -408,9 +400,10 @@ fn a_strategy_of_labgrid_boots_the_board_and_its_console_says_why_it_died() {
     lab.console.say("Kernel panic - not syncing: \x1b[31mtested\r\n");
     // The sessions of its sshd with all that runs in them, not the sshd itself.
     let served = lab.at("sshd_config").display().to_string();
-    for process in processes(&served).into_iter().flat_map(descendants) {
+    let sshds = processes(&served).into_iter().map(|p| Pid(p.try_into().unwrap()));
+    for process in sshds.flat_map(descendants) {
         // One may have ended with another.
-        drop(kill(Pid(process.try_into().unwrap()), 9));
+        drop(kill(process, 9));
     }
     let died = dies.wait_with_output().unwrap();
     assert_eq!(status(&died), 5, "{}", stdout(&died));
