@@ -276,7 +276,7 @@ fn paths(p: &PathsRecord) -> Result<(), LimitError> {
     count("calls", lines.clone().map(|line| line.calls))?;
     ns("time in a function", lines.flat_map(|line| [line.total_ns, line.own_ns]))?;
     count("sections", p.totals.iter().map(|t| t.n).chain(p.sections.iter().map(|s| s.n)))?;
-    count("samples or delayed", [p.checks.samples, p.checks.delayed])?;
+    count("samples or delayed", [p.checks.samples, p.checks.delayed, p.checks.set_late])?;
     let several = p.checks.several.unwrap_or_default();
     count("turns", [several.turns, several.out_of_turn])?;
     count("wake-ups handed over", [several.handed_over, several.unexplained])?;

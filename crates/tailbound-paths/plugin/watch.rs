@@ -543,9 +543,16 @@ impl Watch {
         if let Some(vary) = &mut self.vary {
             vary.wakes(thread, due);
         }
-        if let Some(place) = self.open.get_mut(self.opened) {
+        // One of the kernel's own sleeps and wakes again and again, and never comes to user mode.
+        let open = self.open.get(..self.opened).unwrap_or_default();
+        if open.contains(&thread) {
+            return;
+        }
+        // Where there are more of those than places, each is in the place of another one.
+        let at = if self.opened < OPEN_MAX { self.opened } else { t as usize % OPEN_MAX };
+        if let Some(place) = self.open.get_mut(at) {
             *place = thread;
-            self.opened += 1;
+            self.opened = (at + 1).max(self.opened);
         }
     }
 

@@ -347,6 +347,8 @@ impl WakeUps {
                 since.resched_ns = r.t_ns;
             }
         }
+        // It slept again in the kernel: the wake-up before this one was none to user mode.
+        self.open.retain(|o| o.wakeup.thread != thread);
         self.open.push(open);
     }
 
@@ -549,6 +551,19 @@ mod tests {
             all.add(&r);
         }
         all
+    }
+
+    #[test]
+    fn a_thread_that_slept_again_in_the_kernel_came_to_user_mode_once() {
+        let mut all = WakeUps::new(Marks::default());
+        for n in 0..3 {
+            for (at, kind, value) in [(0, kind::WAKE, 7), (0, kind::DUE, n), (5, kind::SWITCH, 7)] {
+                all.add(&record(1000 * n + at, kind, 1, value));
+            }
+        }
+        all.add(&record(2010, kind::RETURN, state::USER, 7));
+        let [w] = all.all.try_into().unwrap();
+        assert_eq!((w.due_ns, w.woken_ns, w.user_ns), (2, 2000, 2010));
     }
 
     #[test]

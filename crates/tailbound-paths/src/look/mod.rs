@@ -163,6 +163,7 @@ impl Sparse {
             constant_ns: fit.constant_ns,
             drift_ppb: fit.drift_ppb(),
             delayed: late.len() as u64,
+            set_late: late.iter().filter(|w| seen.is_set_late(w)).count() as u64,
             several: seen.several().then(|| SeveralChecks {
                 turns: seen.turns.n,
                 out_of_turn: out_of_turn.len() as u64,
@@ -214,6 +215,7 @@ impl Sparse {
             constant_ns: fit.constant_ns,
             drift_ppb: fit.drift_ppb(),
             delayed: 0,
+            set_late: 0,
             several: None,
         };
         let mut sparse = Self::begun(checks, &seen, window, samples, symbols);

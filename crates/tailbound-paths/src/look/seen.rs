@@ -16,12 +16,18 @@ use crate::sections::{Section, Sections};
 use crate::turns::Turns;
 use crate::wakeups::{Marks, WakeUp, WakeUps};
 
+/// A timer that is due when it is set comes so much later at most: a microsecond is the shortest time that the kernel lets a
+/// device have (kernel/time/clockevents.c, `cev_delta2ns`), the rest is what it executes until the device has it.
+const SHORTEST_NS: u64 = 1_200;
+
 /// What one reading of the log found.
 pub(super) struct Seen {
     /// Of each CPU: that of the measured thread first.
     pub(super) sections: Vec<(u8, Sections)>,
     /// By the CPU's own time at which an interrupt was taken: the section before.
     pub(super) before: HashMap<(u8, u64), Section>,
+    /// The same, for timers that were set when they were due already: the section that kept the kernel from setting it.
+    set_late: HashMap<(u8, u64), Section>,
     /// Of each wake-up: how long the section lasted that it fell into.
     pub(super) residual: Vec<u64>,
     pub(super) turns: Turns,
@@ -32,8 +38,15 @@ impl Seen {
     /// due is no such: a halted CPU has no time of its own.
     pub(super) fn behind(&self, w: &WakeUp, due_ns: u64) -> Option<&Section> {
         let (timer, _) = w.cpus;
-        let found = self.before.get(&(timer, self.turns.own(timer, w.taken_ns)));
+        let taken = (timer, self.turns.own(timer, w.taken_ns));
+        let found = self.before.get(&taken).or_else(|| self.set_late.get(&taken));
         found.filter(|s| !self.several() || self.turns.own(timer, due_ns) < s.own.1)
+    }
+
+    /// Was the timer of such an interrupt set when it was due already, so that it came after the shortest time that can be set?
+    pub(super) fn is_set_late(&self, w: &WakeUp) -> bool {
+        let taken = (w.cpus.0, self.turns.own(w.cpus.0, w.taken_ns));
+        !self.before.contains_key(&taken) && self.set_late.contains_key(&taken)
     }
 
     pub(super) fn several(&self) -> bool {
@@ -112,6 +125,15 @@ pub(super) fn read(
         let own_ns = turns.own(w.cpus.0, w.taken_ns);
         taken.entry(w.cpus.0).or_default().push_back(own_ns);
     }
+    // With several CPUs such a time is allowed for as one in which it was not the CPU's turn.
+    let mut set: VecDeque<&WakeUp> = VecDeque::new();
+    if !turns.several() {
+        let is_late = |(w, due): &(&WakeUp, &u64)| {
+            w.set_ns >= **due && w.taken_ns.saturating_sub(w.set_ns) <= SHORTEST_NS
+        };
+        set.extend(wakeups.iter().zip(dues).filter(is_late).map(|(w, _)| w));
+    }
+    let mut set_late = HashMap::new();
     let (mut next, mut disabled) = (0, 0);
     Log::open(&mut *log)?.each(|r| {
         let timer = r.kind == kind::ENTER && marks.entries.contains(&r.value);
@@ -127,6 +149,14 @@ pub(super) fn read(
                 }
                 if let Some(t) = taken.front().filter(|t| **t <= s.own.1 + step_ns) {
                     before.insert((r.cpu, *t), s);
+                }
+            }
+            if kind == SectionKind::InterruptsOff {
+                while let Some(w) = set.front().filter(|w| w.set_ns <= s.to_ns) {
+                    if w.set_ns >= s.from_ns {
+                        set_late.insert((r.cpu, turns.own(r.cpu, w.taken_ns)), s);
+                    }
+                    set.pop_front();
                 }
             }
             if kind == waits && r.cpu == measured {
@@ -146,5 +176,5 @@ pub(super) fn read(
     }
     let mut sections: Vec<(u8, Sections)> = sections.into_iter().collect();
     sections.sort_by_key(|(cpu, _)| *cpu != measured);
-    Ok(Seen { sections, before, residual, turns })
+    Ok(Seen { sections, before, set_late, residual, turns })
 }

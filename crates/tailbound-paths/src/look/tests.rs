@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Made-up logs of two CPUs: what is told of them, and what is refused.
+//! Made-up logs of two CPUs, and of one: what is told of them, and what is refused.
 //!
-//! Context: COLD. The measured thread is on CPU 1; the guest's clock is 1,000 ns behind QEMU's.
+//! Context: COLD. Of two, the measured thread is on CPU 1; the guest's clock is 1,000 ns behind QEMU's.
 
 use std::io::Cursor;
 
@@ -100,16 +100,63 @@ fn two() -> Vec<One> {
 const SAMPLES: [i64; 2] = [11_620 - 1000 - 9000, 20_110 - 1000 - 19_000];
 
 fn told(records: &[One]) -> Result<PathsRecord, LookError> {
+    told_of(records, &SAMPLES)
+}
+
+fn told_of(records: &[One], latencies_ns: &[i64]) -> Result<PathsRecord, LookError> {
     let mut entries = [0; wakeups::ENTRIES];
     entries[0] = TIMER;
     let marks =
         Marks { entries, interrupt: INTERRUPT, schedule: SCHEDULE, sets: SETS, second: None };
-    let samples =
-        Samples { start_ns: 9000, latencies_ns: &SAMPLES, step_ns: 1, guest: Guest::X86_64 };
+    let samples = Samples { start_ns: 9000, latencies_ns, step_ns: 1, guest: Guest::X86_64 };
     let symbols = Symbols::parse(SYMBOLS);
     let mut found = Sparse::of(&mut log(records), marks, &symbols, samples, true)?;
     found.keep_shares(&[625, 375]);
     Ok(found.record().clone())
+}
+
+/// Each 10 µs a wake-up 100 ns late on one CPU, and then one that another interrupt is in the way of: it ends 2,600 ns after the
+/// due time and has the timer set `set` ns after it; the timer comes at 2,900.
+fn with_a_late_one(set: u64) -> Result<PathsRecord, LookError> {
+    let mut records = Vec::new();
+    let mut wakes = |due: u64, taken: u64| {
+        records.extend([
+            (taken, 0, kind::ENTER, 0, TIMER),
+            (taken, 0, kind::STATE, OFF, TIMER),
+            (taken + 10, 0, kind::WAKE, OFF, THREAD),
+            (taken + 10, 0, kind::DUE, OFF, due - 1000),
+            (taken + 50, 0, kind::SWITCH, OFF, THREAD),
+            (taken + 100, 0, kind::STATE, state::USER, UNLOCK),
+            (taken + 100, 0, kind::RETURN, state::USER, THREAD),
+            (taken + 900, 0, kind::STATE, 0, UNLOCK),
+        ]);
+    };
+    let dues = (0..40).map(|n| 10_000 + 10_000 * n);
+    dues.for_each(|due| wakes(due, due));
+    wakes(410_000, 412_900);
+    let late = [
+        (409_500, 0, kind::ENTER, 0, TOLD),
+        (409_500, 0, kind::STATE, OFF, TOLD),
+        (410_000 + set, 0, kind::POINT, OFF, SETS),
+        (412_600, 0, kind::STATE, 0, UNLOCK),
+    ];
+    records.splice(8 * 40..8 * 40, late);
+    let mut latencies_ns = [100; 41];
+    latencies_ns[40] = 3000;
+    told_of(&records, &latencies_ns)
+}
+
+#[test]
+fn a_timer_that_was_due_when_it_was_set_comes_after_the_section_that_set_it() {
+    let record = with_a_late_one(2500).unwrap();
+    assert_eq!((record.checks.delayed, record.checks.set_late), (1, 1));
+    let behind = record.wakeups[0].behind.as_ref().unwrap();
+    let expected = ("asm_sysvec_reschedule_ipi", "spin_unlock", 3100);
+    assert_eq!((behind.from.as_str(), behind.to.as_str(), behind.ns), expected);
+    assert_eq!(record.wakeups[0].legs[0].ns, 2900);
+    // Set long before, the timer would have come where interrupts were enabled again.
+    let error = with_a_late_one(1000).unwrap_err();
+    assert!(matches!(error, LookError::Elsewhere { late: 1, all: 1 }));
 }
 
 #[test]

@@ -111,6 +111,8 @@ pub(crate) struct Symbol<'a> {
 
 const WAKE: &str = "hrtimer_wakeup";
 const SETS: &str = "clockevents_program_event";
+/// Kernels that have it set a CPU's timer at the end of its interrupt or once the scheduler has chosen: what is due by then comes later.
+const SETS_LATER: &str = "__hrtimer_rearm_deferred";
 /// Kernels whose timers are linked have it.
 const LINKED: &str = "timerqueue_linked_add";
 
@@ -181,6 +183,11 @@ impl Plan {
             points.extend([second.interrupt, second.schedule].map(|at| one(at, point::MARK)));
         }
         points.extend(outside.iter().flatten().map(|at| one(*at, point::MARK)));
+        let sets = symbols.named(SETS);
+        if let (Some(sets), Some(_)) = (sets, symbols.named(SETS_LATER)) {
+            marks.sets = sets;
+            points.push(one(sets, point::MARK));
+        }
         points.sort_unstable();
         points.dedup_by_key(|p| p.0);
         Ok(Self {
@@ -195,7 +202,7 @@ impl Plan {
             // That of the first CPU.
             idle_thread: symbols.named("init_task").unwrap_or(0),
             outside,
-            sets: symbols.named(SETS),
+            sets,
             points,
             windows: Vec::new(),
             code: false,

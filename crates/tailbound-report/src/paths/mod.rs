@@ -164,8 +164,15 @@ fn checks(paths: &PathsRecord) -> String {
             grouped(several.out_of_turn)
         )
     });
+    let set_late = match c.set_late {
+        0 => String::new(),
+        n => format!(
+            ", {} of them a moment later: their timer was due already when the kernel set it, at the end of an interrupt or in the scheduler",
+            grouped(n)
+        ),
+    };
     format!(
-        "Checked: the run has the same bytes without being watched; all {} samples are what was watched, by one constant; each of {} late interrupts was taken where interrupts were enabled again.{several} Window: {}. One instruction is the unit of time: caches and memory take none (docs/virtual-time.md).",
+        "Checked: the run has the same bytes without being watched; all {} samples are what was watched, by one constant; each of {} late interrupts was taken where interrupts were enabled again{set_late}.{several} Window: {}. One instruction is the unit of time: caches and memory take none (docs/virtual-time.md).",
         grouped(c.samples),
         grouped(c.delayed),
         format_ns_i64(paths.window_ns)
