@@ -52,7 +52,7 @@ impl HandOver {
             due_ns: self.call_ns,
             taken_ns: self.call_ns,
             user_ns: self.user_ns,
-            away_ns: self.away_ns,
+            away_ns: [self.away_ns, 0, 0, 0],
             ..WakeUp::default()
         }
     }
