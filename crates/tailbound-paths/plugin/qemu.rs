@@ -5,7 +5,7 @@
 //! name, and the plugin refuses to work without one of them.
 //! Source: QEMU include/qemu/qemu-plugin.h (versions 1 and 2), docs/devel/tcg-plugins.rst; dlsym(3).
 
-use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 
 /// The plugin's number.
 pub type Id = u64;
@@ -88,6 +88,25 @@ unsafe extern "C" {
         offset: i64,
     ) -> *mut c_void;
     pub fn abort() -> !;
+    fn syscall(number: c_long, ...) -> c_long;
+    fn usleep(us: c_uint) -> c_int;
+}
+
+/// `SYS_futex` of x86-64, on which the plugin runs, and `FUTEX_WAIT_BITSET`.
+const FUTEX: c_long = 202;
+const WAIT: c_int = 9;
+const ALL: u32 = u32::MAX;
+/// How often it is looked whether to go on.
+const PAUSE_US: c_uint = 1000;
+
+/// The thread of the virtual CPUs waits for a moment as it does on its condition variable: that is when the main loop may run.
+pub fn lets_others_go() {
+    let (word, past) = (0u32, [0i64; 2]);
+    // SAFETY: see futex(2): a word of ours with the value it has, and a time that is over.
+    unsafe {
+        syscall(FUTEX, &raw const word, WAIT, 0u32, past.as_ptr(), 0usize, ALL);
+        usleep(PAUSE_US);
+    }
 }
 
 /// A function of QEMU by its name.

@@ -5,7 +5,10 @@
 //! Context: HOT. Units: ns of the guest's virtual time.
 //! To stand still is what QEMU does with an idle guest: its time goes on, and no instruction executes. The slice of
 //! instructions ends there, so that timers that fell due meanwhile are served at once.
-//! Source: QEMU softmmu/icount.c (`icount_start_warp_timer`), softmmu/cpus.c (`vm_stop`), hw/core/cpu-common.c (`cpu_exit`).
+//! A guest is stopped by QEMU's main loop while this block waits for it. Were the CPU stopped first, it would be taken for an idle
+//! one, and virtual time would move on to the next timer.
+//! Source: QEMU softmmu/icount.c (`icount_start_warp_timer`), softmmu/cpus.c (`vm_stop`, `pause_all_vcpus`), hw/core/cpu-common.c
+//! (`cpu_exit`).
 
 use core::ffi::c_int;
 
@@ -25,7 +28,10 @@ const THREAD_BYTES: u64 = 16 << 10;
 pub struct Vary {
     words: &'static [u64],
     exit: unsafe extern "C" fn(*mut u8),
-    stop: unsafe extern "C" fn(c_int) -> c_int,
+    prepare: unsafe extern "C" fn(),
+    stop: unsafe extern "C" fn(c_int),
+    /// The main loop was asked to stop the guest.
+    stopping: bool,
     /// The instant is still to come.
     pub ahead: bool,
     /// The block that ends at the instant executes, and the guest's memory is exchanged behind it.
@@ -43,18 +49,23 @@ impl Vary {
         let Some(words) = files::words(c"paths.vary").filter(|w| w.first() == Some(&plan::MAGIC)) else {
             return Ok(None);
         };
-        let (exit, stop) = (qemu::named(c"cpu_exit").ok_or(())?, qemu::named(c"vm_stop").ok_or(())?);
+        let exit = qemu::named(c"cpu_exit").ok_or(())?;
+        let prepare = qemu::named(c"qemu_system_vmstop_request_prepare").ok_or(())?;
+        let stop = qemu::named(c"qemu_system_vmstop_request").ok_or(())?;
         // SAFETY: these functions have had these arguments since QEMU 5.0.
-        let (exit, stop) = unsafe {
+        let (exit, prepare, stop) = unsafe {
             (
                 core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn(*mut u8)>(exit),
-                core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn(c_int) -> c_int>(stop),
+                core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn()>(prepare),
+                core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn(c_int)>(stop),
             )
         };
         Ok(Some(Self {
             words,
             exit,
+            prepare,
             stop,
+            stopping: false,
             ahead: true,
             exchanges: false,
             woken: false,
@@ -97,10 +108,14 @@ impl Vary {
     }
 
     /// How long the processor stands still from `t` on; stops the guest where that is asked for.
-    pub fn stands_still(&self, cpu: *mut u8, t: u64) -> u64 {
+    pub fn stands_still(&mut self, cpu: *mut u8, t: u64) -> u64 {
         if self.word(plan::STOP) != 0 {
-            // SAFETY: QEMU's function, in the thread of the virtual CPU, which it is for.
-            unsafe { (self.stop)(PAUSED) };
+            // SAFETY: QEMU's functions: what `vm_stop` calls in the thread of a virtual CPU, without stopping that here.
+            unsafe {
+                (self.prepare)();
+                (self.stop)(PAUSED);
+            }
+            self.stopping = true;
             return 0;
         }
         // SAFETY: QEMU's function: the CPU goes back to its loop behind this block.
@@ -108,6 +123,14 @@ impl Vary {
         match self.word(plan::UNTIL) {
             plan::NEVER => 0,
             until => until.saturating_sub(t),
+        }
+    }
+
+    /// Waits for the main loop where it was asked to stop the guest. `asked`: something wants the CPU back behind this block, that or
+    /// another thing; then the next block waits again.
+    pub fn awaits_stop(&self, asked: impl Fn() -> bool) {
+        while self.stopping && !asked() {
+            qemu::lets_others_go();
         }
     }
 
@@ -152,7 +175,7 @@ impl Watch {
         let (cpu, bias) = (self.cpu, self.inside.bias as *mut i64);
         let Some(vary) = self.vary.as_mut() else { return };
         if !vary.reached(t) {
-            return;
+            return self.awaits_stop();
         }
         let still = vary.stands_still(cpu, t);
         // SAFETY: as in `end_ns`; QEMU's own code moves an idle guest's time on here, by the same word.
@@ -160,6 +183,13 @@ impl Watch {
         if self.ready() {
             self.log.write(record::head(t, self.state | self.mark, plan::kind::VARIED), place.pc);
             self.name(t, self.current());
+        }
+        self.awaits_stop();
+    }
+
+    fn awaits_stop(&self) {
+        if let Some(vary) = &self.vary {
+            vary.awaits_stop(|| self.is_wanted_back());
         }
     }
 

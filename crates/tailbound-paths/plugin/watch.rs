@@ -236,6 +236,11 @@ impl Watch {
         (counted + budget - extra - i64::from(left), u32::from(shift.cast_unsigned()))
     }
 
+    /// Is the CPU to come back to its loop behind this block? The word beside what is left of a slice has all its bits then.
+    pub fn is_wanted_back(&self) -> bool {
+        self.of_cpu::<u16>(self.inside.left + 2) == u16::MAX
+    }
+
     /// Virtual time `left` instructions before the end of the block.
     #[inline]
     pub fn time(&self, left: u32) -> u64 {
