@@ -31,6 +31,8 @@ pub struct WhyRecord {
     pub control_ns: Option<i64>,
     /// That of a run in which the state of the random numbers was written as it was: the same too.
     pub control_numbers_ns: Option<i64>,
+    /// So long before the due time the run was kept: variations of later instants began there, others at the run's beginning.
+    pub kept_before_ns: Option<i64>,
     /// Instants that were tried, in the order of time.
     pub tried: Vec<TriedInstant>,
     /// The earliest of them from which it was inevitable.

@@ -11,10 +11,14 @@ use super::{Lab, STOCK};
 
 /// A system call, write, that disables interrupts for so long, again and again.
 const PLANTED: &str = "culprit:kind=interrupts-off,busy=500us,interval=7ms";
+const SECTION_NS: i64 = 400_000;
 const OUT: &str = "why.jsonl";
 const PAGE: &str = "why.html";
 /// From the call's entry to the section: a kernel that does not preempt its own code goes on there whatever comes.
 const CALL_NS: i64 = 2_000;
+
+/// Activations, of a millisecond each, after which a run is kept in its middle.
+const KEPT_AFTER: i64 = 51;
 
 /// Programs and their stacks lie at random addresses.
 const ADDRESSES: &str = "sysctl.kernel.randomize_va_space=2";
@@ -36,13 +40,18 @@ impl Lab {
         let words = ["lab", "run", "--paths", "-q", "--json", "--force", "-k", STOCK, "-i", "1ms"];
         let words = [&words[..], &["-D", "100ms", "-L", PLANTED, "-o", OUT]].concat();
         let run: Value = serde_json::from_str(&self.answers(&words, 0)?).context("no JSON")?;
-        let latest = run.pointer("/paths/wakeups/0").context("no wake-up")?;
         let number = |v: &Value, at: &str| v.pointer(at).and_then(Value::as_i64);
+        // Of the latest, all of which wait for such a section, the last: that is the one for which a state in the middle is of use.
+        let wakeups = run.pointer("/paths/wakeups").and_then(Value::as_array);
+        let wakeups = wakeups.context("no wake-ups")?.iter();
+        let behind = wakeups.filter(|w| number(w, "/behind/ns").is_some_and(|ns| ns > SECTION_NS));
+        let latest = behind.max_by_key(|w| number(w, "/activation")).context("no wake-up")?;
         let section = number(latest, "/behind/ns").context("it waited for no section")?;
         let waited = number(latest, "/legs/0/ns").context("no leg")?;
         let activation = number(latest, "/activation").context("no activation")?;
+        let which = activation.to_string();
         let words = ["lab", "why", OUT, "-q", "--json", "--html", PAGE, "--force"];
-        let found = self.answers(&words, 0)?;
+        let found = self.answers(&[&words[..], &["--activation", &which]].concat(), 0)?;
         let page = std::fs::read_to_string(self.folder.join(PAGE))?;
         ensure!(page.contains("inevitable from") && page.contains("<svg"), "{PAGE} tells nothing");
         let found: Value = serde_json::from_str(&found).context("no JSON")?;
@@ -53,6 +62,10 @@ impl Lab {
                 && at("/control_ns") == at("/latency_ns")
                 && at("/control_numbers_ns") == at("/latency_ns"),
             "another sample, or another run: {found}"
+        );
+        ensure!(
+            activation < KEPT_AFTER || at("/kept_before_ns").is_i64(),
+            "the state in the run's middle was not the run's: {found}"
         );
         // No random number decides about a section that a load goes into each 7 ms.
         let latency = number(&found, "/latency_ns");
@@ -89,7 +102,9 @@ impl Lab {
     fn other_numbers(&self) -> anyhow::Result<()> {
         let words =
             ["lab", "run", "--paths", "-q", "--force", "-k", STOCK, "-i", "1ms", "-D", "30ms"];
+        // Where nothing is where it was, QEMU has to translate each program anew: the warm-up, too, costs some seconds.
         let random = ["-L", "fork:exec=yes", "--append", ADDRESSES, "-o", NUMBERS];
+        let random = [&random[..], &["--warm-up", "10ms"]].concat();
         self.answers(&[&words[..], &random].concat(), 0)?;
         let words = ["lab", "why", NUMBERS, "-q", "--json", "--variations", "2", "--seeds", "2"];
         let found: Value = serde_json::from_str(&self.answers(&words, 0)?).context("no JSON")?;

@@ -201,6 +201,12 @@ impl<'a> Base<'a> {
         self.rewound.take().is_some()
     }
 
+    /// How long before the sample's due time the run is kept.
+    pub(super) fn kept_before_ns(&self) -> Option<i64> {
+        let (at_ns, _) = self.rewound.as_ref()?;
+        Some(self.sample.due_ns.cast_signed() - at_ns.cast_signed())
+    }
+
     /// An instant since the first activation was due.
     pub(super) fn since_start(&self, at_ns: u64) -> i64 {
         at_ns.cast_signed() - self.start_ns.cast_signed()

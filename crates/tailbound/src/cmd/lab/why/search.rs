@@ -87,6 +87,7 @@ pub(super) fn search(
         seeds: usize::try_from(search.seeds).unwrap_or(0),
         no_seeds,
         control_numbers_ns,
+        kept_before_ns: base.kept_before_ns(),
         longest_ns: base.interval_ns.cast_signed(),
         ..WhyRecord::default()
     };
