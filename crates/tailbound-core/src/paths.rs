@@ -74,16 +74,11 @@ pub struct PathsChecks {
     pub delayed: u64,
     /// Of these, those whose timer the kernel set within that section, when it was due already: they were taken after the
     /// shortest time that can be set.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::lab::is_zero")]
     pub set_late: u64,
     /// What was checked besides, where there are several CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub several: Option<SeveralChecks>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// See [`PathsChecks::several`].

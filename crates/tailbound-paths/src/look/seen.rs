@@ -38,15 +38,20 @@ impl Seen {
     /// due is no such: a halted CPU has no time of its own.
     pub(super) fn behind(&self, w: &WakeUp, due_ns: u64) -> Option<&Section> {
         let (timer, _) = w.cpus;
-        let taken = (timer, self.turns.own(timer, w.taken_ns));
+        let taken = self.taken(w);
         let found = self.before.get(&taken).or_else(|| self.set_late.get(&taken));
         found.filter(|s| !self.several() || self.turns.own(timer, due_ns) < s.own.1)
     }
 
     /// Was the timer of such an interrupt set when it was due already, so that it came after the shortest time that can be set?
     pub(super) fn is_set_late(&self, w: &WakeUp) -> bool {
-        let taken = (w.cpus.0, self.turns.own(w.cpus.0, w.taken_ns));
+        let taken = self.taken(w);
         !self.before.contains_key(&taken) && self.set_late.contains_key(&taken)
+    }
+
+    /// By what the sections before interrupts are found.
+    fn taken(&self, w: &WakeUp) -> (u8, u64) {
+        (w.cpus.0, self.turns.own(w.cpus.0, w.taken_ns))
     }
 
     pub(super) fn several(&self) -> bool {
