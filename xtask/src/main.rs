@@ -29,7 +29,9 @@ Development tasks.
   cargo xtask test [STAGE...]      everything CI runs, or some stages; --list names them
   cargo xtask bare [--suite S] [--user U] [--command C]
                                    make demo and make test where there is nothing but Rust (root; long)
-  cargo xtask build NAME...        static programs into dist/: static, arm64, arm32
+  cargo xtask build [--trial] NAME...
+                                   static programs into dist/: static, board, arm64, arm32;
+                                   --trial: as the tests try them, less optimised, below target/
   cargo xtask link-probe           what the measuring loop can reach besides its two system calls
   cargo xtask coverage [--repetitions N] [--json] [--write]
                                    how often the worst-case bound holds; --write: into docs/bound.md

@@ -5,7 +5,8 @@
 //! At an instant a few variations may be tried. Where all of them leave the sample late, it was inevitable then. The search
 //! goes back from the due time in steps that double until the first variation (of each kind) made it early, then divides what lies
 //! between, by the first alone; at the instant that it comes to all are tried, and where one of them made it early it
-//! goes on between there and the due time with all. That it was inevitable from there on is taken as true of what lies
+//! goes on between there and the due time with all. Where the CPU was halted when the timer was due, all instants since it halted are one:
+//! it is tried first, and the steps are taken from there. That it was inevitable from there on is taken as true of what lies
 //! between instants that were tried. Two instants are tried at a time, whatever the host has.
 //! Not here: what a variation is and how it is made (`varied`, `tailbound-lab`).
 
@@ -61,7 +62,9 @@ pub struct Bounds {
     pub from_ns: u64,
     /// The timer was due.
     pub due_ns: u64,
-    /// First distance from there.
+    /// The CPU was halted then, and this is the first instant that is not before it: no instruction executed between the two.
+    pub halted_ns: Option<u64>,
+    /// First distance from the earlier of the two.
     pub first_ns: u64,
     /// The two instants need not be closer.
     pub close_ns: u64,
@@ -139,8 +142,16 @@ impl<E> Search<'_, '_, E> {
     /// Back from the due time; false: it is to end.
     fn back(&mut self) -> Result<bool, E> {
         let mut distance = self.bounds.first_ns.max(1);
+        let halted = self.bounds.halted_ns.filter(|at| *at < self.bounds.due_ns);
+        let halted = halted.map(|at| at.max(self.bounds.from_ns));
+        if let Some(at) = halted
+            && !self.try_at(&[at], Depth::First)?
+        {
+            return Ok(false);
+        }
+        let end_ns = halted.unwrap_or(self.bounds.due_ns);
         while self.found.open.is_none() && self.known_ns > self.bounds.from_ns {
-            let at = |d: u64| self.bounds.due_ns.saturating_sub(d).max(self.bounds.from_ns);
+            let at = |d: u64| end_ns.saturating_sub(d).max(self.bounds.from_ns);
             let (far, near) = (at(distance.saturating_mul(2)), at(distance));
             let both = [far, near];
             let instants = if far < near { &both[..] } else { &both[1..] };
@@ -195,8 +206,14 @@ impl<E> Search<'_, '_, E> {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds =
-        Bounds { from_ns: 1000, due_ns: 1_000_000, first_ns: 1000, close_ns: 16, late_ns: 90 };
+    const BOUNDS: Bounds = Bounds {
+        from_ns: 1000,
+        due_ns: 1_000_000,
+        halted_ns: None,
+        first_ns: 1000,
+        close_ns: 16,
+        late_ns: 90,
+    };
 
     /// Blocks of 7 ns: inevitable from `from` on; from `first` on as far as the first variation tells.
     fn found(first: u64, from: u64) -> (Found, usize) {
@@ -235,6 +252,32 @@ mod tests {
                     assert_eq!(last.outcomes.len(), 2, "not all were tried");
                 }
                 assert!(n < 130, "{n}");
+            }
+        }
+    }
+
+    /// The CPU halts at 300,000; inevitable from `from` on.
+    #[test]
+    fn instants_since_the_cpu_halted_are_one() {
+        const HALTED_NS: u64 = 300_000;
+        for from in [1500u64, 250_003, 299_993, HALTED_NS, 1_000_100] {
+            let mut n_halted = 0;
+            let mut probe = |instants: &[u64], depth: Depth| {
+                let one = |at: &u64| {
+                    let at_ns = if *at >= HALTED_NS { 1_000_001 } else { at.next_multiple_of(7) };
+                    n_halted += usize::from(at_ns > HALTED_NS);
+                    let outcome = Outcome::Latency(if at_ns >= from { 100 } else { 5 });
+                    let n = if depth == Depth::First { 1 } else { 2 };
+                    Tried { at_ns, address: at_ns, outcomes: vec![outcome; n] }
+                };
+                Ok::<_, ()>(Some(instants.iter().map(one).collect()))
+            };
+            let bounds = Bounds { halted_ns: Some(HALTED_NS), ..BOUNDS };
+            let found = search(bounds, &mut probe).unwrap();
+            assert!(n_halted <= 2, "{from}: {n_halted}");
+            match found.inevitable_at() {
+                Some(at) => assert!(at >= from && found.open_at().unwrap() < from, "{from}: {at}"),
+                None => assert_eq!((from, found.open_at()), (1_000_100, Some(1_000_001))),
             }
         }
     }

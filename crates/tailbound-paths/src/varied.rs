@@ -81,6 +81,21 @@ fn wakeups(log: &mut (impl Read + Seek), marks: Marks) -> Result<Vec<WakeUp>, Lo
     Ok(all.all)
 }
 
+/// When the CPU halted, if it still did at this time: no instruction executed between the two.
+///
+/// # Errors
+/// [`LogError`]
+pub fn halted_before(log: &mut (impl Read + Seek), due_ns: u64) -> Result<Option<u64>, LogError> {
+    log.seek(SeekFrom::Start(0))?;
+    let mut halted_ns = None;
+    Log::open(log)?.each(|r| {
+        if r.t_ns <= due_ns {
+            halted_ns = (r.kind == kind::HALT).then_some(r.t_ns);
+        }
+    })?;
+    Ok(halted_ns)
+}
+
 /// What happens at the instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Varies<'a> {

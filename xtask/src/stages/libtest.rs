@@ -19,6 +19,13 @@ use crate::exec::{self, Line};
 /// No test takes as long, on a busy machine either.
 const SILENCE: Duration = Duration::from_secs(15 * 60);
 
+/// The test programs of the workspace compile.
+pub(crate) fn build(project: &Path) -> anyhow::Result<Tally> {
+    let mut cargo = exec::cargo(project);
+    cargo.args(["test", "--workspace", "--no-run"]);
+    Ok(Tally::one("the tests compile", exec::succeed(&mut cargo)))
+}
+
 /// All tests of the workspace, documentation tests included.
 pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     let mut cargo = exec::cargo(project);

@@ -4,6 +4,7 @@
 //! Context: COLD. Each stage says how many of its checks passed, which failed, and which were
 //! skipped and why; the last line of all is the sum.
 
+mod ahead;
 mod capi;
 mod commands;
 mod examples;

@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::bail;
 
 use super::tally::Tally;
-use super::{capi, commands, lab, libtest, lints, miri, product, python};
+use super::{ahead, capi, commands, lab, libtest, lints, miri, product, python};
 use crate::{bare, root};
 
 type Work = fn(&Path) -> anyhow::Result<Tally>;
@@ -22,6 +22,7 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("format", "rustfmt", lints::format),
     ("link-probe", "what the measuring loop can reach", lints::link_probe),
     ("clippy", "the lints of the workspace", lints::clippy),
+    ("build", "the tests compile", libtest::build),
     ("tests", "unit, integration and documentation tests", libtest::all),
     ("miri", "what the loop and its reader share, by the rules of memory", miri::all),
     ("sanitizers", "unsafe code, watched while its tests run", miri::sanitizers),
@@ -37,6 +38,9 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("faults", "kills, stops and full disks at any instant", libtest::faults),
     ("bare", "the two commands where there is nothing but Rust, when scripts changed", bare::stage),
 ];
+
+/// Characters of a failure in the list at the end.
+const SHORT: usize = 400;
 
 /// `cargo xtask test [--list | STAGE...]`.
 pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
@@ -54,15 +58,23 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
     let project = root::project()?;
     let begun = Instant::now();
     let mut total = Tally::default();
+    let mut ahead = None;
     for (i, (name, what, work)) in chosen.iter().enumerate() {
         println!("==> [{}/{}] {name}: {what}", i + 1, chosen.len());
         let start = Instant::now();
+        if *name == "tests" {
+            let names: Vec<&str> = chosen.iter().map(|(name, ..)| *name).collect();
+            ahead = ahead::begin(&project, &names)?;
+        }
         let tally = work(&project).unwrap_or_else(|e| Tally::one(name, Err(e)));
         for line in &tally.failed {
             println!("    failed: {line}");
         }
         println!("    {} ({} s)", tally.line(), start.elapsed().as_secs());
         total.absorb(tally);
+    }
+    if let Some(ahead) = ahead {
+        ahead.end()?;
     }
     println!("==> all: {} s", begun.elapsed().as_secs());
     summary(&project, &total)
@@ -74,15 +86,22 @@ fn summary(project: &Path, total: &Tally) -> anyhow::Result<()> {
         println!("skipped: {line}");
     }
     for line in &total.failed {
-        println!("failed: {}", line.lines().next().unwrap_or_default());
+        // All of it stands where it failed.
+        let first = line.lines().next().unwrap_or_default();
+        let short: String = first.chars().take(SHORT).collect();
+        println!("failed: {short}{}", if short.len() < first.len() { " …" } else { "" });
     }
-    let closing = total.line();
+    let mut closing = total.line();
+    if !total.failed.is_empty() {
+        // Whoever sees the last lines of a long output alone is told which it was.
+        closing = format!("failed: {}\n{closing}", total.names());
+    }
     let dir = root::target(project).join("xtask");
     fs::create_dir_all(&dir)?;
     fs::write(dir.join("closing-line"), format!("{closing}\n"))?;
-    println!("{closing}");
+    println!("{}", total.line());
     if !total.failed.is_empty() {
-        bail!("not everything passed");
+        bail!("{} failed: {}", total.failed.len(), total.names());
     }
     Ok(())
 }

@@ -46,6 +46,12 @@ impl Tally {
         self.skipped.extend(other.skipped);
     }
 
+    /// The names of what failed, without what was said of it.
+    pub(crate) fn names(&self) -> String {
+        let name = |line: &String| line.split(": ").next().unwrap_or_default().to_owned();
+        self.failed.iter().map(name).collect::<Vec<_>>().join("; ")
+    }
+
     /// The closing line.
     pub(crate) fn line(&self) -> String {
         let Self { passed, failed, skipped } = self;

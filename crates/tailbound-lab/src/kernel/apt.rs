@@ -283,7 +283,7 @@ fn cache_words(cache: &Path) -> String {
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// `ORIGIN URI RELEASE` of the machine's sources, turned to another suite: what has security
-/// updates keeps to those.
+/// updates keeps to those, and is left out for a suite that Debian has none for.
 fn suite_lines(text: &str, suite: &str) -> String {
     let signed =
         if Path::new(KEYS).exists() { format!("[signed-by={KEYS}] ") } else { String::new() };
@@ -294,13 +294,23 @@ fn suite_lines(text: &str, suite: &str) -> String {
         else {
             continue;
         };
-        let security = if release.ends_with("-security") { "-security" } else { "" };
+        let of_security = release.ends_with("-security");
+        if of_security && !has_security(suite) {
+            continue;
+        }
+        let security = if of_security { "-security" } else { "" };
         let made = format!("deb {signed}{uri} {suite}{security} main\n");
         if !lines.contains(&made) {
             lines.push(made);
         }
     }
     lines.concat()
+}
+
+/// Has Debian an archive of security updates for it? Not for what is updated all the time.
+/// Source: Debian's wiki, "SourcesList".
+fn has_security(suite: &str) -> bool {
+    !suite.ends_with("-backports") && !["sid", "unstable", "experimental"].contains(&suite)
 }
 
 /// `name | version | source`, the latest version first.
@@ -370,6 +380,11 @@ mod tests {
         assert_eq!(lines.lines().count(), 2, "{lines}");
         assert!(lines.contains("http://archive.example/debian/ trixie main"), "{lines}");
         assert!(lines.contains("http://archive.example/security/ trixie-security main"), "{lines}");
+        // apt would say of each that it has no Release file.
+        for suite in ["trixie-backports", "sid"] {
+            let lines = suite_lines(text, suite);
+            assert_eq!(lines.lines().count(), 1, "{lines}");
+        }
     }
 
     #[test]

@@ -128,6 +128,7 @@ pub(crate) fn load(folder: &Path, name: &str, arch: Arch) -> Result<Option<Kerne
     // When it was last used, for the one who looks for what was not.
     let _unknown = File::open(&path).and_then(|f| f.set_modified(SystemTime::now()));
     let release = &manifest.release;
+    let modules = folder.join("lib/modules").join(release);
     Ok(Some(Kernel {
         record: KernelRecord {
             name: name.to_owned(),
@@ -137,9 +138,10 @@ pub(crate) fn load(folder: &Path, name: &str, arch: Arch) -> Result<Option<Kerne
         },
         arch,
         image,
-        modules: there(folder.join("lib/modules").join(release)),
         config: there(folder.join(format!("boot/config-{release}"))),
-        device_trees: there(folder.join("dtbs")),
+        // Debian's packages have them beside the modules from 6.18 on.
+        device_trees: there(folder.join("dtbs")).or_else(|| there(modules.join("dtb"))),
+        modules: there(modules),
     }))
 }
 
@@ -243,4 +245,27 @@ fn arrange(all: &Path, whole: &Path, package: &Package, arch: Arch) -> Result<Ma
         image: file,
         release,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_trees_are_found_where_packages_of_any_time_have_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = serde_json::json!({
+            "package": "p", "version": "1", "architecture": "armhf", "deb_sha256": "", "image_sha256": "",
+            "image": "vmlinuz", "release": "7.2",
+        });
+        fs::write(dir.path().join(MANIFEST), manifest.to_string()).unwrap();
+        fs::write(dir.path().join("vmlinuz"), "").unwrap();
+        let trees = || load(dir.path(), "k", Arch::Arm).unwrap().unwrap().device_trees;
+        assert_eq!(trees(), None);
+        for folder in ["lib/modules/7.2/dtb", "dtbs"] {
+            let folder = dir.path().join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            assert_eq!(trees(), Some(folder));
+        }
+    }
 }

@@ -89,7 +89,8 @@ impl Guest {
             (Self::X86_64 | Self::Arm64, false) => (24, 64),
             (Self::X86_64 | Self::Arm64, true) => (40, 80),
             (Self::Arm32, false) => (16, 48),
-            (Self::Arm32, true) => (24, 56),
+            // Five flags there, where it were four before.
+            (Self::Arm32, true) => (24, 64),
         }
     }
 

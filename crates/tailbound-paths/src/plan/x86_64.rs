@@ -108,6 +108,8 @@ ffffffff82000100 D __per_cpu_offset
         assert_eq!(times(OLD), (24, 64));
         let linked = format!("{OLD}ffffffff81000900 T timerqueue_linked_add\n");
         assert_eq!(times(&linked), (40, 80));
+        assert_eq!(Guest::Arm32.timer(false), (16, 48));
+        assert_eq!(Guest::Arm32.timer(true), (24, 64));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tailbound_lab::vary::{self, Rewound};
 use tailbound_lab::{Arch, LabError, Means, Prepared, Target, paths, repeat};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
-use tailbound_paths::varied::{Sample, Variation, Varies};
+use tailbound_paths::varied::{self, Sample, Variation, Varies};
 use tailbound_trace::symbols::Symbols;
 
 use crate::cli_lab_why::LabWhyArgs;
@@ -40,6 +40,8 @@ pub(super) struct Base<'a> {
     pub(super) sample: Sample,
     /// The first judged activation was due.
     pub(super) start_ns: u64,
+    /// The first instant behind the halt in which the CPU was when the sample was due.
+    pub(super) halted_ns: Option<u64>,
     /// From one due time to the next, on average.
     pub(super) interval_ns: u64,
     /// The state of the run at an instant before the sample.
@@ -132,6 +134,7 @@ impl<'a> Base<'a> {
         let last = found.wait(latencies_ns.len().saturating_sub(1)).unwrap_or(wait);
         let gaps = (latencies_ns.len() as u64).saturating_sub(1).max(1);
         let sample = Sample::of(&mut log, plan.marks(), wait).map_err(Failure::cannot)?;
+        let halted_ns = varied::halted_before(&mut log, wait.due_ns).map_err(Failure::cannot)?;
         Ok(Self {
             bench,
             emulator,
@@ -142,6 +145,8 @@ impl<'a> Base<'a> {
             activation,
             sample: sample.ok_or_else(Failure::bug)?,
             start_ns: first.due_ns,
+            // Behind the instruction that halts.
+            halted_ns: halted_ns.map(|at| at + (1 << cell.shift) + 1),
             interval_ns: last.due_ns.saturating_sub(first.due_ns) / gaps,
             rewound: None,
         })

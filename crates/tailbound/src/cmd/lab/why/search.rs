@@ -95,6 +95,7 @@ pub(super) fn search(
     let bounds = Bounds {
         from_ns: base.start_ns,
         due_ns: base.sample.due_ns,
+        halted_ns: base.halted_ns,
         first_ns: FIRST_NS,
         close_ns: CLOSE_NS << base.prepared().record.shift,
         late_ns: search.late_ns,
