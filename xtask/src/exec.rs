@@ -29,6 +29,10 @@ pub(crate) fn cargo(project: &Path) -> Command {
     for name in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "CARGO_PKG_NAME"] {
         c.env_remove(name);
     }
+    // What is needed to compile a part again is five of nine gigabytes. Who works on a part has it, or gets it by his own `cargo build`.
+    if root::is_fresh(project) && std::env::var_os("CARGO_INCREMENTAL").is_none() {
+        c.env("CARGO_INCREMENTAL", "0");
+    }
     c
 }
 

@@ -7,6 +7,7 @@
 mod ahead;
 mod capi;
 mod commands;
+mod disk;
 mod examples;
 mod lab;
 mod libtest;

@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::bail;
 
 use super::tally::Tally;
-use super::{ahead, capi, commands, lab, libtest, lints, miri, product, python};
+use super::{ahead, capi, commands, disk, lab, libtest, lints, miri, product, python};
 use crate::{bare, root};
 
 type Work = fn(&Path) -> anyhow::Result<Tally>;
@@ -57,6 +57,10 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         STAGES.iter().filter(|(name, ..)| words.is_empty() || words.contains(name)).collect();
     let project = root::project()?;
     let begun = Instant::now();
+    let disk = if words.is_empty() { disk::too_small(&project) } else { None };
+    if let Some(why) = &disk {
+        println!("note: {why}");
+    }
     let mut total = Tally::default();
     let mut ahead = None;
     for (i, (name, what, work)) in chosen.iter().enumerate() {
@@ -77,6 +81,9 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         ahead.end()?;
     }
     println!("==> all: {} s", begun.elapsed().as_secs());
+    if let Some(why) = disk.filter(|_| !total.failed.is_empty()) {
+        println!("note, as at the beginning: {why}");
+    }
     summary(&project, &total)
 }
 

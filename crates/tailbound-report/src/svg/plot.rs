@@ -100,6 +100,13 @@ const LEGEND_ROW: f64 = 17.0;
 /// Average advance of a letter at 11 px, on the wide side so that labels do not touch.
 const LETTER: f64 = 6.4;
 
+/// What the legend shows of a series.
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    Line,
+    Dot,
+}
+
 /// A plot under construction.
 #[derive(Debug)]
 pub struct Plot {
@@ -108,7 +115,7 @@ pub struct Plot {
     y: Scale,
     x_name: String,
     y_name: String,
-    legend: Vec<(String, Look)>,
+    legend: Vec<(String, Look, Mark)>,
     area: String,
     rules: String,
 }
@@ -173,7 +180,12 @@ impl Plot {
 
     /// Names a series in the legend.
     pub fn name(&mut self, name: &str, look: Look) {
-        self.legend.push((name.to_owned(), look));
+        self.legend.push((name.to_owned(), look, Mark::Line));
+    }
+
+    /// Names a series that has dots alone.
+    pub fn name_dots(&mut self, name: &str, look: Look) {
+        self.legend.push((name.to_owned(), look, Mark::Dot));
     }
 
     /// Draws a line through `points` (values); a `None` breaks it. A point that stands alone is a dot.
@@ -266,6 +278,17 @@ impl Plot {
 
     /// A horizontal line at `v` with words on it.
     pub fn rule_y(&mut self, v: f64, words: &str) {
+        let is_below = self.py(v) <= 18.0;
+        self.rule_y_with(v, words, is_below);
+    }
+
+    /// The same with words below it, where what lies above is drawn.
+    pub fn rule_y_below(&mut self, v: f64, words: &str) {
+        let is_below = self.py(v) < self.layout.area_height - 18.0;
+        self.rule_y_with(v, words, is_below);
+    }
+
+    fn rule_y_with(&mut self, v: f64, words: &str, is_below: bool) {
         if !self.y.holds(v) {
             return;
         }
@@ -273,7 +296,7 @@ impl Plot {
         let w = self.area_width();
         let _ =
             write!(self.area, "<path class=\"deadline\" d=\"M0 {}H{}\"/>", number(y), number(w));
-        let dy = if y > 18.0 { -5.0 } else { 13.0 };
+        let dy = if is_below { 13.0 } else { -5.0 };
         self.rule_label(w - 5.0, y + dy, "end", words, &format!("data-y=\"{v}\" data-dy=\"{dy}\""));
     }
 
@@ -291,19 +314,26 @@ impl Plot {
     fn legend(&self) -> (String, f64) {
         let mut out = String::new();
         let (mut x, mut row) = (0.0, 0.0);
-        for (name, look) in &self.legend {
+        for (name, look, mark) in &self.legend {
             let length = 30.0 + name.chars().count().real() * LETTER + 12.0;
             if x > 0.0 && x + length > self.area_width() {
                 (x, row) = (0.0, row + 1.0);
             }
             let y = row * LEGEND_ROW + 8.0;
+            let _ = match mark {
+                Mark::Line => {
+                    let (class, dash) = (look.class(), look.dash());
+                    let left = number(LEFT + x);
+                    write!(out, "<path class=\"s {class}\"{dash} d=\"M{left} {}h24\"/>", number(y))
+                }
+                Mark::Dot => {
+                    let (class, middle) = (look.class(), number(LEFT + x + 12.0));
+                    write!(out, "<path class=\"dots {class}\" d=\"M{middle} {}h0.01\"/>", number(y))
+                }
+            };
             let _ = write!(
                 out,
-                "<path class=\"s {}\"{} d=\"M{} {}h24\"/><text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
-                look.class(),
-                look.dash(),
-                number(LEFT + x),
-                number(y),
+                "<text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
                 number(LEFT + x + 29.0),
                 number(y + 4.0),
                 xml(name)

@@ -310,7 +310,8 @@ mod tests {
         assert!(!text.contains('\u{1b}'), "{text}");
         assert_eq!(json(&record(), "debian:6.12")["schema"], SCHEMA);
         let page = html(&record(), "debian:6.12");
-        for part in ["entered munmap", "why-tried", "late from here on", "1 of 8", "616 µs or more"]
+        for part in
+            ["entered munmap", "why-tried", "late above this line", "1 of 8", "616 µs or more"]
         {
             assert!(page.contains(part), "no {part} in the page");
         }

@@ -54,10 +54,10 @@ fn figure(why: &WhyRecord) -> Option<Figure> {
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, "varied so long before the due time", "latency");
         for (name, look, points) in &series {
-            plot.name(name, *look);
+            plot.name_dots(name, *look);
             plot.dots(points, *look, false);
         }
-        plot.rule_y(late, "late from here on");
+        plot.rule_y_below(late, "late above this line");
         if let Some(d) = &why.inevitable {
             plot.rule_x(d.before_due_ns.real(), "inevitable from here to the left");
         }
