@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -251,8 +252,9 @@ pub fn prune(store: &Store, limits: Limits, all: bool) -> Result<Vec<Item>, LabE
     for item in items {
         if left > limits.bytes || item.unused_s >= limits.age.as_secs() {
             left = left.saturating_sub(item.bytes);
-            remove(&item.path)?;
-            removed.push(item);
+            if remove(&item.path)? {
+                removed.push(item);
+            }
         }
     }
     Ok(removed)
@@ -265,10 +267,22 @@ fn in_use(item: &Item) -> bool {
     owner.is_some_and(|pid| Path::new("/proc").join(pid).exists())
 }
 
-fn remove(path: &Path) -> Result<(), LabError> {
-    let found = fs::symlink_metadata(path).map_err(|e| LabError::file(path, &e))?;
-    let done = if found.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    done.map_err(|e| LabError::file(path, &e))
+/// Takes it away as a whole, so that nobody finds half of it; `false`: another process was faster, as every run of the lab prunes.
+fn remove(path: &Path) -> Result<bool, LabError> {
+    let failed = |e: io::Error| LabError::file(path, &e);
+    let gone = path.with_file_name(format!("{}{}", crate::store::PART, crate::store::unique()));
+    match new_file::rename(path, &gone) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(e) => return Err(failed(e)),
+    }
+    let is_folder = fs::symlink_metadata(&gone).is_ok_and(|found| found.is_dir());
+    let done = if is_folder { fs::remove_dir_all(&gone) } else { fs::remove_file(&gone) };
+    match done {
+        // Whoever took the room's lock swept it out.
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed(e)),
+        _ => Ok(true),
+    }
 }
 
 /// The mark of everybody who works in the folder.
@@ -348,6 +362,33 @@ mod tests {
         drop(somebody);
         prune(&store, Limits { bytes: 0, ..limits }, true).unwrap();
         assert!(items(&store).unwrap().is_empty());
+    }
+
+    /// Every run of the lab prunes, and several run at once.
+    #[test]
+    fn several_who_prune_at_once_remove_each_thing_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let names: Vec<String> = (0..100).map(|n| format!("{n:03}")).collect();
+        for name in &names {
+            thing(&store, &format!("snapshots/{name}"), 1, 40);
+        }
+        let limits = Limits { bytes: 1 << 30, age: Duration::from_secs(30 * DAY) };
+        let together = std::sync::Barrier::new(4);
+        let one = || {
+            together.wait();
+            prune(&store, limits, false).unwrap()
+        };
+        let removed: Vec<Item> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();
+            all.into_iter().flat_map(|one| one.join().unwrap()).collect()
+        });
+        let mut removed: Vec<String> = removed.into_iter().map(|i| i.name).collect();
+        removed.sort();
+        assert_eq!(removed, names);
+        assert_eq!(fs::read_dir(folder.path().join("snapshots")).unwrap().count(), 0);
+        // One that is gone since it was listed.
+        assert!(!remove(&folder.path().join("snapshots/gone")).unwrap());
     }
 
     #[test]

@@ -307,6 +307,8 @@ impl Guest<'_> {
                     let booted = self.boot(Snapshot::Only(store, &place), progress)?;
                     match (&booted.ended, place.open(&mut |note| notes.push(note))) {
                         (Ended::Saved, Some(file)) => file,
+                        // Another run, whose limit is lower, has removed it already.
+                        (Ended::Saved, None) => continue,
                         _ => return Ok((booted, false)),
                     }
                 }
