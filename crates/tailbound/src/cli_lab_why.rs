@@ -18,8 +18,8 @@ pub(crate) struct LabWhyArgs {
     /// Number of the activation, from 0 [default: the latest one]
     #[arg(short, long, value_name = "N", help_heading = "Search")]
     pub(crate) activation: Option<usize>,
-    /// Number of variations of each instant in which the processor stands still
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(2..=64), help_heading = "Search")]
+    /// Number of variations of each instant in which the processor stands still; 0: no instant is searched, and what is tried is whether other random numbers from the run's beginning on change the sample
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = standstills, help_heading = "Search")]
     pub(crate) variations: u8,
     /// Number of variations of each instant in which the kernel's random numbers are others from there on; 0: none [default: 2, where the kernel names their state]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=64), help_heading = "Search")]
@@ -44,4 +44,9 @@ pub(crate) struct LabWhyArgs {
     pub(crate) target: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) host: HostArgs,
+}
+
+fn standstills(text: &str) -> Result<u8, String> {
+    let number = text.parse().ok().filter(|n| *n == 0 || (2..=64).contains(n));
+    number.ok_or_else(|| "not 0, and not 2 to 64".to_owned())
 }

@@ -66,6 +66,9 @@ pub fn sentence(why: &WhyRecord) -> String {
         format!("Activation {} ({})", grouped(why.activation), format_ns_i64(why.latency_ns));
     let so_far = if why.is_whole { "" } else { " as far as was searched" };
     let Some(d) = &why.inevitable else {
+        if let (0, Some(tried)) = (why.variations, why.tried.first()) {
+            return format!("{sample}: {}.", with_other_numbers(tried, why.latency_ns));
+        }
         return match why.tried.iter().max_by_key(|t| t.at_ns) {
             Some(last) => format!(
                 "{sample} was not inevitable{so_far}: {} before its timer was due some variation still made it early.",
@@ -99,6 +102,31 @@ pub fn sentence(why: &WhyRecord) -> String {
         "{sample} was inevitable{so_far} from {place} on, when {}: none of {all} variations{of_numbers} made it early{before}.",
         happened(d)
     )
+}
+
+/// What became of it with other random numbers all the time, where nothing else was tried.
+fn with_other_numbers(tried: &TriedInstant, latency_ns: i64) -> String {
+    let missed = match tried.missed {
+        0 => String::new(),
+        n => format!(", missed in {n}"),
+    };
+    let (times, since) = (tried.tried, "from the run's beginning on");
+    match (tried.least_ns, tried.most_ns) {
+        (Some(least), Some(most)) if (least, most, tried.missed) == (latency_ns, latency_ns, 0) => {
+            format!("other random numbers {since} left it as it was in {times} of {times} tries")
+        }
+        (Some(least), Some(most)) => {
+            let to =
+                if most > least { format!(" to {}", format_ns_i64(most)) } else { String::new() };
+            let least = format_ns_i64(least);
+            format!(
+                "random numbers decide about it; with others {since} it was {least}{to} in {times} tries{missed}"
+            )
+        }
+        _ => format!(
+            "random numbers decide about it; with others {since} it was missed in {times} of {times} tries"
+        ),
+    }
 }
 
 /// By what an instant's sample was made early, where both kinds were tried.
@@ -167,9 +195,19 @@ fn claim(why: &WhyRecord) -> String {
         (0, None) => String::new(),
         _ => " Other random numbers: the keys of the kernel's generators, and what was drawn from them and not yet used, are others from the instant on.".to_owned(),
     };
+    let standstill = match why.variations {
+        0 => String::new(),
+        _ => format!(
+            " Standstill: the processor then does nothing for a part of the time to the due time, {} at most.",
+            format_ns_i64(why.longest_ns)
+        ),
+    };
+    let between = match why.variations {
+        0 => "See docs/why.md.",
+        _ => "What lies between two instants that were tried was not (docs/why.md).",
+    };
     format!(
-        "A variation lets the same run go on to the instant. Standstill: the processor then does nothing for a part of the time to the due time, {} at most.{numbers} Late means {} or more. {} What lies between two instants that were tried was not (docs/why.md).",
-        format_ns_i64(why.longest_ns),
+        "A variation lets the same run go on to the instant.{standstill}{numbers} Late means {} or more. {} {between}",
         format_ns_i64(why.late_ns),
         match (why.control_ns, why.control_numbers_ns) {
             (Some(ns), Some(again)) if ns == why.latency_ns && again == ns =>
@@ -289,6 +327,36 @@ mod tests {
         assert_eq!(json["tried"][0]["variations"][2]["changes"], "random-numbers");
         let none = WhyRecord { seeds: 0, no_seeds: Some("no names".to_owned()), ..record() };
         assert!(claim(&none).contains("were not tried: no names"));
+    }
+
+    #[test]
+    fn random_numbers_alone_say_whether_they_decide() {
+        let with = |least: i64, most: i64, missed: usize| {
+            let tried = TriedInstant {
+                tried: 2,
+                missed,
+                least_ns: (missed < 2).then_some(least),
+                most_ns: (missed < 2).then_some(most),
+                ..TriedInstant::default()
+            };
+            let why = WhyRecord {
+                variations: 0,
+                inevitable: None,
+                tried: vec![tried],
+                ..of_both_kinds()
+            };
+            assert!(!claim(&why).contains("Standstill"), "{}", claim(&why));
+            sentence(&why)
+        };
+        let same = with(685_000, 685_000, 0);
+        assert!(same.contains("numbers from the run's beginning on left it"), "{same}");
+        assert!(same.ends_with("as it was in 2 of 2 tries."), "{same}");
+        let others = with(5_000, 7_000, 0);
+        assert!(others.ends_with("it was 5.00 µs to 7.00 µs in 2 tries."), "{others}");
+        let other = with(5_000, 5_000, 1);
+        assert!(other.ends_with("it was 5.00 µs in 2 tries, missed in 1."), "{other}");
+        let missed = with(0, 0, 2);
+        assert!(missed.ends_with("missed in 2 of 2 tries."), "{missed}");
     }
 
     #[test]

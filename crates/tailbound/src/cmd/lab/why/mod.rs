@@ -35,6 +35,9 @@ pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
     if let Some(page) = &args.html {
         input::may_write(page, args.force)?;
     }
+    if args.variations == 0 && args.seeds == Some(0) {
+        return Err(Failure::usage("--variations 0 --seeds 0: nothing is left to vary"));
+    }
     let run = base::run(&args.run)?;
     let bench = Bench::open(&args.host)?;
     let mut shown = Shown::new(args.host.quiet, 1);

@@ -101,7 +101,10 @@ pub(super) fn search(
         late_ns: search.late_ns,
     };
     let mut probe = |instants: &[u64], depth: Depth| search.probe(instants, depth, shown);
-    let mut found = inevitable::search(bounds, &mut probe)?;
+    let mut found = match search.variations {
+        0 => Found::default(),
+        _ => inevitable::search(bounds, &mut probe)?,
+    };
     let mut is_whole = !base.bench.stopped();
     // All variations of the last instant that was different.
     let open = found.open.and_then(|at| found.tried.get_mut(at));
