@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tailbound_sys::given;
+use tailbound_sys::{given, owner};
 use ureq::http::Uri;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
@@ -251,7 +251,11 @@ impl Client {
 /// A client of HTTP and HTTPS: no redirects, no proxies, the authorities of `ca` or the machine's own.
 pub(crate) fn http(url: &str, ca: Option<&Path>) -> Result<ureq::Agent, ClientError> {
     let roots = match (ca, url.starts_with("https:")) {
-        (Some(ca), _) => authorities(ca)?,
+        (Some(ca), _) => {
+            // Whoever may change it could have the token sent to a server of his.
+            not_of_others(ca)?;
+            authorities(ca)?
+        }
         (None, true) => {
             let there = SYSTEM_CA.iter().map(Path::new).find(|p| p.exists());
             authorities(there.ok_or_else(|| {
@@ -324,9 +328,17 @@ pub(crate) fn not_for_all(path: &Path) -> Result<(), ClientError> {
     Ok(())
 }
 
+/// Who may change a token or a list of authorities decides as whom this machine speaks, and to whom.
+pub(crate) fn not_of_others(path: &Path) -> Result<(), ClientError> {
+    owner::believed(path).map_err(|e| {
+        given(path.display(), format!("others may change it: {e}; give it to your user alone"))
+    })
+}
+
 fn token(path: &Path) -> Result<String, ClientError> {
     let shown = path.display();
     not_for_all(path)?;
+    not_of_others(path)?;
     let text = given::text(path, TOKEN_BYTES_MAX).map_err(|e| given(&shown, e))?;
     let token = text.trim();
     if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
@@ -378,5 +390,23 @@ mod tests {
             assert!(base(url, false).is_err(), "{url}");
         }
         assert!(base("http://farm.example", true).is_ok());
+    }
+
+    #[test]
+    fn a_token_or_an_authority_that_others_may_change_is_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("token");
+        let mode = |mode| {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        std::fs::write(&path, "word\n").unwrap();
+        mode(0o600);
+        assert_eq!(token(&path).unwrap(), "word");
+        mode(0o602);
+        let of_token = token(&path).unwrap_err().to_string();
+        let of_authority = http("https://farm.example", Some(&path)).err().map(|e| e.to_string());
+        for why in [of_token, of_authority.unwrap_or_default()] {
+            assert!(why.contains("others may change it"), "{why}");
+        }
     }
 }

@@ -109,6 +109,7 @@ impl Hook {
 fn read_secret(path: &Path) -> Result<Vec<u8>, ClientError> {
     let shown = path.display();
     client::not_for_all(path)?;
+    client::not_of_others(path)?;
     let text = given::text(path, SECRET_BYTES_MAX).map_err(|e| client::given(&shown, e))?;
     let secret = text.trim().as_bytes();
     if secret.len() < SECRET_BYTES_MIN {

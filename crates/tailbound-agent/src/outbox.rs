@@ -22,10 +22,11 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing};
+use tailbound_sys::{given, owner};
 
 use crate::client::{Client, ClientError, Server};
+use crate::spool::unbelieved;
 use crate::wire::Added;
 
 const SO_FAR: &str = "so-far";
@@ -111,6 +112,12 @@ impl Outbox {
     pub fn open(folder: &Path, bytes_max: u64) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let folder = folder.canonicalize()?;
+        // What is in it is handed in under this machine's name. It may have been open to others before.
+        let foreign = owner::believed(&folder).err();
+        let foreign = foreign.map_or_else(|| owner::of_others(&folder), |f| Ok(vec![f]))?;
+        if let Some(foreign) = foreign.first() {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, unbelieved(foreign)));
+        }
         let lock = new_file::open_lock(&folder.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -346,6 +353,7 @@ impl Outbox {
 mod tests {
     use super::*;
     use std::io::Read as _;
+    use std::os::unix::fs::{PermissionsExt as _, chown};
 
     fn text(path: &Path) -> String {
         let mut text = String::new();
@@ -370,6 +378,31 @@ mod tests {
         assert_eq!(text(&root.join("run-000001.gz")), "more of it");
         assert_eq!(text(&root.join("run-000002.gz")), "whole");
         assert!(!root.join(SO_FAR).exists());
+    }
+
+    #[test]
+    fn a_folder_that_others_may_change_is_refused_with_what_they_left() {
+        let top = tempfile::tempdir().unwrap();
+        let root = top.path().join("spool");
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let refused = || Outbox::open(&root, 60).unwrap_err().to_string();
+        Outbox::open(&root, 60).unwrap().put(b"whole").unwrap();
+        assert_eq!(fs::metadata(&root).unwrap().permissions().mode() & 0o777, 0o700);
+        mode(&root, 0o777);
+        assert!(refused().contains("may be written by everybody, and what is in a spool"));
+        mode(&root, 0o700);
+        Outbox::open(&root, 60).unwrap();
+        let left = root.join("run-000002.gz");
+        fs::write(&left, "somebody's").unwrap();
+        mode(&left, 0o666);
+        assert!(refused().contains("run-000002.gz may be written"), "{}", refused());
+        mode(&left, 0o600);
+        if owner::effective_user() == 0 {
+            chown(&left, Some(65534), None).unwrap();
+            assert!(refused().contains("run-000002.gz belongs to user 65534"), "{}", refused());
+        }
     }
 
     #[test]

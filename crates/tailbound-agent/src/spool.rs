@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tailbound_core::limits::TEXT_BYTES_MAX;
-use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing};
+use tailbound_sys::{given, owner};
 
 use crate::wire::Order;
 
@@ -49,6 +49,13 @@ pub struct SpoolError {
 
 fn at<E: Into<io::Error>>(path: &Path) -> impl FnOnce(E) -> SpoolError {
     |source| SpoolError { path: path.to_owned(), source: source.into() }
+}
+
+/// Why something of a spool is not used.
+pub(crate) fn unbelieved(foreign: &owner::Foreign) -> String {
+    format!(
+        "{foreign}, and what is in a spool is believed: give it to the agent's user alone (chown, chmod 700), or name another"
+    )
 }
 
 /// How a run ended.
@@ -84,6 +91,9 @@ impl Spool {
     pub(crate) fn open(root: &Path) -> Result<Self, SpoolError> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(at(root))?;
         let root = root.canonicalize().map_err(at(root))?;
+        // What is in it is run, and handed in under this machine's name.
+        owner::believed(&root)
+            .map_err(|foreign| at(&root)(io::Error::other(unbelieved(&foreign))))?;
         let path = root.join("lock");
         let lock = new_file::open_lock(&path).map_err(at(&path))?;
         match lock.try_lock() {
@@ -108,7 +118,15 @@ impl Spool {
             }
         }
         folders.sort_by_key(|f| (!f.join(BEGUN).exists(), f.clone()));
-        let piece = |folder: PathBuf| match read(&folder.join(ORDER)) {
+        let strangers = owner::of_others(&self.root).map_err(at(&self.root))?;
+        let own = |folder: &Path| match strangers.iter().find(|f| f.path == *folder) {
+            Some(foreign) => Err(at(folder)(io::Error::other(unbelieved(foreign)))),
+            None => match owner::of_others(folder).map_err(at(folder))?.first() {
+                Some(foreign) => Err(at(folder)(io::Error::other(unbelieved(foreign)))),
+                None => Ok(()),
+            },
+        };
+        let piece = |folder: PathBuf| match own(&folder).and_then(|()| read(&folder.join(ORDER))) {
             Ok(taken) => Ok(Piece { folder, taken }),
             Err(e) => Err(aside(&folder).err().unwrap_or(e)),
         };
@@ -225,4 +243,47 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, SpoolError> {
 fn write(path: &Path, what: &impl Serialize) -> Result<(), SpoolError> {
     let text = serde_json::to_vec(what).map_err(at(path))?;
     new_file::write(path, Existing::Replace, &text).map_err(at(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_spool_that_others_may_change_is_not_taken() {
+        let top = tempfile::tempdir().unwrap();
+        let root = top.path().join("a/spool");
+        drop(Spool::open(&root).unwrap());
+        for made in [&root, &top.path().join("a")] {
+            assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o777, 0o700);
+        }
+        mode(&root, 0o777);
+        let why = Spool::open(&root).unwrap_err().to_string();
+        assert!(why.contains("may be written by everybody") && why.contains("chmod 700"), "{why}");
+        mode(&root, 0o755);
+        drop(Spool::open(&root).unwrap());
+    }
+
+    #[test]
+    fn work_that_somebody_else_left_is_put_aside_and_not_done() {
+        let top = tempfile::tempdir().unwrap();
+        let spool = Spool::open(top.path()).unwrap();
+        for (name, of_folder, of_file) in [("aa", 0o777, 0o600), ("bb", 0o700, 0o666)] {
+            let folder = top.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(ORDER), "{}").unwrap();
+            mode(&folder.join(ORDER), of_file);
+            mode(&folder, of_folder);
+        }
+        let told: Vec<String> =
+            spool.pieces().unwrap().into_iter().map(|p| p.unwrap_err().to_string()).collect();
+        assert_eq!(told.len(), 2);
+        assert!(told.iter().all(|t| t.contains("may be written by everybody")), "{told:?}");
+        assert!(top.path().join("kept/aa").exists() && top.path().join("kept/bb").exists());
+    }
 }

@@ -4,6 +4,7 @@
 //! Context: COLD. Units: ns. The first line says of what the journal is; each other line is one variant that was
 //! measured, known by its words. Values are kept, not answers: another limit needs no new run. A last line that was
 //! cut off is measured again.
+//! Not here: whether a value is that of the run file it names, which who goes on has to look at.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,9 @@ pub struct Step {
     /// The run file beside the journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// SHA-256 of that file; earlier versions did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_sha256: Option<String>,
     /// What is worth knowing about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -119,6 +123,11 @@ impl Journal {
         &self.steps
     }
 
+    /// Forgets the steps for which `believed` is false: they are measured again.
+    pub fn keep(&mut self, believed: impl FnMut(&Step) -> bool) {
+        self.steps.retain(believed);
+    }
+
     /// Adds what was measured.
     pub fn add(&mut self, step: Step) {
         self.steps.push(step);
@@ -138,12 +147,17 @@ impl Journal {
 mod tests {
     use super::*;
 
+    fn step(key: &str, measured: Measured) -> Step {
+        let key = key.to_owned();
+        Step { key, title: None, measured, run: None, run_sha256: None, note: None }
+    }
+
     fn journal() -> Journal {
         let mut journal = Journal::new("append debian:6.12");
         for (key, measured) in
             [("", Measured::ValueNs(7)), ("a \"b\"", Measured::Unfit("no boot".to_owned()))]
         {
-            journal.add(Step { key: key.to_owned(), title: None, measured, run: None, note: None });
+            journal.add(step(key, measured));
         }
         journal
     }
@@ -155,6 +169,19 @@ mod tests {
         assert_eq!(read, journal());
         assert_eq!(read.get("").map(|s| &s.measured), Some(&Measured::ValueNs(7)));
         assert_eq!(read.get("other"), None);
+    }
+
+    #[test]
+    fn a_line_of_an_earlier_version_has_no_digest_and_what_is_forgotten_is_not_known() {
+        let older = "{\"type\":\"bisect\",\"version\":1,\"subject\":\"x\"}\n\
+            {\"type\":\"step\",\"key\":\"a\",\"measured\":{\"value-ns\":7},\"run\":\"step-001.tailbound.jsonl\"}\n";
+        let mut read = Journal::read(older, "x").unwrap();
+        assert_eq!(read.get("a").map(|s| s.run_sha256.clone()), Some(None));
+        assert_eq!(read.text(), older);
+        read.add(Step { run_sha256: Some("5e".to_owned()), ..step("b", Measured::ValueNs(8)) });
+        read.keep(|s| s.key != "a");
+        assert_eq!(read.get("a"), None);
+        assert_eq!(Journal::read(&read.text(), "x").unwrap(), read);
     }
 
     #[test]

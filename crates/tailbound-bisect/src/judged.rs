@@ -22,6 +22,15 @@ pub trait Meter<T> {
     fn measure(&mut self, variants: &[(T, bool)], journal: &mut Journal)
     -> Result<(), Self::Error>;
 
+    /// Is the run that a step of the journal names one of this variant? Asked of each step that is not measured, before its
+    /// figure is used.
+    ///
+    /// # Errors
+    /// It is not: nothing follows from such a journal.
+    fn believe(&mut self, _at: &T, _is_control: bool, _step: &Step) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// How many variants it measures in the time of one.
     fn at_once(&self) -> usize {
         1
@@ -42,9 +51,13 @@ pub fn recall<T: Clone, M: Meter<T> + ?Sized>(
     let mut missing: Vec<(T, bool)> = Vec::new();
     let mut asked: Vec<&String> = Vec::new();
     for (variant, key) in variants.iter().zip(&keys) {
-        if journal.get(key).is_none() && !asked.contains(&key) {
-            asked.push(key);
-            missing.push(variant.clone());
+        match journal.get(key) {
+            Some(step) => meter.believe(&variant.0, variant.1, step)?,
+            None if asked.contains(&key) => {}
+            None => {
+                asked.push(key);
+                missing.push(variant.clone());
+            }
         }
     }
     if !missing.is_empty() {
@@ -124,6 +137,7 @@ mod tests {
                     title: None,
                     measured,
                     run: None,
+                    run_sha256: None,
                     note: None,
                 });
                 self.measured.push(key);
@@ -146,6 +160,43 @@ mod tests {
         let mut culprits = Culprits::new(32);
         culprits.search(&mut Judged { meter, journal, limit })?;
         Ok(culprits)
+    }
+
+    /// Has a journal of another variant in its hands.
+    struct Doubts;
+
+    impl Meter<usize> for Doubts {
+        type Error = usize;
+
+        fn key(&self, at: &usize, _: bool) -> String {
+            at.to_string()
+        }
+
+        fn measure(&mut self, _: &[(usize, bool)], _: &mut Journal) -> Result<(), usize> {
+            Ok(())
+        }
+
+        fn believe(&mut self, at: &usize, _: bool, _: &Step) -> Result<(), usize> {
+            if *at == 3 { Err(*at) } else { Ok(()) }
+        }
+    }
+
+    #[test]
+    fn a_figure_of_the_journal_is_used_only_if_the_meter_believes_it() {
+        let mut journal = Journal::new("x");
+        for key in ["1", "3"] {
+            let (key, measured) = (key.to_owned(), Measured::ValueNs(1));
+            journal.add(Step {
+                key,
+                title: None,
+                measured,
+                run: None,
+                run_sha256: None,
+                note: None,
+            });
+        }
+        assert!(recall(&mut Doubts, &mut journal, &[(1, false), (2, false)]).is_ok());
+        assert_eq!(recall(&mut Doubts, &mut journal, &[(1, false), (3, false)]), Err(3));
     }
 
     #[test]

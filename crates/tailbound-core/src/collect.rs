@@ -63,7 +63,7 @@ impl Fold {
         for (i, (seen, now)) in seen.iter_mut().zip(live).enumerate() {
             let now = now.load(Ordering::Relaxed);
             if now != *seen {
-                self.total.add_at(first + i, u64::from(now.wrapping_sub(*seen)));
+                self.total.add_at(first.saturating_add(i), u64::from(now.wrapping_sub(*seen)));
                 *seen = now;
             }
         }

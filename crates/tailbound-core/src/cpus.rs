@@ -52,7 +52,7 @@ impl CpuSet {
         for (group, word) in text.rsplit(',').enumerate() {
             let bits = u32::from_str_radix(word.trim(), 16).ok()?;
             let base = u32::try_from(group).ok()?.checked_mul(32)?;
-            cpus.extend((0..32).filter(|b| bits >> b & 1 == 1).map(|b| base + b));
+            cpus.extend((0..32).filter(|b| bits >> b & 1 == 1).map(|b| base.saturating_add(b)));
         }
         (cpus.last().is_none_or(|c| *c <= MAX_CPU)).then_some(Self(cpus))
     }
@@ -92,7 +92,7 @@ impl FromStr for CpuSet {
             if high > MAX_CPU {
                 return Err(fail("no Linux machine has a CPU above 8191"));
             }
-            listed = listed.saturating_add(high - low + 1);
+            listed = listed.saturating_add(high.saturating_sub(low)).saturating_add(1);
             if listed > 8 * (MAX_CPU + 1) {
                 return Err(fail("the same CPUs are listed again and again"));
             }
@@ -107,7 +107,7 @@ impl fmt::Display for CpuSet {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for cpu in self.iter() {
             match ranges.last_mut() {
-                Some(last) if last.1 + 1 == cpu => last.1 = cpu,
+                Some(last) if last.1.checked_add(1) == Some(cpu) => last.1 = cpu,
                 _ => ranges.push((cpu, cpu)),
             }
         }

@@ -174,7 +174,7 @@ impl Distribution {
             let end = low.saturating_add(b.width_ns.cast_signed());
             // The top bucket also holds everything beyond the range.
             let open = self.over_range > 0 && end >= 1 << h2::RANGE_BITS;
-            let high = if open { i64::MAX } else { (end - 1).saturating_add(step) };
+            let high = if open { i64::MAX } else { end.saturating_sub(1).saturating_add(step) };
             if low > limit_ns {
                 beyond = beyond.saturating_add(b.count);
             } else if high > limit_ns {
@@ -183,7 +183,7 @@ impl Distribution {
         }
         if limit_ns < 0 {
             for b in self.early.buckets() {
-                let nearest = -b.low_ns.cast_signed();
+                let nearest = b.low_ns.cast_signed().saturating_neg();
                 if nearest > limit_ns {
                     unknown = unknown.saturating_add(b.count);
                 }
@@ -195,7 +195,7 @@ impl Distribution {
         }
         // The greatest value is exact and is beyond: at least one of the unknown is.
         if beyond == 0 && unknown > 0 && self.max_ns.is_some_and(|max| max > limit_ns) {
-            (beyond, unknown) = (1, unknown - 1);
+            (beyond, unknown) = (1, unknown.saturating_sub(1));
         }
         (beyond, unknown)
     }

@@ -6,6 +6,11 @@
 //! Not here: anything that touches the machine, and any statistics.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+// Most numbers here come from files: arithmetic saturates, or says why not.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used)
+)]
 
 pub mod blame;
 pub mod calls;

@@ -175,6 +175,7 @@ fn task(t: &TaskRecord) -> Result<(), LimitError> {
 pub fn check_run(run: &Run) -> Result<(), LimitError> {
     lists(run)?;
     whole(run)?;
+    ns("measured_ns", [run.measured_ns()])?;
     run.lines().try_for_each(|line| check(&line))
 }
 

@@ -227,18 +227,75 @@ impl RunConfig {
     /// ours, whichever of the two words it uses.
     #[must_use]
     pub fn over(&self, other: &Self) -> Self {
-        // Through the words' own names, so that none can be forgotten.
-        let (Ok(toml::Value::Table(mut all)), Ok(toml::Value::Table(laid))) =
-            (toml::Value::try_from(self), toml::Value::try_from(other))
-        else {
-            return self.clone();
-        };
-        if other.loops.is_some() || other.duration.is_some() {
-            all.remove("loops");
-            all.remove("duration");
+        // Taken apart by name: a field that is added and not merged does not compile.
+        let Self {
+            name,
+            deadline,
+            early,
+            class,
+            rate,
+            confidence,
+            interval,
+            duration,
+            loops,
+            warm_up,
+            cpus,
+            policy,
+            clock,
+            sleep,
+            interval_spread,
+            timer_slack,
+            load,
+            load_cmd,
+            cpu_dma_latency,
+            raw,
+            paranoid,
+            observe,
+            blame,
+            probe,
+            tasks,
+            work,
+            repeat,
+            until,
+            precision,
+            tune,
+            rt_cpus,
+        } = other.clone();
+        let given = loops.is_some() || duration.is_some();
+        let length = if given { Self::default() } else { self.clone() };
+        Self {
+            name: name.or_else(|| self.name.clone()),
+            deadline: deadline.or_else(|| self.deadline.clone()),
+            early: early.or_else(|| self.early.clone()),
+            class: class.or_else(|| self.class.clone()),
+            rate: rate.or_else(|| self.rate.clone()),
+            confidence: confidence.or(self.confidence),
+            interval: interval.or_else(|| self.interval.clone()),
+            duration: duration.or(length.duration),
+            loops: loops.or(length.loops),
+            warm_up: warm_up.or_else(|| self.warm_up.clone()),
+            cpus: cpus.or_else(|| self.cpus.clone()),
+            policy: policy.or_else(|| self.policy.clone()),
+            clock: clock.or_else(|| self.clock.clone()),
+            sleep: sleep.or_else(|| self.sleep.clone()),
+            interval_spread: interval_spread.or_else(|| self.interval_spread.clone()),
+            timer_slack: timer_slack.or_else(|| self.timer_slack.clone()),
+            load: load.or_else(|| self.load.clone()),
+            load_cmd: load_cmd.or_else(|| self.load_cmd.clone()),
+            cpu_dma_latency: cpu_dma_latency.or_else(|| self.cpu_dma_latency.clone()),
+            raw: raw.or(self.raw),
+            paranoid: paranoid.or(self.paranoid),
+            observe: observe.or_else(|| self.observe.clone()),
+            blame: blame.or_else(|| self.blame.clone()),
+            probe: probe.or_else(|| self.probe.clone()),
+            tasks: tasks.or(self.tasks),
+            work: work.or_else(|| self.work.clone()),
+            repeat: repeat.or(self.repeat),
+            until: until.or_else(|| self.until.clone()),
+            precision: precision.or_else(|| self.precision.clone()),
+            tune: tune.or_else(|| self.tune.clone()),
+            rt_cpus: rt_cpus.or_else(|| self.rt_cpus.clone()),
         }
-        all.extend(laid);
-        toml::Value::Table(all).try_into().unwrap_or_else(|_| self.clone())
     }
 }
 
@@ -453,5 +510,39 @@ mod tests {
         let wrong =
             RunConfig::parse("deadline = \"100us\"\nintreval = \"1ms\"\n").unwrap_err().to_string();
         assert!(wrong.contains("line 2") && wrong.contains("intreval"), "{wrong}");
+    }
+
+    #[test]
+    fn every_word_arrives_whatever_its_value() {
+        // Numbers that no TOML can hold: they once took all other words with them.
+        let all: RunConfig = serde_json::from_value(serde_json::json!({
+            "name": "n", "deadline": "1us", "early": "e", "class": "c", "rate": "r",
+            "confidence": f64::MAX, "interval": "i", "duration": "2s", "loops": u64::MAX,
+            "warm-up": "w", "cpus": "0", "policy": "p", "clock": "c", "sleep": "s",
+            "interval-spread": "s", "timer-slack": "t", "load": ["none"], "load-cmd": "l",
+            "cpu-dma-latency": "c", "raw": true, "paranoid": true, "observe": "o", "blame": "b",
+            "probe": "p", "tasks": u32::MAX, "work": ["w"], "repeat": u32::MAX, "until": "u",
+            "precision": "p", "tune": "t", "rt-cpus": "1"
+        }))
+        .expect("all words");
+        let keys = |config: &RunConfig| {
+            let json = serde_json::to_value(config).expect("JSON");
+            json.as_object().expect("words").values().filter(|v| !v.is_null()).count()
+        };
+        assert_eq!(keys(&all), 31, "a word is missing in this test");
+        let none = RunConfig::default();
+        assert_eq!(
+            (none.over(&all), all.over(&none), all.over(&all)),
+            (all.clone(), all.clone(), all.clone())
+        );
+        let loops = RunConfig { loops: Some(1 << 63), ..none.clone() };
+        let laid = all.over(&loops);
+        assert_eq!(
+            (laid.loops, &laid.duration, &laid.deadline),
+            (Some(1 << 63), &None, &all.deadline)
+        );
+        let duration = RunConfig { duration: Some("3s".into()), ..none };
+        let laid = all.over(&duration);
+        assert_eq!((laid.loops, laid.duration), (None, duration.duration));
     }
 }

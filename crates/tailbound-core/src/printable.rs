@@ -74,7 +74,7 @@ pub fn json(text: String) -> String {
     if text.bytes().all(|b| b < 0x7f) || !text.contains(is_harmful) {
         return text;
     }
-    let mut out = String::with_capacity(text.len() + 16);
+    let mut out = String::with_capacity(text.len().saturating_add(16));
     for c in text.chars() {
         if is_harmful(c) {
             // Writing to a String cannot fail; none of them is beyond 16 bits.

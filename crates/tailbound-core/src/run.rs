@@ -218,7 +218,7 @@ impl Run {
     /// Measured length of the schedule: from the last line, else from the per-second records.
     #[must_use]
     pub fn measured_ns(&self) -> i64 {
-        let seconds = || self.seconds.iter().map(|s| s.second + 1).max().unwrap_or(0);
+        let seconds = || self.seconds.iter().map(|s| s.second.saturating_add(1)).max().unwrap_or(0);
         self.end.as_ref().map_or_else(
             || i64::try_from(seconds()).unwrap_or(0).saturating_mul(1_000_000_000),
             |e| e.measured_ns,

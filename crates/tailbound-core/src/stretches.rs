@@ -34,12 +34,17 @@ impl Stretches {
     /// [`Stretches::open`] is given.
     #[must_use]
     pub fn ends_before(&self, second: u64) -> bool {
-        second / self.length_s != self.open
+        self.place(second) != self.open
     }
 
     /// A stretch with `second` begins.
     pub fn open(&mut self, second: u64) {
-        self.open = second / self.length_s;
+        self.open = self.place(second);
+    }
+
+    /// Which stretch a second lies in.
+    fn place(&self, second: u64) -> u64 {
+        second.checked_div(self.length_s).unwrap_or(second)
     }
 
     /// The open stretch is over: what came in it.
@@ -60,7 +65,7 @@ impl Stretches {
         while self.closed.len() > STRETCHES_MAX {
             self.length_s = self.length_s.saturating_mul(2);
             for mut block in std::mem::take(&mut self.closed) {
-                block.second = block.second / self.length_s * self.length_s;
+                block.second = self.place(block.second).saturating_mul(self.length_s);
                 block.seconds = self.length_s;
                 self.push(block);
             }
@@ -73,7 +78,7 @@ impl Stretches {
             self.closed.push(block);
             return;
         };
-        last.n += block.n;
+        last.n = last.n.saturating_add(block.n);
         last.late = both(&last.late, &block.late);
         last.early = match (last.early.take(), block.early) {
             (Some(a), Some(b)) => Some(both(&a, &b)),

@@ -50,9 +50,9 @@ pub fn parse_ns(text: &str) -> Result<i64, ParseTimeError> {
     // `1e6us` is a number with an exponent, not a unit `e6us`.
     let split = match text.get(split..) {
         Some(rest) if rest.starts_with(['e', 'E']) && rest.len() > 1 => text
-            .get(split + 1..)
+            .get(split.saturating_add(1)..)
             .and_then(|r| r.find(|c: char| c.is_alphabetic()))
-            .map_or(text.len(), |i| split + 1 + i),
+            .map_or(text.len(), |i| split.saturating_add(1).saturating_add(i)),
         _ => split,
     };
     let (number, unit) = text.split_at(split);
@@ -131,9 +131,12 @@ pub fn exact(ns: i64) -> String {
         ("us", 1000),
     ]
     .into_iter()
-    .find(|(_, f)| ns != 0 && ns % f == 0);
+    .find_map(|(name, f)| {
+        let whole = ns.checked_div(f).filter(|n| *n != 0)?;
+        (whole.checked_mul(f) == Some(ns)).then_some((name, whole))
+    });
     match unit {
-        Some((name, factor)) => format!("{}{name}", ns / factor),
+        Some((name, n)) => format!("{n}{name}"),
         None => format!("{ns}ns"),
     }
 }
@@ -156,9 +159,9 @@ pub fn spaced(ns: i64) -> String {
 #[must_use]
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    let mut out = String::with_capacity(digits.len().saturating_mul(2));
     for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+        if i > 0 && digits.len().saturating_sub(i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(c);

@@ -13,11 +13,15 @@ pub fn from_rfc2822(text: &str) -> Option<i64> {
     let name = words.next()?;
     let months =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let month = i64::try_from(months.iter().position(|m| *m == name)?).ok()? + 1;
+    let month = i64::try_from(months.iter().position(|m| *m == name)?).ok()?.checked_add(1)?;
     let year = words.next()?.parse().ok()?;
     let local = at(year, month, day, words.next()?)?;
     let zone: i64 = words.next()?.parse().ok()?;
-    (zone.abs() <= 1459).then(|| local - (zone / 100 * 3600 + zone % 100 * 60))
+    if zone.unsigned_abs() > 1459 {
+        return None;
+    }
+    let offset = (zone / 100).checked_mul(3600)?.checked_add((zone % 100).checked_mul(60)?)?;
+    local.checked_sub(offset)
 }
 
 /// `2026-11-21` and `19:06:40` (or with a fraction) as s since 1970, taken as UTC.
@@ -30,6 +34,10 @@ pub fn from_date_time(date: &str, time: &str) -> Option<i64> {
 
 /// s since 1970 as `2026-11-21T18:58:56Z`.
 #[must_use]
+#[cfg_attr(
+    not(test),
+    expect(clippy::arithmetic_side_effects, reason = "days of any i64 of seconds leave room")
+)]
 pub fn rfc3339(s: i64) -> String {
     let (days, of_day) = (s.div_euclid(86_400), s.rem_euclid(86_400));
     let z = days + 719_468;
@@ -57,6 +65,10 @@ pub fn with_us(ns: i64) -> String {
     format!("{}.{:06}", text.trim_end_matches('Z'), rest / 1000)
 }
 
+#[cfg_attr(
+    not(test),
+    expect(clippy::arithmetic_side_effects, reason = "years up to 9999: checked first")
+)]
 fn at(year: i64, month: i64, day: i64, clock: &str) -> Option<i64> {
     let ok = (1970..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
     let of_day = hms(clock).filter(|s| ok && *s < 86_401)?;
@@ -69,6 +81,10 @@ fn at(year: i64, month: i64, day: i64, clock: &str) -> Option<i64> {
 
 /// `hh:mm:ss` as s.
 #[must_use]
+#[cfg_attr(
+    not(test),
+    expect(clippy::arithmetic_side_effects, reason = "3,600 times a u32 is no i64's limit")
+)]
 pub fn hms(text: &str) -> Option<i64> {
     let mut parts = text.trim().splitn(3, ':').map(|p| p.parse::<u32>().ok());
     let (h, m, s) = (parts.next()??, parts.next()??, parts.next()??);

@@ -31,9 +31,9 @@ impl Word {
         if text.len() <= WORD_MAX {
             word.push(text);
         } else {
-            let mut end = WORD_MAX - CUT.len();
+            let mut end = WORD_MAX.saturating_sub(CUT.len());
             while !text.is_char_boundary(end) {
-                end -= 1;
+                end = end.saturating_sub(1);
             }
             word.push(text.get(..end).unwrap_or_default());
             word.push(CUT);
@@ -43,9 +43,10 @@ impl Word {
 
     fn push(&mut self, text: &str) {
         let at = usize::from(self.len);
-        if let Some(room) = self.bytes.get_mut(at..at + text.len()) {
+        let end = at.saturating_add(text.len());
+        if let Some(room) = self.bytes.get_mut(at..end) {
             room.copy_from_slice(text.as_bytes());
-            self.len = u8::try_from(at + text.len()).unwrap_or(self.len);
+            self.len = u8::try_from(end).unwrap_or(self.len);
         }
     }
 
@@ -126,6 +127,13 @@ fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<
         .map(|(_, name)| name)
 }
 
+#[cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        reason = "places within words, of a few hundred letters"
+    )
+)]
 /// Letters to change, add, leave out or swap with the next one.
 fn slips(a: &[char], b: &[char]) -> usize {
     let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());

@@ -152,3 +152,19 @@ fn the_page_names_the_limits() {
     let source = include_str!("../src/limits.rs");
     assert_eq!(source.matches("\npub const ").count(), held.len(), "a limit without its row");
 }
+
+#[test]
+fn dates_and_lengths_that_no_clock_shows_are_none() {
+    use tailbound_core::utc::from_rfc2822;
+    assert_eq!(from_rfc2822("Sat, 21 Nov 2026 18:58:56 +0100"), Some(1_795_283_936));
+    for zone in [i64::MIN, i64::MAX, 1460, -1460] {
+        assert_eq!(from_rfc2822(&format!("Sat, 21 Nov 2026 18:58:56 {zone}")), None, "{zone}");
+    }
+    // A run that says more than a run file may hold is none, before anybody writes it.
+    let mut run = read_run(HEADER.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(limits::check_run(&run), Ok(()));
+    let reason = tailbound_core::EndReason::Interrupted;
+    run.end = Some(tailbound_core::record::End { reason, measured_ns: i64::MAX, lines: 1 });
+    let said = limits::check_run(&run).map_err(|e| e.to_string());
+    assert!(said.is_err_and(|e| e.contains("measured_ns is beyond")));
+}

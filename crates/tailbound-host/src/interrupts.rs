@@ -8,8 +8,6 @@
 //! Documentation/ABI/testing/sysfs-kernel-irq, kernel/irq/proc.c (mode 0444 where managed).
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
 use tailbound_core::CpuSet;
 
@@ -93,10 +91,8 @@ pub(crate) fn table(root: &Root) -> Found<Interrupts> {
 /// "no" only since the kernel has made the difference.
 fn managed(root: &Root, dir: &str) -> Found<bool> {
     let path = format!("{dir}/smp_affinity");
-    let mode = fs::metadata(root.path(&path))
-        .map_err(|_| Missing::NotApplicable(format!("there is no {path}")))?
-        .permissions()
-        .mode();
+    let mode =
+        root.mode(&path).map_err(|_| Missing::NotApplicable(format!("there is no {path}")))?;
     let release = root.read_trimmed("/proc/sys/kernel/osrelease").unwrap_or_default();
     match (mode & 0o222, tailbound_sys::hostinfo::release(&release)) {
         (0, _) => Ok(true),
@@ -148,7 +144,7 @@ fn counts(text: &str) -> Interrupts {
 fn numbered(number: u32, counts: BTreeMap<u32, u64>, about: &[&str]) -> Interrupt {
     const TRIGGERS: &[&str] = &["edge", "level", "fasteoi", "Edge", "Level"];
     let trigger = about.iter().position(|w| TRIGGERS.iter().any(|t| w.ends_with(t)));
-    let at = trigger.map_or(about.len().min(2), |at| at + 1);
+    let at = trigger.map_or(about.len().min(2), |at| at.saturating_add(1));
     let (chip, actions) = about.split_at_checked(at).unwrap_or((about, &[]));
     let actions = actions.join(" ");
     Interrupt {
@@ -164,6 +160,9 @@ fn numbered(number: u32, counts: BTreeMap<u32, u64>, about: &[&str]) -> Interrup
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     const X86: &str = "           CPU0       CPU1       \n 24:          1          0  IO-APIC   5-edge      ACPI:Ged\n 36:          0    3625457 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n 44: 5 6 IO-APIC 16-fasteoi ehci_hcd:usb1, i801 smbus\nNMI:          0          2   Non-maskable interrupts\nERR:          0\n";

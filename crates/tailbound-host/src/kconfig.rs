@@ -96,7 +96,7 @@ fn gunzip(packed: &[u8]) -> Found<String> {
     for flag in [8, 16] {
         if flags & flag != 0 {
             let end = rest.iter().position(|b| *b == 0).ok_or_else(|| bad("cut off"))?;
-            rest = rest.get(end + 1..).ok_or_else(|| bad("cut off"))?;
+            rest = rest.get(end.saturating_add(1)..).ok_or_else(|| bad("cut off"))?;
         }
     }
     if flags & 2 != 0 {

@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read};
 
 use tailbound_sys::hostinfo;
 
-use crate::root::{Found, Missing, Root};
+use crate::root::{Found, Missing, Root, TEXT_MAX};
 
 const PATH: &str = "/dev/kmsg";
 /// Most reads in one go: a log that grows faster than it is read must not hold a run up.
@@ -68,7 +68,9 @@ impl KernelLog {
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == ErrorKind::BrokenPipe => self.lost += 1,
+                Err(e) if e.kind() == ErrorKind::BrokenPipe => {
+                    self.lost = self.lost.saturating_add(1)
+                }
                 Err(e) => {
                     self.missing = Some(Missing::Unknown(format!("{PATH}: {e}")));
                     self.file = None;
@@ -85,6 +87,12 @@ impl KernelLog {
 /// # Errors
 /// [`Missing`]: there is none, or an ordinary user may not read it (kernel.dmesg_restrict).
 pub fn messages(root: &Root) -> Found<Vec<String>> {
+    if !root.is_real() {
+        let mut text = root.bytes(PATH, TEXT_MAX)?;
+        let mut records = Vec::new();
+        drain_lines(&mut text, &mut records);
+        return Ok(records.into_iter().map(|r| r.text).collect());
+    }
     let (log, before) = KernelLog::open(root);
     match log.missing {
         Some(why) => Err(why),

@@ -10,6 +10,11 @@
 //! (`tailbound-core`), what to do about it.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+// Numbers of kernels and of captured machines: arithmetic saturates, or says why not.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used)
+)]
 
 pub mod cgroups;
 pub mod cpus;
@@ -24,6 +29,7 @@ mod policy;
 pub mod preemptirq;
 pub mod procstat;
 pub mod root;
+mod root_tree;
 mod stat;
 mod tasks;
 pub mod threads;
@@ -37,5 +43,6 @@ pub use inventory::memory::meminfo;
 pub use inventory::{changed, inventory, inventory_of_identity};
 pub use policy::attributes;
 pub use root::{Found, Missing, Root};
+pub use root_tree::{Tree, TreeError};
 pub use tracefs::{Instance, Tracefs, TracefsError};
 pub use watch::{Watch, WatchPlan};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The root of the file system that facts are read from: `/` for the machine itself, a
-//! directory for tests and for trees carried over from elsewhere.
+//! directory for tests and for trees carried over from elsewhere, a [`Tree`] in memory for a
+//! capture that somebody sent.
 //!
 //! Context: COLD. Paths are written as people know them (`/proc/stat`).
 //! Nothing here fails a run: what cannot be read is [`Missing`], with its reason. A file
@@ -12,14 +13,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tailbound_core::CpuSet;
 use tailbound_core::record::Fact;
+use tailbound_sys::given;
 
 use crate::kconfig::KernelConfig;
+use crate::root_tree::Tree;
 
 /// Longest file read whole, in bytes.
 pub const TEXT_MAX: u64 = 4 << 20;
@@ -71,8 +75,8 @@ impl From<Missing> for Fact {
 /// A file, up to `most` bytes of it. The first read is of [`FIRST_READ`] bytes: tracefs' events/header_page
 /// gives all to it, and nothing to later ones. It goes to the stack, because nearly all files of /proc and
 /// /sys are a few bytes, and a buffer of that size costs two system calls in musl's allocator each time.
-fn whole(path: PathBuf, most: u64) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?.take(most);
+fn whole(file: File, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = file.take(most);
     let mut first = [0; FIRST_READ];
     let n = loop {
         match file.read(&mut first) {
@@ -85,6 +89,12 @@ fn whole(path: PathBuf, most: u64) -> io::Result<Vec<u8>> {
         file.read_to_end(&mut bytes)?;
     }
     Ok(bytes)
+}
+
+/// The names in a folder.
+fn names(folder: PathBuf) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(folder)?.take(ENTRIES_MAX).filter_map(Result::ok);
+    Ok(entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect())
 }
 
 /// Something read, or why not.
@@ -105,10 +115,15 @@ impl PartialEq for Asked {
 
 impl Eq for Asked {}
 
+/// Nothing lies below it, on any machine.
+const NOWHERE: &str = "/dev/null";
+
 /// Where facts are read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
+    /// [`NOWHERE`] where the files are in memory.
     base: PathBuf,
+    tree: Option<Arc<Tree>>,
     real: bool,
     /// Paths that were asked for, where somebody wants to know.
     asked: Asked,
@@ -124,6 +139,7 @@ impl Root {
     pub fn real() -> Self {
         Self {
             base: PathBuf::from("/"),
+            tree: None,
             real: true,
             asked: Asked::default(),
             refused: Arc::default(),
@@ -151,10 +167,22 @@ impl Root {
     #[must_use]
     pub fn at(base: impl Into<PathBuf>) -> Self {
         let base = base.into();
-        let text = fs::read_to_string(base.join(REFUSED)).unwrap_or_default();
+        let refused = given::read(&base.join(REFUSED), TEXT_MAX).unwrap_or_default();
+        Self::elsewhere(base, None, &refused)
+    }
+
+    /// A captured machine that was never unpacked: its files in memory.
+    #[must_use]
+    pub fn of_tree(tree: Tree) -> Self {
+        let refused = tree.bytes(REFUSED).map(<[u8]>::to_vec).unwrap_or_default();
+        Self::elsewhere(PathBuf::from(NOWHERE), Some(Arc::new(tree)), &refused)
+    }
+
+    fn elsewhere(base: PathBuf, tree: Option<Arc<Tree>>, refused: &[u8]) -> Self {
         Self {
-            refused: Arc::new(serde_json::from_str(&text).unwrap_or_default()),
+            refused: Arc::new(serde_json::from_slice(refused).unwrap_or_default()),
             base,
+            tree,
             real: false,
             asked: Asked::default(),
             kernel_config: Arc::default(),
@@ -182,22 +210,44 @@ impl Root {
         self.real
     }
 
-    /// `path` (with or without its leading `/`) under this root.
+    /// `path` (with or without its leading `/`) under this root; of a [`Tree`] a path at which nothing can be.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
+        self.note(path);
+        self.base.join(path.trim_start_matches('/'))
+    }
+
+    fn note(&self, path: &str) {
         if let Some(asked) = &self.asked.0 {
             let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
             if !asked.contains(path) {
                 asked.insert(path.to_owned());
             }
         }
-        self.base.join(path.trim_start_matches('/'))
+    }
+
+    /// The machine's own files are the kernel's; in a folder that somebody sent may be a pipe.
+    fn open(&self, path: &str) -> io::Result<File> {
+        let path = self.path(path);
+        if self.real { File::open(path) } else { given::open(&path) }
     }
 
     /// Does `path` exist?
     #[must_use]
     pub fn exists(&self, path: &str) -> bool {
-        self.path(path).exists()
+        self.mode(path).is_ok()
+    }
+
+    /// The permissions of a file or folder.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn mode(&self, path: &str) -> Found<u32> {
+        let mode = match &self.tree {
+            Some(tree) => tree.mode(path),
+            None => fs::metadata(self.path(path)).map(|m| m.permissions().mode()),
+        };
+        mode.map_err(|e| missing(path, &e))
     }
 
     /// The bytes of a file of at most `limit` bytes.
@@ -206,8 +256,11 @@ impl Root {
     /// [`Missing`], also when the file is longer.
     pub fn bytes(&self, path: &str, limit: u64) -> Found<Vec<u8>> {
         self.refusal(path)?;
-        let bytes =
-            whole(self.path(path), limit.saturating_add(1)).map_err(|e| missing(path, &e))?;
+        let bytes = match &self.tree {
+            Some(tree) => tree.bytes(path).map(<[u8]>::to_vec),
+            None => self.open(path).and_then(|file| whole(file, limit.saturating_add(1))),
+        };
+        let bytes = bytes.map_err(|e| missing(path, &e))?;
         if bytes.len() as u64 > limit {
             return Err(Missing::Unknown(format!("{path} is longer than {limit} bytes")));
         }
@@ -271,12 +324,11 @@ impl Root {
     /// [`Missing`].
     pub fn list(&self, path: &str) -> Found<Vec<String>> {
         self.refusal(path)?;
-        let mut names: Vec<String> = fs::read_dir(self.path(path))
-            .map_err(|e| missing(path, &e))?
-            .take(ENTRIES_MAX)
-            .filter_map(Result::ok)
-            .map(|e| e.file_name().to_string_lossy().into_owned())
-            .collect();
+        let names = match &self.tree {
+            Some(tree) => tree.list(path),
+            None => names(self.path(path)),
+        };
+        let mut names = names.map_err(|e| missing(path, &e))?;
         names.sort_by_cached_key(|n| natural(n));
         Ok(names)
     }
@@ -365,7 +417,7 @@ fn missing(path: &str, e: &io::Error) -> Missing {
 #[must_use]
 pub fn chosen(text: &str) -> Option<&str> {
     let word = |open: char, close: char| {
-        let from = text.find(open)? + open.len_utf8();
+        let from = text.find(open)?.saturating_add(open.len_utf8());
         let rest = text.get(from..)?;
         rest.get(..rest.find(close)?)
     };

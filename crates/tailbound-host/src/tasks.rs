@@ -73,7 +73,7 @@ pub(crate) fn scan(root: &Root, cpus: &CpuSet) -> Found<BTreeMap<u32, Task>> {
         // A process may end between any two reads: its threads are then no longer of interest.
         for dir in threads::folders(root, pid) {
             let Ok(stat) = root.text(&format!("{dir}/stat")) else { continue };
-            seen += 1;
+            seen = seen.saturating_add(1);
             let Some(mut task) = realtime(&stat) else { continue };
             task.allowed = allowed(root, &dir).ok();
             if task.allowed.as_ref().is_some_and(|a| a.and(cpus).is_empty()) {
@@ -122,7 +122,9 @@ fn realtime(line: &str) -> Option<Task> {
         priority,
         last_cpu: stat.last_cpu()?,
         allowed: None,
-        cpu_ns: ticks.checked_mul(1_000_000_000 / hostinfo::ticks_per_second()),
+        cpu_ns: 1_000_000_000u64
+            .checked_div(hostinfo::ticks_per_second())
+            .and_then(|tick_ns| ticks.checked_mul(tick_ns)),
     })
 }
 

@@ -92,7 +92,7 @@ impl Watch {
 
     /// Looks again, once a second: what is newly noticed, or is worse than when it was noticed.
     pub fn tick(&mut self) -> Vec<Finding> {
-        self.looks += 1;
+        self.looks = self.looks.saturating_add(1);
         let scan = self.looks.is_multiple_of(SCAN_EVERY);
         let findings = self.findings(scan, false);
         let mut new = Vec::new();

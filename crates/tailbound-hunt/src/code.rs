@@ -46,7 +46,8 @@ impl Code {
     /// Bytes in all.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.0.iter().map(|(from, to)| to - from).sum()
+        let lengths = self.0.iter().map(|(from, to)| to.saturating_sub(*from));
+        lengths.fold(0, u64::saturating_add)
     }
 
     /// What `other` has not.

@@ -71,6 +71,17 @@ impl Reached {
         figures.code = Some(all.without(&self.code));
     }
 
+    /// Why figures of a corpus cannot be what [`Self::reduce`] left, if so.
+    pub(crate) fn contradicts(&self, figures: &Figures) -> Option<&'static str> {
+        let is_old = |code: &Code| code.without(&self.code) != *code;
+        let is_first = |nr: &u64| self.first.iter().any(|f| f.nr == *nr);
+        if figures.code.as_ref().is_some_and(is_old) {
+            return Some("it has code as new that an earlier one executed");
+        }
+        (!figures.again.iter().all(is_first))
+            .then_some("it names an earlier one that was the first to execute nothing")
+    }
+
     /// Takes what is new in candidate `nr`.
     pub(crate) fn add(&mut self, nr: u64, origin: &Origin, figures: &Figures, sequence: bool) {
         let Some(code) = &figures.code else { return };

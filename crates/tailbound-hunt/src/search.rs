@@ -57,6 +57,15 @@ pub enum End {
     Early,
 }
 
+/// A line of a corpus that this search would not have made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// Its number, from 0.
+    pub nr: u64,
+    /// What it contradicts.
+    pub why: &'static str,
+}
+
 /// A candidate that is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
@@ -285,6 +294,21 @@ impl Search {
         self.recall(proposal, outcome)
     }
 
+    /// Why a line of a corpus is not that of the next proposal, if so: what it says of earlier ones is held against them.
+    fn contradicts(&self, proposal: &Proposal, entry: &Entry) -> Option<&'static str> {
+        if entry.candidate != proposal.candidate || entry.origin != proposal.origin {
+            return Some("it is not the one that this version would try");
+        }
+        if entry.nr != self.entries.len() as u64 {
+            return Some("its number is another");
+        }
+        let figures = entry.outcome.figures()?;
+        if figures.pairs.iter().any(|pair| self.pairs.contains(pair)) {
+            return Some("it has a pair as new that an earlier one showed");
+        }
+        self.reached.contradicts(figures)
+    }
+
     /// Takes a line of the corpus: of its code only what was new is there.
     fn recall(&mut self, proposal: Proposal, mut outcome: Outcome) -> &Entry {
         let nr = self.entries.len();
@@ -348,14 +372,14 @@ fn latest<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<&'a Entry> {
 /// candidate that is the next of them is not run again. `keep` is given each line that is new.
 ///
 /// # Errors
-/// The number of the first line that this search would not have made.
+/// The first line that this search would not have made.
 pub fn hunt(
     search: &mut Search,
     known: Vec<Entry>,
     most: u64,
     evaluator: &mut dyn Evaluator,
     keep: &mut dyn FnMut(&Search, &Entry),
-) -> Result<End, u64> {
+) -> Result<End, Foreign> {
     let mut known = known.into_iter();
     loop {
         let mut open = search.generation().into_iter();
@@ -364,18 +388,14 @@ pub fn hunt(
             if search.entries.len() as u64 >= most {
                 return Ok(End::Done);
             }
-            match known.next() {
-                None => {
-                    left.push(proposal);
-                    break;
-                }
-                Some(e) if e.candidate != proposal.candidate || e.origin != proposal.origin => {
-                    return Err(search.entries.len() as u64);
-                }
-                Some(e) => {
-                    search.recall(proposal, e.outcome);
-                }
+            let Some(e) = known.next() else {
+                left.push(proposal);
+                break;
+            };
+            if let Some(why) = search.contradicts(&proposal, &e) {
+                return Err(Foreign { nr: search.entries.len() as u64, why });
             }
+            search.recall(proposal, e.outcome);
         }
         left.extend(open);
         let room = most.saturating_sub(search.entries.len() as u64);

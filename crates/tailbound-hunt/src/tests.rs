@@ -130,7 +130,35 @@ fn lines_of_another_search_are_refused() {
     let mut evaluator = Made { left: usize::MAX, asked: 0 };
     let end = hunt(&mut search, known, 100, &mut evaluator, &mut |_, _| {});
     // Both begin with the base line.
-    assert_eq!(end, Err(lab().kinds.len() as u64 + 1));
+    assert_eq!(end.map_err(|e| e.nr), Err(lab().kinds.len() as u64 + 1));
+}
+
+#[test]
+fn lines_that_contradict_those_before_them_are_refused() {
+    let known = hunted(7, false, 100).entries().to_vec();
+    let going_on = |known: Vec<Entry>| {
+        let mut search = Search::new(lab(), 7, false);
+        let mut evaluator = Made { left: usize::MAX, asked: 0 };
+        hunt(&mut search, known, 100, &mut evaluator, &mut |_, _| {})
+    };
+    assert_eq!(going_on(known.clone()), Ok(End::Done));
+    let mut number = known.clone();
+    number[40].nr = 41;
+    assert_eq!(going_on(number).map_err(|e| (e.nr, e.why)), Err((40, "its number is another")));
+    let shown = known.iter().find_map(|e| e.outcome.figures()?.pairs.first().cloned());
+    let of = |change: &dyn Fn(&mut crate::Figures)| {
+        let mut changed = known.clone();
+        match &mut changed[40].outcome {
+            Outcome::Ran(figures) => change(figures),
+            Outcome::Failed(why) => panic!("{why}"),
+        }
+        going_on(changed).map_err(|e| (e.nr, e.why))
+    };
+    let pair = shown.expect("a pair");
+    let pairs = of(&|f| f.pairs.push(pair.clone()));
+    assert_eq!(pairs, Err((40, "it has a pair as new that an earlier one showed")));
+    let again = of(&|f| f.again.push(40));
+    assert!(again.is_err_and(|(nr, why)| nr == 40 && why.contains("the first to execute nothing")));
 }
 
 #[test]

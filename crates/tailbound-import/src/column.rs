@@ -7,12 +7,17 @@
 //! without it the file is refused, for of all mistakes a lost factor of 1000 is the commonest.
 //! Read as a stream: lines of digits, which nearly all are, are read without looking twice.
 
+use tailbound_core::units::grouped;
+
 use crate::draft::Draft;
 use crate::error::{Fault, excerpt};
 use crate::read::Options;
 use crate::samples::Samples;
 use crate::stream::{Feed, PIECE, Stream, Window};
 use crate::text::{LINE_MAX, TOO_LONG, clean, scaled};
+
+/// Longest header: what has no number for so long is no column.
+const HEADER_MAX: usize = 1 << 20;
 
 /// The only word of a line, if it is a number.
 pub(crate) fn value(line: &str) -> Option<&str> {
@@ -44,6 +49,8 @@ struct Decoder {
     decimals: usize,
     /// Was there a number?
     begun: bool,
+    /// Bytes before the first one.
+    header: usize,
 }
 
 impl Decoder {
@@ -55,6 +62,7 @@ impl Decoder {
             scales: [None; 10],
             decimals: 0,
             begun: false,
+            header: 0,
         };
         new.set_unit(unit_ns);
         new
@@ -101,6 +109,10 @@ impl Decoder {
             let line = clean(line).trim().to_owned();
             self.window.pass(length + 1);
             out.extend(self.read(&line)?);
+            self.header += if self.begun { 0 } else { length + 1 };
+            if self.header > HEADER_MAX {
+                return Err(Fault::line(self.line, "no number among the first MiB"));
+            }
         }
         Ok(true)
     }
@@ -166,7 +178,7 @@ fn plain(rest: &[u8], scales: &[Option<i64>; 10]) -> Option<(i64, usize, usize)>
 pub(crate) fn parse(stream: &mut Stream<'_>, options: &Options) -> Result<Draft, Fault> {
     let mut draft = Draft::new("unknown", "column of numbers");
     let mut decoder = Decoder::new(options.unit_ns.filter(|u| *u > 0));
-    let mut column = Timed::new(options);
+    let mut column = Timed::new(options, None);
     stream.pieces(|feed, out| decoder.piece(feed, out), |piece| column.add(piece))?;
     if column.n() == 0 {
         return Err(Fault::file("there is no number in the file"));
@@ -177,17 +189,31 @@ pub(crate) fn parse(stream: &mut Stream<'_>, options: &Options) -> Result<Draft,
     Ok(draft)
 }
 
-/// Samples in their order, which have times where the interval is known.
+/// More numbers than this are not all the same by chance.
+const SAME_MAX: u64 = 1000;
+/// So many that are all the same are enough to read no further.
+const EARLY_MAX: u64 = 1 << 20;
+/// Half of what is measured is not later than this: such numbers are something else, or in another unit.
+const LATE_NS: i64 = 1_000_000_000;
+/// Fewer numbers than this may be anything.
+const FEW: usize = 16;
+
+/// Samples in their order, which have times where the interval is known. Nothing in such a file says that it is a measurement, so
+/// what is none for certain is refused: numbers that are no latencies, and binary ones that never differ.
 pub(crate) struct Timed {
     samples: Samples,
     interval_ns: Option<i64>,
     due_ns: i64,
+    /// Bytes of a number, where it is in binary.
+    size: Option<u64>,
+    first: Option<i64>,
+    differ: bool,
 }
 
 impl Timed {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options, size: Option<u64>) -> Self {
         let interval_ns = options.interval_ns.filter(|i| *i > 0);
-        Self { samples: Samples::new(0), interval_ns, due_ns: 0 }
+        Self { samples: Samples::new(0), interval_ns, due_ns: 0, size, first: None, differ: false }
     }
 
     pub(crate) fn n(&self) -> u64 {
@@ -195,6 +221,14 @@ impl Timed {
     }
 
     pub(crate) fn add(&mut self, piece: &[i64]) -> Result<(), Fault> {
+        if self.first.is_none() {
+            self.are_latencies(piece)?;
+            self.first = piece.first().copied();
+        }
+        self.differ |= piece.iter().any(|ns| Some(*ns) != self.first);
+        if self.n() > EARLY_MAX {
+            self.no_constant(self.n())?;
+        }
         match self.interval_ns {
             None => piece.iter().for_each(|ns| self.samples.add(*ns)),
             Some(interval) => {
@@ -207,6 +241,34 @@ impl Timed {
         Ok(())
     }
 
+    /// The first numbers, of which half must be possible.
+    fn are_latencies(&self, piece: &[i64]) -> Result<(), Fault> {
+        let late = piece.iter().filter(|ns| **ns > LATE_NS).count();
+        let first = piece.iter().position(|ns| *ns > LATE_NS);
+        let (true, Some(at)) = (piece.len() >= FEW && late > piece.len() / 2, first) else {
+            return Ok(());
+        };
+        let why = format!(
+            "{late} of the first {} numbers are above 1 s: these are no latencies, or in another unit (give --unit)",
+            piece.len()
+        );
+        Err(self.size.map_or_else(|| Fault::file(&why), |size| Fault::byte(at as u64 * size, &why)))
+    }
+
+    /// Numbers in binary that are all 0, or so many that are all the same, are a file that nobody wrote a measurement into.
+    fn no_constant(&self, n: u64) -> Result<(), Fault> {
+        let is_nothing = !self.differ && (self.first == Some(0) || n > SAME_MAX);
+        match self.first.filter(|_| is_nothing && self.size.is_some()) {
+            Some(ns) => Err(Fault::byte(
+                0,
+                format!(
+                    "all of the first {n} numbers are the same ({ns} ns): this is no measurement"
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Puts the samples into `draft`, and what such a file leaves unsaid.
     pub(crate) fn finish(
         self,
@@ -214,6 +276,15 @@ impl Timed {
         resolution_ns: u64,
         options: &Options,
     ) -> Result<(), Fault> {
+        self.no_constant(self.n())?;
+        if let (Some(ns), false, SAME_MAX..) = (self.first, self.differ, self.n()) {
+            draft.doubt(
+                "source-constant",
+                format!("All {} numbers of the file are the same ({ns} ns).", grouped(self.n())),
+                "Nothing that is measured is so even: the file holds something else, or was cut to a coarse unit.",
+                "Look at what wrote the file, or measure again in ns.",
+            );
+        }
         if self.interval_ns.is_some() {
             draft.duration_ns = Some(self.due_ns);
             draft.lose("When each sample was taken is not in the file: sample k counts to the time of k intervals.");

@@ -170,34 +170,7 @@ fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
     let mut numbers = false;
     for (_, line) in Lines::new(head).filter_map(Result::ok) {
         let line = line.trim();
-        let has = |words: &[&str]| words.iter().all(|w| line.contains(w));
-        let begins = |word: &str| line.starts_with(word);
-        let format = if begins("# RTLA timerlat histogram") {
-            Some(Format::RtlaTimerlat)
-        } else if begins("# RTLA osnoise histogram") {
-            Some(Format::RtlaOsnoise)
-        } else if begins("# Histogram") {
-            Some(Format::CyclictestHistogram)
-        } else if begins("T:") && has(&["P:", "Min:", "Max:"]) {
-            Some(Format::CyclictestStatus)
-        } else if crate::cyclictest::verbose::sample(line).is_some() {
-            Some(Format::CyclictestVerbose)
-        } else if begins("oslat V") || begins("Counter Freq:") || begins("CPU Freq:") {
-            Some(Format::OslatText)
-        } else if begins("# libevl version") || begins("# clock gravity:") {
-            Some(Format::Latmus)
-        } else if begins("# ----lat min|") {
-            Some(Format::XenomaiGnuplot)
-        } else if begins("RTH|    lat min|") || begins("RTAI testsuite") {
-            Some(Format::RtaiText)
-        } else if begins("RTH|----lat min|") || begins("RTD|") {
-            Some(Format::XenomaiText)
-        } else if has(&["stress-ng:", "cyclic:"]) {
-            Some(Format::StressNg)
-        } else {
-            None
-        };
-        if let Some(format) = format {
+        if let Some(format) = of_line(line) {
             return Ok(format);
         }
         numbers |= crate::column::value(line).is_some();
@@ -207,6 +180,37 @@ fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
         Some(hint) => Err(Unlike::Other(hint)),
         None if numbers => Ok(Format::Column),
         None => Err(Unlike::Text),
+    }
+}
+
+/// The format of which a line is that no other has.
+pub(crate) fn of_line(line: &str) -> Option<Format> {
+    let has = |words: &[&str]| words.iter().all(|w| line.contains(w));
+    let begins = |word: &str| line.starts_with(word);
+    if begins("# RTLA timerlat histogram") {
+        Some(Format::RtlaTimerlat)
+    } else if begins("# RTLA osnoise histogram") {
+        Some(Format::RtlaOsnoise)
+    } else if begins("# Histogram") {
+        Some(Format::CyclictestHistogram)
+    } else if begins("T:") && has(&["P:", "Min:", "Max:"]) {
+        Some(Format::CyclictestStatus)
+    } else if crate::cyclictest::verbose::sample(line).is_some() {
+        Some(Format::CyclictestVerbose)
+    } else if begins("oslat V") || begins("Counter Freq:") || begins("CPU Freq:") {
+        Some(Format::OslatText)
+    } else if begins("# libevl version") || begins("# clock gravity:") {
+        Some(Format::Latmus)
+    } else if begins("# ----lat min|") {
+        Some(Format::XenomaiGnuplot)
+    } else if begins("RTH|    lat min|") || begins("RTAI testsuite") {
+        Some(Format::RtaiText)
+    } else if begins("RTH|----lat min|") || begins("RTD|") {
+        Some(Format::XenomaiText)
+    } else if has(&["stress-ng:", "cyclic:"]) {
+        Some(Format::StressNg)
+    } else {
+        None
     }
 }
 

@@ -6,8 +6,8 @@
 //! sentence in `header.source.lost`, and where it could change a verdict also as a finding.
 //! Of impact `doubt`: `source-lost-tail`, `source-no-histogram`, `source-no-missed`,
 //! `source-no-samples`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
-//! `source-mixed`, `source-failed`, `source-clock-realtime`, `source-folded-early`. Of impact
-//! `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
+//! `source-mixed`, `source-failed`, `source-clock-realtime`, `source-folded-early`,
+//! `source-constant`. Of impact `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
 //! `source-other-quantity`. A run has one finding of each name.
 //!
 //! Context: COLD. Units: ns; sources that count µs keep `resolution_ns` 1000 and values
@@ -23,6 +23,7 @@ mod column;
 mod command;
 mod cyclictest;
 mod draft;
+mod early;
 mod error;
 mod format;
 mod jitterdebugger;
@@ -46,5 +47,5 @@ mod xenomai;
 pub use error::{ImportError, Place};
 pub use format::Format;
 pub use json::JSON_MAX;
-pub use read::{Options, import, import_as, import_from, import_with};
+pub use read::{Options, import, import_as, import_from, import_of, import_with};
 pub use unlike::{UnknownFormat, Unlike};

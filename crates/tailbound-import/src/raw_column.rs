@@ -3,7 +3,8 @@
 //! as they stand in memory.
 //!
 //! Context: COLD. Layout: little-endian, without header, one after another; ns unless the unit
-//! is given. Nothing in such a file says what it is, so it is never guessed.
+//! is given. Nothing in such a file says what it is, so it is never guessed; text, numbers that are all the same, and numbers of
+//! which half are above a second are refused.
 
 use crate::column::Timed;
 use crate::draft::Draft;
@@ -31,7 +32,7 @@ fn parse<const SIZE: usize>(
     let given = options.unit_ns.filter(|u| *u > 0);
     let unit = given.unwrap_or(1);
     let mut records = Records::<SIZE>::new();
-    let mut column = Timed::new(options);
+    let mut column = Timed::new(options, Some(SIZE as u64));
     stream.pieces(
         |feed, out| {
             records.piece(feed, out, |record, place| {

@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. Units: ns.
 
-use std::io::Read;
+use std::io::{BufReader, Read};
 
 use tailbound_core::Run;
 use tailbound_core::limits;
@@ -11,6 +11,7 @@ use tailbound_core::runfile::{ReadError, read_run};
 use tailbound_core::units::grouped;
 
 use crate::draft::Draft;
+use crate::early::{self, Early};
 use crate::error::{Fault, ImportError, excerpt};
 use crate::format::Format;
 use crate::stream::{Fingerprint, State, Stream};
@@ -21,8 +22,8 @@ use crate::{
 
 /// What is enough to know a format by.
 const HEAD: u64 = 64 << 10;
-/// Longest file that is read as a whole.
-const WHOLE_MAX: u64 = 1 << 30;
+/// Bytes of a file that is read as a whole, between two looks.
+const PIECE: u64 = 1 << 20;
 
 /// What the user knows and the file may not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub fn import_with(
     options: &Options,
 ) -> Result<Run, ImportError> {
     let format = known(format, name, bytes)?;
+    let looked = bytes.get(..HEAD as usize).unwrap_or(bytes);
+    early::head(format, looked).map_err(|fault| fault.of(name, format))?;
     if format.streams() {
         return streamed(format, name, &mut &*bytes, options, &mut |_| true);
     }
@@ -80,8 +83,9 @@ pub fn import_with(
     finish(draft, format, name, Fingerprint::of(bytes))
 }
 
-/// Imports what `source` gives. Formats that list every sample ([`Format::streams`]) are read
-/// piece by piece, in bounded memory; of other formats a file of more than 1 GiB is refused.
+/// Imports what `source` gives. Formats that list every sample ([`Format::streams`]) and our own are read piece by piece, in
+/// bounded memory; of other formats a file of more than 1 GiB (JSON and XML: 32 MiB) is refused. What cannot be of the format is
+/// refused while it is read, not when all of it is there.
 ///
 /// `watch` is told now and then how many bytes were read; when it returns `false`, a stream
 /// ends there, and the run says that it was interrupted.
@@ -95,6 +99,20 @@ pub fn import_from(
     options: &Options,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Run, ImportError> {
+    import_of(format, name, (source, None), options, watch)
+}
+
+/// As [`import_from`], of a source whose length may be known: one that is too long is not read.
+///
+/// # Errors
+/// [`ImportError`], with the place in the file.
+pub fn import_of(
+    format: Option<Format>,
+    name: &str,
+    (source, length): (&mut (dyn Read + Send), Option<u64>),
+    options: &Options,
+    watch: &mut dyn FnMut(u64) -> bool,
+) -> Result<Run, ImportError> {
     let mut bytes = Vec::new();
     let mut read = |bytes: &mut Vec<u8>, most: u64| {
         (&mut *source)
@@ -104,15 +122,29 @@ pub fn import_from(
     };
     read(&mut bytes, HEAD)?;
     let format = known(format, name, &bytes)?;
+    let bad = |fault: Fault| fault.of(name, format);
+    early::head(format, &bytes).map_err(bad)?;
     if format.streams() {
         return streamed(format, name, &mut bytes.as_slice().chain(source), options, watch);
     }
-    read(&mut bytes, WHOLE_MAX)?;
-    if bytes.len() as u64 > WHOLE_MAX {
-        let reason = format!("longer than {} GiB", WHOLE_MAX >> 30);
-        return Err(Fault::file(reason).of(name, format));
+    if format == Format::Own {
+        let lines = BufReader::new(bytes.as_slice().chain(source));
+        return read_run(lines).map_err(|e| bad(own(e)));
     }
-    import_with(Some(format), name, &bytes, options)
+    let most = early::whole_max(format);
+    if length.is_some_and(|length| length > most) {
+        return Err(bad(early::too_long(format)));
+    }
+    let mut looks = Early::new(format);
+    loop {
+        looks.more(&bytes).map_err(bad)?;
+        if bytes.len() as u64 > most {
+            return Err(bad(early::too_long(format)));
+        }
+        if read(&mut bytes, PIECE)? == 0 {
+            return import_with(Some(format), name, &bytes, options);
+        }
+    }
 }
 
 fn known(format: Option<Format>, name: &str, head: &[u8]) -> Result<Format, ImportError> {

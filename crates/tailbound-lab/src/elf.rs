@@ -166,7 +166,7 @@ pub fn libraries(
 /// The beginning of a file, which names its architecture.
 fn head(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    given::open(path).and_then(|f| f.take(HEAD_BYTES).read_to_end(&mut bytes)).ok()?;
+    given::file(path).and_then(|f| f.take(HEAD_BYTES).read_to_end(&mut bytes)).ok()?;
     Some(bytes)
 }
 

@@ -6,6 +6,8 @@
 use std::fmt::Display;
 use std::path::Path;
 
+use tailbound_archive::ArchiveError;
+
 /// A lab run, fetch or build that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -32,6 +34,14 @@ impl LabError {
     /// A file could not be read or written.
     pub fn file(path: &Path, e: &std::io::Error) -> Self {
         Self::Cannot(format!("{}: {e}", path.display()))
+    }
+    /// An archive that was not unpacked; `what` is its name.
+    pub(crate) fn archive(what: impl Display, e: ArchiveError) -> Self {
+        match e {
+            ArchiveError::Interrupted => Self::Interrupted,
+            ArchiveError::Write { .. } => Self::cannot(format!("{what}: {e}")),
+            e => Self::usage(format!("{what}: {e}")),
+        }
     }
     /// The exit status for scripts.
     #[must_use]

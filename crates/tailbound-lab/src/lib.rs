@@ -44,7 +44,7 @@ pub use boot::Progress;
 pub use cell::{Cell, Prepared};
 pub use emulator::Emulator;
 pub use error::LabError;
-pub use kernel::{Kernel, KernelName};
+pub use kernel::{BuildName, Kernel, KernelName};
 pub use machine::Machine;
 pub use pool::{Happened, on_cores, run_all};
 pub use request::{Labelled, Request, System};

@@ -4,9 +4,10 @@
 //! Context: COLD. Everything here may be deleted at any time and is made again.
 //! Things appear whole or not at all: made in a folder beside, then renamed.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tailbound_sys::new_file::{self, Existing};
@@ -48,15 +49,8 @@ impl Store {
     /// Is this level of the store in our hands alone? What lies in it (apt's configuration, kernels,
     /// snapshots, build trees) is executed or believed.
     fn ours(&self, path: &Path) -> Result<(), LabError> {
-        let root = owner::effective_user() == 0;
-        let judged = if root {
-            owner::alone(path)
-        } else if path.exists() {
-            owner::folder(path)
-        } else {
-            Ok(())
-        };
-        judged.map_err(|foreign| {
+        owner::believed(path).map_err(|foreign| {
+            let root = owner::effective_user() == 0;
             let who = if root { "root uses only what is root's" } else { "use a folder of your own" };
             LabError::cannot(format!(
                 "the lab's folder {} is not used: {foreign}, and {who}: name another one in TAILBOUND_LAB, or give this one (and those above it) to its user alone",
@@ -76,6 +70,9 @@ impl Store {
     /// # Errors
     /// It cannot be made.
     pub fn room(&self, name: &str) -> Result<PathBuf, LabError> {
+        if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(LabError::usage(format!("{name:?} is no name of a folder in the store")));
+        }
         let path = self.folder.join(name);
         fs::create_dir_all(&path).map_err(|e| LabError::file(&path, &e))?;
         for level in path.ancestors().take_while(|level| level.starts_with(&self.folder)) {
@@ -111,14 +108,15 @@ impl Store {
         Ok(Lock { _file: file })
     }
 
-    /// An empty folder in a room to make something in; it is removed when dropped. Hold the
-    /// room's lock meanwhile.
+    /// An empty folder in a room to make something in, for its user alone; it is removed when dropped, or by the next
+    /// holder of the room's lock, which its maker holds meanwhile.
     ///
     /// # Errors
     /// It cannot be made.
     pub fn beside(&self, room: &str) -> Result<Beside, LabError> {
         let path = self.room(room)?.join(format!("{PART}{}", unique()));
-        fs::create_dir_all(&path).map_err(|e| LabError::file(&path, &e))?;
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|e| LabError::file(&path, &e))?;
         Ok(Beside { path })
     }
 
@@ -202,6 +200,10 @@ mod tests {
     fn a_store_that_others_may_change_is_not_used() {
         let top = tempfile::tempdir().unwrap();
         let store = Store::at(&top.path().join("lab"));
+        for outside in ["../x", "work/../../x", "/x"] {
+            assert!(store.room(outside).is_err(), "{outside}");
+        }
+        assert_eq!(fs::read_dir(top.path()).unwrap().count(), 0, "nothing is made for them");
         let room = store.room("snapshots/x").unwrap();
         let mode = |path: &Path, mode| {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();

@@ -84,7 +84,7 @@ fn one_source_is_built_with_and_without_rt_and_boots() {
     let store = Store::at(folder.path());
     for (name, fragments, rt) in [("rt", vec!["rt".to_owned()], true), ("stock", vec![], false)] {
         let request = Request {
-            name: name.to_owned(),
+            name: name.parse().expect("a name"),
             arch: Arch::X86_64,
             source: "debian:linux-source-6.12".parse().expect("a source"),
             patches: Vec::new(),

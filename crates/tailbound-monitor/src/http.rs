@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One page for one reader at a time, on this machine's own address alone.
+//! One page for a few readers at a time, on this machine's own address alone.
 //!
-//! Context: COLD, in a thread of its own. A client that is slow, says too much or nothing is left after seconds. There is no
-//! encryption and no password: who wants the page elsewhere puts a server before it that has both.
+//! Context: COLD, in a thread of its own, which waits for all clients at once: one that is slow, says too much or nothing keeps
+//! nobody waiting, and is left after seconds. Where there are too many, the oldest that has not asked yet goes: whoever asks at
+//! once is answered. Memory: a request of 5 KiB at most for each of 64, a page for each of 8.
+//! There is no encryption and no password: who wants the page elsewhere puts a server before it that has both.
 //! Source: RFC 9112.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::{Duration, Instant};
+
+use tailbound_sys::ipc::{Until, wait_ready};
 
 use crate::exposition::Format;
 
 /// Longest request.
 const REQUEST_MAX: usize = 4096;
-/// All that one client may take, from the first byte to the last.
+/// From the connection to the last byte of the request, however many come in between.
+const HEAD_TIME: Duration = Duration::from_secs(2);
+/// From the connection to the last byte of the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The least that is waited for a byte.
-const SHORT: Duration = Duration::from_millis(1);
+/// Clients at a time.
+const CLIENTS_MAX: usize = 64;
+/// Of them, those that do not take their answer at once: each has a page of its own.
+const SLOW_MAX: usize = 8;
 /// After an error of accept (no descriptors left): not at once again.
 const PAUSE_NS: i64 = 1_000_000_000;
 const STACK_BYTES: usize = 128 << 10;
@@ -43,44 +52,155 @@ pub(crate) fn serve(
     listener: TcpListener,
     page: impl Fn(Format) -> Vec<u8> + Send + 'static,
 ) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
     let run = move || {
+        let mut clients = Clients { all: Vec::new(), page };
         loop {
-            match listener.accept() {
-                // What becomes of one client is of no concern to the next.
-                Ok((client, _)) => client_of(client, &page).unwrap_or_default(),
-                Err(_) => {
-                    use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns, sleep_until};
-                    sleep_until(CLOCK_MONOTONIC, now_ns(CLOCK_MONOTONIC).saturating_add(PAUSE_NS));
-                }
+            if clients.turn(&listener).is_err() {
+                use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns, sleep_until};
+                sleep_until(CLOCK_MONOTONIC, now_ns(CLOCK_MONOTONIC).saturating_add(PAUSE_NS));
             }
         }
     };
     std::thread::Builder::new().name("metrics".into()).stack_size(STACK_BYTES).spawn(run).map(drop)
 }
 
-fn client_of(mut client: TcpStream, page: &impl Fn(Format) -> Vec<u8>) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
-    let left = || until.saturating_duration_since(Instant::now());
-    let mut request = Vec::new();
-    let mut buffer = [0; 1024];
-    while !is_whole(&request) && request.len() <= REQUEST_MAX {
-        if left().is_zero() {
-            return Ok(());
-        }
-        client.set_read_timeout(Some(left().max(SHORT)))?;
-        match client.read(&mut buffer)? {
-            0 => return Ok(()),
-            n => request.extend(buffer.iter().take(n)),
+/// One that is connected.
+struct Client {
+    stream: TcpStream,
+    since: Instant,
+    request: Vec<u8>,
+    /// Once it has asked; what is left of it.
+    answer: Option<Vec<u8>>,
+    /// Bytes of the answer that it has.
+    sent: usize,
+}
+
+impl Client {
+    fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, since: Instant::now(), request: Vec::new(), answer: None, sent: 0 })
+    }
+
+    /// What is waited for, and for how long at most.
+    fn waits(&self) -> (Until, Duration) {
+        let (until, most) = match self.answer {
+            None => (Until::Readable, HEAD_TIME),
+            Some(_) => (Until::Writable, PATIENCE),
+        };
+        (until, most.saturating_sub(self.since.elapsed()))
+    }
+
+    /// Reads and writes as far as that goes at once; is it over?
+    fn advance(&mut self, page: &impl Fn(Format) -> Vec<u8>) -> bool {
+        match self.moved(page) {
+            Ok(over) => over,
+            // What became of one client is of no concern to the others.
+            Err(e) => !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
         }
     }
-    let answer = answer(&request, page);
-    let mut rest = answer.as_slice();
-    while !rest.is_empty() && !left().is_zero() {
-        client.set_write_timeout(Some(left().max(SHORT)))?;
-        let n = client.write(rest)?;
-        rest = rest.get(n..).unwrap_or_default();
+
+    fn moved(&mut self, page: &impl Fn(Format) -> Vec<u8>) -> io::Result<bool> {
+        let mut buffer = [0; 1024];
+        while self.answer.is_none() {
+            match self.stream.read(&mut buffer)? {
+                0 => return Ok(true),
+                n => self.request.extend(buffer.iter().take(n)),
+            }
+            if is_whole(&self.request) || self.request.len() > REQUEST_MAX {
+                self.answer = Some(answer(&std::mem::take(&mut self.request), page));
+            }
+        }
+        loop {
+            let rest = self.answer.as_deref().and_then(|all| all.get(self.sent..));
+            match rest.unwrap_or_default() {
+                [] => return Ok(true),
+                rest => match self.stream.write(rest)? {
+                    0 => return Ok(true),
+                    n => self.sent += n,
+                },
+            }
+        }
     }
-    Ok(())
+}
+
+/// All that are connected, the oldest first.
+struct Clients<P> {
+    all: Vec<Client>,
+    page: P,
+}
+
+impl<P: Fn(Format) -> Vec<u8>> Clients<P> {
+    /// Waits for the first of them to move, or for a new one.
+    ///
+    /// # Errors
+    /// None can be taken, and there is none whose place would be free.
+    fn turn(&mut self, listener: &TcpListener) -> io::Result<()> {
+        let waits: Vec<(Until, Duration)> = self.all.iter().map(Client::waits).collect();
+        let least = waits.iter().map(|(_, left)| *left).min();
+        // Rounded up: not at once again and again in the last millisecond.
+        let ms = |left: Duration| i32::try_from(left.as_millis() + 1).unwrap_or(i32::MAX);
+        let of_clients =
+            self.all.iter().zip(&waits).map(|(c, (until, _))| (c.stream.as_fd(), *until));
+        let fds: Vec<(BorrowedFd<'_>, Until)> =
+            std::iter::once((listener.as_fd(), Until::Readable)).chain(of_clients).collect();
+        let ready = wait_ready(&fds, least.map_or(-1, ms)).map_err(io::Error::other)?;
+        drop(fds);
+        let mut ready = ready.into_iter();
+        let comes = ready.next().unwrap_or(false);
+        let page = &self.page;
+        self.all.retain_mut(|client| {
+            let is_over = ready.next().unwrap_or(false) && client.advance(page);
+            !is_over && !client.waits().1.is_zero()
+        });
+        if comes { self.take(listener) } else { Ok(()) }
+    }
+
+    /// Takes those that wait to be taken.
+    fn take(&mut self, listener: &TcpListener) -> io::Result<()> {
+        // No more than there are places: then those that have asked meanwhile are looked at again.
+        for _ in 0..CLIENTS_MAX {
+            match listener.accept() {
+                Ok((stream, _)) => self.add(stream),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+                // It went before it was taken.
+                Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
+                // No descriptors left, or no memory: here is a place.
+                Err(_) if self.make_room() => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// A client more: answered at once if it has asked already.
+    fn add(&mut self, stream: TcpStream) {
+        let Ok(mut client) = Client::new(stream) else { return };
+        if client.advance(&self.page) {
+            return;
+        }
+        while self.all.len() >= CLIENTS_MAX && self.make_room() {}
+        self.all.push(client);
+        let is_slow = |c: &Client| c.answer.is_some();
+        if self.all.iter().filter(|c| is_slow(c)).count() > SLOW_MAX
+            && let Some(at) = self.all.iter().position(is_slow)
+        {
+            self.all.remove(at);
+        }
+    }
+
+    /// Lets the oldest go that has not asked yet, if even now it has not; the oldest of all, where all have asked. Was there one?
+    fn make_room(&mut self) -> bool {
+        let at = self.all.iter().position(|c| c.answer.is_none()).unwrap_or(0);
+        if self.all.is_empty() {
+            return false;
+        }
+        let mut client = self.all.remove(at);
+        if client.answer.is_none() && !client.advance(&self.page) && client.answer.is_some() {
+            self.all.push(client);
+        }
+        true
+    }
 }
 
 fn is_whole(request: &[u8]) -> bool {
@@ -153,18 +273,68 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_client_that_says_nothing_does_not_keep_the_next_waiting_for_ever() {
-        assert!(listen("192.0.2.1:0".parse().unwrap()).is_err());
+    fn served(page: &'static [u8]) -> SocketAddr {
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
-        serve(listener, |_| b"a 1\n".to_vec()).unwrap();
-        let mute = TcpStream::connect(address).unwrap();
-        let mut other = TcpStream::connect(address).unwrap();
-        other.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        serve(listener, |_| page.to_vec()).unwrap();
+        address
+    }
+
+    fn scraped(address: SocketAddr) -> String {
+        let mut client = TcpStream::connect(address).unwrap();
+        client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
         let mut text = String::new();
-        other.read_to_string(&mut text).unwrap();
-        assert!(text.ends_with("a 1\n"), "{text}");
-        drop(mute);
+        client.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn clients_that_say_nothing_or_drip_keep_nobody_waiting() {
+        assert!(listen("192.0.2.1:0".parse().unwrap()).is_err());
+        let address = served(b"a 1\n");
+        let connect = |n: usize| (0..n).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let idle: Vec<TcpStream> = connect(300);
+        let mut dripping: Vec<TcpStream> = connect(50);
+        for at in 0..20 {
+            for client in &mut dripping {
+                // Those that had to go are gone.
+                let _gone = client.write(&b"GET /metrics HTTP/1.1"[at..=at]);
+            }
+            let begun = Instant::now();
+            let text = scraped(address);
+            assert!(text.ends_with("a 1\n"), "{text}");
+            assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+        }
+        drop(idle);
+    }
+
+    #[test]
+    fn no_more_are_held_than_there_are_places_and_the_newest_are_held() {
+        let address = served(b"a 1\n");
+        let mut all: Vec<TcpStream> =
+            (0..3 * CLIENTS_MAX).map(|_| TcpStream::connect(address).unwrap()).collect();
+        assert!(scraped(address).ends_with("a 1\n"));
+        let is_open = |client: &mut TcpStream| {
+            client.set_nonblocking(true).unwrap();
+            client.read(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
+        };
+        let open: Vec<bool> = all.iter_mut().map(is_open).collect();
+        let held = open.iter().filter(|open| **open).count();
+        assert!(held <= CLIENTS_MAX && held > CLIENTS_MAX / 2, "{held}");
+        assert!(!open[0] && open[3 * CLIENTS_MAX - 1]);
+    }
+
+    #[test]
+    fn clients_that_do_not_take_their_answer_keep_nobody_waiting() {
+        static LARGE: [u8; 16 << 20] = [b'a'; 16 << 20];
+        let address = served(&LARGE);
+        let ask = |_| {
+            let mut client = TcpStream::connect(address).unwrap();
+            client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+            client
+        };
+        let slow: Vec<TcpStream> = (0..2 * SLOW_MAX).map(ask).collect();
+        assert!(scraped(address).len() > LARGE.len());
+        drop(slow);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A trace instance of this run, with its readers and the guard that removes it.
+//! A trace instance of this run, with its readers.
 //!
 //! Context: SETUP (`make`), COLD (`end`). What predecessors left is removed first. Nobody else's
 //! trace is touched.
@@ -9,7 +9,6 @@ use std::path::Path;
 
 use tailbound_core::Finding;
 use tailbound_core::finding::Impact;
-use tailbound_host::tracefs::Guard;
 use tailbound_host::{Instance, Missing, Root, Tracefs};
 use tailbound_trace::event::Entry;
 use tailbound_trace::{Counts, EventDecoder, PageLayout};
@@ -26,7 +25,6 @@ pub(crate) struct OwnTrace {
     // Readers before the instance: it cannot be removed while one is open.
     pub(crate) readers: RingReaders,
     pub(crate) instance: Instance,
-    guard: Option<Guard>,
     pub(crate) layout: PageLayout,
     /// What was done on the way.
     pub(crate) notes: Vec<String>,
@@ -70,28 +68,14 @@ impl OwnTrace {
     ) -> Result<Self, ObserveError> {
         let unread = |e: Missing| ObserveError::Format(e.reason().to_owned());
         let layout = PageLayout::parse(&tracefs.read("events/header_page").map_err(unread)?)?;
-        let instance = Instance::make(tracefs, part)?;
-        let mut findings = Vec::new();
-        let guard = match Guard::start(exe, &instance) {
-            Ok(guard) => Some(guard),
-            Err(e) => {
-                findings.push(Finding::new(
-                    "no-trace-guard",
-                    Impact::Notice,
-                    format!("no guard process: the trace would stay if this run were killed: {e}"),
-                ));
-                None
-            }
-        };
+        let instance = Instance::make(tracefs, part, exe)?;
+        let unguarded = instance.unguarded().map(|why| {
+            let what = "no guard process: the trace would stay if this run were killed";
+            Finding::new("no-trace-guard", Impact::Notice, format!("{what}: {why}"))
+        });
+        let findings = unguarded.into_iter().collect();
         let readers = RingReaders::new(layout.size);
-        Ok(Self { readers, instance, guard, layout, notes, findings })
-    }
-
-    /// Lets the guard know of shared settings that were changed.
-    pub(crate) fn notify(&mut self) {
-        if let Some(guard) = &mut self.guard {
-            guard.notify(&self.instance);
-        }
+        Ok(Self { readers, instance, layout, notes, findings })
     }
 
     /// Reads what there is: events to `pending`, times of lost ones to `holes`.
@@ -133,9 +117,8 @@ impl OwnTrace {
                 .meaning("What the kernel told lacks it; the threads' own figures are whole."),
             );
         }
-        match self.instance.remove() {
-            Ok(()) => self.guard.into_iter().for_each(Guard::dismiss),
-            Err(e) => findings.push(
+        if let Err(e) = self.instance.remove() {
+            findings.push(
                 Finding::new(
                     "trace-left",
                     Impact::Notice,
@@ -145,7 +128,7 @@ impl OwnTrace {
                     ),
                 )
                 .remedy("Close the program that reads it; the next run tries again."),
-            ),
+            );
         }
         findings
     }

@@ -5,6 +5,11 @@
 //! from a root that may be a captured tree. Not here: changing anything (`tailbound-tune`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+// Numbers of kernels and of captured machines: arithmetic saturates, or says why not.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used)
+)]
 
 mod answer;
 mod check;

@@ -85,7 +85,7 @@ impl Seen {
 fn one_cpu(text: &str) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     let next_is_one = |i: usize| {
-        let next = words.get(i + 1).map(|w| w.trim_end_matches([')', ';', ':']));
+        let next = words.get(i.saturating_add(1)).map(|w| w.trim_end_matches([')', ';', ':']));
         next.is_some_and(|w| w.parse::<u32>().is_ok())
     };
     let named = words.iter().enumerate().map(|(i, word)| match *word {

@@ -58,7 +58,11 @@ impl Sample {
     pub(crate) fn interrupts(&self, cpus: &CpuSet) -> Found<Vec<(String, u64)>> {
         let rows = |all: &Interrupts| -> BTreeMap<String, u64> {
             let sum = |counts: &BTreeMap<u32, u64>| {
-                counts.iter().filter(|(c, _)| cpus.contains(**c)).map(|(_, n)| *n).sum::<u64>()
+                counts
+                    .iter()
+                    .filter(|(c, _)| cpus.contains(**c))
+                    .map(|(_, n)| *n)
+                    .fold(0, u64::saturating_add)
             };
             let lines = all.lines.iter().map(|l| {
                 (format!("interrupt {} ({})", l.number, l.actions.join(", ")), sum(&l.counts))
@@ -99,7 +103,32 @@ impl Sample {
 
 fn difference(before: &Found<BTreeMap<u32, u64>>, after: &Found<BTreeMap<u32, u64>>) -> Found<u64> {
     let sum = |of: &Found<BTreeMap<u32, u64>>| -> Found<u64> {
-        Ok(of.as_ref().map_err(Clone::clone)?.values().sum())
+        Ok(of.as_ref().map_err(Clone::clone)?.values().copied().fold(0, u64::saturating_add))
     };
     Ok(sum(after)?.saturating_sub(sum(before)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use tailbound_host::Tree;
+
+    use super::*;
+    use crate::{Answers, Machine, Wanted};
+
+    #[test]
+    fn counts_that_no_kernel_has_add_up_to_the_largest() {
+        let of = |counts: [u64; 2]| Ok(BTreeMap::from([(0, counts[0]), (1, counts[1])]));
+        assert_eq!(difference(&of([1, 2]), &of([u64::MAX, 5])), Ok(u64::MAX - 3));
+        // Of a captured machine.
+        let mut tree = Tree::default();
+        let stat = "cpu0 1 1 1 1 1 1 1 18446744073709551615\ncpu1 1 1 1 1 1 1 1 5\n";
+        let put = |tree: &mut Tree, name: &str, text: &str| {
+            assert!(tree.add_file(name, 0o444, text.as_bytes().to_vec()).is_ok());
+        };
+        put(&mut tree, "proc/stat", stat);
+        put(&mut tree, "proc/cpuinfo", "processor : 0\nflags : fpu hypervisor\n");
+        let machine = Machine::read(&tailbound_host::Root::of_tree(tree), Wanted::default(), None);
+        let said = Answers::of(&machine).json().to_string();
+        assert!(said.contains("18446744073709551615 ticks"), "{said}");
+    }
 }

@@ -83,6 +83,18 @@ pub enum SeriesError {
         /// The folder.
         path: PathBuf,
     },
+    /// A run file of the series holds something else than its name says.
+    #[error("{} is not round {round} of variant `{variant}` in this series: {why}; remove it, choose another --out, or give --force to begin anew", .path.display())]
+    OtherRun {
+        /// The file.
+        path: PathBuf,
+        /// Whose it should be.
+        variant: String,
+        /// Which round, from 1.
+        round: u32,
+        /// What it holds.
+        why: String,
+    },
     /// A run of a round came to no end.
     #[error("variant `{variant}`, round {round}: {why}")]
     Incomplete {
@@ -202,6 +214,7 @@ impl SeriesError {
             | Self::InTheWay { .. }
             | Self::Description { .. }
             | Self::OtherRounds { .. }
+            | Self::OtherRun { .. }
             | Self::NoRounds { .. }
             | Self::UnknownCampaign { .. }
             | Self::Campaign { .. }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A caller without a machine, for the tests of series: its runs are files with one word.
+//! A caller without a machine, for the tests of series: its runs are files with one word, and their place in a series.
 //!
 //! Context: COLD.
 
@@ -98,15 +98,24 @@ impl Caller for Fake {
             let message = "tailbound: no such CPU".to_owned();
             return Ok(ChildEnd { message, interrupted: false });
         }
-        new_file::write(&file, Existing::Replace, b"complete").expect("written");
+        let round = arguments.iter().skip_while(|a| *a != "--as-round").nth(1);
+        let round = round.map(|r| r.to_string_lossy().into_owned()).unwrap_or_default();
+        let text = format!("complete{round}");
+        new_file::write(&file, Existing::Replace, text.as_bytes()).expect("written");
         self.made.push(name);
         Ok(ChildEnd::default())
     }
 
     fn read(&mut self, path: &Path, _: &[&str]) -> Result<Run, SeriesError> {
         match std::fs::read_to_string(path) {
-            Ok(text) if text == "complete" => Ok(run(Some(EndReason::Complete))),
-            Ok(_) => Ok(run(None)),
+            Ok(text) => match text.strip_prefix("complete") {
+                None => Ok(run(None)),
+                Some(round) => {
+                    let mut run = run(Some(EndReason::Complete));
+                    run.header.round = serde_json::from_str(round).ok();
+                    Ok(run)
+                }
+            },
             Err(source) => Err(SeriesError::Read { path: path.to_owned(), source }),
         }
     }

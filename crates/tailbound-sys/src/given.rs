@@ -5,43 +5,109 @@
 //! Context: COLD. Units: bytes. A named pipe would be waited for, a device may do things when it is
 //! opened (a watchdog begins to count), a folder cannot be read. Streams that the user names as
 //! such are read: `/dev/stdin`, and `/dev/fd/N`, which is what a shell's `<(command)` becomes.
+//! A stream may never bring anything: where this program blocks signals, one that is pending ends the wait.
 //! Not here: `-` as standard input (the command line's), files that are written.
-//! Source: open(2), fifo(7), proc(5).
+//! Source: open(2), fifo(7), proc(5), poll(2).
 
 use std::fs::{File, FileType, Metadata};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use crate::ipc::wait_readable;
+use crate::signal;
+
+/// What to do about a pipe or a device.
+const AS_STREAM: &str = "; what comes through it can be given as standard input";
+/// From one look for a signal to the next, while a stream brings nothing.
+const LOOK_MS: i32 = 100;
 
 /// Opens a regular file, or a stream that is named as one.
 ///
 /// # Errors
 /// Those of open(2); `InvalidInput` with what `path` is instead.
 pub fn open(path: &Path) -> io::Result<File> {
-    if is_stream(path) {
-        return File::open(path);
-    }
+    if is_stream(path) { File::open(path) } else { looked_at(path, AS_STREAM) }
+}
+
+/// Opens a regular file, and no stream: for what is read twice.
+///
+/// # Errors
+/// As [`open`].
+pub fn file(path: &Path) -> io::Result<File> {
+    looked_at(path, "")
+}
+
+/// A regular file; `otherwise` is what to do where it is none.
+fn looked_at(path: &Path, otherwise: &str) -> io::Result<File> {
     // Looked at before it is opened, and again after: it may have been exchanged meanwhile, and
     // then opening does not wait and takes no terminal.
-    regular(&path.metadata()?)?;
+    regular(&path.metadata()?, otherwise)?;
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
-    regular(&file.metadata()?)?;
+    regular(&file.metadata()?, otherwise)?;
     Ok(file)
+}
+
+/// What [`open`] opened, read piece by piece. A pending signal ends the wait for a stream that brings nothing, with
+/// an error.
+#[derive(Debug)]
+pub struct Reader {
+    file: File,
+    stream: bool,
+}
+
+impl Reader {
+    /// As [`open`].
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        open(path).map(|file| Self { file, stream: is_stream(path) })
+    }
+
+    /// Standard input.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn stdin() -> io::Result<Self> {
+        let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        Ok(Self { file, stream: true })
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // What is there is read: whoever reads on looks for signals where it can end in order.
+        while self.stream && !readable(&self.file) {
+            if let Some(signal) = signal::pending() {
+                let text = format!("{} came before its end", signal::name(signal));
+                return Err(io::Error::other(text));
+            }
+        }
+        self.file.read(buffer)
+    }
+}
+
+/// Is there something to read, or an end, within a moment?
+fn readable(file: &File) -> bool {
+    // What cannot be waited for is read.
+    wait_readable(&[file.as_fd()], LOOK_MS).map_or(true, |ready| ready.first() == Some(&true))
 }
 
 /// All of a file that has at most `most` bytes.
 ///
 /// # Errors
-/// As [`open`]; `FileTooLarge` beyond `most`.
+/// As [`open`]; `FileTooLarge` beyond `most`; a signal is pending.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut file = open(path)?;
-    let known = file.metadata().map_or(0, |m| m.len());
+    let mut reader = Reader::open(path)?;
+    let known = reader.file.metadata().map_or(0, |m| m.len());
     if known > most {
         return Err(too_large(most));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(known).unwrap_or(0).saturating_add(1));
-    file.by_ref().take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    reader.by_ref().take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large(most)) } else { Ok(bytes) }
 }
 
@@ -77,7 +143,7 @@ fn is_stream(path: &Path) -> bool {
         || path.starts_with("/proc/self/fd")
 }
 
-fn regular(of: &Metadata) -> io::Result<()> {
+fn regular(of: &Metadata, otherwise: &str) -> io::Result<()> {
     if of.is_file() {
         return Ok(());
     }
@@ -85,9 +151,7 @@ fn regular(of: &Metadata) -> io::Result<()> {
     let text = if of.is_dir() {
         format!("it is {is}, not a file")
     } else {
-        format!(
-            "it is {is}, not a regular file; what comes through it can be given as standard input"
-        )
+        format!("it is {is}, not a regular file{otherwise}")
     };
     Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }

@@ -123,9 +123,31 @@ pub fn reset_on_close(socket: BorrowedFd<'_>) -> Result<(), SysError> {
 /// # Errors
 /// ENOMEM, EINVAL.
 pub fn wait_readable(fds: &[BorrowedFd<'_>], timeout_ms: i32) -> Result<Vec<bool>, SysError> {
+    let all: Vec<(BorrowedFd<'_>, Until)> = fds.iter().map(|fd| (*fd, Until::Readable)).collect();
+    wait_ready(&all, timeout_ms)
+}
+
+/// What a descriptor is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// There is something to read.
+    Readable,
+    /// There is room to write.
+    Writable,
+}
+
+/// As [`wait_readable`], each descriptor until it is ready for what it is waited for.
+///
+/// # Errors
+/// ENOMEM, EINVAL.
+pub fn wait_ready(fds: &[(BorrowedFd<'_>, Until)], timeout_ms: i32) -> Result<Vec<bool>, SysError> {
+    let events = |until| match until {
+        Until::Readable => libc::POLLIN,
+        Until::Writable => libc::POLLOUT,
+    };
     let mut polls: Vec<libc::pollfd> = fds
         .iter()
-        .map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 })
+        .map(|(fd, until)| libc::pollfd { fd: fd.as_raw_fd(), events: events(*until), revents: 0 })
         .collect();
     let count = libc::nfds_t::try_from(polls.len())
         .map_err(|_| SysError::code("poll", "", libc::EINVAL))?;

@@ -78,6 +78,42 @@ pub fn folder(path: &Path) -> Result<(), Foreign> {
     judged.map_or(Ok(()), |why| Err(Foreign { path: path.to_owned(), why }))
 }
 
+/// Is what lies at `path` the caller's to believe: a folder of state, a policy, a token, a key? Root believes what only root may
+/// change, on every level. Somebody else risks only what is his own: there the file counts, and the folder that it lies in.
+///
+/// # Errors
+/// Who else may change it.
+pub fn believed(path: &Path) -> Result<(), Foreign> {
+    if effective_user() == 0 {
+        return alone(path);
+    }
+    let parent = path.parent().filter(|p| !path.is_dir() && !p.as_os_str().is_empty());
+    [parent, Some(path)].into_iter().flatten().filter(|p| p.exists()).try_for_each(folder)
+}
+
+/// What lies in a folder that was put there by somebody who is neither the caller nor root: it may have been open to others once.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn of_others(path: &Path) -> std::io::Result<Vec<Foreign>> {
+    let me = effective_user();
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        match entry.metadata() {
+            Ok(there) => {
+                let why = foreign(&there, me).map(|why| Foreign { path: entry.path(), why });
+                found.extend(why);
+            }
+            // It went meanwhile.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
 fn judged(path: &Path, me: u32) -> Result<(), Foreign> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     levels(&path, me)?;
@@ -131,6 +167,27 @@ mod tests {
         let users = "daemon:x:1:1::/usr/sbin:/bin/sh\nroot:x:0:0:root:/roots/own:/bin/sh\n";
         assert_eq!(home_of_root(users), Some("/roots/own".into()));
         assert_eq!(home_of_root("root:x\n::0:::relative:\n"), None);
+    }
+
+    #[test]
+    fn what_others_may_change_is_not_believed_and_what_they_left_is_found() {
+        let top = tempfile::tempdir().unwrap();
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let (folder, file) = (top.path().join("state"), top.path().join("state/token"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(&file, "x").unwrap();
+        assert_eq!((believed(&folder), believed(&file)), (Ok(()), Ok(())));
+        assert_eq!(believed(&folder.join("not-there-yet")), Ok(()));
+        assert_eq!(of_others(&folder).unwrap(), []);
+        mode(&file, 0o666);
+        assert_eq!(believed(&file).unwrap_err().path, file);
+        assert_eq!(of_others(&folder).unwrap()[0].path, file);
+        mode(&file, 0o600);
+        mode(&folder, 0o777);
+        assert_eq!(believed(&folder).unwrap_err().path, folder);
+        assert_eq!(believed(&file).unwrap_err().path, folder);
     }
 
     #[test]

@@ -21,6 +21,22 @@ pub fn ask_for_look() {
     unsafe { libc::kill(libc::getpid(), LOOK) };
 }
 
+/// An ending signal that has arrived, is blocked, and that nobody has taken yet. It stays pending: whoever waits for it
+/// takes it later. Long work that has no [`Signals`] at hand asks this between two steps.
+///
+/// Always `None` in a program that blocks none: there the signal has ended it.
+#[must_use]
+pub fn pending() -> Option<i32> {
+    // SAFETY: all-zero bytes are a valid sigset_t, which the call fills.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: writes the live set.
+    if unsafe { libc::sigpending(&raw mut set) } != 0 {
+        return None;
+    }
+    // SAFETY: reads the live set.
+    ENDING.into_iter().find(|signal| unsafe { libc::sigismember(&raw const set, *signal) } == 1)
+}
+
 /// The ending signals, blocked for this and all later threads, waited for here.
 pub struct Signals(libc::sigset_t);
 
@@ -125,9 +141,12 @@ mod tests {
     fn an_ending_signal_is_waited_for_and_not_acted_on() {
         let signals = Signals::block_and_open().expect("blocked");
         assert_eq!(signals.wait(0), None);
+        assert_eq!(pending(), None);
         // SAFETY: to the calling thread, in which it is blocked.
         unsafe { libc::raise(libc::SIGHUP) };
+        assert_eq!((pending(), pending()), (Some(libc::SIGHUP), Some(libc::SIGHUP)));
         assert_eq!(signals.wait(-1), Some(libc::SIGHUP));
+        assert_eq!(pending(), None);
         assert_eq!(signals.wait(1), None);
         let signals = signals.and_look().expect("blocked");
         // SAFETY: to the calling thread, in which it is blocked.

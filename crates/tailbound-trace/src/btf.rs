@@ -196,7 +196,7 @@ impl<'a> Btf<'a> {
             // Kernels that these programs run on have 64-bit pointers.
             PTR => Some(8),
             ARRAY if depth < DEPTH_MAX => {
-                let element = self.size(self.word(t.more)?, depth + 1)?;
+                let element = self.size(self.word(t.more)?, depth.saturating_add(1))?;
                 element.checked_mul(self.word(t.more.checked_add(8)?)?)
             }
             _ => None,
@@ -220,7 +220,7 @@ impl<'a> Btf<'a> {
             }
             if own.is_empty()
                 && let Some(inner) = self.resolved(id)
-                && let Some((more, id)) = self.within(&inner, name, depth + 1)
+                && let Some((more, id)) = self.within(&inner, name, depth.saturating_add(1))
             {
                 return Some((bits.checked_add(more)?, id));
             }
@@ -290,8 +290,8 @@ fn trailing(t: &Type) -> Option<usize> {
         7 | 12 => 0,
         INT | VAR | DECL_TAG => 4,
         ARRAY => 12,
-        STRUCT | UNION | DATASEC | ENUM64 => members * 12,
-        ENUM | FUNC_PROTO => members * 8,
+        STRUCT | UNION | DATASEC | ENUM64 => members.saturating_mul(12),
+        ENUM | FUNC_PROTO => members.saturating_mul(8),
         _ => return None,
     })
 }

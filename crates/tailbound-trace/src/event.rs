@@ -413,6 +413,14 @@ impl EventDecoder {
         &self.lacking
     }
 
+    /// Is it of an event that is understood, whatever it says?
+    #[must_use]
+    pub fn understands(&self, bytes: &[u8]) -> bool {
+        let id = bytes.get(..2).and_then(|b| b.try_into().ok()).map(u16::from_le_bytes);
+        let place = id.and_then(|id| self.places.get(usize::from(id)));
+        place.is_some_and(|place| *place > 0)
+    }
+
     /// What `bytes` says; `None` for events that are not understood and for records that are too
     /// short.
     #[must_use]
@@ -531,7 +539,8 @@ fn arguments(field: Field, bytes: &[u8]) -> Option<[u64; 4]> {
     const RECORDED: usize = 6;
     let size = field.size / RECORDED;
     let one = |i: usize| {
-        let argument = Field { offset: field.offset + i * size, size, signed: false };
+        let argument =
+            Field { offset: field.offset.checked_add(i.checked_mul(size)?)?, size, signed: false };
         argument.get(bytes).map(i64::cast_unsigned)
     };
     Some([one(0)?, one(1)?, one(2)?, one(3)?])

@@ -74,7 +74,10 @@ impl EventFormat {
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         let (mut name, mut id, mut fields) = (None, None, Vec::new());
         for (i, line) in text.lines().enumerate() {
-            let wrong = |reason: &str| FormatError::Line { line: i + 1, reason: reason.to_owned() };
+            let wrong = |reason: &str| FormatError::Line {
+                line: i.saturating_add(1),
+                reason: reason.to_owned(),
+            };
             if let Some(text) = line.strip_prefix("name:") {
                 name = Some(text.trim().to_owned());
             } else if let Some(text) = line.strip_prefix("ID:") {

@@ -7,6 +7,11 @@
 //! Source: Documentation/trace/{timerlat-tracer,osnoise-tracer,hwlat_detector,events,ring-buffer-design}.rst.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+// Every number here comes from a kernel or from a stranger's file: arithmetic saturates or says why not.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used)
+)]
 
 pub mod blame;
 pub mod btf;

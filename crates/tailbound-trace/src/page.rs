@@ -112,7 +112,7 @@ impl PageLayout {
     ) -> Result<Held, PageError> {
         let (mut place, mut held) = self.begin(page)?;
         while let Some((t_ns, record)) = place.next(page)? {
-            held.records += 1;
+            held.records = held.records.saturating_add(1);
             each(t_ns, record);
         }
         Ok(held)
@@ -167,7 +167,7 @@ impl Place {
             let at = self.at;
             let head = word(at)?;
             let (kind, delta) = (head & 31, u64::from(head >> 5));
-            let mut body = at + 4;
+            let mut body = at.saturating_add(4);
             let length = match kind {
                 // Padding without time: nothing follows on this page.
                 TYPE_PADDING if delta == 0 => break,
@@ -175,24 +175,24 @@ impl Place {
                 TYPE_TIME_EXTEND => {
                     let far = delta | u64::from(word(body)?) << DELTA_BITS;
                     self.time = self.time.wrapping_add(far);
-                    self.at = body + 4;
+                    self.at = body.saturating_add(4);
                     continue;
                 }
                 TYPE_TIME_STAMP => {
                     let stamp = delta | u64::from(word(body)?) << DELTA_BITS;
                     self.time = (self.time >> STAMP_BITS << STAMP_BITS) | stamp;
-                    self.at = body + 4;
+                    self.at = body.saturating_add(4);
                     continue;
                 }
                 0 => {
                     let length = word(body)? as usize;
-                    body += 4;
+                    body = body.saturating_add(4);
                     length.checked_sub(4).ok_or(PageError::Page {
                         at,
                         reason: "a long record that is shorter than its own length",
                     })?
                 }
-                words => words as usize * 4,
+                words => (words as usize).saturating_mul(4),
             };
             let next = body.saturating_add(length);
             let record = page.get(body..next).ok_or_else(|| short(at))?;

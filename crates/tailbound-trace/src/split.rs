@@ -29,9 +29,10 @@ pub struct Schedule {
 impl Schedule {
     /// Is `t_ns` the due time of an activation?
     fn has(&self, t_ns: i64) -> bool {
-        let since = t_ns.wrapping_sub(self.first_ns);
-        let interval = self.interval_ns.max(1);
-        since >= 0 && since % interval == 0 && (since / interval).cast_unsigned() < self.activations
+        let since = t_ns.checked_sub(self.first_ns).and_then(|ns| u64::try_from(ns).ok());
+        let interval = self.interval_ns.max(1).unsigned_abs();
+        let at = since.filter(|ns| ns.is_multiple_of(interval));
+        at.and_then(|ns| ns.checked_div(interval)).is_some_and(|at| at < self.activations)
     }
 }
 
@@ -91,7 +92,7 @@ impl Split {
                         self.timers.remove(&timer);
                     }
                     follow.close();
-                    follow.way.started += 1;
+                    follow.way.started = follow.way.started.saturating_add(1);
                     follow.state = State::Set { timer, due_ns };
                     self.timers.insert(timer, sample.pid);
                 }
@@ -105,7 +106,7 @@ impl Split {
                     // The interrupt came to the thread itself: it will not sleep any more. Such
                     // timers are late ones as a rule, and must not be missing from the column.
                     if sample.pid == pid {
-                        follow.way.awake += 1;
+                        follow.way.awake = follow.way.awake.saturating_add(1);
                         follow.reached(sample.t_ns);
                     }
                 }
@@ -139,7 +140,7 @@ impl Follow {
     /// Whatever was open stays open: says so.
     fn close(&mut self) {
         if self.state != State::Idle {
-            self.way.unseen += 1;
+            self.way.unseen = self.way.unseen.saturating_add(1);
         }
         self.state = State::Idle;
     }

@@ -107,10 +107,7 @@ impl Symbols {
     /// Where the function called `name` begins. To be kept within this process: see the module.
     #[must_use]
     pub fn address(&self, name: &str) -> Option<u64> {
-        let is = |(_, at, length): &&(u64, u32, u8)| {
-            self.names.get(*at as usize..*at as usize + usize::from(*length)) == Some(name)
-        };
-        self.places.iter().find(is).map(|(address, ..)| *address)
+        self.functions().find(|(_, known)| *known == name).map(|(address, _)| address)
     }
 
     /// Does a function begin at `address`?
@@ -124,10 +121,11 @@ impl Symbols {
     pub fn name(&self, address: u64) -> Option<&str> {
         let after = self.places.partition_point(|(begin, ..)| *begin <= address);
         let (begin, at, length) = self.places.get(after.checked_sub(1)?)?;
-        if address - begin > FUNCTION_BYTES_MAX {
+        if address.checked_sub(*begin)? > FUNCTION_BYTES_MAX {
             return None;
         }
-        self.names.get(*at as usize..*at as usize + usize::from(*length))
+        let at = *at as usize;
+        self.names.get(at..at.checked_add(usize::from(*length))?)
     }
 }
 

@@ -6,7 +6,7 @@
 //! Not here: how a plan is applied (`apply`) or undone (`undo`).
 
 use std::ffi::OsString;
-use std::io::{PipeWriter, pipe};
+use std::io::{PipeWriter, Write as _, pipe};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tailbound_sys::{clock, process};
 use crate::apply::{Applied, ApplyError, apply, find};
 use crate::facts::machine_id;
 use crate::holder::start_detached;
-use crate::journal::{self, JournalError, Places, Transaction};
+use crate::journal::{self, JournalError, Lock, Places, Transaction};
 use crate::machine::Machine;
 use crate::step::Plan;
 use crate::undo::{Mode, UndoReport, undo};
@@ -25,6 +25,13 @@ use crate::undo::{Mode, UndoReport, undo};
 /// Tries to get the lock from another program, and the time between two: some seconds.
 const TRIES: u32 = 100;
 const RETRY: Duration = Duration::from_millis(100);
+
+/// Where a guard has the lock.
+pub const GUARD_LOCK: i32 = 3;
+/// What a guard is told: the change is made, and the lock is not the guard's any more; nothing is left to do.
+const GUARD_APPLIED: &str = "applied";
+/// What a guard is told at the end: nothing is left to do.
+pub const GUARD_DONE: &str = "done";
 
 /// Why this machine is not changed.
 #[derive(Debug, thiserror::Error)]
@@ -73,18 +80,37 @@ pub fn needs_root() -> Result<(), HereError> {
 /// # Errors
 /// [`HereError`].
 pub fn apply_here(plan: &Plan) -> Result<Applied, HereError> {
-    needs_root()?;
-    let places = Places::of_machine();
-    let _lock = journal::lock(&places)?;
-    let all = journal::all(&places)?;
-    if let Some(cut) = all.iter().find(|t| !t.has_ended() && !t.is_applied()) {
-        return Err(HereError::Interrupted(cut.number));
+    let ready = Ready::new()?;
+    ready.apply(plan)
+}
+
+/// The machine may be changed: nobody else does, and nothing is half made.
+struct Ready {
+    places: Places,
+    lock: Lock,
+    /// Of the change to come.
+    number: u32,
+}
+
+impl Ready {
+    fn new() -> Result<Self, HereError> {
+        needs_root()?;
+        let places = Places::of_machine();
+        let lock = journal::lock(&places)?;
+        let all = journal::all(&places)?;
+        if let Some(cut) = all.iter().find(|t| !t.has_ended() && !t.is_applied()) {
+            return Err(HereError::Interrupted(cut.number));
+        }
+        Ok(Self { places, lock, number: journal::next_number(&all) })
     }
-    let mut machine = Machine::new(Root::real());
-    apply(&mut machine, &places, plan, &now(), &mut |_, _| ()).map_err(|e| match e {
-        ApplyError::Journal(e) => HereError::Journal(e),
-        e @ ApplyError::Step { .. } => HereError::Step(e),
-    })
+
+    fn apply(&self, plan: &Plan) -> Result<Applied, HereError> {
+        let mut machine = Machine::new(Root::real());
+        apply(&mut machine, &self.places, plan, &now(), &mut |_, _| ()).map_err(|e| match e {
+            ApplyError::Journal(e) => HereError::Journal(e),
+            e @ ApplyError::Step { .. } => HereError::Step(e),
+        })
+    }
 }
 
 /// Undoes a change of this machine; whoever calls holds the lock.
@@ -110,7 +136,7 @@ pub fn undo_here(
 pub fn undo_unless_confirmed(number: u32) -> Result<Option<UndoReport>, HereError> {
     let places = Places::of_machine();
     let mut tries = TRIES;
-    let _lock = loop {
+    let lock = loop {
         match journal::lock(&places) {
             Ok(lock) => break lock,
             Err(e) if tries == 0 || !e.is_held() => return Err(e.into()),
@@ -118,25 +144,53 @@ pub fn undo_unless_confirmed(number: u32) -> Result<Option<UndoReport>, HereErro
         }
         tries -= 1;
     };
+    undo_under(&lock, number)
+}
+
+/// The same for whoever has the lock.
+///
+/// # Errors
+/// [`HereError`].
+pub fn undo_under(_lock: &Lock, number: u32) -> Result<Option<UndoReport>, HereError> {
+    let places = Places::of_machine();
     let found = find(&places, number)?.filter(|t| !t.has_ended() && !t.is_confirmed());
     Ok(found.map(|t| undo_here(&places, &t, false)).transpose()?)
 }
 
-/// Starts the process that undoes change `number`: after `after`, or, without it, when the pipe that
-/// it returns is closed, which the end of this process does.
+/// Applies `plan` under a guard, which is a process that undoes it: `after` a time, or, without one, when the
+/// pipe that this returns is closed, which the end of this process does.
+///
+/// The guard stands before anything is changed, and has the lock as well, so that where this process is
+/// killed meanwhile nobody else takes the number of the change before the guard has undone it.
 ///
 /// # Errors
-/// The call that was refused.
-pub fn start_guard(number: u32, after: Option<Duration>) -> Result<Option<PipeWriter>, String> {
+/// [`HereError`]: nothing is changed then.
+pub fn apply_guarded(
+    plan: &Plan,
+    after: Option<Duration>,
+) -> Result<(Applied, PipeWriter), HereError> {
+    let ready = Ready::new()?;
+    let mut guard = start_guard(&ready, after).map_err(HereError::Guard)?;
+    let applied = ready.apply(plan);
+    let word = if applied.is_ok() { GUARD_APPLIED } else { GUARD_DONE };
+    // One write, which is whole or not at all.
+    let told = guard.write_all(format!("{word}\n").as_bytes());
+    ready.lock.release();
+    let applied = applied?;
+    if let Err(e) = told {
+        undo_unless_confirmed(applied.number)?;
+        return Err(HereError::Guard(format!("it has ended: {e}")));
+    }
+    Ok((applied, guard))
+}
+
+fn start_guard(ready: &Ready, after: Option<Duration>) -> Result<PipeWriter, String> {
     let ms = after.map_or(0, |t| t.as_millis().max(1));
     let words: [OsString; 3] =
-        ["tune-guard".into(), number.to_string().into(), ms.to_string().into()];
-    if after.is_some() {
-        return start_detached(&words, None).map(|_| None);
-    }
+        ["tune-guard".into(), ready.number.to_string().into(), ms.to_string().into()];
     let (read, write) = pipe().map_err(|e| e.to_string())?;
-    start_detached(&words, Some(read.as_fd()))?;
-    Ok(Some(write))
+    start_detached(&words, Some(read.as_fd()), Some((ready.lock.as_fd(), GUARD_LOCK)))?;
+    Ok(write)
 }
 
 /// A change that is undone when this value, or the process that holds it, ends.
@@ -155,14 +209,8 @@ impl ForNow {
         if plan.steps.is_empty() {
             return Ok(Self { applied: None, _guarded: None });
         }
-        let applied = apply_here(plan)?;
-        match start_guard(applied.number, None) {
-            Ok(guarded) => Ok(Self { applied: Some(applied), _guarded: guarded }),
-            Err(why) => {
-                undo_unless_confirmed(applied.number)?;
-                Err(HereError::Guard(why))
-            }
-        }
+        let (applied, guarded) = apply_guarded(plan, None)?;
+        Ok(Self { applied: Some(applied), _guarded: Some(guarded) })
     }
 
     /// What was applied, where there was anything to change.

@@ -91,15 +91,18 @@ fn await_end(root: &Root, pid: u32, start: u64) {
 pub(crate) fn start_detached(
     arguments: &[OsString],
     input: Option<BorrowedFd<'_>>,
+    more: Option<(BorrowedFd<'_>, i32)>,
 ) -> Result<Pid, String> {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
     let null = File::options().read(true).write(true).open("/dev/null");
     let null = null.map_err(|e| format!("/dev/null: {e}"))?;
     let input = input.unwrap_or_else(|| null.as_fd());
+    let mut descriptors = vec![(input, 0), (null.as_fd(), 1), (null.as_fd(), 2)];
+    descriptors.extend(more);
     Spawn {
         program: &exe,
         arguments,
-        descriptors: &[(input, 0), (null.as_fd(), 1), (null.as_fd(), 2)],
+        descriptors: &descriptors,
         pid_namespace: false,
         new_session: true,
         death_signal: 0,
@@ -114,7 +117,7 @@ fn start(root: &Root, file: &Path, us: &str) -> Result<(), String> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(|e| e.to_string())?;
     }
-    let pid = start_detached(&["tune-holder".into(), us.into(), file.into()], None)?;
+    let pid = start_detached(&["tune-holder".into(), us.into(), file.into()], None, None)?;
     // It notes itself once it holds the request; until then there is no such state.
     for _ in 0..LOOKS {
         if fs::read_to_string(file).ok().and_then(|text| living(root, &text)).is_some() {

@@ -9,10 +9,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tailbound_sys::new_file;
+use tailbound_sys::{SysError, new_file, process};
 
 use crate::step::{Plan, State};
 
@@ -153,9 +154,31 @@ fn at(path: &Path) -> impl Fn(io::Error) -> JournalError + '_ {
     |cause| JournalError { path: path.to_owned(), cause }
 }
 
-/// Only one program tunes at a time. Unlocked when dropped.
+/// Only one program tunes at a time. Dropped, it is unlocked, unless a guard was started with it: then the guard has it.
 #[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "held for its lock")] File);
+pub struct Lock(File);
+
+impl Lock {
+    /// That of the process which started this one, left at descriptor `raw`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn inherited(raw: i32) -> Result<Self, SysError> {
+        process::inherited(raw).map(|fd| Self(File::from(fd)))
+    }
+
+    /// Unlocks it, whoever else has it.
+    pub fn release(self) {
+        // Where that fails it ends with the last who has it.
+        drop(self.0.unlock());
+    }
+}
+
+impl AsFd for Lock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 /// Takes the lock, or says who has it.
 ///
@@ -306,6 +329,11 @@ pub fn all(places: &Places) -> Result<Vec<Transaction>, JournalError> {
     Ok(found)
 }
 
+/// The number of the transaction after `all`.
+pub(crate) fn next_number(all: &[Transaction]) -> u32 {
+    all.last().map_or(1, |t| t.number.saturating_add(1))
+}
+
 fn read(path: &Path) -> Result<Vec<Entry>, JournalError> {
     let text = tailbound_sys::given::read(path, 64 << 20).map_err(at(path))?;
     let text = String::from_utf8_lossy(&text);
@@ -336,7 +364,7 @@ impl Journal {
     /// # Errors
     /// The folder or file cannot be made: nothing may be changed then.
     pub fn begin(places: &Places, plan: &Plan, time: String) -> Result<(Self, u32), JournalError> {
-        let number = all(places)?.last().map_or(1, |t| t.number.saturating_add(1));
+        let number = next_number(&all(places)?);
         let folder = if plan.is_persistent() { &places.lasting } else { &places.volatile };
         make_folder(folder)?;
         let path = folder.join(format!("{number:06}.jsonl"));

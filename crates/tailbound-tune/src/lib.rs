@@ -40,7 +40,8 @@ pub use boot::BootError;
 pub use codec::{Codec, CodecError};
 pub use facts::{Facts, FactsError, machine_id};
 pub use here::{
-    ForNow, HereError, apply_here, needs_root, now, start_guard, undo_here, undo_unless_confirmed,
+    ForNow, GUARD_DONE, GUARD_LOCK, HereError, apply_guarded, apply_here, needs_root, now,
+    undo_here, undo_under, undo_unless_confirmed,
 };
 pub use machine::{Machine, Refused, System, shown};
 pub use profile::{Boot, Profile, ProfileError, SHIPPED, Written};

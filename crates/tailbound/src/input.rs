@@ -35,6 +35,29 @@ pub(crate) fn run(path: &Path) -> Result<Run, Failure> {
     run_without(path, &[RAW])
 }
 
+/// A run of the lab with all its lines, and the bytes of its file as they were before a watched run added to them.
+pub(crate) fn lab_run(path: &Path) -> Result<(Run, Vec<u8>), Failure> {
+    let mut bytes = Vec::new();
+    let mut source = open(path)?.0.take(limits::RESULT_BYTES_MAX + 1);
+    source.read_to_end(&mut bytes).map_err(|e| failed(path, &e))?;
+    if bytes.len() as u64 > limits::RESULT_BYTES_MAX {
+        let most = limits::RESULT_BYTES_MAX >> 20;
+        return Err(failed(path, &format!("no run of the lab has more than {most} MiB")));
+    }
+    let not_of_the_lab = || Failure::usage(format!("{} was not made in the lab", path.display()));
+    if !runfile::is_run_file(&bytes) {
+        return Err(not_of_the_lab());
+    }
+    let mut run = runfile::read_run(bytes.as_slice()).map_err(|e| failed(path, &e))?;
+    if run.header.lab.is_none() {
+        return Err(not_of_the_lab());
+    }
+    if run.paths.take().is_some() {
+        bytes = runfile::write_run(&run, Vec::new()).map_err(|e| failed(path, &e))?;
+    }
+    Ok((run, bytes))
+}
+
 /// Several of them, in the order of `paths`, read on every CPU.
 pub(crate) fn runs(paths: &[PathBuf]) -> Result<Vec<Run>, Failure> {
     runs_without(paths, &[RAW])
@@ -117,9 +140,9 @@ pub(crate) fn plain(path: &Path) -> Result<Source, Failure> {
 /// What is in the file, unpacked, and how many bytes that is where it is known.
 fn open(path: &Path) -> Result<(Source, Option<u64>), Failure> {
     let source: Box<dyn Read + Send> = if path == Path::new("-") {
-        Box::new(io::stdin())
+        Box::new(given::Reader::stdin().map_err(|e| failed(path, &e))?)
     } else {
-        Box::new(given::open(path).map_err(|e| failed(path, &e))?)
+        Box::new(given::Reader::open(path).map_err(|e| failed(path, &e))?)
     };
     let unpacked = packed::unpacked(source).map_err(|e| failed(path, &e))?;
     let length = length(path).filter(|_| !unpacked.packed);
@@ -136,7 +159,7 @@ fn imported(
     let name = name(path);
     let mut reading = Reading::new(&name, length, signals);
     let mut watch = |bytes| reading.at(bytes);
-    tailbound_import::import_from(format, &name, &mut source, options, &mut watch)
+    tailbound_import::import_of(format, &name, (&mut source, length), options, &mut watch)
         .map_err(Failure::usage)
 }
 
@@ -248,4 +271,36 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     files.sort();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_run_of_the_lab_is_read_with_every_line_and_its_plain_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = include_bytes!("../tests/hostile/data/run.tailbound.jsonl").as_slice();
+        let lab = include_bytes!("../tests/hostile/data/lab.tailbound.jsonl").as_slice();
+        let mut run = runfile::read_run(plain).unwrap();
+        run.header.lab = runfile::read_run(lab).unwrap().header.lab;
+        let text = runfile::write_run(&run, Vec::new()).unwrap();
+        let path = folder.path().join("r.jsonl.gz");
+        let kept = |text: &[u8]| {
+            let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packer.write_all(text).unwrap();
+            std::fs::write(&path, packer.finish().unwrap()).unwrap();
+        };
+        kept(&text);
+        let (run, bytes) = lab_run(&path).unwrap();
+        assert!(!run.raw.is_empty() && bytes == text);
+        assert!(super::run(&path).unwrap().raw.is_empty());
+        for other in [plain, b"of no tool"] {
+            kept(other);
+            let told = lab_run(&path).expect_err("not of the lab").text;
+            assert!(told.ends_with("was not made in the lab"), "{told}");
+        }
+    }
 }

@@ -7,11 +7,12 @@
 //! Source: <https://jedisct1.github.io/minisign/>.
 
 use std::fs::{self, File, Permissions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use minisign::{KeyPair, PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
+use tailbound_sys::given;
 use tailbound_sys::new_file::{Existing, NewFile};
 
 use crate::input;
@@ -122,11 +123,12 @@ pub(crate) fn verify(
 
 /// A whole small file as text.
 pub(crate) fn small(path: &Path) -> Result<String, Failure> {
-    let metadata = fs::metadata(path).map_err(|e| failed(path, &e))?;
-    if !metadata.is_file() || metadata.len() > SMALL {
-        return Err(failed(path, &"neither a key nor a signature"));
-    }
-    fs::read_to_string(path).map_err(|e| failed(path, &e))
+    given::text(path, SMALL).map_err(|e| match e.kind() {
+        io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput => {
+            failed(path, &"neither a key nor a signature")
+        }
+        _ => failed(path, &e),
+    })
 }
 
 /// One line of plain characters.

@@ -42,6 +42,14 @@ pub(crate) fn faults(project: &Path) -> anyhow::Result<Tally> {
     counted(&mut cargo)
 }
 
+/// Damaged files of every kind, ten times as many as among the other tests; of the same build.
+pub(crate) fn damaged(project: &Path) -> anyhow::Result<Tally> {
+    let mut cargo = exec::cargo(project);
+    cargo.args(["test", "--workspace", "--test", "hostile", "--no-fail-fast"]);
+    cargo.args(["--", "many::", "--show-output"]).env("TAILBOUND_MUTATIONS", "30000");
+    counted(&mut cargo)
+}
+
 /// Runs one `cargo test` and counts.
 pub(crate) fn counted(cargo: &mut std::process::Command) -> anyhow::Result<Tally> {
     let mut reader = Reader::default();

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
+use super::libtest;
 use super::tally::Tally;
 use crate::{exec, link_probe, pages, root, tidy};
 
@@ -90,10 +91,10 @@ fn all_hold(dir: &Path, [inside, name]: [&str; 2]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The parsers' fuzz targets: compiled, and their corpus replayed, without a fuzzer.
+/// Damaged files through their readers; then the parsers' fuzz targets, which are compiled, without a fuzzer.
 pub(crate) fn fuzz(project: &Path) -> anyhow::Result<Tally> {
     let dir = project.join("fuzz");
-    let mut tally = Tally::default();
+    let mut tally = libtest::damaged(project)?;
     if !dir.join("Cargo.toml").is_file() {
         tally.failed.push("fuzz: there is no fuzz/Cargo.toml".into());
         return Ok(tally);

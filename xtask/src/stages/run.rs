@@ -28,7 +28,7 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("sanitizers", "unsafe code, watched while its tests run", miri::sanitizers),
     ("docs", "the documentation builds without warnings", lints::documentation),
     ("pages", "man pages and completions", lints::pages),
-    ("fuzz", "the fuzz targets compile", lints::fuzz),
+    ("fuzz", "damaged files of every kind; the fuzz targets compile", lints::fuzz),
     ("static", "the static program, alone in an empty root directory", product::static_binary),
     ("commands", "every command that README and docs show", commands::all),
     ("arm", "ARM programs under emulation", product::arm),

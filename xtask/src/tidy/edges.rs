@@ -18,6 +18,7 @@ use crate::exec;
 const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-rt", &[]),
     ("tailbound-sys", &["rt"]),
+    ("tailbound-archive", &["sys"]),
     ("tailbound-core", &["rt"]),
     ("tailbound-stats", &["core"]),
     ("tailbound-host", &["sys", "core"]),
@@ -37,7 +38,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Searches over any oracle: no kernel, file or process is known there, so that synthetic ones test it.
     ("tailbound-bisect", &[]),
     ("tailbound-testing", &[]),
-    ("tailbound-lab", &["sys", "core", "host", "import", "paths"]),
+    ("tailbound-lab", &["archive", "sys", "core", "host", "import", "paths"]),
     ("tailbound-guest", &["sys", "core"]),
     ("tailbound-rules", &["core", "host"]),
     ("tailbound-tune", &["sys", "core", "host"]),
@@ -47,7 +48,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
             "series", "trace", "paths", "bisect", "hunt", "lab", "guest", "fleet", "store", "tune",
-            "rules", "monitor", "agent",
+            "rules", "monitor", "agent", "archive",
         ],
     ),
 ];

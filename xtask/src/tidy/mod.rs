@@ -4,6 +4,7 @@
 //! Context: COLD. Each file owns one kind of rule and tests it; a finding says where, which
 //! rule, why it exists and what to do.
 
+mod calls;
 mod edges;
 mod files;
 mod finding;
@@ -11,6 +12,7 @@ mod headers;
 mod promises;
 mod run;
 mod text;
+mod unpacking;
 mod writing;
 
 pub(crate) use run::{check, command};

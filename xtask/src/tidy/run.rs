@@ -6,7 +6,7 @@
 use anyhow::bail;
 
 use super::finding::Finding;
-use super::{edges, files, headers, promises, text, writing};
+use super::{edges, files, headers, promises, text, unpacking, writing};
 use crate::root;
 
 /// Everything that is wrong, in the order of the paths.
@@ -15,7 +15,13 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     let files = files::all(&project)?;
     let mut found: Vec<Finding> = files
         .iter()
-        .flat_map(|f| text::check(f).into_iter().chain(headers::check(f)).chain(writing::check(f)))
+        .flat_map(|f| {
+            text::check(f)
+                .into_iter()
+                .chain(headers::check(f))
+                .chain(writing::RULE.check(f))
+                .chain(unpacking::RULE.check(f))
+        })
         .collect();
     let read = |path: &str| {
         let file = files.iter().find(|f| f.path == path);

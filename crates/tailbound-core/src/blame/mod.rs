@@ -126,7 +126,10 @@ impl BlameRecord {
             let fits = |c: &Cause| !foreign || c.is_foreign();
             sums.iter().filter(|(c, ..)| fits(c)).max_by_key(|(.., ns)| *ns).copied()
         };
-        let own: i64 = sums.iter().filter(|(c, ..)| !c.is_foreign()).map(|(.., ns)| *ns).sum();
+        let own: i64 = sums
+            .iter()
+            .filter(|(c, ..)| !c.is_foreign())
+            .fold(0, |sum, (.., ns)| sum.saturating_add(*ns));
         match (most(true), most(false)) {
             // A few ns of somebody's are not what made it late.
             (Some((cause, who, ns)), _) if ns.saturating_mul(4) >= own => (cause, who),

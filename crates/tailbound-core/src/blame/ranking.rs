@@ -107,7 +107,7 @@ impl Culprit {
         if is_main && self.samples == 0 {
             self.worst_ns = latency_ns;
         }
-        self.samples += usize::from(is_main);
+        self.samples = self.samples.saturating_add(usize::from(is_main));
         if is_main || self.samples == 0 {
             self.worst_ns = self.worst_ns.max(latency_ns);
         }
@@ -133,7 +133,7 @@ impl Ranking {
                 let at = seen.iter().position(|(c, w, _)| *c == part.cause && *w == key);
                 let at = at.unwrap_or_else(|| {
                     seen.push((part.cause, key, Times::default()));
-                    seen.len() - 1
+                    seen.len().saturating_sub(1)
                 });
                 if let Some((.., times)) = seen.get_mut(at) {
                     times.add(part.sureness, part.ns);
@@ -144,7 +144,7 @@ impl Ranking {
                 let at = culprits.iter().position(|(c, _)| c.cause == cause && c.who == who);
                 let at = at.unwrap_or_else(|| {
                     culprits.push((Culprit::new(cause, who), Times::default()));
-                    culprits.len() - 1
+                    culprits.len().saturating_sub(1)
                 });
                 let Some((culprit, all)) = culprits.get_mut(at) else { continue };
                 culprit.absorb(record.latency_ns, times.all(), is_main);

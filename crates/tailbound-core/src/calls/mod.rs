@@ -374,7 +374,7 @@ impl Calls {
     /// None, too many, or one that cannot be made where it stands.
     pub fn new(calls: Vec<Call>) -> Result<Self, CallsError> {
         let wrong = |nr: usize, call: &Call, reason: String| CallsError {
-            nr: nr + 1,
+            nr: nr.saturating_add(1),
             call: call.to_string(),
             reason,
         };

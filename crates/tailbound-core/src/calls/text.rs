@@ -16,7 +16,8 @@ impl FromStr for Calls {
 
     fn from_str(text: &str) -> Result<Self, CallsError> {
         let calls = text.split('+').filter(|_| !text.is_empty()).enumerate().map(|(nr, one)| {
-            let wrong = |reason| CallsError { nr: nr + 1, call: one.to_owned(), reason };
+            let wrong =
+                |reason| CallsError { nr: nr.saturating_add(1), call: one.to_owned(), reason };
             parse(one).map_err(wrong)
         });
         Self::new(calls.collect::<Result<_, _>>()?)
@@ -96,7 +97,8 @@ fn written(amount: Amount, n: u64) -> String {
         Amount::Ns(..) => &[(1_000_000, "ms"), (1_000, "us"), (1, "ns")],
     };
     let fits = units.iter().find(|(unit, _)| n.is_multiple_of(*unit));
-    fits.map_or_else(|| n.to_string(), |(unit, name)| format!("{}{name}", n / unit))
+    let whole = fits.and_then(|(unit, name)| Some((n.checked_div(*unit)?, name)));
+    whole.map_or_else(|| n.to_string(), |(n, name)| format!("{n}{name}"))
 }
 
 impl fmt::Display for Call {

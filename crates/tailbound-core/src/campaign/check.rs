@@ -35,7 +35,7 @@ pub(super) fn check(file: &CampaignFile, text: &str) -> Result<(), CampaignError
     }
     let parts: Vec<String> = file.parts().into_iter().map(|p| p.id).collect();
     for (i, id) in parts.iter().enumerate() {
-        if parts.iter().skip(i + 1).any(|other| other == id) {
+        if parts.iter().skip(i.saturating_add(1)).any(|other| other == id) {
             return Err(whole(Fault::SameRun(id.clone())));
         }
     }
@@ -116,5 +116,5 @@ fn once<'a>(ids: &mut Vec<&'a str>, id: &'a str) -> Result<(), Fault> {
 /// The line of the nth table of that name, counted from 0.
 fn line_of(text: &str, table: &str, nth: usize) -> Option<usize> {
     let lines = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with(table));
-    lines.map(|(i, _)| i + 1).nth(nth)
+    lines.map(|(i, _)| i.saturating_add(1)).nth(nth)
 }

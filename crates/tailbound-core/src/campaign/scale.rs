@@ -71,7 +71,7 @@ fn shorter_benchmark(work: &str, scale: f64, shortened: &mut Shortened) -> Strin
     let mut out: Vec<String> = Vec::new();
     let mut found = false;
     for part in work.split(',') {
-        let amount = part.find("loops=").and_then(|at| part.split_at_checked(at + 6));
+        let amount = part.find("loops=").and_then(|at| part.split_at_checked(at.saturating_add(6)));
         match amount.and_then(|(head, n)| Some((head, n.parse::<u64>().ok()?))) {
             Some((head, loops)) => {
                 found = true;

@@ -91,14 +91,13 @@ fn fit(intervals: &[f64], period: f64) -> Fit {
         let deviation = (d - multiple * period).abs() / period;
         deviations.push(deviation);
         if deviation <= FITS {
-            fitting += 1;
+            fitting = usize::saturating_add(fitting, 1);
             sum += d;
             steps += multiple;
         }
     }
     deviations.sort_by(f64::total_cmp);
-    let at = (deviations.len() * 4 / 5).min(deviations.len().saturating_sub(1));
-    let spread = deviations.get(at).copied().unwrap_or(1.0);
+    let spread = most_of(&deviations).unwrap_or(1.0);
     let period = if steps > 0.0 { sum / steps } else { period };
     Fit { period, fitting, spread }
 }
@@ -124,7 +123,7 @@ fn best(intervals: &[f64]) -> Option<Fit> {
     // Half a period explains as much as the whole: of those that are nearly as good, the one whose
     // intervals are single periods.
     let most = fits.iter().map(|f| f.fitting).max()?;
-    let good = |f: &&Fit| f.fitting * 10 >= most * 9;
+    let good = |f: &&Fit| f.fitting.saturating_mul(10) >= most.saturating_mul(9);
     let longest = fits.iter().filter(good).map(|f| f.period).max_by(f64::total_cmp)?;
     let near = |f: &&Fit| good(f) && f.period > longest * 0.8;
     fits.iter().filter(near).min_by(|a, b| a.spread.total_cmp(&b.spread)).copied()
@@ -141,7 +140,13 @@ fn spread_over(releases: &[f64], period: f64, lag: usize) -> Option<f64> {
         })
         .collect();
     all.sort_by(f64::total_cmp);
-    all.get((all.len() * 4 / 5).min(all.len().checked_sub(1)?)).copied()
+    most_of(&all)
+}
+
+/// The 80th percentile of what is in order.
+fn most_of(sorted: &[f64]) -> Option<f64> {
+    let at = sorted.len().saturating_mul(4) / 5;
+    sorted.get(at.min(sorted.len().checked_sub(1)?)).copied()
 }
 
 impl Pace {

@@ -34,7 +34,7 @@ impl Counts {
     pub(super) fn add(&mut self, index: usize, count: u64) {
         match self.all.get_mut(index) {
             Some(c) => {
-                self.filled += usize::from(*c == 0);
+                self.filled = self.filled.saturating_add(usize::from(*c == 0));
                 *c = c.saturating_add(count);
             }
             None => self.add_beyond(index, count),
@@ -43,8 +43,8 @@ impl Counts {
 
     fn add_beyond(&mut self, index: usize, count: u64) {
         if !self.all.is_empty() {
-            if index < (self.filled + 1) * REACH {
-                self.all.resize(index + 1, 0);
+            if index < self.filled.saturating_add(1).saturating_mul(REACH) {
+                self.all.resize(index.saturating_add(1), 0);
                 return self.add(index, count);
             }
             self.few = self.entries().collect();
@@ -56,8 +56,8 @@ impl Counts {
             }
             Err(at) => self.few.insert(at, (index, count)),
         }
-        let reach = self.few.last().map_or(0, |(i, _)| i + 1);
-        if reach <= self.few.len() * REACH {
+        let reach = self.few.last().map_or(0, |(i, _)| i.saturating_add(1));
+        if reach <= self.few.len().saturating_mul(REACH) {
             let mut all = vec![0; reach];
             for (i, c) in &self.few {
                 all.get_mut(*i).into_iter().for_each(|to| *to = *c);

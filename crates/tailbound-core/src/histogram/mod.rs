@@ -242,7 +242,7 @@ impl Histogram {
         if count == 0 {
             return;
         }
-        self.counts.add(index.min(h2::buckets(self.precision) - 1), count);
+        self.counts.add(index.min(h2::buckets(self.precision).saturating_sub(1)), count);
         self.total = self.total.saturating_add(count);
     }
 

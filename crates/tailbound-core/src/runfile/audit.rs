@@ -181,7 +181,7 @@ fn extremes(d: &Distribution, (min, max): (i64, i64), is_final: bool, out: &mut 
 fn per_second(run: &Run, t: &ThreadRecord, seconds: &[&SecondRecord], out: &mut Vec<String>) {
     for s in seconds.iter().filter(|s| s.n > 0) {
         let n = i128::from(s.n);
-        let (low, high) = (n * i128::from(s.min_ns), n * i128::from(s.max_ns));
+        let [low, high] = [s.min_ns, s.max_ns].map(|ns| n.saturating_mul(ns.into()));
         // The recorder's own sum of a second may wrap: only what cannot have is held to it.
         let wraps = low < i64::MIN.into() || high > i64::MAX.into();
         if s.min_ns > s.max_ns || !wraps && !(low..=high).contains(&s.sum_ns.into()) {
@@ -234,7 +234,8 @@ fn exceedances(t: &ThreadRecord, all: &[&ExceedanceRecord], out: &mut Vec<String
     let mut beyond = 0u64;
     for e in all.iter().filter(|e| e.error_ns >= 0) {
         told.add(e.error_ns.unsigned_abs(), 1);
-        beyond += u64::from(t.wakeup.max_ns.is_some_and(|max| e.error_ns > max));
+        let is_beyond = t.wakeup.max_ns.is_some_and(|max| e.error_ns > max);
+        beyond = beyond.saturating_add(u64::from(is_beyond));
     }
     let more = told.since(&t.wakeup.late).count() as u64;
     if beyond > 0 || more > 0 && t.wakeup.unbinned == 0 {
@@ -304,7 +305,8 @@ fn schedule(run: &Run, out: &mut Vec<String>) {
     if plan.event.is_some() {
         return;
     }
-    let due = u64::try_from(end.measured_ns / plan.interval_ns).unwrap_or(0);
+    let due = end.measured_ns.checked_div(plan.interval_ns);
+    let due = due.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
     for t in run.threads.iter().filter(|t| t.context.as_str() == "user" && is_final(t)) {
         let counted = t.wakeup.n.saturating_add(t.missed.n);
         if counted < due {

@@ -57,7 +57,7 @@ impl<W: Write> Writer<W> {
     fn bytes(&mut self, line: &[u8]) -> io::Result<()> {
         self.digest.add(line);
         self.out.write_all(line)?;
-        self.lines += 1;
+        self.lines = self.lines.saturating_add(1);
         Ok(())
     }
 
@@ -106,7 +106,7 @@ pub fn write_run<W: Write>(run: &Run, out: W) -> io::Result<W> {
 /// Packs samples for a [`RawRecord`]: zigzag varints, zlib, base64.
 #[must_use]
 pub fn pack_raw(thread: u32, from: u64, samples: &[i64]) -> RawRecord {
-    let mut bytes = Vec::with_capacity(samples.len() * 3);
+    let mut bytes = Vec::with_capacity(samples.len().saturating_mul(3));
     for &s in samples {
         let mut v = ((s << 1) ^ (s >> 63)).cast_unsigned();
         while v >= 0x80 {
@@ -150,9 +150,9 @@ pub fn unpack_raw(raw: &RawRecord) -> Result<Vec<i64>, RawFault> {
             return Err(RawFault::Number);
         }
         v |= u64::from(b & 0x7f) << shift;
-        shift += 7;
+        shift = shift.saturating_add(7);
         if b & 0x80 == 0 {
-            samples.push((v >> 1).cast_signed() ^ -(v & 1).cast_signed());
+            samples.push((v >> 1).cast_signed() ^ (v & 1).cast_signed().wrapping_neg());
             (v, shift) = (0, 0);
         }
     }

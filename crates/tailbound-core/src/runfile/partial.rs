@@ -74,7 +74,7 @@ pub(super) fn complete(run: &mut Run, known: &Known) -> Option<Finding> {
             None if threads.iter().any(|t| t.thread == thread) => continue,
             None => {
                 threads.push(absent(run, thread));
-                threads.len() - 1
+                threads.len().saturating_sub(1)
             }
         };
         let Some(t) = threads.get_mut(at).filter(|t| t.ended == "running") else { continue };
@@ -140,18 +140,18 @@ fn add(t: &mut ThreadRecord, later: &Later<'_>, before: usize) -> Option<String>
         w.max_ns = Some(w.max_ns.map_or(v, |m| m.max(v)));
     }
     w.n = all;
-    w.unbinned = all.saturating_sub(binned(w) - w.unbinned);
+    w.unbinned = all.saturating_sub(binned(w).saturating_sub(w.unbinned));
     w.unbinned_from_ns = if w.unbinned > 0 { w.min_ns } else { None };
     if all > had {
         w.sums = None;
-        let sum: i128 = held.iter().map(|s| i128::from(s.sum_ns)).sum();
+        let sum = held.iter().fold(0, |sum: i128, s| sum.saturating_add(s.sum_ns.into()));
         let mean = sum.real() / n.real();
         w.mean_ns = (n > 0).then_some(mean);
     }
     let m = &mut t.missed;
     if all_missed > had_missed {
         m.n = all_missed;
-        m.unbinned = all_missed.saturating_sub(binned(m) - m.unbinned);
+        m.unbinned = all_missed.saturating_sub(binned(m).saturating_sub(m.unbinned));
         m.unbinned_from_ns = Some(0);
         // The latest of them is known only where none can have been later than one before.
         m.max_ns = None;

@@ -78,7 +78,8 @@ impl Trail {
         self.lines = line;
         if self.end.is_some() {
             if !bytes.iter().all(u8::is_ascii_whitespace) {
-                self.after_end = Some(self.after_end.map_or((line, 1), |(at, n)| (at, n + 1)));
+                self.after_end =
+                    Some(self.after_end.map_or((line, 1), |(at, n)| (at, n.saturating_add(1))));
             }
             return false;
         }
@@ -152,7 +153,7 @@ impl Trail {
         if let Seal::Broken(after, line) = seal {
             let title = format!(
                 "the file was changed after it was written: the digest of line {line} does not match lines {} to {line}",
-                after + 1
+                after.saturating_add(1)
             );
             found.push(
                 Finding::new("file-altered", Impact::Unfit, title)
@@ -254,7 +255,7 @@ impl Glance {
             std::str::from_utf8(bytes.get(..end)?).ok()?.parse().ok()
         };
         let key = b"\"max_ns\":";
-        let max = body.windows(key.len()).position(|w| w == key)? + key.len();
+        let max = body.windows(key.len()).position(|w| w == key)?.saturating_add(key.len());
         let running: &[u8] = b"\"ended\":\"running\"}";
         Some(Self {
             n: u64::try_from(number(body)?).ok()?,

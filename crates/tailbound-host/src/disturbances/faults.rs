@@ -11,7 +11,7 @@ pub(crate) fn judge(threads: &[ThreadRecord]) -> (Vec<Finding>, Fact) {
     let (mut minor, mut major, mut which, mut unknown) = (0u64, 0u64, Vec::new(), 0usize);
     for t in threads {
         match (t.counters.get("minor_faults"), t.counters.get("major_faults")) {
-            (None, None) => unknown += 1,
+            (None, None) => unknown = unknown.saturating_add(1),
             (a, b) => {
                 let (a, b) = (a.copied().unwrap_or(0), b.copied().unwrap_or(0));
                 (minor, major) = (minor.saturating_add(a), major.saturating_add(b));

@@ -66,7 +66,7 @@ impl Disturbance for Frequency {
             for (cpu, before) in &self.current {
                 let Some(now) = current(&look.root, *cpu) else { continue };
                 // A twentieth: turbo steps and measured frequencies jitter by a few percent.
-                if (now - before).saturating_abs() > before / 20 {
+                if now.saturating_sub(*before).saturating_abs() > before / 20 {
                     words.push(format!(
                         "CPU {cpu}: {} MHz before, {} MHz after",
                         before / 1000,

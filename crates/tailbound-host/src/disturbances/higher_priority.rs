@@ -73,7 +73,11 @@ impl HigherPriority {
     }
 
     fn stoppers_ns(&self) -> u64 {
-        self.threads.values().filter(|r| r.task.is_stopper()).map(|r| r.used_ns).sum()
+        self.threads
+            .values()
+            .filter(|r| r.task.is_stopper())
+            .map(|r| r.used_ns)
+            .fold(0, u64::saturating_add)
     }
 }
 
@@ -99,7 +103,7 @@ impl Disturbance for HigherPriority {
             })
             .collect();
         if list.len() > NAMES_MAX {
-            words.push(format!("{} more", list.len() - NAMES_MAX));
+            words.push(format!("{} more", list.len().saturating_sub(NAMES_MAX)));
         }
         vec![
             Finding::new("higher-priority", Impact::Notice, format!(

@@ -99,5 +99,6 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
 
 /// Ticks of /proc/stat as ms.
 pub(crate) fn ticks_to_ms(ticks: u64) -> u64 {
-    ticks.saturating_mul(1000) / tailbound_sys::hostinfo::ticks_per_second()
+    let per_second = tailbound_sys::hostinfo::ticks_per_second();
+    ticks.saturating_mul(1000).checked_div(per_second).unwrap_or(0)
 }

@@ -2,16 +2,18 @@
 //! A trace instance of our own: made, set up, read, and always removed again, with every
 //! setting that all instances share put back.
 //!
-//! Context: SETUP, COLD. Dropped, it is gone. Where the process is killed, its guard
-//! removes it; where that is killed too, the next run does.
+//! Context: SETUP, COLD. Dropped, it is gone. Where the process is killed, its guard, which is
+//! started before the instance is made, removes it; where that is killed too, the next run does.
 //! Source: Documentation/trace/ftrace.rst, "Instances"; mkdir and rmdir make and remove one.
 
 use std::fs::{self, File};
 use std::io;
+use std::path::Path;
 
 use tailbound_sys::file::open_without_waiting;
 
 use crate::root::Found;
+use crate::tracefs::guard::Guard;
 use crate::tracefs::{Tracefs, TracefsError, start_time};
 
 /// What the names of our instances begin with; the process and its start time follow.
@@ -21,7 +23,8 @@ pub const NAME_PREFIX: &str = "tailbound-";
 #[derive(Debug)]
 pub struct Instance {
     tracefs: Tracefs,
-    name: String,
+    /// It has the name.
+    guard: Guard,
     /// Shared settings as they were, in the order they were changed.
     before: Vec<(String, String)>,
     removed: bool,
@@ -45,54 +48,53 @@ impl Switch {
 }
 
 impl Instance {
-    /// Makes the instance of this process; a further one has a `part` in its name.
+    /// Starts a guard (`exe trace-guard`) and makes the instance of this process; a further one
+    /// has a `part` in its name. Without a guard it is made all the same: see [`Self::unguarded`].
     ///
     /// # Errors
     /// Not permitted; this process has one of that name already.
-    pub fn make(tracefs: Tracefs, part: Option<&str>) -> Result<Self, TracefsError> {
+    pub fn make(tracefs: Tracefs, part: Option<&str>, exe: &Path) -> Result<Self, TracefsError> {
         let pid = std::process::id();
         let began = start_time(&tracefs.root, pid).unwrap_or_else(|_| "0".to_owned());
         let part = part.map_or_else(String::new, |part| format!("-{part}"));
-        let name = format!("{NAME_PREFIX}{pid}-{began}{part}");
-        let path = tracefs.path(&format!("instances/{name}"));
-        match fs::create_dir(tracefs.root.path(&path)) {
-            Ok(()) => Ok(Self::adopt(tracefs, name)),
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                Err(TracefsError::of(&path, &e))
-            }
-            Err(e) => Err(TracefsError::File {
-                why: format!(
-                    "no trace instance can be made: {e}; {} of others are there, and `rmdir` removes one that nobody uses",
-                    tracefs.instances().len()
-                ),
-                path,
-            }),
-        }
+        Self::guarded(tracefs, Guard::start(exe, format!("{NAME_PREFIX}{pid}-{began}{part}")))
     }
 
-    /// Takes over the instance `name`, wherever it came from.
-    pub(crate) fn adopt(tracefs: Tracefs, name: String) -> Self {
-        Self { tracefs, name, before: Vec::new(), removed: false }
+    /// The only way to an instance: its guard was started.
+    pub(super) fn guarded(tracefs: Tracefs, mut guard: Guard) -> Result<Self, TracefsError> {
+        let path = tracefs.path(&format!("instances/{}", guard.name()));
+        let made = fs::create_dir(tracefs.root.path(&path));
+        let Err(e) = made else {
+            return Ok(Self { tracefs, guard, before: Vec::new(), removed: false });
+        };
+        // One that is there already has a guard of its own.
+        guard.dismiss();
+        if e.kind() == io::ErrorKind::PermissionDenied {
+            return Err(TracefsError::of(&path, &e));
+        }
+        Err(TracefsError::File {
+            why: format!(
+                "no trace instance can be made: {e}; {} of others are there, and `rmdir` removes one that nobody uses",
+                tracefs.instances().len()
+            ),
+            path,
+        })
     }
 
     /// Its name below `instances/`.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        self.guard.name()
     }
 
-    /// Shared settings that were changed, as they were.
+    /// Why no guard removes it if this process is killed; `None` where one does.
     #[must_use]
-    pub fn before(&self) -> &[(String, String)] {
-        &self.before
-    }
-
-    pub(crate) fn put_back_later(&mut self, path: &str, value: &str) {
-        self.before.push((path.to_owned(), value.to_owned()));
+    pub fn unguarded(&self) -> Option<&str> {
+        self.guard.absent()
     }
 
     fn own(&self, path: &str) -> String {
-        format!("instances/{}/{path}", self.name)
+        format!("instances/{}/{path}", self.guard.name())
     }
 
     /// Writes to a file of the instance.
@@ -117,21 +119,22 @@ impl Instance {
         self.tracefs.add(&self.own(path), value)
     }
 
-    /// Writes to a setting that all instances share; it is put back with the instance's end.
+    /// Writes to a setting that all instances share; it is put back with the instance's end, by the
+    /// guard too.
     ///
     /// # Errors
-    /// [`TracefsError`]; a setting that cannot be read is not changed.
+    /// [`TracefsError`]; a setting that cannot be read, or put back, is not changed.
     pub fn set_shared(&mut self, path: &str, value: &str) -> Result<(), TracefsError> {
-        let before = self.tracefs.read(path).map_err(|e| TracefsError::File {
-            path: self.tracefs.path(path),
-            why: e.reason().to_owned(),
-        })?;
+        let refused =
+            |why: &str| TracefsError::File { path: self.tracefs.path(path), why: why.to_owned() };
+        let before = self.tracefs.read(path).map_err(|e| refused(e.reason()))?;
         if before == value {
             return Ok(());
         }
-        self.tracefs.write(path, value)?;
-        self.put_back_later(path, &before);
-        Ok(())
+        if before.contains('\n') {
+            return Err(refused("it has several lines, which cannot be put back"));
+        }
+        self.change(path, value, &before)
     }
 
     /// Switches a word of a shared list on; `back` is the word that undoes it at the end.
@@ -139,9 +142,14 @@ impl Instance {
     /// # Errors
     /// [`TracefsError`].
     pub fn set_option(&mut self, path: &str, word: &str, back: &str) -> Result<(), TracefsError> {
-        self.tracefs.write(path, word)?;
-        self.put_back_later(path, back);
-        Ok(())
+        self.change(path, word, back)
+    }
+
+    /// A kill between what is told and what is written puts back what was never changed.
+    fn change(&mut self, path: &str, value: &str, back: &str) -> Result<(), TracefsError> {
+        self.guard.tell(path, back);
+        self.before.push((path.to_owned(), back.to_owned()));
+        self.tracefs.write(path, value)
     }
 
     /// Reads a setting that all instances share.
@@ -170,31 +178,17 @@ impl Instance {
             .map_err(|e| TracefsError::of(&path, &e))
     }
 
-    /// Ends the trace, puts shared settings back and removes the instance. What refuses is
-    /// gone over: the removal itself is what counts.
+    /// Ends the trace, puts shared settings back, removes the instance and lets the guard go.
     ///
     /// # Errors
-    /// EBUSY while somebody reads it.
+    /// EBUSY while somebody reads it: the guard tries for some seconds more when this value is gone.
     pub fn remove(&mut self) -> Result<(), TracefsError> {
-        if self.removed {
-            return Ok(());
+        if !self.removed {
+            take_down(&self.tracefs, self.guard.name(), &mut self.before)?;
+            self.removed = true;
+            self.guard.dismiss();
         }
-        for (path, value) in
-            [("tracing_on", "0"), ("current_tracer", "nop"), ("events/enable", "0")]
-        {
-            drop(self.set(path, value));
-        }
-        for (path, value) in self.before.drain(..).rev() {
-            drop(self.tracefs.write(&path, &value));
-        }
-        let path = self.tracefs.path(&format!("instances/{}", self.name));
-        match fs::remove_dir(self.tracefs.root.path(&path)) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(TracefsError::of(&path, &e)),
-            _ => {
-                self.removed = true;
-                Ok(())
-            }
-        }
+        Ok(())
     }
 }
 
@@ -202,5 +196,26 @@ impl Drop for Instance {
     fn drop(&mut self) {
         // Whoever wants to know why not calls `remove`; the next run tries again.
         drop(self.remove());
+    }
+}
+
+/// Ends the trace of the instance `name`, puts the settings `before` back, the last first, and
+/// removes it. What refuses is gone over, and stays in `before`: the removal itself is what counts.
+pub(super) fn take_down(
+    tracefs: &Tracefs,
+    name: &str,
+    before: &mut Vec<(String, String)>,
+) -> Result<(), TracefsError> {
+    for (path, value) in [("tracing_on", "0"), ("current_tracer", "nop"), ("events/enable", "0")] {
+        drop(tracefs.write(&format!("instances/{name}/{path}"), value));
+    }
+    let put_back = |(path, value): &(String, String)| tracefs.write(path, value).is_ok();
+    let mut refused: Vec<_> = before.drain(..).rev().filter(|s| !put_back(s)).collect();
+    refused.reverse();
+    *before = refused;
+    let path = tracefs.path(&format!("instances/{name}"));
+    match fs::remove_dir(tracefs.root.path(&path)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(TracefsError::of(&path, &e)),
+        _ => Ok(()),
     }
 }

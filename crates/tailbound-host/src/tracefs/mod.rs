@@ -10,7 +10,7 @@
 mod guard;
 mod instance;
 
-pub use guard::{Guard, guard_main};
+pub use guard::guard_main;
 pub use instance::{Instance, NAME_PREFIX, Switch};
 
 use std::fs;
@@ -159,15 +159,17 @@ impl Tracefs {
     }
 
     /// Removes the instances of predecessors that are gone without having done so; their names.
+    /// Guards that are about it are waited for: they know the settings as they were.
     pub fn remove_leftovers(&self) -> Vec<String> {
-        self.instances()
-            .into_iter()
-            .filter(|name| self.is_leftover(name))
-            .filter(|name| {
-                // One that is still read belongs to somebody whom we cannot see: it stays.
-                Instance::adopt(self.clone(), name.clone()).remove().is_ok()
-            })
-            .collect()
+        guard::wait_for_guards(&self.root, &self.leftovers());
+        let mut left = self.leftovers();
+        // One that is still read belongs to somebody whom we cannot see: it stays.
+        left.retain(|name| instance::take_down(self, name, &mut Vec::new()).is_ok());
+        left
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        self.instances().into_iter().filter(|name| self.is_leftover(name)).collect()
     }
 
     fn is_leftover(&self, name: &str) -> bool {
@@ -269,7 +271,8 @@ mod tests {
         let tracefs = Tracefs::find(&root).expect("there");
         fs::remove_dir_all(dir.path().join("sys/kernel/tracing/instances")).expect("gone");
         fs::write(dir.path().join("sys/kernel/tracing/instances"), "").expect("a file");
-        let why = Instance::make(tracefs, None).map(drop).map_err(|e| e.to_string());
+        let nobody = std::path::Path::new("/nonexistent");
+        let why = Instance::make(tracefs, None, nobody).map(drop).map_err(|e| e.to_string());
         assert!(
             why.as_ref().is_err_and(|w| w.contains("no trace instance can be made")),
             "{why:?}"

@@ -6,7 +6,8 @@
 //! or ns: the file does not say). 32-bit builds have shorter records, which are not read.
 //! The unit follows from the records: wake-up time minus latency is the due time, and due
 //! times of one thread are equally far apart only in the right unit; with too few records it
-//! has to be given. Read as a stream: unit and interval come from the first records. Source: output of jitterdebugger 0.3.1.
+//! has to be given. Refused with its place: a time of 0, one that does not move, a latency longer than the machine had been up.
+//! Read as a stream: unit and interval come from the first records. Source: output of jitterdebugger 0.3.1.
 
 use std::collections::BTreeMap;
 
@@ -43,11 +44,19 @@ fn read(record: &[u8; RECORD]) -> Option<Sample> {
     (thread < 8192).then_some(Sample { thread, wake_ns, value: u64::from_le_bytes(*value) })
 }
 
-/// Do the first records have a thread index, a time and a latency in range?
+/// Do the first records have a thread index, a time that moves and a latency in range?
 pub(crate) fn looks_like_it(bytes: &[u8]) -> bool {
+    let mut last: BTreeMap<u32, i64> = BTreeMap::new();
+    let mut is_one = |record: &[u8; RECORD]| {
+        read(record).is_some_and(|s| {
+            let moves = last.insert(s.thread, s.wake_ns) != Some(s.wake_ns);
+            let since_boot = i64::try_from(s.value).is_ok_and(|value| value <= s.wake_ns);
+            s.wake_ns > 0 && moves && since_boot && s.value < 1 << 40
+        })
+    };
     bytes.contains(&0)
         && bytes.len() >= RECORD
-        && bytes.as_chunks().0.iter().take(8).all(|r| read(r).is_some_and(|s| s.value < 1 << 40))
+        && bytes.as_chunks().0.iter().take(8).all(&mut is_one)
 }
 
 pub(crate) fn parse(stream: &mut Stream<'_>, options: &Options) -> Result<Draft, Fault> {
@@ -57,13 +66,16 @@ pub(crate) fn parse(stream: &mut Stream<'_>, options: &Options) -> Result<Draft,
     let mut all: Option<Threads> = None;
     stream.pieces(
         |feed, out| {
-            records.piece(feed, out, |record, place| {
-                read(record).ok_or_else(|| {
-                    Fault::byte(
-                        place,
-                        "not a record of thread index, time and latency: damaged, or written by a 32-bit build",
-                    )
-                })
+            records.piece(feed, out, |record, place| match read(record) {
+                Some(sample) if sample.wake_ns > 0 => Ok(sample),
+                Some(_) => Err(Fault::byte(
+                    place + 4,
+                    "a wake-up at time 0, when the machine began: no record was written there",
+                )),
+                None => Err(Fault::byte(
+                    place,
+                    "not a record of thread index, time and latency: damaged, or written by a 32-bit build",
+                )),
             })
         },
         |piece| match &mut all {
@@ -112,6 +124,10 @@ impl Threads {
             let error_ns = error_ns.ok_or_else(|| {
                 Fault::byte(place + 20, "the latency is not a time within 292 years")
             })?;
+            if error_ns > sample.wake_ns {
+                let why = "the latency is longer than the machine had been up: these are no records of jitterdebugger, or the unit is another";
+                return Err(Fault::byte(place + 20, why));
+            }
             let due_ns = sample.wake_ns.saturating_sub(error_ns);
             let epoch_ns = *self.epoch_ns.get_or_insert(due_ns);
             let at = sample.thread as usize;
@@ -126,6 +142,13 @@ impl Threads {
                 }
             }
             let thread = slot.get_or_insert_with(|| Thread::new(sample.thread, self.n < KEPT_MAX));
+            if thread.woke_ns.replace(sample.wake_ns) == Some(sample.wake_ns) {
+                let why = format!(
+                    "thread {} woke up at the same ns as before: a time that does not move is none",
+                    sample.thread
+                );
+                return Err(Fault::byte(place + 4, why));
+            }
             thread.add(due_ns.saturating_sub(epoch_ns), error_ns);
             self.n += 1;
             if self.n == KEPT_MAX + 1 {
@@ -168,6 +191,7 @@ fn find_unit(ns: &[i64], us: &[i64]) -> Result<u64, Fault> {
 
 struct Thread {
     samples: Samples,
+    woke_ns: Option<i64>,
     back: u64,
     first_ns: i64,
     last_ns: i64,
@@ -179,7 +203,7 @@ impl Thread {
         if !keep {
             samples.forget();
         }
-        Self { samples, back: 0, first_ns: i64::MAX, last_ns: i64::MIN }
+        Self { samples, woke_ns: None, back: 0, first_ns: i64::MAX, last_ns: i64::MIN }
     }
 
     fn add(&mut self, due_ns: i64, error_ns: i64) {

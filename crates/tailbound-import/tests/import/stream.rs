@@ -191,6 +191,71 @@ fn a_stopped_import_is_what_was_read_and_says_so() {
     assert_eq!(run.end.map(|e| e.reason), Some(tailbound_core::EndReason::Interrupted));
 }
 
+/// Files that nobody wrote a measurement into: nothing of them may look like one.
+#[test]
+fn bytes_that_are_no_measurement_become_no_run() {
+    let mut state = 7u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        u8::try_from(state >> 56).unwrap_or(0)
+    };
+    let noise: Vec<u8> = (0..200_000).map(|_| random()).collect();
+    let text = "Lorem ipsum dolor sit amet, 12345 67890\n".repeat(3000).into_bytes();
+    let digits = "1234\n".repeat(30_000).into_bytes();
+    let files = [
+        ("zeros", vec![0; 280_000]),
+        ("ones", vec![0xff; 280_000]),
+        ("one byte", vec![1; 280_000]),
+        ("noise", noise),
+        ("text", text),
+        ("digits", digits),
+    ];
+    let raw = [Format::RawU32, Format::RawU64, Format::JitterdebuggerRaw];
+    for (what, bytes) in &files {
+        for format in raw {
+            for unit_ns in [None, Some(1000)] {
+                let options = Options { unit_ns, ..options() };
+                let got = import_with(Some(format), what, bytes, &options);
+                let e = got.map(|_| ()).expect_err(what).to_string();
+                assert!(e.contains("byte "), "{what} as {format}: {e}");
+            }
+        }
+        assert_ne!(Format::detect(bytes), Ok(Format::JitterdebuggerRaw), "{what}");
+        let us = Options { unit_ns: Some(1000), ..Options::default() };
+        let column = import_with(Some(Format::Column), what, bytes, &us);
+        let doubted = column.as_ref().is_ok_and(|run| has_any(run, &["source-constant"]));
+        assert!(column.is_err() || (*what == "digits" && doubted), "{what}");
+    }
+    let zeros = "0\n".repeat(5000);
+    let us = Options { unit_ns: Some(1000), ..Options::default() };
+    let run = import_with(Some(Format::Column), "f", zeros.as_bytes(), &us);
+    assert!(run.is_ok_and(|run| has_any(&run, &["source-constant"])));
+}
+
+#[test]
+fn records_that_jitterdebugger_cannot_have_written_are_refused_with_their_place() {
+    let good = |n: i64| -> Vec<u8> {
+        (0..n).flat_map(|k| record(0, 5_000_000_000 + k * INTERVAL_NS + 9, 9)).collect()
+    };
+    let us = Options { unit_ns: Some(1), ..Options::default() };
+    let read = |bytes: &[u8]| import_with(Some(Format::JitterdebuggerRaw), "f", bytes, &us);
+    assert!(read(&good(40)).is_ok());
+    for (bad, says) in [
+        (record(0, 0, 9), "byte 1124: a wake-up at time 0"),
+        (
+            record(0, 5_000_000_000 + 39 * INTERVAL_NS + 9, 9),
+            "byte 1124: thread 0 woke up at the same ns",
+        ),
+        (record(0, 6_000_000_000, 6_000_000_001), "byte 1140: the latency is longer than"),
+        (record(9000, 6_000_000_000, 9), "byte 1120: not a record"),
+    ] {
+        let e = read(&[good(40), bad].concat()).map(|_| ()).expect_err(says).to_string();
+        assert!(e.contains(says), "{e}");
+    }
+}
+
 #[test]
 fn what_cannot_be_read_is_refused_with_its_place() {
     struct Broken;
@@ -212,5 +277,6 @@ fn what_cannot_be_read_is_refused_with_its_place() {
     says(import_with(Some(Format::RawU64), "f", &[0xff; 16], &options()), "byte 0: the number");
     says(import_with(None, "f", &[0xff, 0, 0xff, 0], &options()), "--format raw-u32");
     let slow = Options { interval_ns: Some(1_000_000_000), ..Options::default() };
-    says(import_with(raw, "f", &vec![1; 9 << 20], &slow), "seconds");
+    let few: Vec<u8> = (0..9 << 20).map(|i| u8::from(i % 4 == 0) + u8::from(i % 28 == 0)).collect();
+    says(import_with(raw, "f", &few, &slow), "seconds");
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tailbound_sys::environment::Environment;
-use tailbound_sys::process::{self, SIGTERM};
+use tailbound_sys::process::{self, Pid, SIGKILL, SIGTERM};
 use tailbound_sys::program;
 use tailbound_sys::spawn::Spawn;
 
@@ -26,6 +26,8 @@ use crate::kernel::tool::{Tool, ToolOutput};
 const TELL: Duration = Duration::from_secs(2);
 /// How often the end is looked for.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long compilers have to end once they were asked to.
+const PATIENCE: Duration = Duration::from_millis(600);
 
 /// One output folder of one source tree.
 #[derive(Clone, Debug)]
@@ -67,6 +69,25 @@ fn children_cpu_seconds() -> Option<f64> {
     let ticks: u32 =
         fields.next()?.parse::<u32>().ok()?.checked_add(fields.next()?.parse().ok()?)?;
     Some(f64::from(ticks) / 100.0)
+}
+
+/// Ends a build. make passes the signal on to its compilers and ends when they did; what a makefile lets go on is
+/// killed with its session.
+fn end(make: Pid) {
+    let _gone = process::kill(make, SIGTERM);
+    let asked = Instant::now();
+    let mut ended = false;
+    while !ended && asked.elapsed() < PATIENCE {
+        std::thread::park_timeout(LOOK / 5);
+        ended = !matches!(process::try_wait(make), Ok(None));
+    }
+    if !ended {
+        for pid in process::descendants(make).into_iter().chain([make]) {
+            let _gone = process::kill(pid, SIGKILL);
+        }
+        process::wait(make);
+    }
+    process::kill_session(make);
 }
 
 impl Make {
@@ -163,11 +184,7 @@ impl Make {
                 break status;
             }
             if stop() {
-                // make passes it on to its compilers and ends when they did.
-                let _gone = process::kill(pid, SIGTERM);
-                while let Ok(None) = process::try_wait(pid) {
-                    std::thread::park_timeout(LOOK);
-                }
+                end(pid);
                 return Err(LabError::Interrupted);
             }
             if noted.elapsed() >= TELL {

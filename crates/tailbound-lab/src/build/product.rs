@@ -18,6 +18,7 @@ use super::source::SourceRecord;
 use crate::arch::Arch;
 use crate::error::LabError;
 use crate::hash;
+use crate::kernel::BuildName;
 use crate::kernel::Kernel;
 use crate::kernel::package::json;
 use crate::kernel::tool::Tool;
@@ -136,11 +137,11 @@ pub fn builds(store: &Store) -> Result<Vec<BuildManifest>, LabError> {
 ///
 /// # Errors
 /// Usage: there is none of this name (and which there are), or it is for another architecture.
-pub fn kernel(name: &str, arch: Arch, store: &Store) -> Result<Kernel, LabError> {
-    let folder = folder(store, name)?;
+pub fn kernel(name: &BuildName, arch: Arch, store: &Store) -> Result<Kernel, LabError> {
+    let folder = folder(store, name.as_str())?;
     let Ok(bytes) = fs::read(folder.join(MANIFEST)) else {
         let names: Vec<String> = builds(store)?.into_iter().map(|b| b.name).collect();
-        let near = did_you_mean(name, names.iter().map(String::as_str));
+        let near = did_you_mean(name.as_str(), names.iter().map(String::as_str));
         let names: Vec<String> = names.iter().map(|n| format!("build:{n}")).collect();
         let there = if names.is_empty() {
             "none was made yet (tailbound lab kernel build)".to_owned()

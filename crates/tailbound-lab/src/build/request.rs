@@ -9,12 +9,13 @@ use std::str::FromStr;
 
 use crate::arch::Arch;
 use crate::error::LabError;
+use crate::kernel::BuildName;
 
 /// A kernel to be built, or to be tested for building.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// What it is called afterwards: `build:NAME`.
-    pub name: String,
+    pub name: BuildName,
     /// For which architecture.
     pub arch: Arch,
     /// Where the source comes from.

@@ -5,16 +5,21 @@
 //! done; those after it are tried all the same, so that one look shows the whole series.
 //! Not here: git trees (`git`). Source: patch(1).
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tailbound_core::limits;
+use tailbound_archive::{ArchiveError, Packing};
 use tailbound_sys::given;
+use tailbound_sys::new_file::{self, Existing};
 
 use crate::error::LabError;
 use crate::hash;
 use crate::kernel::tool::Tool;
+
+/// The largest patch, as text. From one release of Linux to the next are some 80 MB.
+const PATCH_BYTES_MAX: u64 = 256 << 20;
 
 /// A patch as it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,9 +70,7 @@ pub(crate) fn gather(
         let base = path.file_name().map_or(name.clone(), |n| n.to_string_lossy().into_owned());
         let plain = base.trim_end_matches(".xz").trim_end_matches(".gz");
         let file = folder.join(format!("{number:04}-{plain}"));
-        unpack(&path, &file)?;
-        let text =
-            given::read(&file, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&file, &e))?;
+        let text = read(&path)?;
         let looks = |mark: &[u8]| text.windows(mark.len()).any(|w| w == mark);
         if !looks(b"\n+++ ") && !text.starts_with(b"--- ") && !looks(b"diff --git ") {
             return Err(LabError::usage(format!(
@@ -75,6 +78,7 @@ pub(crate) fn gather(
                 path.display()
             )));
         }
+        new_file::write(&file, Existing::Replace, &text).map_err(|e| LabError::file(&file, &e))?;
         patches.push(Patch {
             record: PatchRecord { name: base, sha256: hash::of_bytes(&text) },
             file,
@@ -106,15 +110,16 @@ fn locate(name: &str, shipped: Option<&Path>) -> Result<PathBuf, LabError> {
     Err(LabError::usage(format!("{name}: the package ships {there}")))
 }
 
-fn unpack(from: &Path, to: &Path) -> Result<(), LabError> {
-    let tool = match from.extension().and_then(|e| e.to_str()) {
-        Some("xz") => "xz",
-        Some("gz") => "gzip",
-        _ => return tailbound_sys::new_file::copy(from, to).map_err(|e| LabError::file(from, &e)),
-    };
-    // A shell for the redirection: patches need not be UTF-8.
-    let script = "exec \"$0\" -dc -- \"$1\" > \"$2\"";
-    Tool::new("sh").args(["-c", script, tool]).arg(from).arg(to).succeed().map(drop)
+/// A patch as text, unpacked where it is packed.
+fn read(path: &Path) -> Result<Vec<u8>, LabError> {
+    let wrong = |e: &dyn Display| LabError::usage(format!("patch {}: {e}", path.display()));
+    let file = given::file(path).map_err(|e| wrong(&e))?;
+    let bytes = file.metadata().map_err(|e| wrong(&e))?.len();
+    if bytes > PATCH_BYTES_MAX {
+        return Err(wrong(&ArchiveError::Bytes { most: PATCH_BYTES_MAX }));
+    }
+    Packing::whole(file, PATCH_BYTES_MAX)
+        .map_err(|e| LabError::archive(format!("patch {}", path.display()), e))
 }
 
 /// Applies the series to the folder `root`.

@@ -6,10 +6,13 @@
 //! a work tree of our own.
 
 use std::fs;
+use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use tailbound_archive::Limits;
+use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing};
 
 use super::git::{self, Worktree};
@@ -17,13 +20,16 @@ use super::request::{Request, Source};
 use super::series::{self, Patch, PatchRecord};
 use crate::arch::Arch;
 use crate::error::LabError;
-use crate::hash;
+use crate::hash::{self, Hashing};
 use crate::kernel::apt::{Apt, Package};
 use crate::kernel::lists::{self, Note, Question};
 use crate::kernel::obtain::split_suite;
-use crate::kernel::package::json;
+use crate::kernel::package::{json, unpack_deb};
 use crate::kernel::tool::Tool;
 use crate::store::Store;
+
+/// The largest archive that is read; Linux 6.18, not packed, has 1.6 GiB.
+const ARCHIVE_BYTES_MAX: u64 = 4 << 30;
 
 /// Where a build's source came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +55,7 @@ pub(crate) struct Prepared {
 }
 
 /// A source before patches.
+#[derive(Debug)]
 struct Pristine {
     root: PathBuf,
     name: String,
@@ -114,7 +121,7 @@ fn of_git(
         ));
     }
     note("making a work tree");
-    let tree = Worktree::make(path, work, &request.name)?;
+    let tree = Worktree::make(path, work, request.name.as_str())?;
     series::judge(&tree.apply(&patches)?, &format!("{} at HEAD", path.display()))?;
     let mut records: Vec<PatchRecord> = patches.iter().map(|p| p.record.clone()).collect();
     if let Some(onto) = &request.rebase_onto {
@@ -155,20 +162,41 @@ fn is_kernel(root: &Path) -> Result<(), LabError> {
 }
 
 fn of_archive(path: &Path, store: &Store, note: &mut Note<'_>) -> Result<Pristine, LabError> {
-    if !path.is_file() {
-        return Err(LabError::usage(format!(
-            "source {}: no such folder or archive",
-            path.display()
-        )));
+    let wrong =
+        |e: &dyn std::fmt::Display| LabError::usage(format!("source {}: {e}", path.display()));
+    let mut file = given::file(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => wrong(&"no such folder or archive"),
+        _ => wrong(&e),
+    })?;
+    let bytes = file.metadata().map_err(|e| wrong(&e))?.len();
+    if bytes > ARCHIVE_BYTES_MAX {
+        let most = ARCHIVE_BYTES_MAX >> 30;
+        return Err(wrong(&format!("it has more than {most} GiB, the most that is read")));
     }
-    let identity = hash::of_file(path)?;
+    let identity = hash::of_reader(&mut file, path)?;
     let folder = store.room("sources")?.join(&identity);
     let _lock = store.lock("sources", note)?;
     if !folder.exists() {
         note(&format!("unpacking {}", path.display()));
         let beside = store.beside("sources")?;
-        Tool::new("tar").arg("-xf").arg(path).arg("-C").arg(beside.path()).succeed()?;
-        store.place(beside.path(), &folder)?;
+        let whole = beside.path().join("whole");
+        fs::create_dir(&whole).map_err(|e| LabError::file(&whole, &e))?;
+        file.rewind().map_err(|e| wrong(&e))?;
+        let mut hashing = Hashing::new(file);
+        let unpacked = tailbound_archive::unpack(&mut hashing, &whole, &Limits::source(bytes))
+            .map_err(|e| LabError::archive(format!("source {}", path.display()), e))?;
+        if hashing.read_rest().map_err(|e| wrong(&e))?.finish()? != identity {
+            return Err(wrong(&"it was changed while it was read"));
+        }
+        if let Some(first) = unpacked.left_out.first() {
+            let n = unpacked.left_out.len();
+            note(&format!(
+                "{n} links lead out of the archive and are left out; the first is {first}"
+            ));
+        }
+        // Looked at before it is kept.
+        top_of(&whole).map_err(|e| wrong(&e))?;
+        store.place(&whole, &folder)?;
     }
     let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     Ok(Pristine { root: top_of(&folder)?, name, identity: Some(identity), shipped: None })
@@ -184,7 +212,7 @@ fn top_of(folder: &Path) -> Result<PathBuf, LabError> {
         entries.flatten().map(|e| e.path()).filter(|p| is_kernel(p).is_ok()).collect();
     match (tops.pop(), tops.is_empty()) {
         (Some(top), true) => Ok(top),
-        _ => Err(LabError::usage(format!("{}: not one kernel source in it", folder.display()))),
+        _ => Err(LabError::usage("not one kernel source in it (a folder with Kconfig)")),
     }
 }
 
@@ -255,12 +283,15 @@ fn fetch_source(
     }
     note("unpacking the source");
     let all = beside.path().join("all");
-    Tool::new("dpkg-deb").arg("-x").arg(&deb).arg(&all).succeed()?;
+    unpack_deb(&deb, &all)?;
     let shipped = all.join("usr/src");
     let archive = shipped.join(format!("{name}.tar.xz"));
     let whole = beside.path().join("whole");
     fs::create_dir_all(&whole).map_err(|e| LabError::file(&whole, &e))?;
-    Tool::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&whole).succeed()?;
+    let packed = given::file(&archive).map_err(|e| LabError::file(&archive, &e))?;
+    let bytes = packed.metadata().map_err(|e| LabError::file(&archive, &e))?.len();
+    tailbound_archive::unpack(packed, &whole, &Limits::source(bytes))
+        .map_err(|e| LabError::archive(what, e))?;
     fs::remove_file(&archive).map_err(|e| LabError::file(&archive, &e))?;
     new_file::rename(&shipped, &whole.join("shipped")).map_err(|e| LabError::file(&shipped, &e))?;
     store.place(&whole, &folder)?;
@@ -292,3 +323,7 @@ fn patched(
     new_file::write(&stamp, Existing::Replace, &made_of).map_err(|e| LabError::file(&stamp, &e))?;
     Ok(tree)
 }
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

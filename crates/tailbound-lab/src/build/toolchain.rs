@@ -43,6 +43,7 @@ impl Toolchain {
             ("flex", "flex"),
             ("bison", "bison"),
             ("bc", "bc"),
+            // The kernel's makefiles call them, for its headers and a compressed image.
             ("tar", "tar"),
             ("xz", "xz-utils"),
         ] {

@@ -16,7 +16,6 @@ use super::toolchain::Toolchain;
 use crate::error::LabError;
 use crate::hash;
 use crate::kernel::Config;
-use crate::kernel::name::check_build_name;
 use crate::store::Store;
 
 /// Where a request is worked on.
@@ -46,8 +45,6 @@ impl Workshop<'_> {
 
     fn begin_recorded(&mut self) -> Result<(Make, Wanted, SourceRecord), LabError> {
         let request = self.request;
-        check_build_name(&request.name)
-            .map_err(|e| LabError::usage(format!("--name {}: {e}", request.name)))?;
         let mut wanted = match request.config {
             Some(_) => Wanted::default(),
             None => Wanted::guest(request.arch),
@@ -114,7 +111,7 @@ impl Workshop<'_> {
         let log = self.folder()?.join("build.log");
         let built = make.build(&targets, request.jobs, &log, self.progress, self.stop)?;
         let manifest = BuildManifest {
-            name: request.name.clone(),
+            name: request.name.to_string(),
             arch: request.arch.to_string(),
             release: String::new(),
             image: String::new(),

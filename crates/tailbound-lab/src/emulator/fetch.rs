@@ -24,7 +24,7 @@ use crate::hash;
 use crate::kernel::apt::Apt;
 use crate::kernel::lists::{self, Note, Question};
 use crate::kernel::package::json;
-use crate::kernel::tool::Tool;
+use crate::kernel::package::unpack_deb;
 use crate::store::Store;
 
 /// The suite that is asked where nobody names one.
@@ -116,7 +116,7 @@ fn through(
     for deb in &debs {
         let file = deb.file_name().unwrap_or_default().to_string_lossy().into_owned();
         packages.insert(file, hash::of_file(deb)?);
-        Tool::new("dpkg-deb").arg("-x").arg(deb).arg(&unpacked).succeed()?;
+        unpack_deb(deb, &unpacked)?;
     }
     let whole = beside.path().join("whole");
     let made = arrange(&unpacked, &whole, arch)?;

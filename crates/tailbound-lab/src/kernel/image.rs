@@ -19,7 +19,7 @@ use crate::error::LabError;
 /// Usage: it is not a kernel image, or one of another architecture, and what it is.
 pub(crate) fn check(image: &Path, arch: Arch) -> Result<(), LabError> {
     let mut head = Vec::new();
-    given::open(image)
+    given::file(image)
         .and_then(|f| f.take(1024).read_to_end(&mut head))
         .map_err(|e| LabError::usage(format!("{}: {e}", image.display())))?;
     let wrong = |what: String| Err(LabError::usage(format!("{}: {what}", image.display())));

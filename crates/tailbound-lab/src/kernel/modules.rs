@@ -150,7 +150,8 @@ pub(crate) fn for_guest(
 ) -> Result<(String, Vec<u8>), LabError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if config.is_none_or(|config| loadable(file, config)) {
-        return Ok((name, fs::read(file).map_err(|e| LabError::file(file, &e))?));
+        let bytes = given::read(file, limits::OBJECT_BYTES_MAX);
+        return Ok((name, bytes.map_err(|e| LabError::file(file, &e))?));
     }
     Ok((format!("{}.ko", module_base(&name)), modinfo::unpacked(file)?))
 }
@@ -166,6 +167,8 @@ fn module_name(file: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::super::modinfo::tests::module;
     use super::*;
 
@@ -231,8 +234,9 @@ mod tests {
     fn compressed_modules_are_unpacked_where_the_kernel_does_not() {
         let all = folder(&[("e.ko", "")]);
         let (e, packed) = (all.path().join("e.ko"), all.path().join("d-x.ko.gz"));
-        let mut gz = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
-        gz.extend(miniz_oxide::deflate::compress_to_vec(&module(&["depends=e"]), 6));
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(&module(&["depends=e"])).unwrap();
+        let gz = gz.finish().unwrap();
         fs::write(&packed, &gz).unwrap();
         assert_eq!(closure(all.path(), &["d_x"]).unwrap(), [e.clone(), packed.clone()]);
         let able = Config::parse("CONFIG_MODULE_DECOMPRESS=y\nCONFIG_MODULE_COMPRESS_GZIP=y\n");

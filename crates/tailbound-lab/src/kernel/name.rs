@@ -27,7 +27,7 @@ pub enum KernelName {
         modules: Option<PathBuf>,
     },
     /// What `lab kernel build --name` made.
-    Build(String),
+    Build(BuildName),
 }
 
 const FORMS: &str = "debian:6.12-rt, debian:6.1-cloud, debian:rt, debian:PACKAGE=VERSION, \
@@ -62,8 +62,7 @@ impl FromStr for KernelName {
                 Ok(Self::Path { image: image.into(), modules: modules.map(PathBuf::from) })
             }
             "build" => {
-                check_build_name(rest).map_err(|e| wrong(&e.to_string()))?;
-                Ok(Self::Build(rest.to_owned()))
+                Ok(Self::Build(rest.parse().map_err(|e: BuildNameError| wrong(&e.to_string()))?))
             }
             _ => {
                 let near = did_you_mean(kind, ["debian", "path", "build"]);
@@ -73,9 +72,43 @@ impl FromStr for KernelName {
     }
 }
 
+/// What a build is called: it becomes a folder and a git branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildName(String);
+
+impl BuildName {
+    /// As it was typed.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for BuildName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for BuildName {
+    type Err = BuildNameError;
+
+    fn from_str(name: &str) -> Result<Self, BuildNameError> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+        let edges = name.starts_with(['.', '-']) || name.ends_with('.') || name.ends_with(".lock");
+        if name.is_empty() || name.len() > 64 || edges || name.contains("..") {
+            return Err(BuildNameError::Form);
+        }
+        if !name.chars().all(plain) {
+            return Err(BuildNameError::Letters);
+        }
+        Ok(Self(name.to_owned()))
+    }
+}
+
 /// Why a build may not be called this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BuildNameError {
+pub enum BuildNameError {
     /// Too short, too long, or a name that a file system or git reads otherwise.
     #[error(
         "a build's name is 1 to 64 characters, not beginning with `.` or `-`, nor ending with `.`"
@@ -84,19 +117,6 @@ pub(crate) enum BuildNameError {
     /// Other characters.
     #[error("a build's name is made of letters, digits and - _ . +")]
     Letters,
-}
-
-/// May a build be called this? The name becomes a folder and a git branch.
-pub(crate) fn check_build_name(name: &str) -> Result<(), BuildNameError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
-    let edges = name.starts_with(['.', '-']) || name.ends_with('.') || name.ends_with(".lock");
-    if name.is_empty() || name.len() > 64 || edges || name.contains("..") {
-        return Err(BuildNameError::Form);
-    }
-    if !name.chars().all(plain) {
-        return Err(BuildNameError::Letters);
-    }
-    Ok(())
 }
 
 impl fmt::Display for KernelName {

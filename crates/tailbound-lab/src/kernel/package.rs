@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use tailbound_archive::Limits;
 use tailbound_core::lab::KernelRecord;
 use tailbound_core::limits;
 use tailbound_sys::given;
@@ -174,7 +175,7 @@ pub(crate) fn unpack(
     let beside = store.beside("kernels")?;
     let all = beside.path().join("all");
     for deb in debs {
-        Tool::new("dpkg-deb").arg("-x").arg(deb).arg(&all).succeed()?;
+        unpack_deb(deb, &all)?;
     }
     let whole = beside.path().join("whole");
     let manifest = arrange(&all, &whole, package, arch)?;
@@ -182,6 +183,20 @@ pub(crate) fn unpack(
     new_file::write(&path, Existing::Replace, &json(&manifest))
         .map_err(|e| LabError::file(&path, &e))?;
     store.place(&whole, &folder(store, &package.sha256)?)
+}
+
+/// Unpacks the files of one package below `to`, which is made. Owners and special bits stay in the package, and so do
+/// links that lead out, such as a kernel's to its headers.
+///
+/// # Errors
+/// It is damaged, or has more than a package has; dpkg-deb or the disk fail; interrupted.
+pub(crate) fn unpack_deb(deb: &Path, to: &Path) -> Result<(), LabError> {
+    fs::create_dir_all(to).map_err(|e| LabError::file(to, &e))?;
+    Tool::new("dpkg-deb").arg("--fsys-tarfile").arg(deb).reading(&mut |tar| {
+        tailbound_archive::unpack(tar, to, &Limits::PACKAGE)
+            .map(drop)
+            .map_err(|e| LabError::archive(deb.display(), e))
+    })
 }
 
 /// Moves what a boot needs from the unpacked package `all` to `whole`.

@@ -2,14 +2,18 @@
 //! Runs another program to its end and keeps its output.
 //!
 //! Context: COLD. For short-lived helpers (apt, dpkg, git, patch); they end by
-//! themselves. Not here: builds of minutes (`build::make`), QEMU.
+//! themselves, or when a signal that this program blocks is pending: then with all that they started.
+//! Not here: builds of minutes (`build::make`), QEMU. Units: bytes.
 
 use std::ffi::OsStr;
+use std::io::{BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use tailbound_sys::environment::Environment;
 use tailbound_sys::program::{self, Missing};
+use tailbound_sys::{process, signal};
 
 use crate::error::LabError;
 
@@ -31,6 +35,11 @@ const NETWORK: [&str; 14] = [
     "GIT_SSH_COMMAND",
     "XDG_CONFIG_HOME",
 ];
+
+/// The most that is kept of a helper's output; what follows is read and forgotten.
+const OUTPUT_BYTES_MAX: u64 = 32 << 20;
+/// The longest wait between two looks whether a helper has ended.
+const LOOK_MAX: Duration = Duration::from_millis(50);
 
 /// A helper program with its arguments.
 #[derive(Debug)]
@@ -88,21 +97,62 @@ impl Tool {
     /// Runs it; whether it succeeded is in the answer.
     ///
     /// # Errors
-    /// It is not installed or cannot be started.
-    pub(crate) fn run(mut self) -> Result<ToolOutput, LabError> {
+    /// It is not installed or cannot be started; interrupted.
+    pub(crate) fn run(self) -> Result<ToolOutput, LabError> {
+        let mut out = Vec::new();
+        let (status, err) = self.read_by(&mut |stdout| {
+            out = kept(stdout);
+            Ok(())
+        })?;
+        Ok(ToolOutput { success: status.success(), out: text(&out), err })
+    }
+
+    /// Runs it while `read` reads its standard output.
+    ///
+    /// # Errors
+    /// It is not installed or cannot be started, or failed: with the end of what it said; interrupted;
+    /// what `read` says.
+    pub(crate) fn reading(
+        self,
+        read: &mut (dyn FnMut(&mut BufReader<ChildStdout>) -> Result<(), LabError> + Send),
+    ) -> Result<(), LabError> {
+        let program = self.program.clone();
+        let (status, err) = self.read_by(read)?;
+        if status.success() {
+            return Ok(());
+        }
+        let output = ToolOutput { success: false, out: String::new(), err };
+        Err(LabError::cannot(format!("{program}: {}", output.complaint())))
+    }
+
+    /// How it ended, and its standard error.
+    fn read_by(
+        mut self,
+        read: &mut (dyn FnMut(&mut BufReader<ChildStdout>) -> Result<(), LabError> + Send),
+    ) -> Result<(ExitStatus, String), LabError> {
         if let Some(missing) = &self.missing {
             return Err(LabError::cannot(missing));
         }
-        match self.command.output() {
-            Ok(Output { status, stdout, stderr }) => Ok(ToolOutput {
-                success: status.success(),
-                out: String::from_utf8_lossy(&stdout).into_owned(),
-                err: String::from_utf8_lossy(&stderr).into_owned(),
-            }),
-            Err(e) => {
-                Err(LabError::cannot(format!("`{}` could not be started: {e}", self.program)))
-            }
-        }
+        let failed = |e: std::io::Error| {
+            LabError::cannot(format!("`{}` could not be started: {e}", self.program))
+        };
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().map_err(failed)?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(move || match stdout {
+                Some(stdout) => read(&mut BufReader::new(stdout)),
+                None => Ok(()),
+            });
+            let said = scope.spawn(move || stderr.map_or_else(Vec::new, |mut e| kept(&mut e)));
+            let status = ended(&mut child, &|| reading.is_finished());
+            let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let said = text(&said.join().unwrap_or_default());
+            // A reader that gave up closed the pipe, of which the helper died: its reason comes first.
+            let status = status?;
+            read?;
+            Ok((status, said))
+        })
     }
 
     /// Runs it; its standard output.
@@ -117,6 +167,65 @@ impl Tool {
         }
         Err(LabError::cannot(format!("{program}: {}", output.complaint())))
     }
+}
+
+/// Waits for a helper. Ends it, and what it started, when a signal is pending.
+fn ended(child: &mut Child, is_read: &dyn Fn() -> bool) -> Result<ExitStatus, LabError> {
+    let mut wait = Duration::from_micros(200);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) => {}
+            Err(e) => return Err(LabError::cannot(format!("a helper cannot be waited for: {e}"))),
+        }
+        if signal::pending().is_some() {
+            end_all(child);
+            return Err(LabError::Interrupted);
+        }
+        // Its output is at its end: so is it, soon.
+        wait = if is_read() { Duration::from_millis(1) } else { (wait * 2).min(LOOK_MAX) };
+        std::thread::park_timeout(wait);
+    }
+}
+
+/// Ends a helper with its descendants: asked first, and killed half a second later. They are remembered, because one
+/// whose parent ended is a descendant no more, and may hold the pipe that is read.
+fn end_all(child: &mut Child) {
+    const PATIENCE_LOOKS: u32 = 25;
+    let of_child = process::Pid(child.id().cast_signed());
+    let mut left = process::descendants(of_child);
+    for pid in left.iter().chain([&of_child]) {
+        // Whoever ended by itself meanwhile needs no signal.
+        let _gone = process::kill(*pid, process::SIGTERM);
+    }
+    let mut child_ended = false;
+    for _ in 0..PATIENCE_LOOKS {
+        child_ended |= matches!(child.try_wait(), Ok(Some(_)));
+        left.retain(|pid| process::kill(*pid, 0).is_ok());
+        if child_ended && left.is_empty() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    left.extend(process::descendants(of_child));
+    for pid in left {
+        let _gone = process::kill(pid, process::SIGKILL);
+    }
+    let _gone = child.kill();
+    let _collected = child.wait();
+}
+
+/// What a pipe holds until its end, up to a limit.
+fn kept(pipe: &mut dyn Read) -> Vec<u8> {
+    let mut all = Vec::new();
+    // A pipe that breaks is at its end.
+    let _end = pipe.take(OUTPUT_BYTES_MAX).read_to_end(&mut all);
+    let _end = std::io::copy(pipe, &mut std::io::sink());
+    all
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 impl ToolOutput {

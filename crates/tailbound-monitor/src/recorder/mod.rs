@@ -22,7 +22,6 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use tailbound_host::tracefs::Guard;
 use tailbound_host::{Cpus, Instance, Root, Tracefs, TracefsError};
 use tailbound_sys::SysError;
 use tailbound_sys::new_file::{Existing, NewFile};
@@ -83,7 +82,6 @@ pub enum RecorderError {
 /// See the module.
 pub(crate) struct Recorder {
     instance: Instance,
-    guard: Option<Guard>,
     layout: PageLayout,
     head: Head,
     functions: Functions,
@@ -190,16 +188,10 @@ impl Recorder {
         let all = cpus.iter().chain(&later).max().map_or(1, |most| most.saturating_add(1));
         let page = u32::try_from(layout.size).unwrap_or(u32::MAX);
         let head = Head::new(&described, all, page)?;
-        let instance = Instance::make(tracefs, Some("recorder"))?;
-        let guard = match Guard::start(&asked.exe, &instance) {
-            Ok(guard) => Some(guard),
-            Err(e) => {
-                notes.push(format!(
-                    "no guard: after a kill the next start removes the trace instance: {e}"
-                ));
-                None
-            }
-        };
+        let instance = Instance::make(tracefs, Some("recorder"), &asked.exe)?;
+        notes.extend(instance.unguarded().map(|why| {
+            format!("no guard: after a kill the next start removes the trace instance: {why}")
+        }));
         let kib = set_up(&instance, cpus.len())?;
         let most = (kib << 10).saturating_mul(cpus.len() as u64);
         let most = most.saturating_add(head.bytes().len() as u64);
@@ -210,7 +202,6 @@ impl Recorder {
         stop.go_on(0)?;
         Ok(Self {
             instance,
-            guard,
             layout,
             head,
             functions: Functions::default(),
@@ -338,8 +329,6 @@ impl Recorder {
     /// EBUSY while somebody reads it.
     pub(crate) fn end(mut self) -> Result<(), TracefsError> {
         self.stop.end();
-        self.instance.remove()?;
-        self.guard.into_iter().for_each(Guard::dismiss);
-        Ok(())
+        self.instance.remove()
     }
 }

@@ -16,7 +16,6 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use tailbound_host::tracefs::Guard;
 use tailbound_host::{Cpus, Instance, Root, Tracefs, TracefsError};
 use tailbound_sys::clock;
 use tailbound_trace::format::EventFormat;
@@ -51,7 +50,6 @@ pub(crate) struct Traced {
     /// They are closed before the instance is removed.
     rings: Vec<RingOf>,
     instance: Instance,
-    guard: Option<Guard>,
     /// Events that another CPU may still have older ones of.
     held: Vec<(u64, Seen)>,
     page: Vec<u8>,
@@ -93,16 +91,10 @@ impl Traced {
         let cpus = Cpus::read(root).map_or_else(|_| vec![0], |c| c.online.iter().collect());
         let possible = root.cpus("/sys/devices/system/cpu/possible").unwrap_or_default();
         let later: Vec<u32> = possible.iter().filter(|cpu| !cpus.contains(cpu)).collect();
-        let instance = Instance::make(tracefs, Some("monitor"))?;
-        let guard = match Guard::start(exe, &instance) {
-            Ok(guard) => Some(guard),
-            Err(e) => {
-                notes.push(format!(
-                    "no guard: after a kill the next start removes the trace instance: {e}"
-                ));
-                None
-            }
-        };
+        let instance = Instance::make(tracefs, Some("monitor"), exe)?;
+        notes.extend(instance.unguarded().map(|why| {
+            format!("no guard: after a kill the next start removes the trace instance: {why}")
+        }));
         let kib =
             (RINGS_KIB / (cpus.len() as u64).max(1)).clamp(*RING_KIB.start(), *RING_KIB.end());
         instance.set("tracing_on", "0")?;
@@ -132,7 +124,6 @@ impl Traced {
             decoder,
             rings,
             instance,
-            guard,
             held: Vec::new(),
             page,
             waits: Waits::new(threshold_ns),
@@ -229,9 +220,7 @@ impl Traced {
     /// EBUSY while somebody reads it.
     pub(crate) fn end(&mut self) -> Result<(), TracefsError> {
         self.rings.clear();
-        self.instance.remove()?;
-        self.guard.take().into_iter().for_each(Guard::dismiss);
-        Ok(())
+        self.instance.remove()
     }
 }
 

@@ -202,7 +202,6 @@ impl Observer {
         trace.findings.push(setup::cost_finding(how));
         let notes = setup::instance(&mut trace.instance, how, plan)?;
         trace.notes.extend(notes);
-        trace.notify();
         Ok(Some(Self {
             how,
             clock: plan.clock,

@@ -172,11 +172,11 @@ fn slub(m: &Machine) -> Look {
     if m.release >= (7, 0) || m.is_rt() {
         return Ok(Seen::not_applicable("this kernel has no such list"));
     }
-    let mut with = 0;
+    let mut with = 0u32;
     let names = m.root.list("/sys/kernel/slab")?;
     for name in &names {
         if m.number(&format!("/sys/kernel/slab/{name}/cpu_partial")).is_ok_and(|n| n > 0) {
-            with += 1;
+            with = with.saturating_add(1);
         }
     }
     Ok(Seen::ok_if(

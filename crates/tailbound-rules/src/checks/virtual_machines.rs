@@ -60,7 +60,7 @@ fn steal(m: &Machine) -> Look {
     }
     let state = m.word("virt.steal")?;
     let ticks = tailbound_host::procstat::read(&m.root)?;
-    let n: u64 = ticks.values().filter_map(|t| t.steal).sum();
+    let n: u64 = ticks.values().filter_map(|t| t.steal).fold(0, u64::saturating_add);
     Ok(if n == 0 {
         Seen::unknown(format!("none since boot ({state}); whether the host tells is not known"))
     } else {

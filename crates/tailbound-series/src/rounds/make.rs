@@ -9,6 +9,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use tailbound_core::Run;
+use tailbound_core::record::Round;
+
 use super::series::{Series, Variant};
 use crate::caller::Caller;
 use crate::error::SeriesError;
@@ -58,7 +61,7 @@ pub fn make<C: Caller>(
     caller: &mut C,
     progress: &mut dyn Progress,
 ) -> Result<bool, C::Error> {
-    let open = open(series, caller);
+    let open = open(series, caller)?;
     let mut pace = Pace::new(open.iter().map(|o| length_ns(o.variant)).collect());
     let there = series.rounds as usize * series.variants.len() - open.len();
     progress.begins(series, there, pace.left_ns.iter().sum());
@@ -89,17 +92,41 @@ pub fn make<C: Caller>(
 }
 
 /// The runs that are not there yet, in the order they are made.
-fn open<'a, C: Caller>(series: &'a Series, caller: &mut C) -> Vec<Open<'a>> {
+fn open<'a, C: Caller>(series: &'a Series, caller: &mut C) -> Result<Vec<Open<'a>>, SeriesError> {
     let mut open = Vec::new();
     for round in 0..series.rounds {
         for (place, variant) in series.order(round).into_iter().enumerate() {
             let file = series.file(round, variant);
-            if caller.complete(&file).is_none() {
-                open.push(Open { round, place, variant, file });
+            match caller.complete(&file) {
+                None => open.push(Open { round, place, variant, file }),
+                Some(run) => own(series, &Open { round, place, variant, file }, &run)?,
             }
         }
     }
-    open
+    Ok(open)
+}
+
+/// Does a run that is complete already say of itself what its place in the folder says? Its name alone is believed of nothing.
+fn own(series: &Series, at: &Open<'_>, run: &Run) -> Result<(), SeriesError> {
+    let wanted = series.place(at.round, at.place, at.variant);
+    let why = match &run.header.round {
+        None => Some("it was not made in rounds".to_owned()),
+        // A longer series begins as the shorter one did.
+        Some(there) if (Round { rounds: wanted.rounds, ..there.clone() }) != wanted => {
+            Some(format!(
+                "it says that it is round {} of variant `{}` in series {} with seed {}",
+                there.round.saturating_add(1),
+                there.variant,
+                there.series,
+                there.seed
+            ))
+        }
+        Some(_) => (run.header.plan != at.variant.plan).then(|| "its plan is another".to_owned()),
+    };
+    why.map_or(Ok(()), |why| {
+        let (path, variant) = (at.file.clone(), at.variant.name.clone());
+        Err(SeriesError::OtherRun { path, variant, round: at.round + 1, why })
+    })
 }
 
 fn length_ns(variant: &Variant) -> i64 {
@@ -185,6 +212,37 @@ mod tests {
             .map(|(r, v)| format!("{:03}-{}.tailbound.jsonl", r + 1, v.name))
             .collect();
         assert_eq!(caller.made, whole, "in the order of the seed");
+    }
+
+    #[test]
+    fn a_run_of_another_place_is_refused_and_never_counted() {
+        let top = tempfile::tempdir().expect("a folder");
+        let folder = top.path().join("r");
+        let mut two = series(folder.clone(), 2);
+        two.settle(None, false).expect("a new folder");
+        assert!(!make(&two, &[], &mut Fake::default(), &mut Heard(Vec::new())).expect("made"));
+        let (one, other) =
+            (folder.join("001-a.tailbound.jsonl"), folder.join("002-b.tailbound.jsonl"));
+        let own = std::fs::read(&one).expect("read");
+        std::fs::copy(&other, &one).expect("copied");
+        let again = |series: &Series| {
+            let made = make(series, &[], &mut Fake::default(), &mut Heard(Vec::new()));
+            made.map_err(|e| (e.exit_status(), e.to_string()))
+        };
+        let (status, why) = again(&two).expect_err("another round");
+        assert_eq!(status, 2);
+        for part in [
+            "001-a.tailbound.jsonl is not round 1 of variant `a`",
+            "round 2 of variant `b`",
+            "--force",
+        ] {
+            assert!(why.contains(part), "{why}");
+        }
+        std::fs::write(&one, own).expect("written");
+        assert_eq!(again(&two), Ok(false));
+        let mut plan = two.clone();
+        plan.variants[0].plan.interval_ns = 7;
+        assert!(again(&plan).is_err_and(|(_, why)| why.contains("its plan is another")));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tailbound_core::blame::{Cause, Phase, Sureness};
 
 use super::cpu::{Cpu, Segment, What};
 use super::engine::{Engine, Mark, STOPPER};
-use super::explain::Ground;
+use super::explain::{Ground, signed};
 use super::thread::ORDINARY;
 
 /// The shortest silence of a whole machine that is taken for its host's or firmware's doing.
@@ -207,8 +207,9 @@ impl Engine {
             return None;
         }
         let waits = self.threads.get(&place.pid).map(|t| t.waits_between(s.from, s.to));
-        let ready: u64 = waits.into_iter().flatten().map(|(from, to)| to - from).sum();
-        let known = i64::try_from(ready).is_ok_and(|ns| ns * 2 >= s.ns());
+        let lengths = waits.into_iter().flatten().map(|(from, to)| to.saturating_sub(from));
+        let ready = signed(lengths.fold(0, u64::saturating_add));
+        let known = ready.saturating_mul(2) >= s.ns();
         (!known).then(|| sure(Cause::Unexplained, "its wake-up was not recorded".to_owned()))
     }
 
@@ -341,26 +342,27 @@ impl Engine {
             return None;
         }
         // A tenth at either end: CPUs are not stopped and let go at the same moment.
-        let margin = (s.to - s.from) / 10;
-        let (from, to) = (s.from + margin, s.to - margin);
+        let margin = s.to.saturating_sub(s.from) / 10;
+        let (from, to) = (s.from.saturating_add(margin), s.to.saturating_sub(margin));
         let here = self.cpus.get(&place.cpu)?;
         if here.records_between(from, to) > 0 {
             return None;
         }
         let others = self.cpus.iter().filter(|(cpu, _)| **cpu != place.cpu);
-        let (mut silent, mut busy) = (0, 0);
+        let (mut silent, mut busy) = (0u32, 0u32);
         for (cpu, other) in others {
             if other.records_between(from, to) > 0 {
                 return None;
             }
-            silent += 1;
+            silent = silent.saturating_add(1);
             let did = other.between(from, to, What::Thread);
             let worked = did.iter().all(|s| !matches!(s.what, What::Idle(_) | What::Unknown));
             // A thread in user mode makes no records either, from one tick to the next.
-            let before = from.saturating_sub((to - from).saturating_mul(RATE_OVER as u64));
+            let long = to.saturating_sub(from).saturating_mul(RATE_OVER as u64);
+            let before = from.saturating_sub(long);
             let expected = other.records_from(before, from) / RATE_OVER;
             let proves = expected >= EXPECTED_MIN || self.tick_due(*cpu, from, to);
-            busy += usize::from(worked && proves);
+            busy = busy.saturating_add(u32::from(worked && proves));
         }
         // Idle CPUs are silent anyway.
         if silent == 0 || busy == 0 {
@@ -390,7 +392,8 @@ impl Engine {
             return None;
         }
         let near = |name: &str| {
-            self.marked(place.to.saturating_sub(SERVER_NEAR_NS), place.to + 1, |cpu, m| match m {
+            let (from, to) = (place.to.saturating_sub(SERVER_NEAR_NS), place.to.saturating_add(1));
+            self.marked(from, to, |cpu, m| match m {
                 Mark::Timer(function) => {
                     cpu == place.cpu && self.symbols.name(*function) == Some(name)
                 }
@@ -415,8 +418,10 @@ impl Engine {
             .map(|(t, ..)| *t)
             .collect();
         let [.., one, last] = ticks.as_slice() else { return false };
-        let period = last - one;
-        period > 0 && period <= TICK_MAX_NS && (from..to).contains(&(last + period))
+        // Ticks whose times go back have no period, and prove nothing.
+        let Some(period) = last.checked_sub(*one) else { return false };
+        let due = last.saturating_add(period);
+        period > 0 && period <= TICK_MAX_NS && (from..to).contains(&due)
     }
 
     fn is_stopper(&self, pid: i32) -> bool {
@@ -433,7 +438,7 @@ impl Engine {
             self.cpus.iter().filter(|(cpu, c)| has(c) || begun(**cpu)).count()
         };
         // They do not begin and end at one moment, and a CPU that is taken off does not come back.
-        let near = s.to - s.from;
+        let near = s.to.saturating_sub(s.from);
         match (on(s.from, s.to), on(s.from.saturating_sub(near), s.to.saturating_add(near))) {
             (2.., _) => sure(Cause::StopMachine, who),
             (_, 2..) => likely(Cause::StopMachine, who),
@@ -475,5 +480,28 @@ impl Engine {
     /// Is there such a mark from `from` to `to`?
     pub(super) fn marked(&self, from: u64, to: u64, is: impl Fn(u32, &Mark) -> bool) -> bool {
         self.marks_between(from, to).any(|(_, cpu, m)| is(*cpu, m))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::engine::Watched;
+    use super::*;
+    use crate::symbols::Symbols;
+
+    #[test]
+    fn ticks_whose_times_go_back_prove_nothing() {
+        let tick = 0xffff_ffff_8100_0000;
+        let symbols = Arc::new(Symbols::parse("ffffffff81000000 T tick_nohz_handler\n"));
+        let due = |ticks: [u64; 2]| {
+            let mut engine = Engine::new(Watched::All, symbols.clone());
+            engine.marks.extend(ticks.map(|t_ns| (t_ns, 0, Mark::Timer(tick))));
+            engine.tick_due(0, 22_000_000, 30_000_000)
+        };
+        assert!(due([16_000_000, 20_000_000]));
+        assert!(!due([20_000_000, 16_000_000]));
+        assert!(!due([20_000_000, 20_000_000]));
     }
 }

@@ -202,7 +202,7 @@ impl Engine {
         self.sent.drain(..self.sent.len().saturating_sub(KEPT_MAX / 4));
         self.marks.drain(..self.marks.len().saturating_sub(KEPT_MAX));
         self.given_up.drain(..self.given_up.len().saturating_sub(KEPT_MAX / 4));
-        let each = KEPT_MAX / self.cpus.len().max(1);
+        let each = KEPT_MAX.checked_div(self.cpus.len()).unwrap_or(KEPT_MAX);
         self.cpus.values_mut().for_each(|c| c.keep_last(each));
         if self.threads.len() > THREADS_MAX {
             let (open, before) = (&self.open, t_ns);
@@ -470,7 +470,7 @@ impl Engine {
         }
         // The record is made a little after the clock was read; the least difference is the nearest. A
         // clock that was stepped is another one from then on.
-        let known = self.apart.filter(|known| (known - apart).unsigned_abs() < ANOTHER_CLOCK_NS);
+        let known = self.apart.filter(|known| known.abs_diff(apart) < ANOTHER_CLOCK_NS);
         let apart = known.map_or(apart, |known| known.min(apart));
         self.apart = Some(apart);
         due_ns.saturating_add_signed(apart)

@@ -69,12 +69,13 @@ impl Engine {
     /// Takes `late` apart. `wakeup` is the one it ended with, if its events were seen.
     #[must_use]
     pub fn explain(&self, late: &Late, wakeup: Option<&WakeUp>, ground: &Ground) -> BlameRecord {
-        let latency_ns = signed(late.end_ns) - signed(late.due_ns);
+        let latency_ns = since(late.end_ns, late.due_ns);
         let mut parts = self.way(late, wakeup, ground);
         shorten(&mut parts);
         let cpu = wakeup.and_then(|w| w.switch).map(|at| at.cpu).or(late.cpu);
         let lanes = self.lanes(late);
-        let tracing_ns = parts.iter().filter(|p| p.cause == Cause::Tracing).map(|p| p.ns).sum();
+        let tracing = parts.iter().filter(|p| p.cause == Cause::Tracing);
+        let tracing_ns = total(tracing.map(|p| p.ns));
         let mut record = BlameRecord {
             thread: 0,
             name: self.threads.get(&late.pid).map_or_else(String::new, |t| t.comm.to_string()),
@@ -99,7 +100,7 @@ impl Engine {
         wakeup: Option<&WakeUp>,
         ground: &Ground,
     ) -> Vec<BlamePart> {
-        let latency_ns = signed(late.end_ns) - signed(late.due_ns);
+        let latency_ns = since(late.end_ns, late.due_ns);
         let prio = match (wakeup, self.threads.get(&late.pid)) {
             (Some(w), _) => w.prio,
             (None, Some(t)) => t.prio,
@@ -189,21 +190,21 @@ impl Engine {
             .then(|| self.waker(place, wakeup?.waking?, stretch.from))
             .flatten();
         let mut parts: Vec<BlamePart> = Vec::new();
-        let (mut from_ns, mut tracing_ns) = (signed(stretch.from) - signed(late.due_ns), 0);
+        let (mut from_ns, mut tracing_ns) = (since(stretch.from, late.due_ns), 0i64);
         let mut segments = self.on(stretch.cpu, stretch.from, stretch.to);
         thin(&mut segments);
-        let short = segments.iter().filter(|s| place.is_short(s)).map(Segment::ns).sum();
+        let short = total(segments.iter().filter(|s| place.is_short(s)).map(Segment::ns));
         let place = &Place { crowded: place.is_crowded(short), ..*place };
         for s in segments {
             let charge = blamed.clone().unwrap_or_else(|| self.charge(place, &s, ground));
             let records = self.cpus.get(&stretch.cpu).map_or(0, |c| c.records_from(s.from, s.to));
             let records = i64::try_from(records).unwrap_or(i64::MAX);
             let cost_ns = ground.event_ns.saturating_mul(records).clamp(0, s.ns());
-            tracing_ns += cost_ns;
-            let ns = s.ns() - cost_ns;
+            tracing_ns = tracing_ns.saturating_add(cost_ns);
+            let ns = s.ns().saturating_sub(cost_ns);
             if ns > 0 {
                 join(&mut parts, part(place.phase, from_ns, ns, charge));
-                from_ns += ns;
+                from_ns = from_ns.saturating_add(ns);
             }
         }
         if tracing_ns > 0 {
@@ -216,7 +217,7 @@ impl Engine {
     }
 
     pub(crate) fn lanes(&self, late: &Late) -> Vec<BlameLane> {
-        let before = BEFORE_NS.max((late.end_ns - late.due_ns.min(late.end_ns)) / 5);
+        let before = BEFORE_NS.max(late.end_ns.saturating_sub(late.due_ns) / 5);
         let from = late.due_ns.saturating_sub(before);
         let to = late.end_ns.saturating_add(before / 4);
         let lane = |(cpu, _): (&u32, &super::cpu::Cpu)| BlameLane {
@@ -228,13 +229,12 @@ impl Engine {
 
     fn spans(&self, late: &Late, cpu: u32, from: u64, to: u64) -> Vec<BlameSpan> {
         let mut spans: Vec<BlameSpan> = Vec::new();
-        let zero = signed(late.due_ns);
         let mut segments = self.on(cpu, from, to);
         thin(&mut segments);
         for s in segments {
             let Some(activity) = activity(&s, late.pid) else { continue };
             let who = if activity == Activity::Idle { String::new() } else { self.who(cpu, &s) };
-            let (from_ns, to_ns) = (signed(s.from) - zero, signed(s.to) - zero);
+            let (from_ns, to_ns) = (since(s.from, late.due_ns), since(s.to, late.due_ns));
             match spans.last_mut() {
                 Some(l) if l.to_ns == from_ns && l.activity == activity && l.who == who => {
                     l.to_ns = to_ns;
@@ -242,7 +242,7 @@ impl Engine {
                 _ => spans.push(BlameSpan { from_ns, to_ns, activity, who }),
             }
         }
-        let mut stays = longest(&spans, SPANS_MAX, |s| s.to_ns - s.from_ns);
+        let mut stays = longest(&spans, SPANS_MAX, |s| s.to_ns.saturating_sub(s.from_ns));
         spans.retain(|_| stays.next().unwrap_or(true));
         spans
     }
@@ -252,8 +252,7 @@ impl Engine {
         let mut out = Vec::new();
         if let Some(waker) = wakeup.and_then(|w| w.waking).filter(|k| !k.by_interrupt && k.pid > 0)
         {
-            let (by, at) =
-                (self.thread_name(waker.pid), signed(waker.at.t_ns) - signed(late.due_ns));
+            let (by, at) = (self.thread_name(waker.pid), since(waker.at.t_ns, late.due_ns));
             out.push(format!("It was woken by {by} at {}.", offset(at)));
             out.extend(self.owners(late.due_ns, &waker));
         }
@@ -264,7 +263,7 @@ impl Engine {
             if let Mark::Moved(pid, from, to) = mark
                 && *pid == late.pid
             {
-                let at = offset(signed(*t) - signed(late.due_ns));
+                let at = offset(since(*t, late.due_ns));
                 out.push(format!("At {at} it was moved from CPU {from} to CPU {to}."));
             }
         }
@@ -302,14 +301,14 @@ pub(super) fn offset(ns: i64) -> String {
 
 /// The parts that a person wants to read of, in the order of time: neighbours of one cause and name are one.
 fn told(parts: &[BlamePart]) -> Vec<BlamePart> {
-    let total: i64 = parts.iter().map(|p| p.ns).sum();
+    let total = total(parts.iter().map(|p| p.ns));
     let mut out: Vec<BlamePart> = Vec::new();
     for part in parts.iter().filter(|p| p.ns.saturating_mul(TOLD_SHARE) >= total) {
         match out.last_mut() {
             Some(last)
                 if (last.phase, last.cause, &last.who) == (part.phase, part.cause, &part.who) =>
             {
-                last.ns = part.from_ns + part.ns - last.from_ns;
+                last.ns = part.from_ns.saturating_add(part.ns).saturating_sub(last.from_ns);
             }
             _ => out.push(part.clone()),
         }
@@ -392,17 +391,22 @@ fn longest<T>(all: &[T], most: usize, length: impl Fn(&T) -> i64) -> std::vec::I
     let mut sorted = lengths.clone();
     sorted.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
     let least = most.checked_sub(1).and_then(|i| sorted.get(i)).copied().unwrap_or(i64::MAX);
-    let mut equals = most - lengths.iter().filter(|ns| **ns > least).count();
-    let stays = |ns: &i64| {
-        if *ns == least && equals > 0 {
-            equals -= 1;
-            return true;
-        }
-        *ns > least
-    };
+    let longer = lengths.iter().filter(|ns| **ns > least).count();
+    let mut equals = 0..most.saturating_sub(longer);
+    let stays = |ns: &i64| *ns > least || *ns == least && equals.next().is_some();
     lengths.iter().map(stays).collect::<Vec<_>>().into_iter()
 }
 
 pub(super) fn signed(t: u64) -> i64 {
     i64::try_from(t).unwrap_or(i64::MAX)
+}
+
+/// From one time to another, whichever comes first.
+pub(crate) fn since(t: u64, from: u64) -> i64 {
+    signed(t).saturating_sub(signed(from))
+}
+
+/// The sum of lengths.
+pub(crate) fn total(lengths: impl Iterator<Item = i64>) -> i64 {
+    lengths.fold(0, i64::saturating_add)
 }

@@ -132,13 +132,13 @@ impl Follow {
     /// Takes the next event, in the order of time.
     pub fn entry(&mut self, e: &Entry) {
         self.engine.entry(e);
-        self.found.events += 1;
+        self.found.events = self.found.events.saturating_add(1);
         let first = self.found.span_ns.map_or(e.t_ns, |(first, _)| first);
         self.found.span_ns = Some((first, e.t_ns));
         while let Some(wakeup) = self.engine.take_wakeup() {
             self.ended(&wakeup);
         }
-        self.look += 1;
+        self.look = self.look.saturating_add(1);
         if self.look >= LOOK_EVERY {
             self.look = 0;
             let oldest = self.engine.oldest_open().unwrap_or(e.t_ns);
@@ -155,12 +155,12 @@ impl Follow {
             return;
         };
         if self.wanted.realtime && w.prio >= ORDINARY {
-            self.found.ordinary += 1;
+            self.found.ordinary = self.found.ordinary.saturating_add(1);
             return;
         }
         let full = self.found.threads.len() >= THREADS_MAX;
         if full && !self.found.threads.contains_key(&w.pid) {
-            self.found.left_out += 1;
+            self.found.left_out = self.found.left_out.saturating_add(1);
             return;
         }
         let comm = self.engine.comm(w.pid);
@@ -174,7 +174,7 @@ impl Follow {
         if latency_ns <= self.wanted.above_ns {
             return;
         }
-        self.found.late += 1;
+        self.found.late = self.found.late.saturating_add(1);
         // The list is sorted; what would not stay is not taken apart.
         let place = self.found.records.partition_point(|r| r.latency_ns >= latency_ns);
         if place >= self.wanted.most {

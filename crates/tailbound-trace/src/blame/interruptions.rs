@@ -67,7 +67,7 @@ impl Interruptions {
     /// Takes the next event, in the order of time.
     pub fn entry(&mut self, e: &Entry) {
         self.engine.entry(e);
-        self.found.events += 1;
+        self.found.events = self.found.events.saturating_add(1);
         match e.event {
             Event::IpiSend { cpu, callsite, callback } => {
                 let to = u64::from(self.chosen.contains(&cpu) && cpu != e.cpu);
@@ -82,7 +82,7 @@ impl Interruptions {
             }
             _ => {}
         }
-        self.look += 1;
+        self.look = self.look.saturating_add(1);
         if self.look >= LOOK_EVERY {
             self.look = 0;
             self.tally();
@@ -105,7 +105,8 @@ impl Interruptions {
             sender =
                 Sender { who: OTHERS.to_owned(), callsite: String::new(), callback: String::new() };
         }
-        *self.found.senders.entry(sender).or_default() += count;
+        let sent = self.found.senders.entry(sender).or_default();
+        *sent = sent.saturating_add(count);
     }
 
     /// Counts what came to its end on the chosen CPUs.
@@ -117,16 +118,16 @@ impl Interruptions {
             let Some(from) = stack.until.or_else(|| known.times.front().copied()) else { continue };
             stack.until = Some(last);
             let Some(on) = self.found.cpus.get_mut(cpu) else { continue };
-            on.span_ns += last.saturating_sub(from);
+            on.span_ns = on.span_ns.saturating_add(last.saturating_sub(from));
             if last <= from {
                 continue;
             }
             for s in known.between(from, last, What::Thread) {
                 let ns = s.to.saturating_sub(s.from);
                 match activity(&s, -1) {
-                    None => on.unknown_ns += ns,
+                    None => on.unknown_ns = on.unknown_ns.saturating_add(ns),
                     Some(Activity::Idle) => {
-                        on.idle_ns += ns;
+                        on.idle_ns = on.idle_ns.saturating_add(ns);
                         stack.down_to(0, on);
                     }
                     Some(a) => {
@@ -160,10 +161,10 @@ impl Stack {
     /// Time of something, which goes on or begins.
     fn add(&mut self, activity: Activity, who: String, ns: u64, on: &mut OnCpu) {
         let level = level(activity);
-        self.down_to(level + 1, on);
+        self.down_to(level.saturating_add(1), on);
         match self.open.last_mut() {
             Some((l, a, w, sum)) if (*l, *a, w.as_str()) == (level, activity, who.as_str()) => {
-                *sum += ns;
+                *sum = sum.saturating_add(ns);
             }
             _ => {
                 // Another one of the same level has come to its end.
@@ -181,8 +182,8 @@ impl Stack {
                 OTHERS.clone_into(&mut who);
             }
             let taken = on.taken.entry((activity, who)).or_default();
-            taken.count += 1;
-            taken.ns += ns;
+            taken.count = taken.count.saturating_add(1);
+            taken.ns = taken.ns.saturating_add(ns);
             taken.ns_max = taken.ns_max.max(ns);
         }
     }

@@ -33,7 +33,7 @@ mod tests;
 
 pub use engine::{DueTimes, Engine, Watched};
 pub use explain::{Ground, Late};
-pub(crate) use explain::{sentences, shorten};
+pub(crate) use explain::{sentences, shorten, since, total};
 pub use follow::{Follow, Followed, Found, Wanted};
 pub(crate) use inside::Stretch;
 pub use interruptions::Interruptions;

@@ -14,7 +14,7 @@ use tailbound_core::units::format_ns_i64;
 use super::charge::{Charge, Place};
 use super::cpu::What;
 use super::engine::Engine;
-use super::explain::{offset, signed};
+use super::explain::{offset, since, total};
 use super::thread::ORDINARY;
 use super::wakeup::Waker;
 
@@ -55,23 +55,24 @@ impl Engine {
         }
         let wait = self.wait(owner.pid, owner.at.cpu, from, owner.at.t_ns);
         let by: Vec<(i32, i64)> = wait.by.into_iter().filter(|(pid, _)| lower(*pid)).collect();
-        let sum: i64 = by.iter().map(|(_, ns)| ns).sum();
-        let whole_ns = signed(owner.at.t_ns) - signed(from);
+        let sum = total(by.iter().map(|(_, ns)| *ns));
+        let whole_ns = since(owner.at.t_ns, from);
         let most = by.into_iter().max_by_key(|(_, ns)| *ns);
-        most.filter(|_| sum * 2 >= whole_ns).map(|(pid, _)| pid)
+        most.filter(|_| sum.saturating_mul(2) >= whole_ns).map(|(pid, _)| pid)
     }
 
     /// What `pid` waited for on `cpu` between two times.
     fn wait(&self, pid: i32, cpu: u32, from: u64, to: u64) -> Wait {
         let Some(thread) = self.threads.get(&pid) else { return Wait::default() };
-        let mut kept_off_ns = 0;
+        let mut kept_off_ns = 0i64;
         let mut by: BTreeMap<i32, i64> = BTreeMap::new();
         for (begin, end) in thread.waits_between(from, to) {
-            kept_off_ns += signed(end) - signed(begin);
+            kept_off_ns = kept_off_ns.saturating_add(since(end, begin));
             let segments =
                 self.cpus.get(&cpu).map_or_else(Vec::new, |c| c.between(begin, end, What::Thread));
             for s in segments.iter().filter(|s| s.what.is_thread() && s.pid > 0 && s.pid != pid) {
-                *by.entry(s.pid).or_default() += s.ns();
+                let sum = by.entry(s.pid).or_default();
+                *sum = sum.saturating_add(s.ns());
             }
         }
         Wait {
@@ -97,7 +98,7 @@ impl Engine {
                 did.push(format!("was ready and had no CPU for {ns}{by}"));
             }
             if let Some((t, by)) = wait.woken {
-                let at = offset(signed(t) - signed(due_ns));
+                let at = offset(since(t, due_ns));
                 let by = if by > 0 { self.thread_name(by) } else { "an interrupt".to_owned() };
                 did.push(format!("had slept until {by} woke it at {at}"));
             }
@@ -120,8 +121,9 @@ impl Engine {
         let inherited = if thread.inherited { ", inherited" } else { "" };
         match thread.prio {
             ..0 => format!("{name} (deadline{inherited})"),
-            0..ORDINARY => {
-                format!("{name} (real-time priority {}{inherited})", ORDINARY - 1 - thread.prio)
+            prio @ 0..ORDINARY => {
+                let prio = (ORDINARY - 1).saturating_sub(prio);
+                format!("{name} (real-time priority {prio}{inherited})")
             }
             _ => format!("{name} (ordinary)"),
         }

@@ -108,11 +108,11 @@ impl Told {
                 // An interrupt asked for the CPU: what counts is what it came into.
                 let rest = self.frames.get(first..).unwrap_or_default();
                 let entry = rest.iter().take(2).position(|f| is_one_of(f, &ENTRIES));
-                first + entry.map_or(0, |at| at + 1)
+                first.saturating_add(entry.map_or(0, |at| at.saturating_add(1)))
             }
             ToldKind::Timer => {
                 let entry = self.frames.iter().position(|f| is_one_of(f, &ENTRIES));
-                entry.map_or(self.frames.len(), |at| at + 1)
+                entry.map_or(self.frames.len(), |at| at.saturating_add(1))
             }
         };
         self.frames.get(skip..).unwrap_or_default()

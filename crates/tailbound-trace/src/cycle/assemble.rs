@@ -21,7 +21,7 @@ use super::part::{Part, Parts, What, Whats};
 use super::seconds::Seconds;
 use super::wait::{Piece, Wait};
 use super::{Found, LateWakeUp};
-use crate::blame::{Engine, Late, sentences, shorten};
+use crate::blame::{Engine, Late, sentences, shorten, since, total};
 
 /// Pieces and time after which the wait is told if it is likely; and after which it is told in any case.
 const ENOUGH: (usize, u64) = (400, 3_000_000_000);
@@ -199,7 +199,8 @@ impl Assembly {
     /// No wait comes often enough.
     fn give_up(&mut self, over: bool) {
         if over || self.learning.len() >= AT_MOST.0 {
-            self.others += self.learning.drain(..self.learning.len() / 2).count() as u64;
+            let gone = self.learning.drain(..self.learning.len() / 2).count() as u64;
+            self.others = self.others.saturating_add(gone);
         }
     }
 
@@ -215,13 +216,13 @@ impl Assembly {
         let period = choice.pace.period_ns.map(i64::cast_unsigned).filter(|p| *p > 0);
         let release = if matches { self.release(&wait, period, choice) } else { None };
         if let Some(release) = release {
-            self.waits += 1;
+            self.waits = self.waits.saturating_add(1);
             self.since_activation = 0;
             self.finish(g, wait.from, &wait, release, period);
             self.start(g, wait, release);
         } else {
-            self.others += 1;
-            self.since_activation += 1;
+            self.others = self.others.saturating_add(1);
+            self.since_activation = self.since_activation.saturating_add(1);
             if let Some(open) = &mut self.open {
                 wait.within.0.iter().for_each(|p| open.parts.push(*p, 0));
                 open.lost |= wait.lost;
@@ -230,13 +231,13 @@ impl Assembly {
         if let Some(open) = &mut self.open {
             run.0.iter().for_each(|p| open.parts.push(*p, 0));
             open.end = end;
-            open.faults += faults;
+            open.faults = open.faults.saturating_add(faults);
             open.lost |= lost;
             open.cpu = cpu;
         }
         let quiet = self.last_release.map_or(0, |r| end.saturating_sub(r));
         let gone = self.since_activation > GONE.0
-            && quiet > period.map_or(ENOUGH.1, |p| (p * GONE.1).max(ENOUGH.1));
+            && quiet > period.map_or(ENOUGH.1, |p| p.saturating_mul(GONE.1).max(ENOUGH.1));
         if gone {
             self.choice = None;
             self.open = None;
@@ -251,7 +252,7 @@ impl Assembly {
         }
         match (period.filter(|_| choice.pace.is_paced()), self.last_release) {
             (Some(period), Some(last)) => {
-                let due = last + period;
+                let due = last.saturating_add(period);
                 let jitter = choice.pace.jitter_ns.unwrap_or(0).max(0).cast_unsigned();
                 (wait.to.saturating_add(jitter.max(period / 50)) >= due).then_some(due.min(wait.to))
             }
@@ -300,19 +301,23 @@ impl Assembly {
         period: Option<u64>,
     ) {
         let Some(open) = self.open.take() else { return };
+        let response = since(open.end, open.release);
+        // Records that contradict each other, of a thread on two CPUs at once, leave pieces apart.
+        if open.end != end || signed(open.parts.ns()) != response {
+            self.record.broken = self.record.broken.saturating_add(1);
+            g.jobs.push((self.pid, None));
+            return;
+        }
         if open.lost {
             let apart = next_release.saturating_sub(open.release);
             let one = period.is_some_and(|p| apart.abs_diff(p) <= p / 4);
             if open.unsure || next.lost || !one {
-                self.record.broken += 1;
+                self.record.broken = self.record.broken.saturating_add(1);
                 g.jobs.push((self.pid, None));
                 return;
             }
-            self.record.lossy += 1;
+            self.record.lossy = self.record.lossy.saturating_add(1);
         }
-        debug_assert_eq!(open.end, end, "pieces adjoin");
-        let response = signed(open.end) - signed(open.release);
-        debug_assert_eq!(signed(open.parts.ns()), response, "parts adjoin");
         let Open { release, start, end, cpu, .. } = open;
         let whole = Cycle { release, start, end, cpu };
         let task = job::job(g.whats, &open.parts.0, whole, g.watched, g.delayers);
@@ -331,25 +336,26 @@ impl Assembly {
                 }
             };
             match sums.iter_mut().find(|(w, _)| *w == key) {
-                Some((_, ns)) => *ns += part.ns,
+                Some((_, ns)) => *ns = ns.saturating_add(part.ns),
                 None => sums.push((key, part.ns)),
             }
             let Some(what) = g.whats.get(*part) else { continue };
             match what.phase {
                 Phase::Running if matches!(what.cause, Cause::Own | Cause::LockSpin) => {
-                    execution += part.ns;
+                    execution = execution.saturating_add(part.ns);
                 }
-                Phase::Blocked => blocked += part.ns,
+                Phase::Blocked => blocked = blocked.saturating_add(part.ns),
                 _ => {}
             }
         }
         for (what, ns) in sums {
             let sum = self.sums.entry(what).or_default();
-            (sum.cycles, sum.ns, sum.ns_max) = (sum.cycles + 1, sum.ns + ns, sum.ns_max.max(ns));
+            sum.cycles = sum.cycles.saturating_add(1);
+            (sum.ns, sum.ns_max) = (sum.ns.saturating_add(ns), sum.ns_max.max(ns));
         }
         let job = Job {
             release_ns: signed(open.release),
-            wakeup_ns: signed(open.start) - signed(open.release),
+            wakeup_ns: since(open.start, open.release),
             execution_ns: signed(execution),
             blocked_ns: signed(blocked),
             response_ns: response,
@@ -362,16 +368,18 @@ impl Assembly {
         let r = &mut self.record;
         r.moved |= r.cpu.is_some_and(|c| c != open.cpu);
         r.cpu = Some(open.cpu);
-        r.cycles += 1;
-        r.overruns += u64::from(open.overrun);
-        r.page_faults += u64::from(open.faults);
+        r.cycles = r.cycles.saturating_add(1);
+        r.overruns = r.overruns.saturating_add(u64::from(open.overrun));
+        r.page_faults = r.page_faults.saturating_add(u64::from(open.faults));
         r.wakeup.add(job.wakeup_ns);
         r.execution.add(job.execution_ns);
         r.blocked.add(job.blocked_ns);
         r.response.add(job.response_ns);
-        r.misses += u64::from(g.options.deadline_ns.is_some_and(|d| job.response_ns > d));
-        r.beyond_period += u64::from(period.is_some_and(|p| job.response_ns > signed(p)));
-        r.seconds.add(job.release_ns - signed(g.options.begin_ns), job.wakeup_ns);
+        let missed = u64::from(g.options.deadline_ns.is_some_and(|d| job.response_ns > d));
+        r.misses = r.misses.saturating_add(missed);
+        let beyond = u64::from(period.is_some_and(|p| job.response_ns > signed(p)));
+        r.beyond_period = r.beyond_period.saturating_add(beyond);
+        r.seconds.add(since(open.release, g.options.begin_ns), job.wakeup_ns);
         if r.jobs.len() < JOBS_MAX {
             r.jobs.push(*job);
         }
@@ -381,8 +389,8 @@ impl Assembly {
     fn keep(&mut self, g: &mut Ground<'_>, open: Open, response: i64) {
         if let Some(late) = open.late {
             let place = self.late.partition_point(|r| r.record.latency_ns >= late.latency_ns);
-            self.late
-                .insert(place, LateWakeUp { activation: self.record.cycles - 1, record: *late });
+            let activation = self.record.cycles.saturating_sub(1);
+            self.late.insert(place, LateWakeUp { activation, record: *late });
             self.late.truncate(g.options.worst);
         }
         let worst = &mut self.record.worst;
@@ -496,7 +504,7 @@ impl Assembly {
             .collect();
         all.sort_by(|a, b| (b.total_ns, &a.who, a.phase).cmp(&(a.total_ns, &b.who, b.phase)));
         let rest = all.split_off(CAUSES_MAX.min(all.len()));
-        (all, rest.iter().map(|c| c.total_ns).sum())
+        (all, total(rest.iter().map(|c| c.total_ns)))
     }
 }
 

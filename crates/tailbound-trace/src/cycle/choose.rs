@@ -67,7 +67,8 @@ pub(super) fn choose(calls: &Calls, pieces: &[Piece], known: &Known) -> Option<C
     for wait in waits().filter(tells) {
         for site in wait.sites {
             let candidate = all.entry(site).or_default();
-            candidate.asleep_ns += wait.release.saturating_sub(wait.from).max(1);
+            candidate.asleep_ns =
+                candidate.asleep_ns.saturating_add(wait.release.saturating_sub(wait.from).max(1));
             candidate.waits.push(wait);
         }
     }

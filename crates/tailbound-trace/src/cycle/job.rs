@@ -75,7 +75,7 @@ pub(super) fn job(
         cpu: cycle.cpu,
         ..Job::default()
     };
-    let (mut stretch, mut slept) = (0, false);
+    let (mut stretch, mut slept) = (0i64, false);
     for part in parts {
         let ns = signed(part.ns);
         let kind = whats.get(*part).map_or(Kind::Latency, |what| kind(what, watched));
@@ -91,11 +91,11 @@ pub(super) fn job(
             }
             Kind::Before => &mut 0,
         };
-        *sum += ns;
-        stretch = if kind == Kind::Latency { stretch + ns } else { 0 };
+        *sum = sum.saturating_add(ns);
+        stretch = if kind == Kind::Latency { stretch.saturating_add(ns) } else { 0 };
         job.section_ns = job.section_ns.max(stretch);
         let sleeps = matches!(kind, Kind::Asleep | Kind::Blocked);
-        job.suspensions += u32::from(sleeps && !slept);
+        job.suspensions = job.suspensions.saturating_add(u32::from(sleeps && !slept));
         slept = sleeps;
     }
     job

@@ -242,7 +242,7 @@ impl Cycles {
     /// Takes the next event, in the order of time.
     pub fn entry(&mut self, e: &Entry) {
         self.common.engine.entry(e);
-        self.events += 1;
+        self.events = self.events.saturating_add(1);
         self.span_ns = Some((self.span_ns.map_or(e.t_ns, |(first, _)| first), e.t_ns));
         let wakeups = if self.common.engine.has_wakeups() {
             self.common.engine.take_wakeups()
@@ -278,7 +278,7 @@ impl Cycles {
             }
             _ => self.one(e.pid, e, &wakeups),
         }
-        self.look += 1;
+        self.look = self.look.saturating_add(1);
         if self.look >= LOOK_EVERY {
             self.look = 0;
             self.forget(e.t_ns);

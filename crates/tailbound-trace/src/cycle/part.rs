@@ -92,7 +92,7 @@ impl Parts {
         }
         let behind = self.0.len().saturating_sub(wall);
         if let Some(last) = self.0.last_mut().filter(|last| last.what == part.what && behind > 0) {
-            last.ns += part.ns;
+            last.ns = last.ns.saturating_add(part.ns);
             return;
         }
         if behind >= PARTS_MAX {
@@ -103,15 +103,16 @@ impl Parts {
 
     /// The shortest part behind `wall` becomes its neighbour's.
     fn give_away(&mut self, wall: usize) {
-        let shortest = self.0.iter().enumerate().skip(wall + 1).min_by_key(|(_, p)| p.ns);
+        let shortest =
+            self.0.iter().enumerate().skip(wall.saturating_add(1)).min_by_key(|(_, p)| p.ns);
         let Some((at, gone)) = shortest.map(|(i, p)| (i, *p)) else { return };
         self.0.remove(at);
         if let Some(before) = at.checked_sub(1).and_then(|i| self.0.get_mut(i)) {
-            before.ns += gone.ns;
+            before.ns = before.ns.saturating_add(gone.ns);
         }
     }
 
     pub(super) fn ns(&self) -> u64 {
-        self.0.iter().map(|p| p.ns).sum()
+        self.0.iter().map(|p| p.ns).fold(0, u64::saturating_add)
     }
 }

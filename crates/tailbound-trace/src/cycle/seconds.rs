@@ -38,11 +38,11 @@ impl Seconds {
         let mut second = since_ns.max(0).cast_unsigned() / 1_000_000_000;
         let full = self.seconds.len() >= SECONDS_MAX;
         let activation = self.n;
-        self.n += 1;
+        self.n = self.n.saturating_add(1);
         match self.seconds.last_mut().filter(|s| s.second >= second) {
             Some(s) => {
                 second = s.second;
-                s.n += 1;
+                s.n = s.n.saturating_add(1);
                 s.sum_ns = s.sum_ns.saturating_add(ns);
                 s.min_ns = s.min_ns.min(ns);
                 if ns > s.max_ns {

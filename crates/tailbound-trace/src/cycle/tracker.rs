@@ -200,7 +200,7 @@ impl Tracker {
             Event::PageFault { .. } => {
                 self.fault = true;
                 if let Some(piece) = &mut self.piece {
-                    piece.faults += 1;
+                    piece.faults = piece.faults.saturating_add(1);
                 }
             }
             Event::LockWait { lock, flags } => self.lock = Some((lock, flags)),
@@ -237,7 +237,7 @@ impl Tracker {
         }
         if c.hole(from, t) {
             let what = c.unexplained(phase);
-            piece.run.push(Part { ns: t - from, what }, wall);
+            piece.run.push(Part { ns: t.saturating_sub(from), what }, wall);
             piece.lost = true;
             return;
         }
@@ -480,7 +480,7 @@ impl Tracker {
 fn trusted(w: &WakeUp, from: u64) -> WakeUp {
     let mut out = w.clone();
     let at_once = |fire: At, waking: At| {
-        fire.t_ns <= waking.t_ns && waking.t_ns - fire.t_ns <= FIRE_TO_WAKING_NS
+        waking.t_ns.checked_sub(fire.t_ns).is_some_and(|ns| ns <= FIRE_TO_WAKING_NS)
     };
     let fits = match (w.fire, w.waking) {
         (Some(fire), Some(waking)) => at_once(fire, waking.at) && fire.t_ns >= from,

@@ -85,6 +85,7 @@ pub(super) fn sites(calls: &Calls, call: Option<&Call>, planned: Option<u64>) ->
 /// The logarithm of a length, in eighths of a doubling.
 fn eighth(ns: u64) -> u64 {
     let bits = u64::from(ns.max(1).ilog2());
-    let rest = if bits >= 3 { (ns >> (bits - 3)) & 7 } else { 0 };
-    bits * 8 + rest + 1
+    // Below eight there are no eighths.
+    let rest = bits.checked_sub(3).map_or(0, |lower| (ns >> lower) & 7);
+    bits.saturating_mul(8).saturating_add(rest).saturating_add(1)
 }

@@ -112,7 +112,7 @@ impl Tsc {
     /// ns of a time in cycles, from an arbitrary begin.
     #[must_use]
     pub fn ns(&self, cycles: u64) -> u64 {
-        let ns = (u128::from(cycles) * u128::from(self.mult)) >> self.shift.min(127);
+        let ns = u128::from(cycles).saturating_mul(u128::from(self.mult)) >> self.shift.min(127);
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 }

@@ -26,7 +26,7 @@ const TWICE_NS: u64 = 20_000;
 pub enum Seen<'a> {
     /// An event.
     Entry(&'a Entry),
-    /// Events of some CPU were lost just before this time.
+    /// Events of some CPU were lost, or damaged and passed over, just before this time.
     Lost(u64),
     /// So many bytes of events were read.
     Bytes(u64),
@@ -69,7 +69,7 @@ pub(super) struct Reading<'a, R> {
 
 impl<R> Reading<'_, R> {
     pub(super) fn saw(&mut self, record: &[u8]) {
-        self.end.records += 1;
+        self.end.records = self.end.records.saturating_add(1);
         if let Some(id) = record.get(..2).and_then(|b| b.try_into().ok()).map(u16::from_le_bytes)
             && let Some(seen) = self.ids.get_mut(usize::from(id))
         {
@@ -78,8 +78,13 @@ impl<R> Reading<'_, R> {
     }
 
     pub(super) fn lost(&mut self, t_ns: u64, held: &Held) {
-        self.end.holes += 1;
+        self.end.holes = self.end.holes.saturating_add(1);
         self.end.lost = self.end.lost.saturating_add(held.lost);
+        self.holes.push(t_ns);
+    }
+
+    /// Something was passed over just before this time.
+    pub(super) fn gap(&mut self, t_ns: u64) {
         self.holes.push(t_ns);
     }
 
@@ -87,10 +92,10 @@ impl<R> Reading<'_, R> {
     pub(super) fn damaged(&mut self, cpu: u32, at: u64, reason: &str) {
         if self.end.damaged == 0 {
             self.end.notes.push(format!(
-                "the events of CPU {cpu} are damaged at byte {at} of the file: {reason}; what lies behind it to the end of its page is left out"
+                "the events of CPU {cpu} are damaged at byte {at} of the file: {reason}"
             ));
         }
-        self.end.damaged += 1;
+        self.end.damaged = self.end.damaged.saturating_add(1);
     }
 
     pub(super) fn has_room(&self, bytes: usize) -> bool {
@@ -104,7 +109,7 @@ impl<R> Reading<'_, R> {
                 HELD_BYTES_MAX >> 20
             ));
         }
-        self.left_out += 1;
+        self.left_out = self.left_out.saturating_add(1);
     }
 }
 
@@ -121,7 +126,7 @@ pub(super) fn read<R: Read + Seek>(
         layout,
         decoder,
         tsc,
-        block: (BLOCKS_BYTES / streams.len().max(1)).min(BLOCK_BYTES),
+        block: BLOCKS_BYTES.checked_div(streams.len()).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES),
         bytes: 0,
         held: 0,
         end: ReadEnd::default(),
@@ -152,7 +157,7 @@ pub(super) fn read<R: Read + Seek>(
             }
             let again = twice.as_mut().is_some_and(|t| t.again(stream.buffer, &entry));
             if again {
-                reading.end.twice += 1;
+                reading.end.twice = reading.end.twice.saturating_add(1);
             } else if !each(Seen::Entry(&entry)) {
                 break 'all;
             }

@@ -32,6 +32,8 @@ mod tests;
 
 use std::io::{Read, Seek};
 
+use tailbound_core::printable::excerpt;
+
 pub use clock::{TraceClock, Tsc};
 pub use lacking::{Lack, RECORD, lacking};
 pub use merge::{ReadEnd, Seen};
@@ -56,6 +58,8 @@ const STREAMS_MAX: usize = 16_384;
 const PAGE_BYTES_MAX: usize = 1 << 20;
 /// Most bytes of all descriptions together, of which the table of functions is the largest.
 const TEXTS_BYTES_MAX: u64 = 64 << 20;
+/// Characters of a name of the file that an error or a note has.
+const SHOWN_MAX: usize = 60;
 
 /// Why a file of trace-cmd could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,7 +69,8 @@ pub enum DatError {
     Foreign,
     /// A version that is not known.
     #[error(
-        "version {0} of trace-cmd's format is not known (6 and 7 are): record with `trace-cmd record --file-version 7`"
+        "version {} of trace-cmd's format is not known (6 and 7 are): record with `trace-cmd record --file-version 7`",
+        excerpt(.0, SHOWN_MAX)
     )]
     Version(String),
     /// From a machine of the other byte order.
@@ -78,7 +83,8 @@ pub enum DatError {
     Latency,
     /// A compression that is not known.
     #[error(
-        "its compression `{0}` is not known (zlib and zstd are): record or convert it with `--compression none`"
+        "its compression `{}` is not known (zlib and zstd are): record or convert it with `--compression none`",
+        excerpt(.0, SHOWN_MAX)
     )]
     Compression(String),
     /// It ends before any events.
@@ -111,7 +117,8 @@ pub enum DatError {
     Page(#[from] PageError),
     /// The clock counts something else than time.
     #[error(
-        "the clock of the trace, {0}: lateness cannot be told from it. Record with `trace-cmd record -C mono`"
+        "the clock of the trace, {}: lateness cannot be told from it. Record with `trace-cmd record -C mono`",
+        excerpt(.0, SHOWN_MAX)
     )]
     Clock(String),
     /// Reading failed.
@@ -266,8 +273,10 @@ impl Found {
             let own = clock_of(&buffer);
             if own != clock && buffer.streams.iter().any(|s| !s.is_empty()) {
                 self.notes.push(format!(
-                    "the buffer `{}` has another clock ({own}) than the others ({clock}): its events are left out",
-                    buffer.name
+                    "the buffer `{}` has another clock ({}) than the others ({}): its events are left out",
+                    excerpt(&buffer.name, SHOWN_MAX),
+                    excerpt(&own.to_string(), SHOWN_MAX),
+                    excerpt(&clock.to_string(), SHOWN_MAX)
                 ));
                 continue;
             }

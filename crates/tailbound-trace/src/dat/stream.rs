@@ -11,7 +11,7 @@ use super::DatError;
 use super::merge::Reading;
 use super::unpack::Packing;
 use crate::event::Entry;
-use crate::page::Place;
+use crate::page::{PageError, Place};
 
 /// The largest chunk that is unpacked at once.
 const CHUNK_BYTES_MAX: u32 = 16 << 20;
@@ -35,6 +35,10 @@ pub(super) struct Stream {
     page: usize,
     held_at: u64,
     place: Place,
+    /// The time of the last event: no later one lies before it.
+    last_ns: u64,
+    /// Something damaged was passed over since then.
+    gap: bool,
 }
 
 impl Stream {
@@ -61,6 +65,8 @@ impl Stream {
             page: 0,
             held_at: 0,
             place: Place::default(),
+            last_ns: 0,
+            gap: false,
         }
     }
 
@@ -96,9 +102,18 @@ impl Stream {
                     let t_ns = reading.tsc.map_or(t, |tsc| tsc.ns(t));
                     reading.saw(record);
                     if t_ns >= TIME_NS_MAX {
-                        reading.damaged(self.cpu, self.page_at(), "a time beyond all times");
+                        let reason = "a time beyond all times; its record is left out";
+                        self.damaged(reading, self.page_at(), reason);
                     } else if let Some(entry) = reading.decoder.decode(t_ns, self.cpu, record) {
-                        return Ok(Some(entry));
+                        if t_ns >= self.last_ns {
+                            return Ok(Some(self.took(reading, entry)));
+                        }
+                        // Everything behind the reader counts on order: what lies between such times is not known.
+                        let reason = "times that go back; what is earlier than the record before it is left out";
+                        self.damaged(reading, self.page_at(), reason);
+                    } else if reading.decoder.understands(record) {
+                        let reason = "a record that its description does not fit; it is left out";
+                        self.damaged(reading, self.page_at(), reason);
                     }
                 }
                 Ok(None) => {
@@ -107,11 +122,25 @@ impl Stream {
                     }
                 }
                 Err(e) => {
-                    reading.damaged(self.cpu, self.page_at(), &e.to_string());
+                    self.damaged(reading, self.page_at(), &rest_of_page(&e));
                     self.place = Place::default();
                 }
             }
         }
+    }
+
+    /// An event that comes next; what was damaged before it is a hole.
+    fn took<R>(&mut self, reading: &mut Reading<'_, R>, entry: Entry) -> Entry {
+        self.last_ns = entry.t_ns;
+        if std::mem::take(&mut self.gap) {
+            reading.gap(entry.t_ns);
+        }
+        entry
+    }
+
+    fn damaged<R>(&mut self, reading: &mut Reading<'_, R>, at: u64, reason: &str) {
+        self.gap = true;
+        reading.damaged(self.cpu, at, reason);
     }
 
     /// Where the page lies in the file; of a packed one its chunk.
@@ -131,7 +160,8 @@ impl Stream {
                 Packing::None => self.fill(reading)?,
                 _ => self.fill_packed(reading)?,
             };
-            reading.held = reading.held.saturating_sub(capacity) + self.held.capacity();
+            let others = reading.held.saturating_sub(capacity);
+            reading.held = others.saturating_add(self.held.capacity());
             if !filled {
                 return Ok(false);
             }
@@ -148,13 +178,13 @@ impl Stream {
                     reading.lost(reading.tsc.map_or(head, |tsc| tsc.ns(head)), &held);
                 }
             }
-            Err(e) => reading.damaged(self.cpu, self.page_at(), &e.to_string()),
+            Err(e) => self.damaged(reading, self.page_at(), &rest_of_page(&e)),
         }
         Ok(true)
     }
 
     fn fill<R: Read + Seek>(&mut self, reading: &mut Reading<'_, R>) -> Result<bool, DatError> {
-        let pages = (reading.block / self.page_bytes.max(1)).max(1);
+        let pages = reading.block.checked_div(self.page_bytes).unwrap_or(1).max(1);
         let n = (pages.saturating_mul(self.page_bytes) as u64).min(self.bytes());
         self.held.clear();
         self.held_at = self.at;
@@ -178,14 +208,16 @@ impl Stream {
         if chunks == 0 || self.is_empty() {
             return Ok(false);
         }
-        self.chunks = Some(chunks - 1);
+        self.chunks = Some(chunks.saturating_sub(1));
         let (Some(packed), Some(plain)) = (self.word(reading)?, self.word(reading)?) else {
-            reading.damaged(self.cpu, self.at, "the file ends within a chunk");
+            self.damaged(reading, self.at, "the file ends within a chunk");
             return Ok(false);
         };
         if u64::from(packed) > self.bytes() || plain > CHUNK_BYTES_MAX {
-            let text = format!("a chunk of {packed} bytes, unpacked {plain}");
-            reading.damaged(self.cpu, self.at, &text);
+            let text = format!(
+                "a chunk of {packed} bytes, unpacked {plain}; what lies behind it of this CPU is left out"
+            );
+            self.damaged(reading, self.at, &text);
             self.at = self.end;
             return Ok(false);
         }
@@ -199,7 +231,9 @@ impl Stream {
         reading.bytes = reading.bytes.saturating_add(self.at.saturating_sub(begin));
         match self.packing.unpack(&bytes, plain as usize) {
             Ok(bytes) => self.held = bytes,
-            Err(e) => reading.damaged(self.cpu, self.held_at, &e),
+            Err(e) => {
+                self.damaged(reading, self.held_at, &format!("{e}; the chunk is left out"));
+            }
         }
         // An empty chunk is no end: the next `turn` comes here again.
         if self.held.is_empty() {
@@ -216,6 +250,10 @@ impl Stream {
         self.at = self.at.saturating_add(4).min(self.end);
         Ok(bytes.try_into().ok().map(u32::from_le_bytes))
     }
+}
+
+fn rest_of_page(e: &PageError) -> String {
+    format!("{e}; what lies behind it to the end of its page is left out")
 }
 
 /// No bytes of the file may belong to two CPUs: otherwise a small file could be read without end.
@@ -247,7 +285,7 @@ pub(super) fn cut(streams: &mut [Stream], length: u64) -> Option<String> {
     (rest < whole).then(|| {
         format!(
             "the file is cut off at byte {length}: of {whole} bytes of events {} are missing, and what they would have shown",
-            whole - rest
+            whole.saturating_sub(rest)
         )
     })
 }

@@ -55,8 +55,8 @@ fn a_piece_that_is_not_there_says_where_the_file_ends() {
     assert!(why.is_err_and(|w| w.contains("byte 107") && w.contains("the options")));
 }
 
-#[test]
-fn what_is_written_is_read_again() {
+/// A description of two events, whose records have twelve bytes.
+fn described() -> Described {
     let page = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
         \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
         \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
@@ -66,7 +66,7 @@ fn what_is_written_is_read_again() {
             "name: {name}\nID: {id}\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
         )
     };
-    let described = Described {
+    Described {
         page: page.to_owned(),
         record: "# compressed entry header\n".to_owned(),
         formats: vec![("sched", format("sched_switch", 7)), ("irq", format("irq_handler_exit", 8))],
@@ -74,8 +74,29 @@ fn what_is_written_is_read_again() {
         uname: "Linux box 6.1 x86_64".to_owned(),
         recorder: "tailbound".to_owned(),
         function_bytes: 60,
-    };
-    let mut head = Head::new(&described, 3, 4096).unwrap();
+    }
+}
+
+/// A page with one record of so many words, three being a whole one.
+fn page(t_ns: u64, words: u32) -> Vec<u8> {
+    let mut page = vec![0u8; 4096];
+    let record = [
+        &words.to_le_bytes()[..],
+        &8u16.to_le_bytes(),
+        &[0; 2],
+        &11u32.to_le_bytes(),
+        &36u32.to_le_bytes(),
+    ]
+    .concat();
+    page[..8].copy_from_slice(&t_ns.to_le_bytes());
+    page[8..16].copy_from_slice(&u64::from(4 + words * 4).to_le_bytes());
+    page[16..32].copy_from_slice(&record);
+    page
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let mut head = Head::new(&described(), 3, 4096).unwrap();
     // The last has no room.
     head.name_functions(&Symbols::parse("ff00 T far\n10 T a\n20 T b\n"));
     head.name_functions(&Symbols::parse("20 T b\n10 T a\nff00 T far\n"));
@@ -87,20 +108,7 @@ fn what_is_written_is_read_again() {
     }
     let mut file = head.bytes().to_vec();
     for t_ns in [2_000u64, 1_000] {
-        let mut page = vec![0u8; 4096];
-        // One record of 12 bytes: type 3 is three words.
-        let record = [
-            &3u32.to_le_bytes()[..],
-            &8u16.to_le_bytes(),
-            &[0; 2],
-            &11u32.to_le_bytes(),
-            &36u32.to_le_bytes(),
-        ]
-        .concat();
-        page[..8].copy_from_slice(&t_ns.to_le_bytes());
-        page[8..16].copy_from_slice(&16u64.to_le_bytes());
-        page[16..32].copy_from_slice(&record);
-        file.extend(page);
+        file.extend(page(t_ns, 3));
     }
     let trace = TraceFile::open(std::io::Cursor::new(file)).unwrap();
     let info = trace.info().clone();
@@ -121,4 +129,35 @@ fn what_is_written_is_read_again() {
         .unwrap();
     let exit = crate::event::Event::IrqExit { irq: 36 };
     assert_eq!(seen, [(1_000, 2, 11, exit), (2_000, 0, 11, exit)]);
+}
+
+#[test]
+fn times_that_go_back_and_records_that_do_not_fit_are_told_and_are_holes() {
+    let read = |pages: &[(u64, u32)]| {
+        let mut head = Head::new(&described(), 1, 4096).unwrap();
+        head.place(0, head.bytes().len() as u64, 4096 * pages.len() as u64);
+        let pages = pages.iter().flat_map(|(t_ns, words)| page(*t_ns, *words));
+        let file: Vec<u8> = head.bytes().iter().copied().chain(pages).collect();
+        let trace = TraceFile::open(std::io::Cursor::new(file)).unwrap();
+        let decoder = EventDecoder::new(&trace.info().formats);
+        let (mut times, mut holes) = (Vec::new(), Vec::new());
+        let end = trace.read(&decoder, &mut |s| {
+            match s {
+                Seen::Entry(e) => times.push(e.t_ns),
+                Seen::Lost(t_ns) => holes.push(t_ns),
+                Seen::Bytes(_) => {}
+            }
+            true
+        });
+        let end = end.unwrap();
+        (times, holes, end.damaged, end.notes.join("; "))
+    };
+    let whole = read(&[(1_000, 3), (1_000, 3), (2_000, 3)]);
+    assert_eq!(whole, (vec![1_000, 1_000, 2_000], Vec::new(), 0, String::new()));
+    let (times, holes, damaged, notes) = read(&[(2_000, 3), (1_000, 3), (3_000, 3)]);
+    assert_eq!((times, holes, damaged), (vec![2_000, 3_000], vec![3_000], 1));
+    assert!(notes.contains("times that go back"), "{notes}");
+    let (times, holes, damaged, notes) = read(&[(1_000, 3), (2_000, 2), (3_000, 3)]);
+    assert_eq!((times, holes, damaged), (vec![1_000, 3_000], vec![3_000], 1));
+    assert!(notes.contains("its description does not fit"), "{notes}");
 }

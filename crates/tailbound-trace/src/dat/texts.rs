@@ -68,7 +68,7 @@ impl Texts {
         self.known.push(key);
         match EventFormat::parse(text) {
             Ok(format) => self.formats.push(format),
-            Err(e) => self.notes.push(format!("{system}:{name}: {e}; the event is not used")),
+            Err(e) => self.notes.push(format!("{}:{}: {e}; the event is not used", key.0, key.1)),
         }
     }
 

@@ -51,7 +51,10 @@ impl Packing {
                 );
                 let reader = reader.map_err(|e| broken(&e))?;
                 let mut out = Vec::new();
-                reader.take(limit as u64 + 1).read_to_end(&mut out).map_err(|e| broken(&e))?;
+                reader
+                    .take((limit as u64).saturating_add(1))
+                    .read_to_end(&mut out)
+                    .map_err(|e| broken(&e))?;
                 if out.len() > limit { Err(more()) } else { Ok(out) }
             }
         }

@@ -7,11 +7,13 @@
 
 use std::io::{Read, Seek};
 
+use tailbound_core::printable::excerpt;
+
 use super::part::{Part, text_of};
 use super::source::Source;
 use super::stream::Stream;
 use super::texts::{self, Texts};
-use super::{Buffer, CPUS_MAX, DatError, Found, version7};
+use super::{Buffer, CPUS_MAX, DatError, Found, SHOWN_MAX, version7};
 
 const BUFFER: u16 = 3;
 /// The longest name of a clock, with its brackets.
@@ -64,7 +66,7 @@ pub(super) fn read<R: Read + Seek>(
     found.cpus = found.cpus.or(Some(cpus));
     for (at, name) in buffers {
         // Word, table and clock: all that lies there before the pages.
-        let room = 10 + 16 * u64::from(cpus) + 8 + CLOCK_MAX;
+        let room = (10 + 8 + CLOCK_MAX).saturating_add(u64::from(cpus).saturating_mul(16));
         let bytes = source.read(at, room)?;
         let mut part = Part::new(&bytes, at, "the table of CPUs of a buffer");
         let read = part.expect("flyrecord").and_then(|()| table(&mut part, cpus));
@@ -72,7 +74,10 @@ pub(super) fn read<R: Read + Seek>(
             Ok((streams, clock)) => {
                 found.buffers.push(Buffer { name, clock, page_bytes: 0, streams });
             }
-            Err(e) => found.notes.push(format!("the buffer `{name}` is left out: {e}")),
+            Err(e) => {
+                let name = excerpt(&name, SHOWN_MAX);
+                found.notes.push(format!("the buffer `{name}` is left out: {e}"));
+            }
         }
     }
     Ok(())

@@ -155,7 +155,7 @@ impl Rules {
                         "{} was refused a real-time policy by {} with error {}{times}, and ran on as an ordinary thread",
                         task.who(*tid).words(),
                         refused.call,
-                        -refused.error
+                        refused.error.saturating_neg()
                     ),
                 });
             }

@@ -72,7 +72,7 @@ impl Who {
 pub(super) fn priority(prio: i32) -> String {
     match prio {
         ..=-1 => "deadline".to_owned(),
-        0..=98 => format!("real-time priority {}", 99 - prio),
+        0..=98 => format!("real-time priority {}", 99i32.saturating_sub(prio)),
         99 => "real-time".to_owned(),
         _ => "ordinary".to_owned(),
     }

@@ -88,8 +88,10 @@ impl Module {
     /// The address as the file says, of a place in the file.
     #[must_use]
     pub fn address_of(&self, offset: u64) -> Option<u64> {
-        let holds = |(at, _, length): &&(u64, u64, u64)| offset >= *at && offset - at < *length;
-        self.segments.iter().find(holds).map(|(at, address, _)| address.wrapping_add(offset - at))
+        self.segments.iter().find_map(|(at, address, length)| {
+            let far = offset.checked_sub(*at).filter(|far| far < length)?;
+            address.checked_add(far)
+        })
     }
 
     /// The function that an address of the file lies in, and how far from its begin.
@@ -97,11 +99,12 @@ impl Module {
     pub fn function(&self, address: u64) -> Option<(String, u64)> {
         let after = self.functions.partition_point(|f| f.start <= address);
         let f = self.functions.get(after.checked_sub(1)?)?;
-        let far = address - f.start;
+        let far = address.checked_sub(f.start)?;
         if f.size != 0 && far >= f.size {
             return None;
         }
-        let raw = self.names.get(f.at as usize..(f.at + f.length) as usize)?;
+        let at = f.at as usize;
+        let raw = self.names.get(at..at.checked_add(f.length as usize)?)?;
         Some((demangle::name(raw), far))
     }
 

@@ -96,11 +96,11 @@ impl Unwinder<'_> {
             let caller_sp = state.get(sp);
             ip = match self.step(at, &mut state, snapshot.stack) {
                 Step::Table(ip) => {
-                    by_table += 1;
+                    by_table = by_table.saturating_add(1);
                     ip
                 }
                 Step::Pointer(ip) => {
-                    by_pointer += 1;
+                    by_pointer = by_pointer.saturating_add(1);
                     ip
                 }
                 Step::Outermost => break,
@@ -129,7 +129,7 @@ impl Unwinder<'_> {
             return ("(outside of every file)".to_owned(), None);
         };
         let file = map.path.rsplit('/').next().unwrap_or(&map.path);
-        let offset = (address - map.start).wrapping_add(map.offset);
+        let offset = address.wrapping_sub(map.start).wrapping_add(map.offset);
         let module = self.modules.get(&map.path).and_then(Option::as_ref);
         let inside = module.and_then(|m| m.address_of(offset));
         let function = inside.and_then(|a| module.and_then(|m| m.function(a)));
@@ -149,7 +149,7 @@ impl Unwinder<'_> {
     fn step(&self, at: u64, state: &mut State, dump: &[u8]) -> Step {
         let module = self.maps.find(at).and_then(|map| {
             let module = self.modules.get(&map.path)?.as_ref()?;
-            let offset = (at - map.start).wrapping_add(map.offset);
+            let offset = at.wrapping_sub(map.start).wrapping_add(map.offset);
             Some((module, module.address_of(offset)?))
         });
         let by_table = module

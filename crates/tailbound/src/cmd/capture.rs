@@ -17,7 +17,7 @@ use tailbound_host::root::{Missing, REFUSED, Root, TEXT_MAX};
 use tailbound_host::{Cpus, kmsg};
 use tailbound_rules::{Answers, Machine, Wanted, Workload};
 
-use super::check::{cpus, refuse_offline};
+use super::check::{self, cpus, refuse_offline};
 use crate::cli_check::CaptureArgs;
 use crate::input;
 use crate::say::{self, Failure};
@@ -72,6 +72,9 @@ pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
         drop(Answers::of(&Machine::read(&root, wanted, None)));
     }
     let (bytes, n) = archive(&root).map_err(Failure::cannot)?;
+    // A machine of a hundred thousand threads has more than is read: better told here than at the desk.
+    check::tree(bytes.as_slice())
+        .map_err(|e| Failure::cannot(format!("the capture could not be read back: {e}")))?;
     input::write_bytes(&args.out, &bytes, args.force)?;
     say::answer(&format!(
         "Captured  {} ({n} files, {} KiB)\nTo check it: tailbound check --root {}",

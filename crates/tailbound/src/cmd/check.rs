@@ -3,14 +3,16 @@
 //!
 //! Context: COLD.
 
-use std::fs::File;
-use std::path::{Component, Path};
+use std::io::Read;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use tailbound_archive::{ArchiveError, Kind, Limits};
 use tailbound_core::{CpuSet, units};
-use tailbound_host::Root;
+use tailbound_host::{Root, Tree, TreeError};
 use tailbound_rules::{Answers, Glance, Level, Machine, Sample, Wanted, Workload};
+use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
 
 use crate::cli_check::{CheckArgs, WorkloadArg};
@@ -18,25 +20,13 @@ use crate::say::{self, Failure};
 
 /// Exit status where something is bad.
 const BAD: u8 = 1;
-/// Largest captured machine that is read, unpacked, in bytes.
-const CAPTURE_MAX: u64 = 256 << 20;
 
 /// `tailbound check`
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
-    // Kept until the end: the unpacked tree goes with it.
-    let captured = args.root.as_deref().filter(|p| p.is_file()).map(unpack).transpose()?;
-    let root = match (&captured, &args.root) {
-        (Some(folder), _) => Root::at(folder.path()),
-        (None, Some(path)) if path.is_dir() => Root::at(path),
-        (None, Some(path)) => {
-            let why = if path.exists() {
-                "neither a regular file nor a folder"
-            } else {
-                "there is no such file or folder"
-            };
-            return Err(Failure::usage(format!("--root {}: {why}", path.display())));
-        }
-        (None, None) => Root::real(),
+    let root = match args.root.as_deref() {
+        Some(path) if path.is_dir() => Root::at(path),
+        Some(path) => captured(path)?,
+        None => Root::real(),
     };
     let wanted = Wanted {
         rt_cpus: cpus(args.rt_cpus.as_deref())?,
@@ -110,46 +100,32 @@ fn watch(root: &Root, online: &CpuSet, text: &str) -> Result<Sample, Failure> {
     Ok(Sample::new(seconds, before, Glance::take(root, online)))
 }
 
-/// A captured machine as a tree of files.
-fn unpack(path: &Path) -> Result<tempfile::TempDir, Failure> {
-    use std::io::Read as _;
+/// A captured machine, read into memory: nothing of it reaches a disk.
+fn captured(path: &Path) -> Result<Root, Failure> {
     let at = |e: &dyn std::fmt::Display| Failure::usage(format!("--root {}: {e}", path.display()));
-    let none = |e: &dyn std::fmt::Display| at(&format!("not a file of tailbound capture: {e}"));
-    let folder = tempfile::tempdir().map_err(Failure::cannot)?;
-    let file = File::open(path).map_err(|e| at(&e))?;
-    let plain = flate2::read::GzDecoder::new(file).take(CAPTURE_MAX);
-    let mut archive = tar::Archive::new(plain);
-    archive.set_preserve_permissions(true);
-    let mut bytes = 0u64;
-    for entry in archive.entries().map_err(|e| at(&e))? {
-        let mut entry = entry.map_err(|e| none(&cause(&e)))?;
-        let name = entry.path().map_err(|e| none(&e))?.into_owned();
-        // A capture has no links, which could lead out of the folder, and no paths that do.
-        if !name.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir)) {
-            return Err(none(&format!("it holds {}, which leads out of it", name.display())));
-        }
-        bytes = bytes.saturating_add(entry.size());
-        if bytes > CAPTURE_MAX {
-            return Err(none(&format!("unpacked it has more than {} MiB", CAPTURE_MAX >> 20)));
-        }
-        let kind = entry.header().entry_type();
-        if kind.is_dir() {
-            // With our own permissions: what may not be looked into could not be taken away.
-            std::fs::create_dir_all(folder.path().join(&name)).map_err(|e| none(&e))?;
-        } else if kind.is_file() {
-            entry.unpack_in(folder.path()).map_err(|e| none(&cause(&e)))?;
-        } else {
-            return Err(none(&"it holds links or devices"));
-        }
-    }
-    Ok(folder)
+    let file = given::open(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => at(&"there is no such file or folder"),
+        _ => at(&e),
+    })?;
+    let tree = tree(file).map_err(|e| at(&format!("not a file of tailbound capture: {e}")))?;
+    Ok(Root::of_tree(tree))
 }
 
-/// What is behind an error: the reader of archives names its own temporary files.
-fn cause(e: &std::io::Error) -> String {
-    let mut last: &dyn std::error::Error = e;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    last.to_string()
+/// The files of a capture.
+///
+/// # Errors
+/// It is no archive, or holds what a capture has not.
+pub(super) fn tree(from: impl Read + Send) -> Result<Tree, ArchiveError> {
+    let mut tree = Tree::default();
+    tailbound_archive::walk(from, &Limits::CAPTURE, &mut |member| {
+        let damaged = |e: TreeError| ArchiveError::Damaged(e.to_string());
+        match member.kind {
+            Kind::File { mode } => {
+                let bytes = member.content()?;
+                tree.add_file(&member.name, mode, bytes).map_err(damaged)
+            }
+            _ => tree.add_folder(&member.name).map_err(damaged),
+        }
+    })?;
+    Ok(tree)
 }

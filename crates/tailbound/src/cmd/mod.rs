@@ -72,7 +72,8 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::TuneHolder { us, note } => tune::hold(us, &note),
         Command::TraceGuard { instance } => {
             let root = tailbound_host::Root::real();
-            let status = tailbound_host::tracefs::guard_main(&root, &instance, std::io::stdin());
+            let (input, output) = (std::io::stdin(), std::io::stdout());
+            let status = tailbound_host::tracefs::guard_main(&root, &instance, input, output);
             Ok(ExitCode::from(status))
         }
         Command::Peer { role, descriptors, words } => peer::peer(&role, descriptors, &words),

@@ -14,6 +14,7 @@ use minisign::PublicKey;
 use serde_json::{Value, json};
 use tailbound_core::Run;
 use tailbound_core::runfile::{Integrity, Seal, read_run_checked};
+use tailbound_sys::given;
 
 use crate::cli_sign::{SignArgs, VerifyArgs};
 use crate::say::{self, Failure};
@@ -90,10 +91,7 @@ struct Checked {
 impl Checked {
     fn of(path: &Path) -> Result<Self, Failure> {
         let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
-        if !path.is_file() {
-            return Err(failed(&"not a file: only a run file can be signed or verified"));
-        }
-        let mut file = File::open(path).map_err(|e| failed(&e))?;
+        let mut file = given::file(path).map_err(|e| failed(&e))?;
         let (mut run, integrity) =
             read_run_checked(BufReader::with_capacity(1 << 16, &file), &["raw"])
                 .map_err(|e| failed(&e))?;

@@ -290,6 +290,11 @@ fn looking_opens_nothing_for_writing_and_changes_nothing() {
         let Some(out) = under_the_filter(here, words) else { return };
         assert!(tried_to_write(&out), "{words:?}: {:?} {}", out.status, stderr(&out));
     }
+    // Nothing of a capture reaches a disk, so nothing of it can be executed there.
+    captured(here, &[]);
+    let Some(out) = under_the_filter(here, &["check", "--root", "machine.tar.gz"]) else { return };
+    assert!(!tried_to_write(&out) && stdout(&out).contains("checks: "), "{}", stderr(&out));
+    std::fs::remove_file(here.join("machine.tar.gz")).unwrap();
     let (cpu, own) = (last_cpu(), std::process::id().to_string());
     for words in commands_that_look(&cpu, &own) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -357,6 +362,37 @@ fn giant(mib: usize) -> Vec<u8> {
     out.finish().unwrap()
 }
 
+/// An archive of so many folders.
+fn many(n: usize) -> Vec<u8> {
+    let names: Vec<String> = (0..n).map(|i| format!("proc/{i}/")).collect();
+    let kind = tar::EntryType::Directory;
+    packed(&names.iter().map(|name| (name.as_str(), kind, "", &[][..])).collect::<Vec<_>>())
+}
+
+/// Folders within folders: some hundred bytes, packed twice.
+fn deep(n: usize) -> Vec<u8> {
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for depth in 1..n {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Directory);
+        header.set_size(0);
+        builder.append_data(&mut header, "d/".repeat(depth), std::io::empty()).unwrap();
+    }
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
+/// A name said to have a TiB.
+fn long_name() -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::GNULongName);
+    header.set_size(1 << 40);
+    header.set_path("././@LongLink").unwrap();
+    header.set_cksum();
+    let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+    out.write_all(header.as_bytes()).unwrap();
+    out.finish().unwrap()
+}
+
 #[test]
 fn captures_that_mean_harm_are_refused_by_name_and_nothing_gets_out() {
     use tar::EntryType as Kind;
@@ -388,7 +424,11 @@ fn captures_that_mean_harm_are_refused_by_name_and_nothing_gets_out() {
         ("up", packed(&[(&up, Kind::Regular, "", b"x")]), 2, "leads out"),
         ("up-folder", packed(&[("proc/../../up/", Kind::Directory, "", none)]), 2, "leads out"),
         ("absolute", packed(&[(&absolute, Kind::Regular, "", b"x")]), 2, "leads out"),
-        ("giant", giant(257), 2, "more than 256 MiB"),
+        ("giant", giant(257), 2, "8 MiB are the most for one file"),
+        ("large", packed(&vec![("a", Kind::Regular, "", &[0; 1 << 22][..]); 33]), 2, "twice"),
+        ("many", many(100_001), 2, "more than 100000 files"),
+        ("deep", deep(1900), 2, "folders deep; 64 are the most"),
+        ("long-name", long_name(), 2, "4096 are the most"),
         (
             "file-and-folder",
             packed(&[("a", Kind::Regular, "", b"x"), ("a/b", Kind::Regular, "", b"x")]),
@@ -428,8 +468,8 @@ fn what_is_no_capture_at_all_is_told() {
     assert!(made.success());
     for (name, exit, told) in [
         ("missing", 2, "no such file or folder"),
-        ("pipe", 2, "neither a regular file nor a folder"),
-        ("/dev/zero", 2, "neither a regular file nor a folder"),
+        ("pipe", 2, "it is a named pipe"),
+        ("/dev/zero", 2, "it is a device"),
         ("empty", 3, "CPUs"),
     ] {
         let out = call(here, &["check", "--root", name]);

@@ -13,7 +13,7 @@
 //! interruptions.rs what takes time from chosen CPUs
 //! observe.rs  the kernel's tracing beside a run; blame.rs what it says of late wake-ups
 //! probes.rs   what holds for every probe; probe_*.rs what holds for some
-//! remains.rs what a killed process may leave behind (used by ../faults too)
+//! remains.rs what a killed process may leave behind (used by ../faults too); killed_starts.rs kills while verbs start to trace
 //! judged.rs   one context is judged by every command
 //! campaign.rs published measurements done again, kills, and their pages
 //! export.rs   formats of other tools, packed files
@@ -27,7 +27,7 @@
 //! serve.rs    a store over HTTP: kills, tokens, refusals
 //! store.rs    many runs, kept, asked and pruned
 //! fleet.rs    a campaign on several machines; machine.rs whose turn it is on one
-//! hostile.rs  files that mean harm: escape sequences, pipes
+//! hostile.rs  files that mean harm: escape sequences, pipes; signals.rs what never ends, ended by a signal
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
@@ -55,6 +55,7 @@ mod integrity;
 mod interruptions;
 mod journals;
 mod judged;
+mod killed_starts;
 mod lab;
 mod loads;
 mod machine;
@@ -74,6 +75,7 @@ mod remains;
 mod rounds;
 #[cfg(feature = "full")]
 mod serve;
+mod signals;
 mod small;
 #[path = "../../../tailbound-fleet/tests/sshd/mod.rs"]
 mod sshd;

@@ -2,13 +2,15 @@
 //! Changes for a while: of a run, of an experiment, of `tune apply --keep`. Nothing of them stays, however they end.
 
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::sched;
 
 use crate::journals::Journals;
+use crate::killed_starts::{Instants, kills, running};
 use crate::tune::{Kept, Sleeper, alone, answer, awaited, harmless, is, states, told};
-use crate::{call, folder, read, status, stderr, stdout};
+use crate::{PATIENCE, call, folder, read, status, stderr, stdout};
 
 const SIGINT: i32 = 2;
 const SIGKILL: i32 = 9;
@@ -53,6 +55,47 @@ fn a_profile_of_a_run_is_undone_when_the_run_ends_and_when_it_is_killed() {
     child.wait().unwrap();
     awaited("the undo", || back.now() == back.old);
     awaited("its end", || states(&journals, "status").is_empty());
+}
+
+/// Half of the kills come at instants from a seed, half just after the change was written: the guard stands before it.
+#[test]
+fn a_kill_while_it_is_applied_leaves_nothing() {
+    let _alone = alone();
+    let Some((journals, back, _dirty)) = harmless() else { return };
+    let new = profile(&journals, &back, "swappiness = 11\n");
+    let run = ["run", "--tune", "p.toml", "-L", "none", "-q", "--force", "-D", "10m"];
+    let confirm = ["tune", "apply", "--profile", "p.toml", "--confirm", "50ms"];
+    let mut instants = Instants::of("tune");
+    for words in [&run[..], &confirm] {
+        let mut length = Duration::ZERO;
+        let mut left = Vec::new();
+        for i in 0..kills() {
+            let mut child = begin(&journals, words);
+            let begun = Instant::now();
+            if i % 2 == 1 {
+                std::thread::sleep(instants.within(length * 2));
+            } else {
+                while back.now() != new && child.try_wait().unwrap().is_none() {
+                    assert!(begun.elapsed() < PATIENCE, "the change does not come: kill {i}");
+                }
+                length = begun.elapsed();
+                std::thread::sleep(instants.within(Duration::from_millis(3)));
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            // Guards of tests beside this one are in other folders.
+            while running("\0tune-guard\0").iter().any(|at| at == journals.folder()) {
+                assert!(begun.elapsed() < PATIENCE, "a guard never ends: kill {i}");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let (now, states) = (back.now(), states(&journals, "status"));
+            if now != back.old || !states.is_empty() {
+                left.push(i);
+                journals.tailbound(&["tune", "undo"]);
+            }
+        }
+        assert_eq!(left, Vec::<u32>::new(), "{words:?}: left by so many of {}", kills());
+    }
 }
 
 #[test]

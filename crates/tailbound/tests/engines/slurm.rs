@@ -111,6 +111,21 @@ impl Cluster {
         self.said(&["squeue", "-h", "-o", "%i %T"]).lines().map(str::to_owned).collect()
     }
 
+    /// Is a process of a job stopped (state T of proc_pid_stat(5))?
+    fn is_stopped(&self) -> bool {
+        let folder = self.folder.path().display().to_string();
+        let processes = fs::read_dir("/proc").unwrap().flatten().map(|e| e.path());
+        let read = |path: PathBuf| fs::read(path).unwrap_or_default();
+        let mut ours = processes.filter(|process| {
+            String::from_utf8_lossy(&read(process.join("cmdline"))).contains(&folder)
+        });
+        ours.any(|process| {
+            let stat = read(process.join("stat"));
+            let stat = String::from_utf8_lossy(&stat);
+            stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+        })
+    }
+
     fn no_job_is_left(&self, after: &str) {
         let begun = Instant::now();
         loop {
@@ -323,6 +338,8 @@ fn a_pause_makes_the_run_invalid(cluster: &Cluster) {
     cluster.wait("stopped", |_| fs::read_to_string(&said).unwrap().contains(BEGUN));
     let job = cluster.running();
     cluster.said(&["scontrol", "suspend", &job]);
+    // Both words travel by themselves: one that overtakes the other would leave the job stopped for ever.
+    cluster.wait("stopped", Cluster::is_stopped);
     cluster.said(&["scontrol", "resume", &job]);
     let stopped = stopped.wait_with_output().unwrap();
     assert_eq!(status(&stopped), 5, "{}", stdout(&stopped));

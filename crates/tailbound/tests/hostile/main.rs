@@ -9,10 +9,14 @@
 //! ```text
 //! mutate.rs  the values, and where they are put
 //! pages.rs   everything that is made of a run, and what is looked for in it
+//! many.rs    damage without structure, to files of every kind
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "seeds are said on standard output")]
 
+mod damage;
+mod kinds;
+mod many;
 mod mutate;
 mod pages;
 
@@ -45,6 +49,20 @@ thread_local! {
     static SAID: Cell<String> = const { Cell::new(String::new()) };
 }
 
+/// Panics of mutants are noted from here on.
+fn note_panics() {
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if WITHIN.get() {
+                SAID.set(info.to_string());
+            } else {
+                usual(info);
+            }
+        }));
+    });
+}
+
 /// What was found, and what must not be said again and again.
 struct Findings {
     all: Vec<String>,
@@ -58,16 +76,7 @@ impl Findings {
         let given = std::env::var("TAILBOUND_FUZZ_SEED").ok().and_then(|s| s.parse().ok());
         let seed = given.unwrap_or(7);
         println!("{of}: TAILBOUND_FUZZ_SEED={seed}");
-        HOOK.call_once(|| {
-            let usual = std::panic::take_hook();
-            std::panic::set_hook(Box::new(move |info| {
-                if WITHIN.get() {
-                    SAID.set(info.to_string());
-                } else {
-                    usual(info);
-                }
-            }));
-        });
+        note_panics();
         Self { all: Vec::new(), of: of.to_owned(), seed, pages: 0 }
     }
 

@@ -107,10 +107,10 @@ impl Lab {
     }
 
     fn as_user(&self, user: &[&str]) -> anyhow::Result<()> {
-        // A store and a program that anyone may use: this checkout may be root's alone.
+        // A store and a program that anyone may use: this checkout may be root's alone. Sticky, or others could exchange what is in it.
         let open = tempfile::Builder::new().prefix("tailbound-lab").tempdir()?;
         let folder = open.path();
-        fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o777))?;
+        fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
         let program = folder.join("tailbound");
         fs::copy(&self.program, &program)?;
         let out = self.answers(&["lab", "kernel", "fetch", "--quiet", "--json", RT], 0)?;

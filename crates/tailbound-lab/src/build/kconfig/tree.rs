@@ -7,8 +7,10 @@
 //! Source: Documentation/kbuild/kconfig-language.rst.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use tailbound_core::limits;
+use tailbound_sys::given;
 
 use super::expression::Expression;
 
@@ -87,7 +89,7 @@ impl Reader<'_> {
     fn file(&mut self, name: &str) {
         let name = name.replace("$(SRCARCH)", self.arch).replace("$(HEADER_ARCH)", self.arch);
         let path: PathBuf = self.root.join(&name);
-        match fs::read_to_string(&path) {
+        match given::text(&path, limits::TEXT_BYTES_MAX) {
             // The kernel nests about six deep; the bound is against a loop.
             Ok(text) if self.depth < 32 => {
                 self.depth += 1;

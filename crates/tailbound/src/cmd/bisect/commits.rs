@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tailbound_bisect::Difference;
 use tailbound_lab::build::{self, Commit, Commits, Compiling, Workshop, script};
 use tailbound_lab::kernel::Config;
-use tailbound_lab::{Arch, Kernel, LabError, Request, Store};
+use tailbound_lab::{Arch, BuildName, Kernel, LabError, Request, Store};
 
 use super::variants::{self, CONTROL, Unmade, Variants};
 use crate::cmd::lab::cells::Bench;
@@ -39,7 +39,7 @@ pub(super) struct Builder<'a> {
     pub(super) jobs: u32,
     pub(super) quiet: bool,
     /// The build's name in the store: one for a search, so that a next step compiles only what changed.
-    pub(super) name: String,
+    pub(super) name: BuildName,
 }
 
 /// What fails for one variant alone, and what for all of them.
@@ -166,6 +166,10 @@ impl Variants<usize> for History<'_> {
         }
     }
 
+    fn is_made(&self, at: &usize, is_control: bool) -> bool {
+        self.image(*at, is_control && self.is_rebuilt()).is_file()
+    }
+
     fn request(&mut self, at: &usize, is_control: bool) -> Result<Request, Unmade> {
         let commit = self.all.get(*at).cloned().ok_or_else(|| Unmade::Failed(Failure::bug()))?;
         let image = self.image(*at, is_control && self.is_rebuilt());
@@ -256,10 +260,12 @@ impl Variants<Vec<usize>> for Options<'_> {
         if is_control { format!("{title}, built with another name") } else { title }
     }
 
+    fn is_made(&self, at: &Vec<usize>, is_control: bool) -> bool {
+        self.image(at, is_control).is_file()
+    }
+
     fn request(&mut self, at: &Vec<usize>, is_control: bool) -> Result<Request, Unmade> {
-        let key = self.key(at, is_control);
-        let hash = tailbound_lab::hash::of_bytes(key.as_bytes());
-        let image = self.folder.join(format!("image-{}", hash.get(..12).unwrap_or(&hash)));
+        let image = self.image(at, is_control);
         self.changed_back = None;
         if !image.is_file() {
             if !self.builder.quiet {
@@ -287,6 +293,12 @@ impl Variants<Vec<usize>> for Options<'_> {
 }
 
 impl Options<'_> {
+    /// Where the image of a set goes.
+    fn image(&self, at: &Vec<usize>, is_control: bool) -> PathBuf {
+        let hash = tailbound_lab::hash::of_bytes(self.key(at, is_control).as_bytes());
+        self.folder.join(format!("image-{}", hash.get(..12).unwrap_or(&hash)))
+    }
+
     /// The name of a change.
     pub(super) fn name(&self, at: usize) -> String {
         self.differences.get(at).map(|(_, d)| d.title()).unwrap_or_default()

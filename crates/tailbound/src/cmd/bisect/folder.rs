@@ -9,6 +9,8 @@ use tailbound_bisect::Journal;
 use tailbound_core::limits;
 use tailbound_sys::given;
 
+use super::believed;
+use super::measure::Measure;
 use crate::cli_bisect::SearchArgs;
 use crate::input;
 use crate::names;
@@ -16,11 +18,16 @@ use crate::say::Failure;
 
 /// Where nobody names one.
 const FOLDER: &str = "bisect";
-const JOURNAL: &str = "journal.jsonl";
+pub(super) const JOURNAL: &str = "journal.jsonl";
 
-/// The folder, and the journal in it or an empty one. `subject` says of what the search is, to the last option.
-pub(super) fn open(args: &SearchArgs, subject: &str) -> Result<(PathBuf, Journal), Failure> {
-    let (folder, journal) = match &args.out {
+/// The folder, the journal in it or an empty one, and what is to be said of it. `subject` says of what the search is, to the last
+/// option; `measure` is the figure that the run files beside the journal must hold.
+pub(super) fn open(
+    args: &SearchArgs,
+    subject: &str,
+    measure: Measure,
+) -> Result<(PathBuf, Journal, Vec<String>), Failure> {
+    let (folder, mut journal) = match &args.out {
         Some(folder) => (folder.clone(), look(folder, subject, args.force)?),
         None => {
             let mut all = names::numbered(Path::new(FOLDER));
@@ -34,7 +41,14 @@ pub(super) fn open(args: &SearchArgs, subject: &str) -> Result<(PathBuf, Journal
     };
     std::fs::create_dir_all(&folder)
         .map_err(|e| Failure::cannot(format!("{}: {e}", folder.display())))?;
-    Ok((folder, journal))
+    let notes = match believed::look(&folder, &mut journal, measure) {
+        Err(_) if args.force => {
+            journal = Journal::new(subject);
+            Vec::new()
+        }
+        looked => looked?,
+    };
+    Ok((folder, journal, notes))
 }
 
 fn look(folder: &Path, subject: &str, force: bool) -> Result<Journal, Failure> {
@@ -59,7 +73,41 @@ pub(super) fn keep(folder: &Path, journal: &Journal) -> Result<(), Failure> {
     input::write(&folder.join(JOURNAL), &journal.text(), true)
 }
 
-/// The name of the run file of a step.
-pub(super) fn run_name(steps: usize) -> String {
-    format!("step-{steps:03}.tailbound.jsonl")
+const STEP: &str = "step-";
+const RUN_FILE: &str = ".tailbound.jsonl";
+
+/// The name of the run file of the next step: that of no other.
+pub(super) fn run_name(journal: &Journal) -> String {
+    let name = |n: usize| format!("{STEP}{n:03}{RUN_FILE}");
+    let is_free = |name: &String| !journal.steps().iter().any(|s| s.run.as_ref() == Some(name));
+    // Steps may have been forgotten: their number says nothing of those that are there.
+    let first = journal.steps().len() + 1;
+    (first..).map(name).find(is_free).unwrap_or_else(|| name(first))
+}
+
+/// Is it a name that [`run_name`] gives?
+pub(super) fn is_run_name(name: &str) -> bool {
+    let number = name.strip_prefix(STEP).and_then(|n| n.strip_suffix(RUN_FILE));
+    number.is_some_and(|n| (3..=9).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tailbound_bisect::{Measured, Step};
+
+    use super::*;
+
+    #[test]
+    fn a_new_run_file_takes_the_place_of_no_other() {
+        let mut journal = Journal::new("x");
+        for at in 0..5 {
+            let run = run_name(&journal);
+            assert!(is_run_name(&run) && run == format!("step-{:03}.tailbound.jsonl", at + 1));
+            let (key, measured) = (at.to_string(), Measured::ValueNs(1));
+            let run = Some(run);
+            journal.add(Step { key, title: None, measured, run, run_sha256: None, note: None });
+        }
+        journal.keep(|s| s.key != "1");
+        assert_eq!(run_name(&journal), "step-006.tailbound.jsonl");
+    }
 }

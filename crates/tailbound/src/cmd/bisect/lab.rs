@@ -3,12 +3,13 @@
 //!
 //! Context: COLD.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tailbound_bisect::{Journal, Limit, Measured, Meter, Step};
 use tailbound_core::Run;
 use tailbound_core::units::format_ns_i64;
-use tailbound_lab::{Emulator, LabError, Labelled, Request};
+use tailbound_lab::{Emulator, LabError, Labelled, Request, hash, repeat};
 
 use super::folder;
 use super::measure::Measure;
@@ -19,6 +20,7 @@ use crate::cmd::lab::cells::Bench;
 use crate::cmd::lab::progress::Shown;
 use crate::cmd::lab::run;
 use crate::cmd::lab::watching::{self, Depth};
+use crate::input;
 use crate::say::{self, Failure};
 
 /// The lab, as a search asks it.
@@ -34,6 +36,8 @@ pub(super) struct Lab<'a, V> {
     pub(super) limit: Option<Limit>,
     /// Variants that it takes, as far as can be told.
     pub(super) about: usize,
+    /// Keys of the steps whose run is one of their variant.
+    pub(super) believed: BTreeSet<String>,
 }
 
 /// A variant while its seeds are measured.
@@ -59,6 +63,40 @@ pub(super) fn single(mut all: Vec<Labelled>) -> Result<Labelled, Failure> {
 }
 
 impl<V> Lab<'_, V> {
+    /// What the figure takes of a run.
+    fn measured_as(&self, request: &mut Request) {
+        if self.measure == Measure::Section {
+            request.campaign.raw = Some(true);
+        }
+    }
+
+    /// Is the run of a step what would be made for `request`, with one of the seeds?
+    fn same(&self, request: &Request, step: &Step) -> Result<(), Failure> {
+        let Some(name) = &step.run else { return Ok(()) };
+        let path = self.folder.join(name);
+        let run = input::run(&path)?;
+        let mut why = vec!["it was not made in the lab".to_owned()];
+        for more in 0..self.search.seeds {
+            let Some(there) = run.header.lab.as_deref() else { break };
+            let wanted = self.cell(request, more)?.cell.prepare(self.emulator)?.record;
+            if *there == wanted {
+                return Ok(());
+            }
+            if more == 0 {
+                why = repeat::differences(there, &wanted);
+            }
+        }
+        if why.is_empty() {
+            why.push("its seed, its job or its machine is another".to_owned());
+        }
+        Err(Failure::usage(format!(
+            "{}: it is not a run of the step that the journal names it for ({}): {}; remove it to have the step measured again, or give --force to begin anew",
+            path.display(),
+            step.title.as_deref().unwrap_or(&step.key),
+            why.join("; ")
+        )))
+    }
+
     /// The cell of a request with a seed `more` behind the first.
     pub(super) fn cell(&self, request: &Request, more: u32) -> Result<Labelled, Failure> {
         let mut request = request.clone();
@@ -92,14 +130,17 @@ impl<V> Lab<'_, V> {
             title: Some(open.title),
             measured: Measured::Unfit("it did not measure".to_owned()),
             run: None,
+            run_sha256: None,
             note: open.note,
         };
         match (open.unfit, open.worst) {
             (Some(why), _) => step.measured = Measured::Unfit(why),
             (None, Some((ns, made, console))) => {
-                let name = folder::run_name(journal.steps().len() + 1);
-                run::keep(&self.folder.join(&name), &made, &console, true)?;
+                let name = folder::run_name(journal);
+                let path = self.folder.join(&name);
+                run::keep(&path, &made, &console, true)?;
                 step.measured = Measured::ValueNs(ns);
+                step.run_sha256 = Some(hash::of_file(&path)?);
                 step.run = Some(name);
             }
             (None, None) => {}
@@ -180,9 +221,11 @@ impl<V> Lab<'_, V> {
                     return Err(Failure { status: 5, text: "interrupted".to_owned() });
                 }
                 match looked.and_then(|l| {
-                    Measure::of_paths(&l.record)
-                        .map(|ns| (ns, l.plain.run))
-                        .map_err(Failure::cannot)
+                    let ns = Measure::of_paths(&l.record).map_err(Failure::cannot)?;
+                    let mut made = l.plain.run;
+                    // The figure stands in the file that it is of.
+                    made.paths = Some(Box::new(l.record));
+                    Ok((ns, made))
                 }) {
                     Ok((ns, _)) if one.worst.as_ref().is_some_and(|(worst, ..)| *worst >= ns) => {}
                     Ok((ns, made)) => one.worst = Some((ns, made, Vec::new())),
@@ -215,7 +258,14 @@ impl<T, V: Variants<T>> Meter<T> for Lab<'_, V> {
                 Err(Unmade::Failed(failure)) => return Err(failure),
                 Err(Unmade::Unfit(why)) => {
                     let measured = Measured::Unfit(why);
-                    let step = Step { key, title: Some(title), measured, run: None, note: None };
+                    let step = Step {
+                        key,
+                        title: Some(title),
+                        measured,
+                        run: None,
+                        run_sha256: None,
+                        note: None,
+                    };
                     let note = self.keep(step, journal)?;
                     if !self.host.quiet {
                         say::note(&note);
@@ -223,9 +273,8 @@ impl<T, V: Variants<T>> Meter<T> for Lab<'_, V> {
                     continue;
                 }
             };
-            if self.measure == Measure::Section {
-                request.campaign.raw = Some(true);
-            }
+            self.measured_as(&mut request);
+            self.believed.insert(key.clone());
             for more in 0..self.search.seeds {
                 cells.push((open.len(), self.cell(&request, more)?));
             }
@@ -246,6 +295,25 @@ impl<T, V: Variants<T>> Meter<T> for Lab<'_, V> {
             Measure::Section => self.sections(open, &cells, journal),
             Measure::Max | Measure::Quantile(_) => self.runs(open, &cells, journal),
         }
+    }
+
+    fn believe(&mut self, at: &T, is_control: bool, step: &Step) -> Result<(), Failure> {
+        let is_figure = matches!(step.measured, Measured::ValueNs(_));
+        if !is_figure || self.believed.contains(&step.key) {
+            return Ok(());
+        }
+        // What would have to be built again for it is not: its figure was held against its file.
+        if self.variants.is_made(at, is_control) {
+            let mut request = match self.variants.request(at, is_control) {
+                Ok(request) => request,
+                Err(Unmade::Failed(failure)) => return Err(failure),
+                Err(Unmade::Unfit(why)) => return Err(Failure::cannot(why)),
+            };
+            self.measured_as(&mut request);
+            self.same(&request, step)?;
+        }
+        self.believed.insert(step.key.clone());
+        Ok(())
     }
 
     fn at_once(&self) -> usize {

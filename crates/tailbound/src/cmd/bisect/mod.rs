@@ -4,6 +4,7 @@
 //! Context: COLD. The search is `tailbound_bisect`, the oracle the lab.
 
 mod answer;
+mod believed;
 mod commits;
 mod folder;
 mod lab;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 
 use tailbound_lab::build::Commits;
 use tailbound_lab::kernel::Config;
-use tailbound_lab::{Arch, Request, Store, hash};
+use tailbound_lab::{Arch, BuildName, Request, Store, hash};
 
 use self::commits::{Builder, History, How};
 use self::search::Way;
@@ -134,13 +135,14 @@ fn builder<'a>(
     what: &str,
 ) -> Result<Builder<'a>, Failure> {
     let (store, jobs) = (Store::of_user()?, compilers(host));
-    Ok(Builder { bench, store, arch, jobs, quiet: host.quiet, name: name(what) })
+    Ok(Builder { bench, store, arch, jobs, quiet: host.quiet, name: name(what)? })
 }
 
 /// The name of the builds of a search.
-fn name(what: &str) -> String {
+fn name(what: &str) -> Result<BuildName, Failure> {
     let hash = hash::of_bytes(what.as_bytes());
-    format!("bisect-{}", hash.get(..12).unwrap_or(&hash))
+    let name = format!("bisect-{}", hash.get(..12).unwrap_or(&hash));
+    name.parse().map_err(Failure::cannot)
 }
 
 fn absolute(folder: &std::path::Path) -> Result<PathBuf, Failure> {

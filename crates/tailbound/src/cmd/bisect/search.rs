@@ -3,6 +3,7 @@
 //!
 //! Context: COLD.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -18,7 +19,7 @@ use super::variants::Variants;
 use crate::cli_bisect::SearchArgs;
 use crate::cli_lab::HostArgs;
 use crate::cmd::lab::cells::Bench;
-use crate::say::Failure;
+use crate::say::{self, Failure};
 
 /// What every search is given.
 pub(super) struct Way<'a> {
@@ -92,7 +93,8 @@ fn with_ends<T: Clone, V: Variants<T>>(
     let bench = way.bench;
     let emulator = bench.ready(base)?;
     let subject = subject(way, base, what, bench, &emulator)?;
-    let (folder, mut journal) = folder::open(way.search, &subject)?;
+    let (folder, mut journal, notes) = folder::open(way.search, &subject, measure)?;
+    notes.iter().filter(|_| !way.host.quiet).for_each(|note| say::note(note));
     let recalled = journal.steps().len();
     let mut ends = vec![(good.clone(), false), (bad.clone(), false)];
     if !way.search.no_control {
@@ -108,6 +110,7 @@ fn with_ends<T: Clone, V: Variants<T>>(
         variants: make(&folder)?,
         limit: None,
         about: about + ends.len(),
+        believed: BTreeSet::new(),
     };
     let steps = recall(&mut lab, &mut journal, &ends)
         .map_err(|e| interrupted(e, &folder, "the ends are not measured yet"))?;

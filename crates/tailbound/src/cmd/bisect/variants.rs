@@ -45,6 +45,11 @@ pub(super) trait Variants<T> {
     /// What the lab is asked for; it may have to be built first.
     fn request(&mut self, at: &T, is_control: bool) -> Result<Request, Unmade>;
 
+    /// Is everything there that [`Self::request`] would otherwise build first?
+    fn is_made(&self, _at: &T, _is_control: bool) -> bool {
+        true
+    }
+
     /// What is worth knowing about the last one.
     fn note(&mut self) -> Option<String> {
         None

@@ -16,6 +16,8 @@ use tailbound_sys::new_file::{self, Existing};
 
 use crate::say::Failure;
 
+/// Its file.
+pub(super) const CORPUS: &str = "corpus.jsonl";
 /// Version of the corpus.
 pub(super) const SCHEMA: &str = "tailbound-hunt-corpus/2";
 
@@ -97,7 +99,7 @@ fn failed(path: &Path, e: impl std::fmt::Display) -> Failure {
 
 /// What the hunt in this folder is of, if there is one.
 pub(super) fn header(folder: &Path) -> Result<Option<Header>, Failure> {
-    let path = folder.join("corpus.jsonl");
+    let path = folder.join(CORPUS);
     if !path.exists() {
         return Ok(None);
     }
@@ -142,7 +144,7 @@ fn lines<T: for<'a> Deserialize<'a>>(path: &Path, skip: usize) -> Result<Vec<T>,
 impl Folder {
     /// Opens or makes it for this hunt.
     pub(super) fn open(path: &Path, header: &Header) -> Result<Self, Failure> {
-        let corpus = path.join("corpus.jsonl");
+        let corpus = path.join(CORPUS);
         let shrunk = path.join("shrunk.jsonl");
         let there = self::header(path)?;
         if let Some(there) = &there

@@ -11,13 +11,14 @@ mod here;
 mod progress;
 mod remains;
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tailbound_core::units;
 use tailbound_hunt::{
-    Candidate, End, Entry, Evaluator, Outcome, Search, Shrunk, Space, lab, shrink,
+    Candidate, End, Entry, Evaluator, Origin, Outcome, Search, Shrunk, Space, lab, shrink,
 };
 use tailbound_lab::{LabError, Request, paths};
 
@@ -84,6 +85,7 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
         }
         guests.watch()?;
     }
+    held(&folder, &mut guests)?;
     let begin = Instant::now();
     guests.until = length.map(|length| begin + length);
     let mut search = Search::new(lab(), header.seed, header.random);
@@ -159,12 +161,55 @@ fn searched(
     if let Some(failure) = broken {
         return Err(failure);
     }
-    end.map_err(|nr| {
+    end.map_err(|line| {
         Failure::usage(format!(
-            "{}: candidate {nr} is not the one that this version would try: choose another folder with --out",
-            folder.path.display()
+            "{}: candidate {}: {}: choose another folder with --out",
+            folder.path.join(corpus::CORPUS).display(),
+            line.nr,
+            line.why
         ))
     })
+}
+
+/// What the answer is made of is run again, where the same run shows the same: the latest of all that are known, and of the single
+/// loads. There is no run file of a candidate that its line could be held against.
+fn held(folder: &Folder, evaluator: &mut dyn Evaluator) -> Result<(), Failure> {
+    let latest = |of: &dyn Fn(&&Entry) -> bool| {
+        let ran = folder.entries.iter().filter(|e| e.latest_ns().is_some());
+        ran.filter(of).min_by_key(|e| (Reverse(e.latest_ns()), e.nr))
+    };
+    let mut asked: Vec<&Entry> =
+        [latest(&|_| true), latest(&|e| e.origin == Origin::Base)].into_iter().flatten().collect();
+    asked.dedup_by_key(|e| e.nr);
+    let batch: Vec<Candidate> = asked.iter().map(|e| e.candidate.clone()).collect();
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let mut again = Vec::new();
+    // Those that a signal ended are not told.
+    let _all_or_early = evaluator.evaluate(&batch, &mut |outcome| again.push(outcome));
+    let shown = |outcome: &Outcome| match outcome {
+        Outcome::Failed(why) => format!("no run ({why})"),
+        Outcome::Ran(f) => {
+            let part = |what: &str, ns: Option<i64>| {
+                ns.map_or_else(String::new, |ns| format!(", {what} {ns} ns"))
+            };
+            let sections = part("not preemptible", f.section_ns) + &part("pending", f.pending_ns);
+            format!("latest {} ns{sections}", f.latest_ns)
+        }
+    };
+    for (entry, now) in asked.iter().zip(&again) {
+        let (then, now) = (shown(&entry.outcome), shown(now));
+        if then != now {
+            return Err(Failure::usage(format!(
+                "{}: candidate {} ({}): {then} there, {now} when it is run again: this is no corpus of this kernel and program; choose another folder with --out",
+                folder.path.join(corpus::CORPUS).display(),
+                entry.nr,
+                entry.candidate
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// An evaluator that runs nothing twice.
@@ -328,10 +373,59 @@ fn watchable(
 
 #[cfg(test)]
 mod tests {
+    use super::{Candidate, End, Entry, Evaluator, Folder, Header, Origin, Outcome};
     use tailbound_core::Spec;
     use tailbound_core::calls::Calls;
     use tailbound_hunt::{LEFT_OUT, Random, Values, lab};
     use tailbound_load::{CATALOGUE, check};
+
+    /// A lab in which every run is as late.
+    struct Shows(i64);
+
+    impl Evaluator for Shows {
+        fn evaluate(&mut self, batch: &[Candidate], told: &mut dyn FnMut(Outcome)) -> End {
+            for _ in batch {
+                told(Outcome::Ran(tailbound_hunt::Figures {
+                    latest_ns: self.0,
+                    ..Default::default()
+                }));
+            }
+            End::Done
+        }
+    }
+
+    #[test]
+    fn the_latest_of_a_corpus_must_show_the_same_when_it_is_run_again() {
+        let top = tempfile::tempdir().expect("a folder");
+        let header = Header {
+            schema: super::SCHEMA.to_owned(),
+            kernel: "debian:6.12".to_owned(),
+            append: String::new(),
+            arch: "x86_64".to_owned(),
+            loops: 400,
+            seed: 1,
+            random: false,
+            watched: false,
+            here: None,
+            kernel_sha256: "k".to_owned(),
+            guest_sha256: "g".to_owned(),
+            qemu: "7.2".to_owned(),
+        };
+        let mut folder = Folder::open(&top.path().join("hunt"), &header).expect("a folder");
+        assert!(super::held(&folder, &mut Shows(1)).is_ok(), "nothing is known");
+        for (nr, latest_ns) in [(0, 500), (1, 900)] {
+            let figures = tailbound_hunt::Figures { latest_ns, ..Default::default() };
+            let candidate = Candidate { loads: Vec::new(), interval_ns: 250_000 + nr, seed: 1 };
+            let outcome = Outcome::Ran(figures);
+            folder.entries.push(Entry { nr, origin: Origin::Base, candidate, outcome });
+        }
+        assert!(super::held(&folder, &mut Shows(900)).is_ok());
+        let failure = super::held(&folder, &mut Shows(400)).expect_err("another figure");
+        assert_eq!(failure.status, 2);
+        for part in ["corpus.jsonl: candidate 1", "latest 900 ns there, latest 400 ns when"] {
+            assert!(failure.text.contains(part), "{}", failure.text);
+        }
+    }
 
     /// The ends of what an option can be.
     fn ends(values: Values) -> Vec<String> {

@@ -121,7 +121,10 @@ fn build(args: &KernelBuildArgs) -> Result<ExitCode, Failure> {
     let cores =
         std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1));
     let request = Request {
-        name: args.name.clone(),
+        name: args
+            .name
+            .parse()
+            .map_err(|e| Failure::usage(format!("--name {}: {e}", args.name)))?,
         arch: arch(args.arch.as_deref())?,
         source: args.source.parse()?,
         patches: args.patch.clone(),

@@ -17,17 +17,9 @@ use crate::say::{self, Failure};
 
 /// `tailbound lab repeat`: 0 the same bytes, 1 other bytes, 3 not to be repeated here.
 pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
-    let shown = args.run.display();
-    let mut run = input::run(&args.run)?;
     // What was watched was added to the run, and is not repeated.
-    let before = match run.paths.take() {
-        Some(_) => cells::bytes(&run)?,
-        None => input::bytes(&args.run)?,
-    };
-    let run = run;
-    let Some(record) = run.header.lab.as_deref() else {
-        return Err(Failure::usage(format!("{shown} was not made in the lab")));
-    };
+    let (run, before) = input::lab_run(&args.run)?;
+    let record = run.header.lab.as_deref().ok_or_else(Failure::bug)?;
     let bench = Bench::open(&args.host)?;
     let emulator = bench.ready_again(record)?;
     let target = args.target.as_deref().map(Target::read).transpose()?;

@@ -10,7 +10,7 @@ use serde_json::json;
 use tailbound_core::units;
 use tailbound_host::Root;
 use tailbound_tune::journal::{self, Journal, Places, Transaction};
-use tailbound_tune::{HereError, Plan, Recipe, apply_here, needs_root, start_guard};
+use tailbound_tune::{HereError, Plan, Recipe, apply_guarded, apply_here, needs_root};
 
 use crate::cli_tune::{ApplyArgs, HowArgs, WhichArgs};
 use crate::say::{self, Failure};
@@ -58,7 +58,12 @@ fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let number = match apply_here(plan) {
+    let after = after_ns.map(|ns| Duration::from_nanos(ns.unsigned_abs()));
+    let applied = match after {
+        Some(_) => apply_guarded(plan, after).map(|(applied, _)| applied),
+        None => apply_here(plan),
+    };
+    let number = match applied {
         Ok(applied) => applied,
         Err(why @ HereError::Step(_)) => {
             say::note(&format!("tailbound: {why}"));
@@ -66,12 +71,6 @@ fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
         }
         Err(e) => return Err(Failure::cannot(e)),
     };
-    if let Some(ns) = after_ns {
-        let after = Duration::from_nanos(ns.unsigned_abs());
-        start_guard(number.number, Some(after)).map_err(|e| {
-            Failure::cannot(format!("the change is applied, and nobody guards it: {e}"))
-        })?;
-    }
     if how.json {
         say::answer_json(&json!({
             "applied": true,

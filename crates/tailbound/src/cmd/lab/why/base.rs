@@ -56,11 +56,9 @@ pub(super) struct Given {
 
 /// Reads the file.
 pub(super) fn run(path: &Path) -> Result<Given, Failure> {
-    let mut run = input::run(path)?;
+    let (run, bytes) = input::lab_run(path)?;
     let shown = path.display();
-    let Some(record) = run.header.lab.as_deref() else {
-        return Err(Failure::usage(format!("{shown} was not made in the lab")));
-    };
+    let record = run.header.lab.as_deref().ok_or_else(Failure::bug)?;
     let arch = record.arch.parse().map_err(Failure::usage)?;
     if arch != Arch::X86_64 {
         return Err(Failure::cannot(format!(
@@ -74,10 +72,6 @@ pub(super) fn run(path: &Path) -> Result<Given, Failure> {
             "{shown} keeps no raw samples, so that no activation has a number: make it with `lab run --paths` or `lab run --raw`"
         )));
     }
-    let bytes = match run.paths.take() {
-        Some(_) => cells::bytes(&run)?,
-        None => input::bytes(path)?,
-    };
     Ok(Given { run, bytes })
 }
 
