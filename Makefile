@@ -6,7 +6,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 LIBDIR ?= $(PREFIX)/lib
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
-TAILBOUND = $(TARGET_DIR)/release/tailbound
+# What the demonstrations run: quick to compile.
+TAILBOUND = $(TARGET_DIR)/quick/tailbound
 # Optimised across crates, which takes minutes: what is installed and given to others.
 FINAL = $(TARGET_DIR)/dist
 
@@ -23,7 +24,7 @@ PORT ?= 8787
 STAY ?= yes
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo farm-demo test deps static board arm man completions bench install install-lib clean
+.PHONY: help build server demo farm-demo test deps static board arm man completions bench install install-lib clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -32,11 +33,19 @@ build: ## the tool, for this machine: target/release/tailbound
 	@scripts/deps build
 	@$(CARGO) build --release -p tailbound
 
-demo: build ## measure this machine under load for about a minute; ends with the report's path
+server: ## the program for stores and farms beside it: target/release/tailbound-server
+	@scripts/deps build
+	@$(CARGO) build --release -p tailbound --features server
+
+demo: ## measure this machine under load for about a minute; ends with the report's path
+	@scripts/deps build
+	@$(CARGO) build --profile quick -p tailbound
 	@scripts/deps demo
 	@scripts/demo "$(TAILBOUND)" "$(DURATION)" "$(LOAD)" "$(DEMO_OUT)" $(DEMO_ARGS)
 
-farm-demo: build ## a farm on this machine: three boards in the lab, this machine, a regression found, pages to look at
+farm-demo: ## a farm on this machine: three boards in the lab, this machine, a regression found, pages to look at
+	@scripts/deps build
+	@$(CARGO) build --profile quick -p tailbound --features server
 	@scripts/deps demo
 	@scripts/farm-demo "$(TAILBOUND)" "$(FARM)" "$(NIGHTS)" "$(PORT)" "$(STAY)"
 
@@ -47,11 +56,11 @@ test: ## everything CI runs; as root, installs the Debian packages it lacks
 deps: ## only install what the tests need
 	@scripts/deps test
 
-static: ## a static program for this architecture, in dist/
+static: ## static programs for this architecture, in dist/: tailbound and tailbound-server
 	@scripts/deps static
 	@$(CARGO) xtask build static
 
-board: ## the same for boards, without store and server, in dist/
+board: ## static tailbound for boards, in dist/
 	@scripts/deps build
 	@$(CARGO) xtask build board
 
@@ -74,9 +83,10 @@ bench: ## what the measuring loop costs, beside other tools (root; some minutes)
 
 install: man completions ## into $(DESTDIR)$(PREFIX); a build of its own, optimised for some minutes
 	@scripts/deps build
-	@$(CARGO) build --profile dist -p tailbound
+	@$(CARGO) build --profile dist -p tailbound --features server
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/man/man1"
 	install -m 755 "$(FINAL)/tailbound" "$(DESTDIR)$(PREFIX)/bin/tailbound"
+	install -m 755 "$(FINAL)/tailbound-server" "$(DESTDIR)$(PREFIX)/bin/tailbound-server"
 	install -m 644 dist/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1/"
 	install -d "$(DESTDIR)$(PREFIX)/share/bash-completion/completions"
 	install -m 644 dist/completions/tailbound.bash \

@@ -3,7 +3,7 @@
 //! architecture and for ARM.
 //!
 //! Context: COLD. musl where rustup has a standard library for it. The whole program has SQLite and Zstandard in it, whose C is
-//! compiled by Debian's musl-gcc; the one for boards (feature `board`, no store and no farm) has that of the agent's HTTPS (ring),
+//! compiled by Debian's musl-gcc, in `tailbound-server`; the one for boards (feature `board`, no store and no farm) has that of the agent's HTTPS (ring),
 //! which needs a C compiler for the board and no C library. What tests only start, and the lab's guests, have no agent and no C.
 //! 32-bit ARM is linked statically against glibc by Debian's cross compiler, because rustup
 //! has no musl standard library for it that could be had reliably. It is linked by Rust's own lld: GNU ld 2.40 calls the C library's
@@ -132,7 +132,7 @@ impl Target {
 
     /// A program for tests, which only start it: static, and of the profile `quick`.
     pub(crate) fn tried(&self, project: &Path) -> anyhow::Result<PathBuf> {
-        self.compiled(project, "quick", None)
+        Ok(self.compiled(project, "quick", None)?.join("tailbound"))
     }
 
     fn compiled(
@@ -148,16 +148,26 @@ impl Target {
             cargo.arg("--no-default-features");
             cargo.args(feature.into_iter().flat_map(|name| ["--features", name]));
             cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
+        } else {
+            cargo.args(["--features", "server"]);
         }
         // Where gcc finds Rust's `ld.lld`.
         cargo.env("COMPILER_PATH", libraries(None)?.join("../bin/gcc-ld"));
         exec::succeed(cargo.envs(self.env.iter().map(|(k, v)| (k, v))))?;
-        let built = root::target(project).join(&self.triple).join(profile).join("tailbound");
-        let bytes = std::fs::read(&built).with_context(|| built.display().to_string())?;
-        if let Some(interpreter) = elf::interpreter(&bytes)? {
-            anyhow::bail!("{} is not static: it asks for {interpreter}", built.display());
+        let folder = root::target(project).join(&self.triple).join(profile);
+        for name in self.programs_built() {
+            let built = folder.join(name);
+            let bytes = std::fs::read(&built).with_context(|| built.display().to_string())?;
+            if let Some(interpreter) = elf::interpreter(&bytes)? {
+                anyhow::bail!("{} is not static: it asks for {interpreter}", built.display());
+            }
         }
-        Ok(built)
+        Ok(folder)
+    }
+
+    /// `tailbound`, and what goes with it.
+    fn programs_built(&self) -> &'static [&'static str] {
+        if self.for_boards { &["tailbound"] } else { &["tailbound", "tailbound-server"] }
     }
 
     /// Builds what is given to others, checks that it is static, and copies it to its place.
@@ -166,13 +176,19 @@ impl Target {
             anyhow::bail!("no `{program}` for the agent's HTTPS (Debian package {package})");
         }
         let built = self.compiled(project, "dist", Some("board"))?;
-        let product = self.product(project);
         std::fs::create_dir_all(project.join("dist"))?;
-        // Renamed into place, so that a copy that is running stays whole.
-        let part = product.with_extension("part");
-        std::fs::copy(&built, &part).with_context(|| part.display().to_string())?;
-        std::fs::rename(&part, &product)?;
-        Ok(product)
+        for name in self.programs_built() {
+            let product = if *name == "tailbound" {
+                self.product(project)
+            } else {
+                self.product(project).with_file_name(name)
+            };
+            // Renamed into place, so that a copy that is running stays whole.
+            let part = product.with_extension("part");
+            std::fs::copy(built.join(name), &part).with_context(|| part.display().to_string())?;
+            std::fs::rename(&part, &product)?;
+        }
+        Ok(self.product(project))
     }
 }
 

@@ -45,6 +45,16 @@ pub fn find(name: &str) -> Result<PathBuf, Missing> {
     among(name, std::env::var_os("PATH").as_deref(), owner::effective_user() == 0)
 }
 
+/// The same, looked for in `nearer` before the PATH.
+///
+/// # Errors
+/// It is in no folder that counts.
+pub fn find_nearer(name: &str, nearer: &[PathBuf]) -> Result<PathBuf, Missing> {
+    let path = folders(std::env::var_os("PATH").as_deref());
+    let all = nearer.iter().filter(|folder| folder.is_absolute()).cloned().chain(path);
+    first(name, all, owner::effective_user() == 0)
+}
+
 /// PATH for a program that is started: the folders that count, in their order.
 #[must_use]
 pub fn path() -> OsString {
@@ -70,9 +80,17 @@ fn folders(path: Option<&OsStr>) -> Vec<PathBuf> {
 }
 
 fn among(name: &str, path: Option<&OsStr>, root: bool) -> Result<PathBuf, Missing> {
+    first(name, folders(path).into_iter(), root)
+}
+
+fn first(
+    name: &str,
+    folders: impl Iterator<Item = PathBuf>,
+    root: bool,
+) -> Result<PathBuf, Missing> {
     let mut passed_over = Vec::new();
     let plain = !name.is_empty() && !name.contains('/');
-    for folder in folders(path).into_iter().filter(|_| plain) {
+    for folder in folders.filter(|_| plain) {
         let program = folder.join(name);
         let runs = |m: std::fs::Metadata| m.is_file() && m.permissions().mode() & 0o111 != 0;
         if !std::fs::metadata(&program).is_ok_and(runs) {
@@ -118,6 +136,8 @@ mod tests {
         assert!(among("", Some(own), false).is_err());
         assert_eq!(folders(None), std::env::split_paths(FOLDERS).collect::<Vec<_>>());
         assert!(among("sh", None, true).is_ok(), "the system's shell");
+        let nearer = |folder: &Path| find_nearer(name, &[folder.to_owned()]);
+        assert!(nearer(folder.path()).is_ok() && nearer(Path::new(".")).is_err());
     }
 
     /// `path` from the current folder, as `../../tmp/x`.

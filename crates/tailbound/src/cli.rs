@@ -69,14 +69,11 @@ pub(crate) enum Command {
     /// Find changes in a series of runs, and what else changed at the same time
     History(Lazy<crate::cli_history::HistoryArgs>),
     /// Keep runs: in a file, or on a server of PostgreSQL; list them, ask them in SQL, get them back
-    #[cfg(feature = "full")]
     #[command(subcommand)]
     Store(crate::cli_store::StoreVerb),
     /// Serve a store: pages, a JSON API and metrics, and runs taken from other machines
-    #[cfg(feature = "full")]
     Serve(Lazy<crate::cli_serve::ServeArgs>),
     /// Run a campaign on many machines at once: here, by ssh, in the lab; one lock on each machine
-    #[cfg(feature = "full")]
     #[command(subcommand)]
     Fleet(crate::cli_fleet::Fleet),
     /// Ask a server for campaigns, run those that this machine's owner allows, and hand in what came of them

@@ -82,18 +82,6 @@ pub(crate) struct ChosenArgs {
     pub(crate) until: Option<String>,
 }
 
-impl ChosenArgs {
-    /// The same, and at most `most` of them; 0: all.
-    pub(crate) fn filter(&self, most: u64) -> tailbound_store::Filter {
-        tailbound_store::Filter {
-            system: self.system.clone(),
-            since: self.since.clone(),
-            until: self.until.clone(),
-            most: Some(most).filter(|n| *n > 0),
-        }
-    }
-}
-
 /// Arguments of `store ls`.
 #[derive(Debug, Args)]
 pub(crate) struct StoreLsArgs {
@@ -269,6 +257,9 @@ pub(crate) enum RegressionsFormat {
     Ktap,
 }
 
+/// Days that `store regressions` looks back, as the pages of `serve` do.
+pub(crate) const DAYS: i64 = 180;
+
 /// Arguments of `store regressions`.
 #[derive(Debug, Args)]
 #[command(
@@ -280,7 +271,7 @@ pub(crate) struct StoreRegressionsArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) system: Option<String>,
     /// Look at runs of so many days, up to today
-    #[arg(long, value_name = "DAYS", default_value_t = tailbound_fleet::regressions::DAYS,
+    #[arg(long, value_name = "DAYS", default_value_t = DAYS,
         value_parser = clap::value_parser!(i64).range(1..=36_500))]
     pub(crate) days: i64,
     /// How it is written

@@ -132,7 +132,7 @@ pub(crate) fn import(
 type Source = BufReader<Box<dyn Read + Send>>;
 
 /// The plain bytes of a file, unpacked where it is packed.
-#[cfg(feature = "full")]
+#[cfg(feature = "server")]
 pub(crate) fn plain(path: &Path) -> Result<Source, Failure> {
     open(path).map(|(source, _)| source)
 }

@@ -19,7 +19,6 @@ mod cli_compare;
 mod cli_config;
 mod cli_decide;
 mod cli_export;
-#[cfg(feature = "full")]
 mod cli_fleet;
 mod cli_history;
 mod cli_hot;
@@ -32,10 +31,10 @@ mod cli_lab_why;
 mod cli_monitor;
 mod cli_plan;
 mod cli_probe;
-#[cfg(feature = "full")]
 mod cli_serve;
+#[cfg(feature = "server")]
+mod cli_server;
 mod cli_sign;
-#[cfg(feature = "full")]
 mod cli_store;
 mod cli_sweep;
 mod cli_tasks;
@@ -57,11 +56,12 @@ mod packed;
 mod probes_page;
 mod reading;
 mod say;
+mod sibling;
 mod signature;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, Parser};
 
 use crate::say::Failure;
 
@@ -79,13 +79,24 @@ pub fn command_for_completions() -> clap::Command {
     completions::command()
 }
 
-/// The whole program: parses, runs, answers with an exit status.
+/// The program `tailbound`: parses, runs, answers with an exit status.
 #[must_use]
 pub fn main() -> ExitCode {
     if tailbound_guest::is_guest() {
         return tailbound_guest::main();
     }
-    let cli = match cli::Cli::try_parse() {
+    parsed::<cli::Cli>(cmd::dispatch)
+}
+
+/// The program `tailbound-server`, which `tailbound` becomes for the verbs `serve`, `store` and `fleet`.
+#[cfg(feature = "server")]
+#[must_use]
+pub fn server_main() -> ExitCode {
+    parsed::<cli_server::ServerCli>(cmd::dispatch_server)
+}
+
+fn parsed<C: Parser>(dispatch: fn(C) -> Result<ExitCode, Failure>) -> ExitCode {
+    let cli = match C::try_parse() {
         Ok(cli) => cli,
         Err(e) => {
             // Help and version are answers; anything else is usage.
@@ -94,7 +105,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(status);
         }
     };
-    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| cmd::dispatch(cli)));
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| dispatch(cli)));
     match caught {
         Ok(Ok(status)) => status,
         Ok(Err(failure)) => failure.report(),

@@ -18,7 +18,7 @@ mod check;
 mod compare;
 mod decide;
 mod export;
-#[cfg(feature = "full")]
+#[cfg(feature = "server")]
 mod fleet;
 mod history;
 mod hot;
@@ -35,11 +35,11 @@ mod plan;
 mod report;
 mod rounds;
 mod run;
-#[cfg(feature = "full")]
+#[cfg(feature = "server")]
 mod serve;
 mod show;
 mod sign;
-#[cfg(feature = "full")]
+#[cfg(feature = "server")]
 mod store;
 mod sweep;
 mod tasks;
@@ -49,7 +49,10 @@ mod watch;
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command, Measure};
+#[cfg(feature = "server")]
+use crate::cli_server::{ServerCli, ServerCommand};
 use crate::say::Failure;
+use crate::sibling;
 
 pub(crate) use campaign::shipped_names as campaigns;
 
@@ -94,12 +97,9 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::History(args) => history::history(&args),
         #[cfg(feature = "agent")]
         Command::Agent(args) => agent::agent(&args),
-        #[cfg(feature = "full")]
-        Command::Serve(args) => serve::serve(&args),
-        #[cfg(feature = "full")]
-        Command::Store(what) => store::store(&what),
-        #[cfg(feature = "full")]
-        Command::Fleet(what) => fleet::fleet(&what),
+        Command::Serve(_) => Err(sibling::become_server("serve")),
+        Command::Store(_) => Err(sibling::become_server("store")),
+        Command::Fleet(_) => Err(sibling::become_server("fleet")),
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Hunt(args) => hunt::hunt(&args),
@@ -118,5 +118,15 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             crate::say::answer(&String::from_utf8_lossy(&text))?;
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// Runs the verb that was handed on to `tailbound-server`.
+#[cfg(feature = "server")]
+pub(crate) fn dispatch_server(cli: ServerCli) -> Result<ExitCode, Failure> {
+    match cli.command {
+        ServerCommand::Serve(args) => serve::serve(&args),
+        ServerCommand::Store(what) => store::store(&what),
+        ServerCommand::Fleet(what) => fleet::fleet(&what),
     }
 }

@@ -73,8 +73,8 @@ mod probe_scheduling;
 mod probes;
 mod remains;
 mod rounds;
-#[cfg(feature = "full")]
 mod serve;
+mod sibling;
 mod signals;
 mod small;
 #[path = "../../../tailbound-fleet/tests/sshd/mod.rs"]

@@ -229,9 +229,9 @@ tests!(
     corpora_of_hunts,
     records_of_bounds
 );
-#[cfg(feature = "full")]
+#[cfg(feature = "server")]
 tests!(FARM: targets, systems_of_the_lab, policies);
-#[cfg(not(feature = "full"))]
+#[cfg(not(feature = "server"))]
 const FARM: &[&str] = &[];
 
 #[test]

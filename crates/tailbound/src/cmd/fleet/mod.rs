@@ -25,6 +25,7 @@ use crate::cli_fleet::{
 use crate::consent;
 use crate::names;
 use crate::say::{self, Failure};
+use crate::sibling::Program;
 
 /// `tailbound fleet`
 pub(crate) fn fleet(what: &Fleet) -> Result<ExitCode, Failure> {
@@ -164,7 +165,7 @@ fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
     }
     let default = || PathBuf::from(format!("{}.fleet", names::plain(&campaign.file.name)));
     let out = args.out.clone().unwrap_or_else(default);
-    let own = std::env::current_exe().map_err(Failure::cannot)?;
+    let own = Program::Machine.found()?;
     let names: Vec<String> = parts.iter().map(|p| p.id.clone()).collect();
     let plan = Plan {
         targets: &some,

@@ -63,7 +63,7 @@ impl Wanted {
 
 pub(super) fn export(args: &StoreExportArgs) -> Result<ExitCode, Failure> {
     let wanted = Wanted::of(args)?;
-    let filter = args.chosen.filter(args.number);
+    let filter = super::filter(&args.chosen, args.number);
     input::may_write(&args.out, args.force)?;
     if args.out == Path::new("-") {
         if args.json {

@@ -15,10 +15,10 @@ use serde_json::{Map, json};
 use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
 use tailbound_core::{csv, utc};
 use tailbound_report::table::Table;
-use tailbound_store::{Added, Incoming, Listed, Place, Store, StoreError, Value};
+use tailbound_store::{Added, Filter, Incoming, Listed, Place, Store, StoreError, Value};
 
 use crate::cli_store::{
-    StoreAddArgs, StoreArg, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs,
+    ChosenArgs, StoreAddArgs, StoreArg, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs,
     StoreQueryArgs, StoreRebuildArgs, StoreVerb,
 };
 use crate::input;
@@ -175,9 +175,19 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if refused.is_empty() { 0 } else { 2 }))
 }
 
+/// What was chosen, and at most `most` of them; 0: all.
+fn filter(chosen: &ChosenArgs, most: u64) -> Filter {
+    Filter {
+        system: chosen.system.clone(),
+        since: chosen.since.clone(),
+        until: chosen.until.clone(),
+        most: Some(most).filter(|n| *n > 0),
+    }
+}
+
 fn ls(args: &StoreLsArgs) -> Result<ExitCode, Failure> {
     let mut store = opened(&args.store)?;
-    let list = store.list(&args.chosen.filter(args.number))?;
+    let list = store.list(&filter(&args.chosen, args.number))?;
     if args.json {
         say::answer_json(&json!({"schema": "tailbound-store-ls/1", "runs": list}))?;
         return Ok(ExitCode::SUCCESS);

@@ -13,6 +13,8 @@ use super::{S_PER_DAY, now_s, opened};
 use crate::cli_store::{RegressionsFormat, StoreRegressionsArgs};
 use crate::say::{self, Failure};
 
+const _: () = assert!(crate::cli_store::DAYS == tailbound_fleet::regressions::DAYS);
+
 pub(super) fn regressions(args: &StoreRegressionsArgs) -> Result<ExitCode, Failure> {
     let mut store = opened(&args.store)?;
     let mut since = utc::rfc3339(now_s().saturating_sub(args.days * S_PER_DAY));

@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. A reader hands what it read to all that makes answers of it. Nothing here is done to the machine.
 
-#[cfg(feature = "full")]
+#[cfg(feature = "server")]
 mod farm;
 mod kept;
 mod machine;
@@ -46,11 +46,11 @@ pub(crate) const KINDS: &[Kind] = &[
     kept::BISECT_JOURNALS,
     kept::CORPORA,
     kept::BOUNDS,
-    #[cfg(feature = "full")]
+    #[cfg(feature = "server")]
     farm::TARGETS,
-    #[cfg(feature = "full")]
+    #[cfg(feature = "server")]
     farm::SYSTEMS,
-    #[cfg(feature = "full")]
+    #[cfg(feature = "server")]
     farm::POLICIES,
 ];
 

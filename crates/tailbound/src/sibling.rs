@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The other one of the two programs: where it is, and how `tailbound` becomes it.
+//!
+//! Context: COLD. `tailbound` measures and is copied to boards; `tailbound-server` has the database and the network server.
+//! Both are found beside each other, in `../libexec/tailbound`, or on the PATH, and must be of the same version.
+//! Source: execve(2), environ(7) on PATH; the Filesystem Hierarchy Standard 3.0 on libexec.
+
+use std::env;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tailbound_sys::program;
+
+use crate::say::Failure;
+
+/// One of the two programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// `tailbound`: everything about one machine.
+    #[cfg(feature = "server")]
+    Machine,
+    /// `tailbound-server`: `serve`, `store`, `fleet`.
+    Server,
+}
+
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            #[cfg(feature = "server")]
+            Self::Machine => "tailbound",
+            Self::Server => "tailbound-server",
+        }
+    }
+
+    /// How a person gets it.
+    fn origin(self) -> &'static str {
+        match self {
+            #[cfg(feature = "server")]
+            Self::Machine => "`make build` builds it (target/release/tailbound)",
+            Self::Server => "`make server` builds it (target/release/tailbound-server)",
+        }
+    }
+
+    /// Its file: beside this program, else in `libexec`, else on the PATH.
+    ///
+    /// # Errors
+    /// If it is nowhere, or only where others may change it while this user is root.
+    pub(crate) fn found(self) -> Result<PathBuf, Failure> {
+        let own = env::current_exe().ok();
+        let beside = own.as_deref().and_then(Path::parent);
+        program::find_nearer(self.name(), &folders(beside)).map_err(|missing| {
+            Failure::cannot(format!(
+                "{missing}: it is looked for in {}, in ../libexec/tailbound and on the PATH, and must be of this version; {}",
+                beside.unwrap_or(Path::new("/")).display(),
+                self.origin(),
+            ))
+        })
+    }
+}
+
+/// Where one of the two is, seen from the folder `beside` of the other.
+fn folders(beside: Option<&Path>) -> Vec<PathBuf> {
+    // From `libexec` itself, people's programs are two up.
+    let places = ["", "../libexec/tailbound", "../../bin"];
+    beside.map(|folder| places.map(|place| folder.join(place)).to_vec()).unwrap_or_default()
+}
+
+/// The version of `program`, as it says itself.
+fn version(program: &Path) -> Result<String, String> {
+    let said = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let said = said.map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&said.stdout);
+    let word = text.split_whitespace().nth(1).filter(|_| said.status.success());
+    word.map(str::to_owned).ok_or_else(|| "it does not say its version".to_owned())
+}
+
+/// Replaces this process by `tailbound-server` with the same words. Returns only if that is not possible.
+pub(crate) fn become_server(verb: &str) -> Failure {
+    let program = match Program::Server.found() {
+        Ok(program) => program,
+        Err(missing) => return Failure::cannot(format!("{verb}: {missing}")),
+    };
+    let shown = program.display();
+    match version(&program) {
+        Ok(v) if v == env!("CARGO_PKG_VERSION") => {}
+        Ok(v) => {
+            return Failure::cannot(format!(
+                "{verb}: {shown} is version {v}, this program is {}: install both from one release",
+                env!("CARGO_PKG_VERSION")
+            ));
+        }
+        Err(why) => return Failure::cannot(format!("{verb}: {shown} cannot be used: {why}")),
+    }
+    let failed = Command::new(&program).args(env::args_os().skip(1)).exec();
+    Failure::cannot(format!("{verb}: {shown} cannot be started: {failed}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_say_its_version_is_refused() {
+        let told = version(Path::new("/bin/false")).expect_err("no version");
+        assert!(told.contains("version"), "{told}");
+        let told = version(Path::new("/nonexistent/program")).expect_err("not there");
+        assert!(told.contains("No such file"), "{told}");
+    }
+}
