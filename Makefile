@@ -8,6 +8,8 @@ LIBDIR ?= $(PREFIX)/lib
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 # What the demonstrations run: quick to compile.
 TAILBOUND = $(TARGET_DIR)/quick/tailbound
+# Without database and network server, which tailbound-server has.
+MACHINE = --no-default-features --features machine
 # Optimised across crates, which takes minutes: what is installed and given to others.
 FINAL = $(TARGET_DIR)/dist
 
@@ -31,21 +33,21 @@ help: ## this list
 
 build: ## the tool, for this machine: target/release/tailbound
 	@scripts/deps build
-	@$(CARGO) build --release -p tailbound
+	@$(CARGO) build --release -p tailbound $(MACHINE)
 
 server: ## the program for stores and farms beside it: target/release/tailbound-server
 	@scripts/deps build
-	@$(CARGO) build --release -p tailbound --features server
+	@$(CARGO) build --release -p tailbound --bin tailbound-server
 
 demo: ## measure this machine under load for about a minute; ends with the report's path
 	@scripts/deps build
-	@$(CARGO) build --profile quick -p tailbound
+	@$(CARGO) build --profile quick -p tailbound $(MACHINE)
 	@scripts/deps demo
 	@scripts/demo "$(TAILBOUND)" "$(DURATION)" "$(LOAD)" "$(DEMO_OUT)" $(DEMO_ARGS)
 
 farm-demo: ## a farm on this machine: three boards in the lab, this machine, a regression found, pages to look at
 	@scripts/deps build
-	@$(CARGO) build --profile quick -p tailbound --features server
+	@$(CARGO) build --profile quick -p tailbound
 	@scripts/deps demo
 	@scripts/farm-demo "$(TAILBOUND)" "$(FARM)" "$(NIGHTS)" "$(PORT)" "$(STAY)"
 
@@ -76,14 +78,14 @@ completions: ## completions for bash, zsh and fish, in dist/completions
 
 bench: ## what the measuring loop costs, beside other tools (root; some minutes)
 	@scripts/deps bench
-	@$(CARGO) build --profile dist -p tailbound
+	@$(CARGO) build --profile dist -p tailbound $(MACHINE)
 	@bench/record.sh
 	@bench/cost.sh
 	@bench/library.sh
 
 install: man completions ## into $(DESTDIR)$(PREFIX); a build of its own, optimised for some minutes
 	@scripts/deps build
-	@$(CARGO) build --profile dist -p tailbound --features server
+	@$(CARGO) build --profile dist -p tailbound
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/man/man1"
 	install -m 755 "$(FINAL)/tailbound" "$(DESTDIR)$(PREFIX)/bin/tailbound"
 	install -m 755 "$(FINAL)/tailbound-server" "$(DESTDIR)$(PREFIX)/bin/tailbound-server"

@@ -148,8 +148,6 @@ impl Target {
             cargo.arg("--no-default-features");
             cargo.args(feature.into_iter().flat_map(|name| ["--features", name]));
             cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
-        } else {
-            cargo.args(["--features", "server"]);
         }
         // Where gcc finds Rust's `ld.lld`.
         cargo.env("COMPILER_PATH", libraries(None)?.join("../bin/gcc-ld"));

@@ -76,6 +76,10 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
 pub(crate) const ROLE: Role = Role { name: "lock-holder", run: hold };
 
 const PATIENCE_NS: i64 = 3_000_000_000;
+/// A new program may take as long to begin, on a machine that is busy with anything: nothing is measured meanwhile.
+const BEGIN_NS: i64 = 60_000_000_000;
+/// From one look whether the measurement is to end to the next.
+const LOOK_NS: i64 = 50_000_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Options {
@@ -380,24 +384,34 @@ struct Controller {
 }
 
 impl Controller {
-    /// Has the keeper start a new holder, and waits until it is ready to take the lock.
-    fn holder(&self) -> Result<(), SysError> {
+    /// Has the keeper start a new holder, and waits until it is ready to take the lock, or until the measurement is to end: then the
+    /// keeper starts none.
+    fn holder(&self, stop: &AtomicBool) -> Result<(), SysError> {
         let reports = self.shelf.reports.load(Ordering::Acquire);
         self.group.keeper.ring();
-        let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(PATIENCE_NS);
-        if changed(&self.shelf.reports, reports, Some(until)) {
-            return Ok(());
+        let from_ns = clock::now_ns(CLOCK_MONOTONIC);
+        loop {
+            let now_ns = clock::now_ns(CLOCK_MONOTONIC);
+            let ready =
+                changed(&self.shelf.reports, reports, Some(now_ns.saturating_add(LOOK_NS)));
+            if ready || stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let why = self.group.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(why) = why {
+                return Err(why);
+            }
+            if now_ns.saturating_sub(from_ns) > BEGIN_NS {
+                return Err(SysError::code("peer", "the holder's process did not begin", 110));
+            }
         }
-        let why = self.group.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Err(why
-            .unwrap_or_else(|| SysError::code("peer", "the holder's process did not begin", 110)))
     }
 
     fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let group = &*self.group;
         let _closing =
             Closing(vec![&group.urgent, &group.spinner, &group.controller, &group.keeper]);
-        self.holder()?;
+        self.holder(thread.stop())?;
         let mut failed = None;
         let mut found = Sum::default();
         let mut measuring = false;
@@ -424,7 +438,7 @@ impl Controller {
                         found.deaths += 1;
                         let from_ns = self.shelf.released_ns.load(Ordering::Acquire);
                         Timed { from_ns, to_ns: wait.to_ns }.enter(n, &mut death);
-                        if let Err(e) = self.holder() {
+                        if let Err(e) = self.holder(thread.stop()) {
                             failed = Some(e);
                             return false;
                         }

@@ -8,7 +8,7 @@
 //! Source: ptrace(2); the regression that ssdd was written for.
 
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::policy::Policy;
@@ -56,7 +56,8 @@ pub(crate) const ROLE: Role = Role { name: "stepped", run: stepped };
 
 const SIGUSR1: i32 = 10;
 const ETIMEDOUT: i32 = 110;
-const PATIENCE_NS: i64 = 2_000_000_000;
+/// A new program may take as long to begin, on a machine that is busy with anything: nothing is measured meanwhile.
+const BEGIN_NS: i64 = 60_000_000_000;
 /// The planted signal comes once per this many steps.
 const PLANTED_EVERY: u64 = 10;
 
@@ -156,12 +157,12 @@ struct Tracer {
 
 impl Tracer {
     /// Seizes the process, lets it begin its loop, and stops it there.
-    fn seize(&self) -> Result<Traced, SysError> {
+    fn seize(&self, stop: &AtomicBool) -> Result<Traced, SysError> {
         let traced = Traced::seize(self.pid)?;
         self.shared.go.store(1, Ordering::Release);
         futex::wake(&self.shared.go, 1, Scope::Shared);
-        let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(PATIENCE_NS);
-        while self.shared.rounds.load(Ordering::Relaxed) == 0 {
+        let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(BEGIN_NS);
+        while self.shared.rounds.load(Ordering::Relaxed) == 0 && !stop.load(Ordering::Relaxed) {
             let now = clock::now_ns(CLOCK_MONOTONIC);
             if now > until {
                 return Err(SysError::code(
@@ -177,7 +178,7 @@ impl Tracer {
     }
 
     fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
-        let traced = self.seize()?;
+        let traced = self.seize(thread.stop())?;
         let mut found = Sum::default();
         let mut failed = None;
         let finished = thread.phases(|schedule, recorder| {
