@@ -392,8 +392,7 @@ impl Controller {
         let from_ns = clock::now_ns(CLOCK_MONOTONIC);
         loop {
             let now_ns = clock::now_ns(CLOCK_MONOTONIC);
-            let ready =
-                changed(&self.shelf.reports, reports, Some(now_ns.saturating_add(LOOK_NS)));
+            let ready = changed(&self.shelf.reports, reports, Some(now_ns.saturating_add(LOOK_NS)));
             if ready || stop.load(Ordering::Relaxed) {
                 return Ok(());
             }

@@ -103,10 +103,22 @@ fn marked(mark: &str) -> Vec<String> {
 
 /// Starts a long run of a probe and waits until it measures; `None` where it says what it
 /// lacks, which is another test.
-#[expect(clippy::zombie_processes, reason = "every caller waits for it")]
 fn measuring(folder: &Path, kind: &ProbeKind, file: &str, mark: &str) -> Option<Child> {
+    measuring_with(folder, kind.name, &[], file, mark)
+}
+
+#[expect(clippy::zombie_processes, reason = "every caller waits for it")]
+fn measuring_with(
+    folder: &Path,
+    probe: &str,
+    options: &[&str],
+    file: &str,
+    mark: &str,
+) -> Option<Child> {
     let mut child = tailbound()
-        .args(["measure", kind.name, "-q", "--warm-up", "100ms", "-D", "60s", "-o", file])
+        .args(["measure", probe])
+        .args(options)
+        .args(["-q", "--warm-up", "100ms", "-D", "60s", "-o", file])
         .current_dir(folder)
         .env(MARK, mark)
         .stdout(Stdio::null())
@@ -125,7 +137,7 @@ fn measuring(folder: &Path, kind: &ProbeKind, file: &str, mark: &str) -> Option<
         std::thread::sleep(Duration::from_millis(20));
     }
     drop(child.kill());
-    panic!("{} never began", kind.name);
+    panic!("{probe} never began");
 }
 
 #[test]
@@ -163,6 +175,28 @@ fn kill_9_leaves_nothing_of_any_probe() {
         assert!(gone.is_empty(), "{} took away {gone:?}", kind.name);
         // What was measured until then is a valid shorter run.
         assert!(read(&folder.path().join(&file)).end.is_none(), "{}", kind.name);
+    }
+}
+
+/// The owner of the lock is killed in each trial, so that Ctrl-C mostly comes while a new one begins, which none does any more.
+#[test]
+fn ctrl_c_gives_the_result_so_far_while_a_process_begins() {
+    let _alone = crate::real_time_work();
+    let folder = folder();
+    for n in 0..5 {
+        let file = format!("{n}.jsonl");
+        let options = ["--deaths", "1", "-a", "0"];
+        let Some(mut child) = measuring_with(folder.path(), "pi-process", &options, &file, "")
+        else {
+            return skip("rt", "no real-time priority here");
+        };
+        std::thread::sleep(Duration::from_millis(20 + 7 * n));
+        crate::send(child.id(), "INT");
+        let status = child.wait().unwrap();
+        let said = std::fs::read_to_string(folder.path().join(format!("{file}.err"))).unwrap();
+        let run = read(&folder.path().join(&file));
+        let end = run.end.as_ref().unwrap_or_else(|| panic!("no last line, {status:?}: {said}"));
+        assert_eq!(end.reason, "interrupted", "{said}");
     }
 }
 
