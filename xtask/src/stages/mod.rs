@@ -18,6 +18,7 @@ mod python;
 mod run;
 mod stuck;
 pub(crate) mod tally;
+mod times;
 mod ways;
 
 pub(crate) use run::command;

@@ -6,11 +6,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::bail;
 
 use super::tally::Tally;
+use super::times::Times;
 use super::{ahead, capi, commands, disk, lab, libtest, lints, miri, product, python};
 use crate::{bare, root};
 
@@ -56,7 +56,7 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
     let chosen: Vec<_> =
         STAGES.iter().filter(|(name, ..)| words.is_empty() || words.contains(name)).collect();
     let project = root::project()?;
-    let begun = Instant::now();
+    let mut times = Times::new();
     let disk = if words.is_empty() { disk::too_small(&project) } else { None };
     if let Some(why) = &disk {
         println!("note: {why}");
@@ -65,7 +65,7 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
     let mut ahead = None;
     for (i, (name, what, work)) in chosen.iter().enumerate() {
         println!("==> [{}/{}] {name}: {what}", i + 1, chosen.len());
-        let start = Instant::now();
+        let beginning = Times::begin();
         if *name == "tests" {
             let names: Vec<&str> = chosen.iter().map(|(name, ..)| *name).collect();
             ahead = ahead::begin(&project, &names)?;
@@ -74,13 +74,16 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         for line in &tally.failed {
             println!("    failed: {line}");
         }
-        println!("    {} ({} s)", tally.line(), start.elapsed().as_secs());
+        println!("    {} ({})", tally.line(), times.end(name, &beginning));
         total.absorb(tally);
     }
     if let Some(ahead) = ahead {
         ahead.end()?;
     }
-    println!("==> all: {} s", begun.elapsed().as_secs());
+    print!("{}", times.table());
+    let dir = root::target(&project).join("xtask");
+    fs::create_dir_all(&dir)?;
+    times.write(&dir.join("times.json"))?;
     if let Some(why) = disk.filter(|_| !total.failed.is_empty()) {
         println!("note, as at the beginning: {why}");
     }
