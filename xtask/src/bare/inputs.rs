@@ -23,8 +23,17 @@ const WHOLE: [&str; 7] = [
     "xtask/src/bare",
 ];
 
-/// First digits of the hash of all of them.
-pub(super) fn hash(project: &Path) -> anyhow::Result<String> {
+/// How far a command goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// What is installed before anything is compiled: no profile changes that.
+    BeforeCompiling,
+    /// To its end.
+    Whole,
+}
+
+/// First digits of the hash of all that counts for a command that goes so far.
+pub(super) fn hash(project: &Path, reach: Reach) -> anyhow::Result<String> {
     let mut all = Sha256::new();
     for name in WHOLE {
         for file in files(&project.join(name))? {
@@ -35,7 +44,9 @@ pub(super) fn hash(project: &Path) -> anyhow::Result<String> {
         }
     }
     let read = |name: &str| fs::read_to_string(project.join(name)).context(name.to_owned());
-    all.update(profiles(&read("Cargo.toml")?));
+    if reach == Reach::Whole {
+        all.update(profiles(&read("Cargo.toml")?));
+    }
     all.update(commands(&read("README.md")?));
     let digest = all.finalize();
     Ok(digest.iter().take(8).map(|b| format!("{b:02x}")).collect())

@@ -37,6 +37,15 @@ struct Case {
     command: &'static str,
 }
 
+impl Case {
+    fn reach(self) -> inputs::Reach {
+        match self.command {
+            "deps" => inputs::Reach::BeforeCompiling,
+            _ => inputs::Reach::Whole,
+        }
+    }
+}
+
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.suite, self.user, self.command)
@@ -121,7 +130,7 @@ pub(crate) fn stage(project: &Path) -> anyhow::Result<Tally> {
 /// nothing is noted for scripts that are not.
 fn verify(project: &Path, case: Case) -> anyhow::Result<u64> {
     let begun = std::time::Instant::now();
-    let (hash, committed) = (inputs::hash(project)?, inputs::committed(project)?);
+    let (hash, committed) = (inputs::hash(project, case.reach())?, inputs::committed(project)?);
     room::Room::make(project, case)?.run(case)?;
     if committed {
         note(project, case, &hash)?;
@@ -137,7 +146,7 @@ fn notes(project: &Path) -> PathBuf {
 
 /// `SUITE USER COMMAND HASH`, if this case passed with what it depends on now.
 fn verified(project: &Path, case: Case) -> anyhow::Result<bool> {
-    let wanted = format!("{case} {}", inputs::hash(project)?);
+    let wanted = format!("{case} {}", inputs::hash(project, case.reach())?);
     let text = fs::read_to_string(notes(project)).unwrap_or_default();
     Ok(text.lines().any(|l| l == wanted))
 }
