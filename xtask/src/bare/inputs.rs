@@ -120,14 +120,20 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, name).unwrap();
         }
-        let before = hash(dir.path()).unwrap();
+        let before = hash(dir.path(), Reach::Whole).unwrap();
         for same in ["other", "scripts/bare.verified"] {
             fs::write(dir.path().join(same), "changed").unwrap();
-            assert_eq!(hash(dir.path()).unwrap(), before, "{same}");
+            assert_eq!(hash(dir.path(), Reach::Whole).unwrap(), before, "{same}");
         }
         for other in ["scripts/deps", "Makefile"] {
             fs::write(dir.path().join(other), "changed").unwrap();
-            assert_ne!(hash(dir.path()).unwrap(), before, "{other}");
+            assert_ne!(hash(dir.path(), Reach::Whole).unwrap(), before, "{other}");
         }
+        let both = || [Reach::BeforeCompiling, Reach::Whole].map(|r| hash(dir.path(), r).unwrap());
+        let before = both();
+        fs::write(dir.path().join("Cargo.toml"), "[profile.dev]\nopt-level = 1\n").unwrap();
+        let after = both();
+        assert_eq!(after[0], before[0], "nothing is compiled before that");
+        assert_ne!(after[1], before[1], "a profile");
     }
 }
