@@ -4,7 +4,8 @@
 //!
 //! Context: COLD. musl where rustup has a standard library for it. The whole program has SQLite and Zstandard in it, whose C is
 //! compiled by Debian's musl-gcc, in `tailbound-server`; the one for boards (feature `board`, no store and no farm) has that of the agent's HTTPS (ring),
-//! which needs a C compiler for the board and no C library. What tests only start, and the lab's guests, have no agent and no C.
+//! which needs a C compiler for the board and no C library. What tests only start has no agent and no C.
+//! Those for ARM are the lab's guests too (feature `guest`).
 //! 32-bit ARM is linked statically against glibc by Debian's cross compiler, because rustup
 //! has no musl standard library for it that could be had reliably. It is linked by Rust's own lld: GNU ld 2.40 calls the C library's
 //! own functions in the wrong instruction set as soon as a program has more than 16 MiB of code, and such a program ends at once.
@@ -27,8 +28,8 @@ pub(crate) struct Target {
     /// Programs the build needs, and the Debian package of each.
     programs: &'static [(&'static str, &'static str)],
     file: &'static str,
-    /// With the feature `board` alone.
-    for_boards: bool,
+    /// Without server and laboratory; with these features, and for others with the agent.
+    for_boards: Option<&'static str>,
     /// The C compiler for what is given to others: variable of the build, program, Debian package.
     c_compiler: Option<(&'static str, &'static str, &'static str)>,
 }
@@ -42,7 +43,7 @@ impl Target {
             env: Vec::new(),
             programs: &[("musl-gcc", "musl-tools")],
             file: "tailbound",
-            for_boards: false,
+            for_boards: None,
             c_compiler: None,
         }
     }
@@ -53,7 +54,7 @@ impl Target {
             name: "board",
             programs: &[],
             file: "tailbound-board",
-            for_boards: true,
+            for_boards: Some(""),
             // No C library is called, so that the one of this machine does.
             c_compiler: Some(("TARGET_CC", "cc", "gcc")),
             ..Self::native()
@@ -69,7 +70,7 @@ impl Target {
             env: vec![("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUSTFLAGS".into(), flags)],
             programs: &[],
             file: "tailbound-aarch64",
-            for_boards: true,
+            for_boards: Some("guest"),
             c_compiler: Some(("TARGET_CC", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")),
         }
     }
@@ -87,7 +88,7 @@ impl Target {
             ],
             programs: &[("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf")],
             file: "tailbound-armv7",
-            for_boards: true,
+            for_boards: Some("guest"),
             c_compiler: None,
         }
     }
@@ -139,14 +140,14 @@ impl Target {
         &self,
         project: &Path,
         profile: &str,
-        feature: Option<&str>,
+        more: Option<&str>,
     ) -> anyhow::Result<PathBuf> {
         let mut cargo = exec::cargo(project);
         cargo.args(["build", "--quiet", "--profile", profile, "-p", "tailbound"]);
         cargo.args(["--target", &self.triple]);
-        if self.for_boards {
-            cargo.arg("--no-default-features");
-            cargo.args(feature.into_iter().flat_map(|name| ["--features", name]));
+        if let Some(features) = self.for_boards {
+            let features = [features, more.unwrap_or_default()].join(" ");
+            cargo.args(["--no-default-features", "--features", features.trim()]);
             cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
         }
         // Where gcc finds Rust's `ld.lld`.
@@ -165,7 +166,7 @@ impl Target {
 
     /// `tailbound`, and what goes with it.
     fn programs_built(&self) -> &'static [&'static str] {
-        if self.for_boards { &["tailbound"] } else { &["tailbound", "tailbound-server"] }
+        if self.for_boards.is_some() { &["tailbound"] } else { &["tailbound", "tailbound-server"] }
     }
 
     /// Builds what is given to others, checks that it is static, and copies it to its place.

@@ -82,13 +82,25 @@ pub(crate) enum Command {
     /// Plan a measurement: how long it takes to show a rate, a share, a quantile or a mean
     Plan(Lazy<crate::cli_plan::PlanVerbArgs>),
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host
+    #[cfg(feature = "lab")]
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),
     /// Search for the worst workload of a kernel in the lab, and shrink it to a command that anybody can repeat
+    #[cfg(feature = "lab")]
     Hunt(Lazy<crate::cli_hunt::HuntArgs>),
     /// Find what made a kernel later, in the lab: boot options, loads, settings, kernels, commits, configuration options
+    #[cfg(feature = "lab")]
     #[command(subcommand)]
     Bisect(crate::cli_bisect::Bisect),
+    #[cfg(not(feature = "lab"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Lab(AbsentArgs),
+    #[cfg(not(feature = "lab"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Hunt(AbsentArgs),
+    #[cfg(not(feature = "lab"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Bisect(AbsentArgs),
     /// Find what is wrong with this machine for real-time work, and the exact fix; changes nothing
     Check(Lazy<crate::cli_check::CheckArgs>),
     /// Capture what the checks read into one file, to check a board from a desk
@@ -140,6 +152,14 @@ pub(crate) enum Command {
         #[arg(allow_hyphen_values = true)]
         words: Vec<String>,
     },
+}
+
+/// Any words of a verb that this program does not have.
+#[cfg(not(feature = "lab"))]
+#[derive(Debug, Args)]
+pub(crate) struct AbsentArgs {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<std::ffi::OsString>,
 }
 
 /// Probes that can run bare.

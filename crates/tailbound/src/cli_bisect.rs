@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli_lab::{HostArgs, SubjectArgs};
+use crate::cli_guest::HostArgs;
+use crate::cli_lab::SubjectArgs;
 use crate::lazy::Lazy;
 
 const BISECT_HELP: &str = "\

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli_lab::{GuestArgs, HostArgs};
+use crate::cli_guest::{GuestArgs, HostArgs};
 use crate::lazy::Lazy;
 
 /// What can be done with campaigns.

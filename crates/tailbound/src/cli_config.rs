@@ -9,7 +9,7 @@
 use std::ops::Not;
 use std::path::Path;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::Args;
 use serde::Serialize;
 use tailbound_core::plan::RunConfig;
 
@@ -139,44 +139,6 @@ pub(crate) struct MeasurementArgs {
 impl MeasurementArgs {
     pub(crate) fn config(&self) -> Result<RunConfig, Failure> {
         config(self)
-    }
-}
-
-/// The same in the lab, with its own defaults.
-#[derive(Debug)]
-pub(crate) struct InLab(pub(crate) MeasurementArgs);
-
-impl Args for InLab {
-    fn augment_args(command: Command) -> Command {
-        MeasurementArgs::augment_args(command)
-            .mut_arg("deadline", |a| a.help("Largest acceptable latency, in virtual time"))
-            .mut_arg("interval", |a| {
-                a.help("Interval between activations, in virtual time [default: 250us, or the probe's own]")
-            })
-            .mut_arg("duration", |a| a.help("How long to measure, in virtual time, instead of a number"))
-            .mut_arg("loops", |a| {
-                a.visible_alias("cycles").help("Number of activations of each thread [default: 3000]")
-            })
-            .mut_arg("warm_up", |a| a.help("Warm-up before the measurement [default: 100ms]"))
-            .mut_arg("cpus", |a| {
-                a.help("Measured CPUs of the guest: `all`, `isolated` or a list such as `0-1` [default: all]")
-            })
-            .mut_arg("cpu_dma_latency", |a| a.hide(true))
-            .mut_arg("policy", |a| {
-                a.help("Policy of the measured threads: `fifo:95`, `rr:N`, `other` [default: fifo:95]")
-            })
-    }
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for InLab {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        MeasurementArgs::from_arg_matches(matches).map(Self)
-    }
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.update_from_arg_matches(matches)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli_lab::HostArgs;
+use crate::cli_guest::HostArgs;
 
 const HELP: &str = "Exit status: 0 the worst workload was found and its command gives the same figure again; 2 usage or input error; \
 3 this machine or user cannot; 5 interrupted: the same command goes on.\n\nThe folder holds corpus.jsonl (every candidate with its \

@@ -5,10 +5,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
-use crate::cli::ColorArg;
-use crate::cli_config::InLab;
+use crate::cli_config::MeasurementArgs;
+use crate::cli_guest::{GuestArgs, HostArgs};
 use crate::lazy::Lazy;
 
 /// What the lab can do.
@@ -34,41 +34,42 @@ pub(crate) enum Lab {
     Qemu(crate::cli_lab_qemu::LabQemu),
 }
 
-/// The guest.
-#[derive(Debug, Args)]
-pub(crate) struct GuestArgs {
-    /// A target description (TOML) instead of a kernel: image, files, options and testers of a dual kernel, see docs/dual-kernels.md
-    #[arg(short, long, value_name = "FILE", help_heading = "Guest")]
-    pub(crate) target: Vec<PathBuf>,
-    /// Architecture of the guest: `x86_64`, `aarch64`, `arm` [default: x86_64]
-    #[arg(long, value_name = "ARCH", help_heading = "Guest")]
-    pub(crate) arch: Option<String>,
-    /// QEMU's machine model: `pc`, `q35`; `virt`; `vexpress-a9` [default: pc, virt, vexpress-a9]
-    #[arg(long, value_name = "MODEL", help_heading = "Guest")]
-    pub(crate) machine: Option<String>,
-    /// CPUs of the guest; QEMU runs them alternately, see docs/virtual-time.md [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Guest")]
-    pub(crate) smp: Option<u32>,
-    /// Virtual time between two ends of the CPUs' slices, or `off`: shorter is nearer to CPUs that run at once, and slower on the host; QEMU 8.1 or later, x86-64 [default: 4us]
-    #[arg(long, value_name = "TIME", help_heading = "Guest")]
-    pub(crate) slice: Option<String>,
-    /// Memory of the guest in MiB [default: 768]
-    #[arg(long, value_name = "MIB", help_heading = "Guest")]
-    pub(crate) memory: Option<u32>,
-    /// One instruction lasts 2^N ns [default: 0]
-    #[arg(long, value_name = "N", help_heading = "Guest")]
-    pub(crate) shift: Option<u8>,
-    /// Seed of a repeatable run: with each, loads and activations begin elsewhere among the periods of the kernel [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Guest")]
-    pub(crate) seed: Option<u32>,
-    /// Use KVM: fast, but in real time of the host, and noisy; the figures are labelled as such
-    #[arg(long, help_heading = "Guest")]
-    pub(crate) kvm: bool,
-    /// Add a program with its libraries to the guest, at the same path
-    #[arg(long, value_name = "FILE", help_heading = "Guest")]
-    pub(crate) with: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) tune: TuneInLab,
+/// The options of a measurement with the defaults of the lab.
+#[derive(Debug)]
+pub(crate) struct InLab(pub(crate) MeasurementArgs);
+
+impl Args for InLab {
+    fn augment_args(command: Command) -> Command {
+        MeasurementArgs::augment_args(command)
+            .mut_arg("deadline", |a| a.help("Largest acceptable latency, in virtual time"))
+            .mut_arg("interval", |a| {
+                a.help("Interval between activations, in virtual time [default: 250us, or the probe's own]")
+            })
+            .mut_arg("duration", |a| a.help("How long to measure, in virtual time, instead of a number"))
+            .mut_arg("loops", |a| {
+                a.visible_alias("cycles").help("Number of activations of each thread [default: 3000]")
+            })
+            .mut_arg("warm_up", |a| a.help("Warm-up before the measurement [default: 100ms]"))
+            .mut_arg("cpus", |a| {
+                a.help("Measured CPUs of the guest: `all`, `isolated` or a list such as `0-1` [default: all]")
+            })
+            .mut_arg("cpu_dma_latency", |a| a.hide(true))
+            .mut_arg("policy", |a| {
+                a.help("Policy of the measured threads: `fifo:95`, `rr:N`, `other` [default: fifo:95]")
+            })
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for InLab {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        MeasurementArgs::from_arg_matches(matches).map(Self)
+    }
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
 }
 
 /// What is measured in guests.
@@ -91,48 +92,6 @@ pub(crate) struct ProbeArgs {
     /// File in the guest that the tester writes its output to, if not standard output
     #[arg(long, value_name = "FILE", requires = "tester", help_heading = "Measurement")]
     pub(crate) tester_file: Option<String>,
-}
-
-/// What guests apply before they measure.
-#[derive(Debug, Args)]
-pub(crate) struct TuneInLab {
-    /// Apply a profile in the guest before the measurement, and undo it after it: the name of one (`tailbound tune profiles`) or a file; several times to compare, '' applies none
-    #[arg(long, value_name = "PROFILE", help_heading = "Guest")]
-    pub(crate) tune: Vec<String>,
-    /// CPUs of the guest for real-time work, as a list: for --tune
-    #[arg(long, value_name = "LIST", help_heading = "Guest")]
-    pub(crate) rt_cpus: Option<String>,
-}
-
-/// How guests are run; no figure depends on it.
-#[derive(Debug, Args)]
-pub(crate) struct HostArgs {
-    /// Number of guests in parallel [default: one per core]
-    #[arg(short, long, value_name = "N", help_heading = "Host")]
-    pub(crate) jobs: Option<usize>,
-    /// QEMU: a program, a version that was fetched (`tailbound lab qemu list`), or `system` [default: $TAILBOUND_QEMU, or qemu-system-ARCH on the path; one that was fetched where that one cannot do it]
-    #[arg(long, value_name = "QEMU", help_heading = "Host")]
-    pub(crate) qemu: Option<PathBuf>,
-    /// The tailbound program for the guest [default: this one, or the one beside it for the guest's architecture]
-    #[arg(long, value_name = "FILE", help_heading = "Host")]
-    pub(crate) guest: Option<PathBuf>,
-    /// Boot each time instead of resuming from a snapshot after boot
-    #[arg(long, help_heading = "Host")]
-    pub(crate) no_snapshot: bool,
-    /// Time limit of one guest, in seconds of the host
-    #[arg(long, value_name = "S", default_value_t = 3600, help_heading = "Host")]
-    pub(crate) host_limit: u64,
-    /// Ask apt again what a kernel's name means today
-    #[arg(long, help_heading = "Host")]
-    pub(crate) refresh: bool,
-    /// Print the answer as JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-    /// No progress
-    #[arg(short, long, help_heading = "Output")]
-    pub(crate) quiet: bool,
-    #[command(flatten)]
-    pub(crate) color: ColorArg,
 }
 
 /// Which kernels, under which loads, measured how.

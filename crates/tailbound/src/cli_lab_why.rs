@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli_lab::HostArgs;
+use crate::cli_guest::HostArgs;
 
 /// Arguments of `lab why`.
 #[derive(Debug, Args)]

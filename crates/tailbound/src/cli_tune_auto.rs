@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli_compare::JudgeArgs;
-use crate::cli_lab::HostArgs;
+use crate::cli_guest::HostArgs;
 
 /// Arguments of `tune auto`.
 #[derive(Debug, Args)]

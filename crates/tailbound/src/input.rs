@@ -36,12 +36,14 @@ pub(crate) fn run(path: &Path) -> Result<Run, Failure> {
 }
 
 /// A run of the lab with all its lines, and the bytes of its file as they were before a watched run added to them.
+#[cfg(any(test, feature = "lab"))]
 pub(crate) fn lab_run(path: &Path) -> Result<(Run, Vec<u8>), Failure> {
+    use limits::RESULT_BYTES_MAX;
     let mut bytes = Vec::new();
-    let mut source = open(path)?.0.take(limits::RESULT_BYTES_MAX + 1);
+    let mut source = open(path)?.0.take(RESULT_BYTES_MAX + 1);
     source.read_to_end(&mut bytes).map_err(|e| failed(path, &e))?;
-    if bytes.len() as u64 > limits::RESULT_BYTES_MAX {
-        let most = limits::RESULT_BYTES_MAX >> 20;
+    if bytes.len() as u64 > RESULT_BYTES_MAX {
+        let most = RESULT_BYTES_MAX >> 20;
         return Err(failed(path, &format!("no run of the lab has more than {most} MiB")));
     }
     let not_of_the_lab = || Failure::usage(format!("{} was not made in the lab", path.display()));

@@ -10,6 +10,7 @@ mod caller;
 mod cli;
 #[cfg(feature = "agent")]
 mod cli_agent;
+#[cfg(feature = "lab")]
 mod cli_bisect;
 mod cli_blame;
 mod cli_bound;
@@ -20,13 +21,19 @@ mod cli_config;
 mod cli_decide;
 mod cli_export;
 mod cli_fleet;
+mod cli_guest;
 mod cli_history;
 mod cli_hot;
+#[cfg(feature = "lab")]
 mod cli_hunt;
 mod cli_interruptions;
+#[cfg(feature = "lab")]
 mod cli_lab;
+#[cfg(feature = "lab")]
 mod cli_lab_kernel;
+#[cfg(feature = "lab")]
 mod cli_lab_qemu;
+#[cfg(feature = "lab")]
 mod cli_lab_why;
 mod cli_monitor;
 mod cli_plan;
@@ -82,6 +89,7 @@ pub fn command_for_completions() -> clap::Command {
 /// The program `tailbound`: parses, runs, answers with an exit status.
 #[must_use]
 pub fn main() -> ExitCode {
+    #[cfg(feature = "guest")]
     if tailbound_guest::is_guest() {
         return tailbound_guest::main();
     }

@@ -98,6 +98,7 @@ fn emulated(project: &Path, name: &str, emulator: &str, program: &Path) -> anyho
         tally.add(&format!("{name}: {what}"), result);
     };
     check("--version", &["--version"], &[0]);
+    check("no laboratory, and says so", &["lab", "run", "-k", "debian:6.12"], &[3]);
     let measure = ["measure", "cyclic", "--duration", "1s", "--policy", "other", "--out", RUN_FILE];
     check("measure", &measure, ANSWERS);
     check("show what it measured", &["show", RUN_FILE], ANSWERS);

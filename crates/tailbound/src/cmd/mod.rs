@@ -6,6 +6,7 @@
 #[cfg(feature = "agent")]
 mod agent;
 mod benchmark;
+#[cfg(feature = "lab")]
 mod bisect;
 mod blame;
 mod blame_trace;
@@ -22,9 +23,11 @@ mod export;
 mod fleet;
 mod history;
 mod hot;
+#[cfg(feature = "lab")]
 mod hunt;
 mod import;
 mod interruptions;
+#[cfg(feature = "lab")]
 mod lab;
 mod latency_bound;
 mod load;
@@ -45,6 +48,8 @@ mod sweep;
 mod tasks;
 mod tune;
 mod watch;
+#[cfg(not(feature = "lab"))]
+mod without_lab;
 
 use std::process::ExitCode;
 
@@ -102,9 +107,18 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Fleet(_) => Err(sibling::become_server("fleet")),
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),
+        #[cfg(feature = "lab")]
         Command::Hunt(args) => hunt::hunt(&args),
+        #[cfg(feature = "lab")]
         Command::Lab(lab) => lab::lab(&lab),
+        #[cfg(feature = "lab")]
         Command::Bisect(what) => bisect::bisect(&what),
+        #[cfg(not(feature = "lab"))]
+        Command::Hunt(_) => Err(without_lab::told("hunt")),
+        #[cfg(not(feature = "lab"))]
+        Command::Lab(_) => Err(without_lab::told("lab")),
+        #[cfg(not(feature = "lab"))]
+        Command::Bisect(_) => Err(without_lab::told("bisect")),
         Command::Tune(what) => tune::tune(&what),
         Command::Campaign(what) => campaign::campaign(&what),
         Command::Completions { shell } => {

@@ -15,7 +15,7 @@ use super::folder;
 use super::measure::Measure;
 use super::variants::{Unmade, Variants};
 use crate::cli_bisect::SearchArgs;
-use crate::cli_lab::HostArgs;
+use crate::cli_guest::HostArgs;
 use crate::cmd::lab::cells::Bench;
 use crate::cmd::lab::progress::Shown;
 use crate::cmd::lab::run;

@@ -25,7 +25,8 @@ use self::variants::{Kernels, Options};
 use crate::cli_bisect::{
     Bisect, BisectAppendArgs, BisectCommitsArgs, BisectConfigArgs, BisectKernelsArgs,
 };
-use crate::cli_lab::{HostArgs, SubjectArgs};
+use crate::cli_guest::HostArgs;
+use crate::cli_lab::SubjectArgs;
 use crate::cmd::lab::cells::Bench;
 use crate::cmd::lab::request;
 use crate::cmd::tune;

@@ -17,7 +17,7 @@ use super::lab::Lab;
 use super::measure::Measure;
 use super::variants::Variants;
 use crate::cli_bisect::SearchArgs;
-use crate::cli_lab::HostArgs;
+use crate::cli_guest::HostArgs;
 use crate::cmd::lab::cells::Bench;
 use crate::say::{self, Failure};
 

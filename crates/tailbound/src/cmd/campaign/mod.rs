@@ -10,6 +10,7 @@
 //! Not here: which runs, how long, and where they lie (`tailbound_series::campaign`).
 
 mod here;
+#[cfg(feature = "lab")]
 mod lab;
 mod page;
 mod show;
@@ -104,6 +105,9 @@ fn run_in(
         Err(e) => return Err(e.into()),
     };
     let ended: Ended = if in_lab {
+        #[cfg(not(feature = "lab"))]
+        return Err(super::without_lab::told("campaign run --kernel"));
+        #[cfg(feature = "lab")]
         lab::make(args, chosen, parts, &folder)?
     } else {
         here::make(args, chosen, parts, &folder)?

@@ -20,7 +20,7 @@ use tailbound_lab::{
 use tailbound_sys::signal::Signals;
 
 use super::progress::Shown;
-use crate::cli_lab::HostArgs;
+use crate::cli_guest::HostArgs;
 use crate::say::{self, Failure};
 
 /// What the work needs besides the cells.

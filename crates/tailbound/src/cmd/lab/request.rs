@@ -10,7 +10,8 @@ use tailbound_lab::Request;
 use tailbound_probe::catalogue;
 
 use crate::cli_config;
-use crate::cli_lab::{GuestArgs, HostArgs, ProbeArgs, SubjectArgs};
+use crate::cli_guest::{GuestArgs, HostArgs};
+use crate::cli_lab::{ProbeArgs, SubjectArgs};
 use crate::names;
 use crate::say::Failure;
 

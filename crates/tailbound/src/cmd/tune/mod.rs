@@ -49,11 +49,13 @@ pub(crate) fn tune(what: &Tune) -> Result<ExitCode, Failure> {
 }
 
 /// The text of a shipped profile or of a file, which is one.
+#[cfg(feature = "lab")]
 pub(crate) fn profile_text(name: &str) -> Result<String, Failure> {
     Ok(tailbound_tune::Recipe::of(&recipe::profile(name)?).profile)
 }
 
 /// The text of a profile of these `SETTING=VALUE`.
+#[cfg(feature = "lab")]
 pub(crate) fn profile_of(name: &str, settings: &[String]) -> Result<String, Failure> {
     let mut written = tailbound_tune::Written { name: name.to_owned(), ..Default::default() };
     recipe::add(&mut written, settings.iter().map(String::as_str))?;

@@ -13,7 +13,7 @@ use tailbound_stats::compare::sentence::sentence;
 
 use super::super::answer::{ROWS, entry, head, latest, row};
 use super::{FOUND, FoundHere, LAST_ROUNDS, SINGLE, machine};
-use crate::cli_lab::HostArgs;
+use crate::cli_guest::HostArgs;
 use crate::say::{self, Failure};
 
 const SCHEMA: &str = "tailbound-hunt-here/1";

@@ -4,20 +4,27 @@
 //!
 //! Context: COLD.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use tailbound_core::Run;
 use tailbound_core::plan::RunConfig;
 use tailbound_core::record::Round;
 use tailbound_lab::{Cell, Request, System};
-use tailbound_series::auto::{Bench, Measured, Set};
+use tailbound_series::auto::{Bench, Design, DesignError, Measured, Set, search};
+use tailbound_series::rounds::ROUNDS_MAX;
 use tailbound_tune::Recipe;
 
+use super::answer::{self, Asked};
 use super::candidates::{Candidate, profile};
+use super::{LAB_LOOPS, made, too_short};
 use crate::cli_tune_auto::AutoArgs;
 use crate::cmd::lab::cells;
 use crate::cmd::lab::run::keep;
 use crate::say::{self, Failure};
+
+/// Where nobody says how many: the fewest that `compare` gives intervals for.
+const LAB_ROUNDS: u32 = 6;
 
 /// The lab.
 pub(super) struct Lab<'a> {
@@ -131,4 +138,39 @@ impl Bench for Lab<'_> {
         runs.sort_by_key(|(at, _)| *at);
         Ok(Measured { runs: runs.into_iter().map(|(_, r)| r).collect(), interrupted: false })
     }
+}
+
+/// `tailbound tune auto --lab`
+pub(super) fn auto(
+    args: &AutoArgs,
+    candidates: Vec<Candidate>,
+    config: RunConfig,
+    folder: PathBuf,
+    settings: &tailbound_stats::compare::Settings,
+) -> Result<ExitCode, Failure> {
+    if candidates.is_empty() {
+        return Err(too_short(DesignError::Nothing));
+    }
+    let rounds = args.rounds.unwrap_or(LAB_ROUNDS);
+    if !(LAB_ROUNDS..=ROUNDS_MAX).contains(&rounds) {
+        return Err(Failure::usage(format!(
+            "--rounds {rounds}: write {LAB_ROUNDS} or more: fewer give no intervals"
+        )));
+    }
+    let design = Design::of_rounds(rounds);
+    let config = RunConfig { loops: Some(args.loops.unwrap_or(LAB_LOOPS)), ..config };
+    let folder = made(folder)?;
+    let names: Vec<String> = candidates.iter().map(|c| c.name.clone()).collect();
+    let mut lab = Lab {
+        candidates: &candidates,
+        args,
+        config,
+        folder: &folder,
+        first_seed: u32::try_from(args.judge.seed.unwrap_or(1)).unwrap_or(1),
+        bench: cells::Bench::open(&args.host)?,
+    };
+    let found = search(&names, &design, settings, &mut lab)?;
+    let (notes, settings) = (Vec::new(), *settings);
+    let asked = Asked { args, candidates: &candidates, notes, design, settings, folder: &folder };
+    answer::answer(&asked, &found)
 }

@@ -11,6 +11,7 @@
 
 mod answer;
 mod candidates;
+#[cfg(feature = "lab")]
 mod guest;
 mod machine;
 
@@ -21,13 +22,11 @@ use tailbound_core::plan::RunConfig;
 use tailbound_core::units::parse_ns;
 use tailbound_core::utc;
 use tailbound_series::auto::{Design, DesignError, search};
-use tailbound_series::rounds::ROUNDS_MAX;
 use tailbound_sys::clock;
 
 use crate::cli_config;
 use crate::cli_tune_auto::AutoArgs;
 use crate::cmd::compare;
-use crate::cmd::lab::cells::Bench as LabBench;
 use crate::names;
 use crate::say::{self, Failure};
 
@@ -36,8 +35,7 @@ use answer::Asked;
 /// What a run takes besides its measurement: warm-up, apply, undo, start.
 const OVERHEAD_NS: i64 = 1_200_000_000;
 const WARM_UP: &str = "300ms";
-/// Where nobody says how many: the fewest that `compare` gives intervals for.
-const LAB_ROUNDS: u32 = 6;
+/// Activations of a run of the lab, where nobody says how many.
 const LAB_LOOPS: u64 = 3000;
 
 /// `tailbound tune auto`
@@ -56,7 +54,10 @@ pub(super) fn auto(args: &AutoArgs) -> Result<ExitCode, Failure> {
     };
     let config = config(args)?;
     if args.lab {
-        return in_lab(args, all, config, folder(), &settings);
+        #[cfg(not(feature = "lab"))]
+        return Err(crate::cmd::without_lab::told("tune auto --lab"));
+        #[cfg(feature = "lab")]
+        return guest::auto(args, all, config, folder(), &settings);
     }
     tailbound_tune::needs_root().map_err(Failure::cannot)?;
     let rt_cpus = args.rt_cpus.clone().unwrap_or_default();
@@ -84,40 +85,6 @@ pub(super) fn auto(args: &AutoArgs) -> Result<ExitCode, Failure> {
         ));
     }
     let found = search(&names, &design, &settings, &mut here)?;
-    let asked = Asked { args, candidates: &candidates, notes, design, settings, folder: &folder };
-    answer::answer(&asked, &found)
-}
-
-fn in_lab(
-    args: &AutoArgs,
-    candidates: Vec<candidates::Candidate>,
-    config: RunConfig,
-    folder: PathBuf,
-    settings: &tailbound_stats::compare::Settings,
-) -> Result<ExitCode, Failure> {
-    if candidates.is_empty() {
-        return Err(too_short(DesignError::Nothing));
-    }
-    let rounds = args.rounds.unwrap_or(LAB_ROUNDS);
-    if !(LAB_ROUNDS..=ROUNDS_MAX).contains(&rounds) {
-        return Err(Failure::usage(format!(
-            "--rounds {rounds}: write {LAB_ROUNDS} or more: fewer give no intervals"
-        )));
-    }
-    let design = Design::of_rounds(rounds);
-    let config = RunConfig { loops: Some(args.loops.unwrap_or(LAB_LOOPS)), ..config };
-    let folder = made(folder)?;
-    let names: Vec<String> = candidates.iter().map(|c| c.name.clone()).collect();
-    let mut lab = guest::Lab {
-        candidates: &candidates,
-        args,
-        config,
-        folder: &folder,
-        first_seed: u32::try_from(args.judge.seed.unwrap_or(1)).unwrap_or(1),
-        bench: LabBench::open(&args.host)?,
-    };
-    let found = search(&names, &design, settings, &mut lab)?;
-    let (notes, settings) = (Vec::new(), *settings);
     let asked = Asked { args, candidates: &candidates, notes, design, settings, folder: &folder };
     answer::answer(&asked, &found)
 }
