@@ -232,6 +232,8 @@ impl BenchmarkArgs {
 mod tests {
     use std::collections::BTreeSet;
 
+    use clap::{Command, FromArgMatches as _};
+
     use super::*;
 
     /// Keys that only a file has: a name for people.

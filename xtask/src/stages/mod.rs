@@ -5,6 +5,7 @@
 //! skipped and why; the last line of all is the sum.
 
 mod ahead;
+mod budget;
 mod capi;
 mod commands;
 mod disk;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use super::budget;
 use super::tally::Tally;
 use crate::cross::Target;
 use crate::{exec, root, schema};
@@ -43,6 +44,9 @@ pub(crate) fn static_binary(project: &Path) -> anyhow::Result<Tally> {
             return Ok(tally);
         }
     };
+    tally.absorb(budget::check(project, "static: tailbound", &program));
+    let server = program.with_file_name("tailbound-server");
+    tally.absorb(budget::check(project, "static: tailbound-server", &server));
     let dir = fresh(project, "chroot")?;
     fs::copy(&program, dir.join("tailbound"))?;
     let Some(mut chroot) = enter(&dir)? else {
@@ -77,6 +81,7 @@ pub(crate) fn arm(project: &Path) -> anyhow::Result<Tally> {
             }
         };
         tally.passed += 1;
+        tally.absorb(budget::check(project, &format!("{name}: tailbound"), &program));
         match emulators.into_iter().find(|e| exec::exists(e)) {
             Some(emulator) => tally.absorb(emulated(project, name, emulator, &program)?),
             None => {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How large each program may be: `budgets.json`, and what grew when one is larger.
+//!
+//! Context: COLD. The programs are those that stages build anyway (profile `quick`): what makes them larger makes every other build
+//! larger. A budget is exceeded at a tenth above it. Another compiler makes programs of another size: then nothing is compared, and that is
+//! said. What grew is told by crate, by the size of the compiled library, which has descriptions for the compiler in it too.
+//! Units: bytes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
+
+use super::tally::Tally;
+use crate::exec;
+
+/// Where the budgets are.
+const FILE: &str = "xtask/src/stages/budgets.json";
+/// A program may be larger than its budget by this share.
+const TOLERANCE_PERCENT: u64 = 10;
+/// Crates that are named where a program has grown.
+const NAMED: usize = 5;
+
+/// The sizes that were agreed on, of one compiler.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Budgets {
+    rustc: String,
+    programs: BTreeMap<String, Budget>,
+}
+
+/// One program, and our crates below it.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Budget {
+    bytes: u64,
+    crates: BTreeMap<String, u64>,
+}
+
+/// Compares `program`, which is called `name`, with its budget. With `TAILBOUND_BUDGETS=write` the size is written instead.
+pub(super) fn check(project: &Path, name: &str, program: &Path) -> Tally {
+    let mut tally = Tally::default();
+    let title = format!("size of {name}");
+    match compared(project, name, program) {
+        Ok(None) => tally.passed += 1,
+        Ok(Some(why)) => tally.skip(&title, "budget", &why),
+        Err(e) => tally.failed.push(format!("{title}: {e:#}")),
+    }
+    tally
+}
+
+/// Why nothing was compared; nothing where it was, and is within the budget.
+fn compared(project: &Path, name: &str, program: &Path) -> anyhow::Result<Option<String>> {
+    let path = project.join(FILE);
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let mut budgets: Budgets = serde_json::from_str(&text).context(FILE)?;
+    let version = exec::output(exec::command("rustc").arg("--version"))?;
+    let rustc = String::from_utf8_lossy(&version.stdout).trim().to_owned();
+    let now = measured(program)?;
+    if std::env::var("TAILBOUND_BUDGETS").is_ok_and(|v| v == "write") {
+        budgets.rustc = rustc;
+        budgets.programs.insert(name.to_owned(), now);
+        let text = format!("{}\n", serde_json::to_string_pretty(&budgets)?);
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
+        return Ok(None);
+    }
+    if budgets.rustc != rustc {
+        return Ok(Some(format!("the budgets are of {}, this is {rustc}", budgets.rustc)));
+    }
+    let budget = budgets.programs.get(name).with_context(|| format!("{FILE} has no `{name}`"))?;
+    within(budget, &now)?;
+    Ok(None)
+}
+
+fn within(budget: &Budget, now: &Budget) -> anyhow::Result<()> {
+    let most = budget.bytes + budget.bytes * TOLERANCE_PERCENT / 100;
+    if now.bytes <= most {
+        return Ok(());
+    }
+    let mut grown: Vec<(i64, &String)> = now
+        .crates
+        .iter()
+        .map(|(name, bytes)| {
+            let before = budget.crates.get(name).copied().unwrap_or(0);
+            (bytes.cast_signed() - before.cast_signed(), name)
+        })
+        .filter(|(more, _)| *more > 0)
+        .collect();
+    grown.sort_by_key(|(more, _)| -*more);
+    let named: Vec<String> = grown
+        .iter()
+        .take(NAMED)
+        .map(|(more, name)| format!("{name} +{} kB", more / 1000))
+        .collect();
+    bail!(
+        "{} kB, and {} kB at most: {} kB and a tenth ({FILE}). By compiled crate: {}. If it is worth it, `TAILBOUND_BUDGETS=write` \
+         before the same command writes what is now",
+        now.bytes / 1000,
+        most / 1000,
+        budget.bytes / 1000,
+        if named.is_empty() { "none of ours grew".to_owned() } else { named.join(", ") }
+    );
+}
+
+/// The size of the program and of our libraries beside it: of several of one name the newest.
+fn measured(program: &Path) -> anyhow::Result<Budget> {
+    let bytes = fs::metadata(program).with_context(|| program.display().to_string())?.len();
+    let folder = program.with_file_name("deps");
+    let mut newest: BTreeMap<String, (std::time::SystemTime, PathBuf)> = BTreeMap::new();
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        let Some(name) = crate_name(&path) else { continue };
+        let at = fs::metadata(&path)?.modified()?;
+        if newest.get(&name).is_none_or(|(before, _)| *before < at) {
+            newest.insert(name, (at, path));
+        }
+    }
+    let mut crates = BTreeMap::new();
+    for (name, (_, path)) in newest {
+        crates.insert(name, fs::metadata(path)?.len());
+    }
+    Ok(Budget { bytes, crates })
+}
+
+/// `tailbound-core` of `libtailbound_core-0123456789abcdef.rlib`.
+fn crate_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?.strip_prefix("lib")?.strip_suffix(".rlib")?;
+    let (name, _) = name.rsplit_once('-')?;
+    name.starts_with("tailbound").then(|| name.replace('_', "-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sized(bytes: u64, core: u64, lab: u64) -> Budget {
+        let crates = [("tailbound-core".to_owned(), core), ("tailbound-lab".to_owned(), lab)];
+        Budget { bytes, crates: crates.into() }
+    }
+
+    #[test]
+    fn a_tenth_more_is_too_much_and_what_grew_is_named() {
+        let budget = sized(10_000_000, 2_000_000, 1_000_000);
+        within(&budget, &sized(11_000_000, 9_000_000, 0)).unwrap();
+        let told = within(&budget, &sized(11_000_001, 3_000_000, 1_000_000)).unwrap_err();
+        let told = told.to_string();
+        assert!(told.contains("tailbound-core +1000 kB") && !told.contains("-lab"), "{told}");
+    }
+
+    #[test]
+    fn a_compiled_library_has_the_name_of_its_crate() {
+        let path = Path::new("deps/libtailbound_core-0123456789abcdef.rlib");
+        assert_eq!(crate_name(path).as_deref(), Some("tailbound-core"));
+        assert_eq!(crate_name(Path::new("deps/libserde-01.rlib")), None);
+    }
+
+    #[test]
+    fn another_compiler_is_said_and_nothing_is_compared() {
+        let project = tempfile::tempdir().unwrap();
+        let file = project.path().join(FILE);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, r#"{"rustc": "rustc 0.9", "programs": {}}"#).unwrap();
+        fs::create_dir(project.path().join("deps")).unwrap();
+        let program = project.path().join("tailbound");
+        fs::write(&program, "x").unwrap();
+        let why = compared(project.path(), "static", &program).unwrap().unwrap();
+        assert!(why.contains("rustc 0.9"), "{why}");
+    }
+}
