@@ -5,7 +5,8 @@
 //! Context: COLD. It takes ten thousand times as long as the machine and knows few system calls: so
 //! rings, sums, what is owed, and the latch between two threads, in several orders of their turns.
 //! It needs a nightly compiler, of one day: what a newer one finds is found when the day below is
-//! moved. rustup fetches it; without rustup or network the stage is skipped and says so.
+//! moved. Where `TAILBOUND_FETCH` has `nightly`, as in CI, rustup fetches it; nobody else's rustup gets another compiler unasked. Without it
+//! the stage is skipped and says so.
 //! Stage `sanitizers`, by the same compiler: the tests of all crates that hold unsafe code, compiled
 //! with AddressSanitizer, and with ThreadSanitizer where `TAILBOUND_REQUIRE` has `tsan` (it takes
 //! three minutes more, because the standard library is compiled too). What a process has not given
@@ -14,6 +15,8 @@
 
 use std::path::Path;
 use std::process::Command;
+
+use anyhow::bail;
 
 use super::libtest;
 use tailbound_testing::required;
@@ -93,6 +96,12 @@ fn toolchain(project: &Path) -> anyhow::Result<()> {
     let mut known = nightly(project, &["cargo", "miri", "--version"]);
     if exec::output(&mut known).is_ok_and(|o| o.status.success()) {
         return Ok(());
+    }
+    let fetch = std::env::var("TAILBOUND_FETCH").unwrap_or_default();
+    if !fetch.split(',').any(|word| word.trim() == "nightly") {
+        bail!(
+            "it is not there, and `TAILBOUND_FETCH=nightly make test` would have rustup fetch it"
+        );
     }
     let mut install = exec::command("rustup");
     install.args(["toolchain", "install", NIGHTLY, "--profile", "minimal"]);
