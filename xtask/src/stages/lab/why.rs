@@ -23,9 +23,8 @@ const KEPT_AFTER: i64 = 51;
 /// Programs and their stacks lie at random addresses.
 const ADDRESSES: &str = "sysctl.kernel.randomize_va_space=2";
 const NUMBERS: &str = "why-numbers.jsonl";
-/// Some programs have been executed before this activation.
-const FORKED: i64 = 15;
-/// Of so many samples, one is another with other random numbers.
+/// Of so many samples that waited for a section of the kernel, one is another with other random numbers. Which those are, and how
+/// many programs were executed before, is this build's.
 const SAMPLES: usize = 3;
 
 /// The sample's latencies with other random numbers, at any instant; none: it was missed.
@@ -104,7 +103,8 @@ impl Lab {
 
     /// Where programs lie at random addresses, what the kernel has to do for them is another with other random numbers.
     fn other_numbers(&self) -> anyhow::Result<()> {
-        let words = ["lab", "run", "--paths", "-q", "--json", "--force", "-k", STOCK, "-i", "1ms"];
+        let words =
+            ["lab", "run", "--paths", "-q", "--json", "--force", "-k", STOCK, "-i", "250us"];
         // Where nothing is where it was, QEMU has to translate each program anew: the warm-up, too, costs some seconds.
         let random = ["-D", "30ms", "-L", "fork:exec=yes", "--append", ADDRESSES, "-o", NUMBERS];
         let random = [&random[..], &["--warm-up", "10ms"]].concat();
@@ -112,12 +112,18 @@ impl Lab {
         let run: Value = serde_json::from_str(&run).context("no JSON")?;
         let wakeups = run.pointer("/paths/wakeups").and_then(Value::as_array);
         let latest = wakeups.context("no wake-ups")?.iter();
-        let mut late: Vec<i64> =
-            latest.filter_map(|w| w.get("activation").and_then(Value::as_i64)).collect();
-        // Whether a program is executed between the run's beginning and a sample is this build's: not before the first ones, perhaps.
-        late.sort_by_key(|activation| (activation - FORKED).abs());
+        // A thread that only runs its own instructions is met by the timer at any of them alike. The kernel's sections shift with
+        // every program before them, so that the last sample is the likeliest to be another.
+        let mut late: Vec<(bool, i64)> = latest
+            .filter_map(|w| {
+                let waited = w.pointer("/behind/ns").is_some_and(Value::is_i64);
+                Some((waited, w.get("activation").and_then(Value::as_i64)?))
+            })
+            .collect();
+        late.sort_unstable();
+        late.reverse();
         let mut told = String::new();
-        for activation in late.iter().take(SAMPLES) {
+        for (_, activation) in late.iter().take(SAMPLES) {
             let which = activation.to_string();
             let words = ["lab", "why", NUMBERS, "-q", "--json", "--variations", "0"];
             let words = [&words[..], &["--seeds", "4", "--activation", &which]].concat();
