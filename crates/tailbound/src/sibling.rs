@@ -67,12 +67,18 @@ fn folders(beside: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// The version of `program`, as it says itself.
+#[expect(clippy::disallowed_methods, reason = "prints its version and ends")]
 fn version(program: &Path) -> Result<String, String> {
     let said = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     let said = said.map_err(|e| e.to_string())?;
     let text = String::from_utf8_lossy(&said.stdout);
     let word = text.split_whitespace().nth(1).filter(|_| said.status.success());
     word.map(str::to_owned).ok_or_else(|| "it does not say its version".to_owned())
+}
+
+#[expect(clippy::disallowed_methods, reason = "no child: this process becomes it")]
+fn become_program(program: &Path) -> std::io::Error {
+    Command::new(program).args(env::args_os().skip(1)).exec()
 }
 
 /// Replaces this process by `tailbound-server` with the same words. Returns only if that is not possible.
@@ -92,7 +98,7 @@ pub(crate) fn become_server(verb: &str) -> Failure {
         }
         Err(why) => return Failure::cannot(format!("{verb}: {shown} cannot be used: {why}")),
     }
-    let failed = Command::new(&program).args(env::args_os().skip(1)).exec();
+    let failed = become_program(&program);
     Failure::cannot(format!("{verb}: {shown} cannot be started: {failed}"))
 }
 
