@@ -14,35 +14,61 @@ use super::times::Times;
 use super::{ahead, capi, commands, disk, lab, libtest, lints, miri, product, python};
 use crate::{bare, root};
 
-type Work = fn(&Path) -> anyhow::Result<Tally>;
+/// How a stage is run.
+#[derive(Clone, Copy)]
+enum Work {
+    /// As a whole.
+    Whole(fn(&Path) -> anyhow::Result<Tally>),
+    /// As a whole, or the checks whose name has a word in it; and the names.
+    Parts(fn(&Path, &str) -> anyhow::Result<Tally>, fn(&Path) -> Vec<&'static str>),
+}
+
+impl Work {
+    fn run(self, project: &Path, part: &str) -> anyhow::Result<Tally> {
+        match self {
+            Self::Whole(work) => work(project),
+            Self::Parts(work, _) => work(project, part),
+        }
+    }
+}
+
+use Work::{Parts, Whole};
 
 /// Name, what it checks, and how.
 const STAGES: &[(&str, &str, Work)] = &[
-    ("tidy", "the rules of CONTRIBUTING.md", lints::tidy),
-    ("format", "rustfmt", lints::format),
-    ("link-probe", "what the measuring loop can reach", lints::link_probe),
-    ("clippy", "the lints of the workspace", lints::clippy),
-    ("build", "the tests compile", libtest::build),
-    ("tests", "unit, integration and documentation tests", libtest::all),
-    ("miri", "what the loop and its reader share, by the rules of memory", miri::all),
-    ("sanitizers", "unsafe code, watched while its tests run", miri::sanitizers),
-    ("docs", "the documentation builds without warnings", lints::documentation),
-    ("pages", "man pages and completions", lints::pages),
-    ("fuzz", "damaged files of every kind; the fuzz targets compile", lints::fuzz),
-    ("static", "the static program, alone in an empty root directory", product::static_binary),
-    ("commands", "every command that README and docs show", commands::all),
-    ("arm", "ARM programs under emulation", product::arm),
-    ("capi", "libtailbound installed, and programs in C and C++ with it", capi::all),
-    ("python", "the Python reader", python::all),
-    ("lab", "real kernels in virtual time", lab::all),
-    ("faults", "kills, stops and full disks at any instant", libtest::faults),
-    ("bare", "the two commands where there is nothing but Rust, when scripts changed", bare::stage),
+    ("tidy", "the rules of CONTRIBUTING.md", Whole(lints::tidy)),
+    ("format", "rustfmt", Whole(lints::format)),
+    ("link-probe", "what the measuring loop can reach", Whole(lints::link_probe)),
+    ("clippy", "the lints of the workspace", Whole(lints::clippy)),
+    ("build", "the tests compile", Whole(libtest::build)),
+    ("tests", "unit, integration and documentation tests", Whole(libtest::all)),
+    ("miri", "what the loop and its reader share, by the rules of memory", Whole(miri::all)),
+    ("sanitizers", "unsafe code, watched while its tests run", Whole(miri::sanitizers)),
+    ("docs", "the documentation builds without warnings", Whole(lints::documentation)),
+    ("pages", "man pages and completions", Whole(lints::pages)),
+    ("fuzz", "damaged files of every kind; the fuzz targets compile", Whole(lints::fuzz)),
+    (
+        "static",
+        "the static program, alone in an empty root directory",
+        Whole(product::static_binary),
+    ),
+    ("commands", "every command that README and docs show", Whole(commands::all)),
+    ("arm", "ARM programs under emulation", Whole(product::arm)),
+    ("capi", "libtailbound installed, and programs in C and C++ with it", Whole(capi::all)),
+    ("python", "the Python reader", Whole(python::all)),
+    ("lab", "real kernels in virtual time", Parts(lab::some, lab::names)),
+    ("faults", "kills, stops and full disks at any instant", Whole(libtest::faults)),
+    (
+        "bare",
+        "the two commands where there is nothing but Rust, when scripts changed",
+        Whole(bare::stage),
+    ),
 ];
 
 /// Characters of a failure in the list at the end.
 const SHORT: usize = 400;
 
-/// `cargo xtask test [--list | STAGE...]`.
+/// `cargo xtask test [--list [STAGE] | STAGE[:PART]...]`.
 pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
     if words == ["--list"] {
         for (name, what, _) in STAGES {
@@ -50,12 +76,22 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    if let Some(unknown) = words.iter().find(|w| !STAGES.iter().any(|(name, ..)| name == *w)) {
-        bail!("`{unknown}` is not a stage; `cargo xtask test --list` names them");
-    }
-    let chosen: Vec<_> =
-        STAGES.iter().filter(|(name, ..)| words.is_empty() || words.contains(name)).collect();
     let project = root::project()?;
+    if let ["--list", stage] = words {
+        let known = STAGES.iter().find(|(name, ..)| name == stage);
+        let Some((.., Parts(_, names))) = known else { bail!("`{stage}` has no parts") };
+        for name in names(&project) {
+            println!("{stage}:{name}");
+        }
+        return Ok(());
+    }
+    let parted = parted(&project, words)?;
+    let part = |stage: &str| {
+        let found = parted.iter().find(|(name, _)| *name == stage);
+        found.map_or("", |(_, part)| *part)
+    };
+    let asked = |stage: &str| parted.is_empty() || parted.iter().any(|(name, _)| *name == stage);
+    let chosen: Vec<_> = STAGES.iter().filter(|(name, ..)| asked(name)).collect();
     let mut times = Times::new();
     let disk = if words.is_empty() { disk::too_small(&project) } else { None };
     if let Some(why) = &disk {
@@ -70,7 +106,7 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
             let names: Vec<&str> = chosen.iter().map(|(name, ..)| *name).collect();
             ahead = ahead::begin(&project, &names)?;
         }
-        let tally = work(&project).unwrap_or_else(|e| Tally::one(name, Err(e)));
+        let tally = work.run(&project, part(name)).unwrap_or_else(|e| Tally::one(name, Err(e)));
         for line in &tally.failed {
             println!("    failed: {line}");
         }
@@ -88,6 +124,27 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         println!("note, as at the beginning: {why}");
     }
     summary(&project, &total)
+}
+
+/// Stages and the words that choose among their checks: `lab:theory`; no words are all of them.
+fn parted<'a>(project: &Path, words: &[&'a str]) -> anyhow::Result<Vec<(&'a str, &'a str)>> {
+    let mut all = Vec::new();
+    for word in words {
+        let (stage, part) = word.split_once(':').unwrap_or((word, ""));
+        let Some((.., work)) = STAGES.iter().find(|(name, ..)| *name == stage) else {
+            bail!("`{stage}` is not a stage; `cargo xtask test --list` names them");
+        };
+        match work {
+            Parts(_, names) if names(project).iter().any(|name| name.contains(part)) => {}
+            Parts(..) => bail!(
+                "no check of `{stage}` has `{part}` in its name; `cargo xtask test --list {stage}` names them"
+            ),
+            Whole(_) if part.is_empty() => {}
+            Whole(_) => bail!("`{stage}` has no parts"),
+        }
+        all.push((stage, part));
+    }
+    Ok(all)
 }
 
 /// Says once more what did not pass, and ends with the sum.

@@ -12,6 +12,7 @@ mod headers;
 mod promises;
 mod run;
 mod text;
+mod times;
 mod unpacking;
 mod writing;
 

@@ -6,7 +6,7 @@
 use anyhow::bail;
 
 use super::finding::Finding;
-use super::{edges, files, headers, promises, text, unpacking, writing};
+use super::{edges, files, headers, promises, text, times, unpacking, writing};
 use crate::root;
 
 /// Everything that is wrong, in the order of the paths.
@@ -29,6 +29,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     };
     found.extend(promises::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
+    found.extend(times::check(read("README.md"), read("docs/times.json")));
     found.extend(edges::check(&project, read("Cargo.lock"))?);
     found.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     Ok(found)

@@ -50,6 +50,13 @@ const RT: &str = "debian:6.12-rt";
 /// A load whose paths in the kernel a stock kernel does not leave for anyone.
 const LOAD: &str = "mmap";
 
+/// A run of the first check, and the checks that look at it.
+const FIRST_RUN: &str = "a.jsonl";
+const OF_THE_FIRST_RUN: [&str; 4] =
+    [DAMAGED, "its run file", "repeated from its own record", "an altered record is another run"];
+
+const SAME_BYTES: &str = "the same bytes from power-on, and from a snapshot on a loaded host";
+const DAMAGED: &str = "a damaged snapshot is noticed and made again";
 const FARM: &str = "a farm finds the regression that was planted";
 
 /// The tool alone, and what it does in real kernels.
@@ -58,8 +65,14 @@ struct Lab {
     folder: PathBuf,
 }
 
-/// The stage.
-pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
+/// The names of its checks.
+pub(crate) fn names(project: &Path) -> Vec<&'static str> {
+    let none = Lab { program: PathBuf::new(), folder: PathBuf::new() };
+    none.alone(project).iter().chain(&none.checks(project)).map(|(name, _)| *name).collect()
+}
+
+/// The stage: all checks, or those whose name has `part` in it.
+pub(crate) fn some(project: &Path, part: &str) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
     let program = Target::native().trial(project);
     if !program.is_file() {
@@ -81,10 +94,18 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         tally.skip("lab", "kernels", &format!("Debian's kernels cannot be had: {e:#}"));
         return Ok(tally);
     }
-    for check in lab.alone(project) {
+    let (mut alone, mut checks) = (lab.alone(project), lab.checks(project));
+    alone.retain(|(name, _)| name.contains(part));
+    checks.retain(|(name, _)| name.contains(part));
+    let chosen = alone.iter().chain(&checks);
+    let makes_it = alone.first().is_some_and(|(name, _)| *name == SAME_BYTES);
+    if !makes_it && chosen.into_iter().any(|(name, _)| OF_THE_FIRST_RUN.contains(name)) {
+        lab.run(RT, FIRST_RUN, &[])?;
+    }
+    for check in alone {
         tally.absorb(queue::side_by_side(&[check]));
     }
-    tally.absorb(queue::side_by_side(&lab.checks(project)));
+    tally.absorb(queue::side_by_side(&checks));
     Ok(tally)
 }
 
@@ -100,14 +121,11 @@ impl Lab {
     fn alone<'a>(&'a self, project: &'a Path) -> Vec<Check<'a>> {
         let one = |name, check| one(name, self, check);
         vec![
-            one(
-                "the same bytes from power-on, and from a snapshot on a loaded host",
-                Lab::same_bytes,
-            ),
+            one(SAME_BYTES, Lab::same_bytes),
             one("the same bytes with a main loop that never rests", Lab::restless),
             one("the same bytes each time while all cores are busy", Lab::repeated),
             ("two CPUs in short slices", Box::new(|| self.in_slices())),
-            one("a damaged snapshot is noticed and made again", Lab::mended),
+            one(DAMAGED, Lab::mended),
             // This machine is one of its systems, and is measured.
             (FARM, Box::new(move || Tally::one(FARM, self.farmed(project)))),
         ]
@@ -214,7 +232,7 @@ impl Lab {
     }
 
     fn same_bytes(&self) -> anyhow::Result<()> {
-        self.run(RT, "a.jsonl", &["--no-snapshot"])?;
+        self.run(RT, FIRST_RUN, &["--no-snapshot"])?;
         let busy = Busy::start()?;
         // The first makes the snapshot and goes on from it, the second begins there.
         self.run(RT, "b.jsonl", &[])?;
