@@ -37,8 +37,8 @@ impl Program {
     fn origin(self) -> &'static str {
         match self {
             #[cfg(feature = "server")]
-            Self::Machine => "`make build` builds it (target/release/tailbound)",
-            Self::Server => "`make server` builds it (target/release/tailbound-server)",
+            Self::Machine => "`make build` builds it: target/release/tailbound",
+            Self::Server => "`make server` builds it: target/release/tailbound-server",
         }
     }
 
@@ -51,9 +51,9 @@ impl Program {
         let beside = own.as_deref().and_then(Path::parent);
         program::find_nearer(self.name(), &folders(beside)).map_err(|missing| {
             Failure::cannot(format!(
-                "{missing}: it is looked for in {}, in ../libexec/tailbound and on the PATH, and must be of this version; {}",
-                beside.unwrap_or(Path::new("/")).display(),
+                "{missing}. {}; put it into {}, ../libexec/tailbound or a folder of the PATH",
                 self.origin(),
+                beside.unwrap_or(Path::new("/")).display(),
             ))
         })
     }
