@@ -37,14 +37,16 @@ fn a_load_begins_and_pauses_by_the_clock_of_the_measurement() {
             .collect()
     };
     let (began, paused) = (of("load-began"), of("load-paused"));
-    assert_eq!((began.len(), paused.len()), (2, 2), "{:?}", run.events);
-    // Never before its time; how much later is the machine's affair.
-    for (seen, due_ms) in began.iter().zip([1000, 3000]).chain(paused.iter().zip([2000, 4000])) {
-        assert!(*seen >= due_ms * 1_000_000, "{seen} for {due_ms} ms");
-    }
+    // Never outside its phases, 1 to 2 and 3 to 4 s; a phase that a stalled machine passed over is told.
+    let is_on = |t_ns: i64| [1, 3].contains(&(t_ns / 1_000_000_000));
+    assert!(began.iter().all(|t_ns| is_on(*t_ns)), "{began:?}");
+    assert!(paused.iter().all(|t_ns| !is_on(*t_ns)), "{paused:?}");
+    assert!(began.len() <= 2 && paused.len() <= began.len(), "{:?}", run.events);
+    let told = run.findings.iter().any(|f| f.id == "load-late");
+    assert!(told || (began.len(), paused.len()) == (2, 2), "{:?}", run.events);
     let done =
         |load: u32| -> u64 { run.loads.iter().filter(|l| l.load == load).map(|l| l.count).sum() };
-    assert!(done(0) > 0 && done(1) > 0, "{:?}", run.loads);
+    assert!(done(0) > 0 && (began.is_empty() || done(1) > 0), "{:?}", run.loads);
     assert!(run.loads.iter().filter(|l| l.load == 1).all(|l| l.t_ns > 1_000_000_000));
     // Standing still for a while, and a supervisor that comes late, are what a busy machine does.
     let wrong = ["load-failed", "load-idle", "load-ended"];
