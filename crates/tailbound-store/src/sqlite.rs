@@ -19,6 +19,8 @@ use crate::value::Value;
 
 /// How long a writer waits for another one.
 const BUSY: Duration = Duration::from_secs(30);
+/// From one attempt to the next, where SQLite itself does not wait.
+const AGAIN: Duration = Duration::from_millis(20);
 /// Instructions of SQLite's machine between two looks at the clock.
 const STEPS: i32 = 10_000;
 
@@ -41,9 +43,10 @@ impl Sqlite {
         let failed = |e: rusqlite::Error| database(&place, "it cannot be opened", &e);
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(BUSY).map_err(failed)?;
+        with_log(&connection).map_err(failed)?;
         connection
             .execute_batch(
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;",
+                "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;",
             )
             .map_err(failed)?;
         Ok(Self { connection, place })
@@ -61,6 +64,24 @@ impl Sqlite {
         connection.busy_timeout(BUSY).map_err(failed)?;
         connection.execute_batch("PRAGMA trusted_schema=OFF").map_err(failed)?;
         Ok(Self { connection, place })
+    }
+}
+
+/// Turns the write-ahead log on, waiting for others who do so at the same time: each of two that make a store has read the first
+/// page, and SQLite refuses the second at once instead of waiting, as neither could go on
+/// (<https://www.sqlite.org/c3ref/busy_handler.html>).
+fn with_log(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match connection.execute_batch("PRAGMA journal_mode=WAL") {
+            Err(e)
+                if e.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
+                    && begun.elapsed() < BUSY =>
+            {
+                std::thread::park_timeout(AGAIN);
+            }
+            done => return done,
+        }
     }
 }
 

@@ -278,6 +278,24 @@ fn what_is_no_run_or_no_store_is_refused() {
     assert!(error.contains("no connection") && !error.contains("tailbound@"), "{error}");
 }
 
+/// SQLite does not wait by itself there: each of two that begin a file has read it already.
+#[test]
+fn a_store_waits_for_another_that_is_begun() {
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = folder.path().join("s.sqlite");
+    let other = rusqlite::Connection::open(&path).unwrap_or_else(|e| panic!("{e}"));
+    let began = other.execute_batch("BEGIN IMMEDIATE; CREATE TABLE begun (x)");
+    began.unwrap_or_else(|e| panic!("{e}"));
+    std::thread::scope(|s| {
+        let place = Place::File(path);
+        let store = s.spawn(move || Store::open_or_make(&place, NOW).map(|_| ()));
+        std::thread::park_timeout(std::time::Duration::from_millis(300));
+        other.execute_batch("ROLLBACK").unwrap_or_else(|e| panic!("{e}"));
+        let opened = store.join().ok();
+        assert!(matches!(opened, Some(Ok(()))), "{opened:?}");
+    });
+}
+
 #[test]
 fn a_store_of_a_later_version_is_refused_and_two_may_begin_at_once() {
     on_both(|place| {
