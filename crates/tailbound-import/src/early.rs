@@ -20,7 +20,7 @@ const TEXT_MIN: usize = 16;
 
 /// How a format is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     /// Numbers in binary.
     Binary,
     /// One document, which begins with this.
@@ -29,7 +29,7 @@ enum Kind {
     Lines,
 }
 
-const fn kind(format: Format) -> Kind {
+pub(crate) const fn kind(format: Format) -> Kind {
     match format {
         Format::RawU32 | Format::RawU64 | Format::JitterdebuggerRaw => Kind::Binary,
         Format::Own

@@ -205,19 +205,8 @@ fn finish(mut draft: Draft, format: Format, name: &str, identity: u64) -> Result
 /// A tool ends its last line: one without its end may have lost digits and is not read. A
 /// status line may have been copied by hand; it is read, and doubted.
 fn whole_lines(format: Format, bytes: &[u8]) -> (&[u8], bool) {
-    let of_lines = matches!(
-        format,
-        Format::CyclictestHistogram
-            | Format::CyclictestVerbose
-            | Format::OslatText
-            | Format::RtlaTimerlat
-            | Format::RtlaOsnoise
-            | Format::XenomaiGnuplot
-            | Format::XenomaiText
-            | Format::RtaiText
-            | Format::Latmus
-            | Format::StressNg
-    );
+    let of_lines = early::kind(format) == early::Kind::Lines
+        && !matches!(format, Format::CyclictestStatus | Format::Column);
     if bytes.ends_with(b"\n") || !(of_lines || format == Format::CyclictestStatus) {
         return (bytes, false);
     }

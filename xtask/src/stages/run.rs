@@ -20,14 +20,14 @@ enum Work {
     /// As a whole.
     Whole(fn(&Path) -> anyhow::Result<Tally>),
     /// As a whole, or the checks whose name has a word in it; and the names.
-    Parts(fn(&Path, &str) -> anyhow::Result<Tally>, fn(&Path) -> Vec<&'static str>),
+    Parts(fn(&Path, &[&str]) -> anyhow::Result<Tally>, fn(&Path) -> Vec<&'static str>),
 }
 
 impl Work {
-    fn run(self, project: &Path, part: &str) -> anyhow::Result<Tally> {
+    fn run(self, project: &Path, parts: &[&str]) -> anyhow::Result<Tally> {
         match self {
             Self::Whole(work) => work(project),
-            Self::Parts(work, _) => work(project, part),
+            Self::Parts(work, _) => work(project, parts),
         }
     }
 }
@@ -86,12 +86,11 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         return Ok(());
     }
     let parted = parted(&project, words)?;
-    let part = |stage: &str| {
-        let found = parted.iter().find(|(name, _)| *name == stage);
-        found.map_or("", |(_, part)| *part)
+    let asked = |stage: &str| -> Vec<&str> {
+        parted.iter().filter(|(name, _)| *name == stage).map(|(_, part)| *part).collect()
     };
-    let asked = |stage: &str| parted.is_empty() || parted.iter().any(|(name, _)| *name == stage);
-    let chosen: Vec<_> = STAGES.iter().filter(|(name, ..)| asked(name)).collect();
+    let chosen: Vec<_> =
+        STAGES.iter().filter(|(name, ..)| parted.is_empty() || !asked(name).is_empty()).collect();
     let mut times = Times::new();
     let disk = if words.is_empty() { disk::too_small(&project) } else { None };
     if let Some(why) = &disk {
@@ -106,7 +105,7 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
             let names: Vec<&str> = chosen.iter().map(|(name, ..)| *name).collect();
             ahead = ahead::begin(&project, &names)?;
         }
-        let tally = work.run(&project, part(name)).unwrap_or_else(|e| Tally::one(name, Err(e)));
+        let tally = work.run(&project, &asked(name)).unwrap_or_else(|e| Tally::one(name, Err(e)));
         for line in &tally.failed {
             println!("    failed: {line}");
         }

@@ -71,8 +71,8 @@ pub(crate) fn names(project: &Path) -> Vec<&'static str> {
     none.alone(project).iter().chain(&none.checks(project)).map(|(name, _)| *name).collect()
 }
 
-/// The stage: all checks, or those whose name has `part` in it.
-pub(crate) fn some(project: &Path, part: &str) -> anyhow::Result<Tally> {
+/// The stage: all checks, or those whose name has one of `parts` in it.
+pub(crate) fn some(project: &Path, parts: &[&str]) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
     let program = Target::native().trial(project);
     if !program.is_file() {
@@ -95,8 +95,9 @@ pub(crate) fn some(project: &Path, part: &str) -> anyhow::Result<Tally> {
         return Ok(tally);
     }
     let (mut alone, mut checks) = (lab.alone(project), lab.checks(project));
-    alone.retain(|(name, _)| name.contains(part));
-    checks.retain(|(name, _)| name.contains(part));
+    let asked = |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(part));
+    alone.retain(|(name, _)| asked(name));
+    checks.retain(|(name, _)| asked(name));
     let chosen = alone.iter().chain(&checks);
     let makes_it = alone.first().is_some_and(|(name, _)| *name == SAME_BYTES);
     if !makes_it && chosen.into_iter().any(|(name, _)| OF_THE_FIRST_RUN.contains(name)) {

@@ -200,10 +200,10 @@ fn add(file: &mut File, line: &impl Serialize) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn some() -> Header {
+    pub(in crate::cmd::hunt) fn some() -> Header {
         Header {
             schema: SCHEMA.to_owned(),
             kernel: "debian:6.12".to_owned(),

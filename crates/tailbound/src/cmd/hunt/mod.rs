@@ -397,20 +397,7 @@ mod tests {
     #[test]
     fn the_latest_of_a_corpus_must_show_the_same_when_it_is_run_again() {
         let top = tempfile::tempdir().expect("a folder");
-        let header = Header {
-            schema: super::SCHEMA.to_owned(),
-            kernel: "debian:6.12".to_owned(),
-            append: String::new(),
-            arch: "x86_64".to_owned(),
-            loops: 400,
-            seed: 1,
-            random: false,
-            watched: false,
-            here: None,
-            kernel_sha256: "k".to_owned(),
-            guest_sha256: "g".to_owned(),
-            qemu: "7.2".to_owned(),
-        };
+        let header = Header { watched: false, ..super::corpus::tests::some() };
         let mut folder = Folder::open(&top.path().join("hunt"), &header).expect("a folder");
         assert!(super::held(&folder, &mut Shows(1)).is_ok(), "nothing is known");
         for (nr, latest_ns) in [(0, 500), (1, 900)] {
