@@ -9,6 +9,8 @@
 //! Not here: how a root is made and entered (`room`), what a case depends on (`inputs`).
 
 mod inputs;
+#[cfg(test)]
+mod packages;
 mod room;
 
 use std::fmt;
@@ -112,7 +114,7 @@ pub(crate) fn stage(project: &Path) -> anyhow::Result<Tally> {
     for case in cases() {
         let name = format!("on a bare machine: {case}");
         if verified(project, case)? {
-            tally.passed += 1;
+            tally.pass(&name);
         } else if let Some(why) = room::missing() {
             tally.skip(&name, "bare", &format!("its scripts changed, and {why}"));
         } else if case.command == "deps" || all {

@@ -42,9 +42,9 @@ pub(super) fn check(project: &Path, name: &str, program: &Path) -> Tally {
     let mut tally = Tally::default();
     let title = format!("size of {name}");
     match compared(project, name, program) {
-        Ok(None) => tally.passed += 1,
+        Ok(None) => tally.pass(&title),
         Ok(Some(why)) => tally.skip(&title, "budget", &why),
-        Err(e) => tally.failed.push(format!("{title}: {e:#}")),
+        Err(e) => tally.fail(&title, format!("{e:#}")),
     }
     tally
 }

@@ -156,7 +156,8 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         if let Some((_, why)) =
             NOT_USER.iter().find(|(begin, _)| !root && shown.text.starts_with(begin))
         {
-            tally.skipped.push(format!("{}:{}: {}: {why}", shown.page, shown.line, shown.text));
+            let name = format!("{}:{}: {}", shown.page, shown.line, shown.text);
+            tally.leave_out(&name, *why);
             continue;
         }
         for name in &shown.fresh {
@@ -169,17 +170,17 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         let name = format!("{}:{}: {}", shown.page, shown.line, shown.text);
         match not_here(&shown.text) {
             Some(why) if !shown.text.starts_with("tailbound ") => {
-                tally.skipped.push(format!("{name}: {why}"));
+                tally.leave_out(&name, why);
             }
             // Its words are looked at all the same.
             Some(why) => match understood(&folder, &shown.text) {
-                Ok(()) => tally.skipped.push(format!("{name}: {why}")),
-                Err(e) => tally.failed.push(format!("{name}: {e:#}")),
+                Ok(()) => tally.leave_out(&name, why),
+                Err(e) => tally.fail(&name, format!("{e:#}")),
             },
             None => match answers(&folder, &shortened(&shown.text)) {
                 // `scripts/deps` installs it for root alone.
                 Err(e) if !root && e.is::<NoProgram>() => {
-                    tally.skipped.push(format!("{name}: {e}"));
+                    tally.leave_out(&name, e.to_string());
                 }
                 result => tally.add(&name, result),
             },

@@ -90,17 +90,17 @@ pub(super) fn form(project: &Path, tally: &mut Tally) -> anyhow::Result<()> {
             };
             match has("import yaml") {
                 Ok(o) if o.status.success() => tally.add(&name, has(looks).and_then(accepted)),
-                _ => tally.skipped.push(format!("{name}: python3 has no module yaml")),
+                _ => tally.leave_out(&name, "python3 has no module yaml"),
             }
         } else if name.ends_with(".service") || name.ends_with(".timer") {
             let mut verify = exec::command("systemd-analyze");
             match exec::output(verify.arg("verify").arg("--man=no").arg(&path)) {
                 // A program that is not installed here is no mistake of the unit.
                 Ok(o) if String::from_utf8_lossy(&o.stderr).contains("is not executable") => {
-                    tally.passed += 1;
+                    tally.pass(&name);
                 }
                 Ok(o) => tally.add(&name, accepted(o)),
-                Err(_) => tally.skipped.push(format!("{name}: there is no systemd-analyze")),
+                Err(_) => tally.leave_out(&name, "there is no systemd-analyze"),
             }
         }
     }

@@ -17,21 +17,7 @@ use super::tally::Tally;
 use crate::exec::{self, Line};
 
 /// No test takes as long, on a busy machine either.
-const SILENCE: Duration = Duration::from_secs(15 * 60);
-
-/// The test programs of the workspace compile.
-pub(crate) fn build(project: &Path) -> anyhow::Result<Tally> {
-    let mut cargo = exec::cargo(project);
-    cargo.args(["test", "--workspace", "--no-run"]);
-    Ok(Tally::one("the tests compile", exec::succeed(&mut cargo)))
-}
-
-/// All tests of the workspace, documentation tests included.
-pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
-    let mut cargo = exec::cargo(project);
-    cargo.args(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
-    counted(&mut cargo)
-}
+pub(super) const SILENCE: Duration = Duration::from_secs(15 * 60);
 
 /// The fault campaign: one test at a time, and nothing beside it, for it looks for what is left on
 /// the machine.
@@ -51,7 +37,7 @@ pub(crate) fn damaged(project: &Path) -> anyhow::Result<Tally> {
 }
 
 /// Runs one `cargo test` and counts.
-pub(crate) fn counted(cargo: &mut std::process::Command) -> anyhow::Result<Tally> {
+pub(super) fn counted(cargo: &mut std::process::Command) -> anyhow::Result<Tally> {
     let mut reader = Reader::default();
     let status = exec::lines(cargo, SILENCE, |line| match line {
         Line::Said(line) => {
@@ -67,16 +53,22 @@ pub(crate) fn counted(cargo: &mut std::process::Command) -> anyhow::Result<Tally
         Line::Silent(_) => {}
     })?;
     let mut tally = reader.finish();
-    if !status.success() && tally.failed.is_empty() {
-        tally.failed.push("cargo test: a test program did not compile or died; see above".into());
+    if !status.success() && !tally.has_failed() {
+        tally.fail("cargo test", "a test program did not compile or died; see above");
     }
     Ok(tally)
 }
 
-/// Follows the output of test programs.
+/// Follows the output of test programs: one after the other.
 #[derive(Debug, Default)]
-struct Reader {
+pub(super) struct Reader {
     tally: Tally,
+    /// How many tests the program at hand has, and how many of them ended.
+    pub(super) tests: usize,
+    pub(super) ended: usize,
+    /// Those of the program at hand that ended well, or were skipped.
+    well: BTreeSet<String>,
+    failed: BTreeSet<String>,
     /// The test whose output is being shown.
     showing: Option<String>,
     in_failures: bool,
@@ -91,13 +83,15 @@ struct Reader {
 
 impl Reader {
     /// Takes one line; is it worth showing?
-    fn line(&mut self, line: &str) -> bool {
+    pub(super) fn line(&mut self, line: &str) -> bool {
         if let Some(result) = line.strip_prefix("test result: ") {
             self.close(result);
             return true;
         }
-        if line.starts_with("running ") && line.ends_with([' ', 's', 't']) {
-            self.open();
+        if let Some(rest) = line.strip_prefix("running ")
+            && line.ends_with([' ', 's', 't'])
+        {
+            self.open(rest.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0));
             return false;
         }
         if line == "failures:" || line == "successes:" {
@@ -122,21 +116,27 @@ impl Reader {
         } else if let Some((name, _)) = test_line(line) {
             self.slow.remove(name);
         }
-        if let Some((name, "FAILED")) = test_line(line) {
-            self.tally.failed.push(format!("test {name}"));
-            return true;
+        self.ended += usize::from(test_line(line).is_some());
+        match test_line(line) {
+            Some((name, "FAILED")) => {
+                self.failed.insert(name.to_owned());
+                return true;
+            }
+            Some((name, "ok")) => drop(self.well.insert(name.to_owned())),
+            _ => {}
         }
         if let Some((name, state)) = test_line(line)
             && state.starts_with("ignored")
             // The inner half of a test that runs it in a process of its own: it does run.
             && !(state.contains("run by `") || state.contains("started by"))
         {
-            self.tally.skipped.push(format!("{name}: {state}"));
+            self.tally.leave_out(name, state);
         }
         self.in_failures || !self.running
     }
 
-    fn open(&mut self) {
+    fn open(&mut self, tests: usize) {
+        (self.tests, self.ended) = (tests, 0);
         self.running = true;
         self.in_failures = false;
         self.showing = None;
@@ -144,10 +144,10 @@ impl Reader {
     }
 
     /// The test program at hand was ended.
-    fn hung(&mut self) {
+    pub(super) fn hung(&mut self) {
         let tests = Vec::from_iter(std::mem::take(&mut self.slow)).join(", ");
         let limit_min = SILENCE.as_secs() / 60;
-        self.tally.failed.push(format!("a test program hung for {limit_min} minutes in: {tests}"));
+        self.tally.fail("a test program", format!("hung for {limit_min} minutes in: {tests}"));
         self.running = false;
     }
 
@@ -171,19 +171,32 @@ impl Reader {
             .and_then(|n| n.trim().parse::<usize>().ok())
             .unwrap_or(0);
         // A test that failed after it said `skipped:` is a failure, not a skip.
-        let failed = &self.tally.failed;
-        self.skipped.retain(|name, _| !failed.contains(&format!("test {name}")));
-        self.tally.passed += passed.saturating_sub(self.skipped.len());
+        self.skipped.retain(|name, _| !self.failed.contains(name));
+        for name in std::mem::take(&mut self.failed) {
+            self.tally.fail(&format!("test {name}"), "see above");
+        }
+        // What a test's children write beside its name hides the name: the sum counts.
         let skipped = std::mem::take(&mut self.skipped);
-        self.tally.skipped.extend(skipped.into_iter().map(|(name, why)| format!("{name}: {why}")));
+        let well = std::mem::take(&mut self.well).into_iter();
+        let nameless = (1..).map(|n| format!("a test ({n})"));
+        let well = well.filter(|name| !skipped.contains_key(name)).chain(nameless);
+        for name in well.take(passed.saturating_sub(skipped.len())) {
+            self.tally.pass(&name);
+        }
+        for (name, why) in skipped {
+            self.tally.leave_out(&name, why);
+        }
         self.running = false;
         self.in_failures = false;
         self.showing = None;
     }
 
-    fn finish(mut self) -> Tally {
+    pub(super) fn finish(mut self) -> Tally {
         if self.running {
-            self.tally.failed.push("a test program died before its result".into());
+            for name in std::mem::take(&mut self.failed) {
+                self.tally.fail(&format!("test {name}"), "see above");
+            }
+            self.tally.fail("a test program", "died before its result");
         }
         self.tally
     }
@@ -254,8 +267,12 @@ test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
     fn a_skipped_test_is_not_a_passed_one() {
         let (tally, shown) = read(MIXED);
         assert_eq!(tally.line(), "2 passed, 1 failed, 2 skipped");
-        assert_eq!(tally.failed, ["test c"]);
-        assert_eq!(tally.skipped, ["d: ignored, slow", "b: needs root"]);
+        assert_eq!(Vec::from_iter(tally.failed()), [("test c", "see above")]);
+        assert_eq!(Vec::from_iter(tally.skipped()), [("d", "ignored, slow"), ("b", "needs root")]);
+        assert_eq!(
+            Vec::from_iter(tally.checks().iter().map(|c| c.name.as_str())),
+            ["d", "test c", "a", "e", "b"]
+        );
         assert!(shown.contains("left != right") && shown.contains("skipped: needs root"));
         assert!(!shown.contains("hello") && !shown.contains("test a"));
     }
@@ -265,8 +282,8 @@ test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
         let text = "running 2 tests\ntest a ... skipped: no qemu\nok\ntest b ... ok\n\
                     test result: ok. 2 passed; 0 failed; 0 ignored;\n";
         let (tally, _) = read(text);
-        assert_eq!(tally.skipped, ["a: no qemu"]);
-        assert_eq!(tally.passed, 1);
+        assert_eq!(Vec::from_iter(tally.skipped()), [("a", "no qemu")]);
+        assert_eq!(tally.passed(), 1);
     }
 
     #[test]
@@ -281,12 +298,16 @@ test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
             reader.line(line);
         }
         reader.hung();
-        assert_eq!(reader.finish().failed, ["a test program hung for 15 minutes in: b"]);
+        let tally = reader.finish();
+        assert_eq!(
+            Vec::from_iter(tally.failed()),
+            [("a test program", "hung for 15 minutes in: b")]
+        );
     }
 
     #[test]
     fn a_program_that_died_is_a_failure() {
         let (tally, _) = read("running 2 tests\ntest a ... ok\n");
-        assert_eq!(tally.failed.len(), 1);
+        assert_eq!(tally.failed().count(), 1);
     }
 }

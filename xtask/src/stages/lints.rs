@@ -19,8 +19,8 @@ pub(crate) fn tidy(_: &Path) -> anyhow::Result<Tally> {
         println!("{f}");
     }
     match found.iter().filter(|f| !f.warning).count() {
-        0 => tally.passed += 1,
-        n => tally.failed.push(format!("tidy: {n} broken rules")),
+        0 => tally.pass("tidy"),
+        n => tally.fail("tidy", format!("{n} broken rules")),
     }
     Ok(tally)
 }
@@ -102,7 +102,7 @@ pub(crate) fn fuzz(project: &Path) -> anyhow::Result<Tally> {
     let dir = project.join("fuzz");
     let mut tally = libtest::damaged(project)?;
     if !dir.join("Cargo.toml").is_file() {
-        tally.failed.push("fuzz: there is no fuzz/Cargo.toml".into());
+        tally.fail("fuzz", "there is no fuzz/Cargo.toml");
         return Ok(tally);
     }
     if !exec::exists("c++") {

@@ -4,17 +4,19 @@
 //! Context: COLD. Each stage says how many of its checks passed, which failed, and which were
 //! skipped and why; the last line of all is the sum.
 
-mod ahead;
+mod background;
 mod budget;
 mod capi;
 mod commands;
 mod disk;
 mod examples;
+mod junit;
 mod lab;
 mod libtest;
 mod lints;
 mod miri;
 mod product;
+mod programs;
 mod python;
 mod run;
 mod stuck;

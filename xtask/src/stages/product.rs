@@ -36,11 +36,11 @@ pub(crate) fn static_binary(project: &Path) -> anyhow::Result<Tally> {
     let built = target.tried(project);
     let program = match built {
         Ok(program) => {
-            tally.passed += 1;
+            tally.pass("static build");
             program
         }
         Err(e) => {
-            tally.failed.push(format!("static build: {e:#}"));
+            tally.fail("static build", format!("{e:#}"));
             return Ok(tally);
         }
     };
@@ -76,11 +76,11 @@ pub(crate) fn arm(project: &Path) -> anyhow::Result<Tally> {
         let program = match target.tried(project) {
             Ok(program) => program,
             Err(e) => {
-                tally.failed.push(format!("{name} build: {e:#}"));
+                tally.fail(&format!("{name} build"), format!("{e:#}"));
                 continue;
             }
         };
-        tally.passed += 1;
+        tally.pass(&format!("{name} build"));
         tally.absorb(budget::check(project, &format!("{name}: tailbound"), &program));
         match emulators.into_iter().find(|e| exec::exists(e)) {
             Some(emulator) => tally.absorb(emulated(project, name, emulator, &program)?),

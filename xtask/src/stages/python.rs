@@ -51,7 +51,7 @@ fn unit_tests(project: &Path, python: &str, tally: &mut Tally) -> anyhow::Result
         let Some((name, result)) = line.split_once(" ... ") else { continue };
         let name = name.split(' ').next().unwrap_or(name);
         if result == "ok" {
-            tally.passed += 1;
+            tally.pass(&format!("python {name}"));
         } else if let Some(why) = result.strip_prefix("skipped ") {
             // One of two tests is skipped whether pandas is there or not.
             if why.contains("pandas is installed") {
@@ -59,13 +59,13 @@ fn unit_tests(project: &Path, python: &str, tally: &mut Tally) -> anyhow::Result
             }
             tally.skip(&format!("python {name}"), "pandas", why.trim_matches(['\'', '"']));
         } else {
-            tally.failed.push(format!("python {name}: {result}"));
+            tally.fail(&format!("python {name}"), result);
         }
     }
     if !out.status.success() {
         println!("{said}");
-        if tally.failed.is_empty() {
-            tally.failed.push("python tests: they did not run; see above".to_owned());
+        if !tally.has_failed() {
+            tally.fail("python tests", "they did not run; see above");
         }
     }
     Ok(())

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs stages in their order, shows progress, and sums up.
 //!
-//! Context: COLD. The cheap stages come first: a mistake is told within seconds. A stage that
-//! fails does not stop the next ones; one run tells all.
+//! Context: COLD. The cheap stages come first: a mistake is told within seconds. Then what the tool itself does, then what is
+//! said of its source and what needs other languages. A stage that fails does not stop the next ones; one run tells all.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 
 use super::tally::Tally;
 use super::times::Times;
-use super::{ahead, capi, commands, disk, lab, libtest, lints, miri, product, python};
+use super::{
+    background, capi, commands, disk, junit, lab, libtest, lints, miri, product, programs, python,
+};
 use crate::{bare, root};
 
 /// How a stage is run.
@@ -39,23 +41,23 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("tidy", "the rules of CONTRIBUTING.md", Whole(lints::tidy)),
     ("format", "rustfmt", Whole(lints::format)),
     ("link-probe", "what the measuring loop can reach", Whole(lints::link_probe)),
-    ("clippy", "the lints of the workspace", Whole(lints::clippy)),
-    ("build", "the tests compile", Whole(libtest::build)),
-    ("tests", "unit, integration and documentation tests", Whole(libtest::all)),
-    ("miri", "what the loop and its reader share, by the rules of memory", Whole(miri::all)),
-    ("sanitizers", "unsafe code, watched while its tests run", Whole(miri::sanitizers)),
-    ("docs", "the documentation builds without warnings", Whole(lints::documentation)),
-    ("pages", "man pages and completions", Whole(lints::pages)),
-    ("fuzz", "damaged files of every kind; the fuzz targets compile", Whole(lints::fuzz)),
+    ("build", "the tests compile", Whole(programs::build)),
+    ("tests", "unit, integration and documentation tests", Whole(programs::all)),
     (
         "static",
         "the static program, alone in an empty root directory",
         Whole(product::static_binary),
     ),
     ("commands", "every command that README and docs show", Whole(commands::all)),
-    ("arm", "ARM programs under emulation", Whole(product::arm)),
+    ("clippy", "the lints of the workspace", Whole(lints::clippy)),
+    ("docs", "the documentation builds without warnings", Whole(lints::documentation)),
+    ("pages", "man pages and completions", Whole(lints::pages)),
+    ("fuzz", "damaged files of every kind; the fuzz targets compile", Whole(lints::fuzz)),
     ("capi", "libtailbound installed, and programs in C and C++ with it", Whole(capi::all)),
     ("python", "the Python reader", Whole(python::all)),
+    ("miri", "what the loop and its reader share, by the rules of memory", Whole(miri::all)),
+    ("sanitizers", "unsafe code, watched while its tests run", Whole(miri::sanitizers)),
+    ("arm", "ARM programs under emulation", Whole(product::arm)),
     ("lab", "real kernels in virtual time", Parts(lab::some, lab::names)),
     ("faults", "kills, stops and full disks at any instant", Whole(libtest::faults)),
     (
@@ -65,26 +67,35 @@ const STAGES: &[(&str, &str, Work)] = &[
     ),
 ];
 
+/// What came of each check, for another xtask.
+pub(super) const TALLY: &str = "tally.json";
+
 /// Characters of a failure in the list at the end.
 const SHORT: usize = 400;
 
-/// `cargo xtask test [--list [STAGE] | STAGE[:PART]...]`.
+/// `cargo xtask test [--list [STAGE] | [--into FOLDER] STAGE[:PART]...]`: `FOLDER` gets the records, `target/xtask` without it.
 pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
-    if words == ["--list"] {
+    let (folder, words) = match words {
+        ["--into", folder, words @ ..] => (Some(PathBuf::from(folder)), words),
+        words => (None, words),
+    };
+    if *words == ["--list"] {
         for (name, what, _) in STAGES {
             println!("{name:12} {what}");
         }
         return Ok(());
     }
     let project = root::project()?;
-    if let ["--list", stage] = words {
-        let known = STAGES.iter().find(|(name, ..)| name == stage);
+    if let ["--list", stage] = *words {
+        let known = STAGES.iter().find(|(name, ..)| *name == stage);
         let Some((.., Parts(_, names))) = known else { bail!("`{stage}` has no parts") };
         for name in names(&project) {
             println!("{stage}:{name}");
         }
         return Ok(());
     }
+    let folder = folder.unwrap_or_else(|| root::target(&project).join("xtask"));
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let parted = parted(&project, words)?;
     let asked = |stage: &str| -> Vec<&str> {
         parted.iter().filter(|(name, _)| *name == stage).map(|(_, part)| *part).collect()
@@ -97,32 +108,41 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         println!("note: {why}");
     }
     let mut total = Tally::default();
-    let mut ahead = None;
+    let mut beside = None;
     for (i, (name, what, work)) in chosen.iter().enumerate() {
         println!("==> [{}/{}] {name}: {what}", i + 1, chosen.len());
         let beginning = Times::begin();
         if *name == "tests" {
             let names: Vec<&str> = chosen.iter().map(|(name, ..)| *name).collect();
-            ahead = ahead::begin(&project, &names)?;
+            beside = background::begin(&project, &names)?;
         }
-        let tally = work.run(&project, &asked(name)).unwrap_or_else(|e| Tally::one(name, Err(e)));
-        for line in &tally.failed {
-            println!("    failed: {line}");
+        let tally = match beside.take_if(|_| *name == "lab") {
+            Some(beside) => beside.lab(&project),
+            None => work.run(&project, &asked(name)),
+        };
+        let tally = tally.unwrap_or_else(|e| Tally::one(name, Err(e)));
+        for (name, why) in tally.failed() {
+            println!("    failed: {name}: {why}");
         }
         println!("    {} ({})", tally.line(), times.end(name, &beginning));
-        total.absorb(tally);
+        total.absorb(tally.of(name));
     }
-    if let Some(ahead) = ahead {
-        ahead.end()?;
+    if let Some(beside) = beside {
+        beside.end()?;
     }
     print!("{}", times.table());
-    let dir = root::target(&project).join("xtask");
-    fs::create_dir_all(&dir)?;
-    times.write(&dir.join("times.json"))?;
-    if let Some(why) = disk.filter(|_| !total.failed.is_empty()) {
+    times.write(&folder.join("times.json"))?;
+    write(&folder, "junit.xml", &junit::document(&total))?;
+    write(&folder, TALLY, &serde_json::to_string(&total)?)?;
+    if let Some(why) = disk.filter(|_| total.has_failed()) {
         println!("note, as at the beginning: {why}");
     }
-    summary(&project, &total)
+    summary(&folder, &total)
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let file = folder.join(name);
+    fs::write(&file, text).with_context(|| file.display().to_string())
 }
 
 /// Stages and the words that choose among their checks: `lab:theory`; no words are all of them.
@@ -147,27 +167,26 @@ fn parted<'a>(project: &Path, words: &[&'a str]) -> anyhow::Result<Vec<(&'a str,
 }
 
 /// Says once more what did not pass, and ends with the sum.
-fn summary(project: &Path, total: &Tally) -> anyhow::Result<()> {
-    for line in &total.skipped {
-        println!("skipped: {line}");
+fn summary(folder: &Path, total: &Tally) -> anyhow::Result<()> {
+    for (name, why) in total.skipped() {
+        println!("skipped: {name}: {why}");
     }
-    for line in &total.failed {
+    for (name, why) in total.failed() {
         // All of it stands where it failed.
+        let line = format!("{name}: {why}");
         let first = line.lines().next().unwrap_or_default();
         let short: String = first.chars().take(SHORT).collect();
         println!("failed: {short}{}", if short.len() < first.len() { " …" } else { "" });
     }
     let mut closing = total.line();
-    if !total.failed.is_empty() {
+    if total.has_failed() {
         // Whoever sees the last lines of a long output alone is told which it was.
         closing = format!("failed: {}\n{closing}", total.names());
     }
-    let dir = root::target(project).join("xtask");
-    fs::create_dir_all(&dir)?;
-    fs::write(dir.join("closing-line"), format!("{closing}\n"))?;
+    write(folder, "closing-line", &format!("{closing}\n"))?;
     println!("{}", total.line());
-    if !total.failed.is_empty() {
-        bail!("{} failed: {}", total.failed.len(), total.names());
+    if total.has_failed() {
+        bail!("{} failed: {}", total.failed().count(), total.names());
     }
     Ok(())
 }

@@ -71,6 +71,15 @@ pub(crate) fn names(project: &Path) -> Vec<&'static str> {
     none.alone(project).iter().chain(&none.checks(project)).map(|(name, _)| *name).collect()
 }
 
+/// Those that measure this machine, and want it for themselves.
+pub(crate) const ON_THIS_MACHINE: &[&str] = &[FARM];
+
+/// The names of those that run beside other stages.
+pub(crate) fn beside_others(project: &Path) -> Vec<&'static str> {
+    let all = names(project).into_iter();
+    all.filter(|name| !ON_THIS_MACHINE.contains(name)).collect()
+}
+
 /// The stage: all checks, or those whose name has one of `parts` in it.
 pub(crate) fn some(project: &Path, parts: &[&str]) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
