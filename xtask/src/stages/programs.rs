@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stage `tests`: the test programs of the workspace, side by side, each with its lines kept together.
 //!
-//! Context: COLD. Half of what they do is waiting. Those that start real-time work, or look at the machine as a whole, run one
-//! after the other; beside them run those that only compute, and at their end the examples of the documentation.
+//! Context: COLD. Half of what they do is waiting. Those that change settings of the machine run one after the other, the others
+//! beside them; at the end the examples of the documentation.
 //! Not here: what a line of a test program means (`libtest`).
 //! Source: the cargo book, "External tools", JSON messages.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -20,32 +19,24 @@ use super::stuck;
 use super::tally::Tally;
 use crate::exec::{self, Line};
 
-/// Packages whose tests start real-time work, change settings, or look at the machine as a whole.
-const MACHINE: &[&str] = &[
-    "tailbound",
-    "tailbound-capi",
-    "tailbound-guest",
-    "tailbound-host",
-    "tailbound-load",
-    "tailbound-monitor",
-    "tailbound-probe",
-    "tailbound-rt",
-    "tailbound-run",
-    "tailbound-sys",
-    "tailbound-trace",
-    "tailbound-tune",
-];
+/// Test programs that change settings of the machine and look whether they are put back.
+const SETTINGS: &[&str] =
+    &["tailbound::cli", "tailbound::knobs", "tailbound-tune (lib)", "tailbound-tune::it"];
+/// What waits longest of the others: begun first.
+const LONG: &[&str] = &["tailbound::engines", "tailbound::agent", "tailbound-fleet::it"];
+/// So many of the others run at once.
+const OTHERS: usize = 2;
 
 /// A program that says nothing worth showing for so long says how far it is.
 const PROGRESS: Duration = Duration::from_secs(30);
 
-/// What may run beside it.
+/// What it does with the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Company {
-    /// Any that does not want the machine.
-    Computes,
-    /// No other of these.
-    WantsMachine,
+enum Hold {
+    /// Changes settings: one of these at a time.
+    Settings,
+    /// Leaves them alone.
+    Nothing,
 }
 
 /// One test program that cargo built.
@@ -53,7 +44,7 @@ enum Company {
 struct TestProgram {
     /// Package and target.
     name: String,
-    company: Company,
+    hold: Hold,
     path: PathBuf,
     /// The folder of its package, in which cargo starts it.
     folder: PathBuf,
@@ -68,16 +59,21 @@ pub(crate) fn build(project: &Path) -> anyhow::Result<Tally> {
 
 /// All of them, and the examples of the documentation.
 pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
-    let programs = built(project)?;
-    let (machine, computing): (VecDeque<_>, VecDeque<_>) =
-        programs.into_iter().partition(|p| p.company == Company::WantsMachine);
+    let (settings, mut others): (Vec<_>, Vec<_>) =
+        built(project)?.into_iter().partition(|p| p.hold == Hold::Settings);
+    others.sort_by_key(|p| !LONG.contains(&p.name.as_str()));
+    let queues = [Mutex::new(settings.into_iter()), Mutex::new(others.into_iter())];
     let total = Mutex::new(Tally::default());
     let done = |tally: Tally| total.lock().unwrap_or_else(PoisonError::into_inner).absorb(tally);
+    let [settings, others] = &queues;
+    let take = |queue: &Mutex<std::vec::IntoIter<TestProgram>>| {
+        queue.lock().unwrap_or_else(PoisonError::into_inner).next()
+    };
     std::thread::scope(|scope| {
-        for queue in [&machine, &computing] {
+        for queue in [settings].into_iter().chain([others; OTHERS]) {
             scope.spawn(move || {
-                for program in queue {
-                    done(tried(program).unwrap_or_else(|e| Tally::one(&program.name, Err(e))));
+                while let Some(program) = take(queue) {
+                    done(tried(&program).unwrap_or_else(|e| Tally::one(&program.name, Err(e))));
                 }
             });
         }
@@ -110,16 +106,13 @@ fn program(message: &str) -> Option<TestProgram> {
     let path = PathBuf::from(message["executable"].as_str()?);
     let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
     let package = folder.file_name()?.to_str()?.to_owned();
-    let company = match MACHINE.contains(&package.as_str()) {
-        true => Company::WantsMachine,
-        false => Company::Computes,
-    };
     let target = message["target"]["name"].as_str()?;
     let name = match message["target"]["kind"][0].as_str()? {
         "test" => format!("{package}::{target}"),
         kind => format!("{package} ({kind})"),
     };
-    Some(TestProgram { name, company, path, folder })
+    let hold = if SETTINGS.contains(&name.as_str()) { Hold::Settings } else { Hold::Nothing };
+    Some(TestProgram { name, hold, path, folder })
 }
 
 /// Runs one, and shows what is worth it when it has ended.
@@ -131,7 +124,8 @@ fn tried(program: &TestProgram) -> anyhow::Result<Tally> {
     let (mut reader, mut shown, mut said) = (Reader::default(), String::new(), Instant::now());
     let status = exec::lines(&mut command, SILENCE, |line| match line {
         Line::Said(line) => {
-            if reader.line(line) {
+            // The sum is said below, of what was skipped as well.
+            if reader.line(line) && !line.is_empty() && !line.starts_with("test result: ") {
                 shown.push_str(&format!("{line}\n"));
             }
             if said.elapsed() >= PROGRESS {
@@ -149,8 +143,10 @@ fn tried(program: &TestProgram) -> anyhow::Result<Tally> {
     if !status.success() && !tally.has_failed() {
         tally.fail(&program.name, format!("the test program died: {status}"));
     }
-    let (name, line) = (&program.name, tally.line());
-    println!("{shown}    {name}: {line} ({} s)", begun.elapsed().as_secs());
+    if !tally.checks().is_empty() {
+        let (name, line) = (&program.name, tally.line());
+        println!("{shown}    {name}: {line} ({} s)", begun.elapsed().as_secs());
+    }
     Ok(tally.of(&program.name))
 }
 
@@ -167,7 +163,7 @@ mod tests {
         };
         let found = program(&message(true, "\"/p/target/debug/deps/hot_path-1\"")).unwrap();
         assert_eq!(found.name, "tailbound-sys::hot_path");
-        assert_eq!(found.company, Company::WantsMachine);
+        assert_eq!(found.hold, Hold::Nothing);
         assert_eq!(found.folder, Path::new("/p/crates/tailbound-sys"));
         assert_eq!(program(&message(true, "null")), None);
         assert_eq!(program(&message(false, "\"/p/target/debug/tailbound\"")), None);
