@@ -1,15 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which control groups this process lives in, from the innermost to the root of what it
+//! Which control groups a process lives in, from the innermost to the root of what we
 //! can see, of either version.
 //!
-//! Context: COLD. Not here: what the groups' files say (`inventory::cgroup`,
+//! Context: COLD. Not here: what the groups' files say (`group_limits`,
 //! `disturbances::quota`, `cpus`). Source: cgroups(7), proc_pid_mountinfo(5).
 
 use tailbound_core::CpuSet;
 
 use crate::root::{Found, Missing, Root};
 
-/// The groups of one controller that this process is in.
+/// Whose groups are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    /// Those of the caller.
+    Own,
+    /// Those of the process with this number.
+    Pid(u32),
+}
+
+impl std::fmt::Display for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Own => f.write_str("this process"),
+            Self::Pid(pid) => write!(f, "process {pid}"),
+        }
+    }
+}
+
+impl Process {
+    /// Its file in /proc.
+    pub(crate) fn file(self, name: &str) -> String {
+        match self {
+            Self::Own => format!("/proc/self/{name}"),
+            Self::Pid(pid) => format!("/proc/{pid}/{name}"),
+        }
+    }
+}
+
+/// The groups of one controller that a process is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Groups {
     /// 1 or 2.
@@ -28,9 +56,14 @@ struct Mount {
     options: String,
 }
 
-/// The groups of `controller` (`cpu`, `cpuset`).
+/// The caller's groups of `controller` (`cpu`, `cpuset`).
 pub(crate) fn own(root: &Root, controller: &str) -> Found<Groups> {
-    let text = root.text("/proc/self/cgroup")?;
+    of(root, Process::Own, controller)
+}
+
+/// The groups of `controller` that `process` is in, as seen from here.
+pub(crate) fn of(root: &Root, process: Process, controller: &str) -> Found<Groups> {
+    let text = root.text(&process.file("cgroup"))?;
     let mut found: Option<(u8, String)> = None;
     for line in text.lines() {
         let mut parts = line.splitn(3, ':');
@@ -48,7 +81,7 @@ pub(crate) fn own(root: &Root, controller: &str) -> Found<Groups> {
     })?;
     if path.split('/').any(|part| part == "..") {
         return Err(Missing::Unknown(format!(
-            "this process is in cgroup {path}, outside of its cgroup namespace"
+            "{process} is in cgroup {path}, outside of our cgroup namespace"
         )));
     }
     let mount = mounts(&root.text("/proc/self/mountinfo")?)

@@ -8,10 +8,11 @@ use std::cell::OnceCell;
 use serde_json::Value;
 use tailbound_core::CpuSet;
 use tailbound_core::record::{Fact, Facts};
+use tailbound_host::cgroups::Process;
 use tailbound_host::interrupts::{Interrupts, interrupts};
 use tailbound_host::root::{Found, Root};
 use tailbound_host::threads::{Thread, threads};
-use tailbound_host::{Cpus, inventory, kmsg};
+use tailbound_host::{Cpus, GroupLimits, group_limits, inventory, kmsg};
 
 use crate::check::Need;
 use crate::outcome::Seen;
@@ -205,6 +206,17 @@ impl Machine {
         Ok(found)
     }
 
+    /// What control groups allow the program that is to be in time; where none was named, this one.
+    pub(crate) fn group(&self) -> Result<GroupLimits, Seen> {
+        let process = self.wanted.pid.map_or(Process::Own, Process::Pid);
+        Ok(group_limits(&self.root, process)?)
+    }
+
+    /// Whose groups [`Machine::group`] looks at.
+    pub(crate) fn whose(&self) -> String {
+        self.wanted.pid.map_or_else(|| "this process".to_owned(), |pid| format!("process {pid}"))
+    }
+
     /// Threads of the program that is to be in time.
     pub(crate) fn target(&self) -> Result<Vec<&Thread>, Seen> {
         let Some(pid) = self.wanted.pid else {
@@ -256,9 +268,14 @@ impl Machine {
         let list = |cpus: &CpuSet, word: &str| {
             if cpus.is_empty() { word.to_owned() } else { cpus.to_string() }
         };
+        let group = self.group().ok();
+        let quota = group.as_ref().and_then(|g| g.quota.as_ref().ok()?.clone());
+        let budget = group.and_then(|g| Some(g.budget.ok()?.file));
         let mask = self.hk.iter().filter(|c| *c < 64).fold(0u64, |m, c| m | 1 << c);
         text.replace("{rt}", &list(&self.rt, "LIST"))
             .replace("{hk}", &list(&self.hk, "OTHERS"))
             .replace("{mask}", &format!("{mask:x}"))
+            .replace("{budget}", budget.as_deref().unwrap_or("cpu.rt_runtime_us of the group"))
+            .replace("{lift}", &quota.map_or_else(String::new, |quota| quota.lift))
     }
 }

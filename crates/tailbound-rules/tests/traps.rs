@@ -247,6 +247,66 @@ fn what_is_absent_is_never_ok() {
     }
 }
 
+/// `/proc/PID/stat` of a thread: flags, policy and priority are fields 9, 41 and 40.
+fn thread(tree: &Tree, pid: u32, tid: u32, name: &str, priority: u32, cpus: &str) {
+    let dir = format!("proc/{pid}/task/{tid}");
+    tree.file(
+        &format!("{dir}/stat"),
+        &format!(
+            "{tid} ({name}) S 1 {pid} {pid} 0 -1 64 0 0 0 0 0 0 0 0 -51 0 2 0 100 1000 10 0 0 0 0 0 0 0 0 0 0 0 0 0 -1 1 {priority} 1 0 0 0"
+        ),
+    );
+    tree.file(&format!("{dir}/status"), &format!("Name:\t{name}\nCpus_allowed_list:\t{cpus}"));
+}
+
+/// The program that is asked about, not the one that asks.
+#[test]
+fn the_groups_and_threads_of_the_program_are_judged() {
+    let tree = Tree::new("6.12.1");
+    let (base, v1) = ("sys/fs/cgroup/cpu", "2:cpu:");
+    tree.file("proc/self/cgroup", &format!("{v1}/"));
+    tree.file("proc/77/cgroup", &format!("{v1}/a/none"));
+    tree.file("proc/self/mountinfo", "33 31 0:30 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu");
+    tree.file(&format!("{base}/cpu.rt_runtime_us"), "950000");
+    tree.file(&format!("{base}/a/none/cpu.rt_runtime_us"), "0");
+    tree.file(&format!("{base}/a/cpu.cfs_quota_us"), "20000");
+    tree.file(&format!("{base}/a/cpu.cfs_period_us"), "100000");
+    thread(&tree, 77, 77, "loop", 20, "1");
+    thread(&tree, 77, 78, "helper", 20, "0-3");
+    thread(&tree, 9, 9, "other", 5, "0-3");
+    tree.file("proc/77/limits", "Max realtime priority 0 0\nMax locked memory 65536 65536 bytes\nMax realtime timeout unlimited unlimited us");
+    tree.file("proc/77/status", "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb");
+    let answer = |pid: Option<u32>, id: &str| {
+        let machine = Machine::read(&tree.root(), Wanted { pid, ..Wanted::default() }, None);
+        let check = catalogue().into_iter().find(|c| c.id == id).unwrap();
+        let seen = check.seen(&machine);
+        (seen.level, seen.found, machine.filled(check.now))
+    };
+    let id = "sched.cgroup-rt-runtime";
+    assert_eq!(answer(None, id).0, Level::Ok);
+    let (level, found, fix) = answer(Some(77), id);
+    assert!(level == Level::Bad && found.contains("process 77, /a/none, has 0 us"), "{found}");
+    assert!(fix.contains("echo 950000 > /sys/fs/cgroup/cpu/a/none/cpu.rt_runtime_us"), "{fix}");
+    assert_eq!(answer(None, "sched.cpu-quota").0, Level::NotApplicable);
+    let (level, found, fix) = answer(Some(77), "sched.cpu-quota");
+    assert!(level == Level::Warn && found.contains("0.2 CPUs"), "{found}");
+    assert_eq!(fix, "echo -1 > /sys/fs/cgroup/cpu/a/cpu.cfs_quota_us");
+    // Two threads of its own that are equal.
+    let (level, found, _) = answer(Some(77), "sched.two-rt-one-cpu");
+    assert_eq!(level, Level::Warn);
+    assert!(
+        found.contains("its own helper (78, fifo:20) beside loop (77, fifo:20) on CPU 1"),
+        "{found}"
+    );
+    assert!(!found.contains("other"), "{found}");
+    // Root of a container.
+    let (level, found, _) = answer(Some(77), "app.limits");
+    assert!(
+        level == Level::Warn && found.contains("without CAP_SYS_NICE and CAP_IPC_LOCK"),
+        "{found}"
+    );
+}
+
 fn hosts() -> Vec<std::path::PathBuf> {
     let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tailbound-host/tests/fixtures/hosts");
     let mut all: Vec<_> = fs::read_dir(base).unwrap().map(|e| e.unwrap().path()).collect();

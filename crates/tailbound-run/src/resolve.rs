@@ -10,7 +10,7 @@ use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{BlamePlan, Clock, Means, Observe, Plan, RunConfig};
 use tailbound_core::policy::Policy;
 use tailbound_core::units::format_ns_i64;
-use tailbound_host::Root;
+use tailbound_host::{RealtimeRight, Root};
 use tailbound_probe::{Prepared, ProbeError, Setup};
 
 use crate::error::RunError;
@@ -86,7 +86,7 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
     let policy = match (read.policy, kind.policy) {
         // Its own way, which is no finding.
         (None, Some(own)) => own.parse().map_err(usage("--policy"))?,
-        (given, _) => policy(given, &mut findings)?,
+        (given, _) => policy(given, root, &mut findings)?,
     };
     let paranoid = w.paranoid.unwrap_or(false);
     second_kernel(means, policy, paranoid)?;
@@ -206,10 +206,20 @@ fn cpus(text: &str, root: &Root) -> Result<CpuSet, RunError> {
 }
 
 /// The policy asked for, which must be allowed; or FIFO as high as allowed; or what is left.
-fn policy(given: Option<Policy>, findings: &mut Vec<Finding>) -> Result<Policy, RunError> {
+fn policy(
+    given: Option<Policy>,
+    root: &Root,
+    findings: &mut Vec<Finding>,
+) -> Result<Policy, RunError> {
     if let Some(policy) = given {
-        tailbound_probe::allowed(policy)
-            .map_err(|e| RunError::Cannot(format!("--policy {policy}: {e}")))?;
+        tailbound_probe::allowed(policy).map_err(|e| {
+            if !e.is_permission() || !matches!(policy, Policy::Fifo(_) | Policy::Rr(_)) {
+                return RunError::Cannot(format!("--policy {policy}: {e}"));
+            }
+            let right = RealtimeRight::refused(root);
+            let (cause, remedy) = (right.cause(), right.remedy());
+            RunError::Cannot(format!("--policy {policy} is refused: {cause}\nDo: {remedy}"))
+        })?;
         if !policy.is_realtime() {
             findings.push(
                 Finding::new("not-realtime-chosen", Impact::Notice, format!("measured as {policy}, as requested"))
@@ -221,14 +231,12 @@ fn policy(given: Option<Policy>, findings: &mut Vec<Finding>) -> Result<Policy, 
     let wanted = defaults::POLICY_PRIORITY;
     let limit = tailbound_sys::limits::realtime_priority().unwrap_or(0);
     let lower = u8::try_from(limit).unwrap_or(99).min(wanted);
-    let mut refused = None;
     for policy in [wanted, lower].into_iter().filter(|p| *p > 0).map(Policy::Fifo) {
-        match tailbound_probe::allowed(policy) {
-            Ok(()) => return Ok(policy),
-            Err(e) => refused = Some(e),
+        if tailbound_probe::allowed(policy).is_ok() {
+            return Ok(policy);
         }
     }
-    let why = refused.map_or("this user may not".to_owned(), |e| e.to_string());
+    let why = RealtimeRight::refused(root);
     findings.push(tailbound_host::not_realtime(Policy::Fifo(wanted), Policy::Other, &why));
     Ok(Policy::Other)
 }

@@ -6,16 +6,18 @@
 
 use tailbound_core::{Finding, Impact, Policy};
 
+use crate::realtime_right::RealtimeRight;
+
 /// The measured threads could not have `wanted` and ran as `got`, because of `why`.
 #[must_use]
-pub fn not_realtime(wanted: Policy, got: Policy, why: &str) -> Finding {
+pub fn not_realtime(wanted: Policy, got: Policy, why: &RealtimeRight) -> Finding {
     Finding::new(
         "not-realtime",
         Impact::Doubt,
-        format!("the measured threads ran as {got}, not as {wanted}: {why}"),
+        format!("the measured threads ran as {got}, not as {wanted}: {}", why.cause()),
     )
     .meaning("Without a real-time policy any other program may run first, and the kernel may delay timers by the timer slack (50 µs). The figures do not describe a real-time thread, and cannot show that a deadline is met.")
-    .remedy("Run as root, give the program CAP_SYS_NICE, or raise RLIMIT_RTPRIO (limits.conf: rtprio); to measure ordinary threads on purpose, ask for --policy other.")
+    .remedy(format!("{} To measure ordinary threads on purpose: --policy other.", why.remedy()))
 }
 
 /// Memory could not be locked, because of `why`.

@@ -70,6 +70,10 @@ impl Disturbance for Quota {
             })
             .max();
         let Some((times, ns, dir)) = worst else { return Vec::new() };
+        let lift = match &self.groups {
+            Ok(groups) if groups.version == 1 => format!("echo -1 > {dir}/cpu.cfs_quota_us"),
+            _ => format!("echo max > {dir}/cpu.max"),
+        };
         vec![
             Finding::new(
                 "cgroup-quota",
@@ -80,7 +84,7 @@ impl Disturbance for Quota {
                 ),
             )
             .meaning("Threads of ordinary policy, among them the load, stood still for whole periods: latencies may come from the quota, or the load was lower than configured.")
-            .remedy("Remove the quota for the run: write max to cpu.max (v1: -1 to cpu.cfs_quota_us), or unset CPUQuota= of the unit."),
+            .remedy(format!("Lift the quota for the run: {lift}; or unset CPUQuota= of the unit, or the container's CPU limit.")),
         ]
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tailbound_core::record::{Fact, Facts, ThreadRecord};
 use tailbound_core::{Finding, Impact, Policy};
-use tailbound_host::{Switches, Watch, WatchPlan, not_locked, not_realtime};
+use tailbound_host::{RealtimeRight, Switches, Watch, WatchPlan, not_locked, not_realtime};
 
 use crate::{Host, plan};
 
@@ -336,7 +336,7 @@ fn tracing_that_someone_left_on() {
 
 #[test]
 fn what_callers_could_not_get() {
-    let f = not_realtime(Policy::Fifo(95), Policy::Other, "operation not permitted");
+    let f = not_realtime(Policy::Fifo(95), Policy::Other, &RealtimeRight::OrdinaryUser);
     assert_eq!((f.id.as_str(), f.impact), ("not-realtime", Impact::Doubt));
     assert!(f.title.contains("fifo:95") && f.title.contains("other"), "{f:?}");
     assert_eq!(not_locked("limit").impact, Impact::Notice);

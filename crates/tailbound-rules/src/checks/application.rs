@@ -9,6 +9,10 @@ use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
 use crate::outcome::{Level, Look, Seen};
 
+/// Bits of capabilities; capabilities(7).
+const CAP_IPC_LOCK: u32 = 14;
+const CAP_SYS_NICE: u32 = 23;
+
 const CHECK: Check = Check { group: Group::Application, needs: &[Need::Target], ..PLAIN };
 
 pub(super) static CHECKS: &[Check] = &[
@@ -108,6 +112,14 @@ fn status(m: &Machine, name: &str) -> Result<u64, Seen> {
         .ok_or_else(|| Seen::unknown(format!("its status has no {name}")))
 }
 
+fn hexadecimal(m: &Machine, name: &str) -> Result<u64, Seen> {
+    let pid = m.wanted.pid.unwrap_or(0);
+    let text = m.text(&format!("/proc/{pid}/status"))?;
+    text.lines()
+        .find_map(|l| u64::from_str_radix(l.strip_prefix(name)?.trim(), 16).ok())
+        .ok_or_else(|| Seen::unknown(format!("its status has no {name}")))
+}
+
 fn mlock(m: &Machine) -> Look {
     let (locked, resident) = (status(m, "VmLck:")?, status(m, "VmRSS:")?);
     let found = format!("{locked} kB locked, {resident} kB resident");
@@ -125,10 +137,19 @@ fn limits(m: &Machine) -> Look {
     let memlock = soft("Max locked memory").unwrap_or_default();
     let rttime = soft("Max realtime timeout").unwrap_or_default();
     let found = format!("rtprio {rtprio}, memlock {memlock}, rttime {rttime}");
-    let privileged = status(m, "Uid:")? == 0;
-    let allowed = privileged || (rtprio != "0" && memlock == "unlimited");
-    let good = allowed && rttime == "unlimited";
-    Ok(Seen::ok_if(good, Level::Warn, found))
+    // Root in a container has the user number and not the rights.
+    let capabilities = hexadecimal(m, "CapEff:")?;
+    let has = |bit: u32| capabilities >> bit & 1 == 1;
+    let priority = rtprio != "0" || has(CAP_SYS_NICE);
+    let locked = memlock == "unlimited" || has(CAP_IPC_LOCK);
+    let lacks: Vec<&str> = [(priority, "CAP_SYS_NICE"), (locked, "CAP_IPC_LOCK")]
+        .into_iter()
+        .filter_map(|(there, name)| (!there).then_some(name))
+        .collect();
+    if !lacks.is_empty() {
+        return Ok(Seen::warn(format!("{found}, without {}", lacks.join(" and "))));
+    }
+    Ok(Seen::ok_if(rttime == "unlimited", Level::Warn, found))
 }
 
 fn user_limits(m: &Machine) -> Look {

@@ -51,7 +51,7 @@ pub(super) static CHECKS: &[Check] = &[
     Check {
         id: "sched.cgroup-rt-runtime",
         why: "in a group without real-time budget even root may not make real-time threads",
-        now: "echo 950000 > cpu.rt_runtime_us of the group",
+        now: "echo 950000 > {budget} (the groups above need as much)",
         for_good: "boot with rt_group_sched=0, or give the container a budget",
         undo: "write the old value back",
         source: "sched-rt-group.rst",
@@ -124,7 +124,7 @@ pub(super) static CHECKS: &[Check] = &[
     Check {
         id: "sched.cpu-quota",
         why: "a group that has used up its quota stands still for the rest of the period, its ordinary threads at least",
-        now: "echo max > cpu.max of the group",
+        now: "{lift}",
         for_good: "CPUQuota= (empty) in the unit",
         undo: "write the old value back",
         source: "sched-bwc.rst",
@@ -194,9 +194,15 @@ fn server(m: &Machine, name: &str) -> Look {
 }
 
 fn cgroup_runtime(m: &Machine) -> Look {
-    let value = m.fact("cgroup.rt_runtime_us")?;
-    let n = value.as_i64().ok_or_else(|| Seen::unknown(format!("it reads {value}")))?;
-    Ok(Seen::ok_if(n > 0, Level::Bad, format!("cpu.rt_runtime_us of this group is {n}")))
+    let group = m.group()?;
+    let budget = group.budget?;
+    let found = format!(
+        "the group of {}, {}, has {} us in each period",
+        m.whose(),
+        group.path,
+        budget.runtime_us
+    );
+    Ok(Seen::ok_if(budget.runtime_us != 0, Level::Bad, found))
 }
 
 fn prio_99(m: &Machine) -> Look {
@@ -243,31 +249,47 @@ fn prio_order(m: &Machine) -> Look {
 
 fn two_on_one(m: &Machine) -> Look {
     let target = m.target()?;
-    let mut above = Vec::new();
-    for own in target.iter().filter(|t| t.policy.is_realtime()) {
-        let Ok(cpus) = &own.allowed else { continue };
-        for other in m.threads()?.iter().filter(|t| t.pid != own.pid && t.policy.is_realtime()) {
-            let meets = other.allowed.as_ref().is_ok_and(|a| !a.and(cpus).is_empty());
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    for one in target.iter().filter(|t| t.policy.is_realtime()) {
+        let Ok(cpus) = &one.allowed else { continue };
+        for other in m.threads()?.iter().filter(|t| t.tid != one.tid && t.policy.is_realtime()) {
+            let both = other.allowed.as_ref().map(|a| a.and(cpus)).unwrap_or_default();
             let stopper = other.kernel && other.name.starts_with("migration/");
-            if meets && !stopper && other.policy.priority() >= own.policy.priority() {
-                above.push(format!("{} ({})", other.name, other.policy));
+            if both.is_empty() || stopper || other.policy.priority() < one.policy.priority() {
+                continue;
+            }
+            if other.pid != one.pid {
+                others.push(format!("{} ({})", other.name, other.policy));
+            } else if other.policy.priority() > one.policy.priority() || other.tid > one.tid {
+                // Of two that are equal, one line.
+                own.push(format!(
+                    "its own {} ({}, {}) beside {} ({}, {}) on CPUs {both}",
+                    other.name, other.tid, other.policy, one.name, one.tid, one.policy
+                ));
             }
         }
     }
-    above.sort();
-    above.dedup();
-    Ok(if above.is_empty() {
+    for all in [&mut own, &mut others] {
+        all.sort();
+        all.dedup();
+    }
+    own.append(&mut others);
+    Ok(if own.is_empty() {
         Seen::ok("nothing of equal or higher priority on its CPUs")
     } else {
-        Seen::warn(few(&above, 4))
+        Seen::warn(few(&own, 4))
     })
 }
 
 fn cpu_quota(m: &Machine) -> Look {
-    let quota = m.word("cgroup.cpu_quota")?;
-    Ok(if quota == "none" || quota.starts_with("max") {
-        Seen::ok("no quota")
-    } else {
-        Seen::warn(format!("quota of this group: {quota}"))
+    let group = m.group()?;
+    Ok(match group.quota? {
+        None => Seen::ok("no quota"),
+        Some(quota) => Seen::warn(format!(
+            "the group of {}, {}, may use {} CPUs",
+            m.whose(),
+            group.path,
+            quota.share
+        )),
     })
 }
