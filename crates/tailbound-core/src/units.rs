@@ -13,6 +13,9 @@ pub enum ParseTimeError {
     /// No unit.
     #[error("`{0}` has no unit: write for example `{0}us` or `{0}ms` (ns, us, ms, s, m, h, d)")]
     NoUnit(String),
+    /// No unit, of a time that is seconds or more.
+    #[error("`{0}` has no unit: write for example `{0}s` or `{0}m` (ns, us, ms, s, m, h, d)")]
+    NoUnitOfSpan(String),
     /// Unknown unit.
     #[error("`{0}` is not a unit of time (ns, us, ms, s, m, h, d)")]
     UnknownUnit(String),

@@ -12,7 +12,7 @@ use tailbound_core::plan::{
 };
 use tailbound_core::policy::Policy;
 use tailbound_core::requirement::{Class, Rate, Requirement};
-use tailbound_core::units::{self, format_ns_i64, parse_ns};
+use tailbound_core::units::{self, ParseTimeError, format_ns_i64, parse_ns};
 use tailbound_core::{Spec, split_loads};
 use tailbound_probe::{PlanOption, ProbeKind, catalogue};
 use tailbound_sys::clock;
@@ -73,7 +73,7 @@ impl Options {
                 units::format_span(INTERVAL_MAX_NS)
             )));
         }
-        let warm_up_ns = time(w.warm_up.as_deref().unwrap_or(defaults::WARM_UP), "--warm-up")?;
+        let warm_up_ns = span(w.warm_up.as_deref().unwrap_or(defaults::WARM_UP), "--warm-up")?;
         if !(0..=DURATION_MAX_NS).contains(&warm_up_ns) {
             return Err(RunError::Usage("--warm-up: write 0s or more".to_owned()));
         }
@@ -228,6 +228,16 @@ fn time(text: &str, flag: &str) -> Result<i64, RunError> {
     parse_ns(text).map_err(usage(flag))
 }
 
+/// A time that is seconds or more: what has no unit is likely meant so.
+fn span(text: &str, flag: &str) -> Result<i64, RunError> {
+    parse_ns(text)
+        .map_err(|e| match e {
+            ParseTimeError::NoUnit(number) => ParseTimeError::NoUnitOfSpan(number),
+            other => other,
+        })
+        .map_err(usage(flag))
+}
+
 fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, RunError> {
     let n = match (w.loops, w.duration.as_deref()) {
         (Some(_), Some(_)) => {
@@ -238,7 +248,7 @@ fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, RunError> {
         }
         (Some(loops), None) => loops,
         (None, duration) => {
-            let duration_ns = time(duration.unwrap_or(defaults::DURATION), "--duration")?;
+            let duration_ns = span(duration.unwrap_or(defaults::DURATION), "--duration")?;
             if duration_ns < interval_ns {
                 return Err(RunError::Usage(format!(
                     "--duration: {} is shorter than one interval of {}",

@@ -52,6 +52,7 @@ mod cli_watch;
 mod cmd;
 mod completions;
 mod consent;
+mod cyclictest;
 mod input;
 mod lazy;
 mod live;
@@ -109,6 +110,10 @@ fn parsed<C: Parser>(dispatch: fn(C) -> Result<ExitCode, Failure>) -> ExitCode {
         Err(e) => {
             // Help and version are answers; anything else is usage.
             let status = if e.use_stderr() { 2 } else { 0 };
+            let words: Vec<String> = std::env::args().skip(1).collect();
+            if let Some(help) = cyclictest::help(&words, &e) {
+                return Failure::usage(help).report();
+            }
             drop(e.print());
             return ExitCode::from(status);
         }

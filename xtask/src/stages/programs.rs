@@ -6,6 +6,8 @@
 //! Not here: what a line of a test program means (`libtest`).
 //! Source: the cargo book, "External tools", JSON messages.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -121,6 +123,11 @@ fn tried(program: &TestProgram) -> anyhow::Result<Tally> {
     let mut command: Command = exec::command(&program.path);
     command.arg("--show-output").current_dir(&program.folder);
     command.env("CARGO_MANIFEST_DIR", &program.folder);
+    // Each takes the machine from its own programs alone: another test program measures beside it.
+    let lock = tempfile::tempdir()?;
+    // As /run/lock: some tests run as another user.
+    fs::set_permissions(lock.path(), Permissions::from_mode(0o1777))?;
+    command.env("TAILBOUND_LOCK_FOLDER", lock.path());
     let (mut reader, mut shown, mut said) = (Reader::default(), String::new(), Instant::now());
     let status = exec::lines(&mut command, SILENCE, |line| match line {
         Line::Said(line) => {

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use tailbound_core::Run;
 use tailbound_core::plan::{RunConfig, StopRule};
 use tailbound_core::record::Round;
+use tailbound_core::units;
 use tailbound_host::Root;
 use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_stats::Analysis;
@@ -140,6 +141,7 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
     }
     let mut given = args.measurement.config()?;
     if let Some(limit) = &args.break_at {
+        units::parse_ns(limit).map_err(|e| Failure::usage(format!("--break: {e}")))?;
         given.deadline = Some(limit.clone());
         given.until = Some(StopRule::Exceedance.to_string());
         if given.blame.is_none() && given.observe.is_none() {

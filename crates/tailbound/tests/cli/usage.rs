@@ -6,7 +6,13 @@ use crate::{call, folder, status, stderr, stdout};
 #[test]
 fn invalid_arguments_are_refused_with_the_option_and_leave_nothing() {
     let folder = folder();
-    let cases: [(&[&str], i32, &str); 18] = [
+    let cases: [(&[&str], i32, &str); 24] = [
+        (&["run", "-D", "60"], 2, "--duration: `60` has no unit: write for example `60s`"),
+        (&["run", "-b", "100"], 2, "--break: `100` has no unit: write for example `100us`"),
+        (&["run", "-Smp99", "-D", "60"], 2, "tailbound run -p fifo:99 -D 60s -L none"),
+        (&["run", "-m", "-S", "-i", "200"], 2, "tailbound run -p other -i 200us"),
+        (&["cyclictest", "-t1", "-p", "80"], 2, "tailbound run -p fifo:80"),
+        (&["run", "-a", "-t", "-n", "-p99"], 2, "tailbound run -p fifo:99"),
         (&["run", "--interval", "0s"], 2, "--interval"),
         (&["run", "--interval", "5"], 2, "has no unit"),
         (&["run", "--loops", "1000000000000"], 2, "more than a year"),
