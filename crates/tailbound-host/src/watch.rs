@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use tailbound_core::plan::Clock;
 use tailbound_core::record::{Fact, Facts, ThreadRecord};
-use tailbound_core::{CpuSet, Finding, Policy};
+use tailbound_core::{CpuSet, Finding, Impact, Policy};
 
 use crate::cpus;
 use crate::disturbances::traffic::Switches;
@@ -126,7 +126,36 @@ impl Watch {
             }
         }
         facts.insert("watch.kernel-log".to_owned(), self.log_fact());
+        findings.extend(self.blind(&facts));
         (facts, findings)
+    }
+
+    /// Where a whole file system is not there, with everything that could therefore not be watched.
+    fn blind(&self, facts: &Facts) -> Option<Finding> {
+        let trees = [("/proc", "/proc/uptime"), ("/sys", "/sys/devices/system/cpu/online")];
+        let gone: Vec<&str> = trees
+            .into_iter()
+            .filter_map(|(tree, file)| self.root.text(file).is_err().then_some(tree))
+            .collect();
+        if gone.is_empty() {
+            return None;
+        }
+        let unseen: Vec<&str> = facts
+            .iter()
+            .filter(|(_, fact)| !matches!(fact, Fact::Value(_)))
+            .filter_map(|(name, _)| name.strip_prefix("watch."))
+            .collect();
+        let gone = gone.join(" and ");
+        let finding = Finding::new(
+            "unwatched",
+            Impact::Doubt,
+            format!("{gone} cannot be read; not watched during the run: {}", unseen.join(", ")),
+        );
+        Some(
+            finding
+                .meaning("What disturbs a measurement, or makes its figures those of another machine, could not be looked for: the figures are what was measured, and why is unknown.")
+                .remedy(format!("Make {gone} visible (mount -t proc proc /proc, mount -t sysfs sysfs /sys), in a container without masking it, and measure again.")),
+        )
     }
 
     fn log_fact(&self) -> Fact {

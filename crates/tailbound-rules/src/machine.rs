@@ -148,18 +148,18 @@ impl Machine {
     }
 
     /// The value of a parameter of the kernel's command line; empty for one without a value. The last counts.
-    pub(crate) fn parameter(&self, name: &str) -> Option<String> {
-        self.words().iter().rev().find_map(|word| match word.split_once('=') {
+    pub(crate) fn parameter(&self, name: &str) -> Result<Option<String>, Seen> {
+        Ok(self.words()?.iter().rev().find_map(|word| match word.split_once('=') {
             Some((n, value)) if n == name => Some(value.to_owned()),
             None if word == name => Some(String::new()),
             _ => None,
-        })
+        }))
     }
 
     /// The kernel's command line.
-    pub(crate) fn words(&self) -> Vec<String> {
-        let text = self.root.read_trimmed("/proc/cmdline").unwrap_or_default();
-        text.split_ascii_whitespace().map(str::to_owned).collect()
+    pub(crate) fn words(&self) -> Result<Vec<String>, Seen> {
+        let text = self.text("/proc/cmdline")?;
+        Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
     }
 
     /// Is it a kernel with PREEMPT_RT?
@@ -204,6 +204,14 @@ impl Machine {
         found.sort();
         found.dedup();
         Ok(found)
+    }
+
+    /// Major and minor number of the kernel.
+    pub(crate) fn linux(&self) -> Result<(u32, u32), Seen> {
+        match self.release {
+            (0, 0) => Err(Seen::unknown("/proc/sys/kernel/osrelease cannot be read")),
+            known => Ok(known),
+        }
     }
 
     /// What control groups allow the program that is to be in time; where none was named, this one.

@@ -307,6 +307,24 @@ fn the_groups_and_threads_of_the_program_are_judged() {
     );
 }
 
+/// A container that sees neither /proc nor /sys.
+#[test]
+fn of_a_machine_that_cannot_be_seen_nothing_is_ok() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut claimed = Vec::new();
+    for workload in [Workload::Cyclic, Workload::Polling] {
+        let wanted = Wanted { rt_cpus: cpus("2-3"), workload, pid: None };
+        let machine = Machine::read(&Root::at(dir.path()), wanted, None);
+        for check in catalogue() {
+            let seen = check.seen(&machine);
+            if !matches!(seen.level, Level::Unknown | Level::NotApplicable) {
+                claimed.push(format!("{}: {:?} {}", check.id, seen.level, seen.found));
+            }
+        }
+    }
+    assert!(claimed.is_empty(), "{claimed:#?}");
+}
+
 fn hosts() -> Vec<std::path::PathBuf> {
     let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tailbound-host/tests/fixtures/hosts");
     let mut all: Vec<_> = fs::read_dir(base).unwrap().map(|e| e.unwrap().path()).collect();

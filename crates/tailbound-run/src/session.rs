@@ -378,8 +378,11 @@ impl Session {
     fn prepare(&self, journal: &mut Journal) -> Result<Held, RunError> {
         let hog = catalogue::kind(&self.plan.probe).is_ok_and(|k| k.hog);
         let busy_ns = self.plan.warm_up_ns.saturating_add(self.plan.duration_ns());
-        limits::guard_realtime(if hog { busy_ns } else { 0 })
-            .map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
+        let guarded = limits::guard_realtime(if hog { busy_ns } else { 0 });
+        // Ordinary threads need none.
+        if self.plan.policy.is_realtime() {
+            guarded.map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
+        }
         if let Err(e) = mem::lock_all() {
             journal.finding(tailbound_host::not_locked(&e.to_string()));
         }

@@ -17,12 +17,16 @@ pub const GUARD_SOFT_US: u64 = 500_000;
 /// CPU time without a sleep after which the kernel kills the process.
 pub const GUARD_HARD_US: u64 = 3_000_000;
 
+/// A limit below this ends a real-time thread at a tick of the clock that it happens to run in (10 ms at 100 Hz).
+const RTTIME_FLOOR_US: u64 = 20_000;
+
 /// Arms RLIMIT_RTTIME: a real-time thread that never sleeps first stops the loops
 /// (SIGXCPU, handled in that very thread), then is killed by the kernel; both so much later
 /// as threads are meant to be busy without a sleep (0 for those of a schedule).
+/// A limit that is tighter is raised, where this process may; one that would end threads that sleep is refused.
 ///
 /// # Errors
-/// When the limit cannot be set; only ever lowering it, this needs no privilege.
+/// When the limit cannot be set, or is too tight and cannot be raised.
 pub fn guard_realtime(busy_ns: i64) -> Result<(), SysError> {
     extern "C" fn on_xcpu(_: i32) {
         RUNAWAY.store(true, Ordering::Relaxed);
@@ -35,10 +39,26 @@ pub fn guard_realtime(busy_ns: i64) -> Result<(), SysError> {
     let set_handler =
         unsafe { libc::sigaction(libc::SIGXCPU, &raw const action, std::ptr::null_mut()) };
     check(set_handler, "sigaction", "SIGXCPU")?;
-    let (soft, hard) = get(libc::RLIMIT_RTTIME)?;
+    let (_, hard) = get(libc::RLIMIT_RTTIME)?;
     let busy_us = u64::try_from(busy_ns / 1000).unwrap_or(0);
     let after = |guard_us: u64| guard_us.saturating_add(busy_us);
-    set(libc::RLIMIT_RTTIME, soft.min(after(GUARD_SOFT_US)), hard.min(after(GUARD_HARD_US)))
+    let (wanted_soft, wanted_hard) = (after(GUARD_SOFT_US), after(GUARD_HARD_US));
+    if hard >= wanted_hard {
+        return set(libc::RLIMIT_RTTIME, wanted_soft, wanted_hard);
+    }
+    if set(libc::RLIMIT_RTTIME, wanted_soft, wanted_hard).is_ok() {
+        return Ok(());
+    }
+    if hard < RTTIME_FLOOR_US.saturating_add(busy_us) {
+        let what = format!(
+            "RLIMIT_RTTIME is {hard} us: the kernel would kill a real-time thread that sleeps in time"
+        );
+        return Err(SysError::code("prlimit", what, libc::EPERM).needs(
+            "ulimit -R unlimited by root, LimitRTTIME=infinity in the unit, or CAP_SYS_RESOURCE",
+        ));
+    }
+    // Nobody loses the guard: it comes as late as this login allows.
+    set(libc::RLIMIT_RTTIME, wanted_soft.min(hard), hard)
 }
 
 #[cfg(target_env = "gnu")]

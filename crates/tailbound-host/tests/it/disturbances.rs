@@ -85,6 +85,18 @@ fn a_quiet_run_tells_only_what_stands_and_says_what_it_watched() {
 }
 
 #[test]
+fn what_could_not_be_watched_is_named_and_forbids_met() {
+    let (host, plan) = pc();
+    host.remove("proc");
+    let (_, found) = run(&host, &plan, |_| {});
+    expect(&found, "unwatched", Impact::Doubt, &["/proc cannot be read", "cgroup-quota"]);
+    let (host, plan) = pc();
+    host.remove("sys");
+    let (_, found) = run(&host, &plan, |_| {});
+    expect(&found, "unwatched", Impact::Doubt, &["/sys cannot be read", "thermal"]);
+}
+
+#[test]
 fn throttling_by_the_kernels_word() {
     let (host, plan) = board();
     let line = "4,99,5000000,-;sched: RT throttling activated\n";

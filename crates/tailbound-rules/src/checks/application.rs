@@ -9,6 +9,8 @@ use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
 use crate::outcome::{Level, Look, Seen};
 
+/// A program that computes for so long without a sleep is a mistake; a shorter limit hits others.
+const RTTIME_FEW_US: u64 = 500_000;
 /// Bits of capabilities; capabilities(7).
 const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_NICE: u32 = 23;
@@ -157,6 +159,13 @@ fn user_limits(m: &Machine) -> Look {
     let memlock = m.word("limits.memlock_bytes")?;
     let capabilities = m.word("limits.capabilities").unwrap_or_default();
     let found = format!("rtprio {rtprio}, memlock {memlock}");
+    if let Ok(us) = m.word("limits.rttime_us")
+        && us.parse::<u64>().is_ok_and(|us| us < RTTIME_FEW_US)
+    {
+        return Ok(Seen::warn(format!(
+            "{found}, rttime {us} us: the kernel ends a real-time thread that computes so long without a sleep"
+        )));
+    }
     if capabilities.contains("sys_nice") || capabilities.contains("SYS_NICE") {
         return Ok(Seen::ok(format!("{found}, and the right to do without (CAP_SYS_NICE)")));
     }

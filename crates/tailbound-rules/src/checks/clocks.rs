@@ -58,7 +58,7 @@ pub(super) static CHECKS: &[Check] = &[
             if m.online.len() <= 8 {
                 return Ok(Seen::not_applicable(format!("{} CPUs are few", m.online.len())));
             }
-            let on = m.parameter("skew_tick").as_deref() == Some("1");
+            let on = m.parameter("skew_tick")?.as_deref() == Some("1");
             Ok(Seen::ok_if(on, Level::Warn, format!("skew_tick={}", u8::from(on))))
         },
         ..CHECK
@@ -97,7 +97,7 @@ fn watchdog(m: &Machine) -> Look {
     if !tsc {
         return Ok(Seen::not_applicable("the time is not read from the TSC"));
     }
-    let set = m.parameter("tsc").unwrap_or_default();
+    let set = m.parameter("tsc")?.unwrap_or_default();
     Ok(if set.contains("nowatchdog") || set.contains("reliable") {
         Seen::ok(format!("tsc={set}"))
     } else if m.root.text("/proc/cpuinfo").is_ok_and(|t| t.contains("tsc_adjust")) {

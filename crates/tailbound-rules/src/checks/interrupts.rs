@@ -215,7 +215,7 @@ fn threaded(m: &Machine) -> Look {
     if m.is_rt() {
         return Ok(Seen::ok("PREEMPT_RT: all handlers are threads"));
     }
-    Ok(if m.parameter("threadirqs").is_some() {
+    Ok(if m.parameter("threadirqs")?.is_some() {
         Seen::ok("threadirqs")
     } else {
         Seen::warn("handlers are no threads")
@@ -260,7 +260,7 @@ fn spurious(m: &Machine) -> Look {
 fn handler_duration(m: &Machine) -> Look {
     match m.said(&["irqhandler", "long duration of IRQ"])? {
         Some(line) => Ok(Seen::warn(line.to_owned())),
-        None if m.parameter("irqhandler.duration_warn_us").is_some() => {
+        None if m.parameter("irqhandler.duration_warn_us")?.is_some() => {
             Ok(Seen::ok("the kernel watches them and named none"))
         }
         None => {

@@ -223,7 +223,7 @@ fn runtime_strength(m: &Machine) -> Look {
     if cgroups::partition(&m.root).is_none() {
         return Ok(Seen::not_applicable("there is no partition"));
     }
-    let (major, minor) = m.release;
+    let (major, minor) = m.linux()?;
     Ok(match (major, minor) {
         (7.., _) => Seen::ok(format!("Linux {major}.{minor}")),
         _ => Seen::warn(format!(
@@ -233,6 +233,9 @@ fn runtime_strength(m: &Machine) -> Look {
 }
 
 fn nohz_full(m: &Machine) -> Look {
+    if m.online.is_empty() {
+        return Ok(Seen::unknown("/sys/devices/system/cpu cannot be read"));
+    }
     let set = m.root.cpus("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
     let without = m.rt.minus(&set);
     Ok(match m.wanted.workload {
@@ -260,6 +263,9 @@ fn tick_still_on(m: &Machine) -> Look {
 }
 
 fn housekeeping_left(m: &Machine) -> Look {
+    if m.online.is_empty() {
+        return Ok(Seen::unknown("/sys/devices/system/cpu cannot be read"));
+    }
     if m.rt.contains(0) {
         return Ok(Seen::bad("CPU 0 is among the real-time CPUs"));
     }

@@ -136,7 +136,7 @@ fn debug_options(m: &Machine) -> Look {
 }
 
 fn highres(m: &Machine) -> Look {
-    if m.parameter("highres").as_deref() == Some("off") {
+    if m.parameter("highres")?.as_deref() == Some("off") {
         return Ok(Seen::bad("highres=off is on the command line"));
     }
     match m.config("HIGH_RES_TIMERS")?.as_deref() {
@@ -149,7 +149,7 @@ fn cmdline_unknown(m: &Machine) -> Look {
     const INVENTED: &[&str] =
         &["kthread_cpus", "workqueue.cpumask", "noirqbalance", "rcu_nocb_cpus"];
     let invented: Vec<String> = m
-        .words()
+        .words()?
         .into_iter()
         .filter(|w| INVENTED.contains(&w.split('=').next().unwrap_or_default()))
         .collect();
@@ -190,15 +190,17 @@ fn cmdline_harmful(m: &Machine) -> Look {
         ("isolcpus", "", "an empty list isolates nothing"),
     ];
     let mut found: Vec<String> = Vec::new();
-    for (name, why) in HARMFUL.iter().filter(|(n, _)| m.parameter(n).is_some()) {
-        found.push(format!("{name}: {why}"));
+    for (name, why) in HARMFUL {
+        if m.parameter(name)?.is_some() {
+            found.push(format!("{name}: {why}"));
+        }
     }
     for (name, value, why) in VALUES {
-        if m.parameter(name).as_deref() == Some(value) {
+        if m.parameter(name)?.as_deref() == Some(value) {
             found.push(format!("{name}={value}: {why}"));
         }
     }
-    if m.parameter("idle").as_deref() == Some("poll") && m.hypervisor().is_some() {
+    if m.parameter("idle")?.as_deref() == Some("poll") && m.hypervisor().is_some() {
         found.push("idle=poll: a guest that never gives its CPU back".to_owned());
     }
     Ok(if found.is_empty() { Seen::ok("none of them") } else { Seen::bad(few(&found, 4)) })
@@ -208,7 +210,7 @@ fn cmdline_vs_boot(m: &Machine) -> Look {
     let path = "/etc/default/grub.d/50-tailbound.cfg";
     let text = m.text(path)?;
     let line = text.lines().find_map(|l| l.strip_prefix("GRUB_CMDLINE_LINUX=")).unwrap_or_default();
-    let now = m.words();
+    let now = m.words()?;
     let missing: Vec<String> = line
         .trim_matches('"')
         .split_ascii_whitespace()

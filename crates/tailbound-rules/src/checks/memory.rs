@@ -169,7 +169,7 @@ fn writeback(m: &Machine) -> Look {
 }
 
 fn slub(m: &Machine) -> Look {
-    if m.release >= (7, 0) || m.is_rt() {
+    if m.linux()? >= (7, 0) || m.is_rt() {
         return Ok(Seen::not_applicable("this kernel has no such list"));
     }
     let mut with = 0u32;

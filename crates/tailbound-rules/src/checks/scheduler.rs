@@ -137,10 +137,11 @@ pub(super) static CHECKS: &[Check] = &[
         now: "set the affinities again after it",
         source: "kernel/cgroup/cpuset.c (user_cpus_ptr)",
         look: |m| {
-            Ok(if m.release >= (6, 2) {
-                Seen::ok(format!("Linux {}.{} keeps them", m.release.0, m.release.1))
+            let (major, minor) = m.linux()?;
+            Ok(if (major, minor) >= (6, 2) {
+                Seen::ok(format!("Linux {major}.{minor} keeps them"))
             } else {
-                Seen::warn(format!("Linux {}.{} forgets them", m.release.0, m.release.1))
+                Seen::warn(format!("Linux {major}.{minor} forgets them"))
             })
         },
         ..CHECK
@@ -179,7 +180,7 @@ fn server(m: &Machine, name: &str) -> Look {
         match m.root.debugfs(&path) {
             Ok(text) if text == "0" => {}
             Ok(_) => on.push(cpu),
-            Err(_) if m.release < FAIR_SERVER_SINCE => {
+            Err(_) if m.linux()? < FAIR_SERVER_SINCE => {
                 return Ok(Seen::not_applicable("Linux before 6.12 has no such server"));
             }
             Err(why) => return Ok(why.into()),
