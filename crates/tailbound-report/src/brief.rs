@@ -45,6 +45,9 @@ pub fn brief(analysis: &Analysis<'_>) -> String {
         ("kernel", fact("kernel.release")),
         ("doubts", grave.to_string()),
         ("id", run.header.id.clone()),
+        ("policy", plan.policy.to_string()),
+        ("interval", plan.interval().map_or_else(|| "unknown".to_owned(), short)),
+        ("sleep", plan.means.to_string()),
     ];
     let words: Vec<String> = pairs.iter().map(|(k, v)| format!("{k}={}", value(v))).collect();
     words.join(" ")

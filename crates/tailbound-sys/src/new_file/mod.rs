@@ -228,18 +228,31 @@ pub fn write_with(
     new.finish()
 }
 
-/// May the file `to` be written, as far as its name goes? For work that takes long before it is.
+/// May the file `to` be written, as far as its name and its folder go? For work that takes long before it is.
 ///
 /// # Errors
-/// `AlreadyExists`; [`Refused`]; those of stat(2).
+/// `AlreadyExists`; [`Refused`]; those of stat(2), and of access(2) of the folder, or of the nearest that is there.
 pub fn may_write(to: &Path, existing: Existing) -> io::Result<()> {
     let is_own = is_own_descriptor(to);
     match if is_own { to.metadata() } else { to.symlink_metadata() } {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => folder_takes(to),
         Err(e) => Err(e),
         Ok(_) if existing == Existing::Keep => Err(io::ErrorKind::AlreadyExists.into()),
         Ok(m) if is_own || m.file_type().is_char_device() || m.file_type().is_fifo() => Ok(()),
         Ok(_) => replaceable(to),
+    }
+}
+
+/// Can something be made in the folder of `to`, or in the nearest above that is there?
+fn folder_takes(to: &Path) -> io::Result<()> {
+    let above = to.ancestors().skip(1).map(|f| if f == Path::new("") { Path::new(".") } else { f });
+    let Some(folder) = above.into_iter().find(|f| f.exists()) else { return Ok(()) };
+    let name = std::ffi::CString::new(folder.as_os_str().as_encoded_bytes())?;
+    let mode = libc::W_OK | libc::X_OK;
+    // SAFETY: reads a live string that ends in NUL.
+    match unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), mode, libc::AT_EACCESS) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -170,3 +170,27 @@ fn a_file_given_up_takes_no_other_along() {
     new.discard();
     assert!(!to.exists());
 }
+
+#[test]
+fn a_folder_that_takes_nothing_is_told_before_the_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o555)).expect("mode");
+    let at = folder.path().to_owned();
+    // Rights are a thread's to the kernel: as another user in one of its own, for root may write everywhere.
+    let other = std::thread::spawn(move || {
+        const NOBODY: u32 = 65_534;
+        if crate::process::is_root() {
+            // SAFETY: integers only; the raw call changes this thread alone.
+            let changed = unsafe { libc::syscall(libc::SYS_setresuid, -1, NOBODY, -1) };
+            assert_eq!(changed, 0);
+        }
+        let may = |name: &str| may_write(&at.join(name), Existing::Keep).map_err(|e| e.kind());
+        assert_eq!(may("run"), Err(io::ErrorKind::PermissionDenied));
+        assert_eq!(may("new/folder/run"), Err(io::ErrorKind::PermissionDenied));
+        assert_eq!(
+            may_write(&std::env::temp_dir().join("tailbound-none"), Existing::Keep).ok(),
+            Some(())
+        );
+    });
+    other.join().expect("no panic");
+}

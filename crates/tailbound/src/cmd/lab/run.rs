@@ -103,11 +103,9 @@ fn report(
 
 /// May everything be written that these runs leave?
 fn nothing_there(args: &LabRunArgs, files: &[PathBuf]) -> Result<(), Failure> {
-    if args.out.is_some() || args.force {
-        for path in files.iter().filter(|p| *p != Path::new("-")) {
-            input::may_write(path, args.force)?;
-            input::may_write(&console_file(path), args.force)?;
-        }
+    for path in files.iter().filter(|p| *p != Path::new("-")) {
+        input::may_write(path, args.force)?;
+        input::may_write(&console_file(path), args.force)?;
     }
     args.report.as_ref().map_or(Ok(()), |report| input::may_write(report, args.force))
 }
