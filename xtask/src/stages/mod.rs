@@ -10,6 +10,7 @@ mod capi;
 mod commands;
 mod disk;
 mod examples;
+mod first_sleep;
 mod lab;
 mod libtest;
 mod lints;
