@@ -28,7 +28,7 @@ use tailbound_probe::{
 };
 use tailbound_rt::Ended;
 use tailbound_sys::signal::Signals;
-use tailbound_sys::{clock, dma_latency, limits, mem, sched};
+use tailbound_sys::{clock, dma_latency, limits, mem, resident, sched};
 
 use crate::benchmarks;
 use crate::error::RunError;
@@ -45,6 +45,10 @@ use crate::world::{Disturbances, LoadSet as _, Machine, World};
 const TIMER_SLACK: &str = "sched.timer_slack_ns";
 /// Time the loads have until somebody is told that they take their time, and until they fail.
 const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
+
+/// Time and cycles that the measured threads have at least, to fetch their code again before the measurement begins.
+const REFETCH_NS: i64 = 100_000_000;
+const REFETCH_CYCLES: i64 = 16;
 
 /// One run to make.
 #[derive(Debug)]
@@ -116,6 +120,7 @@ pub fn run(
         session.self_cost(&mut journal);
         journal.run.header.machine = session.inventory();
         journal.begin();
+        session.release_begin(-running.t_ns());
     }
     if let Some(observer) = &mut observer {
         observer.begin(&running, &session.plan);
@@ -380,6 +385,10 @@ impl Session {
         let busy_ns = self.plan.warm_up_ns.saturating_add(self.plan.duration_ns());
         limits::guard_realtime(if hog { busy_ns } else { 0 })
             .map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
+        if !self.inventory_late {
+            // What only the begin needed is not to be locked: megabytes of it. Where the kernel refuses, it stays.
+            resident::release_code().unwrap_or_default();
+        }
         if let Err(e) = mem::lock_all() {
             journal.finding(tailbound_host::not_locked(&e.to_string()));
         }
@@ -398,6 +407,19 @@ impl Session {
             self.self_cost(journal);
         }
         Ok(Held { dma_latency, affinity: before.filter(|_| moved) })
+    }
+
+    /// Gives back what only the begin and the inventory needed, of the program's code: megabytes. Not where the threads may no longer
+    /// have been everywhere again before the measurement begins in `left_ns`: it never fetches pages.
+    fn release_begin(&self, left_ns: i64) {
+        if left_ns < REFETCH_NS.max(self.plan.interval_ns.saturating_mul(REFETCH_CYCLES)) {
+            return;
+        }
+        // An older kernel refuses: then they stay.
+        if resident::release_code().is_ok() {
+            // Without memory for it they are fetched where they are first taken, which the run counts.
+            tailbound_probe::selfcost::fetch_rare_paths().unwrap_or_default();
+        }
     }
 
     /// Measures what the tool itself costs; also brings the recorder's rare paths into memory.

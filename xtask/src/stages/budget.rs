@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How large each program may be, and what it may cost until it measures: `budgets.json`, and what grew when one is larger.
 //!
-//! Context: COLD. Not here: how the start is counted (`first_sleep`). The programs are those that stages build anyway (profile `quick`): what makes them larger makes every other build
+//! Context: COLD. Not here: how the start is counted (`begin_cost`). The programs are those that stages build anyway (profile `quick`): what makes them larger makes every other build
 //! larger. A budget is exceeded at a tenth above it. Another compiler makes programs of another size: then nothing is compared, and that is
 //! said. What grew is told by crate, by the size of the compiled library, which has descriptions for the compiler in it too.
 //! Units: bytes.
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::first_sleep::{self, FirstSleep};
+use super::begin_cost::{self, BeginCost};
 use super::tally::Tally;
 use crate::exec;
 
@@ -31,9 +31,9 @@ const WRITE: &str =
 struct Budgets {
     rustc: String,
     programs: BTreeMap<String, Budget>,
-    /// What they cost until they first sleep.
+    /// What they cost until they measure.
     #[serde(default)]
-    first_sleep: BTreeMap<String, FirstSleep>,
+    begin: BTreeMap<String, BeginCost>,
 }
 
 /// One program, and our crates below it.
@@ -55,24 +55,24 @@ pub(super) fn check(project: &Path, name: &str, program: &Path) -> Tally {
     tallied(&format!("size of {name}"), compared(project, now, held, put))
 }
 
-/// The same for what it costs until it first sleeps, tried in `folder`.
-pub(super) fn check_start(project: &Path, name: &str, program: &Path, folder: &Path) -> Tally {
-    let title = format!("start of {name}");
-    if let Some(why) = first_sleep::missing() {
+/// The same for what it costs until it measures, tried in `folder`.
+pub(super) fn check_begin(project: &Path, name: &str, program: &Path, folder: &Path) -> Tally {
+    let title = format!("begin of {name}");
+    if let Some(why) = begin_cost::missing() {
         let mut tally = Tally::default();
         tally.skip(&title, "strace", why);
         return tally;
     }
-    let now = || first_sleep::measured(program, folder);
-    let held = |budgets: &Budgets, now: &FirstSleep| {
-        let budget = budgets.first_sleep.get(name);
+    let now = || begin_cost::measured(program, folder);
+    let held = |budgets: &Budgets, now: &BeginCost| {
+        let budget = budgets.begin.get(name);
         let beyond =
-            now.beyond(budget.with_context(|| format!("{FILE} has no start of `{name}`"))?);
+            now.beyond(budget.with_context(|| format!("{FILE} has no begin of `{name}`"))?);
         ensure!(beyond.is_empty(), "{} ({FILE}). {WRITE}", beyond.join("; "));
         Ok(())
     };
     let put = |budgets: &mut Budgets, now| {
-        budgets.first_sleep.insert(name.to_owned(), now);
+        budgets.begin.insert(name.to_owned(), now);
     };
     tallied(&title, compared(project, now, held, put))
 }

@@ -5,12 +5,12 @@
 //! skipped and why; the last line of all is the sum.
 
 mod ahead;
+mod begin_cost;
 mod budget;
 mod capi;
 mod commands;
 mod disk;
 mod examples;
-mod first_sleep;
 mod lab;
 mod libtest;
 mod lints;
