@@ -120,7 +120,6 @@ pub fn run(
         session.self_cost(&mut journal);
         journal.run.header.machine = session.inventory();
         journal.begin();
-        session.release_begin(-running.t_ns());
     }
     if let Some(observer) = &mut observer {
         observer.begin(&running, &session.plan);
@@ -149,10 +148,14 @@ pub fn run(
         before,
         switches,
     );
+    let start_ns = running.start_ns();
     let subject = Subject::<Machine> { running, watch, loads: &mut loads, stop: &limits::STOP };
     let mut supervisor = Supervisor::new(&session, subject, journal);
     supervisor.observer = observer;
     supervisor.blamer = blamer;
+    if session.inventory_late {
+        session.release_begin(start_ns);
+    }
     supervisor.watch_over(signals, show);
     let watched = supervisor.into_watched()?;
     drop(held);
@@ -410,8 +413,10 @@ impl Session {
     }
 
     /// Gives back what only the begin and the inventory needed, of the program's code: megabytes. Not where the threads may no longer
-    /// have been everywhere again before the measurement begins in `left_ns`: it never fetches pages.
-    fn release_begin(&self, left_ns: i64) {
+    /// have been everywhere again before the measurement begins at `start_ns`: it never fetches pages.
+    fn release_begin(&self, start_ns: i64) {
+        let clock = tailbound_probe::clock_id(self.plan.clock);
+        let left_ns = start_ns.saturating_sub(clock::now_ns(clock));
         if left_ns < REFETCH_NS.max(self.plan.interval_ns.saturating_mul(REFETCH_CYCLES)) {
             return;
         }
