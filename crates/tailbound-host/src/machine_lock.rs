@@ -129,6 +129,12 @@ pub fn share() -> Result<Shared, NotFree> {
     let path = folder().join(LOCK);
     // A machine without a place for it, or where nobody may write there, has no fleet either.
     let Ok(file) = opened(&path) else { return Ok(Shared { _file: None, path }) };
+    if file.try_lock_shared().is_ok() {
+        // Mostly the only one, and then nobody can have handed it down: that is one file to read instead of all that is open above.
+        if is_only_holder(&path) || file.unlock().is_err() {
+            return Ok(Shared { _file: Some(file), path });
+        }
+    }
     if is_inherited(&file) {
         return Ok(Shared { _file: None, path });
     }
@@ -164,6 +170,22 @@ impl Shared {
                 .remedy("Measure one after the other."),
         )
     }
+}
+
+/// Is this process, which has the lock, certainly the only one? In a namespace of its own it may not see who else has it, and a
+/// file system may give the kernel's list other numbers than stat(2).
+fn is_only_holder(path: &Path) -> bool {
+    let Ok(file) = fs::metadata(path) else { return false };
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let own = std::process::id().to_string();
+    holders(&locks, file.dev(), file.ino()) == [own.as_str()] && sees_every_process()
+}
+
+/// Source: `PROC_PID_INIT_INO` of the kernel's include/linux/proc_ns.h.
+fn sees_every_process() -> bool {
+    const FIRST: u64 = 0xEFFF_FFFC;
+    // A kernel without such namespaces has no such file.
+    fs::metadata("/proc/self/ns/pid").map_or(true, |m| m.ino() == FIRST)
 }
 
 /// Has this process, or one that it descends from, the lock already?
@@ -205,9 +227,14 @@ fn parent(pid: &str) -> Option<String> {
 /// Processes that have the lock or a share of it, but for those that this one descends from, in words.
 fn others(path: &Path) -> Vec<String> {
     let Ok(file) = fs::metadata(path) else { return Vec::new() };
-    let own = line_of_descent();
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    let holders = holders(&locks, file.dev(), file.ino());
+    let mut holders = holders(&locks, file.dev(), file.ino());
+    let itself = std::process::id().to_string();
+    holders.retain(|pid| *pid != itself);
+    if holders.is_empty() {
+        return Vec::new();
+    }
+    let own = line_of_descent();
     holders.into_iter().filter(|pid| !own.iter().any(|o| o == pid)).filter_map(named).collect()
 }
 
@@ -256,6 +283,14 @@ mod tests {
         assert!(!is_inherited(&file));
         file.lock_shared().expect("a share");
         assert!(is_inherited(&file));
+        let is = path.metadata().expect("a lock");
+        let locks = fs::read_to_string("/proc/locks").expect("the kernel's list");
+        let is_listed = !holders(&locks, is.dev(), is.ino()).is_empty();
+        assert_eq!(is_only_holder(&path), is_listed && sees_every_process());
+        // The same process twice: who else has it is to be looked for.
+        let again = new_file::open_lock(&path).expect("a lock");
+        again.lock_shared().expect("a share");
+        assert!(!is_only_holder(&path));
         // Its own is no other one.
         assert_eq!(others(&path), Vec::<String>::new());
     }

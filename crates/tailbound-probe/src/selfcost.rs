@@ -42,6 +42,16 @@ pub fn measure(clock: i32) -> Result<SelfCost, SysError> {
     Ok([("clock_read_ns".to_owned(), reads), ("record_ns".to_owned(), records)].into())
 }
 
+/// Brings the recorder's rare paths into memory again, where the program's code was given back.
+///
+/// # Errors
+/// When there is no memory for a scratch recorder.
+pub fn fetch_rare_paths() -> Result<(), SysError> {
+    let scratch = Prefaulted::<Recorder>::new()?;
+    touch_rare_paths(&scratch, &mut Writer::new(&scratch, 0, 1_000_000));
+    Ok(())
+}
+
 /// Takes every rare path of the recorder once, so that its code is in memory before the loop
 /// needs it: missed activations, over range, early, exceedance, raw sample, end of a second.
 fn touch_rare_paths(scratch: &Recorder, writer: &mut Writer<'_>) {

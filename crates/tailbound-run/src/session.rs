@@ -28,7 +28,7 @@ use tailbound_probe::{
 };
 use tailbound_rt::Ended;
 use tailbound_sys::signal::Signals;
-use tailbound_sys::{clock, dma_latency, limits, mem, sched};
+use tailbound_sys::{clock, dma_latency, limits, mem, resident, sched};
 
 use crate::benchmarks;
 use crate::error::RunError;
@@ -45,6 +45,10 @@ use crate::world::{Disturbances, LoadSet as _, Machine, World};
 const TIMER_SLACK: &str = "sched.timer_slack_ns";
 /// Time the loads have until somebody is told that they take their time, and until they fail.
 const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
+
+/// Time and cycles that the measured threads have at least, to fetch their code again before the measurement begins.
+const REFETCH_NS: i64 = 100_000_000;
+const REFETCH_CYCLES: i64 = 16;
 
 /// One run to make.
 #[derive(Debug)]
@@ -144,10 +148,14 @@ pub fn run(
         before,
         switches,
     );
+    let start_ns = running.start_ns();
     let subject = Subject::<Machine> { running, watch, loads: &mut loads, stop: &limits::STOP };
     let mut supervisor = Supervisor::new(&session, subject, journal);
     supervisor.observer = observer;
     supervisor.blamer = blamer;
+    if session.inventory_late {
+        session.release_begin(start_ns);
+    }
     supervisor.watch_over(signals, show);
     let watched = supervisor.into_watched()?;
     drop(held);
@@ -383,6 +391,10 @@ impl Session {
         if self.plan.policy.is_realtime() {
             guarded.map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
         }
+        if !self.inventory_late {
+            // What only the begin needed is not to be locked: megabytes of it. Where the kernel refuses, it stays.
+            resident::release_code().unwrap_or_default();
+        }
         if let Err(e) = mem::lock_all() {
             journal.finding(tailbound_host::not_locked(&e.to_string()));
         }
@@ -401,6 +413,21 @@ impl Session {
             self.self_cost(journal);
         }
         Ok(Held { dma_latency, affinity: before.filter(|_| moved) })
+    }
+
+    /// Gives back what only the begin and the inventory needed, of the program's code: megabytes. Not where the threads may no longer
+    /// have been everywhere again before the measurement begins at `start_ns`: it never fetches pages.
+    fn release_begin(&self, start_ns: i64) {
+        let clock = tailbound_probe::clock_id(self.plan.clock);
+        let left_ns = start_ns.saturating_sub(clock::now_ns(clock));
+        if left_ns < REFETCH_NS.max(self.plan.interval_ns.saturating_mul(REFETCH_CYCLES)) {
+            return;
+        }
+        // An older kernel refuses: then they stay.
+        if resident::release_code().is_ok() {
+            // Without memory for it they are fetched where they are first taken, which the run counts.
+            tailbound_probe::selfcost::fetch_rare_paths().unwrap_or_default();
+        }
     }
 
     /// Measures what the tool itself costs; also brings the recorder's rare paths into memory.

@@ -105,10 +105,14 @@ impl<T: Zeroed> Prefaulted<T> {
         let (Some(place), true) = (NonNull::new(at.cast::<T>()), at != libc::MAP_FAILED) else {
             return Err(SysError::last("mmap", format!("{} bytes", size_of::<T>())));
         };
-        // By hand: the kernel passes over MAP_POPULATE where memory is locked as it is touched.
-        for offset in (0..size_of::<T>()).step_by(PAGE_BYTES) {
-            // SAFETY: a byte of the mapping just made, which nobody else knows yet; 0 as it was.
-            unsafe { at.cast::<u8>().add(offset).write_volatile(0) };
+        // The kernel passes over MAP_POPULATE where memory is locked as it is touched.
+        // SAFETY: exactly the mapping just made.
+        if unsafe { libc::madvise(at, size_of::<T>(), libc::MADV_POPULATE_WRITE) } != 0 {
+            // Before Linux 5.14, by hand.
+            for offset in (0..size_of::<T>()).step_by(PAGE_BYTES) {
+                // SAFETY: a byte of the mapping just made, which nobody else knows yet; 0 as it was.
+                unsafe { at.cast::<u8>().add(offset).write_volatile(0) };
+            }
         }
         Ok(Self { at: place, owns: PhantomData })
     }

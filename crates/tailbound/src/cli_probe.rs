@@ -21,7 +21,7 @@ pub(crate) struct ProbeArgs {
 }
 
 /// Its name and what it is; its options when it is used.
-fn command(kind: &'static ProbeKind) -> Command {
+pub(crate) fn command(kind: &'static ProbeKind) -> Command {
     let with_options = |command: Command| match catalogue::kind(command.get_name()) {
         Ok(kind) => defined(kind, command),
         Err(_) => command,

@@ -58,6 +58,7 @@ mod lazy;
 mod live;
 mod looking;
 mod machine;
+mod measuring;
 mod names;
 mod packed;
 #[cfg(test)]
@@ -67,6 +68,7 @@ mod say;
 mod sibling;
 mod signature;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser};
@@ -94,7 +96,11 @@ pub fn main() -> ExitCode {
     if tailbound_guest::is_guest() {
         return tailbound_guest::main();
     }
-    parsed::<cli::Cli>(cmd::dispatch)
+    let words: Vec<OsString> = std::env::args_os().collect();
+    match measuring::parsed(&words) {
+        Some(cli) => ended(cli, cmd::dispatch),
+        None => parsed::<cli::Cli>(cmd::dispatch),
+    }
 }
 
 /// The program `tailbound-server`, which `tailbound` becomes for the verbs `serve`, `store` and `fleet`.
@@ -118,6 +124,10 @@ fn parsed<C: Parser>(dispatch: fn(C) -> Result<ExitCode, Failure>) -> ExitCode {
             return ExitCode::from(status);
         }
     };
+    ended(cli, dispatch)
+}
+
+fn ended<C>(cli: C, dispatch: fn(C) -> Result<ExitCode, Failure>) -> ExitCode {
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| dispatch(cli)));
     match caught {
         Ok(Ok(status)) => status,

@@ -5,6 +5,7 @@
 //! skipped and why; the last line of all is the sum.
 
 mod background;
+mod begin_cost;
 mod budget;
 mod capi;
 mod commands;

@@ -45,6 +45,8 @@ pub(crate) fn static_binary(project: &Path) -> anyhow::Result<Tally> {
         }
     };
     tally.absorb(budget::check(project, "static: tailbound", &program));
+    let trial = fresh(project, "begin-cost")?;
+    tally.absorb(budget::check_begin(project, "static: tailbound", &program, &trial));
     let server = program.with_file_name("tailbound-server");
     tally.absorb(budget::check(project, "static: tailbound-server", &server));
     let dir = fresh(project, "chroot")?;
